@@ -1,0 +1,39 @@
+# make test is all that a newcomer needs; make check before every commit.
+
+GO         ?= go
+STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.2.0
+
+# The packages of this module; ./... leaves testdata out.
+PACKAGES = ./... ./testdata/redistest
+
+.PHONY: test check fuzz e2e bench setup
+
+# Everything, with the race detector, on the embedded Redis and on a real one.
+test: setup
+	$(GO) test -race -shuffle=on $(PACKAGES)
+
+# Finds a Redis server, or installs one.
+setup:
+	@.ci/redis
+
+# Format, vet, static analysis, import rules, known vulnerabilities.
+check:
+	@.ci/format
+	$(GO) vet $(PACKAGES)
+	$(STATICCHECK) $(PACKAGES)
+	@.ci/imports
+	@.ci/vulnerabilities $(GOVULNCHECK) ./...
+
+# Each fuzz target for a minute.
+fuzz:
+	@.ci/fuzz 1m
+
+# The demo's page in a real browser.
+e2e: setup
+	@.ci/chromium
+	cd cmd/demo/e2e && $(GO) test -count=1 ./...
+
+# Latchkey beside its peers; see cmd/bench.
+bench: setup
+	cd cmd/bench && $(GO) run .

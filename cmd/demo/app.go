@@ -1,0 +1,196 @@
+package main
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+)
+
+//go:embed page
+var page embed.FS
+
+// A guard puts a session around a handler, with a lock or without.
+type guard func(http.Handler) http.Handler
+
+// newApp returns the whole demo:
+//
+//	GET  /         the page
+//	POST /set      stores param_<name> = 1; form field name
+//	POST /incr     adds 1 to n
+//	GET  /result   the number of param_ keys
+//	GET  /params   their names, as JSON
+//	GET  /count    the value of n
+//	POST /reset    empties the session
+//	POST /login    renews its id
+//	POST /logout   destroys it
+//	GET  /healthz  whether Redis answers
+//	GET  /info     what the demo runs on, as JSON
+//
+// The session is guarded as -lock says. The page shows both ways side by side,
+// so /compare/none/… and /compare/lock/… have the same once more, each way with
+// a session of its own.
+func newApp(c config, r *server, log *slog.Logger) (http.Handler, error) {
+	locked, err := lockedGuard(c, r, log, "latchkey-demo")
+	if err != nil {
+		return nil, err
+	}
+	beside, err := lockedGuard(c, r, log, "latchkey-demo-lock")
+	if err != nil {
+		return nil, err
+	}
+	unlocked := (&unlocked{pool: r.pool, cookie: "latchkey-demo-none", ttl: c.ttl}).handler
+
+	mux := http.NewServeMux()
+	main := locked
+	if c.lock == lockNone {
+		main = unlocked
+	}
+	mount(mux, "", main, c.work)
+	mount(mux, "/compare/none", unlocked, c.work)
+	mount(mux, "/compare/lock", beside, c.work)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, req *http.Request) {
+		if err := r.store.Ping(req.Context()); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	mux.HandleFunc("GET /info", func(w http.ResponseWriter, _ *http.Request) {
+		answerJSON(w, map[string]string{"redis": c.redisName(), "lock": c.lock})
+	})
+	files, err := fs.Sub(page, "page")
+	if err != nil {
+		return nil, err
+	}
+	mux.Handle("GET /", http.FileServerFS(files))
+	return http.NewCrossOriginProtection().Handler(secure(mux)), nil
+}
+
+// lockedGuard is all that a program needs to have locked sessions.
+func lockedGuard(c config, r *server, log *slog.Logger, cookie string) (guard, error) {
+	s, err := middleware.New(r.store, middleware.Options{
+		Keys:       [][]byte{c.key},
+		TTL:        c.ttl,
+		Lifetime:   max(c.ttl, 24*time.Hour),
+		LockWait:   c.lockWait,
+		MaxWaiters: max(128, c.check),
+		Cookie:     http.Cookie{Name: cookie}, // plain HTTP: no __Host-, no Secure
+		Logger:     log,
+		Mode: func(req *http.Request) middleware.Mode {
+			if req.Method == http.MethodGet || req.Method == http.MethodHead {
+				return middleware.ReadOnly
+			}
+			return middleware.Exclusive
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.Handler, nil
+}
+
+// mount adds the session's endpoints below a path.
+func mount(mux *http.ServeMux, path string, g guard, work time.Duration) {
+	for pattern, handler := range map[string]http.HandlerFunc{
+		"POST /set":    set(work),
+		"POST /incr":   incr,
+		"POST /reset":  reset,
+		"POST /login":  login,
+		"POST /logout": logout,
+		"GET /result":  result,
+		"GET /params":  params,
+		"GET /count":   count,
+	} {
+		method, rest, _ := strings.Cut(pattern, " ")
+		mux.Handle(method+" "+path+rest, g(handler))
+	}
+}
+
+func set(work time.Duration) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		name := r.PostFormValue("name")
+		if name == "" {
+			http.Error(w, "form field name is missing", http.StatusBadRequest)
+			return
+		}
+		select { // what a real handler would be busy with
+		case <-time.After(work):
+		case <-r.Context().Done():
+		}
+		session.FromContext(r.Context()).Set("param_"+name, 1)
+		fmt.Fprintln(w, "ok")
+	}
+}
+
+func incr(w http.ResponseWriter, r *http.Request) {
+	s := session.FromContext(r.Context())
+	n, _ := session.Get[int](s, "n") // absent is 0
+	s.Set("n", n+1)
+	fmt.Fprintln(w, n+1)
+}
+
+func count(w http.ResponseWriter, r *http.Request) {
+	n, _ := session.Get[int](session.FromContext(r.Context()), "n") // absent is 0
+	fmt.Fprintln(w, n)
+}
+
+func reset(w http.ResponseWriter, r *http.Request) {
+	s := session.FromContext(r.Context())
+	s.Clear()
+	s.Set("since", time.Now()) // an empty session would not be stored
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func login(w http.ResponseWriter, r *http.Request) {
+	s := session.FromContext(r.Context())
+	s.Renew() // an id from before the login is worth nothing after it
+	s.Set("user", "demo")
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func logout(w http.ResponseWriter, r *http.Request) {
+	session.FromContext(r.Context()).Destroy()
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func result(w http.ResponseWriter, r *http.Request) {
+	fmt.Fprintln(w, len(paramNames(r)))
+}
+
+func params(w http.ResponseWriter, r *http.Request) {
+	answerJSON(w, paramNames(r))
+}
+
+func paramNames(r *http.Request) []string {
+	names := []string{} // not null in JSON
+	for key := range session.FromContext(r.Context()).Keys() {
+		if name, ok := strings.CutPrefix(key, "param_"); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func answerJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v) // strings only; the client may be gone
+}
+
+// secure sets the headers of a page that loads nothing from elsewhere.
+func secure(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,88 @@
+// Command demo shows what Latchkey is for: it fires concurrent writes at one
+// session, without a lock and with it, and counts what is left.
+//
+// By default it needs nothing else: Redis is embedded. Open its page in a
+// browser, drive it over HTTP (see app.go), or let it test itself with -check.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	switch err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+	case errors.Is(err, errUsage):
+		os.Exit(2) // package flag has said what is wrong
+	default:
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+// run is the program: it serves until ctx ends, or checks and returns.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	c, err := parseFlags(args, stderr)
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(stderr, nil))
+	r, err := openRedis(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	if c.check > 0 {
+		return check(ctx, c, r, log, stdout)
+	}
+	handler, err := newApp(c, r, log)
+	if err != nil {
+		return err
+	}
+	return serve(ctx, c, handler, log, stdout)
+}
+
+// serve listens until ctx ends, and then lets the requests that are under way
+// finish, so that they leave no lock behind.
+func serve(ctx context.Context, c config, handler http.Handler, log *slog.Logger, stdout io.Writer) error {
+	l, err := net.Listen("tcp", c.addr)
+	if err != nil {
+		return err
+	}
+	srv := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 5 * time.Second,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	fmt.Fprintf(stdout, "Latchkey demo: http://%s/\n", l.Addr())
+	log.Info("listening", "addr", l.Addr().String(), "redis", c.redisName(), "lock", c.lock)
+	log.Info("plain HTTP: the cookie goes without __Host- and Secure")
+
+	drained := make(chan error, 1)
+	go func() {
+		<-ctx.Done()
+		// A request waits for its session, holds it, and answers.
+		patience, cancel := context.WithTimeout(context.Background(), c.lockWait+c.work+5*time.Second)
+		defer cancel()
+		drained <- srv.Shutdown(patience)
+	}()
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	err = <-drained
+	log.Info("stopped")
+	return err
+}

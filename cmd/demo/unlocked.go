@@ -1,0 +1,118 @@
+package main
+
+import (
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/gomodule/redigo/redis"
+)
+
+// unlocked is the counter-example: sessions as ordinary stores keep them. Each
+// request reads the record, changes its copy, and writes the copy back, over
+// whatever other requests have written meanwhile. Do not use it for anything
+// else; the library itself has no way to go without a lock.
+type unlocked struct {
+	pool   *redis.Pool
+	cookie string
+	ttl    time.Duration
+}
+
+func (u *unlocked) handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		secret, data, err := u.load(r)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		s, err := session.Open(session.Config{Data: data})
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		answer := &savedFirst{ResponseWriter: w, save: func() error { return u.save(w, s, secret) }}
+		next.ServeHTTP(answer, r.WithContext(session.NewContext(r.Context(), s)))
+		answer.begin()
+	})
+}
+
+func (u *unlocked) load(r *http.Request) (secret session.Secret, data []byte, err error) {
+	cookie, err := r.Cookie(u.cookie)
+	if err != nil {
+		return session.NewSecret(), nil, nil
+	}
+	b, _ := hex.DecodeString(cookie.Value) // ParseSecret sees what is wrong
+	if secret, err = session.ParseSecret(b); err != nil {
+		return session.NewSecret(), nil, nil
+	}
+	data, err = redis.Bytes(u.do("GET", u.key(secret)))
+	if errors.Is(err, redis.ErrNil) {
+		return session.NewSecret(), nil, nil
+	}
+	return secret, data, err
+}
+
+func (u *unlocked) save(w http.ResponseWriter, s *session.Session, secret session.Secret) error {
+	isNew := s.IsNew()
+	change, err := s.Seal("the answer")
+	if err != nil || !change.Changed && !change.Destroyed && !change.Renewed {
+		return err
+	}
+	if (change.Destroyed || change.Renewed) && !isNew {
+		if _, err := u.do("DEL", u.key(secret)); err != nil {
+			return err
+		}
+		secret = session.NewSecret()
+	}
+	cookie := &http.Cookie{Name: u.cookie, Value: hex.EncodeToString(secret.Bytes()), Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
+	if change.Destroyed {
+		cookie.Value, cookie.MaxAge = "", -1
+	} else if _, err := u.do("SET", u.key(secret), change.Data, "PX", u.ttl.Milliseconds()); err != nil {
+		return err
+	}
+	if isNew || change.Renewed || change.Destroyed {
+		http.SetCookie(w, cookie)
+	}
+	return nil
+}
+
+func (u *unlocked) key(secret session.Secret) string { return "latchkey-unlocked:" + secret.ID() }
+
+func (u *unlocked) do(command string, args ...any) (any, error) {
+	conn := u.pool.Get()
+	defer conn.Close()
+	return conn.Do(command, args...)
+}
+
+// savedFirst saves the session before the first byte of the answer.
+type savedFirst struct {
+	http.ResponseWriter
+	save  func() error
+	begun bool
+	err   error
+}
+
+func (w *savedFirst) begin() {
+	if w.begun {
+		return
+	}
+	w.begun = true
+	if w.err = w.save(); w.err != nil {
+		http.Error(w.ResponseWriter, w.err.Error(), http.StatusServiceUnavailable)
+	}
+}
+
+func (w *savedFirst) WriteHeader(status int) {
+	if w.begin(); w.err == nil {
+		w.ResponseWriter.WriteHeader(status)
+	}
+}
+
+func (w *savedFirst) Write(p []byte) (int, error) {
+	if w.begin(); w.err != nil {
+		return 0, w.err
+	}
+	return w.ResponseWriter.Write(p)
+}

@@ -1,0 +1,140 @@
+package locker
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// A Client runs scripts on Redis. It is all that Latchkey asks of a Redis
+// library, so that another one, a cluster's say, can take redigo's place.
+//
+// All keys of a call are in one slot. Eval may run the script more than once
+// when a connection breaks, so scripts must be safe to repeat with the same
+// arguments. Errors wrap [ErrUnavailable]. ctx bounds the wait for a connection
+// and, by its deadline, for the reply; cancelling it does not break off an
+// exchange that has begun, because the answer would never be known.
+type Client interface {
+	Eval(ctx context.Context, s *Script, keys []string, args ...any) (any, error)
+}
+
+// A Script is Lua for Redis, which knows it by the hash of its text.
+type Script struct{ text, sha string }
+
+// NewScript returns the script with the given text.
+func NewScript(text string) *Script {
+	sum := sha1.Sum([]byte(text)) // Redis's choice of name, not a matter of security
+	return &Script{text: text, sha: hex.EncodeToString(sum[:])}
+}
+
+// NewClient returns a Client that uses pool, where each exchange takes at most
+// timeout, the wait for a connection included.
+func NewClient(pool *redis.Pool, timeout time.Duration) Client {
+	return &poolClient{pool: pool, timeout: timeout}
+}
+
+type poolClient struct {
+	pool    *redis.Pool
+	timeout time.Duration
+}
+
+// evalError is the error of an Eval. Where maybe is set, the script may have
+// run: no reply came, which is not the same as a refusal.
+type evalError struct {
+	err   error
+	maybe bool
+}
+
+func (e *evalError) Error() string   { return ErrUnavailable.Error() + ": " + e.err.Error() }
+func (e *evalError) Unwrap() []error { return []error{ErrUnavailable, e.err} }
+
+// mayHaveHappened reports whether err leaves open whether Redis did the work.
+func mayHaveHappened(err error) bool {
+	var e *evalError
+	return errors.As(err, &e) && e.maybe
+}
+
+// Eval runs s by its hash, and by its text where Redis does not know the hash.
+//
+// After a restart of Redis the pool is full of dead connections, and each looks
+// fine until it is used. So a connection that breaks is no verdict on Redis as
+// long as there are idle ones: all of them are tried, and then a new one.
+func (c *poolClient) Eval(ctx context.Context, s *Script, keys []string, args ...any) (any, error) {
+	if c.pool == nil {
+		return nil, &evalError{err: errors.New("the pool is nil")}
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	maybe := false
+	for spare := c.pool.IdleCount() + 1; ; spare-- {
+		reply, sent, err := c.try(ctx, s, keys, args)
+		if err == nil {
+			return reply, nil
+		}
+		maybe = maybe || sent
+		if !sent || spare == 0 || isTimeout(err) {
+			return nil, &evalError{err: err, maybe: maybe}
+		}
+	}
+}
+
+// try makes one exchange. sent tells that the connection failed after the
+// script may have reached Redis.
+func (c *poolClient) try(ctx context.Context, s *Script, keys []string, args []any) (reply any, sent bool, err error) {
+	conn, err := c.conn(ctx)
+	if err != nil {
+		return nil, false, fmt.Errorf("no connection: %w", err)
+	}
+	defer conn.Close()
+
+	all := make([]any, 0, 2+len(keys)+len(args))
+	all = append(all, s.sha, len(keys))
+	for _, key := range keys {
+		all = append(all, key)
+	}
+	all = append(all, args...)
+
+	reply, err = do(ctx, conn, "EVALSHA", all)
+	if refused, ok := errors.AsType[redis.Error](err); ok && strings.HasPrefix(string(refused), "NOSCRIPT") {
+		all[0] = s.text
+		reply, err = do(ctx, conn, "EVAL", all)
+	}
+	_, refused := errors.AsType[redis.Error](err)
+	return reply, err != nil && !refused, err
+}
+
+func do(ctx context.Context, conn redis.Conn, command string, args []any) (any, error) {
+	deadline, _ := ctx.Deadline() // Eval has set one
+	left := time.Until(deadline)
+	if left <= 0 {
+		return nil, context.DeadlineExceeded
+	}
+	return redis.DoWithTimeout(conn, left, command, args...)
+}
+
+// conn gets a connection from the pool, and waits for one even where the pool
+// itself is not set to wait: a holder must always be able to release.
+func (c *poolClient) conn(ctx context.Context) (redis.Conn, error) {
+	backoff := Backoff{Min: time.Millisecond, Max: 10 * time.Millisecond}
+	for try := 0; ; try++ {
+		conn, err := c.pool.GetContext(ctx)
+		if !errors.Is(err, redis.ErrPoolExhausted) {
+			return conn, err
+		}
+		if pause(ctx, backoff.Delay(try, rand.Float64())) != nil {
+			return nil, err
+		}
+	}
+}
+
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
+}

@@ -1,0 +1,129 @@
+package locker
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"time"
+)
+
+// An Algorithm is what one kind of lock does on Redis: single tries, without
+// waiting. A [Guard] makes a lock of it.
+//
+// All methods are safe to repeat with the same arguments, since a reply may be
+// lost after Redis did the work. Errors other than the named ones wrap
+// [ErrUnavailable], or end the wait as they are.
+type Algorithm interface {
+	// Take tries to put token into key for the time of a lease, and reports
+	// whether it is there now. A token that is there already counts.
+	Take(ctx context.Context, key, token string, lease time.Duration) (bool, error)
+	// Extend makes the lease of token end d from now. The error is [ErrExpired]
+	// where the key is empty, [ErrLost] where it holds another token.
+	Extend(ctx context.Context, key, token string, d time.Duration) error
+	// Release empties key if it holds token, or lets it run out after a delay
+	// where that is not zero. Errors as with Extend.
+	Release(ctx context.Context, key, token string, after time.Duration) error
+}
+
+// A Guard makes locks of algorithms: it queues the callers of this process,
+// retries, and keeps what was won. All callers that compete for a key in one
+// process should use one Guard. The zero Guard is ready.
+type Guard struct{ line line }
+
+// Lock waits for key by the rules of [Locker] and returns the lease on it.
+func (g *Guard) Lock(ctx context.Context, key string, a Algorithm, o Options) (*Lease, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if key == "" {
+		return nil, errors.New("locker: the key is empty")
+	}
+
+	// The context that ends with the wait is made when there is a wait.
+	deadline := time.Now().Add(o.Wait)
+	var waiting context.Context
+	var cancel context.CancelFunc = func() {}
+	defer func() { cancel() }()
+	wait := func() context.Context {
+		if waiting == nil {
+			waiting, cancel = context.WithDeadlineCause(ctx, deadline, ErrTimeout)
+		}
+		return waiting
+	}
+
+	if err := g.line.enter(key, o.MaxWaiters, wait); err != nil {
+		return nil, fmt.Errorf("locker: waiting for %s: %w", key, err)
+	}
+	l := &Lease{key: key, token: rand.Text(), algorithm: a, options: o, leave: func() { g.line.leave(key) }}
+	won := false
+	defer func() { // also where the algorithm panics
+		if !won {
+			l.leave()
+		}
+	}()
+	if err := l.take(ctx, wait); err != nil {
+		return nil, fmt.Errorf("locker: taking %s: %w", key, err)
+	}
+	won = true
+	return l, nil
+}
+
+// take tries until it has the lock. Where it fails, the token is not in the key,
+// or will be swept out of it.
+func (l *Lease) take(ctx context.Context, wait func() context.Context) error {
+	lease := min(l.options.Lease, l.options.MaxHold)
+	for try := 0; ; try++ {
+		sent := time.Now()
+		taken, err := l.algorithm.Take(ctx, l.key, l.token, lease)
+		if err == nil && taken {
+			err = context.Cause(ctx) // whoever asked may be gone by now
+			if err == nil {
+				l.start(sent, lease)
+				return nil
+			}
+		}
+		if err != nil {
+			if taken || mayHaveHappened(err) {
+				l.sweep(0, l.options.Timeout/4) // the caller has waited long enough
+			}
+			return err
+		}
+		ctx := wait()
+		if pause(ctx, l.options.Backoff.Delay(try, mathrand.Float64())) != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// sweep removes a token that nobody owns: the reply to a Take was lost, and the
+// lock may have been taken. The command may even be on its way still, and reach
+// Redis after the first sweep. So unless that one found the token, it is looked
+// for again, at growing intervals, for the time of one lease.
+//
+// It runs once in the caller and then from timers, so no goroutine waits for
+// it, and it ends by itself.
+func (l *Lease) sweep(age, timeout time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	err := l.algorithm.Release(ctx, l.key, l.token, 0)
+	if err == nil || age >= l.options.Lease {
+		return
+	}
+	next := max(20*time.Millisecond, age)
+	time.AfterFunc(next, func() { l.sweep(age+next, l.options.Timeout) })
+}
+
+// pause sleeps for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,85 @@
+package locker
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// A line is where the callers of one process wait for their turn at a key,
+// first come, first served. The zero line is ready.
+//
+// A key is in the map while somebody has its turn, so an idle key costs nothing.
+type line struct {
+	mu   sync.Mutex // guards keys and all that is in it
+	keys map[string]*queue
+}
+
+// A queue is who waits for one key. Each waiter is a channel that is closed
+// when the turn is passed to it.
+type queue struct{ waiting []chan struct{} }
+
+// enter waits for the turn at key, in a queue of at most most waiters. Whoever
+// got nil has the turn and must call leave, once. An error is ErrTooManyWaiters
+// or the cause of wait's end; nothing is left to undo then.
+//
+// wait is called only where there is somebody to wait for: a context with a
+// deadline is not free.
+func (l *line) enter(key string, most int, wait func() context.Context) error {
+	l.mu.Lock()
+	q := l.keys[key]
+	if q == nil {
+		if l.keys == nil {
+			l.keys = make(map[string]*queue)
+		}
+		l.keys[key] = &queue{}
+		l.mu.Unlock()
+		return nil
+	}
+	if len(q.waiting) >= most {
+		l.mu.Unlock()
+		return ErrTooManyWaiters
+	}
+	turn := make(chan struct{})
+	q.waiting = append(q.waiting, turn)
+	l.mu.Unlock()
+
+	ctx := wait()
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+		l.giveUp(key, q, turn)
+		return context.Cause(ctx)
+	}
+}
+
+// giveUp takes a waiter out of the queue, or passes the turn on where it came
+// at the last moment.
+func (l *line) giveUp(key string, q *queue, turn chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := slices.Index(q.waiting, turn); i >= 0 {
+		q.waiting = slices.Delete(q.waiting, i, i+1)
+		return
+	}
+	l.pass(key, q)
+}
+
+// leave passes the turn to the next waiter.
+func (l *line) leave(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pass(key, l.keys[key])
+}
+
+// pass is called with mu held, by whoever has the turn.
+func (l *line) pass(key string, q *queue) {
+	if len(q.waiting) == 0 {
+		delete(l.keys, key)
+		return
+	}
+	next := q.waiting[0]
+	q.waiting = slices.Delete(q.waiting, 0, 1)
+	close(next)
+}

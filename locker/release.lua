@@ -1,0 +1,13 @@
+-- Gives a lock back, at once or after a while.
+-- KEYS[1] lock   ARGV[1] token   ARGV[2] delay in ms, 0: at once
+-- Returns 1: done; 0: nobody had the lock; -1: another has it.
+local holder = redis.call('GET', KEYS[1])
+if holder == ARGV[1] then
+  if ARGV[2] == '0' then
+    redis.call('DEL', KEYS[1])
+  else
+    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  end
+  return 1
+end
+return holder and -1 or 0

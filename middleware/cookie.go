@@ -1,0 +1,128 @@
+package middleware
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/gorilla/securecookie"
+)
+
+const (
+	minKey = 32  // bytes; a shorter HMAC-SHA256 key weakens the signature
+	longer = 512 // no genuine cookie is; spares the work on others
+)
+
+// cookies writes and reads the cookie that carries a session's secret, signed.
+type cookies struct {
+	pattern http.Cookie
+	codecs  []*securecookie.SecureCookie // newest first
+}
+
+// newCookies checks Options.Keys and Options.Cookie.
+func newCookies(o Options) (cookies, error) {
+	c := cookies{pattern: o.Cookie}
+	p := &c.pattern
+	if p.Name == "" {
+		p.Name, p.Secure = "__Host-session", true
+	}
+	if p.Path == "" {
+		p.Path = "/"
+	}
+	if p.SameSite == 0 {
+		p.SameSite = http.SameSiteLaxMode
+	}
+	p.HttpOnly = true
+	if err := checkCookie(p); err != nil {
+		return c, fmt.Errorf("middleware: Options.Cookie %q: %w", p.Name, err)
+	}
+
+	if len(o.Keys) == 0 {
+		return c, fmt.Errorf("middleware: Options.Keys is empty: give at least one key of at least %d random bytes", minKey)
+	}
+	lifetime := o.Lifetime
+	if lifetime == 0 {
+		lifetime = 24 * time.Hour
+	}
+	for i, key := range o.Keys {
+		if len(key) < minKey {
+			return c, fmt.Errorf("middleware: Options.Keys[%d] has %d bytes: it must have at least %d random ones", i, len(key), minKey)
+		}
+		codec := securecookie.New(key, nil)
+		codec.SetSerializer(securecookie.NopEncoder{})
+		// A signature outlives no session, since the signature is made when the
+		// session is, or later.
+		codec.MaxAge(int((lifetime + time.Second - 1) / time.Second))
+		c.codecs = append(c.codecs, codec)
+	}
+	return c, nil
+}
+
+func checkCookie(p *http.Cookie) error {
+	host := strings.HasPrefix(strings.ToLower(p.Name), "__host-")
+	secure := strings.HasPrefix(strings.ToLower(p.Name), "__secure-")
+	switch {
+	case p.Value != "":
+		return errors.New("its Value must be empty: the session's secret goes there")
+	case p.MaxAge < 0 || !p.Expires.IsZero():
+		return errors.New("its MaxAge must not be negative, and Expires not set: a MaxAge of 0 ends with the browser")
+	case host && (!p.Secure || p.Path != "/" || p.Domain != ""):
+		return errors.New("a name with __Host- needs Secure, Path=/ and no Domain")
+	case secure && !p.Secure:
+		return errors.New("a name with __Secure- needs Secure")
+	case p.SameSite == http.SameSiteNoneMode && !p.Secure:
+		return errors.New("the attribute SameSite=None needs Secure")
+	case p.Partitioned && !p.Secure:
+		return errors.New("the attribute Partitioned needs Secure")
+	}
+	return p.Valid()
+}
+
+// read returns the secret of the request's first genuine cookie. Everything else
+// is no cookie at all: whoever forges one learns nothing from the answer.
+func (c cookies) read(r *http.Request) (session.Secret, bool) {
+	for _, cookie := range r.CookiesNamed(c.pattern.Name) {
+		for _, codec := range c.codecs {
+			var b []byte
+			if !canonical(cookie.Value) || codec.Decode(c.pattern.Name, cookie.Value, &b) != nil {
+				continue
+			}
+			if secret, err := session.ParseSecret(b); err == nil {
+				return secret, true
+			}
+		}
+	}
+	return session.Secret{}, false
+}
+
+// canonical reports whether v is the one way to write what it decodes to.
+// securecookie takes others as well; a cookie that nobody issued is not genuine.
+func canonical(v string) bool {
+	if len(v) > longer {
+		return false
+	}
+	_, err := base64.URLEncoding.Strict().DecodeString(v)
+	return err == nil
+}
+
+// issue returns the cookie for a new secret.
+func (c cookies) issue(secret session.Secret) (*http.Cookie, error) {
+	value, err := c.codecs[0].Encode(c.pattern.Name, secret.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("middleware: signing the cookie: %w", err)
+	}
+	cookie := c.pattern
+	cookie.Value = value
+	return &cookie, nil
+}
+
+// expired returns the cookie that makes the client drop its own.
+func (c cookies) expired() *http.Cookie {
+	cookie := c.pattern
+	cookie.MaxAge = -1
+	return &cookie
+}

@@ -1,0 +1,81 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// Status returns the HTTP status for an error of the session:
+//
+//   - 503 where another try may succeed: the session was busy for too long or
+//     its lock was lost, Redis is away, or the client itself is;
+//   - 409 for a write to a session that another request has ended;
+//   - 500 for the rest, which are mistakes: a value that cannot be encoded, a
+//     session that is too large, a record that cannot be read.
+func Status(err error) int {
+	switch {
+	case errors.Is(err, store.ErrTimeout),
+		errors.Is(err, store.ErrTooManyWaiters),
+		errors.Is(err, store.ErrLost),
+		errors.Is(err, store.ErrUnavailable),
+		errors.Is(err, context.Canceled),
+		errors.Is(err, context.DeadlineExceeded):
+		return http.StatusServiceUnavailable
+	case errors.Is(err, store.ErrGone):
+		return http.StatusConflict
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+// answer logs err and answers the request with it. Nothing of an answer may have
+// been sent yet.
+func (s *Sessions) answer(w http.ResponseWriter, r *http.Request, id string, err error) {
+	status := Status(err)
+	s.log(r.Context(), levelOf(err), "session failed",
+		slog.String("session", id), slog.Int("status", status), slog.String("method", r.Method), slog.Any("error", err))
+
+	w.Header().Set("Cache-Control", "no-store")
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1") // seconds
+	}
+	if s.options.OnError != nil {
+		s.options.OnError(w, r, err)
+		return
+	}
+	text := map[int]string{
+		http.StatusServiceUnavailable: "The session is not available just now. Nothing was saved. Please try again.",
+		http.StatusConflict:           "The session was ended by another request. Nothing was saved. Please start again.",
+	}[status]
+	if text == "" {
+		text = "The session could not be used. Nothing was saved."
+	}
+	http.Error(w, text, status)
+}
+
+// levelOf says how loud an error is. A client that went away is nobody's fault,
+// and a logout in another tab is a fact of life.
+func levelOf(err error) slog.Level {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return slog.LevelDebug
+	case errors.Is(err, store.ErrGone):
+		return slog.LevelInfo
+	case errors.Is(err, store.ErrTimeout), errors.Is(err, store.ErrTooManyWaiters):
+		return slog.LevelWarn
+	default:
+		return slog.LevelError
+	}
+}
+
+func (s *Sessions) log(ctx context.Context, level slog.Level, message string, attrs ...slog.Attr) {
+	logger := s.options.Logger
+	if logger == nil {
+		logger = slog.Default()
+	}
+	logger.LogAttrs(ctx, level, "latchkey: "+message, attrs...)
+}

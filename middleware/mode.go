@@ -1,0 +1,19 @@
+package middleware
+
+// A Mode is how a request uses its session.
+type Mode int
+
+const (
+	// Exclusive opens the session before the handler runs and keeps it locked
+	// until the commit.
+	Exclusive Mode = iota
+	// ReadOnly reads the session without a lock, in one exchange with Redis. It
+	// sees what was last saved, waits for nobody, and makes nobody wait. A
+	// change is an error at the commit.
+	ReadOnly
+	// Lazy does nothing until the handler calls session.Start, and is Exclusive
+	// from there on.
+	Lazy
+	// None leaves the request alone: for static files and health checks.
+	None
+)

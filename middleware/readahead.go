@@ -1,0 +1,36 @@
+package middleware
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+)
+
+// readAhead reads a small body before the session is locked, for two reasons: a
+// client that sends its body slowly must not hold its session meanwhile, and
+// net/http notices a client that goes away only once the body is read, so that
+// otherwise its place in the queue would stay taken.
+//
+// Bodies of unknown length or longer than limit are left alone, since they may
+// be streams; so are those whose client waits for permission to send them.
+func readAhead(r *http.Request, limit int) *http.Request {
+	if r.Body == nil || r.ContentLength <= 0 || r.ContentLength > int64(limit) || r.Header.Get("Expect") != "" {
+		return r
+	}
+	body := make([]byte, r.ContentLength)
+	n, err := io.ReadFull(r.Body, body)
+	rest := io.Reader(r.Body)
+	if err != nil {
+		rest = failing{err} // for the handler to find where it would have
+	}
+	ahead := *r
+	ahead.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(body[:n]), rest), r.Body}
+	return &ahead
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }

@@ -1,0 +1,246 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// errBegun is what a Start gets that comes too late.
+var errBegun = errors.New("middleware: session.Start after the answer has begun: its session could not be saved before it")
+
+// A request is one request's session: opened once, committed once.
+type request struct {
+	sessions *Sessions
+	mode     Mode
+	base     *http.Request                 // as it came in
+	cancel   context.CancelCauseFunc       // ends the handler's context
+	visitor  func() (session.Secret, bool) // what the cookie proves; worked out once
+
+	// late is set by a change that came after the commit; the answer must not
+	// look complete then.
+	late atomic.Bool
+
+	// mu guards the rest, and is held while the session is opened or committed:
+	// a handler may write the answer in one goroutine and Commit in another.
+	mu        sync.Mutex
+	origin    origin
+	session   *session.Session // nil until opened
+	hold      *store.Hold      // not nil while locked
+	committed bool
+	err       error        // of the commit
+	used      bool         // the answer depends on the session
+	cookie    *http.Cookie // to be set or deleted with the answer
+
+	// idMu guards the identity. A mutex of its own, since Session.ID may be
+	// called while the commit is under way.
+	idMu   sync.Mutex
+	secret session.Secret
+	id     string // the public id; empty until a new session needs one
+}
+
+// open reads the session, and locks it unless the mode is ReadOnly. It is called
+// by the middleware, or in mode Lazy by session.Start.
+func (rq *request) open(ctx context.Context) (*session.Session, error) {
+	rq.mu.Lock()
+	defer rq.mu.Unlock()
+	if rq.committed {
+		return nil, errBegun
+	}
+	data, err := rq.fetch(ctx)
+	if err == nil {
+		rq.session, err = session.Open(rq.config(data))
+		if err != nil {
+			err = fmt.Errorf("middleware: session %s: %w: %w", rq.knownID(), store.ErrCorrupt, err)
+		}
+	}
+	if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrTooLarge) {
+		if err = rq.replace(err); err == nil {
+			rq.session, err = session.Open(rq.config(nil))
+		}
+	}
+	if err != nil {
+		rq.unlock()
+		rq.session = nil
+		return nil, err
+	}
+	return rq.session, nil
+}
+
+// fetch returns the stored data, nil where there is none, and sets rq.origin.
+func (rq *request) fetch(ctx context.Context) ([]byte, error) {
+	s := rq.sessions
+	secret, ok := rq.visitor()
+	if !ok {
+		return nil, nil
+	}
+	id := secret.ID()
+	var record store.Record
+	var err error
+	if rq.mode == ReadOnly {
+		rq.origin = readOnly
+		record, err = s.store.Load(ctx, id, s.terms)
+	} else {
+		rq.origin = locked
+		if rq.hold, err = s.store.Take(ctx, id, s.terms); rq.hold != nil {
+			rq.hold.OnLost(rq.cancel)
+			record = rq.hold.Record
+		}
+	}
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		// Never adopt an id that somebody else may have chosen: if this session
+		// comes into being, it does so under a new one.
+		rq.origin = unknownID
+		return nil, nil
+	case errors.Is(err, store.ErrGone):
+		rq.origin, err = goneID, nil
+	}
+	rq.identify(secret)
+	return record.Data, err
+}
+
+// replace asks OnCorrupt whether to go on without the record.
+func (rq *request) replace(err error) error {
+	if ask := rq.sessions.options.OnCorrupt; ask != nil {
+		if verdict := ask(rq.base, err); verdict != nil {
+			return verdict
+		}
+		rq.sessions.log(rq.base.Context(), slog.LevelError, "session replaced by an empty one",
+			slog.String("session", rq.publicID()), slog.Any("error", err))
+		return nil
+	}
+	return err
+}
+
+func (rq *request) config(data []byte) session.Config {
+	return session.Config{
+		Data:     data,
+		ReadOnly: rq.mode == ReadOnly,
+		ID:       rq.publicID,
+		Commit:   func(context.Context) error { return rq.commit("Commit") },
+		Late:     rq.changedLate,
+	}
+}
+
+// commit saves the session and gives its lock back, the first time it is called,
+// and returns what came of that every time. by names what made it necessary.
+func (rq *request) commit(by string) error {
+	rq.mu.Lock()
+	defer rq.mu.Unlock()
+	if rq.committed {
+		return rq.err
+	}
+	rq.committed = true
+	if rq.session == nil {
+		return nil // Lazy, and never started
+	}
+	change, err := rq.session.Seal(by)
+	rq.used = change.Used
+	if err == nil {
+		// Whoever went away still has the request's effect saved.
+		err = rq.carryOut(context.WithoutCancel(rq.base.Context()), change)
+	}
+	rq.unlock() // if carryOut had no reason to
+	rq.err = err
+	return err
+}
+
+// carryOut does what decide says.
+func (rq *request) carryOut(ctx context.Context, change session.Change) (err error) {
+	s := rq.sessions
+	do := decide(rq.origin, change)
+	hold := rq.hold
+	switch do {
+	case touch, save, renew, destroy:
+		rq.hold = nil // each of these gives it back, whatever comes of it
+	}
+	switch do {
+	case touch:
+		return hold.Touch(ctx)
+	case save:
+		return hold.Save(ctx, change.Data)
+	case destroy:
+		rq.cookie = s.cookies.expired()
+		return hold.Destroy(ctx)
+	case forget:
+		rq.cookie = s.cookies.expired()
+	case refuse:
+		return fmt.Errorf("middleware: session %s: %w", rq.publicID(), store.ErrGone)
+	case create:
+		id := rq.publicID()
+		if rq.cookie, err = s.cookies.issue(rq.secret); err == nil {
+			err = s.store.Create(ctx, id, change.Data, s.terms)
+		}
+	case renew:
+		secret := session.NewSecret()
+		rq.cookie, err = s.cookies.issue(secret)
+		if err != nil {
+			hold.Release(ctx)
+		} else if err = hold.Renew(ctx, secret.ID(), change.Data); err == nil {
+			rq.identify(secret)
+		}
+	}
+	return err
+}
+
+// abandon gives the lock back and saves nothing, unless the session was
+// committed before.
+func (rq *request) abandon() {
+	rq.mu.Lock()
+	defer rq.mu.Unlock()
+	rq.committed = true
+	if rq.session != nil {
+		_, _ = rq.session.Seal("a panic") // closes it; what it holds is not wanted
+	}
+	rq.unlock()
+}
+
+// unlock is called with mu held.
+func (rq *request) unlock() {
+	if rq.hold != nil {
+		rq.hold.Release(context.WithoutCancel(rq.base.Context()))
+		rq.hold = nil
+	}
+}
+
+// changedLate is told of a change that came after the commit. It cannot be saved
+// any more, and must not be lost in silence.
+func (rq *request) changedLate(method, key, sealed string) {
+	rq.late.Store(true)
+	rq.sessions.log(rq.base.Context(), slog.LevelError, "session changed after it was saved; the answer is cut off",
+		slog.String("session", rq.publicID()), slog.String("call", method), slog.String("key", key), slog.String("saved_by", sealed),
+		slog.String("rule", "a session is saved before the first byte of the answer: change it before "+sealed))
+}
+
+func (rq *request) identify(secret session.Secret) {
+	rq.idMu.Lock()
+	defer rq.idMu.Unlock()
+	rq.secret, rq.id = secret, secret.ID()
+}
+
+// publicID returns the session's public id. A new session gets its secret when
+// somebody asks: most never need one.
+func (rq *request) publicID() string {
+	rq.idMu.Lock()
+	defer rq.idMu.Unlock()
+	if rq.id == "" {
+		rq.secret = session.NewSecret()
+		rq.id = rq.secret.ID()
+	}
+	return rq.id
+}
+
+// knownID is publicID for a log: it does not invent one.
+func (rq *request) knownID() string {
+	rq.idMu.Lock()
+	defer rq.idMu.Unlock()
+	return rq.id
+}

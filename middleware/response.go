@@ -1,0 +1,268 @@
+package middleware
+
+import (
+	"bufio"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"strconv"
+)
+
+// A response holds an answer back until the session is committed.
+//
+// The order is always: commit, then header (with the cookie), then body. Until
+// then the answer can be replaced by an error; from then on everything goes
+// straight through. Like any ResponseWriter it is used by one goroutine at a
+// time.
+type response struct {
+	inner   http.ResponseWriter
+	request *request
+	before  http.Header // what others had set before the handler ran
+
+	status   int         // 0 until the handler has chosen
+	header   http.Header // as it was at that moment: later changes do not count
+	length   int64       // the Content-Length that was declared, or -1
+	buffered []byte
+	begun    bool  // the header is out of our hands
+	failed   error // the answer was replaced by this error
+}
+
+func newResponse(w http.ResponseWriter, rq *request) *response {
+	return &response{inner: w, request: rq, before: w.Header().Clone(), length: -1}
+}
+
+// Unwrap gives http.ResponseController the methods that have nothing to do with
+// the session, such as deadlines.
+func (rw *response) Unwrap() http.ResponseWriter { return rw.inner }
+
+func (rw *response) Header() http.Header { return rw.inner.Header() }
+
+// WriteHeader notes the status. The informational ones go out at once, without a
+// commit: they are no answer yet.
+func (rw *response) WriteHeader(status int) {
+	informational := status >= 100 && status <= 199 && status != http.StatusSwitchingProtocols
+	switch {
+	case rw.failed != nil:
+	case rw.begun, informational, status < 100, status > 999:
+		rw.inner.WriteHeader(status) // which also complains about mistakes
+	case rw.status == 0:
+		rw.status = status
+		rw.header = rw.Header().Clone()
+		if n, err := strconv.ParseInt(rw.header.Get("Content-Length"), 10, 64); err == nil && n >= 0 {
+			rw.length = n
+		}
+	}
+}
+
+func (rw *response) Write(p []byte) (int, error) {
+	if err := rw.refuses(); err != nil {
+		return 0, err
+	}
+	if rw.begun {
+		return rw.inner.Write(p)
+	}
+	rw.chooseStatus()
+	written := int64(len(rw.buffered) + len(p))
+	switch {
+	case !bodyAllowed(rw.status):
+		return 0, http.ErrBodyNotAllowed
+	case rw.length >= 0 && written > rw.length:
+		return 0, http.ErrContentLength
+	case written <= int64(rw.request.sessions.options.Buffer):
+		rw.buffered = append(rw.buffered, p...)
+		return len(p), nil
+	}
+	if err := rw.begin("an answer larger than Options.Buffer"); err != nil {
+		return 0, err
+	}
+	return rw.inner.Write(p)
+}
+
+// ReadFrom lets a large file go from disk to the network without passing through
+// our memory, once the buffer is full.
+func (rw *response) ReadFrom(src io.Reader) (n int64, err error) {
+	if err := rw.refuses(); err != nil {
+		return 0, err
+	}
+	if !rw.begun {
+		rw.chooseStatus()
+		if rw.length > int64(rw.request.sessions.options.Buffer) {
+			if err := rw.begin("an answer larger than Options.Buffer"); err != nil {
+				return 0, err
+			}
+		}
+	}
+	var chunk []byte
+	for !rw.begun {
+		if chunk == nil {
+			chunk = make([]byte, 16<<10)
+		}
+		read, readErr := src.Read(chunk)
+		wrote, err := rw.Write(chunk[:read])
+		n += int64(wrote)
+		if err != nil {
+			return n, err
+		}
+		if readErr == io.EOF {
+			return n, nil
+		}
+		if readErr != nil {
+			return n, readErr
+		}
+	}
+	m, err := io.Copy(rw.inner, src)
+	return n + m, err
+}
+
+// Flush implements http.Flusher.
+func (rw *response) Flush() { _ = rw.FlushError() } // Flusher has no way to say it
+
+// FlushError commits the session and sends what there is. It is what
+// http.ResponseController calls.
+func (rw *response) FlushError() error {
+	if err := rw.refuses(); err != nil {
+		return err
+	}
+	if !offers[http.Flusher](rw.inner) && !offers[interface{ FlushError() error }](rw.inner) {
+		return http.ErrNotSupported
+	}
+	if !rw.begun {
+		rw.chooseStatus()
+		if err := rw.begin("Flush"); err != nil {
+			return err
+		}
+	}
+	return http.NewResponseController(rw.inner).Flush()
+}
+
+// Hijack commits the session and hands the connection over.
+func (rw *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if err := rw.refuses(); err != nil {
+		return nil, nil, err
+	}
+	if !offers[http.Hijacker](rw.inner) {
+		return nil, nil, http.ErrNotSupported
+	}
+	if !rw.begun {
+		// Without a status the handler writes its own header to the
+		// connection, from Header, where begin has put the cookie.
+		if err := rw.begin("Hijack"); err != nil {
+			return nil, nil, err
+		}
+	}
+	return http.NewResponseController(rw.inner).Hijack()
+}
+
+// chooseStatus chooses the status 200 where the handler has chosen none.
+func (rw *response) chooseStatus() {
+	if rw.status == 0 {
+		rw.WriteHeader(http.StatusOK)
+	}
+}
+
+// refuses returns why the handler may not write any more.
+func (rw *response) refuses() error {
+	if rw.failed != nil {
+		return rw.failed
+	}
+	if rw.request.late.Load() {
+		return http.ErrAbortHandler
+	}
+	return nil
+}
+
+// begin commits and, if that succeeds, passes on what was held back.
+func (rw *response) begin(by string) error {
+	if err := rw.request.commit(by); err != nil {
+		rw.fail(err)
+		return err
+	}
+	rw.begun = true
+	if rw.status == 0 {
+		rw.decorate(rw.Header())
+		return nil
+	}
+	// The header goes out as it was at WriteHeader. What the handler has set
+	// since are trailers, which net/http looks for at the end: put them back.
+	live := rw.Header()
+	since := maps.Clone(live)
+	clear(live)
+	maps.Copy(live, rw.header)
+	rw.decorate(live)
+	rw.inner.WriteHeader(rw.status)
+	clear(live)
+	maps.Copy(live, since)
+
+	if len(rw.buffered) == 0 {
+		return nil
+	}
+	_, err := rw.inner.Write(rw.buffered)
+	rw.buffered = nil
+	return err
+}
+
+// decorate adds what the session has to say to a header.
+func (rw *response) decorate(h http.Header) {
+	rq := rw.request
+	rq.mu.Lock()
+	defer rq.mu.Unlock()
+	if rq.used {
+		h.Add("Vary", "Cookie")
+	}
+	if rq.cookie != nil {
+		h.Add("Set-Cookie", rq.cookie.String())
+		h.Set("Cache-Control", "no-store") // a cache would hand the session on
+	}
+}
+
+// fail replaces the answer by an error.
+func (rw *response) fail(err error) {
+	rw.failed = err
+	rw.abandon()
+	rw.request.sessions.answer(rw.inner, rw.request.base, rw.request.knownID(), err)
+}
+
+// abandon takes back what the handler has put into the header.
+func (rw *response) abandon() {
+	if rw.begun {
+		return
+	}
+	rw.buffered = nil
+	h := rw.Header()
+	clear(h)
+	maps.Copy(h, rw.before)
+}
+
+// finish sends what the handler has left, when it has returned.
+func (rw *response) finish() {
+	late := rw.request.late.Load()
+	if !rw.begun && rw.failed == nil && !late {
+		_ = rw.begin("the end of the handler") // answered, if it failed
+	}
+	if rw.failed == nil && late {
+		if err := rw.request.commit("the end of the handler"); err != nil {
+			rw.fail(err) // a clear error beats a broken connection
+			return
+		}
+		panic(http.ErrAbortHandler) // net/http's way to cut an answer off
+	}
+}
+
+func bodyAllowed(status int) bool {
+	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
+}
+
+// offers reports whether w, or a writer that it wraps, is a T.
+func offers[T any](w http.ResponseWriter) bool {
+	for {
+		if _, ok := w.(T); ok {
+			return true
+		}
+		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return false
+		}
+		w = u.Unwrap()
+	}
+}

@@ -1,0 +1,73 @@
+package session
+
+import (
+	"context"
+	"fmt"
+)
+
+// Config is how whoever keeps sessions opens one with [Open]. Handlers never
+// see it. Nil functions are left out.
+type Config struct {
+	// Data is what an earlier Seal returned; nil for a new session.
+	Data []byte
+	// ReadOnly makes every change an [ErrReadOnly] at the commit.
+	ReadOnly bool
+	// ID returns the public id as it is at the time of the call.
+	ID func() string
+	// Commit is what Session.Commit calls. It is to call Seal, once.
+	Commit func(ctx context.Context) error
+	// Late is called for every change that comes after the Seal, with the
+	// method, its key if any, and what sealed the session.
+	Late func(method, key, sealed string)
+}
+
+// Open returns a session over stored data, or an error where that is not what
+// Seal returned.
+func Open(c Config) (*Session, error) {
+	s := &Session{config: c}
+	if c.Data == nil {
+		return s, nil
+	}
+	var err error
+	s.values, err = parse(c.Data)
+	return s, err
+}
+
+// Change is what a request did to its session.
+type Change struct {
+	// Used: the answer may depend on the session.
+	Used bool
+	// Changed: Data is to be stored. False for a new session that is empty
+	// again, which need not exist at all.
+	Changed bool
+	// Renewed, Destroyed: the method of that name was called.
+	Renewed, Destroyed bool
+	// Data is the session, encoded; nil where nothing needs storing.
+	Data []byte
+}
+
+// Seal ends the time in which the session may be changed, and returns what is
+// to be done. by names what ends it, for the report of a later change. The
+// error is that of the first Set that failed, or wraps [ErrReadOnly]; nothing
+// is to be stored then. A second Seal reports no change.
+func (s *Session) Seal(by string) (Change, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sealed != "" {
+		return Change{Used: s.used}, s.err
+	}
+	s.sealed = by
+	c := Change{
+		Used:      s.used,
+		Changed:   s.changed && (s.config.Data != nil || len(s.values) > 0),
+		Renewed:   s.renewed,
+		Destroyed: s.destroyed,
+	}
+	if s.err == nil && s.config.ReadOnly && (s.changed || s.renewed || s.destroyed) {
+		s.err = fmt.Errorf("session: %w", ErrReadOnly)
+	}
+	if s.err == nil && (c.Changed || c.Renewed) && !c.Destroyed {
+		c.Data = format(s.values)
+	}
+	return c, s.err
+}

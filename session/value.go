@@ -1,0 +1,128 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+)
+
+// Errors of [Session.Decode].
+var (
+	// ErrAbsent says that the session has no such key.
+	ErrAbsent = errors.New("no such key in the session")
+	// ErrType says that the value is there but does not fit the wanted type.
+	ErrType = errors.New("the session's value is of another type")
+)
+
+var errNotUTF8 = errors.New("text is not valid UTF-8, which JSON cannot hold: store it as []byte")
+
+// Get returns the value of key as a T, decoded now: a fresh copy, which the
+// caller may change. It reports false where the key is absent or its value does
+// not fit a T. Use [Session.Decode] to tell these apart.
+//
+// What fits is a matter of JSON: a number that has no fraction fits every
+// integer type that can hold it, null fits only what can be nil, and fields
+// that a struct does not have are ignored, so that a type may change while old
+// sessions are around. Inside an any, numbers arrive as [json.Number], exactly.
+func Get[T any](s *Session, key string) (T, bool) {
+	var v T
+	if err := s.Decode(key, &v); err != nil {
+		var zero T // v may be half filled
+		return zero, false
+	}
+	return v, true
+}
+
+// Pop is [Get] followed by [Session.Delete]: for flash messages, which are
+// shown once. A value that does not fit a T stays.
+func Pop[T any](s *Session, key string) (T, bool) {
+	v, ok := Get[T](s, key)
+	if ok {
+		s.Delete(key)
+	}
+	return v, ok
+}
+
+// Decode stores the value of key in *v, by the rules of [Get]. Its error wraps
+// [ErrAbsent] or [ErrType]; *v may be half filled after the latter.
+func (s *Session) Decode(key string, v any) error {
+	s.mu.Lock()
+	s.used = true
+	raw, ok := s.values[key] // never altered in place, so it outlives the mutex
+	s.mu.Unlock()
+	if !ok {
+		return fmt.Errorf("session: %q: %w", key, ErrAbsent)
+	}
+	if err := decode(raw, v); err != nil {
+		return fmt.Errorf("session: %q: %w: %w", key, ErrType, err)
+	}
+	return nil
+}
+
+// encode returns v as one line of JSON, or an error where JSON would not give
+// back what went in.
+func encode(v any) (json.RawMessage, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false) // redis-cli is read by people
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	raw := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+	if replaced(raw) {
+		return nil, errNotUTF8
+	}
+	return raw, nil
+}
+
+// replaced reports whether the encoder replaced invalid UTF-8. It writes the
+// escape \ufffd for that, and only for that: a real U+FFFD goes out as itself,
+// and a backslash in the text as two.
+func replaced(raw []byte) bool {
+	escape := []byte(`\ufffd`)
+	for {
+		i := bytes.Index(raw, escape)
+		if i < 0 {
+			return false
+		}
+		backslashes := i - len(bytes.TrimRight(raw[:i], `\`))
+		if backslashes%2 == 0 {
+			return true
+		}
+		raw = raw[i+len(escape):]
+	}
+}
+
+func decode(raw json.RawMessage, v any) error {
+	t := reflect.TypeOf(v)
+	if t == nil || t.Kind() != reflect.Pointer || reflect.ValueOf(v).IsNil() {
+		return fmt.Errorf("cannot decode into a %T: pass a non-nil pointer", v)
+	}
+	t = t.Elem()
+	if string(raw) == "null" && !holdsNull(t) {
+		return fmt.Errorf("null does not fit a %s", t) // encoding/json would leave *v as it is
+	}
+	switch t.Kind() {
+	case reflect.Interface, reflect.Struct, reflect.Map, reflect.Slice, reflect.Array, reflect.Pointer:
+		dec := json.NewDecoder(bytes.NewReader(raw))
+		dec.UseNumber() // an int64 inside an any would otherwise lose its low bits
+		return dec.Decode(v)
+	default:
+		return json.Unmarshal(raw, v)
+	}
+}
+
+var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+
+// holdsNull reports whether null is a value of t. Types that decode themselves
+// are asked, and know.
+func holdsNull(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Interface:
+		return true
+	default:
+		return reflect.PointerTo(t).Implements(unmarshaler)
+	}
+}

@@ -1,0 +1,127 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/a2139e8d/latchkey/locker"
+)
+
+// tombstoneTime is how long an ended id is remembered: longer than requests
+// that were on their way when it ended.
+const tombstoneTime = time.Minute
+
+// A Hold is a session whose lock is held. Exactly one of Save, Touch, Release,
+// Destroy and Renew gives it back; all are bounded by Options.Timeout. It is used
+// by one goroutine at a time.
+type Hold struct {
+	// Record is what was read under the lock.
+	Record Record
+
+	store *Store
+	id    string
+	terms Terms
+	lease *locker.Lease
+	token string // stamps what this holder writes
+	raw   []byte // the record as it was loaded
+	fence fence
+}
+
+// Take waits for the session's lock and reads its record, as one. Where there is
+// no record, no lock is taken: the error wraps [ErrNotFound] or [ErrGone]. Else
+// it wraps [ErrTimeout], [ErrTooManyWaiters], [ErrUnavailable], or the cause of
+// ctx's end.
+//
+// A record that cannot be used comes as an error that wraps [ErrCorrupt] or
+// [ErrTooLarge] together with a Hold, so that the caller may replace the record;
+// the Hold must be given back.
+func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
+	h := &Hold{store: s, id: id, terms: t.withDefaults(), fence: &beside{}}
+	if s.options.Locker != nil {
+		h.fence = under{s.options.Locker}
+	}
+	err := h.fence.take(ctx, h)
+	if h.lease == nil {
+		return nil, fmt.Errorf("store: taking %s: %w", id, err)
+	}
+	if err == nil {
+		h.Record, err = parseRecord(h.raw)
+	}
+	if err != nil {
+		h.Record = Record{Created: time.Now()}
+		return h, fmt.Errorf("store: taking %s: %w", id, err)
+	}
+	return h, nil
+}
+
+// OnLost arranges for cancel to be called with [ErrLost] when the lock is lost.
+func (h *Hold) OnLost(cancel context.CancelCauseFunc) { h.lease.OnLost(cancel) }
+
+// Save stores data and gives the session back. The error wraps [ErrLost],
+// [ErrTooLarge] or [ErrUnavailable]; in the last case the data may have been
+// stored all the same, with the first two it was not.
+func (h *Hold) Save(ctx context.Context, data []byte) error {
+	record, err := h.terms.record(h.token, h.Record.Created, data)
+	if err != nil {
+		h.giveBack(ctx)
+	} else {
+		err = h.fence.write(ctx, h, record, h.terms.expiry(h.Record.Created, time.Now()))
+	}
+	if err != nil {
+		return fmt.Errorf("store: saving %s: %w", h.id, err)
+	}
+	return nil
+}
+
+// Destroy ends the session and gives it back. Its id is remembered as gone for a
+// minute. Errors as with Save.
+func (h *Hold) Destroy(ctx context.Context) error {
+	if err := h.bury(ctx); err != nil {
+		return fmt.Errorf("store: destroying %s: %w", h.id, err)
+	}
+	return nil
+}
+
+// Renew stores data under a new id, ends the old one, and gives it back. The two
+// ids are in two slots, so these are two steps: the new record first, which
+// nobody knows about until the second step has succeeded. A crash between them
+// leaves a record that no visitor has the id of, until it times out. Errors as
+// with Save.
+func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
+	err := h.store.create(ctx, id, h.token, h.Record.Created, data, h.terms)
+	if err != nil {
+		h.giveBack(ctx)
+	} else {
+		err = h.bury(ctx)
+	}
+	if err != nil {
+		// Tidiness only: if this fails, too, the record times out.
+		_, _ = h.store.client.Eval(ctx, dropScript, []string{h.store.recordKey(id)}, h.token)
+		return fmt.Errorf("store: renewing %s: %w", h.id, err)
+	}
+	return nil
+}
+
+func (h *Hold) bury(ctx context.Context) error {
+	return h.fence.write(ctx, h, formatTombstone(h.token, time.Now()), tombstoneTime.Milliseconds())
+}
+
+// Touch puts the idle time-out off and gives the session back. A lock that was
+// lost is no error: nothing was to be written. So the error can only be
+// [ErrUnavailable].
+func (h *Hold) Touch(ctx context.Context) error {
+	err := h.fence.touch(ctx, h)
+	if err != nil && !errors.Is(err, ErrLost) && !errors.Is(err, locker.ErrExpired) {
+		return fmt.Errorf("store: touching %s: %w", h.id, err)
+	}
+	return nil
+}
+
+// Release gives the session back and leaves it as it was, as after a panic.
+func (h *Hold) Release(ctx context.Context) { h.giveBack(ctx) }
+
+// giveBack releases the lock. If that fails, the lease ends by itself; there is
+// nothing that the caller could do about it.
+func (h *Hold) giveBack(ctx context.Context) { _ = h.lease.Unlock(ctx) }

@@ -1,0 +1,176 @@
+package store
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/a2139e8d/latchkey/locker"
+	"github.com/gomodule/redigo/redis"
+)
+
+// Size of the pool that [Open] makes. An exchange takes a fraction of a
+// millisecond and waiters hold no connection, so these serve many thousand
+// requests per second.
+const (
+	poolSize    = 64
+	idleTimeout = 4 * time.Minute // less than what firewalls tend to allow
+)
+
+// Open returns a store on the Redis at the given URL, with a pool of its own.
+// It does not connect yet, so a process may start before its Redis does; see
+// [Store.Ping]. The forms are
+//
+//	redis://[user:password@]host[:port][/database]
+//	rediss://…                                       the same over TLS
+//	unix://[user:password@]/path/to/socket[?db=database]
+//
+// For anything else, such as a private certificate authority, make a pool and
+// use [New]. Errors never repeat the URL, which may hold a password.
+func Open(rawURL string, o Options) (*Store, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	target, err := parseURL(rawURL)
+	if err != nil {
+		return nil, fmt.Errorf("store: redis URL: %w", err)
+	}
+	timeout := o.Timeout
+	if timeout == 0 {
+		timeout = locker.DefaultTimeout
+	}
+	s := New(target.pool(timeout), o)
+	s.owned = true
+	return s, nil
+}
+
+// A target is what a Redis URL says.
+type target struct {
+	network, address   string
+	username, password string
+	database           int
+	tls                bool
+}
+
+func parseURL(raw string) (target, error) {
+	u, err := url.Parse(raw)
+	if err != nil { // the error repeats parts of the URL
+		return target{}, errors.New("cannot be parsed; special characters in the password must be percent-encoded")
+	}
+	t := target{network: "tcp", tls: u.Scheme == "rediss", username: u.User.Username()}
+	t.password, _ = u.User.Password()
+	if t.username != "" && t.password == "" {
+		return target{}, errors.New("names a user without a password: write user:password@, or :password@")
+	}
+
+	database := strings.TrimPrefix(u.Path, "/")
+	query := u.Query()
+	switch u.Scheme {
+	case "redis", "rediss":
+		if u.Hostname() == "" {
+			return target{}, errors.New("has no host")
+		}
+		port := u.Port()
+		if port == "" {
+			port = "6379"
+		}
+		t.address = net.JoinHostPort(u.Hostname(), port)
+	case "unix":
+		if u.Path == "" || u.Host != "" {
+			return target{}, errors.New("names no socket: write unix:///path/to/socket")
+		}
+		t.network, t.address, database = "unix", u.Path, query.Get("db")
+		query.Del("db")
+	default:
+		return target{}, errors.New("must begin with redis://, rediss:// or unix://")
+	}
+	if len(query) > 0 || u.Fragment != "" {
+		return target{}, errors.New("has parameters that are not known here")
+	}
+	if database != "" {
+		t.database, err = strconv.Atoi(database)
+		if err != nil || t.database < 0 {
+			return target{}, errors.New("names a database that is not a number")
+		}
+	}
+	return t, nil
+}
+
+func (t target) pool(timeout time.Duration) *redis.Pool {
+	options := []redis.DialOption{
+		redis.DialConnectTimeout(timeout),
+		redis.DialReadTimeout(timeout),
+		redis.DialWriteTimeout(timeout),
+		redis.DialUsername(t.username),
+		redis.DialPassword(t.password),
+		redis.DialDatabase(t.database),
+	}
+	if t.tls {
+		host, _, _ := net.SplitHostPort(t.address) // was joined by parseURL
+		options = append(options, redis.DialUseTLS(true),
+			redis.DialTLSHandshakeTimeout(timeout),
+			redis.DialTLSConfig(&tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}))
+	}
+	var demoted atomic.Int64 // when a server last said that it is a replica, Unix ns
+	return &redis.Pool{
+		MaxActive:   poolSize,
+		MaxIdle:     poolSize,
+		IdleTimeout: idleTimeout,
+		Wait:        true,
+		DialContext: func(ctx context.Context) (redis.Conn, error) {
+			c, err := redis.DialContext(ctx, t.network, t.address, options...)
+			if err != nil {
+				return nil, err
+			}
+			return &masterConn{Conn: c, demoted: &demoted}, nil
+		},
+		TestOnBorrowContext: func(_ context.Context, _ redis.Conn, last time.Time) error {
+			if last.UnixNano() <= demoted.Load() {
+				return errDemoted
+			}
+			return nil
+		},
+	}
+}
+
+var errDemoted = errors.New("the server was demoted to a replica")
+
+// A masterConn is a connection that is of no more use once its server has become
+// a replica. After a failover the address usually leads to the new master, but
+// connections that are open stay with the old one: they, and all that are older,
+// must be given up.
+type masterConn struct {
+	redis.Conn
+	demoted *atomic.Int64
+	dead    bool
+}
+
+// DoWithTimeout is the one method that package locker's client uses.
+func (c *masterConn) DoWithTimeout(d time.Duration, command string, args ...any) (any, error) {
+	reply, err := redis.DoWithTimeout(c.Conn, d, command, args...)
+	if refused, ok := errors.AsType[redis.Error](err); ok && strings.Contains(string(refused), "READONLY") {
+		c.dead = true
+		c.demoted.Store(time.Now().UnixNano())
+	}
+	return reply, err
+}
+
+// ReceiveWithTimeout completes [redis.ConnWithTimeout].
+func (c *masterConn) ReceiveWithTimeout(d time.Duration) (any, error) {
+	return redis.ReceiveWithTimeout(c.Conn, d)
+}
+
+// Err tells the pool whether to keep the connection.
+func (c *masterConn) Err() error {
+	if c.dead {
+		return errDemoted
+	}
+	return c.Conn.Err()
+}

@@ -1,0 +1,66 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// A Record is a session as it is stored.
+type Record struct {
+	Data    []byte    // what was saved
+	Created time.Time // when the session began, to the millisecond
+}
+
+// The stored form is one line of JSON whose head is fixed to the byte, so that
+// scripts can read it with a pattern and people with redis-cli:
+//
+//	{"v":1,"stamp":"<token of the writer>","created":<Unix ms>,"data":{…}}
+//
+// or, for an id that was ended, the tombstone:
+//
+//	{"v":1,"stamp":"<token of the writer>","gone":<Unix ms>}
+//
+// A later format gets another v. A process that does not know it refuses the
+// record instead of guessing.
+const head = `{"v":1,"stamp":"`
+
+// formatRecord returns the stored form of a record that token writes.
+func formatRecord(token string, created time.Time, data []byte) []byte {
+	b := make([]byte, 0, len(data)+96)
+	b = append(b, head...)
+	b = append(b, token...)
+	b = append(b, `","created":`...)
+	b = strconv.AppendInt(b, created.UnixMilli(), 10)
+	b = append(b, `,"data":`...)
+	b = append(b, data...)
+	return append(b, '}')
+}
+
+func formatTombstone(token string, now time.Time) []byte {
+	return fmt.Appendf(nil, `%s%s","gone":%d}`, head, token, now.UnixMilli())
+}
+
+// parseRecord is the inverse of formatRecord. Whether the data makes sense is
+// for package session to say. The error wraps ErrCorrupt.
+func parseRecord(b []byte) (Record, error) {
+	rest, ok := bytes.CutPrefix(b, []byte(head))
+	if !ok {
+		return Record{}, fmt.Errorf("%w: its head is not that of format 1", ErrCorrupt)
+	}
+	token, rest, ok := bytes.Cut(rest, []byte(`","created":`))
+	if !ok || bytes.ContainsAny(token, `"\`) {
+		return Record{}, fmt.Errorf("%w: no creation time", ErrCorrupt)
+	}
+	digits, rest, ok := bytes.Cut(rest, []byte(`,"data":`))
+	created, err := strconv.ParseInt(string(digits), 10, 64)
+	if !ok || err != nil || created < 0 || digits[0] == '+' {
+		return Record{}, fmt.Errorf("%w: creation time is not a number", ErrCorrupt)
+	}
+	data, ok := bytes.CutSuffix(rest, []byte("}"))
+	if !ok || len(data) == 0 {
+		return Record{}, fmt.Errorf("%w: it is cut off", ErrCorrupt)
+	}
+	return Record{Data: data, Created: time.UnixMilli(created)}, nil
+}

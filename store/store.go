@@ -1,0 +1,163 @@
+// Package store keeps sessions in Redis: each a record, taken and given back
+// under a lock.
+//
+// # Design
+//
+// A session with the public id ID is two keys, in one slot of a cluster:
+//
+//	<prefix>{ID}       the record: one line of JSON, see record.go
+//	<prefix>{ID}.lock  the lock: the token of its holder, for the time of a lease
+//
+// An exclusive request is two exchanges. [Store.Take] takes the lock and reads
+// the record in one script; [Hold.Save] writes the record and releases the lock
+// in another. [Store.Load] reads without a lock, in one.
+//
+// # The fence
+//
+// A lock alone does not keep a stale holder from writing: a process may be
+// paused between asking "is it still mine?" and the write. So whatever changes
+// a record asks inside the script that changes it:
+//
+//   - Beside the record (the default) the question is whether the lock still
+//     holds this holder's token. Tokens are never used twice.
+//   - A lock from elsewhere (Options.Locker) cannot be asked. There the record
+//     must still be, byte for byte, the one that was loaded. Each write puts a
+//     new stamp into the record, so no two are equal.
+//
+// A holder that fails this test gets [ErrLost] and changes nothing.
+//
+// Every script may be repeated after a broken connection: the stamp tells a
+// writer that the record it finds is its own.
+//
+// # The end of an id
+//
+// A destroyed or renewed id leaves a tombstone for a minute, so that a request
+// that still comes with it is told apart from one whose session ran out. An id
+// that Redis does not know is never written to.
+//
+// # Clocks
+//
+// The idle time-out is Redis's to keep, by the record's TTL. The absolute one is
+// reckoned from the creation time in the record by the clocks of the processes,
+// so it is as exact as these agree.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/a2139e8d/latchkey/locker"
+	"github.com/gomodule/redigo/redis"
+)
+
+// The errors of this package, to be matched with [errors.Is].
+var (
+	// ErrNotFound: there is no record: the id is unknown, or it timed out.
+	ErrNotFound = errors.New("no such session")
+	// ErrGone: the session was destroyed or got a new id less than a minute ago.
+	ErrGone = errors.New("session was ended by another request: repeat the request without its cookie")
+	// ErrCorrupt: what is stored is not a record that this version can read.
+	ErrCorrupt = errors.New("session record cannot be read")
+	// ErrTooLarge: the record is larger than Terms.MaxBytes.
+	ErrTooLarge = errors.New("session is too large")
+)
+
+// The errors of the lock, under the store's name. They equal those of package
+// locker, which tells what they mean.
+var (
+	ErrTimeout        = locker.ErrTimeout
+	ErrTooManyWaiters = locker.ErrTooManyWaiters
+	ErrLost           = locker.ErrLost
+	ErrUnavailable    = locker.ErrUnavailable
+)
+
+// Options of a store. The zero value means the defaults.
+type Options struct {
+	// Prefix begins every key. Default "latchkey:". It must not contain braces,
+	// which mark the part of a key that chooses the slot of a cluster.
+	Prefix string
+	// Lease is how long a session stays shut when its holder was killed; a
+	// living one extends it. Default 10 s. Not used with a Locker of one's own.
+	Lease time.Duration
+	// Timeout bounds each exchange with Redis: dialling, waiting for a
+	// connection, sending, and the reply. Default 2 s.
+	Timeout time.Duration
+	// Locker guards the sessions. Default: the spin lock beside the record,
+	// which needs two exchanges per request; any other needs five. Its own
+	// options then say how long it is held.
+	Locker locker.Locker
+}
+
+// DefaultPrefix is the default of Options.Prefix.
+const DefaultPrefix = "latchkey:"
+
+// A Store is safe for use by any number of goroutines.
+type Store struct {
+	options Options
+	client  locker.Client
+	pool    *redis.Pool
+	owned   bool // the pool is ours to close
+	spin    locker.Algorithm
+	guard   locker.Guard
+	err     error // what is wrong with the options
+}
+
+// New returns a store that uses pool, which stays the caller's to close. Set the
+// pool's dial, read and write time-outs. What is wrong with the arguments is
+// told by [Store.Err], which package middleware asks.
+func New(pool *redis.Pool, o Options) *Store {
+	s := &Store{options: o, pool: pool, err: o.check()}
+	if pool == nil {
+		s.err = errors.New("store: the pool is nil")
+	}
+	if o.Prefix == "" {
+		s.options.Prefix = DefaultPrefix
+	}
+	if o.Timeout == 0 {
+		s.options.Timeout = locker.DefaultTimeout
+	}
+	s.client = locker.NewClient(pool, s.options.Timeout)
+	s.spin = locker.SpinAlgorithm(s.client)
+	return s
+}
+
+func (o Options) check() error {
+	switch {
+	case strings.ContainsAny(o.Prefix, "{}"):
+		return fmt.Errorf("store: Options.Prefix is %q: it must not contain braces", o.Prefix)
+	case o.Lease < 0, o.Lease > 0 && o.Lease < time.Millisecond:
+		return fmt.Errorf("store: Options.Lease is %v: it must be at least 1ms, or 0 for the default", o.Lease)
+	case o.Timeout < 0:
+		return fmt.Errorf("store: Options.Timeout is %v: it must not be negative", o.Timeout)
+	}
+	return nil
+}
+
+// Err returns what is wrong with the arguments of [New], or nil.
+func (s *Store) Err() error { return s.err }
+
+// Ping reports whether Redis answers, for readiness checks and at start. Its
+// error wraps [ErrUnavailable].
+func (s *Store) Ping(ctx context.Context) error {
+	if s.err != nil {
+		return s.err
+	}
+	if _, err := s.client.Eval(ctx, pingScript, nil); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}
+
+// Close closes the connections, if [Open] made them.
+func (s *Store) Close() error {
+	if !s.owned {
+		return nil
+	}
+	return s.pool.Close()
+}
+
+func (s *Store) recordKey(id string) string { return s.options.Prefix + "{" + id + "}" }
+func (s *Store) lockKey(id string) string   { return s.recordKey(id) + ".lock" }

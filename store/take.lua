@@ -1,0 +1,36 @@
+-- Takes the lock and reads the record. What is not there takes no lock.
+-- KEYS[1] record   KEYS[2] lock
+-- ARGV[1] token    ARGV[2] lease in ms   ARGV[3] largest size in bytes
+-- ARGV[4] now, Unix ms   ARGV[5] lifetime in ms
+-- Returns a state as scripts.go tells, and what follows it.
+local record = redis.pcall('GET', KEYS[1])
+local foreign = type(record) == 'table'
+if foreign and not string.find(record.err, 'WRONGTYPE', 1, true) then
+  return record
+end
+if not record then
+  return {2}
+end
+if not foreign then
+  if string.find(record, '^{"v":1,"stamp":"%w+","gone":') then
+    return {3}
+  end
+  local created = tonumber(string.match(record, '^{"v":1,"stamp":"%w+","created":(%d+),'))
+  if created and created + ARGV[5] <= tonumber(ARGV[4]) then
+    return {2}
+  end
+end
+if not redis.call('SET', KEYS[2], ARGV[1], 'NX', 'PX', ARGV[2]) then
+  -- It may be our own, from a try whose reply was lost.
+  if redis.call('GET', KEYS[2]) ~= ARGV[1] then
+    return {0}
+  end
+  redis.call('PEXPIRE', KEYS[2], ARGV[2])
+end
+if foreign then
+  return {5}
+end
+if #record > tonumber(ARGV[3]) then
+  return {4, #record}
+end
+return {1, record}

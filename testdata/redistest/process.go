@@ -1,0 +1,126 @@
+package redistest
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Real starts a redis-server process (or a valkey-server, which is a fork of it)
+// with the given flags added to its command line. It fails the test if neither
+// is installed: a skipped test looks like a passed one.
+func Real(tb testing.TB, args ...string) *Server {
+	tb.Helper()
+	// Not tb.TempDir, which has the test's name in it: the path of a Unix
+	// socket has room for about a hundred bytes.
+	dir, err := os.MkdirTemp("", "rt")
+	if err != nil {
+		tb.Fatalf("redistest: %v", err)
+	}
+	tb.Cleanup(func() { os.RemoveAll(dir) })
+	return newServer(tb, &process{
+		binary: findBinary(tb),
+		dir:    tb.TempDir(),
+		socket: filepath.Join(dir, "s"),
+		args:   args,
+	})
+}
+
+func findBinary(tb testing.TB) string {
+	tb.Helper()
+	names := []string{"redis-server", "valkey-server"}
+	if name := os.Getenv("REDIS_SERVER"); name != "" {
+		names = []string{name}
+	}
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	tb.Fatalf("redistest: found none of %q: install redis-server or valkey-server"+
+		" (`make test` does it), or name the binary in REDIS_SERVER", names)
+	return ""
+}
+
+// process is a backend.
+type process struct {
+	binary string
+	dir    string
+	socket string
+	args   []string
+
+	cmd    *exec.Cmd
+	log    *bytes.Buffer   // to be read after exited only
+	exited <-chan struct{} // closed when the process has ended
+}
+
+func (p *process) start(addr string) error {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return err
+	}
+	log := new(bytes.Buffer)
+	cmd := exec.Command(p.binary, append([]string{
+		"--bind", host,
+		"--port", port,
+		"--unixsocket", p.socket,
+		"--dir", p.dir,
+		"--save", "",
+		"--appendonly", "no",
+	}, p.args...)...)
+	cmd.Stdout = log
+	cmd.Stderr = log
+	cmd.SysProcAttr = dieWithParent()
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	exited := make(chan struct{})
+	go func() {
+		cmd.Wait() // its error says that the process was killed: no news
+		close(exited)
+	}()
+	p.cmd, p.log, p.exited = cmd, log, exited
+	return p.waitReady()
+}
+
+// waitReady asks over the Unix socket. Nobody else has that path, while on the
+// TCP port another server may answer, the very one that keeps ours from it.
+func (p *process) waitReady() error {
+	const patience = 10 * time.Second
+	for begin := time.Now(); time.Since(begin) < patience; {
+		select {
+		case <-p.exited:
+			return fmt.Errorf("%s ended at once:\n%s", p.binary, p.log)
+		case <-time.After(5 * time.Millisecond):
+		}
+		if c, err := dial("unix", p.socket); err == nil {
+			_, err = c.Do("PING")
+			c.Close()
+			if err == nil {
+				return nil
+			}
+		}
+	}
+	p.stop()
+	return fmt.Errorf("%s does not answer:\n%s", p.binary, p.log)
+}
+
+// stop kills the process, which works on a paused one too.
+func (p *process) stop() {
+	p.cmd.Process.Kill() // fails if it has ended already, which is as good
+	<-p.exited
+}
+
+func (p *process) pause() error {
+	return p.cmd.Process.Signal(syscall.SIGSTOP)
+}
+
+func (p *process) resume() error {
+	return p.cmd.Process.Signal(syscall.SIGCONT)
+}

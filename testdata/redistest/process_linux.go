@@ -1,0 +1,11 @@
+package redistest
+
+import "syscall"
+
+// dieWithParent makes the kernel kill the server when the test binary dies
+// without having run its cleanups: by a panic, a timeout or a kill. To the
+// kernel the parent is the thread that started the server, but Go keeps its
+// threads (except one whose goroutine ends while locked to it).
+func dieWithParent() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}

@@ -1,0 +1,10 @@
+//go:build !linux
+
+package redistest
+
+import "syscall"
+
+// dieWithParent does nothing: only Linux can tie a child's life to its parent's.
+func dieWithParent() *syscall.SysProcAttr {
+	return nil
+}
