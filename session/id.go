@@ -13,37 +13,48 @@ import (
 // which exist in the visitor's cookie and nowhere else. Stores and logs only
 // ever see its [Secret.ID].
 //
-// Every way of printing a Secret prints its public id instead.
-type Secret struct{ bits [sha256.Size]byte }
+// Printing a Secret prints its public id; where fmt does not ask the Secret, as
+// in an unexported field, it finds an address and not the bits. Secrets cannot
+// be compared with ==; compare their ids.
+type Secret struct {
+	reveal func() [sha256.Size]byte // a closure, since printers cannot look into one
+}
+
+func newSecret(bits [sha256.Size]byte) Secret {
+	return Secret{func() [sha256.Size]byte { return bits }}
+}
 
 // NewSecret returns a new random secret.
 func NewSecret() Secret {
-	var s Secret
-	_, _ = rand.Read(s.bits[:]) // never fails: crypto/rand ends the program first
-	return s
+	var bits [sha256.Size]byte
+	_, _ = rand.Read(bits[:]) // never fails: crypto/rand ends the program first
+	return newSecret(bits)
 }
 
 // ParseSecret returns the secret that [Secret.Bytes] gave out. The error never
 // tells what was passed.
 func ParseSecret(b []byte) (Secret, error) {
-	var s Secret
-	if len(b) != len(s.bits) {
-		return s, errors.New("session: a secret has 32 bytes")
+	if len(b) != sha256.Size {
+		return Secret{}, errors.New("session: a secret has 32 bytes")
 	}
-	copy(s.bits[:], b)
-	return s, nil
+	return newSecret([sha256.Size]byte(b)), nil
 }
 
 // Bytes returns the secret itself: for the cookie, and for nothing else.
-func (s Secret) Bytes() []byte { return s.bits[:] }
+func (s Secret) Bytes() []byte {
+	var bits [sha256.Size]byte // what the zero Secret holds
+	if s.reveal != nil {
+		bits = s.reveal()
+	}
+	return bits[:]
+}
 
 // ID returns the public id: the secret's SHA-256 as 64 hexadecimal digits. It
 // names the session without giving access to it.
 func (s Secret) ID() string {
-	sum := sha256.Sum256(s.bits[:])
+	sum := sha256.Sum256(s.Bytes())
 	return hex.EncodeToString(sum[:])
 }
 
-// Format writes the public id, whatever the verb: %x or %#v would otherwise
-// reach the bits.
+// Format writes the public id, whatever the verb.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.ID()) }

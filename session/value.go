@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"unicode/utf8"
 )
 
 // Errors of [Session.Decode].
@@ -16,16 +17,20 @@ var (
 	ErrType = errors.New("the session's value is of another type")
 )
 
-var errNotUTF8 = errors.New("text is not valid UTF-8, which JSON cannot hold: store it as []byte")
+var (
+	errNotUTF8 = errors.New("text is not valid UTF-8, which JSON cannot hold: store it as []byte")
+	errTooDeep = errors.New("value is nested too deep to be read again")
+)
 
 // Get returns the value of key as a T, decoded now: a fresh copy, which the
 // caller may change. It reports false where the key is absent or its value does
 // not fit a T. Use [Session.Decode] to tell these apart.
 //
 // What fits is a matter of JSON: a number that has no fraction fits every
-// integer type that can hold it, null fits only what can be nil, and fields
-// that a struct does not have are ignored, so that a type may change while old
-// sessions are around. Inside an any, numbers arrive as [json.Number], exactly.
+// integer type that can hold it, null fits only what can be nil or decodes
+// itself, and fields that a struct does not have are ignored, so that a type may
+// change while old sessions are around. Inside an any, numbers arrive as
+// [json.Number], exactly.
 func Get[T any](s *Session, key string) (T, bool) {
 	var v T
 	if err := s.Decode(key, &v); err != nil {
@@ -67,19 +72,24 @@ func encode(v any) (json.RawMessage, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false) // redis-cli is read by people
-	if err := enc.Encode(v); err != nil {
+	// Inside an array, v is as deep as it will be inside the record.
+	if err := enc.Encode([]any{v}); err != nil {
 		return nil, err
 	}
 	raw := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
-	if replaced(raw) {
+	switch {
+	case !utf8.Valid(raw) || replaced(raw):
 		return nil, errNotUTF8
+	case !json.Valid(raw):
+		return nil, errTooDeep
 	}
-	return raw, nil
+	return raw[1 : len(raw)-1 : len(raw)-1], nil
 }
 
 // replaced reports whether the encoder replaced invalid UTF-8. It writes the
 // escape \ufffd for that, and only for that: a real U+FFFD goes out as itself,
-// and a backslash in the text as two.
+// and a backslash in the text as two. A json.Marshaler that writes the escape
+// most likely got it from the encoder, and counts too.
 func replaced(raw []byte) bool {
 	escape := []byte(`\ufffd`)
 	for {

@@ -1,0 +1,53 @@
+package session_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/session"
+)
+
+// twentyKeys is a session of an ordinary size, as it is stored.
+func twentyKeys(b *testing.B) []byte {
+	b.Helper()
+	var s session.Session
+	for i := range 20 {
+		s.Set(fmt.Sprintf("key%02d", i), map[string]any{"id": i, "name": "somebody"})
+	}
+	s.Set("key00", 42)
+	change, err := s.Seal("test")
+	if err != nil {
+		b.Fatal(err)
+	}
+	return change.Data
+}
+
+// BenchmarkRequest is what the package costs a request that writes one key.
+func BenchmarkRequest(b *testing.B) {
+	data := twentyKeys(b)
+	b.ReportAllocs()
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		s, err := session.Open(session.Config{Data: data})
+		if err != nil {
+			b.Fatal(err)
+		}
+		s.Set("key01", "changed")
+		if _, err := s.Seal("test"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkGet(b *testing.B) {
+	s, err := session.Open(session.Config{Data: twentyKeys(b)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if n, ok := session.Get[int](s, "key00"); !ok || n != 42 {
+			b.Fatal(n, ok)
+		}
+	}
+}

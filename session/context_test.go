@@ -1,0 +1,152 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/session"
+)
+
+// panicText returns the text that f panics with, or "".
+func panicText(f func()) (text string) {
+	defer func() {
+		if v := recover(); v != nil {
+			text = v.(string)
+		}
+	}()
+	f()
+	return ""
+}
+
+func TestAHandlerGetsTheSessionOfItsContext(t *testing.T) {
+	t.Parallel()
+	var s, inner session.Session
+	ctx := session.NewContext(t.Context(), &s)
+	derived, cancel := context.WithCancel(ctx)
+	cancel() // a cancelled request still has its session
+	if session.FromContext(ctx) != &s || session.FromContext(derived) != &s {
+		t.Error("FromContext is not the session of NewContext")
+	}
+	if started, err := session.Start(derived); err != nil || started != &s {
+		t.Errorf("Start = %p, %v, want the open session %p", started, err, &s)
+	}
+	if session.FromContext(session.NewContext(ctx, &inner)) != &inner {
+		t.Error("the outer session hides the inner one")
+	}
+}
+
+func TestWithoutTheMiddlewareFromContextPanicsWithTheRemedy(t *testing.T) {
+	t.Parallel()
+	text := panicText(func() { session.FromContext(t.Context()) })
+	for _, part := range []string{"session", "middleware", "Handler", "None"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the panic does not mention %q: %q", part, text)
+		}
+	}
+}
+
+func TestBeforeStartFromContextPanicsWithTheRemedy(t *testing.T) {
+	t.Parallel()
+	ctx := session.NewLazyContext(t.Context(), func(context.Context) (*session.Session, error) {
+		t.Error("FromContext opened the session")
+		return new(session.Session), nil
+	})
+	text := panicText(func() { session.FromContext(ctx) })
+	for _, part := range []string{"Lazy", "session.Start(ctx)"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the panic does not mention %q: %q", part, text)
+		}
+	}
+}
+
+func TestWithoutTheMiddlewareStartIsErrNoSession(t *testing.T) {
+	t.Parallel()
+	s, err := session.Start(t.Context())
+	if !errors.Is(err, session.ErrNoSession) || s != nil {
+		t.Errorf("Start = %v, %v, want ErrNoSession", s, err)
+	}
+	if !strings.Contains(err.Error(), "middleware") {
+		t.Errorf("the error does not say what to do: %v", err)
+	}
+}
+
+func TestStartOpensALazySessionWithItsOwnContext(t *testing.T) {
+	t.Parallel()
+	type key struct{}
+	ctx := session.NewLazyContext(t.Context(), func(ctx context.Context) (*session.Session, error) {
+		if ctx.Value(key{}) != "the caller's" {
+			t.Error("open got another context")
+		}
+		return new(session.Session), nil
+	})
+	s, err := session.Start(context.WithValue(ctx, key{}, "the caller's"))
+	if err != nil || s == nil || session.FromContext(ctx) != s {
+		t.Errorf("Start = %p, %v", s, err)
+	}
+}
+
+func TestConcurrentStartsOpenOneSession(t *testing.T) {
+	t.Parallel()
+	const callers = 16
+	var opened atomic.Int32
+	arrived := make(chan struct{}, callers)
+	ctx := session.NewLazyContext(t.Context(), func(context.Context) (*session.Session, error) {
+		if opened.Add(1) == 1 {
+			for range callers { // stay inside until every caller is at the door
+				<-arrived
+			}
+		}
+		return new(session.Session), nil
+	})
+	var wg sync.WaitGroup
+	got := make([]*session.Session, callers)
+	for i := range callers {
+		wg.Go(func() {
+			arrived <- struct{}{}
+			s, err := session.Start(ctx)
+			if err != nil {
+				t.Errorf("Start: %v", err)
+			}
+			got[i] = s
+		})
+	}
+	wg.Wait()
+	for _, s := range got {
+		if s == nil || s != got[0] {
+			t.Errorf("two callers hold two sessions: %p and %p", s, got[0])
+		}
+	}
+	if opened.Load() != 1 {
+		t.Errorf("opened %d times", opened.Load())
+	}
+}
+
+func TestAnOpenThatFailsIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	busy := errors.New("busy")
+	var tries int
+	ctx := session.NewLazyContext(t.Context(), func(context.Context) (*session.Session, error) {
+		if tries++; tries == 1 {
+			return nil, busy
+		}
+		return new(session.Session), nil
+	})
+	if s, err := session.Start(ctx); !errors.Is(err, busy) || s != nil {
+		t.Errorf("the first Start = %v, %v, want %v", s, err, busy)
+	}
+	if text := panicText(func() { session.FromContext(ctx) }); !strings.Contains(text, "not started") {
+		t.Errorf("FromContext after a failed Start: %q", text)
+	}
+	for range 2 {
+		if s, err := session.Start(ctx); err != nil || s != session.FromContext(ctx) {
+			t.Errorf("Start = %v, %v", s, err)
+		}
+	}
+	if tries != 2 {
+		t.Errorf("opened %d times, want 2", tries)
+	}
+}

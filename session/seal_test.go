@@ -1,0 +1,143 @@
+package session_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/session"
+)
+
+func TestSealTellsWhatIsToBeDone(t *testing.T) {
+	t.Parallel()
+	const isNew = "" // no record
+	for name, test := range map[string]struct {
+		record string
+		do     func(*session.Session)
+		want   session.Change
+	}{
+		"nothing happened":              {`{"a":1}`, func(*session.Session) {}, session.Change{}},
+		"nothing happened to a new one": {isNew, func(*session.Session) {}, session.Change{}},
+		"a Get":                         {`{"a":1}`, func(s *session.Session) { session.Get[int](s, "a") }, session.Change{Used: true}},
+		"a Len":                         {`{"a":1}`, func(s *session.Session) { s.Len() }, session.Change{Used: true}},
+		"a Keys":                        {`{"a":1}`, func(s *session.Session) { s.Keys() }, session.Change{Used: true}},
+		"an IsNew":                      {isNew, func(s *session.Session) { s.IsNew() }, session.Change{Used: true}},
+		"a Set": {`{"a":1}`, func(s *session.Session) { s.Set("b", 2) },
+			session.Change{Used: true, Changed: true, Data: []byte(`{"a":1,"b":2}`)}},
+		"a Set in a new one": {isNew, func(s *session.Session) { s.Set("b", 2) },
+			session.Change{Used: true, Changed: true, Data: []byte(`{"b":2}`)}},
+		"a Set of the same value":  {`{"a":[1,"x"]}`, func(s *session.Session) { s.Set("a", []any{1, "x"}) }, session.Change{Used: true}},
+		"a Delete of nothing":      {`{"a":1}`, func(s *session.Session) { s.Delete("b") }, session.Change{Used: true}},
+		"a Clear of nothing":       {`{}`, (*session.Session).Clear, session.Change{Used: true}},
+		"a new one emptied again":  {isNew, func(s *session.Session) { s.Set("a", 1); s.Delete("a") }, session.Change{Used: true}},
+		"a new one cleared again":  {isNew, func(s *session.Session) { s.Set("a", 1); s.Clear() }, session.Change{Used: true}},
+		"an old one emptied":       {`{"a":1}`, func(s *session.Session) { s.Delete("a") }, session.Change{Used: true, Changed: true, Data: []byte(`{}`)}},
+		"an old one cleared":       {`{"a":1}`, (*session.Session).Clear, session.Change{Used: true, Changed: true, Data: []byte(`{}`)}},
+		"a Renew":                  {`{"a":1}`, (*session.Session).Renew, session.Change{Used: true, Renewed: true, Data: []byte(`{"a":1}`)}},
+		"a Destroy":                {`{"a":1}`, (*session.Session).Destroy, session.Change{Used: true, Destroyed: true}},
+		"a Destroy wins":           {`{"a":1}`, func(s *session.Session) { s.Destroy(); s.Renew(); s.Set("a", 2) }, session.Change{Used: true, Changed: true, Renewed: true, Destroyed: true}},
+		"an ID is no use of it":    {`{"a":1}`, func(s *session.Session) { s.ID() }, session.Change{}},
+		"a null is not an absence": {`{}`, func(s *session.Session) { s.Set("a", nil) }, session.Change{Used: true, Changed: true, Data: []byte(`{"a":null}`)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := new(session.Session)
+			if test.record != isNew {
+				s = open(t, test.record)
+			}
+			test.do(s)
+			if got := seal(t, s); !reflect.DeepEqual(got, test.want) {
+				t.Errorf("Seal = %+v (%s), want %+v (%s)", got, got.Data, test.want, test.want.Data)
+			}
+		})
+	}
+}
+
+func TestASetOfWhatJSONCannotHoldFailsTheCommit(t *testing.T) {
+	t.Parallel()
+	var deep any
+	for range 10000 {
+		deep = []any{deep}
+	}
+	type nested struct{ Texts map[string][]string }
+	for name, test := range map[string]struct {
+		key   string
+		value any
+		says  string
+	}{
+		"channel":                    {"key", make(chan int), "unsupported type"},
+		"function":                   {"key", func() {}, "unsupported type"},
+		"not a number":               {"key", math.NaN(), "unsupported value"},
+		"infinity, nested":           {"key", map[string]any{"a": []float64{math.Inf(-1)}}, "unsupported value"},
+		"key that is not UTF-8":      {"\xff", 1, "UTF-8"},
+		"text that is not UTF-8":     {"key", "a\xc3", "UTF-8"},
+		"text, nested":               {"key", nested{map[string][]string{"a": {"b", "\\\xff"}}}, "UTF-8"},
+		"key of a map":               {"key", map[string]int{"\xff": 1}, "UTF-8"},
+		"raw JSON that is not UTF-8": {"key", json.RawMessage("\"\xff\""), "UTF-8"},
+		"raw JSON that is not JSON":  {"key", json.RawMessage(`{`), "unexpected end"},
+		"deeper than can be read":    {"key", deep, "too deep"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, `{"key":"kept"}`)
+			s.Set(test.key, test.value)
+			if got, ok := session.Get[string](s, "key"); !ok || got != "kept" || s.Len() != 1 {
+				t.Errorf("the failed Set left %q, %v, and %d keys", got, ok, s.Len())
+			}
+			s.Set("other", 1) // what works afterwards does not save it
+			s.Set("later", make(chan int))
+			change, err := s.Seal("the test")
+			if err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "Set(") || change.Data != nil {
+				t.Errorf("Seal = %s, %v, want no data and the first error, of %q", change.Data, err, test.says)
+			}
+			if _, again := s.Seal("the test"); !errors.Is(again, err) {
+				t.Errorf("a second Seal says %v", again)
+			}
+		})
+	}
+}
+
+func TestAFailedSetTellsTheEncodersError(t *testing.T) {
+	t.Parallel()
+	var s session.Session
+	s.Set("basket", make(chan int))
+	_, err := s.Seal("the test")
+	var unsupported *json.UnsupportedTypeError
+	if !errors.As(err, &unsupported) || !strings.Contains(err.Error(), `Set("basket")`) {
+		t.Errorf("Seal = %v, want a json.UnsupportedTypeError with the key", err)
+	}
+}
+
+func TestAReadOnlySessionMayBeReadAndNotWritten(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		do   func(*session.Session)
+		want error
+	}{
+		"reads":           {func(s *session.Session) { session.Get[int](s, "a"); s.Keys(); s.Len(); s.IsNew(); s.ID() }, nil},
+		"no real changes": {func(s *session.Session) { s.Set("a", 1); s.Delete("b"); session.Pop[int](s, "b") }, nil},
+		"Set":             {func(s *session.Session) { s.Set("a", 2) }, session.ErrReadOnly},
+		"Delete":          {func(s *session.Session) { s.Delete("a") }, session.ErrReadOnly},
+		"Pop":             {func(s *session.Session) { session.Pop[int](s, "a") }, session.ErrReadOnly},
+		"Clear":           {(*session.Session).Clear, session.ErrReadOnly},
+		"Renew":           {(*session.Session).Renew, session.ErrReadOnly},
+		"Destroy":         {(*session.Session).Destroy, session.ErrReadOnly},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := session.Open(session.Config{Data: []byte(`{"a":1}`), ReadOnly: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			test.do(s)
+			for range 2 { // a second Seal says the same
+				if change, err := s.Seal("the test"); !errors.Is(err, test.want) || change.Data != nil {
+					t.Errorf("Seal = %s, %v, want no data and %v", change.Data, err, test.want)
+				}
+			}
+		})
+	}
+}
