@@ -5,7 +5,7 @@ STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.2.0
 
 # The packages of this module; ./... leaves testdata out.
-PACKAGES = ./... ./testdata/redistest
+PACKAGES = ./... ./testdata/redistest ./testdata/quickstart
 
 .PHONY: test check fuzz e2e bench setup
 

@@ -1,0 +1,114 @@
+package middleware_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+)
+
+var (
+	st     *store.Store
+	key    []byte
+	oldKey []byte
+	mux    = http.NewServeMux()
+)
+
+func checkPassword(*http.Request) (user string, ok bool) { return "", false }
+func sendMail(context.Context, string) error             { return nil }
+
+// Each request says how it uses its session. What only reads need not wait, and
+// what needs no session should not have one.
+func ExampleOptions_mode() {
+	sessions, err := middleware.New(st, middleware.Options{
+		Keys: [][]byte{key},
+		Mode: func(r *http.Request) middleware.Mode {
+			switch {
+			case strings.HasPrefix(r.URL.Path, "/static/"):
+				return middleware.None
+			case r.Method == http.MethodGet:
+				return middleware.ReadOnly
+			default:
+				return middleware.Exclusive
+			}
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	log.Fatal(http.ListenAndServe(":8080", sessions.Handler(mux)))
+}
+
+// A login gives the session a new id, and a logout ends it.
+func Example_login() {
+	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
+		user, ok := checkPassword(r)
+		if !ok {
+			http.Error(w, "wrong password", http.StatusForbidden)
+			return
+		}
+		s := session.FromContext(r.Context())
+		s.Renew() // an id from before the login is worth nothing after it
+		s.Set("user", user)
+		http.Redirect(w, r, "/", http.StatusSeeOther)
+	})
+	mux.HandleFunc("POST /logout", func(w http.ResponseWriter, r *http.Request) {
+		session.FromContext(r.Context()).Destroy()
+		http.Redirect(w, r, "/", http.StatusSeeOther)
+	})
+}
+
+// Slow work that needs the session no longer should not hold it.
+func Example_commit() {
+	mux.HandleFunc("POST /order", func(w http.ResponseWriter, r *http.Request) {
+		s := session.FromContext(r.Context())
+		cart, _ := session.Pop[[]string](s, "cart")
+		if err := s.Commit(r.Context()); err != nil {
+			return // the answer is that error, whatever is written here
+		}
+		if err := sendMail(r.Context(), strings.Join(cart, ", ")); err != nil {
+			http.Error(w, "ordered, but the mail was not sent", http.StatusAccepted)
+			return
+		}
+		fmt.Fprintln(w, "ordered")
+	})
+}
+
+// In mode Lazy a handler opens the session when it needs it, and decides itself
+// what to do where that fails.
+func Example_lazy() {
+	mux.HandleFunc("GET /feed", func(w http.ResponseWriter, r *http.Request) {
+		s, err := session.Start(r.Context())
+		if errors.Is(err, store.ErrTimeout) {
+			http.Error(w, "busy, try again", http.StatusServiceUnavailable)
+			return
+		}
+		if err != nil {
+			http.Error(w, "no session", middleware.Status(err))
+			return
+		}
+		fmt.Fprintln(w, "opened", s.ID())
+	})
+}
+
+// A page of one's own for errors. They are logged already.
+func ExampleOptions_onError() {
+	_ = middleware.Options{
+		Keys: [][]byte{key, oldKey}, // the first one signs, both verify
+		OnError: func(w http.ResponseWriter, r *http.Request, err error) {
+			w.WriteHeader(middleware.Status(err))
+			fmt.Fprintln(w, "<h1>Please try again</h1>")
+		},
+		OnCorrupt: func(r *http.Request, err error) error {
+			slog.Error("a session was damaged", "error", err)
+			return nil // begin an empty one
+		},
+	}
+}

@@ -1,0 +1,141 @@
+package middleware_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/gomodule/redigo/redis"
+)
+
+// Every wrong option is an error at start, which names the option and the rule.
+func TestWrongOptionsAreRefused(t *testing.T) {
+	t.Parallel()
+	st := store.New(&redis.Pool{}, store.Options{})
+	good := [][]byte{testKey}
+	for _, c := range []struct {
+		name string
+		st   *store.Store
+		o    middleware.Options
+		says []string
+	}{
+		{"no store", nil, middleware.Options{Keys: good}, []string{"store is nil"}},
+		{"bad store", store.New(nil, store.Options{}), middleware.Options{Keys: good}, []string{"pool is nil"}},
+		{"bad store option", store.New(&redis.Pool{}, store.Options{Lease: -1}), middleware.Options{Keys: good}, []string{"Lease", "-1ns"}},
+		{"bad prefix", store.New(&redis.Pool{}, store.Options{Prefix: "a{b}"}), middleware.Options{Keys: good}, []string{"Prefix", "braces"}},
+		{"no key", st, middleware.Options{}, []string{"Keys", "at least 32"}},
+		{"short key", st, middleware.Options{Keys: [][]byte{testKey, bytes.Repeat([]byte("s"), 31)}}, []string{"Keys[1]", "31 bytes", "at least 32"}},
+		{"TTL", st, middleware.Options{Keys: good, TTL: -time.Second}, []string{"TTL", "-1s"}},
+		{"Lifetime", st, middleware.Options{Keys: good, Lifetime: -1}, []string{"Lifetime"}},
+		{"LockWait", st, middleware.Options{Keys: good, LockWait: -1}, []string{"LockWait"}},
+		{"MaxHold", st, middleware.Options{Keys: good, MaxHold: -1}, []string{"MaxHold"}},
+		{"TTL over Lifetime", st, middleware.Options{Keys: good, TTL: 48 * time.Hour}, []string{"TTL", "48h", "Lifetime", "24h"}},
+		{"MaxWaiters", st, middleware.Options{Keys: good, MaxWaiters: -1}, []string{"MaxWaiters"}},
+		{"MaxBytes", st, middleware.Options{Keys: good, MaxBytes: -1}, []string{"MaxBytes"}},
+		{"Buffer", st, middleware.Options{Keys: good, Buffer: -1}, []string{"Buffer"}},
+		{"__Host- with Domain", st, cookie(http.Cookie{Name: "__Host-a", Secure: true, Domain: "a.org"}), []string{"__Host-", "Domain"}},
+		{"default name with Domain", st, cookie(http.Cookie{Domain: "a.org"}), []string{"__Host-", "Domain"}},
+		{"__Host- without Secure", st, cookie(http.Cookie{Name: "__Host-a"}), []string{"__Host-", "Secure"}},
+		{"__Host- with Path", st, cookie(http.Cookie{Name: "__host-a", Secure: true, Path: "/a"}), []string{"__Host-", "Path"}},
+		{"__Secure- without Secure", st, cookie(http.Cookie{Name: "__Secure-a"}), []string{"__Secure-", "Secure"}},
+		{"SameSite=None without Secure", st, cookie(http.Cookie{Name: "a", SameSite: http.SameSiteNoneMode}), []string{"SameSite=None", "Secure"}},
+		{"Partitioned without Secure", st, cookie(http.Cookie{Name: "a", Partitioned: true}), []string{"Partitioned", "Secure"}},
+		{"Value", st, cookie(http.Cookie{Name: "a", Value: "b"}), []string{"Value"}},
+		{"MaxAge", st, cookie(http.Cookie{Name: "a", MaxAge: -1}), []string{"MaxAge"}},
+		{"Expires", st, cookie(http.Cookie{Name: "a", Expires: time.Now()}), []string{"Expires"}},
+		{"bad name", st, cookie(http.Cookie{Name: "a b"}), []string{"a b", "Name"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s, err := middleware.New(c.st, c.o)
+			if err == nil || s != nil {
+				t.Fatal("accepted")
+			}
+			for _, text := range c.says {
+				if !strings.Contains(err.Error(), text) {
+					t.Errorf("%q does not say %q", err, text)
+				}
+			}
+			if strings.Contains(err.Error(), "kkkk") || strings.Contains(err.Error(), "ssss") {
+				t.Errorf("the error gives the key away: %q", err)
+			}
+		})
+	}
+}
+
+func cookie(c http.Cookie) middleware.Options {
+	return middleware.Options{Keys: [][]byte{testKey}, Cookie: c}
+}
+
+// The status tells whether another try may help.
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]int{
+		store.ErrTimeout:         503,
+		store.ErrTooManyWaiters:  503,
+		store.ErrLost:            503,
+		store.ErrUnavailable:     503,
+		context.Canceled:         503,
+		context.DeadlineExceeded: 503,
+		store.ErrGone:            409,
+		store.ErrTooLarge:        500,
+		store.ErrCorrupt:         500,
+		session.ErrReadOnly:      500,
+		errors.New("else"):       500,
+	} {
+		if got := middleware.Status(fmt.Errorf("store: taking: %w", err)); got != want {
+			t.Errorf("%v: %d, want %d", err, got, want)
+		}
+	}
+}
+
+// OnError answers instead of the default, with everything else in place.
+func TestOnErrorAnswers(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	s := newSite(t, r.Pool(t, 4), middleware.Options{OnError: func(w http.ResponseWriter, _ *http.Request, err error) {
+		w.WriteHeader(middleware.Status(err))
+		fmt.Fprint(w, errors.Is(err, store.ErrUnavailable))
+	}}, app())
+	v := newVisitor(t)
+	v.get(s.URL+"/add").want(t, 200, "1")
+	r.Stop(t)
+	a := v.get(s.URL + "/add")
+	a.want(t, 503, "true")
+	if a.Header.Get("Retry-After") == "" || len(s.log.lines("session failed")) != 1 {
+		t.Errorf("%v\n%s", a.Header, s.log)
+	}
+}
+
+// A handler that is wrapped twice has one session, and does not wait for itself.
+func TestWrappedTwice(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	sessions, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), middleware.Options{
+		Keys: [][]byte{testKey}, Cookie: http.Cookie{Name: "sid"}, LockWait: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	between := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { next.ServeHTTP(wrapped{w}, req) })
+	}
+	none := middleware.Options{Mode: func(*http.Request) middleware.Mode { return middleware.None }}
+	s := newSite(t, r.Pool(t, 1), none, sessions.Handler(between(sessions.Handler(app()))))
+	v := newVisitor(t)
+	v.get(s.URL+"/add").want(t, 200, "1")
+	v.get(s.URL+"/add").want(t, 200, "2")
+}
+
+// wrapped is any other middleware's ResponseWriter.
+type wrapped struct{ http.ResponseWriter }
+
+func (w wrapped) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,0 +1,95 @@
+package middleware_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// P13: a record that cannot be used is reported, stays as it is, and locks
+// nobody in; OnCorrupt may decide to begin anew.
+func TestARecordThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		modes := byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly})
+		strict := newSite(t, r.Pool(t, 4), middleware.Options{Mode: modes, MaxBytes: 1000}, app())
+		lenient := newSite(t, r.Pool(t, 4), middleware.Options{Mode: modes, MaxBytes: 1000, OnCorrupt: func(_ *http.Request, err error) error {
+			if !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrTooLarge) {
+				t.Errorf("OnCorrupt got %v", err)
+			}
+			return nil
+		}}, app())
+		const head = `{"v":1,"stamp":"A","created":1,"data":`
+		for name, record := range map[string]string{
+			"empty":          "",
+			"garbage":        "\x00\xff garbage",
+			"cut off":        head + `{"n":1`,
+			"not an object":  head + `[1]}`,
+			"bad value":      head + `{"n":}}`,
+			"no data":        head + `}`,
+			"other program":  `{"user":"ann"}`,
+			"newer version":  strings.Replace(head, `"v":1`, `"v":2`, 1) + `{"n":1}}`,
+			"too large":      head + `{"n":1,"x":"` + strings.Repeat("x", 2000) + `"}}`,
+			"php serialised": `n|i:1;`,
+		} {
+			t.Run(name, func(t *testing.T) {
+				v := newVisitor(t)
+				v.get(strict.URL+"/add").want(t, 200, "1")
+				key, lock := keysOf(v.get(strict.URL + "/id").body)
+				// Created just now, so that it is not simply too old.
+				stored, _ := r.Get(t, key)
+				_, created, _ := strings.Cut(stored, `"created":`)
+				created, _, _ = strings.Cut(created, ",")
+				record := strings.Replace(record, `"created":1,`, `"created":`+created+",", 1)
+				r.Do(t, "SET", key, record, "PX", 60_000)
+
+				for _, path := range []string{"/add", "/get", "/logout"} {
+					v.get(strict.URL+path).want(t, 500, "*")
+				}
+				if now, _ := r.Get(t, key); now != record || r.Exists(t, lock) {
+					t.Errorf("the record is now %q; lock left: %v", now, r.Exists(t, lock))
+				}
+				v.get(lenient.URL+"/get").want(t, 200, "0")
+				if now, _ := r.Get(t, key); now != record {
+					t.Errorf("reading replaced the record by %q", now)
+				}
+				v.get(lenient.URL+"/add").want(t, 200, "1")
+				v.get(strict.URL+"/add").want(t, 200, "2")
+			})
+		}
+	})
+}
+
+// P13: a session that is too large is refused as a whole.
+func TestASessionOverMaxBytesIsRefused(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		mux.HandleFunc("/grow", func(w http.ResponseWriter, req *http.Request) {
+			s := session.FromContext(req.Context())
+			s.Set("n", 77)
+			s.Set("big", strings.Repeat("x", 2000))
+			fmt.Fprint(w, "grown")
+		})
+		s := newSite(t, r.Pool(t, 4), middleware.Options{MaxBytes: 1000}, mux)
+		a := newVisitor(t).get(s.URL + "/grow")
+		a.want(t, 500, "*")
+		if a.sets() || len(r.Keys(t)) > 0 {
+			t.Errorf("something of it was kept: %v %v", a.Header, r.Keys(t))
+		}
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		v.get(s.URL+"/grow").want(t, 500, "*")
+		v.get(s.URL+"/add").want(t, 200, "2") // at once: the lock was given back
+		if lines := s.log.lines("too large"); len(lines) != 2 || !strings.Contains(lines[0], "MaxBytes is 1000") {
+			t.Errorf("log: %q", lines)
+		}
+	})
+}

@@ -1,0 +1,137 @@
+package middleware_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// P8: without Redis there is no answer, rather than an empty session; and with
+// Redis there is one again, without anybody's help.
+func TestRedisStoppedIs503AndComesBack(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		modes := map[string]middleware.Mode{"/add": middleware.Exclusive, "/get": middleware.ReadOnly}
+		s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: byPath(modes)}, app())
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		r.Stop(t)
+		for path := range modes {
+			v.get(s.URL+path).want(t, 503, "*")
+		}
+		newVisitor(t).get(s.URL+"/add").want(t, 503, "*") // nor a cookie for a session that was not saved
+		newVisitor(t).get(s.URL+"/get").want(t, 200, "0") // has no session, and needs no Redis
+		r.Restart(t)
+		// Restarted empty: the session is gone, and a new one begins under a new id.
+		v.get(s.URL+"/get").want(t, 200, "0")
+		a := v.get(s.URL + "/add")
+		a.want(t, 200, "1")
+		if !a.sets() {
+			t.Error("the unknown id was adopted")
+		}
+		v.get(s.URL+"/add").want(t, 200, "2")
+	})
+}
+
+// P8: a Redis that hangs costs the configured time-out, not more.
+func TestRedisPausedIs503WithinTheTimeout(t *testing.T) {
+	t.Parallel()
+	r := redistest.Real(t)
+	s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
+	v := newVisitor(t)
+	v.get(s.URL+"/add").want(t, 200, "1")
+	r.Pause(t)
+	began := time.Now()
+	v.get(s.URL+"/add").want(t, 503, "*")
+	if took := time.Since(began); took > 5*time.Second { // the time-out is 1 s
+		t.Errorf("took %v", took)
+	}
+	r.Resume(t)
+	// The command of the failed request may still arrive and take the lock; it is
+	// swept out long before its lease ends.
+	v.get(s.URL+"/add").want(t, 200, "2")
+}
+
+// P8: scripts that Redis has forgotten are sent again.
+func TestScriptFlushUnderLoad(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		s := newSite(t, r.Pool(t, 8), middleware.Options{}, app())
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		var crowd sync.WaitGroup
+		for i := range 60 {
+			crowd.Go(func() {
+				if i%10 == 0 {
+					r.Do(t, "SCRIPT", "FLUSH")
+				}
+				if a := v.get(fmt.Sprintf("%s/set/k%d", s.URL, i)); a.StatusCode != 200 {
+					t.Errorf("%d %s", a.StatusCode, a.body)
+				}
+			})
+		}
+		crowd.Wait()
+		v.get(s.URL+"/len").want(t, 200, "61")
+	})
+}
+
+// P8: when Redis may not write, nothing is answered as saved, the lock does not
+// stay, and all is well afterwards.
+func TestRedisThatRefusesWrites(t *testing.T) {
+	t.Parallel()
+	for name, switches := range map[string]struct{ off, on []any }{
+		"out of memory": {[]any{"CONFIG", "SET", "maxmemory", "1"}, []any{"CONFIG", "SET", "maxmemory", "0"}},
+		"read-only":     {[]any{"REPLICAOF", "127.0.0.1", "1"}, []any{"REPLICAOF", "NO", "ONE"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := redistest.Real(t)
+			s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
+			v := newVisitor(t)
+			v.get(s.URL+"/add").want(t, 200, "1")
+			do := func(command []any) { r.Do(t, command[0].(string), command[1:]...) }
+			do(switches.off)
+			v.get(s.URL+"/add").want(t, 503, "*")
+			a := newVisitor(t).get(s.URL + "/add")
+			a.want(t, 503, "*")
+			if a.sets() {
+				t.Error("a cookie for a session that was not saved")
+			}
+			do(switches.on)
+			v.get(s.URL+"/add").want(t, 200, "2")
+		})
+	}
+}
+
+// P8: memory that runs out between the take and the commit does not leave the
+// session shut for a lease.
+func TestRedisOutOfMemoryAtTheCommitFreesTheLock(t *testing.T) {
+	t.Parallel()
+	r := redistest.Real(t)
+	mux := app()
+	busy, free := pausing(mux)
+	s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+	v := newVisitor(t)
+	v.get(s.URL+"/add").want(t, 200, "1")
+	_, lock := keysOf(v.get(s.URL + "/id").body)
+	done := make(chan answer, 1)
+	go func() { done <- v.get(s.URL + "/pause") }()
+	<-busy
+	r.Do(t, "CONFIG", "SET", "maxmemory", "1")
+	close(free)
+	a := <-done
+	a.want(t, 503, "*")
+	if r.Exists(t, lock) {
+		t.Error("the lock is still there")
+	}
+	if strings.Contains(a.body, "maxmemory") || len(s.log.lines("OOM")) != 1 {
+		t.Errorf("the reason belongs into the log, not into the answer: %q\n%s", a.body, s.log)
+	}
+	r.Do(t, "CONFIG", "SET", "maxmemory", "0")
+	v.get(s.URL+"/get").want(t, 200, "1")
+}

@@ -1,0 +1,232 @@
+package middleware_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/gomodule/redigo/redis"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var testKey = bytes.Repeat([]byte("k"), 32)
+
+// A site is a program with sessions: one process of possibly several on the same
+// Redis.
+type site struct {
+	*httptest.Server
+	log *logBuffer
+}
+
+// newSite serves mux with sessions on the Redis of pool. o may leave out Keys
+// and Cookie.
+func newSite(t *testing.T, pool *redis.Pool, o middleware.Options, mux http.Handler) *site {
+	t.Helper()
+	return newSiteOn(t, store.New(pool, store.Options{Lease: 2 * time.Second, Timeout: time.Second}), o, mux)
+}
+
+func newSiteOn(t *testing.T, st *store.Store, o middleware.Options, mux http.Handler) *site {
+	t.Helper()
+	log := &logBuffer{}
+	if o.Keys == nil {
+		o.Keys = [][]byte{testKey}
+	}
+	if o.Cookie.Name == "" {
+		o.Cookie.Name = "sid" // over plain HTTP a Secure cookie would not come back
+	}
+	o.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	s, err := middleware.New(st, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewUnstartedServer(s.Handler(mux))
+	srv.Config.ErrorLog = slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug)
+	srv.Start()
+	t.Cleanup(srv.Close)
+	return &site{Server: srv, log: log}
+}
+
+// app is what most tests serve: counters and the life of a session.
+func app() *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/add", func(w http.ResponseWriter, r *http.Request) {
+		s := session.FromContext(r.Context())
+		n, _ := session.Get[int](s, "n")
+		s.Set("n", n+1)
+		fmt.Fprint(w, n+1)
+	})
+	mux.HandleFunc("/get", func(w http.ResponseWriter, r *http.Request) {
+		n, _ := session.Get[int](session.FromContext(r.Context()), "n")
+		fmt.Fprint(w, n)
+	})
+	mux.HandleFunc("/set/{key}", func(w http.ResponseWriter, r *http.Request) {
+		session.FromContext(r.Context()).Set(r.PathValue("key"), 1)
+	})
+	mux.HandleFunc("/len", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, session.FromContext(r.Context()).Len())
+	})
+	mux.HandleFunc("/id", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, session.FromContext(r.Context()).ID())
+	})
+	mux.HandleFunc("/login", func(w http.ResponseWriter, r *http.Request) {
+		s := session.FromContext(r.Context())
+		s.Renew()
+		s.Set("user", "ann")
+	})
+	mux.HandleFunc("/logout", func(w http.ResponseWriter, r *http.Request) {
+		session.FromContext(r.Context()).Destroy()
+	})
+	mux.HandleFunc("/nothing", func(http.ResponseWriter, *http.Request) {})
+	return mux
+}
+
+// A visitor is a browser: it keeps cookies.
+type visitor struct {
+	t *testing.T
+	*http.Client
+}
+
+func newVisitor(t *testing.T) *visitor {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{MaxIdleConnsPerHost: 100}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &visitor{t: t, Client: &http.Client{
+		Jar:           jar,
+		Transport:     transport,
+		Timeout:       30 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// An answer is a response that was read to its end.
+type answer struct {
+	*http.Response
+	body string
+	err  error // of the exchange or of reading the body
+}
+
+func (v *visitor) do(req *http.Request) answer {
+	res, err := v.Do(req)
+	if err != nil {
+		return answer{Response: &http.Response{}, err: err}
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return answer{res, string(body), err}
+}
+
+func (v *visitor) get(url string) answer {
+	return v.send(context.Background(), http.MethodGet, url, nil)
+}
+
+// post is for answers that are cut off: the client would repeat a GET.
+func (v *visitor) post(url string) answer {
+	return v.send(context.Background(), http.MethodPost, url, nil)
+}
+
+func (v *visitor) send(ctx context.Context, method, url string, body io.Reader) answer {
+	req, err := http.NewRequestWithContext(ctx, method, url, body)
+	if err != nil {
+		return answer{Response: &http.Response{}, err: err}
+	}
+	return v.do(req)
+}
+
+// want checks status and body; the body may be "*".
+func (a answer) want(t *testing.T, status int, body string) {
+	t.Helper()
+	if a.err != nil || a.StatusCode != status || body != "*" && strings.TrimSpace(a.body) != body {
+		t.Fatalf("answer is %d %q, error %v; want %d %q", a.StatusCode, a.body, a.err, status, body)
+	}
+}
+
+// sets reports whether the answer sets or deletes the session's cookie.
+func (a answer) sets() bool { return a.Header.Get("Set-Cookie") != "" }
+
+// cookies returns the visitor's cookies for the site, to be taken elsewhere.
+func (v *visitor) cookies(s *site) []*http.Cookie {
+	req, _ := http.NewRequest(http.MethodGet, s.URL, nil)
+	return v.Jar.Cookies(req.URL)
+}
+
+// with returns a visitor that sends these cookies, whatever the answers say.
+func with(t *testing.T, cookies ...*http.Cookie) *visitor {
+	t.Helper()
+	v := newVisitor(t)
+	v.Jar = fixedJar(cookies)
+	return v
+}
+
+type fixedJar []*http.Cookie
+
+func (j fixedJar) Cookies(*url.URL) []*http.Cookie     { return j }
+func (j fixedJar) SetCookies(*url.URL, []*http.Cookie) {}
+
+// logBuffer is where a site logs to.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// lines returns the log lines that contain text.
+func (l *logBuffer) lines(text string) []string {
+	var found []string
+	for line := range strings.Lines(l.String()) {
+		if strings.Contains(line, text) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+// eventually waits until ok is true. What it waits for happens at once unless
+// the machine is busy.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("never happened: %s", what)
+		}
+	}
+}
+
+// record and lock are the keys of the visitor's session.
+func keysOf(id string) (record, lock string) {
+	return "latchkey:{" + id + "}", "latchkey:{" + id + "}.lock"
+}

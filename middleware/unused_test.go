@@ -1,0 +1,237 @@
+package middleware_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+func byPath(modes map[string]middleware.Mode) func(*http.Request) middleware.Mode {
+	return func(r *http.Request) middleware.Mode { return modes[r.URL.Path] }
+}
+
+// P9: who has no session and writes none costs Redis nothing and gets no cookie,
+// in every mode.
+func TestNoCookieAndNothingWrittenIsFree(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		proxy := redistest.NewProxy(t, r)
+		mux := app()
+		mux.HandleFunc("/pop", func(_ http.ResponseWriter, req *http.Request) { // written and taken back
+			s := session.FromContext(req.Context())
+			s.Set("flash", "hello")
+			_, _ = session.Pop[string](s, "flash")
+		})
+		for name, mode := range map[string]middleware.Mode{"exclusive": middleware.Exclusive, "read-only": middleware.ReadOnly, "lazy": middleware.Lazy, "none": middleware.None} {
+			s := newSite(t, proxy.Pool(t, 4), middleware.Options{Mode: func(*http.Request) middleware.Mode { return mode }}, mux)
+			paths := []string{"/nothing"}
+			if name == "exclusive" {
+				paths = append(paths, "/get", "/pop", "/logout", "/id")
+			}
+			for _, path := range paths {
+				a := newVisitor(t).get(s.URL + path)
+				a.want(t, 200, "*")
+				if a.sets() || proxy.Requests() > 0 {
+					t.Errorf("%s %s: %d requests to Redis, header %v", name, path, proxy.Requests(), a.Header)
+				}
+			}
+		}
+	})
+}
+
+// P9: a cookie that this program has not issued is no cookie, and no reason to
+// ask Redis.
+func TestForgedCookiesNeverReachRedis(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		proxy := redistest.NewProxy(t, r)
+		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, app())
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		genuine := v.cookies(s)[0].Value
+		other := newSite(t, proxy.Pool(t, 4), middleware.Options{Keys: [][]byte{[]byte(strings.Repeat("x", 32))}}, app())
+		w := newVisitor(t)
+		w.get(other.URL+"/add").want(t, 200, "1")
+		proxy.Forget()
+
+		last := len(strings.TrimRight(genuine, "=")) - 1
+		forged := map[string]string{
+			"empty":         "",
+			"garbage":       "garbage",
+			"truncated":     genuine[:len(genuine)/2],
+			"one bit":       strings.Replace(genuine, genuine[10:11], flip(genuine[10:11]), 1),
+			"5 KB":          strings.Repeat("A", 5000),
+			"twice":         genuine + genuine,
+			"non-canonical": genuine[:last] + next(genuine[last:last+1]) + genuine[last+1:],
+			"other key":     w.cookies(other)[0].Value,
+			"bare secret":   base64.URLEncoding.EncodeToString(make([]byte, 32)),
+		}
+		for name, value := range forged {
+			a := with(t, &http.Cookie{Name: "sid", Value: value}).get(s.URL + "/get")
+			if a.StatusCode != 200 || a.body != "0" || a.sets() || proxy.Requests() > 0 {
+				t.Errorf("%s: %d %q, %d requests to Redis", name, a.StatusCode, a.body, proxy.Requests())
+			}
+			proxy.Forget()
+		}
+		// A forged cookie before the genuine one, as from a sibling domain, does
+		// not lock the visitor out.
+		with(t, &http.Cookie{Name: "sid", Value: "garbage"}, &http.Cookie{Name: "sid", Value: genuine}).get(s.URL+"/get").want(t, 200, "1")
+	})
+}
+
+// flip and next change one base64 digit: its first bit, and its last.
+func flip(digit string) string { return shift(digit, 32) }
+func next(digit string) string { return shift(digit, 1) }
+
+func shift(digit string, by int) string {
+	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	return string(digits[strings.Index(digits, digit)^by])
+}
+
+// P9: an id that Redis does not know is never adopted, and takes no lock.
+func TestAnUnknownIDIsNotAdopted(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		proxy := redistest.NewProxy(t, r)
+		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, app())
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		planted := v.cookies(s)
+		id := v.get(s.URL + "/id").body
+		r.Do(t, "FLUSHALL")
+		proxy.Forget()
+
+		victim := with(t, planted...)
+		a := victim.get(s.URL + "/get")
+		a.want(t, 200, "0")
+		if a.sets() || proxy.Requests() != 1 || len(r.Keys(t)) != 0 {
+			t.Errorf("reading: %v, %d requests, keys %v", a.Header, proxy.Requests(), r.Keys(t))
+		}
+		a = victim.get(s.URL + "/add")
+		a.want(t, 200, "1")
+		if record, _ := keysOf(id); !a.sets() || r.Exists(t, record) {
+			t.Errorf("the planted id was adopted")
+		}
+		a = victim.get(s.URL + "/logout")
+		if a.Header.Get("Set-Cookie") == "" || !strings.Contains(a.Header.Get("Set-Cookie"), "Max-Age=0") {
+			t.Errorf("a logout leaves the useless cookie: %v", a.Header)
+		}
+	})
+}
+
+// P10: counted on the wire, once Redis knows the scripts.
+func TestRequestsToRedisAreCounted(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		proxy := redistest.NewProxy(t, r)
+		mux := app()
+		mux.HandleFunc("/same", func(_ http.ResponseWriter, req *http.Request) {
+			s := session.FromContext(req.Context())
+			n, _ := session.Get[int](s, "n")
+			s.Set("n", n)
+		})
+		mux.HandleFunc("/lazy", func(http.ResponseWriter, *http.Request) {})
+		mux.HandleFunc("/lazy-add", func(w http.ResponseWriter, req *http.Request) {
+			if _, err := session.Start(req.Context()); err != nil {
+				t.Error(err)
+			}
+			mux.ServeHTTP(w, as(req, "/add"))
+		})
+		s := newSite(t, proxy.Pool(t, 4), middleware.Options{Mode: byPath(map[string]middleware.Mode{
+			"/get": middleware.ReadOnly, "/lazy": middleware.Lazy, "/lazy-add": middleware.Lazy, "/len": middleware.None,
+		})}, mux)
+		visit := func(path string) func(v *visitor) {
+			return func(v *visitor) { v.get(s.URL+path).want(t, 200, "*") }
+		}
+		warm := newVisitor(t)
+		for _, path := range []string{"/add", "/add", "/get", "/nothing", "/login", "/logout"} {
+			visit(path)(warm)
+		}
+		for _, c := range []struct {
+			path string
+			want int
+			why  string
+		}{
+			{"/add", 2, "take and read; write and release"},
+			{"/same", 2, "take and read; touch and release"},
+			{"/nothing", 2, "take and read; touch and release"},
+			{"/get", 1, "read and touch"},
+			{"/lazy", 0, "never started"},
+			{"/lazy-add", 2, "as exclusive, once started"},
+			{"/login", 3, "take and read; write the new id; bury the old one and release"},
+			{"/logout", 2, "take and read; bury and release"},
+		} {
+			v := newVisitor(t)
+			v.get(s.URL+"/add").want(t, 200, "1")
+			proxy.Forget()
+			visit(c.path)(v)
+			if n := proxy.Requests(); n != c.want {
+				t.Errorf("%s: %d requests, want %d (%s): %v", c.path, n, c.want, c.why, proxy.Commands())
+			}
+		}
+		proxy.Forget()
+		visit("/add")(newVisitor(t))
+		if n := proxy.Requests(); n != 1 {
+			t.Errorf("a new session: %d requests, want 1", n)
+		}
+	})
+}
+
+// as returns the request as if it were for another path.
+func as(r *http.Request, path string) *http.Request {
+	r = r.Clone(r.Context())
+	r.URL.Path = path
+	return r
+}
+
+// A read-only request waits for nobody and sees what was last saved. Writing in
+// it is a mistake that is told.
+func TestReadOnlyDoesNotWait(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		busy, free := pausing(mux)
+		s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly, "/set/x": middleware.ReadOnly})}, mux)
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		done := make(chan answer, 1)
+		go func() { done <- v.get(s.URL + "/pause") }()
+		<-busy
+		v.get(s.URL+"/get").want(t, 200, "1")
+		v.get(s.URL+"/set/x").want(t, 500, "*")
+		if len(s.log.lines("reading only")) != 1 {
+			t.Errorf("log:\n%s", s.log)
+		}
+		close(free)
+		(<-done).want(t, 200, "stored")
+		v.get(s.URL+"/get").want(t, 200, "500")
+	})
+}
+
+// In mode Lazy the handler decides what to do about a session that cannot be
+// had; too late is an error, too.
+func TestLazyStart(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: func(*http.Request) middleware.Mode { return middleware.Lazy }},
+		http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			if req.URL.Path == "/late" {
+				w.(http.Flusher).Flush()
+			}
+			s, err := session.Start(req.Context())
+			if err != nil {
+				fmt.Fprint(w, "no session: ", strings.Contains(err.Error(), "after the answer has begun"))
+				return
+			}
+			again, err := session.Start(req.Context())
+			fmt.Fprint(w, s == again, s == session.FromContext(req.Context()), err)
+		}))
+	newVisitor(t).get(s.URL).want(t, 200, "true true <nil>")
+	newVisitor(t).get(s.URL+"/late").want(t, 200, "no session: true")
+}
