@@ -1,0 +1,287 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"go.uber.org/goleak"
+)
+
+// binary is the real program, built once.
+var binary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "demo")
+	if err == nil {
+		binary = filepath.Join(dir, "demo")
+		var out []byte
+		if out, err = exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+			err = fmt.Errorf("%w: %s", err, out)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "building the demo:", err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(dir)
+		os.Exit(code)
+	}))
+}
+
+// A process is the real program, serving.
+type process struct {
+	url  string
+	cmd  *exec.Cmd
+	log  *lockedBuffer
+	done chan struct{} // closed when it has ended
+	err  error         // how, after done
+}
+
+// start runs the program on a free port and waits until it serves.
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{log: &lockedBuffer{}, done: make(chan struct{})}
+	p.cmd = exec.Command(binary, append([]string{"-addr", "127.0.0.1:0"}, args...)...)
+	p.cmd.Stderr = p.log
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill() // it may have ended already
+		<-p.done
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	go func() {
+		_, _ = io.Copy(io.Discard, stdout)
+		p.err = p.cmd.Wait()
+		close(p.done)
+	}()
+	_, at, found := strings.Cut(strings.TrimSpace(line), "http://")
+	if err != nil || !found {
+		t.Fatalf("the program said %q, %v; log:\n%s", line, err, p.log)
+	}
+	p.url = "http://" + strings.TrimSuffix(at, "/")
+	return p
+}
+
+func (p *process) signal(t *testing.T, s os.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// newClient returns a client that keeps cookies. All processes are one site to
+// it, since cookies do not know about ports.
+func newClient(t *testing.T) *http.Client {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{MaxIdleConnsPerHost: 100}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Jar: jar, Transport: transport, Timeout: time.Minute}
+}
+
+// post and get fail the test unless the answer is a success, and return its body.
+func post(t *testing.T, c *http.Client, target string, form ...string) string {
+	t.Helper()
+	return must(t, c, http.MethodPost, target, form)
+}
+
+func get(t *testing.T, c *http.Client, target string) string {
+	t.Helper()
+	return must(t, c, http.MethodGet, target, nil)
+}
+
+func must(t *testing.T, c *http.Client, method, target string, form []string) string {
+	t.Helper()
+	body, err := call(context.Background(), c, method, target, values(form))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(body)
+}
+
+// values makes a form of name, value, name, value.
+func values(pairs []string) url.Values {
+	form := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		form.Set(pairs[i], pairs[i+1])
+	}
+	return form
+}
+
+// The demo's contract, end to end, on the embedded Redis.
+func TestTheDemoServes(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	p := start(t)
+	c := newClient(t)
+	get(t, c, p.url+"/healthz")
+	if took := time.Since(began); took > 5*time.Second { // a second, on a machine that is not busy
+		t.Errorf("the demo took %v to start", took)
+	}
+	for path, want := range map[string]string{"/": "<!doctype html>", "/app.js": "fetch", "/style.css": "prefers-color-scheme"} {
+		if body := get(t, c, p.url+path); !strings.Contains(strings.ToLower(body), want) {
+			t.Errorf("%s has no %q", path, want)
+		}
+	}
+
+	post(t, c, p.url+"/reset")
+	post(t, c, p.url+"/set", "name", "a")
+	post(t, c, p.url+"/set", "name", "b")
+	if got := get(t, c, p.url+"/result"); got != "2" {
+		t.Errorf("/result is %s, want 2", got)
+	}
+	if got := get(t, c, p.url+"/params"); got != `["a","b"]` {
+		t.Errorf("/params is %s", got)
+	}
+	if got := post(t, c, p.url+"/incr"); got != "1" {
+		t.Errorf("/incr is %s, want 1", got)
+	}
+	post(t, c, p.url+"/login")
+	if got := get(t, c, p.url+"/count"); got != "1" {
+		t.Errorf("/count after the login is %s, want 1", got)
+	}
+	post(t, c, p.url+"/logout")
+	if got := get(t, c, p.url+"/count"); got != "0" {
+		t.Errorf("/count after the logout is %s, want 0", got)
+	}
+	if _, err := call(t.Context(), c, http.MethodPost, p.url+"/set", nil); err == nil || !strings.Contains(err.Error(), "400") {
+		t.Errorf("/set without a name: %v", err)
+	}
+	if info := get(t, c, p.url+"/info"); info != `{"lock":"spin","redis":"embedded"}` {
+		t.Errorf("/info is %s", info)
+	}
+	if log := p.log.String(); !strings.Contains(log, "without __Host- and Secure") {
+		t.Errorf("the log does not tell about the cookie:\n%s", log)
+	}
+}
+
+// Sessions and locks of the embedded Redis run out: its clock runs.
+func TestTheEmbeddedClockRuns(t *testing.T) {
+	t.Parallel()
+	p := start(t, "-ttl", "200ms")
+	c := newClient(t)
+	post(t, c, p.url+"/incr")
+	time.Sleep(time.Second) // what is tested is that time passes
+	if got := get(t, c, p.url+"/count"); got != "0" {
+		t.Errorf("/count is %s: the session did not run out", got)
+	}
+}
+
+// SIGTERM lets a running request finish and leaves no lock behind.
+func TestSIGTERMDrains(t *testing.T) {
+	t.Parallel()
+	r := redistest.Real(t)
+	p := start(t, "-redis", r.URL, "-work", "300ms")
+	c := newClient(t)
+	post(t, c, p.url+"/reset")
+	answered := make(chan string, 1)
+	go func() { answered <- post(t, c, p.url+"/set", "name", "a") }()
+	waitFor(t, "the request holds its session", func() bool { return hasLock(t, r) })
+	p.signal(t, syscall.SIGTERM)
+	if got := <-answered; got != "ok" {
+		t.Errorf("the running request was answered with %q", got)
+	}
+	<-p.done
+	if p.err != nil {
+		t.Errorf("the demo ended with %v; log:\n%s", p.err, p.log)
+	}
+	if hasLock(t, r) {
+		t.Errorf("a lock is left behind: %v", r.Keys(t))
+	}
+}
+
+func hasLock(t *testing.T, r *redistest.Server) bool {
+	for _, key := range r.Keys(t) {
+		if strings.HasSuffix(key, ".lock") {
+			return true
+		}
+	}
+	return false
+}
+
+func waitFor(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("never happened: %s", what)
+		}
+	}
+}
+
+// Every wrong flag is an error that names it.
+func TestWrongFlags(t *testing.T) {
+	t.Parallel()
+	for args, says := range map[string]string{
+		"-nonsense":                    "-nonsense",
+		"-lock mutex":                  `"mutex": it must be one of spin, none`,
+		"-ttl -1s":                     "-ttl is -1s: it must be positive",
+		"-ttl soon":                    "-ttl",
+		"-lock-wait 0":                 "-lock-wait is 0s",
+		"-lease 0":                     "-lease is 0s",
+		"-work -1s":                    "-work is -1s",
+		"-check -1":                    "-check is -1",
+		"-key abcd":                    "-key must be at least 32 bytes",
+		"-key zz":                      "-key must be at least 32 bytes",
+		"-redis localhost:6379":        "must begin with redis://",
+		"-redis http://localhost":      "must begin with redis://",
+		"-redis redis://127.0.0.1:1":   "unavailable",
+		"-redis redis://:s3cr#t@h:x/y": "redis URL",
+		"-addr nowhere:nothing":        "nothing",
+		"serve":                        `unexpected argument "serve"`,
+	} {
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			var stdout, stderr strings.Builder
+			err := run(t.Context(), strings.Fields(args), &stdout, &stderr)
+			if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "s3cr") {
+				t.Errorf("error is %v; it should say %q", err, says)
+			}
+		})
+	}
+}
