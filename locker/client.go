@@ -56,9 +56,13 @@ func (e *evalError) Error() string   { return ErrUnavailable.Error() + ": " + e.
 func (e *evalError) Unwrap() []error { return []error{ErrUnavailable, e.err} }
 
 // mayHaveHappened reports whether err leaves open whether Redis did the work.
+// The errors of another Client do not tell, so they always do.
 func mayHaveHappened(err error) bool {
 	var e *evalError
-	return errors.As(err, &e) && e.maybe
+	if errors.As(err, &e) {
+		return e.maybe
+	}
+	return errors.Is(err, ErrUnavailable)
 }
 
 // Eval runs s by its hash, and by its text where Redis does not know the hash.

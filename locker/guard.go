@@ -14,7 +14,8 @@ import (
 //
 // All methods are safe to repeat with the same arguments, since a reply may be
 // lost after Redis did the work. Errors other than the named ones wrap
-// [ErrUnavailable], or end the wait as they are.
+// [ErrUnavailable], or end the wait as they are. Times are whole milliseconds,
+// which is what Redis counts in.
 type Algorithm interface {
 	// Take tries to put token into key for the time of a lease, and reports
 	// whether it is there now. A token that is there already counts.
@@ -74,12 +75,15 @@ func (g *Guard) Lock(ctx context.Context, key string, a Algorithm, o Options) (*
 // take tries until it has the lock. Where it fails, the token is not in the key,
 // or will be swept out of it.
 func (l *Lease) take(ctx context.Context, wait func() context.Context) error {
-	lease := min(l.options.Lease, l.options.MaxHold)
+	lease := wholeMillis(min(l.options.Lease, l.options.MaxHold))
 	for try := 0; ; try++ {
+		if ended := context.Cause(ctx); ended != nil {
+			return ended
+		}
 		sent := time.Now()
 		taken, err := l.algorithm.Take(ctx, l.key, l.token, lease)
 		if err == nil && taken {
-			err = context.Cause(ctx) // whoever asked may be gone by now
+			err = unusable(ctx, sent.Add(lease))
 			if err == nil {
 				l.start(sent, lease)
 				return nil
@@ -87,7 +91,10 @@ func (l *Lease) take(ctx context.Context, wait func() context.Context) error {
 		}
 		if err != nil {
 			if taken || mayHaveHappened(err) {
-				l.sweep(0, l.options.Timeout/4) // the caller has waited long enough
+				l.sweep(0, l.options.Timeout/4, !taken) // the caller has waited long enough
+			}
+			if ended := context.Cause(ctx); ended != nil && !errors.Is(err, ended) {
+				err = fmt.Errorf("%w: %w", ended, err)
 			}
 			return err
 		}
@@ -98,22 +105,46 @@ func (l *Lease) take(ctx context.Context, wait func() context.Context) error {
 	}
 }
 
-// sweep removes a token that nobody owns: the reply to a Take was lost, and the
-// lock may have been taken. The command may even be on its way still, and reach
-// Redis after the first sweep. So unless that one found the token, it is looked
-// for again, at growing intervals, for the time of one lease.
+// unusable returns why a lock that was taken until end must not be given out.
+func unusable(ctx context.Context, end time.Time) error {
+	if ended := context.Cause(ctx); ended != nil {
+		return ended // whoever asked is gone
+	}
+	if !time.Now().Before(end) {
+		return fmt.Errorf("%w: it took a whole lease to answer", ErrUnavailable)
+	}
+	return nil
+}
+
+// sweep removes a token that nobody owns. Where doubt is set, the reply to a Take
+// was lost, and the lock may have been taken. The command, or a repetition of it,
+// may even be on its way still, and reach Redis after a sweep that found nothing,
+// or found what another repetition had left. So the token is looked for again,
+// at growing intervals, for the time of one lease. A lock that is taken still
+// later blocks others for one lease, like that of a killed holder.
 //
 // It runs once in the caller and then from timers, so no goroutine waits for
 // it, and it ends by itself.
-func (l *Lease) sweep(age, timeout time.Duration) {
+func (l *Lease) sweep(age, timeout time.Duration, doubt bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	err := l.algorithm.Release(ctx, l.key, l.token, 0)
-	if err == nil || age >= l.options.Lease {
+	answered := err == nil || errors.Is(err, ErrExpired) || errors.Is(err, ErrLost)
+	if answered && !doubt || age >= l.options.Lease {
 		return
 	}
 	next := max(20*time.Millisecond, age)
-	time.AfterFunc(next, func() { l.sweep(age+next, l.options.Timeout) })
+	time.AfterFunc(next, func() { l.sweep(age+next, l.options.Timeout, doubt) })
+}
+
+// wholeMillis rounds d up to what Redis counts in. If it were cut short there,
+// Redis would end a lease before the holder does.
+func wholeMillis(d time.Duration) time.Duration {
+	short := d.Truncate(time.Millisecond)
+	if short == d {
+		return d
+	}
+	return max(short, short+time.Millisecond) // the sum may overflow
 }
 
 // pause sleeps for d, or until ctx ends.

@@ -2,7 +2,6 @@ package locker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -19,8 +18,6 @@ type Lease struct {
 	options    Options
 	leave      func() // gives the place in line to the next; called once
 
-	extending sync.Mutex // serialises Extend calls, so that l.end is that of the last one
-
 	mu     sync.Mutex // guards everything below; never held during I/O
 	state  leaseState
 	end    time.Time // when the lease runs out, by this process's clock
@@ -28,6 +25,10 @@ type Lease struct {
 	timer  *time.Timer
 	lost   chan struct{}             // made when asked for
 	onLost []context.CancelCauseFunc // what to cancel when it is lost
+
+	// One extension at a time is on its way, so that end is that of the last one.
+	extending bool
+	extended  sync.Cond // extending became false
 }
 
 type leaseState int
@@ -43,73 +44,10 @@ const (
 func (l *Lease) start(sent time.Time, lease time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.extended.L = &l.mu
 	l.end = sent.Add(lease)
 	l.limit = sent.Add(l.options.MaxHold)
-	l.timer = time.AfterFunc(l.untilCheck(), l.check)
-}
-
-// untilCheck is when the watchdog should look next: when two thirds of a lease
-// are left, or at its end where it may not be extended any further. Called with
-// mu held.
-func (l *Lease) untilCheck() time.Duration {
-	if !l.end.Before(l.limit) {
-		return time.Until(l.end)
-	}
-	return time.Until(l.end.Add(-l.options.Lease * 2 / 3))
-}
-
-// check is the watchdog: it extends the lease, or finds that it is over.
-func (l *Lease) check() {
-	l.extending.Lock()
-	defer l.extending.Unlock()
-
-	l.mu.Lock()
-	now := time.Now()
-	if l.state == held && !now.Before(l.end) {
-		l.loseLocked()
-	}
-	if l.state != held {
-		l.mu.Unlock()
-		return
-	}
-	end, d := l.end, min(l.options.Lease, l.limit.Sub(now))
-	if wait := l.untilCheck(); wait > 0 { // Extend came in between
-		l.timer.Reset(wait)
-		l.mu.Unlock()
-		return
-	}
-	l.mu.Unlock()
-
-	// An answer after the lease's end would be of no use.
-	ctx, cancel := context.WithDeadline(context.Background(), end)
-	err := l.algorithm.Extend(ctx, l.key, l.token, d)
-	cancel()
-
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case l.state != held:
-	case err == nil:
-		l.end = now.Add(d)
-		l.timer.Reset(l.untilCheck())
-	case errors.Is(err, ErrLost), errors.Is(err, ErrExpired), !time.Now().Before(end):
-		l.loseLocked()
-	default: // Redis is away; it may be back before the lease is over
-		l.timer.Reset(min(l.options.Lease/10, time.Until(end)))
-	}
-}
-
-// loseLocked tells the holder that the lock is gone, and lets the next one in
-// line try: it need not wait for a holder that has nothing to hold.
-func (l *Lease) loseLocked() {
-	l.state = lost
-	if l.lost != nil {
-		close(l.lost)
-	}
-	for _, cancel := range l.onLost {
-		cancel(ErrLost)
-	}
-	l.leave()
+	l.timer = time.AfterFunc(l.untilCheck(time.Now()), l.check)
 }
 
 // Lost returns a channel that is closed when the lease ends without having been
@@ -133,6 +71,8 @@ func (l *Lease) Lost() <-chan struct{} {
 //	ctx, cancel := context.WithCancelCause(ctx)
 //	defer cancel(nil)
 //	lease.OnLost(cancel)
+//
+// cancel must not call the lease's methods.
 func (l *Lease) OnLost(cancel context.CancelCauseFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,73 +87,95 @@ func (l *Lease) OnLost(cancel context.CancelCauseFunc) {
 // goes on: a d that is shorter than what it keeps anyway does not last. d is at
 // least 1 ms. The error is [ErrExpired] where the lease had run out and nobody
 // took the lock, [ErrLost] where another did, and [ErrUnavailable] where Redis
-// did not say; the lease goes on then.
+// did not say; the lease goes on then, for as long as it lasts.
 func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 	if d < time.Millisecond {
 		return fmt.Errorf("locker: Extend by %v: it must be at least 1ms", d)
 	}
-	l.extending.Lock()
-	defer l.extending.Unlock()
-	sent := time.Now()
-	err := l.algorithm.Extend(ctx, l.key, l.token, d)
-
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	gone := errors.Is(err, ErrLost) || errors.Is(err, ErrExpired)
-	switch {
-	case l.state == released:
-		return fmt.Errorf("locker: extending %s: it was given back: %w", l.key, ErrExpired)
-	case gone && l.state == held:
-		l.loseLocked()
-	case err == nil && l.state == lost:
-		err = ErrExpired // Redis still had it, but the holder was told otherwise
-	case err == nil:
-		l.end = sent.Add(d)
-		if l.limit.Before(l.end) {
-			l.limit = l.end
-		}
-		l.timer.Reset(l.untilCheck())
-	}
-	if err != nil {
+	if err := l.extend(ctx, d); err != nil {
 		return fmt.Errorf("locker: extending %s: %w", l.key, err)
 	}
 	return nil
 }
 
+func (l *Lease) extend(ctx context.Context, d time.Duration) error {
+	state, err := l.extendHeld(ctx, d)
+	switch {
+	case state == released:
+		return fmt.Errorf("it was given back: %w", ErrExpired)
+	case state == lost && err == nil:
+		// Who was told of a loss does not get the lock back. This only asks who
+		// has it; if the token is still there, it is of no more use.
+		if err = l.algorithm.Release(ctx, l.key, l.token, 0); err == nil {
+			err = ErrExpired
+		}
+	}
+	return err
+}
+
+// extendHeld extends the lease if it is held, and returns what it is afterwards.
+func (l *Lease) extendHeld(ctx context.Context, d time.Duration) (leaseState, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.extending {
+		l.extended.Wait()
+	}
+	var err error
+	if l.state == held {
+		err = l.extendLocked(ctx, d)
+	}
+	return l.state, err
+}
+
 // Unlock gives the lock back. The error is [ErrExpired] where the lease had run
 // out and nobody took the lock, [ErrLost] where another did: what was done under
-// the lock may then have been done beside another holder. With [ErrUnavailable]
-// the lock stays shut until its lease ends.
+// the lock may then have been done beside another holder. They may come in vain
+// after a connection broke: the release is repeated then, and finds the lock
+// gone. With [ErrUnavailable] the lock stays shut until its lease ends.
 //
+// A lock is given back even if ctx has ended: only Options.Timeout bounds it.
 // A second Unlock does nothing and returns nil, so it can be deferred.
 func (l *Lease) Unlock(ctx context.Context) error { return l.release(ctx, 0) }
 
 // UnlockAfter gives the lock back, but leaves it shut for delay more: a
-// cool-down, for what must not be done again too soon. Errors as with Unlock.
+// cool-down, for what must not be done again too soon. Otherwise it is like
+// Unlock.
 func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 	if delay < 0 {
 		return fmt.Errorf("locker: UnlockAfter %v: the delay must not be negative", delay)
 	}
-	return l.release(ctx, delay)
+	return l.release(ctx, wholeMillis(delay))
 }
 
 func (l *Lease) release(ctx context.Context, after time.Duration) error {
-	l.mu.Lock()
-	was := l.state
-	l.state = released
-	l.timer.Stop() // no extension begins after this line
-	l.mu.Unlock()
+	was := l.letGo(after)
 	if was == released {
 		return nil
 	}
-	err := l.algorithm.Release(ctx, l.key, l.token, after)
 	if was == held {
-		l.leave() // after the release, so that the next one finds the lock free
-	} else if err == nil {
+		defer l.leave() // after the release, so that the next one finds the lock free
+	}
+	err := l.algorithm.Release(context.WithoutCancel(ctx), l.key, l.token, after)
+	if was == lost && err == nil {
 		err = ErrExpired // it was still there, but the holder was told otherwise
 	}
 	if err != nil {
 		return fmt.Errorf("locker: releasing %s: %w", l.key, err)
 	}
 	return nil
+}
+
+// letGo stops the watchdog, and returns the state that ends here. An extension
+// that is on its way finds no token after a release. But it would replace a
+// cool-down, so that has to come after it.
+func (l *Lease) letGo(after time.Duration) leaseState {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was := l.state
+	l.state = released
+	l.timer.Stop()
+	for was != released && after > 0 && l.extending {
+		l.extended.Wait()
+	}
+	return was
 }

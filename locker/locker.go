@@ -12,8 +12,9 @@
 //     Redis one contender, and the waiters hold no connection.
 //   - guard.go: the head's loop. Try, back off, try again, until the wait is
 //     over or the context ends. What a try may have left behind is cleaned up.
-//   - lease.go: a lock that was won. A watchdog extends it while it is held, up
-//     to MaxHold; when it is lost, the holder is told.
+//   - lease.go: a lock that was won, and the ways to give it back.
+//   - watchdog.go: extends it while it is held, up to MaxHold. When it is lost,
+//     the holder is told.
 //   - client.go: Redis itself, as one method.
 //
 // # What is guaranteed, and what is not
@@ -76,7 +77,8 @@ type Options struct {
 	// Lease is how long the lock outlives a holder that was killed. A living
 	// one has it extended every third of it. Default 10 s, at least 1 ms.
 	Lease time.Duration
-	// Wait is the longest time to wait for the lock. Default 10 s.
+	// Wait is the longest time to wait for the lock. An exchange that is under
+	// way by then may take Timeout more. Default 10 s.
 	Wait time.Duration
 	// MaxHold is how long a lease is extended. Then it runs out, and the holder
 	// is told by Lease.Lost. Default 1 min, or Lease where that is longer.

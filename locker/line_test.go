@@ -1,0 +1,235 @@
+package locker
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// inBubble runs f in virtual time. There synctest.Wait returns when everybody
+// waits for something, so "has joined the line" and "still waits" are facts.
+func inBubble(t *testing.T, f func(t *testing.T)) {
+	t.Parallel()
+	synctest.Test(t, f)
+}
+
+// until makes what enter asks for of a context that is there already.
+func until(ctx context.Context) func() context.Context {
+	return func() context.Context { return ctx }
+}
+
+// enter takes the turn at key, which is free or becomes so.
+func enter(t *testing.T, l *line, key string) {
+	t.Helper()
+	if err := l.enter(key, 100, until(t.Context())); err != nil {
+		t.Errorf("enter: %v", err)
+	}
+}
+
+// wantIdle says that l has forgotten all keys.
+func wantIdle(t *testing.T, l *line) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.keys) != 0 {
+		t.Errorf("the idle line still knows %d keys", len(l.keys))
+	}
+}
+
+func TestLineIsFirstComeFirstServed(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var l line
+		var served []int
+		enter(t, &l, "k")
+		for i := range 10 {
+			go func() {
+				enter(t, &l, "k")
+				served = append(served, i) // the turn guards it
+				time.Sleep(time.Second)
+				l.leave("k")
+			}()
+			synctest.Wait() // i is in the line, before i+1
+		}
+		l.leave("k")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if want := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}; !slices.Equal(served, want) {
+			t.Errorf("served in the order %v", served)
+		}
+		wantIdle(t, &l)
+	})
+}
+
+// Even without a test for races: of many that enter, one is in at a time.
+func TestLineLetsInOneAtATime(t *testing.T) {
+	t.Parallel()
+	var l line
+	n := 0 // guarded by the turn
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			for range 20 {
+				enter(t, &l, "k")
+				n++
+				l.leave("k")
+			}
+		})
+	}
+	all.Wait()
+	if n != 1000 {
+		t.Errorf("counted %d of 1000", n)
+	}
+	wantIdle(t, &l)
+}
+
+func TestLineKeysAreIndependent(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var l line
+		enter(t, &l, "a")
+		enter(t, &l, "b") // does not wait
+		l.leave("a")
+		l.leave("b")
+		wantIdle(t, &l)
+	})
+}
+
+// A context with a deadline is not free, so it is asked for only by who waits.
+func TestLineAsksForContextOnlyToWait(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var l line
+		if err := l.enter("k", 1, func() context.Context { panic("nobody has to wait") }); err != nil {
+			t.Error(err)
+		}
+		l.leave("k")
+	})
+}
+
+func TestLineIsFull(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var l line
+		ctx, cancel := context.WithCancel(t.Context())
+		enter(t, &l, "k")
+		for range 3 {
+			go func() {
+				if err := l.enter("k", 3, until(ctx)); !errors.Is(err, context.Canceled) {
+					t.Errorf("a waiter that gave up got %v", err)
+				}
+			}()
+		}
+		synctest.Wait()
+
+		begin := time.Now()
+		if err := l.enter("k", 3, until(t.Context())); !errors.Is(err, ErrTooManyWaiters) {
+			t.Errorf("the fourth waiter got %v", err)
+		}
+		if waited := time.Since(begin); waited != 0 {
+			t.Errorf("it was told so after %v, not at once", waited)
+		}
+		enter(t, &l, "other") // has a line of its own
+		l.leave("other")
+
+		cancel()
+		synctest.Wait()
+		l.leave("k")
+		wantIdle(t, &l)
+	})
+}
+
+// Who gives up makes room at once, and the others keep their order.
+func TestLineWaiterGivesUp(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var l line
+		gone := errors.New("gone")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var served []string
+		join := func(name string) {
+			go func() {
+				if err := l.enter("k", 3, until(t.Context())); err != nil {
+					t.Errorf("%s: %v", name, err)
+					return
+				}
+				served = append(served, name)
+				l.leave("k")
+			}()
+			synctest.Wait()
+		}
+		enter(t, &l, "k")
+		join("first")
+		gaveUp := make(chan error, 1)
+		go func() { gaveUp <- l.enter("k", 3, until(ctx)) }()
+		synctest.Wait()
+		join("third")
+
+		cancel(gone)
+		synctest.Wait()
+		if err := <-gaveUp; err != gone {
+			t.Errorf("error %v, want the cause of the cancellation", err)
+		}
+		join("fourth") // in a line of three: there is room again
+		l.leave("k")
+		synctest.Wait()
+		if want := []string{"first", "third", "fourth"}; !slices.Equal(served, want) {
+			t.Errorf("served %q, want %q", served, want)
+		}
+		wantIdle(t, &l)
+	})
+}
+
+// The turn comes to a waiter that is giving up just then: it has been woken by
+// its context, but still stands in the line, since the test holds the line's
+// mutex. The turn must go on to the next one, and not be lost with the waiter.
+func TestLineTurnComesWhileGivingUp(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var l line
+		ctx, cancel := context.WithCancel(t.Context())
+		enter(t, &l, "k")
+		var first error
+		go func() { first = l.enter("k", 2, until(ctx)) }()
+		synctest.Wait()
+		served := false
+		go func() {
+			enter(t, &l, "k")
+			served = true
+			l.leave("k")
+		}()
+		synctest.Wait()
+
+		l.mu.Lock()
+		cancel()
+		l.pass("k", l.keys["k"])
+		l.mu.Unlock()
+		synctest.Wait()
+		if !errors.Is(first, context.Canceled) {
+			t.Errorf("the waiter that gave up got %v", first)
+		}
+		if !served {
+			t.Fatal("the turn was lost: the next waiter never got it")
+		}
+		wantIdle(t, &l)
+	})
+}
+
+// The same with nobody behind: the key must not stay taken.
+func TestLineTurnComesToLastWhileGivingUp(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var l line
+		ctx, cancel := context.WithCancel(t.Context())
+		enter(t, &l, "k")
+		go func() {
+			if l.enter("k", 2, until(ctx)) == nil {
+				t.Error("the waiter took the turn, so this test tests nothing")
+			}
+		}()
+		synctest.Wait()
+		l.mu.Lock()
+		cancel()
+		l.pass("k", l.keys["k"])
+		l.mu.Unlock()
+		synctest.Wait()
+		wantIdle(t, &l)
+	})
+}

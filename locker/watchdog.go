@@ -1,0 +1,93 @@
+package locker
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// untilCheck is how long after now the watchdog should look next: when two thirds
+// of a lease are left, or at its end where it may not be extended any further.
+// Called with mu held.
+func (l *Lease) untilCheck(now time.Time) time.Duration {
+	if !l.end.Before(l.limit) {
+		return l.end.Sub(now)
+	}
+	return l.end.Add(-l.options.Lease * 2 / 3).Sub(now)
+}
+
+// check is the watchdog: it extends the lease, or finds that it is over.
+func (l *Lease) check() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if l.state == held && !now.Before(l.end) {
+		l.loseLocked()
+	}
+	if l.state != held {
+		return
+	}
+	wait := l.untilCheck(now)
+	if l.extending { // which sets the timer anew when it is done
+		wait = l.end.Sub(now)
+	}
+	if wait > 0 {
+		l.timer.Reset(wait)
+		return
+	}
+	_ = l.extendLocked(context.Background(), min(l.options.Lease, l.limit.Sub(now)))
+}
+
+// extendLocked makes the lease end d from now. It is called with mu held, and
+// gives it up during the exchange; the caller sees to it that there is no other.
+func (l *Lease) extendLocked(ctx context.Context, d time.Duration) error {
+	d = wholeMillis(d)
+	// An answer after the lease's end would be of no use. If it takes that long,
+	// the watchdog must not wait for it to tell the holder.
+	ctx, cancel := context.WithDeadline(ctx, l.end)
+	defer cancel()
+	l.timer.Reset(time.Until(l.end))
+	sent := time.Now()
+	err := l.exchange(ctx, d)
+	now := time.Now()
+
+	switch {
+	case l.state != held:
+	case err == nil:
+		l.end = sent.Add(d)
+		if l.limit.Before(l.end) {
+			l.limit = l.end
+		}
+		l.timer.Reset(l.untilCheck(now))
+	case errors.Is(err, ErrLost), errors.Is(err, ErrExpired), !now.Before(l.end):
+		l.loseLocked()
+	default: // Redis is away; it may be back before the lease is over
+		l.timer.Reset(min(l.options.Lease/10, l.end.Sub(now)))
+	}
+	return err
+}
+
+// exchange is the part of extendLocked without mu.
+func (l *Lease) exchange(ctx context.Context, d time.Duration) error {
+	l.extending = true
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		l.extending = false
+		l.extended.Broadcast()
+	}()
+	return l.algorithm.Extend(ctx, l.key, l.token, d)
+}
+
+// loseLocked tells the holder that the lock is gone, and lets the next one in
+// line try: it need not wait for a holder that has nothing to hold.
+func (l *Lease) loseLocked() {
+	l.state = lost
+	if l.lost != nil {
+		close(l.lost)
+	}
+	for _, cancel := range l.onLost {
+		cancel(ErrLost)
+	}
+	l.leave()
+}
