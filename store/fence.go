@@ -129,9 +129,13 @@ func (u under) take(ctx context.Context, h *Hold) error {
 }
 
 func (u under) write(ctx context.Context, h *Hold, record []byte, ttl int64) error {
-	sum := sha1.Sum(h.raw) // names the record; Redis can compute it, too
+	loaded := "foreign" // to replace.lua: another Redis type
+	if h.raw != nil {
+		sum := sha1.Sum(h.raw) // names the record; Redis can compute it, too
+		loaded = hex.EncodeToString(sum[:])
+	}
 	n, err := redis.Int(h.store.client.Eval(ctx, replaceScript, []string{h.store.recordKey(h.id)},
-		h.token, record, ttl, hex.EncodeToString(sum[:])))
+		h.token, record, ttl, loaded))
 	_ = h.lease.Unlock(ctx) // the fence has decided; the lock has no say in it
 	if err == nil && n != 1 {
 		err = ErrLost

@@ -11,14 +11,17 @@ if type(record) == 'table' then
   return record
 end
 if not record then
+  -- A replica that has not heard of the record must not deny it: it refuses this.
+  redis.call('DEL', KEYS[1])
   return {2}
 end
-if string.find(record, '^{"v":1,"stamp":"%w+","gone":') then
+-- A record tells when it was created, a tombstone since when it is gone.
+local what, when = string.match(record, '^{"v":1,"stamp":"%w+","(%a+)":(%d+)[,}]')
+if what == 'gone' then
   return {3}
 end
-local created = tonumber(string.match(record, '^{"v":1,"stamp":"%w+","created":(%d+),'))
-if created then
-  local left = created + ARGV[3] - ARGV[1]
+if what == 'created' then
+  local left = when + ARGV[3] - ARGV[1]
   if left <= 0 then
     return {2}
   end

@@ -71,7 +71,10 @@ func parseURL(raw string) (target, error) {
 	}
 
 	database := strings.TrimPrefix(u.Path, "/")
-	query := u.Query()
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil { // it may be the rest of a password that was not encoded
+		return target{}, errors.New("has parameters that cannot be parsed")
+	}
 	switch u.Scheme {
 	case "redis", "rediss":
 		if u.Hostname() == "" {
@@ -80,6 +83,9 @@ func parseURL(raw string) (target, error) {
 		port := u.Port()
 		if port == "" {
 			port = "6379"
+		}
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return target{}, errors.New("names a port that does not exist")
 		}
 		t.address = net.JoinHostPort(u.Hostname(), port)
 	case "unix":

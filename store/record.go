@@ -42,20 +42,20 @@ func formatTombstone(token string, now time.Time) []byte {
 	return fmt.Appendf(nil, `%s%s","gone":%d}`, head, token, now.UnixMilli())
 }
 
-// parseRecord is the inverse of formatRecord. Whether the data makes sense is
-// for package session to say. The error wraps ErrCorrupt.
+// parseRecord is the inverse of formatRecord, and accepts nothing else. Whether
+// the data makes sense is for package session to say. The error wraps ErrCorrupt.
 func parseRecord(b []byte) (Record, error) {
 	rest, ok := bytes.CutPrefix(b, []byte(head))
 	if !ok {
 		return Record{}, fmt.Errorf("%w: its head is not that of format 1", ErrCorrupt)
 	}
 	token, rest, ok := bytes.Cut(rest, []byte(`","created":`))
-	if !ok || bytes.ContainsAny(token, `"\`) {
+	if !ok || !isToken(token) {
 		return Record{}, fmt.Errorf("%w: no creation time", ErrCorrupt)
 	}
 	digits, rest, ok := bytes.Cut(rest, []byte(`,"data":`))
 	created, err := strconv.ParseInt(string(digits), 10, 64)
-	if !ok || err != nil || created < 0 || digits[0] == '+' {
+	if !ok || err != nil || created < 0 || strconv.FormatInt(created, 10) != string(digits) {
 		return Record{}, fmt.Errorf("%w: creation time is not a number", ErrCorrupt)
 	}
 	data, ok := bytes.CutSuffix(rest, []byte("}"))
@@ -63,4 +63,14 @@ func parseRecord(b []byte) (Record, error) {
 		return Record{}, fmt.Errorf("%w: it is cut off", ErrCorrupt)
 	}
 	return Record{Data: data, Created: time.UnixMilli(created)}, nil
+}
+
+// isToken reports whether b can be a stamp: what the scripts' %w+ matches.
+func isToken(b []byte) bool {
+	for _, c := range b {
+		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return len(b) > 0
 }

@@ -48,18 +48,20 @@ const (
 // record, and another has the lock. raw is the record as it is stored, where it
 // is a string of permitted size.
 func found(reply any, err error) (raw []byte, busy bool, _ error) {
-	values, err := redis.Values(reply, err)
 	if err != nil {
 		return nil, false, err
 	}
 	var state, size int
-	if values, err = redis.Scan(values, &state); err == nil {
-		switch state {
-		case stateFound:
-			_, err = redis.Scan(values, &raw)
-		case stateTooLarge:
-			_, err = redis.Scan(values, &size)
-		}
+	values, err := redis.Values(reply, nil)
+	if err == nil {
+		values, err = redis.Scan(values, &state)
+	}
+	switch {
+	case err != nil:
+	case state == stateFound:
+		_, err = redis.Scan(values, &raw)
+	case state == stateTooLarge:
+		_, err = redis.Scan(values, &size)
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("%w: unexpected reply of a script: %w", ErrUnavailable, err)

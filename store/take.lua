@@ -9,14 +9,17 @@ if foreign and not string.find(record.err, 'WRONGTYPE', 1, true) then
   return record
 end
 if not record then
+  -- A replica that has not heard of the record must not deny it: it refuses this.
+  redis.call('DEL', KEYS[1])
   return {2}
 end
 if not foreign then
-  if string.find(record, '^{"v":1,"stamp":"%w+","gone":') then
+  -- A record tells when it was created, a tombstone since when it is gone.
+  local what, when = string.match(record, '^{"v":1,"stamp":"%w+","(%a+)":(%d+)[,}]')
+  if what == 'gone' then
     return {3}
   end
-  local created = tonumber(string.match(record, '^{"v":1,"stamp":"%w+","created":(%d+),'))
-  if created and created + ARGV[5] <= tonumber(ARGV[4]) then
+  if what == 'created' and when + ARGV[5] <= tonumber(ARGV[4]) then
     return {2}
   end
 end

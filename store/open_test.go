@@ -1,0 +1,205 @@
+package store
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"log"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+func TestParseURL(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]target{
+		"redis://localhost":        {network: "tcp", address: "localhost:6379"},
+		"redis://localhost/":       {network: "tcp", address: "localhost:6379"},
+		"redis://localhost:":       {network: "tcp", address: "localhost:6379"},
+		"redis://localhost:7000":   {network: "tcp", address: "localhost:7000"},
+		"REDIS://localhost":        {network: "tcp", address: "localhost:6379"},
+		"redis://10.0.0.1/3":       {network: "tcp", address: "10.0.0.1:6379", database: 3},
+		"redis://[::1]":            {network: "tcp", address: "[::1]:6379"},
+		"redis://[2001:db8::1]:70": {network: "tcp", address: "[2001:db8::1]:70"},
+		"redis://:secret@h":        {network: "tcp", address: "h:6379", password: "secret"},
+		"redis://app:secret@h:1/2": {network: "tcp", address: "h:1", username: "app", password: "secret", database: 2},
+		"redis://a%40b:%2F%3A@h":   {network: "tcp", address: "h:6379", username: "a@b", password: "/:"},
+		"rediss://h":               {network: "tcp", address: "h:6379", tls: true},
+		"rediss://app:secret@h/1":  {network: "tcp", address: "h:6379", username: "app", password: "secret", database: 1, tls: true},
+		"unix:///run/redis.sock":   {network: "unix", address: "/run/redis.sock"},
+		"unix:/run/redis.sock":     {network: "unix", address: "/run/redis.sock"},
+		"unix://app:secret@/run/redis.sock?db=4": {network: "unix", address: "/run/redis.sock",
+			username: "app", password: "secret", database: 4},
+	} {
+		if got, err := parseURL(raw); got != want || err != nil {
+			t.Errorf("%s:\n got %+v, %v\nwant %+v", raw, got, err, want)
+		}
+	}
+}
+
+// A URL often stands in a configuration that nobody may read, so no part of it
+// may get into a log with the error, least of all of the password.
+func TestOpenNeverRepeatsTheURL(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{
+		"":                         "must begin with",
+		"h0st1e:6379":              "must begin with", // read as a scheme
+		"http://h0st1e":            "must begin with",
+		"redis+h0st1e://x":         "must begin with",
+		"//h0st1e:6379":            "must begin with",
+		"redis://":                 "no host",
+		"redis://:s3cret@":         "no host",
+		"redis:h0st1e:6379":        "no host",
+		"redis://:s3cret@:6379":    "no host",
+		"redis://us3r@h0st1e":      "without a password",
+		"redis://us3r:@h0st1e":     "without a password",
+		"redis://:s3cret@h/d4ta":   "not a number",
+		"redis://:s3cret@h/1/d4ta": "not a number",
+		"redis://:s3cret@h/-1":     "not a number",
+		"unix:///x?db=d4ta":        "not a number",
+		"redis://h?s3cret=1":       "not known",
+		"unix:///x?s3cret=1":       "not known",
+		"redis://h?db=1":           "not known", // it goes into the path
+		"redis://h#s3cret":         "not known",
+		"redis://h?%zzs3cret":      "parameters that cannot be parsed",
+		"redis://h?a;s3cret":       "parameters that cannot be parsed",
+		"unix://":                  "no socket",
+		"unix://h0st1e/x":          "no socket", // a relative path, or one slash too few
+		"unix:h0st1e":              "no socket",
+		"redis://:s3cret@h:0":      "port that does not exist",
+		"redis://:s3cret@h:65536":  "port that does not exist",
+		"redis://:s3cret@h:p0rt":   "percent-encoded",
+		"redis://:s3c#ret@h0st1e":  "percent-encoded",
+		"redis://:s3c?ret@h0st1e":  "percent-encoded",
+		"redis://:s3c/ret@h0st1e":  "percent-encoded",
+		"redis://:s3c%ret@h0st1e":  "percent-encoded",
+		"redis://:s3c[ret@h0st1e":  "percent-encoded",
+		"redis://us3r:s3c ret@h":   "percent-encoded",
+		"redis://h0st1e\x7f":       "percent-encoded",
+	} {
+		st, err := Open(raw, Options{})
+		if err == nil {
+			st.Close()
+			t.Errorf("%q was opened", raw)
+			continue
+		}
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %q does not say %q", raw, err, want)
+		}
+		for _, part := range []string{"s3c", "ret@", "us3r", "h0st1e", "d4ta", "p0rt", "65536"} {
+			if strings.Contains(err.Error(), part) {
+				t.Errorf("%q: error %q repeats %q", raw, err, part)
+			}
+		}
+	}
+}
+
+// An application may start before its Redis does. Ping tells whether it is there.
+func TestOpenDoesNotConnect(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		s.Stop(t)
+		st := opened(t, s.URL, patient)
+		wantError(t, "Ping", st.Ping(t.Context()), ErrUnavailable)
+		s.Restart(t)
+		if err := st.Ping(t.Context()); err != nil {
+			t.Error(err)
+		}
+		create(t, st, "data")
+	})
+}
+
+// Close ends what Open has made. A pool that was given to New stays open.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		own := opened(t, s.URL, patient)
+		create(t, own, "data")
+		if err := own.Close(); err != nil {
+			t.Error(err)
+		}
+		wantError(t, "Ping after Close", own.Ping(t.Context()), ErrUnavailable)
+
+		given := New(s.Pool(t, 1), patient)
+		if err := given.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := given.Ping(t.Context()); err != nil {
+			t.Errorf("Close closed a pool that is not its own: %v", err)
+		}
+	})
+}
+
+func TestOpenUnixSocket(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	st := opened(t, "unix://"+s.Socket()+"?db=3", patient)
+	create(t, st, "1")
+	save(t, take(t, st), "2")
+	inDatabase3 := opened(t, s.URL+"/3", patient)
+	if r, err := inDatabase3.Load(t.Context(), theID, Terms{}); string(r.Data) != "2" || err != nil {
+		t.Errorf("over TCP: %q, %v", r.Data, err)
+	}
+	if keys := s.Keys(t); len(keys) != 0 {
+		t.Errorf("database 0 has %q", keys)
+	}
+}
+
+func TestOpenWithUserPasswordAndDatabase(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	s.Do(t, "ACL", "SETUSER", "a@pp", "on", ">p:w/d", "~*", "+@all")
+	st := opened(t, "redis://a%40pp:p%3Aw%2Fd@"+s.Addr+"/2", patient)
+	create(t, st, "1")
+	save(t, take(t, st), "2")
+	inDatabase2 := opened(t, s.URL+"/2", patient) // as the default user
+	if r, err := inDatabase2.Load(t.Context(), theID, Terms{}); string(r.Data) != "2" || err != nil {
+		t.Errorf("in database 2: %q, %v", r.Data, err)
+	}
+
+	for what, url := range map[string]string{
+		"wrong password": "redis://a%40pp:s3cret@" + s.Addr,
+		"unknown user":   "redis://nobody:s3cret@" + s.Addr,
+		"no database":    s.URL + "/99",
+	} {
+		err := opened(t, url, patient).Ping(t.Context())
+		wantError(t, what, err, ErrUnavailable)
+		if err != nil && strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: error %q repeats the password", what, err)
+		}
+	}
+}
+
+// A certificate that nobody trusts is found out at once, not by a time-out, and
+// no password is sent.
+func TestOpenTLSVerifiesTheServer(t *testing.T) {
+	t.Parallel()
+	listener := httptest.NewUnstartedServer(nil) // any server will do: it comes no further
+	listener.Config.ErrorLog = log.New(io.Discard, "", 0)
+	listener.StartTLS()
+	t.Cleanup(listener.Close)
+	st := opened(t, "rediss://:secret@"+listener.Listener.Addr().String(), Options{Timeout: time.Minute})
+	begin := time.Now()
+	err := st.Ping(t.Context())
+	wantError(t, "Ping", err, ErrUnavailable)
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); !ok {
+		t.Errorf("Ping: %v, want an untrusted certificate", err)
+	}
+	if took := time.Since(begin); took > 30*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// opened opens a store for the time of the test.
+func opened(t *testing.T, url string, o Options) *Store {
+	t.Helper()
+	st, err := Open(url, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	return st
+}

@@ -1,0 +1,52 @@
+package store
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// A reply that no script gives is an outage: some other thing answers there.
+func TestUnexpectedReplies(t *testing.T) {
+	t.Parallel()
+	for name, reply := range map[string]any{
+		"nil":                nil,
+		"a number":           int64(1),
+		"a string":           []byte("OK"),
+		"an empty array":     []any{},
+		"no state":           []any{[]byte("x")},
+		"an unknown state":   []any{int64(99)},
+		"found, but no more": []any{int64(stateFound)},
+		"too large, no size": []any{int64(stateTooLarge)},
+	} {
+		raw, busy, err := found(reply, nil)
+		if !errors.Is(err, ErrUnavailable) || busy || raw != nil {
+			t.Errorf("%s: %q, %v, %v", name, raw, busy, err)
+		}
+	}
+	outage := errors.New("outage")
+	if _, _, err := found(nil, outage); err != outage {
+		t.Errorf("error %v, want that of the exchange", err)
+	}
+	if raw, busy, err := found([]any{int64(stateFound), []byte("x")}, nil); string(raw) != "x" || busy || err != nil {
+		t.Errorf("found: %q, %v, %v", raw, busy, err)
+	}
+	if _, busy, err := found([]any{int64(stateBusy)}, nil); !busy || err != nil {
+		t.Errorf("busy: %v, %v", busy, err)
+	}
+}
+
+// Each script says at its top what it takes: KEYS, ARGV, and what it returns.
+func TestScriptHeaders(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		takeText, loadText, commitText, touchText, createText, replaceText, dropText,
+	} {
+		head, _, _ := strings.Cut(text, "\nlocal ")
+		for _, want := range []string{"KEYS[1] record", "ARGV[1] ", "Returns "} {
+			if !strings.HasPrefix(text, "-- ") || !strings.Contains(head, want) {
+				t.Errorf("no %q in the header of: %s", want, firstLine(text))
+			}
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package store
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// An error tells which option is wrong, what it is, and the rule.
+func TestTermsCheck(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		terms Terms
+		want  []string // parts of the error; none: the terms are good
+	}{
+		{Terms{}, nil},
+		{Terms{TTL: time.Millisecond, Lifetime: time.Millisecond, LockWait: time.Millisecond,
+			MaxHold: time.Millisecond, MaxWaiters: 1, MaxBytes: 1}, nil},
+		{Terms{TTL: time.Hour, Lifetime: time.Hour}, nil},
+		{Terms{TTL: -1}, []string{"TTL", "-1ns", "at least 1ms"}},
+		{Terms{TTL: time.Microsecond}, []string{"TTL", "1µs", "at least 1ms"}},
+		{Terms{Lifetime: -time.Hour}, []string{"Lifetime", "-1h", "at least 1ms"}},
+		{Terms{LockWait: -time.Second}, []string{"LockWait", "-1s", "at least 1ms"}},
+		{Terms{MaxHold: 999 * time.Microsecond}, []string{"MaxHold", "999µs", "at least 1ms"}},
+		{Terms{MaxWaiters: -1}, []string{"MaxWaiters", "-1", "not be negative"}},
+		{Terms{MaxBytes: -5}, []string{"MaxBytes", "-5", "not be negative"}},
+		{Terms{TTL: 2 * time.Hour, Lifetime: time.Hour}, []string{"TTL", "2h", "Lifetime", "1h", "live for as long"}},
+		{Terms{TTL: 25 * time.Hour}, []string{"TTL", "25h", "Lifetime", "24h"}},             // against the default
+		{Terms{Lifetime: time.Minute}, []string{"TTL", "30m", "Lifetime", "1m", "be idle"}}, // likewise
+	} {
+		wantMessage(t, tt.terms.Check(), tt.want)
+	}
+}
+
+func TestOptionsCheck(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		options Options
+		want    []string
+	}{
+		{Options{}, nil},
+		{Options{Prefix: "app:", Lease: time.Millisecond, Timeout: time.Millisecond}, nil},
+		{Options{Prefix: "{app}:"}, []string{"Options.Prefix", "{app}:", "braces"}},
+		{Options{Prefix: "app}"}, []string{"Options.Prefix", "app}", "braces"}},
+		{Options{Lease: -time.Second}, []string{"Options.Lease", "-1s", "at least 1ms"}},
+		{Options{Lease: time.Microsecond}, []string{"Options.Lease", "1µs", "at least 1ms"}},
+		{Options{Timeout: -time.Second}, []string{"Options.Timeout", "-1s", "not be negative"}},
+	} {
+		made := New(&redis.Pool{}, tt.options)
+		wantMessage(t, made.Err(), tt.want)
+		if made.Err() != nil {
+			wantMessage(t, made.Ping(t.Context()), tt.want)
+		}
+
+		opened, err := Open("redis://localhost", tt.options)
+		wantMessage(t, err, tt.want)
+		if err == nil {
+			opened.Close()
+		}
+	}
+}
+
+// A nil pool is told at start, and is no panic later.
+func TestNilPool(t *testing.T) {
+	t.Parallel()
+	st := New(nil, Options{})
+	wantMessage(t, st.Err(), []string{"pool is nil"})
+	_, err := st.Load(t.Context(), theID, Terms{})
+	wantError(t, "Load", err, ErrUnavailable)
+	_, err = st.Take(t.Context(), theID, Terms{})
+	wantError(t, "Take", err, ErrUnavailable)
+	if err := st.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// wantMessage checks that err has all parts in its text, or is nil where there
+// are none.
+func wantMessage(t *testing.T, err error, parts []string) {
+	t.Helper()
+	if err == nil || parts == nil {
+		if err != nil || parts != nil {
+			t.Errorf("error %v, want one with %q", err, parts)
+		}
+		return
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("error %q does not say %q", err, part)
+		}
+	}
+}
+
+// The idle time-out counts from now, the absolute one from the creation, and the
+// earlier of the two ends the session.
+func TestExpiry(t *testing.T) {
+	t.Parallel()
+	const never = 10 * 365 * 24 * time.Hour
+	for name, tt := range map[string]struct {
+		terms Terms
+		age   time.Duration
+		want  time.Duration
+	}{
+		"new":             {Terms{TTL: time.Minute, Lifetime: time.Hour}, 0, time.Minute},
+		"in between":      {Terms{TTL: time.Minute, Lifetime: time.Hour}, 30 * time.Minute, time.Minute},
+		"both at once":    {Terms{TTL: time.Minute, Lifetime: time.Hour}, 59 * time.Minute, time.Minute},
+		"near the end":    {Terms{TTL: time.Minute, Lifetime: time.Hour}, 59*time.Minute + 30*time.Second, 30 * time.Second},
+		"at the end":      {Terms{TTL: time.Minute, Lifetime: time.Hour}, time.Hour, time.Millisecond},
+		"past the end":    {Terms{TTL: time.Minute, Lifetime: time.Hour}, 2 * time.Hour, time.Millisecond},
+		"clock went back": {Terms{TTL: time.Minute, Lifetime: time.Hour}, -time.Hour, time.Minute},
+		"ten years":       {Terms{TTL: never, Lifetime: never}, 0, never},
+	} {
+		if got := tt.terms.expiry(born, born.Add(tt.age)); got != tt.want.Milliseconds() {
+			t.Errorf("%s: %d ms, want %v", name, got, tt.want)
+		}
+	}
+}
