@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A redisServer is a redis-server process of the run's own, which keeps nothing
+// on disk.
+type redisServer struct {
+	addr    string
+	version string
+	admin   *redis.Client // for looking at it from outside; no peer uses it
+	cmd     *exec.Cmd
+	dir     string
+	log     bytes.Buffer    // to be read after exited only
+	exited  <-chan struct{} // closed when the process has ended
+}
+
+// startRedis starts a server on a free port. It is killed by close, or when ctx
+// ends.
+func startRedis(ctx context.Context) (*redisServer, error) {
+	binary, err := findRedis()
+	if err != nil {
+		return nil, err
+	}
+	addr, err := freeAddr()
+	if err != nil {
+		return nil, fmt.Errorf("looking for a free port: %w", err)
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "latchkey-bench")
+	if err != nil {
+		return nil, err
+	}
+
+	s := &redisServer{addr: addr, dir: dir}
+	s.cmd = exec.CommandContext(ctx, binary, "--bind", host, "--port", port, "--dir", dir, "--save", "", "--appendonly", "no")
+	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
+	if err := s.cmd.Start(); err != nil {
+		_ = os.RemoveAll(dir) // the other error is the one to tell
+		return nil, fmt.Errorf("starting Redis: %w", err)
+	}
+	exited := make(chan struct{})
+	go func() {
+		_ = s.cmd.Wait() // its error says that the process was killed: no news
+		close(exited)
+	}()
+	s.exited = exited
+	s.admin = redis.NewClient(&redis.Options{Addr: addr})
+	if err := s.waitReady(ctx); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func findRedis() (string, error) {
+	names := []string{"redis-server", "valkey-server"}
+	if name := os.Getenv("REDIS_SERVER"); name != "" {
+		names = []string{name}
+	}
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("found none of %q: install redis-server (`make setup` does it), or name the binary in REDIS_SERVER", names)
+}
+
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// waitReady waits until the server answers, and makes sure that it is this one:
+// another process may have taken the port first.
+func (s *redisServer) waitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for {
+		if info, err := s.admin.InfoMap(ctx, "server").Result(); err == nil {
+			about := info["Server"]
+			if about["process_id"] != strconv.Itoa(s.cmd.Process.Pid) {
+				return fmt.Errorf("another Redis answers on %s: run it again", s.addr)
+			}
+			s.version = about["redis_version"]
+			return nil
+		}
+		select {
+		case <-s.exited:
+			return fmt.Errorf("%s ended at once:\n%s", s.cmd.Path, s.log.String())
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not answer: %w", s.cmd.Path, context.Cause(ctx))
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+func (s *redisServer) close() {
+	_ = s.admin.Close()      // there is nothing left to send
+	_ = s.cmd.Process.Kill() // fails if it has ended already, which is as good
+	<-s.exited
+	_ = os.RemoveAll(s.dir) // empty, and in the temporary directory
+}
