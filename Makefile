@@ -7,21 +7,28 @@ GOVULNCHECK = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.2.0
 # The packages of this module; ./... leaves testdata out.
 PACKAGES = ./... ./testdata/redistest ./testdata/quickstart
 
+# The modules of their own, which keep their dependencies out of this one.
+MODULES = cmd/bench cmd/demo/e2e
+
 .PHONY: test check fuzz e2e bench setup
 
 # Everything, with the race detector, on the embedded Redis and on a real one.
 test: setup
 	$(GO) test -race -shuffle=on $(PACKAGES)
 
-# Finds a Redis server, or installs one.
+# What the tests need besides Go: found, or installed.
 setup:
-	@.ci/redis
+	@.ci/setup
 
 # Format, vet, static analysis, import rules, known vulnerabilities.
 check:
 	@.ci/format
 	$(GO) vet $(PACKAGES)
 	$(STATICCHECK) $(PACKAGES)
+	@for module in $(MODULES); do \
+	  echo "$$module: vet, staticcheck"; \
+	  (cd $$module && $(GO) vet ./... && $(STATICCHECK) ./...) || exit 1; \
+	done
 	@.ci/imports
 	@.ci/vulnerabilities $(GOVULNCHECK) ./...
 

@@ -51,9 +51,9 @@ func TestAnswersAreThoseOfNetHTTP(t *testing.T) {
 		},
 		"status":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(418); fmt.Fprint(w, "teapot") },
 		"two":       func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(201); w.WriteHeader(500) },
-		"error":     func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 403) },
+		"error":     func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) },
 		"not found": http.NotFound,
-		"redirect":  func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/next", 303) },
+		"redirect":  func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/next", http.StatusSeeOther) },
 		"204": func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(204)
 			_, err := w.Write([]byte("x"))

@@ -60,8 +60,8 @@ func parseFlags(args []string, stderr io.Writer) (config, error) {
 	var only string
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.IntVar(&c.rounds, "rounds", 9, "measure each workload in this `number` of rounds")
-	f.DurationVar(&c.time, "time", time.Second, "load each peer for this long in each round")
+	f.IntVar(&c.rounds, "rounds", 36, "measure each workload in this `number` of rounds")
+	f.DurationVar(&c.time, "time", 250*time.Millisecond, "load each peer for this long in each round")
 	f.StringVar(&only, "workload", "", "measure this `name` only: spread, hot or read")
 	f.StringVar(&c.cpuProfile, "cpuprofile", "", "write a CPU profile of clients and servers to this `file`")
 	if err := f.Parse(args); err != nil {
