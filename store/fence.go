@@ -114,7 +114,7 @@ func (u under) take(ctx context.Context, h *Hold) error {
 	defer cancel()
 	lease, err := u.locker.Lock(waiting, s.lockKey(h.id))
 	if err != nil {
-		return err
+		return waitError(waiting, err)
 	}
 	h.raw, err = s.load(ctx, h.id, terms)
 	if err != nil && !unusable(err) {
@@ -124,6 +124,19 @@ func (u under) take(ctx context.Context, h *Hold) error {
 	h.lease, h.token = lease, rand.Text()
 	if err == nil && len(h.raw) > h.terms.MaxBytes {
 		err = fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, len(h.raw))
+	}
+	return err
+}
+
+// waitError returns the error of a Lock, and sees to it that it wraps the cause
+// of the wait's end if that is over. It may have ended in the middle of an
+// exchange with Redis, whose error says nothing of a wait.
+func waitError(waiting context.Context, err error) error {
+	if end, _ := waiting.Deadline(); !time.Now().Before(end) {
+		<-waiting.Done() // the context's timer may be a little late
+	}
+	if cause := context.Cause(waiting); cause != nil && !errors.Is(err, cause) {
+		return fmt.Errorf("%w: %w", cause, err)
 	}
 	return err
 }

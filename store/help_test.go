@@ -205,7 +205,7 @@ func learn(t *testing.T, s *redistest.Server) {
 }
 
 // once injects a fault into the next run of a script. What it returns lets a held
-// command go, and may be called once.
+// command go.
 func once(t *testing.T, s *redistest.Server, p *redistest.Proxy, text string, fault redistest.Fault) (release func()) {
 	t.Helper()
 	learn(t, s) // else the next run may be an EVALSHA that only finds out

@@ -14,8 +14,8 @@ import (
 const tombstoneTime = time.Minute
 
 // A Hold is a session whose lock is held. Exactly one of Save, Touch, Release,
-// Destroy and Renew gives it back; all are bounded by Options.Timeout. It is used
-// by one goroutine at a time.
+// Destroy and Renew gives it back; each of their exchanges with Redis is bounded
+// by Options.Timeout. It is used by one goroutine at a time.
 type Hold struct {
 	// Record is what was read under the lock.
 	Record Record
@@ -60,8 +60,10 @@ func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 func (h *Hold) OnLost(cancel context.CancelCauseFunc) { h.lease.OnLost(cancel) }
 
 // Save stores data and gives the session back. The error wraps [ErrLost],
-// [ErrTooLarge] or [ErrUnavailable]; in the last case the data may have been
-// stored all the same, with the first two it was not.
+// [ErrTooLarge] or [ErrUnavailable]. In the last case the data may have been
+// stored all the same. With the first two it was not, with one exception: the
+// reply to the commit was lost, and before it could be repeated, another request
+// wrote on top of it.
 func (h *Hold) Save(ctx context.Context, data []byte) error {
 	record, err := h.terms.record(h.token, h.Record.Created, data)
 	if err != nil {
@@ -88,7 +90,9 @@ func (h *Hold) Destroy(ctx context.Context) error {
 // ids are in two slots, so these are two steps: the new record first, which
 // nobody knows about until the second step has succeeded. A crash between them
 // leaves a record that no visitor has the id of, until it times out. Errors as
-// with Save.
+// with Save. If the reply to the second step is lost for good, the old id may be
+// dead although Renew fails, and the session with it: ending one too many is the
+// safe side.
 func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	err := h.store.create(ctx, id, h.token, h.Record.Created, data, h.terms)
 	if err != nil {

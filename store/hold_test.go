@@ -177,8 +177,12 @@ func TestWaitingIsBounded(t *testing.T) {
 		h := take(t, s.process(t))
 		defer h.Release(t.Context())
 		for what, st := range map[string]*Store{"this process": h.store, "another process": s.process(t)} {
+			begin := time.Now()
 			_, err := st.Take(t.Context(), theID, Terms{LockWait: 30 * time.Millisecond})
 			wantError(t, "Take in "+what, err, ErrTimeout)
+			if took := time.Since(begin); took > 5*time.Second {
+				t.Errorf("Take in %s: it took %v", what, took)
+			}
 
 			gone := errors.New("the client went away")
 			ctx, cancel := context.WithCancelCause(t.Context())

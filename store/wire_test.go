@@ -1,67 +1,72 @@
 package store
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// What each operation costs: the number of requests on the wire, with a lock
-// beside the record and with one from elsewhere.
+// What each operation costs with the lock beside the record: take and save are
+// one request each, and so is everything else but Renew, which has two ids.
 func TestRequests(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]struct {
-		site                          func(*testing.T, func(*testing.T, *site))
-		take, give, renew, load, none int
-	}{
-		"beside": {besideRecord, 1, 1, 2, 1, 1},
-		// Its own two requests, for take and release, go to the other Redis.
-		"elsewhere": {elsewhere, 2, 1, 2, 1, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			want.site(t, func(t *testing.T, s *site) {
-				learn(t, s.Server)
-				p := redistest.NewProxy(t, s.Server)
-				st := s.open(p.Pool(t, 8), s.locks.Pool(t, 8), patient)
-				ctx := t.Context()
-				var h *Hold
-				costs := func(what string, requests int, f func() error) {
-					t.Helper()
-					p.Forget()
-					if err := f(); err != nil {
-						t.Fatalf("%s: %v", what, err)
-					}
-					if got := p.Requests(); got != requests {
-						t.Errorf("%s costs %d requests, want %d: %q", what, got, requests, p.Commands())
-					}
-				}
-				taken := func() (err error) { h, err = st.Take(ctx, theID, Terms{}); return err }
-
-				costs("Create", 1, func() error { return st.Create(ctx, theID, []byte("1"), Terms{}) })
-				costs("Take", want.take, taken)
-				costs("Save", want.give, func() error { return h.Save(ctx, []byte("2")) })
-				costs("Load", want.load, func() error { _, err := st.Load(ctx, theID, Terms{}); return err })
-				costs("Take", want.take, taken)
-				if name == "beside" { // elsewhere Take has put the time-out off already
-					costs("Touch", 1, func() error { return h.Touch(ctx) })
-				} else {
-					costs("Touch", 0, func() error { return h.Touch(ctx) })
-				}
-				costs("Take", want.take, taken)
-				costs("Renew", want.renew, func() error { return h.Renew(ctx, newID, []byte("3")) })
-				costs("Take of a renewed id", want.none, func() error {
-					_, err := st.Take(ctx, theID, Terms{})
-					wantError(t, "Take of a renewed id", err, ErrGone)
-					return nil
-				})
-				costs("Take of an unknown id", want.none, func() error {
-					_, err := st.Take(ctx, "unknown", Terms{})
-					wantError(t, "Take of an unknown id", err, ErrNotFound)
-					return nil
-				})
-			})
+	besideRecord(t, func(t *testing.T, s *site) {
+		wantCosts(t, s, map[string]int{
+			"Create": 1, "Take": 1, "Save": 1, "Touch": 1, "Load": 1, "Renew": 2, "Destroy": 1,
+			"Take of an ended id": 1, "Take of an unknown id": 1,
 		})
+	})
+}
+
+// Any other lock has two requests of its own, which go elsewhere here. The record
+// is read before it, so that an unknown id takes no lock, and under it.
+func TestRequestsWithLocker(t *testing.T) {
+	t.Parallel()
+	elsewhere(t, func(t *testing.T, s *site) {
+		wantCosts(t, s, map[string]int{
+			"Create": 1, "Take": 2, "Save": 1, "Touch": 0, "Load": 1, "Renew": 2, "Destroy": 1,
+			"Take of an ended id": 1, "Take of an unknown id": 1,
+		})
+	})
+}
+
+// wantCosts counts the requests to the Redis with the records.
+func wantCosts(t *testing.T, s *site, want map[string]int) {
+	t.Helper()
+	learn(t, s.Server)
+	p := redistest.NewProxy(t, s.Server)
+	st := s.open(p.Pool(t, 8), s.locks.Pool(t, 8), patient)
+	ctx := t.Context()
+	var h *Hold
+	taken := func(id string) func() error {
+		return func() (err error) { h, err = st.Take(ctx, id, Terms{}); return err }
+	}
+	for _, step := range []struct {
+		name string
+		do   func() error
+		want error
+	}{
+		{"Create", func() error { return st.Create(ctx, theID, []byte("1"), Terms{}) }, nil},
+		{"Take", taken(theID), nil},
+		{"Save", func() error { return h.Save(ctx, []byte("2")) }, nil},
+		{"Load", func() error { _, err := st.Load(ctx, theID, Terms{}); return err }, nil},
+		{"Take", taken(theID), nil},
+		{"Touch", func() error { return h.Touch(ctx) }, nil},
+		{"Take", taken(theID), nil},
+		{"Renew", func() error { return h.Renew(ctx, newID, []byte("3")) }, nil},
+		{"Take of an ended id", taken(theID), ErrGone},
+		{"Take", taken(newID), nil},
+		{"Destroy", func() error { return h.Destroy(ctx) }, nil},
+		{"Take of an unknown id", taken("unknown"), ErrNotFound},
+	} {
+		p.Forget()
+		if err := step.do(); !errors.Is(err, step.want) {
+			t.Fatalf("%s: %v, want %v", step.name, err, step.want)
+		}
+		if got := p.Requests(); got != want[step.name] {
+			t.Errorf("%s costs %d requests, want %d: %q", step.name, got, want[step.name], p.Commands())
+		}
 	}
 }
 
