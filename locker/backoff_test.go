@@ -58,6 +58,15 @@ func TestBackoffStaysInBounds(t *testing.T) {
 	}
 }
 
+// Options refuse such a Backoff; by itself it keeps to Max.
+func TestBackoffMaxBelowMin(t *testing.T) {
+	t.Parallel()
+	b := Backoff{Min: time.Minute, Max: time.Second}
+	if got := b.Delay(0, almostOne); got > b.Max {
+		t.Errorf("pause %v", got)
+	}
+}
+
 func TestBackoffWithoutMin(t *testing.T) {
 	t.Parallel()
 	b := Backoff{Max: time.Second}

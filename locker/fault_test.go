@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/gomodule/redigo/redis"
 )
 
 // hasty are options for tests in which Redis does not answer. The lease is so long
 // that no lock of nobody's ends by itself during a test.
-var hasty = Options{Lease: 10 * time.Minute, Wait: time.Minute, Timeout: 300 * time.Millisecond}
+var hasty = Options{Lease: 10 * time.Minute, Wait: 10 * s, Timeout: 300 * time.Millisecond}
 
 // sequence injects one fault after another, and then none.
 func sequence(proxy *redistest.Proxy, faults ...redistest.Fault) {
@@ -63,6 +64,29 @@ func TestFaultsOnTake(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The reply is lost, and then Redis cannot even be reached to ask again. That the
+// second try certainly did nothing says nothing about the first.
+func TestFaultAndThenNoConnection(t *testing.T) {
+	onServers(t, func(t *testing.T, server *redistest.Server) {
+		teach(t, server)
+		proxy := redistest.NewProxy(t, server)
+		sequence(proxy, redistest.DropReply)
+		dials := 0 // one at a time
+		pool := proxy.Pool(t, 1)
+		dial := pool.Dial
+		pool.Dial = func() (redis.Conn, error) {
+			if dials++; dials == 2 {
+				return nil, errors.New("no route to host")
+			}
+			return dial()
+		}
+		if _, err := NewSpin(pool, hasty).Lock(t.Context(), "k"); !errors.Is(err, ErrUnavailable) {
+			t.Error(err)
+		}
+		eventually(t, "the sweep", func() bool { return !server.Exists(t, "k") })
+	})
 }
 
 // One lost reply is no reason to fail: the command is sent again, and finds the

@@ -52,6 +52,23 @@ func TestGuardWaitIsBounded(t *testing.T) {
 	}
 }
 
+// The time that Redis takes to answer counts, too. A try that has begun is let
+// finish, since nobody knows what it did otherwise.
+func TestGuardWaitIncludesTries(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var g Guard
+		f := fake{take: func(context.Context, int, func() (bool, error)) (bool, error) {
+			time.Sleep(2 * s)
+			return false, nil
+		}}
+		begin := time.Now()
+		_, err := g.Lock(t.Context(), "k", &f, Options{Wait: 3 * s})
+		if waited := time.Since(begin).Truncate(s); !errors.Is(err, ErrTimeout) || waited != 4*s {
+			t.Errorf("after about %v: %v", waited, err)
+		}
+	})
+}
+
 // Who is no longer there to want the lock gets the reason at once, and leaves
 // nothing behind: no place in line, no token, no pending try.
 func TestGuardContextEnds(t *testing.T) {

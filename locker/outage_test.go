@@ -69,7 +69,7 @@ func TestOutage(t *testing.T) {
 func TestOutageLosesLock(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		o := patient
-		o.Lease = 600 * time.Millisecond
+		o.Lease = 1500 * time.Millisecond
 		spin := newProcess(t, server, o)
 		begin := time.Now()
 		l := mustLock(t, spin, "k")
@@ -87,7 +87,10 @@ func TestPause(t *testing.T) {
 	t.Parallel()
 	server := redistest.Real(t)
 	teach(t, server)
-	spin := newProcess(t, server, hasty)
+	// As from redis.Dial without options: nothing but Options.Timeout ends a wait.
+	pool := &redis.Pool{Dial: func() (redis.Conn, error) { return redis.Dial("tcp", server.Addr) }}
+	defer pool.Close()
+	spin := NewSpin(pool, hasty)
 	server.Pause(t)
 	begin := time.Now()
 	_, err := spin.Lock(t.Context(), "k")

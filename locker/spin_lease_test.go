@@ -30,7 +30,7 @@ func TestSpinWatchdog(t *testing.T) {
 func TestSpinKeyVanishes(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		o := patient
-		o.Lease = 600 * time.Millisecond
+		o.Lease = 1500 * time.Millisecond
 		l := mustLock(t, newProcess(t, server, o), "k")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		l.OnLost(cancel)

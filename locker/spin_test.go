@@ -184,6 +184,9 @@ func TestSpinKeyOfAnotherType(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "taking k: ") || !strings.Contains(err.Error(), "WRONGTYPE") {
 			t.Errorf("error %v, want one that names the key and the reason", err)
 		}
+		if _, ok := errors.AsType[redis.Error](err); !ok || !errors.Is(err, ErrUnavailable) {
+			t.Errorf("error %v does not wrap both Redis's own and ErrUnavailable", err)
+		}
 		if n := proxy.Requests(); n != 1 {
 			t.Errorf("%d commands, want only the one that was refused", n)
 		}
@@ -207,8 +210,14 @@ func TestSpinRoundTrips(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		spin, proxy := newProxied(t, server, patient)
 		mustUnlock(t, mustLock(t, spin, "k"))
-		if commands := proxy.Commands(); len(commands) != 2 {
+		commands := proxy.Commands()
+		if len(commands) != 2 {
 			t.Errorf("Lock and Unlock sent %q", commands)
+		}
+		for _, c := range commands {
+			if c.Name != "EVALSHA" {
+				t.Errorf("a script was sent, which Redis knows: %q", c)
+			}
 		}
 	})
 }
