@@ -66,6 +66,11 @@ func (g *Guard) Lock(ctx context.Context, key string, a Algorithm, o Options) (*
 		}
 	}()
 	if err := l.take(ctx, wait); err != nil {
+		if isTimeout(err) && errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
+			// Redis hangs. Those behind would each find that out in turn, and
+			// the last one long after its own time.
+			g.line.dismiss(key, err)
+		}
 		return nil, fmt.Errorf("locker: taking %s: %w", key, err)
 	}
 	won = true

@@ -15,13 +15,14 @@ type line struct {
 	keys map[string]*queue
 }
 
-// A queue is who waits for one key. Each waiter is a channel that is closed
-// when the turn is passed to it.
-type queue struct{ waiting []chan struct{} }
+// A queue is who waits for one key. Each waiter is a channel with room for one
+// value: nil passes the turn to it, and an error says that there is nothing to
+// wait for any more.
+type queue struct{ waiting []chan error }
 
 // enter waits for the turn at key, in a queue of at most most waiters. Whoever
-// got nil has the turn and must call leave, once. An error is ErrTooManyWaiters
-// or the cause of wait's end; nothing is left to undo then.
+// got nil has the turn and must call leave, once. An error is ErrTooManyWaiters,
+// what dismiss was told, or the cause of wait's end; nothing is left to undo then.
 //
 // wait is called only where there is somebody to wait for: a context with a
 // deadline is not free.
@@ -40,14 +41,14 @@ func (l *line) enter(key string, most int, wait func() context.Context) error {
 		l.mu.Unlock()
 		return ErrTooManyWaiters
 	}
-	turn := make(chan struct{})
+	turn := make(chan error, 1)
 	q.waiting = append(q.waiting, turn)
 	l.mu.Unlock()
 
 	ctx := wait()
 	select {
-	case <-turn:
-		return nil
+	case err := <-turn:
+		return err
 	case <-ctx.Done():
 		l.giveUp(key, q, turn)
 		return context.Cause(ctx)
@@ -56,14 +57,28 @@ func (l *line) enter(key string, most int, wait func() context.Context) error {
 
 // giveUp takes a waiter out of the queue, or passes the turn on where it came
 // at the last moment.
-func (l *line) giveUp(key string, q *queue, turn chan struct{}) {
+func (l *line) giveUp(key string, q *queue, turn chan error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if i := slices.Index(q.waiting, turn); i >= 0 {
 		q.waiting = slices.Delete(q.waiting, i, i+1)
 		return
 	}
-	l.pass(key, q)
+	if <-turn == nil {
+		l.pass(key, q)
+	}
+}
+
+// dismiss sends everybody away who waits for key now, with err. Whoever has the
+// turn keeps it.
+func (l *line) dismiss(key string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q := l.keys[key]
+	for _, waiter := range q.waiting {
+		waiter <- err
+	}
+	q.waiting = nil
 }
 
 // leave passes the turn to the next waiter.
@@ -81,5 +96,5 @@ func (l *line) pass(key string, q *queue) {
 	}
 	next := q.waiting[0]
 	q.waiting = slices.Delete(q.waiting, 0, 1)
-	close(next)
+	next <- nil
 }

@@ -233,3 +233,38 @@ func TestLineTurnComesToLastWhileGivingUp(t *testing.T) {
 		wantIdle(t, &l)
 	})
 }
+
+// Whoever waits when nobody can be served is sent away; whoever has the turn
+// keeps it, and who comes later waits as ever.
+func TestLineDismissesItsWaiters(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var l line
+		forever := func() context.Context { return t.Context() }
+		if err := l.enter("k", 9, forever); err != nil {
+			t.Fatal(err)
+		}
+		away := errors.New("away")
+		got := make(chan error, 3)
+		for range 3 {
+			go func() { got <- l.enter("k", 9, forever) }()
+		}
+		synctest.Wait()
+		l.dismiss("k", away)
+		for range 3 {
+			if err := <-got; err != away {
+				t.Errorf("a waiter was told %v", err)
+			}
+		}
+		go func() { got <- l.enter("k", 9, forever) }()
+		synctest.Wait()
+		l.leave("k")
+		if err := <-got; err != nil {
+			t.Errorf("the next one was told %v", err)
+		}
+		l.leave("k")
+		if len(l.keys) != 0 {
+			t.Errorf("%d keys are left", len(l.keys))
+		}
+	})
+}

@@ -36,9 +36,7 @@ func Status(err error) int {
 // been sent yet.
 func (s *Sessions) answer(w http.ResponseWriter, r *http.Request, id string, err error) {
 	status := Status(err)
-	s.log(r.Context(), levelOf(err), "session failed",
-		slog.String("session", id), slog.Int("status", status), slog.String("method", r.Method), slog.Any("error", err))
-
+	s.logFailure(r, id, err)
 	w.Header().Set("Cache-Control", "no-store")
 	if status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1") // seconds
@@ -70,6 +68,11 @@ func levelOf(err error) slog.Level {
 	default:
 		return slog.LevelError
 	}
+}
+
+func (s *Sessions) logFailure(r *http.Request, id string, err error) {
+	s.log(r.Context(), levelOf(err), "session failed",
+		slog.String("session", id), slog.Int("status", Status(err)), slog.String("method", r.Method), slog.Any("error", err))
 }
 
 func (s *Sessions) log(ctx context.Context, level slog.Level, message string, attrs ...slog.Attr) {

@@ -128,7 +128,9 @@ func (s *Sessions) Handler(next http.Handler) http.Handler {
 		if s.options.Mode != nil {
 			mode = s.options.Mode(r)
 		}
-		if mode == None || s.wraps(w) {
+		// Taking the lock again would make the request wait for itself.
+		wrapped := r.Context().Value(s) != nil
+		if mode == None || wrapped {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -137,7 +139,7 @@ func (s *Sessions) Handler(next http.Handler) http.Handler {
 }
 
 func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, mode Mode, next http.Handler) {
-	ctx, cancel := context.WithCancelCause(r.Context())
+	ctx, cancel := context.WithCancelCause(context.WithValue(r.Context(), s, true))
 	defer cancel(nil)
 	rq := &request{sessions: s, mode: mode, base: r, cancel: cancel}
 	rq.visitor = sync.OnceValues(func() (session.Secret, bool) { return s.cookies.read(rq.base) })
@@ -146,6 +148,7 @@ func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, mode Mode, next
 	finished := false
 	defer func() {
 		if !finished { // the handler panicked, or called runtime.Goexit
+			cancel(nil)
 			rq.abandon()
 			rw.abandon()
 		}
@@ -165,22 +168,10 @@ func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, mode Mode, next
 		}
 		ctx = session.NewContext(ctx, opened)
 	}
-	next.ServeHTTP(rw, r.WithContext(ctx))
+	r = r.WithContext(ctx)
+	defer rq.handBack(r)
+	next.ServeHTTP(rw, r)
 	finished = true
+	cancel(nil) // also ends a session.Start that somebody still waits in
 	rw.finish()
-}
-
-// wraps reports whether a handler of s is at work already: taking the lock again
-// would make the request wait for itself.
-func (s *Sessions) wraps(w http.ResponseWriter) bool {
-	for {
-		if rw, ok := w.(*response); ok && rw.request.sessions == s {
-			return true
-		}
-		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
-		if !ok {
-			return false
-		}
-		w = u.Unwrap()
-	}
 }

@@ -115,27 +115,3 @@ func TestOnErrorAnswers(t *testing.T) {
 		t.Errorf("%v\n%s", a.Header, s.log)
 	}
 }
-
-// A handler that is wrapped twice has one session, and does not wait for itself.
-func TestWrappedTwice(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	sessions, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), middleware.Options{
-		Keys: [][]byte{testKey}, Cookie: http.Cookie{Name: "sid"}, LockWait: 100 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	between := func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { next.ServeHTTP(wrapped{w}, req) })
-	}
-	none := middleware.Options{Mode: func(*http.Request) middleware.Mode { return middleware.None }}
-	s := newSite(t, r.Pool(t, 1), none, sessions.Handler(between(sessions.Handler(app()))))
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	v.get(s.URL+"/add").want(t, 200, "2")
-}
-
-// wrapped is any other middleware's ResponseWriter.
-type wrapped struct{ http.ResponseWriter }
-
-func (w wrapped) Unwrap() http.ResponseWriter { return w.ResponseWriter }

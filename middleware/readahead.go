@@ -17,8 +17,7 @@ func readAhead(r *http.Request, limit int) *http.Request {
 	if r.Body == nil || r.ContentLength <= 0 || r.ContentLength > int64(limit) || r.Header.Get("Expect") != "" {
 		return r
 	}
-	body := make([]byte, r.ContentLength)
-	n, err := io.ReadFull(r.Body, body)
+	body, err := io.ReadAll(io.LimitReader(r.Body, r.ContentLength))
 	rest := io.Reader(r.Body)
 	if err != nil {
 		rest = failing{err} // for the handler to find where it would have
@@ -27,7 +26,7 @@ func readAhead(r *http.Request, limit int) *http.Request {
 	ahead.Body = struct {
 		io.Reader
 		io.Closer
-	}{io.MultiReader(bytes.NewReader(body[:n]), rest), r.Body}
+	}{io.MultiReader(bytes.NewReader(body), rest), r.Body}
 	return &ahead
 }
 

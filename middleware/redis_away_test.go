@@ -57,6 +57,27 @@ func TestRedisPausedIs503WithinTheTimeout(t *testing.T) {
 	v.get(s.URL+"/add").want(t, 200, "2")
 }
 
+// P8: a crowd at one session learns of it together, not one after the other.
+func TestRedisPausedIs503ForACrowdAtOnce(t *testing.T) {
+	t.Parallel()
+	r := redistest.Real(t)
+	s := newSite(t, r.Pool(t, 4), middleware.Options{LockWait: time.Minute}, app())
+	v := newVisitor(t)
+	v.get(s.URL+"/add").want(t, 200, "1")
+	r.Pause(t)
+	began := time.Now()
+	var crowd sync.WaitGroup
+	for range 20 {
+		crowd.Go(func() { v.get(s.URL+"/add").want(t, 503, "*") })
+	}
+	crowd.Wait()
+	if took := time.Since(began); took > 12*time.Second { // one after the other: 20 times 1.25 s
+		t.Errorf("took %v", took)
+	}
+	r.Resume(t)
+	v.get(s.URL+"/add").want(t, 200, "2")
+}
+
 // P8: scripts that Redis has forgotten are sent again.
 func TestScriptFlushUnderLoad(t *testing.T) {
 	t.Parallel()

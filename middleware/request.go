@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -13,8 +14,12 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// errBegun is what a Start gets that comes too late.
-var errBegun = errors.New("middleware: session.Start after the answer has begun: its session could not be saved before it")
+var (
+	// errBegun is what a Start gets that comes too late.
+	errBegun = errors.New("middleware: session.Start after the answer has begun: its session could not be saved before it")
+	// errAbandoned is what a Commit gets when the handler has panicked.
+	errAbandoned = errors.New("middleware: the handler panicked, so its session was not saved")
+)
 
 // A request is one request's session: opened once, committed once.
 type request struct {
@@ -27,6 +32,8 @@ type request struct {
 	// late is set by a change that came after the commit; the answer must not
 	// look complete then.
 	late atomic.Bool
+	// hijacked is the connection, once the handler has taken it over.
+	hijacked atomic.Pointer[net.Conn]
 
 	// mu guards the rest, and is held while the session is opened or committed:
 	// a handler may write the answer in one goroutine and Commit in another.
@@ -36,7 +43,6 @@ type request struct {
 	hold      *store.Hold      // not nil while locked
 	committed bool
 	err       error        // of the commit
-	used      bool         // the answer depends on the session
 	cookie    *http.Cookie // to be set or deleted with the answer
 
 	// idMu guards the identity. A mutex of its own, since Session.ID may be
@@ -52,6 +58,7 @@ func (rq *request) open(ctx context.Context) (*session.Session, error) {
 	rq.mu.Lock()
 	defer rq.mu.Unlock()
 	if rq.committed {
+		rq.sessions.logFailure(rq.base, rq.knownID(), errBegun)
 		return nil, errBegun
 	}
 	data, err := rq.fetch(ctx)
@@ -69,6 +76,12 @@ func (rq *request) open(ctx context.Context) (*session.Session, error) {
 	if err != nil {
 		rq.unlock()
 		rq.session = nil
+		if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
+			err = fmt.Errorf("%w: %w", ended, err) // whatever cause somebody gave it
+		}
+		if rq.mode == Lazy { // the handler answers, but somebody has to log it
+			rq.sessions.logFailure(rq.base, rq.knownID(), err)
+		}
 		return nil, err
 	}
 	return rq.session, nil
@@ -143,7 +156,6 @@ func (rq *request) commit(by string) error {
 		return nil // Lazy, and never started
 	}
 	change, err := rq.session.Seal(by)
-	rq.used = change.Used
 	if err == nil {
 		// Whoever went away still has the request's effect saved.
 		err = rq.carryOut(context.WithoutCancel(rq.base.Context()), change)
@@ -191,12 +203,26 @@ func (rq *request) carryOut(ctx context.Context, change session.Change) (err err
 	return err
 }
 
+// handBack gives the request that came in what the handler's copy of it has
+// learnt: net/http removes the temporary files of an upload, and loggers like to
+// know the pattern.
+func (rq *request) handBack(r *http.Request) {
+	if rq.base.MultipartForm == nil {
+		rq.base.MultipartForm = r.MultipartForm
+	}
+	if rq.base.Pattern == "" {
+		rq.base.Pattern = r.Pattern
+	}
+}
+
 // abandon gives the lock back and saves nothing, unless the session was
 // committed before.
 func (rq *request) abandon() {
 	rq.mu.Lock()
 	defer rq.mu.Unlock()
-	rq.committed = true
+	if !rq.committed {
+		rq.committed, rq.err = true, errAbandoned
+	}
 	if rq.session != nil {
 		_, _ = rq.session.Seal("a panic") // closes it; what it holds is not wanted
 	}
@@ -215,6 +241,9 @@ func (rq *request) unlock() {
 // any more, and must not be lost in silence.
 func (rq *request) changedLate(method, key, sealed string) {
 	rq.late.Store(true)
+	if conn := rq.hijacked.Load(); conn != nil {
+		_ = (*conn).Close() // the one way to cut this answer off
+	}
 	rq.sessions.log(rq.base.Context(), slog.LevelError, "session changed after it was saved; the answer is cut off",
 		slog.String("session", rq.publicID()), slog.String("call", method), slog.String("key", key), slog.String("saved_by", sealed),
 		slog.String("rule", "a session is saved before the first byte of the answer: change it before "+sealed))

@@ -24,8 +24,10 @@ type response struct {
 	header   http.Header // as it was at that moment: later changes do not count
 	length   int64       // the Content-Length that was declared, or -1
 	buffered []byte
-	begun    bool  // the header is out of our hands
-	failed   error // the answer was replaced by this error
+	begun    bool        // the header is out of our hands
+	tail     tail        // the end of an answer that has begun
+	failed   error       // the answer was replaced by this error
+	ignored  http.Header // what the handler says after that
 }
 
 func newResponse(w http.ResponseWriter, rq *request) *response {
@@ -36,7 +38,12 @@ func newResponse(w http.ResponseWriter, rq *request) *response {
 // the session, such as deadlines.
 func (rw *response) Unwrap() http.ResponseWriter { return rw.inner }
 
-func (rw *response) Header() http.Header { return rw.inner.Header() }
+func (rw *response) Header() http.Header {
+	if rw.failed != nil {
+		return rw.ignored
+	}
+	return rw.inner.Header()
+}
 
 // WriteHeader notes the status. The informational ones go out at once, without a
 // commit: they are no answer yet.
@@ -60,11 +67,13 @@ func (rw *response) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	if rw.begun {
-		return rw.inner.Write(p)
+		return rw.tail.write(rw.inner, p)
 	}
 	rw.chooseStatus()
 	written := int64(len(rw.buffered) + len(p))
 	switch {
+	case len(p) == 0:
+		return 0, nil
 	case !bodyAllowed(rw.status):
 		return 0, http.ErrBodyNotAllowed
 	case rw.length >= 0 && written > rw.length:
@@ -76,7 +85,7 @@ func (rw *response) Write(p []byte) (int, error) {
 	if err := rw.begin("an answer larger than Options.Buffer"); err != nil {
 		return 0, err
 	}
-	return rw.inner.Write(p)
+	return rw.tail.write(rw.inner, p)
 }
 
 // ReadFrom lets a large file go from disk to the network without passing through
@@ -111,7 +120,7 @@ func (rw *response) ReadFrom(src io.Reader) (n int64, err error) {
 			return n, readErr
 		}
 	}
-	m, err := io.Copy(rw.inner, src)
+	m, err := rw.tail.readFrom(rw.inner, src)
 	return n + m, err
 }
 
@@ -133,6 +142,9 @@ func (rw *response) FlushError() error {
 			return err
 		}
 	}
+	if err := rw.tail.release(rw.inner); err != nil { // whoever flushes wants it all
+		return err
+	}
 	return http.NewResponseController(rw.inner).Flush()
 }
 
@@ -151,7 +163,11 @@ func (rw *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 			return nil, nil, err
 		}
 	}
-	return http.NewResponseController(rw.inner).Hijack()
+	conn, stream, err := http.NewResponseController(rw.inner).Hijack()
+	if err == nil {
+		rw.request.hijacked.Store(&conn)
+	}
+	return conn, stream, err
 }
 
 // chooseStatus chooses the status 200 where the handler has chosen none.
@@ -178,7 +194,11 @@ func (rw *response) begin(by string) error {
 		rw.fail(err)
 		return err
 	}
+	if rw.request.late.Load() { // by another goroutine of the handler
+		return http.ErrAbortHandler
+	}
 	rw.begun = true
+	rw.tail.declared = rw.length
 	if rw.status == 0 {
 		rw.decorate(rw.Header())
 		return nil
@@ -193,11 +213,12 @@ func (rw *response) begin(by string) error {
 	rw.inner.WriteHeader(rw.status)
 	clear(live)
 	maps.Copy(live, since)
+	rw.decorate(live) // for a writer around us that looks only at the end
 
 	if len(rw.buffered) == 0 {
 		return nil
 	}
-	_, err := rw.inner.Write(rw.buffered)
+	_, err := rw.tail.write(rw.inner, rw.buffered)
 	rw.buffered = nil
 	return err
 }
@@ -207,8 +228,11 @@ func (rw *response) decorate(h http.Header) {
 	rq := rw.request
 	rq.mu.Lock()
 	defer rq.mu.Unlock()
-	if rq.used {
-		h.Add("Vary", "Cookie")
+	if rq.session != nil {
+		// It may have been committed early, and read since.
+		if change, _ := rq.session.Seal("the answer"); change.Used {
+			h.Add("Vary", "Cookie")
+		}
 	}
 	if rq.cookie != nil {
 		h.Add("Set-Cookie", rq.cookie.String())
@@ -218,8 +242,8 @@ func (rw *response) decorate(h http.Header) {
 
 // fail replaces the answer by an error.
 func (rw *response) fail(err error) {
-	rw.failed = err
 	rw.abandon()
+	rw.failed, rw.ignored = err, make(http.Header)
 	rw.request.sessions.answer(rw.inner, rw.request.base, rw.request.knownID(), err)
 }
 
@@ -236,17 +260,16 @@ func (rw *response) abandon() {
 
 // finish sends what the handler has left, when it has returned.
 func (rw *response) finish() {
-	late := rw.request.late.Load()
-	if !rw.begun && rw.failed == nil && !late {
+	if !rw.begun && rw.failed == nil {
 		_ = rw.begin("the end of the handler") // answered, if it failed
 	}
-	if rw.failed == nil && late {
-		if err := rw.request.commit("the end of the handler"); err != nil {
-			rw.fail(err) // a clear error beats a broken connection
-			return
-		}
+	if rw.failed != nil {
+		return
+	}
+	if rw.request.late.Load() {
 		panic(http.ErrAbortHandler) // net/http's way to cut an answer off
 	}
+	_ = rw.tail.release(rw.inner) // the client may be gone
 }
 
 func bodyAllowed(status int) bool {

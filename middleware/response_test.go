@@ -60,6 +60,9 @@ func TestAnswersAreThoseOfNetHTTP(t *testing.T) {
 			if err != http.ErrBodyNotAllowed {
 				panic(fmt.Sprint("body of a 204: ", err))
 			}
+			if n, err := io.Copy(w, strings.NewReader("")); err != nil {
+				panic(fmt.Sprint("no body of a 204: ", n, err))
+			}
 		},
 		"304": func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("ETag", `"a"`); w.WriteHeader(304) },
 		"length": func(w http.ResponseWriter, _ *http.Request) {

@@ -234,4 +234,7 @@ func TestLazyStart(t *testing.T) {
 		}))
 	newVisitor(t).get(s.URL).want(t, 200, "true true <nil>")
 	newVisitor(t).get(s.URL+"/late").want(t, 200, "no session: true")
+	if len(s.log.lines("session failed")) != 1 {
+		t.Errorf("log:\n%s", s.log)
+	}
 }

@@ -2,6 +2,7 @@ package middleware_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -72,22 +73,34 @@ func TestTheQueueIsBoundedAndLeftAtOnce(t *testing.T) {
 				go func() { held <- v.get(s.URL + "/hold") }()
 				<-busy
 
-				full := func() bool {
-					return len(s.log.lines("too many wait")) > 0
+				// Of two more, one gets the only place, and the other is sent away.
+				type returned struct {
+					number int
+					answer
 				}
-				ctx, leave := context.WithCancel(t.Context())
-				gone := make(chan answer, 1)
-				go func() { gone <- v.send(ctx, method, s.URL+"/add", strings.NewReader("a=1")) }()
-				probe := func() answer {
-					// Given up quickly, so that the probe itself does not fill the queue.
+				ctx, leave := [2]context.Context{}, [2]context.CancelFunc{}
+				back := make(chan returned, 2)
+				for i := range 2 {
+					ctx[i], leave[i] = context.WithCancel(t.Context())
+					defer leave[i]()
+					go func() { back <- returned{i, v.send(ctx[i], method, s.URL+"/add", strings.NewReader("a=1"))} }()
+				}
+				first := <-back
+				first.want(t, 503, "*")
+				if len(s.log.lines("too many wait")) != 1 {
+					t.Errorf("log:\n%s", s.log)
+				}
+
+				leave[1-first.number]()
+				if second := <-back; !errors.Is(second.err, context.Canceled) {
+					t.Errorf("the one that waited: %d %v", second.StatusCode, second.err)
+				}
+				eventually(t, "the place is free again", func() bool {
+					// Who gets the place gives up soon, or it would wait for a minute.
 					ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 					defer cancel()
-					return v.send(ctx, http.MethodGet, s.URL+"/add", nil)
-				}
-				eventually(t, "the place is taken", func() bool { return probe().StatusCode == 503 && full() })
-				leave()
-				<-gone
-				eventually(t, "the place is free again", func() bool { return probe().StatusCode != 503 })
+					return v.send(ctx, http.MethodGet, s.URL+"/add", nil).StatusCode != 503
+				})
 				close(free)
 				(<-held).want(t, 200, "")
 				eventually(t, "the session is usable", func() bool { return v.get(s.URL+"/get").StatusCode == 200 })

@@ -63,6 +63,9 @@ func (s *Session) Seal(by string) (Change, error) {
 		Renewed:   s.renewed,
 		Destroyed: s.destroyed,
 	}
+	if s.destroyed {
+		s.err = nil // what could not be set is not wanted any more
+	}
 	if s.err == nil && s.config.ReadOnly && (s.changed || s.renewed || s.destroyed) {
 		s.err = fmt.Errorf("session: %w", ErrReadOnly)
 	}

@@ -1,0 +1,152 @@
+package middleware_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// P2: not even an answer whose length was declared, and of which all was written,
+// looks complete to a client if the handler goes on to break the rule.
+func TestALateChangeCutsOffAnAnswerOfKnownLength(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	content := bytes.Repeat([]byte("x"), 100_000)
+	for name, write := range map[string]http.HandlerFunc{
+		"file": func(w http.ResponseWriter, req *http.Request) {
+			http.ServeContent(w, req, "a.bin", time.Unix(1e9, 0), bytes.NewReader(content))
+		},
+		"one write": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100000")
+			_, _ = w.Write(content)
+		},
+		"many writes": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100000")
+			for range 100 {
+				_, _ = w.Write(content[:1000])
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mux := app()
+			mux.HandleFunc("/late", func(w http.ResponseWriter, req *http.Request) {
+				write(w, req)
+				session.FromContext(req.Context()).Set("downloads", 1)
+			})
+			mux.HandleFunc("/fine", write)
+			s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+			v := newVisitor(t)
+			v.get(s.URL+"/add").want(t, 200, "1")
+			if a := v.post(s.URL + "/late"); a.err == nil {
+				t.Errorf("the client believes %d bytes", len(a.body))
+			}
+			v.get(s.URL+"/fine").want(t, 200, string(content))
+		})
+	}
+}
+
+// P2: a change by another goroutine, while the commit is on its way to Redis.
+func TestAChangeDuringTheCommitCutsTheAnswerOff(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		proxy := redistest.NewProxy(t, r)
+		var running atomic.Pointer[session.Session]
+		mux := app()
+		mux.HandleFunc("/late", func(w http.ResponseWriter, req *http.Request) {
+			s := session.FromContext(req.Context())
+			s.Set("n", 5)
+			running.Store(s)
+			fmt.Fprint(w, "all is well")
+		})
+		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, mux)
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		proxy.Inject(func(redistest.Command) redistest.Fault {
+			if s := running.Swap(nil); s != nil {
+				s.Set("n", 6)
+			}
+			return redistest.Pass
+		})
+		if a := v.post(s.URL + "/late"); a.err == nil {
+			t.Errorf("the client was told %d %q", a.StatusCode, a.body)
+		}
+		v.get(s.URL+"/get").want(t, 200, "5")
+	})
+}
+
+// P2: once the connection is the handler's own, cutting off means closing it.
+func TestALateChangeClosesAHijackedConnection(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	mux := app()
+	mux.HandleFunc("/hijack", func(w http.ResponseWriter, req *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		session.FromContext(req.Context()).Set("n", 5)
+		_, _ = fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+	})
+	s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+	v := newVisitor(t)
+	v.get(s.URL+"/add").want(t, 200, "1")
+	if a := v.post(s.URL + "/hijack"); a.err == nil {
+		t.Errorf("the client was told %d %q", a.StatusCode, a.body)
+	}
+}
+
+// A Commit that comes after the handler's panic must not say that all is saved.
+func TestCommitAfterAPanicIsAnError(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	panicked, committed := make(chan struct{}), make(chan error, 1)
+	mux := app()
+	mux.HandleFunc("/panic", func(_ http.ResponseWriter, req *http.Request) {
+		s := session.FromContext(req.Context())
+		go func() {
+			<-panicked
+			committed <- s.Commit(req.Context())
+		}()
+		s.Set("n", 5)
+		panic(http.ErrAbortHandler)
+	})
+	s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+	v := newVisitor(t)
+	v.get(s.URL+"/add").want(t, 200, "1")
+	if a := v.post(s.URL + "/panic"); a.err == nil {
+		t.Errorf("answered %d", a.StatusCode)
+	}
+	close(panicked)
+	if err := <-committed; err == nil || !strings.Contains(err.Error(), "panicked") {
+		t.Errorf("Commit returned %v", err)
+	}
+}
+
+// A logout works even if something else in the same request did not.
+func TestDestroyIsNotStoppedByAFailedSet(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	mux := app()
+	mux.HandleFunc("/clumsy-logout", func(_ http.ResponseWriter, req *http.Request) {
+		s := session.FromContext(req.Context())
+		s.Set("bad", make(chan int))
+		s.Destroy()
+	})
+	s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+	v := newVisitor(t)
+	v.get(s.URL+"/add").want(t, 200, "1")
+	old := with(t, v.cookies(s)...)
+	v.get(s.URL+"/clumsy-logout").want(t, 200, "")
+	old.get(s.URL+"/get").want(t, 200, "0")
+}

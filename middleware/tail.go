@@ -1,0 +1,78 @@
+package middleware
+
+import (
+	"io"
+	"math"
+	"net/http"
+)
+
+// A tail holds back the last byte of an answer whose length was declared, until
+// the handler has returned. Without that byte a client knows that the answer is
+// cut off. Once it has all of them, nothing can take back what it believes, even
+// if the handler goes on to change a session that was saved before.
+//
+// Answers of unknown length need no tail: they end when net/http says so.
+type tail struct {
+	declared int64 // -1 where unknown
+	sent     int64
+	held     []byte // the last byte, once it is there
+}
+
+func (t *tail) write(w http.ResponseWriter, p []byte) (int, error) {
+	if t.held != nil && len(p) > 0 {
+		return 0, http.ErrContentLength
+	}
+	if t.declared <= 0 || t.sent+int64(len(p)) != t.declared || len(p) == 0 {
+		n, err := w.Write(p)
+		t.sent += int64(n)
+		return n, err
+	}
+	last := len(p) - 1
+	if last > 0 {
+		if n, err := w.Write(p[:last]); err != nil {
+			t.sent += int64(n)
+			return n, err
+		}
+	}
+	t.sent += int64(last)
+	t.held = []byte{p[last]}
+	return len(p), nil
+}
+
+// readFrom copies all but what may be the last byte in the way that w likes
+// best: a file goes from disk to the network without passing through here. What
+// w looks for is a file, or a LimitedReader right above one.
+func (t *tail) readFrom(w http.ResponseWriter, src io.Reader) (int64, error) {
+	if t.declared <= 0 {
+		return io.Copy(w, src)
+	}
+	limited, ok := src.(*io.LimitedReader)
+	if !ok {
+		limited = &io.LimitedReader{R: src, N: math.MaxInt64}
+	}
+	most := &io.LimitedReader{R: limited.R, N: min(limited.N, t.declared-t.sent-1)}
+	allowed := most.N
+	n, err := io.Copy(w, most)
+	limited.N -= allowed - most.N
+	t.sent += n
+	if err != nil {
+		return n, err
+	}
+	m, err := io.Copy(writerFunc(func(p []byte) (int, error) { return t.write(w, p) }), limited)
+	return n + m, err
+}
+
+// release sends what was held back.
+func (t *tail) release(w http.ResponseWriter) error {
+	if t.held == nil {
+		return nil
+	}
+	n, err := w.Write(t.held)
+	t.sent += int64(n)
+	t.held = nil
+	return err
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
