@@ -43,20 +43,23 @@ func (g *Guard) Lock(ctx context.Context, key string, a Algorithm, o Options) (*
 		return nil, errors.New("locker: the key is empty")
 	}
 
+	began := time.Now()
+	failed := func(err error) error {
+		return fmt.Errorf("locker: waited %v for %s: %w", time.Since(began).Round(time.Millisecond), key, err)
+	}
 	// The context that ends with the wait is made when there is a wait.
-	deadline := time.Now().Add(o.Wait)
 	var waiting context.Context
 	var cancel context.CancelFunc = func() {}
 	defer func() { cancel() }()
 	wait := func() context.Context {
 		if waiting == nil {
-			waiting, cancel = context.WithDeadlineCause(ctx, deadline, ErrTimeout)
+			waiting, cancel = context.WithDeadlineCause(ctx, began.Add(o.Wait), ErrTimeout)
 		}
 		return waiting
 	}
 
 	if err := g.line.enter(key, o.MaxWaiters, wait); err != nil {
-		return nil, fmt.Errorf("locker: waiting for %s: %w", key, err)
+		return nil, failed(err)
 	}
 	l := &Lease{key: key, token: rand.Text(), algorithm: a, options: o, leave: func() { g.line.leave(key) }}
 	won := false
@@ -71,7 +74,7 @@ func (g *Guard) Lock(ctx context.Context, key string, a Algorithm, o Options) (*
 			// the last one long after its own time.
 			g.line.dismiss(key, err)
 		}
-		return nil, fmt.Errorf("locker: taking %s: %w", key, err)
+		return nil, failed(err)
 	}
 	won = true
 	return l, nil

@@ -181,7 +181,7 @@ func TestSpinKeyOfAnotherType(t *testing.T) {
 		spin, proxy := newProxied(t, server, patient)
 		server.Do(t, "HSET", "k", "field", "value")
 		_, err := spin.Lock(t.Context(), "k")
-		if err == nil || !strings.Contains(err.Error(), "taking k: ") || !strings.Contains(err.Error(), "WRONGTYPE") {
+		if err == nil || !strings.Contains(err.Error(), "for k: ") || !strings.Contains(err.Error(), "WRONGTYPE") {
 			t.Errorf("error %v, want one that names the key and the reason", err)
 		}
 		if _, ok := errors.AsType[redis.Error](err); !ok || !errors.Is(err, ErrUnavailable) {

@@ -8,6 +8,7 @@
 //     runs, and committed once, which gives the lock back.
 //   - response.go: what the handler writes is kept in a buffer until the commit
 //     has succeeded. So a failed commit can still be answered with an error.
+//   - tail.go: the end of a long answer waits for the end of the handler.
 //   - decide.go: what a commit has to do, as a pure function.
 //   - errors.go: which error becomes which status.
 //
@@ -17,7 +18,8 @@
 // Hijack, and a body that outgrows the buffer. From then on the session is
 // closed and its lock free, so a stream or a long download holds nothing. A
 // change that comes later cannot be saved any more; it is logged, and the answer
-// is cut off, so that no client takes it for complete.
+// is cut off, so that no client takes it for complete. Only an answer that the
+// handler has flushed whole is beyond that.
 //
 // A commit does not end with the request's context: whoever closes the browser
 // in the middle of a request still has its effect saved. It is bounded by the

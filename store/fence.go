@@ -107,7 +107,7 @@ func (u under) take(ctx context.Context, h *Hold) error {
 	s, terms := h.store, h.terms
 	terms.MaxBytes = math.MaxInt32 // without the record there is no fence
 	if _, err := s.load(ctx, h.id, terms); err != nil && !unusable(err) {
-		return err // an unknown id takes no lock
+		return fmt.Errorf("%s: %w", h.id, err) // an unknown id takes no lock
 	}
 
 	waiting, cancel := context.WithTimeoutCause(ctx, h.terms.LockWait, ErrTimeout)
@@ -119,7 +119,7 @@ func (u under) take(ctx context.Context, h *Hold) error {
 	h.raw, err = s.load(ctx, h.id, terms)
 	if err != nil && !unusable(err) {
 		_ = lease.Unlock(context.WithoutCancel(ctx)) // nothing was read under it
-		return err
+		return fmt.Errorf("%s: %w", h.id, err)
 	}
 	h.lease, h.token = lease, rand.Text()
 	if err == nil && len(h.raw) > h.terms.MaxBytes {

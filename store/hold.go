@@ -44,7 +44,7 @@ func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 	}
 	err := h.fence.take(ctx, h)
 	if h.lease == nil {
-		return nil, fmt.Errorf("store: taking %s: %w", id, err)
+		return nil, fmt.Errorf("store: taking a session: %w", err) // which names the key
 	}
 	if err == nil {
 		h.Record, err = parseRecord(h.raw)

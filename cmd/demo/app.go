@@ -81,6 +81,7 @@ func lockedGuard(c config, r *server, log *slog.Logger, cookie string) (guard, e
 		TTL:        c.ttl,
 		Lifetime:   max(c.ttl, 24*time.Hour),
 		LockWait:   c.lockWait,
+		MaxHold:    max(time.Minute, c.work+10*time.Second),
 		MaxWaiters: max(128, c.check),
 		Cookie:     http.Cookie{Name: cookie}, // plain HTTP: no __Host-, no Secure
 		Logger:     log,

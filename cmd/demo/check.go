@@ -45,8 +45,11 @@ func check(ctx context.Context, c config, r *server, log *slog.Logger, stdout io
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	if last.kept < c.check {
-		return fmt.Errorf("-lock %s: %w: %d of %d kept", c.lock, errLost, last.kept, c.check)
+	switch lost := c.check - last.kept - last.refused; {
+	case lost > 0:
+		return fmt.Errorf("-lock %s: %w: %d of %d", c.lock, errLost, lost, c.check)
+	case last.refused > 0:
+		return fmt.Errorf("-lock %s: nothing was lost, but %d of %d were refused: is -lock-wait long enough?", c.lock, last.refused, c.check)
 	}
 	return nil
 }
