@@ -74,11 +74,13 @@ func (c *poolClient) Eval(ctx context.Context, s *Script, keys []string, args ..
 	if c.pool == nil {
 		return nil, &evalError{err: errors.New("the pool is nil")}
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
+	deadline := time.Now().Add(c.timeout)
+	if sooner, ok := ctx.Deadline(); ok && sooner.Before(deadline) {
+		deadline = sooner
+	}
 	maybe := false
 	for spare := c.pool.IdleCount() + 1; ; spare-- {
-		reply, sent, err := c.try(ctx, s, keys, args)
+		reply, sent, err := c.try(ctx, deadline, s, keys, args)
 		if err == nil {
 			return reply, nil
 		}
@@ -91,8 +93,8 @@ func (c *poolClient) Eval(ctx context.Context, s *Script, keys []string, args ..
 
 // try makes one exchange. sent tells that the connection failed after the
 // script may have reached Redis.
-func (c *poolClient) try(ctx context.Context, s *Script, keys []string, args []any) (reply any, sent bool, err error) {
-	conn, err := c.conn(ctx)
+func (c *poolClient) try(ctx context.Context, deadline time.Time, s *Script, keys []string, args []any) (reply any, sent bool, err error) {
+	conn, err := c.conn(ctx, deadline)
 	if err != nil {
 		return nil, false, fmt.Errorf("no connection: %w", err)
 	}
@@ -105,17 +107,16 @@ func (c *poolClient) try(ctx context.Context, s *Script, keys []string, args []a
 	}
 	all = append(all, args...)
 
-	reply, err = do(ctx, conn, "EVALSHA", all)
+	reply, err = do(conn, deadline, "EVALSHA", all)
 	if refused, ok := errors.AsType[redis.Error](err); ok && strings.HasPrefix(string(refused), "NOSCRIPT") {
 		all[0] = s.text
-		reply, err = do(ctx, conn, "EVAL", all)
+		reply, err = do(conn, deadline, "EVAL", all)
 	}
 	_, refused := errors.AsType[redis.Error](err)
 	return reply, err != nil && !refused, err
 }
 
-func do(ctx context.Context, conn redis.Conn, command string, args []any) (any, error) {
-	deadline, _ := ctx.Deadline() // Eval has set one
+func do(conn redis.Conn, deadline time.Time, command string, args []any) (any, error) {
 	left := time.Until(deadline)
 	if left <= 0 {
 		return nil, context.DeadlineExceeded
@@ -125,7 +126,15 @@ func do(ctx context.Context, conn redis.Conn, command string, args []any) (any, 
 
 // conn gets a connection from the pool, and waits for one even where the pool
 // itself is not set to wait: a holder must always be able to release.
-func (c *poolClient) conn(ctx context.Context) (redis.Conn, error) {
+func (c *poolClient) conn(ctx context.Context, deadline time.Time) (redis.Conn, error) {
+	if !c.pool.Wait && c.pool.IdleCount() > 0 {
+		// One is at hand, so there is no need to pay for a context that ends.
+		if conn, err := c.pool.GetContext(ctx); !errors.Is(err, redis.ErrPoolExhausted) {
+			return conn, err
+		}
+	}
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
 	backoff := Backoff{Min: time.Millisecond, Max: 10 * time.Millisecond}
 	for try := 0; ; try++ {
 		conn, err := c.pool.GetContext(ctx)

@@ -32,7 +32,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/a2139e8d/latchkey/session"
@@ -144,7 +143,6 @@ func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, mode Mode, next
 	ctx, cancel := context.WithCancelCause(context.WithValue(r.Context(), s, true))
 	defer cancel(nil)
 	rq := &request{sessions: s, mode: mode, base: r, cancel: cancel}
-	rq.visitor = sync.OnceValues(func() (session.Secret, bool) { return s.cookies.read(rq.base) })
 	rw := newResponse(w, rq)
 
 	finished := false
@@ -157,9 +155,13 @@ func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, mode Mode, next
 	}()
 	switch mode {
 	case Lazy:
-		ctx = session.NewLazyContext(ctx, rq.open)
+		ctx = session.NewLazyContext(ctx, func(ctx context.Context) (*session.Session, error) {
+			rq.readCookie()
+			return rq.open(ctx)
+		})
 	default:
-		if _, known := rq.visitor(); known && mode != ReadOnly {
+		rq.readCookie()
+		if rq.genuine && mode != ReadOnly {
 			r = readAhead(r, s.options.Buffer)
 		}
 		opened, err := rq.open(ctx)

@@ -25,9 +25,12 @@ var (
 type request struct {
 	sessions *Sessions
 	mode     Mode
-	base     *http.Request                 // as it came in
-	cancel   context.CancelCauseFunc       // ends the handler's context
-	visitor  func() (session.Secret, bool) // what the cookie proves; worked out once
+	base     *http.Request           // as it came in
+	cancel   context.CancelCauseFunc // ends the handler's context
+
+	// What the cookie shows, if it is genuine. Set before the session is opened.
+	shown   session.Secret
+	genuine bool
 
 	// late is set by a change that came after the commit; the answer must not
 	// look complete then.
@@ -50,6 +53,11 @@ type request struct {
 	idMu   sync.Mutex
 	secret session.Secret
 	id     string // the public id; empty until a new session needs one
+}
+
+// readCookie is what comes before open.
+func (rq *request) readCookie() {
+	rq.shown, rq.genuine = rq.sessions.cookies.read(rq.base)
 }
 
 // open reads the session, and locks it unless the mode is ReadOnly. It is called
@@ -90,10 +98,10 @@ func (rq *request) open(ctx context.Context) (*session.Session, error) {
 // fetch returns the stored data, nil where there is none, and sets rq.origin.
 func (rq *request) fetch(ctx context.Context) ([]byte, error) {
 	s := rq.sessions
-	secret, ok := rq.visitor()
-	if !ok {
+	if !rq.genuine {
 		return nil, nil
 	}
+	secret := rq.shown
 	id := secret.ID()
 	var record store.Record
 	var err error

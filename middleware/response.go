@@ -31,7 +31,11 @@ type response struct {
 }
 
 func newResponse(w http.ResponseWriter, rq *request) *response {
-	return &response{inner: w, request: rq, before: w.Header().Clone(), length: -1}
+	rw := &response{inner: w, request: rq, length: -1}
+	if h := w.Header(); len(h) > 0 {
+		rw.before = h.Clone()
+	}
+	return rw
 }
 
 // Unwrap gives http.ResponseController the methods that have nothing to do with

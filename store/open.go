@@ -129,7 +129,7 @@ func (t target) pool(timeout time.Duration) *redis.Pool {
 		MaxActive:   poolSize,
 		MaxIdle:     poolSize,
 		IdleTimeout: idleTimeout,
-		Wait:        true,
+		Wait:        false, // package locker's client waits, and only where it must
 		DialContext: func(ctx context.Context) (redis.Conn, error) {
 			c, err := redis.DialContext(ctx, t.network, t.address, options...)
 			if err != nil {
