@@ -4,10 +4,12 @@
 //
 //   - cookie.go: the cookie is verified and gives the secret, whose hash is the
 //     public id. Anything else means "no session" and never reaches Redis.
-//   - request.go: the session is opened (taking its lock) before the handler
-//     runs, and committed once, which gives the lock back.
+//   - request.go: the session is opened, which takes its lock, before the handler
+//     runs. readahead.go sees to it that the client has sent its body by then.
+//   - commit.go: it is committed once, which gives the lock back.
 //   - response.go: what the handler writes is kept in a buffer until the commit
 //     has succeeded. So a failed commit can still be answered with an error.
+//   - stream.go: Flush and Hijack commit first.
 //   - tail.go: the end of a long answer waits for the end of the handler.
 //   - decide.go: what a commit has to do, as a pure function.
 //   - errors.go: which error becomes which status.

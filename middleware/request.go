@@ -151,66 +151,6 @@ func (rq *request) config(data []byte) session.Config {
 	}
 }
 
-// commit saves the session and gives its lock back, the first time it is called,
-// and returns what came of that every time. by names what made it necessary.
-func (rq *request) commit(by string) error {
-	rq.mu.Lock()
-	defer rq.mu.Unlock()
-	if rq.committed {
-		return rq.err
-	}
-	rq.committed = true
-	if rq.session == nil {
-		return nil // Lazy, and never started
-	}
-	change, err := rq.session.Seal(by)
-	if err == nil {
-		// Whoever went away still has the request's effect saved.
-		err = rq.carryOut(context.WithoutCancel(rq.base.Context()), change)
-	}
-	rq.unlock() // if carryOut had no reason to
-	rq.err = err
-	return err
-}
-
-// carryOut does what decide says.
-func (rq *request) carryOut(ctx context.Context, change session.Change) (err error) {
-	s := rq.sessions
-	do := decide(rq.origin, change)
-	hold := rq.hold
-	switch do {
-	case touch, save, renew, destroy:
-		rq.hold = nil // each of these gives it back, whatever comes of it
-	}
-	switch do {
-	case touch:
-		return hold.Touch(ctx)
-	case save:
-		return hold.Save(ctx, change.Data)
-	case destroy:
-		rq.cookie = s.cookies.expired()
-		return hold.Destroy(ctx)
-	case forget:
-		rq.cookie = s.cookies.expired()
-	case refuse:
-		return fmt.Errorf("middleware: session %s: %w", rq.publicID(), store.ErrGone)
-	case create:
-		id := rq.publicID()
-		if rq.cookie, err = s.cookies.issue(rq.secret); err == nil {
-			err = s.store.Create(ctx, id, change.Data, s.terms)
-		}
-	case renew:
-		secret := session.NewSecret()
-		rq.cookie, err = s.cookies.issue(secret)
-		if err != nil {
-			hold.Release(ctx)
-		} else if err = hold.Renew(ctx, secret.ID(), change.Data); err == nil {
-			rq.identify(secret)
-		}
-	}
-	return err
-}
-
 // handBack gives the request that came in what the handler's copy of it has
 // learnt: net/http removes the temporary files of an upload, and loggers like to
 // know the pattern.
@@ -221,40 +161,6 @@ func (rq *request) handBack(r *http.Request) {
 	if rq.base.Pattern == "" {
 		rq.base.Pattern = r.Pattern
 	}
-}
-
-// abandon gives the lock back and saves nothing, unless the session was
-// committed before.
-func (rq *request) abandon() {
-	rq.mu.Lock()
-	defer rq.mu.Unlock()
-	if !rq.committed {
-		rq.committed, rq.err = true, errAbandoned
-	}
-	if rq.session != nil {
-		_, _ = rq.session.Seal("a panic") // closes it; what it holds is not wanted
-	}
-	rq.unlock()
-}
-
-// unlock is called with mu held.
-func (rq *request) unlock() {
-	if rq.hold != nil {
-		rq.hold.Release(context.WithoutCancel(rq.base.Context()))
-		rq.hold = nil
-	}
-}
-
-// changedLate is told of a change that came after the commit. It cannot be saved
-// any more, and must not be lost in silence.
-func (rq *request) changedLate(method, key, sealed string) {
-	rq.late.Store(true)
-	if conn := rq.hijacked.Load(); conn != nil {
-		_ = (*conn).Close() // the one way to cut this answer off
-	}
-	rq.sessions.log(rq.base.Context(), slog.LevelError, "session changed after it was saved; the answer is cut off",
-		slog.String("session", rq.publicID()), slog.String("call", method), slog.String("key", key), slog.String("saved_by", sealed),
-		slog.String("rule", "a session is saved before the first byte of the answer: change it before "+sealed))
 }
 
 func (rq *request) identify(secret session.Secret) {

@@ -1,10 +1,8 @@
 package middleware
 
 import (
-	"bufio"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"strconv"
 )
@@ -128,52 +126,6 @@ func (rw *response) ReadFrom(src io.Reader) (n int64, err error) {
 	return n + m, err
 }
 
-// Flush implements http.Flusher.
-func (rw *response) Flush() { _ = rw.FlushError() } // Flusher has no way to say it
-
-// FlushError commits the session and sends what there is. It is what
-// http.ResponseController calls.
-func (rw *response) FlushError() error {
-	if err := rw.refuses(); err != nil {
-		return err
-	}
-	if !offers[http.Flusher](rw.inner) && !offers[interface{ FlushError() error }](rw.inner) {
-		return http.ErrNotSupported
-	}
-	if !rw.begun {
-		rw.chooseStatus()
-		if err := rw.begin("Flush"); err != nil {
-			return err
-		}
-	}
-	if err := rw.tail.release(rw.inner); err != nil { // whoever flushes wants it all
-		return err
-	}
-	return http.NewResponseController(rw.inner).Flush()
-}
-
-// Hijack commits the session and hands the connection over.
-func (rw *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	if err := rw.refuses(); err != nil {
-		return nil, nil, err
-	}
-	if !offers[http.Hijacker](rw.inner) {
-		return nil, nil, http.ErrNotSupported
-	}
-	if !rw.begun {
-		// Without a status the handler writes its own header to the
-		// connection, from Header, where begin has put the cookie.
-		if err := rw.begin("Hijack"); err != nil {
-			return nil, nil, err
-		}
-	}
-	conn, stream, err := http.NewResponseController(rw.inner).Hijack()
-	if err == nil {
-		rw.request.hijacked.Store(&conn)
-	}
-	return conn, stream, err
-}
-
 // chooseStatus chooses the status 200 where the handler has chosen none.
 func (rw *response) chooseStatus() {
 	if rw.status == 0 {
@@ -278,18 +230,4 @@ func (rw *response) finish() {
 
 func bodyAllowed(status int) bool {
 	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
-}
-
-// offers reports whether w, or a writer that it wraps, is a T.
-func offers[T any](w http.ResponseWriter) bool {
-	for {
-		if _, ok := w.(T); ok {
-			return true
-		}
-		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
-		if !ok {
-			return false
-		}
-		w = u.Unwrap()
-	}
 }

@@ -1,7 +1,6 @@
 package middleware_test
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -9,8 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,7 +18,6 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
-	"github.com/coder/websocket"
 )
 
 // touched makes a handler's answer one that saves a new session.
@@ -164,171 +160,6 @@ func quiet(h http.Handler) *httptest.Server {
 	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
 	srv.Start()
 	return srv
-}
-
-// A stream of events holds nothing once it has begun, and arrives as it is sent.
-func TestServerSentEvents(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	more := make(chan struct{})
-	mux := app()
-	mux.HandleFunc("/events", func(w http.ResponseWriter, req *http.Request) {
-		session.FromContext(req.Context()).Set("n", 10)
-		w.Header().Set("Content-Type", "text/event-stream")
-		for i := range 3 {
-			fmt.Fprintf(w, "data: %d\n\n", i)
-			if err := http.NewResponseController(w).Flush(); err != nil {
-				t.Error(err)
-			}
-			<-more
-		}
-	})
-	s := newSite(t, r.Pool(t, 4), middleware.Options{LockWait: 5 * time.Second}, mux)
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	res, err := v.Get(s.URL + "/events")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	lines := bufio.NewScanner(res.Body)
-	for i := range 3 {
-		if !lines.Scan() || lines.Text() != fmt.Sprintf("data: %d", i) {
-			t.Fatalf("event %d: %q", i, lines.Text())
-		}
-		lines.Scan()                                       // the empty line
-		v.get(s.URL+"/add").want(t, 200, fmt.Sprint(11+i)) // while the stream goes on
-		more <- struct{}{}
-	}
-}
-
-// A websocket commits as it takes the connection over; the cookie is on its 101.
-func TestWebsocket(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		mux.HandleFunc("/ws", func(w http.ResponseWriter, req *http.Request) {
-			session.FromContext(req.Context()).Set("n", 20)
-			c, err := websocket.Accept(w, req, nil)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer c.CloseNow()
-			for {
-				kind, data, err := c.Read(req.Context())
-				if err != nil {
-					return
-				}
-				if err := c.Write(req.Context(), kind, append([]byte("echo "), data...)); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-		s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-		v := newVisitor(t)
-		c, res, err := websocket.Dial(t.Context(), s.URL+"/ws", &websocket.DialOptions{HTTPClient: v.Client})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.CloseNow()
-		if res.StatusCode != 101 || res.Header.Get("Set-Cookie") == "" {
-			t.Errorf("%d %v", res.StatusCode, res.Header)
-		}
-		v.Jar.SetCookies(res.Request.URL, res.Cookies())
-		if err := c.Write(t.Context(), websocket.MessageText, []byte("hello")); err != nil {
-			t.Fatal(err)
-		}
-		if _, data, err := c.Read(t.Context()); err != nil || string(data) != "echo hello" {
-			t.Fatalf("%q %v", data, err)
-		}
-		u, _ := url.Parse(s.URL)
-		with(t, v.Jar.Cookies(u)...).get(s.URL+"/add").want(t, 200, "21") // while the websocket is open
-		if err := c.Close(websocket.StatusNormalClosure, ""); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// A websocket whose session cannot be saved is refused, with the error.
-func TestHijackWithAFailedCommit(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	mux := app()
-	mux.HandleFunc("/ws", func(w http.ResponseWriter, req *http.Request) {
-		loseLock(t, r, req)
-		session.FromContext(req.Context()).Set("n", 20)
-		if c, err := websocket.Accept(w, req, nil); err == nil {
-			c.CloseNow()
-			t.Error("accepted")
-		}
-	})
-	s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	_, res, err := websocket.Dial(t.Context(), s.URL+"/ws", &websocket.DialOptions{HTTPClient: v.Client})
-	if err == nil || res.StatusCode != 503 || res.Header.Get("Sec-Websocket-Accept") != "" {
-		t.Errorf("%v %+v", err, res)
-	}
-}
-
-// Behind a session a reverse proxy streams, upgrades, and passes trailers on.
-func TestReverseProxy(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	more := make(chan struct{})
-	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if req.URL.Path == "/ws" {
-			c, err := websocket.Accept(w, req, nil)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer c.CloseNow()
-			_ = c.Write(req.Context(), websocket.MessageText, []byte("through the proxy"))
-			_, _, _ = c.Read(req.Context())
-			return
-		}
-		w.Header().Set("Trailer", "X-Sum")
-		fmt.Fprint(w, "first ")
-		w.(http.Flusher).Flush()
-		<-more
-		fmt.Fprint(w, "second")
-		w.Header().Set("X-Sum", "42")
-	}))
-	defer backend.Close()
-	u, err := url.Parse(backend.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	forward := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(u) }}
-	s := newSite(t, r.Pool(t, 4), middleware.Options{}, touched(forward.ServeHTTP))
-	v := newVisitor(t)
-
-	res, err := v.Get(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	first := make([]byte, 6)
-	if _, err := io.ReadFull(res.Body, first); err != nil || string(first) != "first " {
-		t.Fatalf("%q %v", first, err)
-	}
-	close(more)
-	rest, err := io.ReadAll(res.Body)
-	if err != nil || string(rest) != "second" || res.Trailer.Get("X-Sum") != "42" || res.Header.Get("Set-Cookie") == "" {
-		t.Errorf("%q %v, trailers %v, header %v", rest, err, res.Trailer, res.Header)
-	}
-
-	c, upgraded, err := websocket.Dial(t.Context(), s.URL+"/ws", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.CloseNow()
-	if _, data, err := c.Read(t.Context()); err != nil || string(data) != "through the proxy" || upgraded.Header.Get("Set-Cookie") == "" {
-		t.Errorf("%q %v %v", data, err, upgraded.Header)
-	}
-	_ = c.Close(websocket.StatusNormalClosure, "")
 }
 
 // Over HTTP/2 with TLS all defaults are at work, the __Host- cookie included.

@@ -8,13 +8,11 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
-	"github.com/a2139e8d/latchkey/store"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 	"github.com/gomodule/redigo/redis"
 )
@@ -178,52 +176,6 @@ func TestInformationalAnswersPassWithoutACommit(t *testing.T) {
 	})
 }
 
-// P2: what is set after the commit cannot be saved. It is not lost in silence
-// either: no client takes the answer for complete.
-func TestAChangeAfterTheCommitCutsTheAnswerOff(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	for name, begin := range map[string]func(w http.ResponseWriter, req *http.Request){
-		"flush":    func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush() },
-		"overflow": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("x", 70_000)) },
-		"commit": func(_ http.ResponseWriter, req *http.Request) {
-			_ = session.FromContext(req.Context()).Commit(req.Context())
-		},
-	} {
-		for method, change := range map[string]func(s *session.Session){
-			"Set":     func(s *session.Session) { s.Set("n", 9) },
-			"Delete":  func(s *session.Session) { s.Delete("n") },
-			"Clear":   func(s *session.Session) { s.Clear() },
-			"Renew":   func(s *session.Session) { s.Renew() },
-			"Destroy": func(s *session.Session) { s.Destroy() },
-		} {
-			t.Run(name+"/"+method, func(t *testing.T) {
-				t.Parallel()
-				mux := app()
-				mux.HandleFunc("/late", func(w http.ResponseWriter, req *http.Request) {
-					begin(w, req)
-					change(session.FromContext(req.Context()))
-					if n, err := fmt.Fprint(w, "all is well"); err == nil {
-						t.Errorf("wrote %d bytes after the broken rule", n)
-					}
-				})
-				s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-				v := newVisitor(t)
-				v.get(s.URL+"/add").want(t, 200, "1")
-				a := v.post(s.URL + "/late")
-				if a.err == nil || strings.Contains(a.body, "all is well") {
-					t.Errorf("the client was told %d %q", a.StatusCode, a.body)
-				}
-				lines := s.log.lines("session changed after it was saved")
-				if len(lines) != 1 || !strings.Contains(lines[0], "rule=") || !strings.Contains(lines[0], "call="+method) {
-					t.Errorf("log: %q", lines)
-				}
-				v.get(s.URL+"/get").want(t, 200, "1")
-			})
-		}
-	}
-}
-
 // P2: a client that closes the connection does not undo its request.
 func TestADisconnectDoesNotCancelTheCommit(t *testing.T) {
 	t.Parallel()
@@ -251,81 +203,6 @@ func TestADisconnectDoesNotCancelTheCommit(t *testing.T) {
 		<-saved // the handler has returned; the commit follows, under the lock
 		v.get(s.URL+"/get").want(t, 200, "50")
 	})
-}
-
-// P2 and P7: a panic saves nothing, frees the lock, leaves nothing in the
-// header, and goes on as a panic.
-func TestAPanicReleasesTheLockAndSavesNothing(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		before := func(w http.ResponseWriter, req *http.Request) {
-			session.FromContext(req.Context()).Set("n", 66)
-			w.Header().Set("X-Handler", "yes")
-			fmt.Fprint(w, "half an answer")
-		}
-		mux.HandleFunc("/panic", func(w http.ResponseWriter, req *http.Request) { before(w, req); panic("boom") })
-		mux.HandleFunc("/abort", func(w http.ResponseWriter, req *http.Request) { before(w, req); panic(http.ErrAbortHandler) })
-		mux.HandleFunc("/goexit", func(w http.ResponseWriter, req *http.Request) { before(w, req); runtime.Goexit() })
-		mux.HandleFunc("/later", func(w http.ResponseWriter, req *http.Request) {
-			before(w, req)
-			w.(http.Flusher).Flush()
-			panic("boom")
-		})
-		s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
-		for _, path := range []string{"/panic", "/abort"} {
-			if a := v.post(s.URL + path); a.err == nil {
-				t.Errorf("%s: answered %d %q", path, a.StatusCode, a.body)
-			}
-			v.get(s.URL+"/get").want(t, 200, "1")
-		}
-		if n := len(s.log.lines("panic serving")); n != 1 {
-			t.Errorf("net/http has seen %d panics with a trace, want 1", n)
-		}
-		// After the first byte the session was saved, as it was promised.
-		if a := v.post(s.URL + "/later"); a.err == nil {
-			t.Errorf("/later: the answer looks complete")
-		}
-		v.get(s.URL+"/get").want(t, 200, "66")
-		if a := v.post(s.URL + "/goexit"); a.err == nil {
-			t.Errorf("/goexit: answered %d %q", a.StatusCode, a.body)
-		}
-		v.get(s.URL+"/add").want(t, 200, "67")
-	})
-}
-
-// A handler that recovers panics outside of the sessions answers as if the
-// handler inside had never begun.
-func TestAnOuterRecoverSeesACleanHeader(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	sessions, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), middleware.Options{Keys: [][]byte{testKey}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	inner := sessions.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("X-Handler", "yes")
-		w.Header().Set("X-Outer", "changed")
-		w.WriteHeader(201)
-		panic("boom")
-	}))
-	s := newSite(t, r.Pool(t, 1), middleware.Options{Mode: func(*http.Request) middleware.Mode { return middleware.None }},
-		http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			w.Header().Set("X-Outer", "kept")
-			defer func() {
-				if recover() != nil {
-					http.Error(w, "sorry", 500)
-				}
-			}()
-			inner.ServeHTTP(w, req)
-		}))
-	a := newVisitor(t).get(s.URL)
-	a.want(t, 500, "sorry")
-	if a.Header.Get("X-Handler") != "" || a.Header.Get("X-Outer") != "kept" {
-		t.Errorf("%v", a.Header)
-	}
 }
 
 // A value that cannot be stored fails the whole request, not just the value.

@@ -1,0 +1,116 @@
+package middleware_test
+
+import (
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// P2 and P7: a panic saves nothing, frees the lock, leaves nothing in the
+// header, and goes on as a panic.
+func TestAPanicReleasesTheLockAndSavesNothing(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		before := func(w http.ResponseWriter, req *http.Request) {
+			session.FromContext(req.Context()).Set("n", 66)
+			w.Header().Set("X-Handler", "yes")
+			fmt.Fprint(w, "half an answer")
+		}
+		mux.HandleFunc("/panic", func(w http.ResponseWriter, req *http.Request) { before(w, req); panic("boom") })
+		mux.HandleFunc("/abort", func(w http.ResponseWriter, req *http.Request) { before(w, req); panic(http.ErrAbortHandler) })
+		mux.HandleFunc("/goexit", func(w http.ResponseWriter, req *http.Request) { before(w, req); runtime.Goexit() })
+		mux.HandleFunc("/later", func(w http.ResponseWriter, req *http.Request) {
+			before(w, req)
+			w.(http.Flusher).Flush()
+			panic("boom")
+		})
+		s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		for _, path := range []string{"/panic", "/abort"} {
+			if a := v.post(s.URL + path); a.err == nil {
+				t.Errorf("%s: answered %d %q", path, a.StatusCode, a.body)
+			}
+			v.get(s.URL+"/get").want(t, 200, "1")
+		}
+		if n := len(s.log.lines("panic serving")); n != 1 {
+			t.Errorf("net/http has seen %d panics with a trace, want 1", n)
+		}
+		// After the first byte the session was saved, as it was promised.
+		if a := v.post(s.URL + "/later"); a.err == nil {
+			t.Errorf("/later: the answer looks complete")
+		}
+		v.get(s.URL+"/get").want(t, 200, "66")
+		if a := v.post(s.URL + "/goexit"); a.err == nil {
+			t.Errorf("/goexit: answered %d %q", a.StatusCode, a.body)
+		}
+		v.get(s.URL+"/add").want(t, 200, "67")
+	})
+}
+
+// A handler that recovers panics outside of the sessions answers as if the
+// handler inside had never begun.
+func TestAnOuterRecoverSeesACleanHeader(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	sessions, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), middleware.Options{Keys: [][]byte{testKey}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner := sessions.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Handler", "yes")
+		w.Header().Set("X-Outer", "changed")
+		w.WriteHeader(201)
+		panic("boom")
+	}))
+	s := newSite(t, r.Pool(t, 1), middleware.Options{Mode: func(*http.Request) middleware.Mode { return middleware.None }},
+		http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			w.Header().Set("X-Outer", "kept")
+			defer func() {
+				if recover() != nil {
+					http.Error(w, "sorry", 500)
+				}
+			}()
+			inner.ServeHTTP(w, req)
+		}))
+	a := newVisitor(t).get(s.URL)
+	a.want(t, 500, "sorry")
+	if a.Header.Get("X-Handler") != "" || a.Header.Get("X-Outer") != "kept" {
+		t.Errorf("%v", a.Header)
+	}
+}
+
+// A Commit that comes after the handler's panic must not say that all is saved.
+func TestCommitAfterAPanicIsAnError(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	panicked, committed := make(chan struct{}), make(chan error, 1)
+	mux := app()
+	mux.HandleFunc("/panic", func(_ http.ResponseWriter, req *http.Request) {
+		s := session.FromContext(req.Context())
+		go func() {
+			<-panicked
+			committed <- s.Commit(req.Context())
+		}()
+		s.Set("n", 5)
+		panic(http.ErrAbortHandler)
+	})
+	s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+	v := newVisitor(t)
+	v.get(s.URL+"/add").want(t, 200, "1")
+	if a := v.post(s.URL + "/panic"); a.err == nil {
+		t.Errorf("answered %d", a.StatusCode)
+	}
+	close(panicked)
+	if err := <-committed; err == nil || !strings.Contains(err.Error(), "panicked") {
+		t.Errorf("Commit returned %v", err)
+	}
+}

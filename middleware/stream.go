@@ -1,0 +1,71 @@
+package middleware
+
+import (
+	"bufio"
+	"net"
+	"net/http"
+)
+
+// What begins an answer before the handler has returned: Flush, for streams, and
+// Hijack, for websockets. Both commit first, which also frees the lock, so that
+// however long they last they hold no session.
+
+// Flush implements http.Flusher.
+func (rw *response) Flush() { _ = rw.FlushError() } // Flusher has no way to say it
+
+// FlushError commits the session and sends what there is. It is what
+// http.ResponseController calls.
+func (rw *response) FlushError() error {
+	if err := rw.refuses(); err != nil {
+		return err
+	}
+	if !offers[http.Flusher](rw.inner) && !offers[interface{ FlushError() error }](rw.inner) {
+		return http.ErrNotSupported
+	}
+	if !rw.begun {
+		rw.chooseStatus()
+		if err := rw.begin("Flush"); err != nil {
+			return err
+		}
+	}
+	if err := rw.tail.release(rw.inner); err != nil { // whoever flushes wants it all
+		return err
+	}
+	return http.NewResponseController(rw.inner).Flush()
+}
+
+// Hijack commits the session and hands the connection over.
+func (rw *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if err := rw.refuses(); err != nil {
+		return nil, nil, err
+	}
+	if !offers[http.Hijacker](rw.inner) {
+		return nil, nil, http.ErrNotSupported
+	}
+	if !rw.begun {
+		// Without a status the handler writes its own header to the
+		// connection, from Header, where begin has put the cookie.
+		if err := rw.begin("Hijack"); err != nil {
+			return nil, nil, err
+		}
+	}
+	conn, stream, err := http.NewResponseController(rw.inner).Hijack()
+	if err == nil {
+		rw.request.hijacked.Store(&conn)
+	}
+	return conn, stream, err
+}
+
+// offers reports whether w, or a writer that it wraps, is a T.
+func offers[T any](w http.ResponseWriter) bool {
+	for {
+		if _, ok := w.(T); ok {
+			return true
+		}
+		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return false
+		}
+		w = u.Unwrap()
+	}
+}
