@@ -111,6 +111,12 @@ func TestAChangeDuringTheCommitCutsTheAnswerOff(t *testing.T) {
 			s := session.FromContext(req.Context())
 			s.Set("n", 5)
 			running.Store(s)
+			if req.URL.RawQuery == "flush" { // complete, and out at once
+				w.Header().Set("Content-Length", "11")
+				fmt.Fprint(w, "all is well")
+				w.(http.Flusher).Flush()
+				return
+			}
 			fmt.Fprint(w, "all is well")
 		})
 		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, mux)
@@ -122,8 +128,11 @@ func TestAChangeDuringTheCommitCutsTheAnswerOff(t *testing.T) {
 			}
 			return redistest.Pass
 		})
-		if a := v.post(s.URL + "/late"); a.err == nil {
-			t.Errorf("the client was told %d %q", a.StatusCode, a.body)
+		for _, path := range []string{"/late", "/late?flush"} {
+			v.get(s.URL+"/set/other").want(t, 200, "")
+			if a := v.post(s.URL + path); a.err == nil {
+				t.Errorf("%s: the client was told %d %q", path, a.StatusCode, a.body)
+			}
 		}
 		v.get(s.URL+"/get").want(t, 200, "5")
 	})

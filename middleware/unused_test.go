@@ -229,12 +229,22 @@ func TestLazyStart(t *testing.T) {
 				fmt.Fprint(w, "no session: ", strings.Contains(err.Error(), "after the answer has begun"))
 				return
 			}
+			if req.URL.Path == "/set" {
+				s.Set("a", 1)
+			}
 			again, err := session.Start(req.Context())
 			fmt.Fprint(w, s == again, s == session.FromContext(req.Context()), err)
 		}))
 	newVisitor(t).get(s.URL).want(t, 200, "true true <nil>")
 	newVisitor(t).get(s.URL+"/late").want(t, 200, "no session: true")
 	if len(s.log.lines("session failed")) != 1 {
+		t.Errorf("log:\n%s", s.log)
+	}
+	v := newVisitor(t)
+	v.get(s.URL+"/set").want(t, 200, "true true <nil>")
+	r.Stop(t)
+	v.get(s.URL).want(t, 200, "no session: false")
+	if len(s.log.lines("redis is unavailable")) != 1 {
 		t.Errorf("log:\n%s", s.log)
 	}
 }
