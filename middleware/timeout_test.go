@@ -1,0 +1,67 @@
+package middleware_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// P12: every request puts the idle time-out off, whether it writes or not.
+func TestEveryRequestPutsTheIdleTimeoutOff(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		s := newSite(t, r.Pool(t, 4), middleware.Options{
+			TTL:  time.Hour,
+			Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly}),
+		}, app())
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		record, _ := keysOf(v.get(s.URL + "/id").body)
+		for _, path := range []string{"/get", "/nothing", "/add"} {
+			r.Do(t, "PEXPIRE", record, time.Minute.Milliseconds()) // as if nobody had come for a while
+			v.get(s.URL+path).want(t, 200, "*")
+			left := time.Duration(r.Do(t, "PTTL", record).(int64)) * time.Millisecond
+			if left <= time.Minute || left > time.Hour {
+				t.Errorf("after %s the session has %v left, want almost an hour", path, left)
+			}
+		}
+	})
+}
+
+// P12: who never stops is logged out all the same.
+func TestTheAbsoluteTimeoutCannotBePutOff(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		s := newSite(t, r.Pool(t, 4), middleware.Options{
+			TTL: time.Hour, Lifetime: 2 * time.Hour,
+			Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly}),
+		}, app())
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		record, _ := keysOf(v.get(s.URL + "/id").body)
+		// age makes the session as old as that.
+		age := func(old time.Duration) {
+			stored, _ := r.Get(t, record)
+			before, rest, _ := strings.Cut(stored, `"created":`)
+			_, after, _ := strings.Cut(rest, ",")
+			created := strconv.FormatInt(time.Now().Add(-old).UnixMilli(), 10)
+			r.Do(t, "SET", record, before+`"created":`+created+","+after, "PX", time.Hour.Milliseconds())
+		}
+		for _, path := range []string{"/get", "/nothing", "/add"} {
+			age(119 * time.Minute)
+			v.get(s.URL+path).want(t, 200, "*")
+			if left := time.Duration(r.Do(t, "PTTL", record).(int64)) * time.Millisecond; left > time.Minute {
+				t.Errorf("after %s a session with a minute to live has %v", path, left)
+			}
+		}
+		age(2 * time.Hour)
+		v.get(s.URL+"/get").want(t, 200, "0")
+		if a := v.get(s.URL + "/add"); a.body != "1" || !a.sets() {
+			t.Errorf("a session that is over was written to: %d %q", a.StatusCode, a.body)
+		}
+	})
+}
