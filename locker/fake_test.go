@@ -14,7 +14,7 @@ import (
 var (
 	errNoReply = &evalError{err: errors.New("the reply was lost"), maybe: true}
 	errRefused = &evalError{err: errors.New("READONLY")}
-	errForeign = fmt.Errorf("%w, says another Client", ErrUnavailable)
+	errOther   = fmt.Errorf("%w, says another Client", ErrUnavailable)
 )
 
 // A fake is an Algorithm in memory. It goes by the clock of the bubble, counts its
@@ -26,6 +26,7 @@ type fake struct {
 	take    func(ctx context.Context, n int, do func() (bool, error)) (bool, error)
 	extend  func(ctx context.Context, n int, do func() error) error
 	release func(ctx context.Context, n int, do func() error) error
+	drift   time.Duration // what may not be relied on of any lease
 
 	mu    sync.Mutex // guards all below
 	locks map[string]entry
@@ -43,7 +44,19 @@ type call struct {
 	at                 time.Time
 }
 
-func (f *fake) Take(ctx context.Context, key, token string, lease time.Duration) (bool, error) {
+func (f *fake) Take(ctx context.Context, key, token string, lease time.Duration) (Attempt, error) {
+	taken, err := f.try(ctx, key, token, lease)
+	if taken || err != nil {
+		return Attempt{Taken: taken}, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return Attempt{Holder: f.holderLocked(key), Left: time.Until(f.locks[key].end)}, nil
+}
+
+func (f *fake) Valid(lease time.Duration) time.Duration { return lease - f.drift }
+
+func (f *fake) try(ctx context.Context, key, token string, lease time.Duration) (bool, error) {
 	n := f.record(call{"Take", key, token, lease, time.Now()})
 	do := func() (bool, error) {
 		f.mu.Lock()

@@ -2,31 +2,11 @@ package locker
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
 	"time"
 )
-
-// An Algorithm is what one kind of lock does on Redis: single tries, without
-// waiting. A [Guard] makes a lock of it.
-//
-// All methods are safe to repeat with the same arguments, since a reply may be
-// lost after Redis did the work. Errors other than the named ones wrap
-// [ErrUnavailable], or end the wait as they are. Times are whole milliseconds,
-// which is what Redis counts in.
-type Algorithm interface {
-	// Take tries to put token into key for the time of a lease, and reports
-	// whether it is there now. A token that is there already counts.
-	Take(ctx context.Context, key, token string, lease time.Duration) (bool, error)
-	// Extend makes the lease of token end d from now. The error is [ErrExpired]
-	// where the key is empty, [ErrLost] where it holds another token.
-	Extend(ctx context.Context, key, token string, d time.Duration) error
-	// Release empties key if it holds token, or lets it run out after a delay
-	// where that is not zero. Errors as with Extend.
-	Release(ctx context.Context, key, token string, after time.Duration) error
-}
 
 // A Guard makes locks of algorithms: it queues the callers of this process,
 // retries, and keeps what was won. All callers that compete for a key in one
@@ -36,81 +16,105 @@ type Guard struct{ line line }
 // Lock waits for key by the rules of [Locker] and returns the lease on it.
 func (g *Guard) Lock(ctx context.Context, key string, a Algorithm, o Options) (*Lease, error) {
 	o, err := o.withDefaults()
+	if err == nil {
+		err = checkKey(key)
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("locker: %w", err)
 	}
-	if key == "" {
-		return nil, errors.New("locker: the key is empty")
+	w := wait{caller: ctx, began: time.Now(), limit: o.Wait}
+	defer w.stop()
+	l, err := g.lock(&w, key, a, o)
+	if err == nil {
+		return l, nil
 	}
+	waited := time.Since(w.began).Round(time.Millisecond)
+	return nil, fmt.Errorf("locker: waited %v for %s: %w", waited, key, err)
+}
 
-	began := time.Now()
-	failed := func(err error) error {
-		return fmt.Errorf("locker: waited %v for %s: %w", time.Since(began).Round(time.Millisecond), key, err)
-	}
-	// The context that ends with the wait is made when there is a wait.
-	var waiting context.Context
-	var cancel context.CancelFunc = func() {}
-	defer func() { cancel() }()
-	wait := func() context.Context {
-		if waiting == nil {
-			waiting, cancel = context.WithDeadlineCause(ctx, began.Add(o.Wait), ErrTimeout)
+func (g *Guard) lock(w *wait, key string, a Algorithm, o Options) (*Lease, error) {
+	if o.Policy == LeaseEnd {
+		if holder := g.line.holder(key); holder.left() > w.left() {
+			return nil, held(holder.token, time.Now())
 		}
-		return waiting
 	}
-
-	if err := g.line.enter(key, o.MaxWaiters, wait); err != nil {
-		return nil, failed(err)
+	if err := g.line.enter(key, o.MaxWaiters, w.context); err != nil {
+		return nil, g.explain(key, err)
 	}
-	l := &Lease{key: key, token: rand.Text(), algorithm: a, options: o, leave: func() { g.line.leave(key) }}
+	l := &Lease{key: key, token: newToken(w.caller, time.Now()), algorithm: a, options: o, leave: func() { g.line.leave(key) }}
 	won := false
 	defer func() { // also where the algorithm panics
 		if !won {
 			l.leave()
 		}
 	}()
-	if err := l.take(ctx, wait); err != nil {
-		if isTimeout(err) && errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
+	if err := g.take(w, l); err != nil {
+		if isTimeout(err) && errors.Is(err, ErrUnavailable) && w.caller.Err() == nil {
 			// Redis hangs. Those behind would each find that out in turn, and
 			// the last one long after its own time.
 			g.line.dismiss(key, err)
 		}
-		return nil, failed(err)
+		return nil, g.explain(key, err)
 	}
 	won = true
 	return l, nil
 }
 
-// take tries until it has the lock. Where it fails, the token is not in the key,
-// or will be swept out of it.
-func (l *Lease) take(ctx context.Context, wait func() context.Context) error {
+// explain adds to a mere time-out who the holder is. It is called while the key
+// is still queued for.
+func (g *Guard) explain(key string, err error) error {
+	if err == ErrTimeout {
+		return held(g.line.holder(key).token, time.Now())
+	}
+	return err
+}
+
+// take tries until the lease has the lock. Where it fails, the token does not
+// hold it, or will be swept out.
+func (g *Guard) take(w *wait, l *Lease) error {
+	if ended := context.Cause(w.caller); ended != nil {
+		return ended
+	}
 	lease := wholeMillis(min(l.options.Lease, l.options.MaxHold))
+	doubt := false
 	for try := 0; ; try++ {
-		if ended := context.Cause(ctx); ended != nil {
-			return ended
-		}
 		sent := time.Now()
-		taken, err := l.algorithm.Take(ctx, l.key, l.token, lease)
-		if err == nil && taken {
-			err = unusable(ctx, sent.Add(lease))
-			if err == nil {
-				l.start(sent, lease)
+		found, err := l.algorithm.Take(w.caller, l.key, l.token, lease)
+		if err == nil && found.Taken {
+			end := sent.Add(l.algorithm.Valid(lease))
+			if err = unusable(w.caller, end); err == nil {
+				g.line.sees(l.key, sighting{token: l.token, lease: l})
+				l.start(sent, end) // from here on it may leave the line by itself
 				return nil
 			}
 		}
-		if err != nil {
-			if taken || mayHaveHappened(err) {
-				l.sweep(0, l.options.Timeout/4, !taken) // the caller has waited long enough
-			}
-			if ended := context.Cause(ctx); ended != nil && !errors.Is(err, ended) {
-				err = fmt.Errorf("%w: %w", ended, err)
-			}
-			return err
+		doubt = doubt || found.Doubt || mayHaveHappened(err)
+		if err == nil {
+			err = g.rest(w, l, try, found)
 		}
-		ctx := wait()
-		if pause(ctx, l.options.Backoff.Delay(try, mathrand.Float64())) != nil {
-			return context.Cause(ctx)
+		if err == nil {
+			continue
 		}
+		if found.Taken || doubt {
+			l.sweep(0, l.options.Timeout/4, doubt) // the caller has waited long enough
+		}
+		if ended := context.Cause(w.caller); ended != nil && !errors.Is(err, ended) {
+			err = fmt.Errorf("%w: %w", ended, err)
+		}
+		return err
 	}
+}
+
+// rest pauses after a try that found the lock held. An error ends the wait.
+func (g *Guard) rest(w *wait, l *Lease, try int, found Attempt) error {
+	g.line.sees(l.key, sighting{token: found.Holder, end: time.Now().Add(found.Left)})
+	d, worth := l.options.next(try, found.Left, w.left(), mathrand.Float64())
+	if !worth {
+		return ErrTimeout
+	}
+	ctx := w.context()
+	_ = pause(ctx, d) // the context tells why it ended
+	return context.Cause(ctx)
 }
 
 // unusable returns why a lock that was taken until end must not be given out.
@@ -153,16 +157,4 @@ func wholeMillis(d time.Duration) time.Duration {
 		return d
 	}
 	return max(short, short+time.Millisecond) // the sum may overflow
-}
-
-// pause sleeps for d, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -34,20 +34,31 @@ type Lease struct {
 type leaseState int
 
 const (
-	held leaseState = iota
+	holding leaseState = iota
 	released
 	lost
 )
 
-// start begins the lease. sent is the time before the winning command was sent:
-// Redis started counting later than that.
-func (l *Lease) start(sent time.Time, lease time.Duration) {
+// start begins the lease, which lasts until end. sent is the time before the
+// winning command was sent: Redis started counting later than that.
+func (l *Lease) start(sent, end time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.extended.L = &l.mu
-	l.end = sent.Add(lease)
+	l.end = end
 	l.limit = sent.Add(l.options.MaxHold)
 	l.timer = time.AfterFunc(l.untilCheck(time.Now()), l.check)
+}
+
+// Validity returns for how long the holder may rely on the lease if it is not
+// extended any more: 0 once it was lost or given back.
+func (l *Lease) Validity() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != holding {
+		return 0
+	}
+	return max(0, time.Until(l.end))
 }
 
 // Lost returns a channel that is closed when the lease ends without having been
@@ -121,7 +132,7 @@ func (l *Lease) extendHeld(ctx context.Context, d time.Duration) (leaseState, er
 		l.extended.Wait()
 	}
 	var err error
-	if l.state == held {
+	if l.state == holding {
 		err = l.extendLocked(ctx, d)
 	}
 	return l.state, err
@@ -152,7 +163,7 @@ func (l *Lease) release(ctx context.Context, after time.Duration) error {
 	if was == released {
 		return nil
 	}
-	if was == held {
+	if was == holding {
 		defer l.leave() // after the release, so that the next one finds the lock free
 	}
 	err := l.algorithm.Release(context.WithoutCancel(ctx), l.key, l.token, after)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
 // A line is where the callers of one process wait for their turn at a key,
@@ -18,7 +19,26 @@ type line struct {
 // A queue is who waits for one key. Each waiter is a channel with room for one
 // value: nil passes the turn to it, and an error says that there is nothing to
 // wait for any more.
-type queue struct{ waiting []chan error }
+type queue struct {
+	waiting []chan error
+	holder  sighting // as seen by whoever has the turn
+}
+
+// A sighting is who was last seen to hold a lock. The zero value is nobody.
+type sighting struct {
+	token string
+	lease *Lease    // where it is held in this process
+	end   time.Time // of the lease, where it is held elsewhere
+}
+
+// left is how long the holder's lease lasts. Not to be called with line.mu held:
+// the lease has a mutex of its own, under which it leaves the line.
+func (s sighting) left() time.Duration {
+	if s.lease != nil {
+		return s.lease.Validity()
+	}
+	return time.Until(s.end)
+}
 
 // enter waits for the turn at key, in a queue of at most most waiters. Whoever
 // got nil has the turn and must call leave, once. An error is ErrTooManyWaiters,
@@ -81,6 +101,23 @@ func (l *line) dismiss(key string, err error) {
 	q.waiting = nil
 }
 
+// sees notes who holds key. Called by whoever has the turn.
+func (l *line) sees(key string, holder sighting) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.keys[key].holder = holder
+}
+
+// holder returns who was last seen to hold key.
+func (l *line) holder(key string) sighting {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if q := l.keys[key]; q != nil {
+		return q.holder
+	}
+	return sighting{}
+}
+
 // leave passes the turn to the next waiter.
 func (l *line) leave(key string) {
 	l.mu.Lock()
@@ -94,6 +131,7 @@ func (l *line) pass(key string, q *queue) {
 		delete(l.keys, key)
 		return
 	}
+	q.holder = sighting{} // what the next one finds may be somebody else
 	next := q.waiting[0]
 	q.waiting = slices.Delete(q.waiting, 0, 1)
 	next <- nil

@@ -35,10 +35,17 @@ func TestLockRefusesBadOptions(t *testing.T) {
 	}
 }
 
-func TestLockRefusesEmptyKey(t *testing.T) {
+func TestLockRefusesBadKeys(t *testing.T) {
 	t.Parallel()
 	var g Guard
-	if _, err := g.Lock(t.Context(), "", &fake{}, Options{}); err == nil || !strings.Contains(err.Error(), "the key is empty") {
+	for _, key := range []string{"", strings.Repeat("k", MaxKey+1)} {
+		_, err := g.Lock(t.Context(), key, &fake{}, Options{})
+		if err == nil || !strings.Contains(err.Error(), "it must have 1 to 1024") {
+			t.Errorf("%d bytes: %v", len(key), err)
+		}
+	}
+	longest := strings.Repeat("k", MaxKey)
+	if _, err := g.Lock(t.Context(), longest, &fake{}, Options{}); err != nil {
 		t.Error(err)
 	}
 }

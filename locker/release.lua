@@ -1,6 +1,6 @@
 -- Gives a lock back, at once or after a while.
 -- KEYS[1] lock   ARGV[1] token   ARGV[2] delay in ms, 0: at once
--- Returns 1: done; 0: nobody had the lock; -1: another has it.
+-- Returns {1}: done; {0}: another has the lock; {-1}: nobody has.
 local holder = redis.call('GET', KEYS[1])
 if holder == ARGV[1] then
   if ARGV[2] == '0' then
@@ -8,6 +8,6 @@ if holder == ARGV[1] then
   else
     redis.call('PEXPIRE', KEYS[1], ARGV[2])
   end
-  return 1
+  return {1}
 end
-return holder and -1 or 0
+return {holder and 0 or -1}

@@ -3,7 +3,6 @@ package locker
 import (
 	"context"
 	_ "embed"
-	"fmt"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -53,9 +52,8 @@ var (
 	releaseScript = NewScript(releaseText)
 )
 
-func (s spin) Take(ctx context.Context, key, token string, lease time.Duration) (bool, error) {
-	n, err := redis.Int(s.client.Eval(ctx, takeScript, []string{key}, token, lease.Milliseconds()))
-	return n == 1, err
+func (s spin) Take(ctx context.Context, key, token string, lease time.Duration) (Attempt, error) {
+	return attempt(s.client.Eval(ctx, takeScript, []string{key}, token, lease.Milliseconds()))
 }
 
 func (s spin) Extend(ctx context.Context, key, token string, d time.Duration) error {
@@ -66,19 +64,4 @@ func (s spin) Release(ctx context.Context, key, token string, after time.Duratio
 	return verdict(s.client.Eval(ctx, releaseScript, []string{key}, token, after.Milliseconds()))
 }
 
-// verdict reads what the scripts that need the token answer.
-func verdict(reply any, err error) error {
-	n, err := redis.Int(reply, err)
-	switch {
-	case err != nil:
-		return err
-	case n == 1:
-		return nil
-	case n == 0:
-		return ErrExpired
-	case n == -1:
-		return ErrLost
-	default:
-		return fmt.Errorf("%w: a script answered %d", ErrUnavailable, n)
-	}
-}
+func (spin) Valid(lease time.Duration) time.Duration { return lease }

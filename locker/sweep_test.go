@@ -17,10 +17,10 @@ func TestSweepAfterLostReply(t *testing.T) {
 		err      error
 	}{
 		"done":                        {landings{0}, errNoReply},
-		"done, says another Client":   {landings{0}, errForeign},
+		"done, says another Client":   {landings{0}, errOther},
 		"lands a little later":        {landings{time.Millisecond}, errNoReply},
 		"lands later":                 {landings{s}, errNoReply},
-		"lands later, another Client": {landings{s}, errForeign},
+		"lands later, another Client": {landings{s}, errOther},
 		"lands half a lease later":    {landings{time.Minute / 2}, errNoReply},
 		"done, and lands again later": {landings{0, s}, errNoReply},
 		"lands again and again":       {landings{0, s / 10, s}, errNoReply},

@@ -10,7 +10,9 @@ import (
 // of a lease are left, or at its end where it may not be extended any further.
 // Called with mu held.
 func (l *Lease) untilCheck(now time.Time) time.Duration {
-	if !l.end.Before(l.limit) {
+	// An extension up to the limit ends before it, by what is not to be relied on.
+	reliance := l.algorithm.Valid(l.options.Lease) - l.options.Lease
+	if !l.end.Before(l.limit.Add(reliance)) {
 		return l.end.Sub(now)
 	}
 	return l.end.Add(-l.options.Lease * 2 / 3).Sub(now)
@@ -21,10 +23,10 @@ func (l *Lease) check() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	if l.state == held && !now.Before(l.end) {
+	if l.state == holding && !now.Before(l.end) {
 		l.loseLocked()
 	}
-	if l.state != held {
+	if l.state != holding {
 		return
 	}
 	wait := l.untilCheck(now)
@@ -52,9 +54,9 @@ func (l *Lease) extendLocked(ctx context.Context, d time.Duration) error {
 	now := time.Now()
 
 	switch {
-	case l.state != held:
+	case l.state != holding:
 	case err == nil:
-		l.end = sent.Add(d)
+		l.end = sent.Add(l.algorithm.Valid(d))
 		if l.limit.Before(l.end) {
 			l.limit = l.end
 		}

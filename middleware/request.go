@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -110,7 +111,9 @@ func (rq *request) fetch(ctx context.Context) ([]byte, error) {
 		record, err = s.store.Load(ctx, id, s.terms)
 	} else {
 		rq.origin = locked
-		if rq.hold, err = s.store.Take(ctx, id, s.terms); rq.hold != nil {
+		terms := s.terms
+		terms.Label = label(rq.base)
+		if rq.hold, err = s.store.Take(ctx, id, terms); rq.hold != nil {
 			rq.hold.OnLost(rq.cancel)
 			record = rq.hold.Record
 		}
@@ -126,6 +129,24 @@ func (rq *request) fetch(ctx context.Context) ([]byte, error) {
 	}
 	rq.identify(secret)
 	return record.Data, err
+}
+
+// label tells who waits for the session what holds it: the method, and the route
+// or the first part of the path. The rest of a path may be a secret, as in the
+// link of a mail.
+func label(r *http.Request) string {
+	if r.Pattern != "" {
+		_, route, found := strings.Cut(r.Pattern, " ")
+		if !found {
+			route = r.Pattern
+		}
+		return r.Method + " " + route
+	}
+	first, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if rest != "" {
+		first += "/…"
+	}
+	return r.Method + " /" + first
 }
 
 // replace asks OnCorrupt whether to go on without the record.

@@ -46,7 +46,7 @@ func TestAWaitEndsWith503(t *testing.T) {
 			if a.Header.Get("Retry-After") == "" {
 				t.Errorf("no Retry-After: %v", a.Header)
 			}
-			if len(s.log.lines("still held by another")) != 1 {
+			if len(s.log.lines("lock is held by ")) != 1 {
 				t.Errorf("log:\n%s", s.log)
 			}
 		}

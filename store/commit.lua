@@ -6,7 +6,7 @@
 if redis.call('GET', KEYS[2]) ~= ARGV[1] then
   -- A repetition finds its own stamp, unless another has written since.
   local record = redis.pcall('GET', KEYS[1])
-  local mine = '{"v":1,"stamp":"' .. ARGV[1] .. '"'
+  local mine = '{"v":1,"stamp":"' .. string.match(ARGV[1], '^%w+') .. '"'
   if type(record) == 'string' and string.sub(record, 1, #mine) == mine then
     return 1
   end

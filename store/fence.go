@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/a2139e8d/latchkey/locker"
@@ -18,7 +19,7 @@ import (
 // it meanwhile. There are two, for locks beside the record and for others; the
 // package's comment tells why.
 type fence interface {
-	// take sets h.lease, h.token and h.raw. A record that is there but cannot
+	// take sets h.lease, h.stamp and h.raw. A record that is there but cannot
 	// be used is an error although h.lease is set.
 	take(ctx context.Context, h *Hold) error
 	// write replaces the record and releases the lock, or returns ErrLost.
@@ -57,15 +58,19 @@ func (b *beside) take(ctx context.Context, h *Hold) error {
 }
 
 // Take implements [locker.Algorithm].
-func (b *beside) Take(ctx context.Context, key, token string, lease time.Duration) (bool, error) {
+func (b *beside) Take(ctx context.Context, key, token string, lease time.Duration) (locker.Attempt, error) {
 	h := b.hold
-	raw, busy, err := found(h.store.client.Eval(ctx, takeScript, []string{h.store.recordKey(h.id), key},
+	text, busy, err := found(h.store.client.Eval(ctx, takeScript, []string{h.store.recordKey(h.id), key},
 		token, lease.Milliseconds(), h.terms.MaxBytes, time.Now().UnixMilli(), h.terms.Lifetime.Milliseconds()))
-	if busy || err != nil && !unusable(err) {
-		return false, err
+	switch {
+	case busy:
+		return locker.Attempt{Holder: string(text)}, nil
+	case err != nil && !unusable(err):
+		return locker.Attempt{}, err
 	}
-	h.raw, h.token, b.read = raw, token, err
-	return true, nil
+	stamp, _, _ := strings.Cut(token, " ") // the rest tells who the holder is
+	h.raw, h.stamp, b.read = text, stamp, err
+	return locker.Attempt{Taken: true}, nil
 }
 
 func (b *beside) write(ctx context.Context, h *Hold, record []byte, ttl int64) error {
@@ -121,7 +126,7 @@ func (u under) take(ctx context.Context, h *Hold) error {
 		_ = lease.Unlock(context.WithoutCancel(ctx)) // nothing was read under it
 		return fmt.Errorf("%s: %w", h.id, err)
 	}
-	h.lease, h.token = lease, rand.Text()
+	h.lease, h.stamp = lease, rand.Text()
 	if err == nil && len(h.raw) > h.terms.MaxBytes {
 		err = fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, len(h.raw))
 	}
@@ -148,7 +153,7 @@ func (u under) write(ctx context.Context, h *Hold, record []byte, ttl int64) err
 		loaded = hex.EncodeToString(sum[:])
 	}
 	n, err := redis.Int(h.store.client.Eval(ctx, replaceScript, []string{h.store.recordKey(h.id)},
-		h.token, record, ttl, loaded))
+		h.stamp, record, ttl, loaded))
 	_ = h.lease.Unlock(ctx) // the fence has decided; the lock has no say in it
 	if err == nil && n != 1 {
 		err = ErrLost

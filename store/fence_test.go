@@ -103,8 +103,9 @@ func TestHeldTooLong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		token, _ := s.Get(t, theLock)
 		<-h.lease.Lost()
-		s.Do(t, "SET", theLock, h.token, "PX", 60_000)
+		s.Do(t, "SET", theLock, token, "PX", 60_000)
 		save(t, h, "safe")
 		wantData(t, s, "safe")
 		wantFree(t, s)

@@ -24,7 +24,7 @@ type Hold struct {
 	id    string
 	terms Terms
 	lease *locker.Lease
-	token string // stamps what this holder writes
+	stamp string // of what this holder writes
 	raw   []byte // the record as it was loaded
 	fence fence
 }
@@ -38,6 +38,9 @@ type Hold struct {
 // [ErrTooLarge] together with a Hold, so that the caller may replace the record;
 // the Hold must be given back.
 func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
+	if t.Label != "" {
+		ctx = locker.WithLabel(ctx, t.Label)
+	}
 	h := &Hold{store: s, id: id, terms: t.withDefaults(), fence: &beside{}}
 	if s.options.Locker != nil {
 		h.fence = under{s.options.Locker}
@@ -65,7 +68,7 @@ func (h *Hold) OnLost(cancel context.CancelCauseFunc) { h.lease.OnLost(cancel) }
 // reply to the commit was lost, and before it could be repeated, another request
 // wrote on top of it.
 func (h *Hold) Save(ctx context.Context, data []byte) error {
-	record, err := h.terms.record(h.token, h.Record.Created, data)
+	record, err := h.terms.record(h.stamp, h.Record.Created, data)
 	if err != nil {
 		h.giveBack(ctx)
 	} else {
@@ -94,7 +97,7 @@ func (h *Hold) Destroy(ctx context.Context) error {
 // dead although Renew fails, and the session with it: ending one too many is the
 // safe side.
 func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
-	err := h.store.create(ctx, id, h.token, h.Record.Created, data, h.terms)
+	err := h.store.create(ctx, id, h.stamp, h.Record.Created, data, h.terms)
 	if err != nil {
 		h.giveBack(ctx)
 	} else {
@@ -102,14 +105,14 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	}
 	if err != nil {
 		// Tidiness only: if this fails, too, the record times out.
-		_, _ = h.store.client.Eval(ctx, dropScript, []string{h.store.recordKey(id)}, h.token)
+		_, _ = h.store.client.Eval(ctx, dropScript, []string{h.store.recordKey(id)}, h.stamp)
 		return fmt.Errorf("store: renewing %s: %w", h.id, err)
 	}
 	return nil
 }
 
 func (h *Hold) bury(ctx context.Context) error {
-	return h.fence.write(ctx, h, formatTombstone(h.token, time.Now()), tombstoneTime.Milliseconds())
+	return h.fence.write(ctx, h, formatTombstone(h.stamp, time.Now()), tombstoneTime.Milliseconds())
 }
 
 // Touch puts the idle time-out off and gives the session back. A lock that was

@@ -36,7 +36,7 @@ var (
 
 // What take.lua and load.lua say about a record, in their first value.
 const (
-	stateBusy      = 0 // another holds the lock
+	stateBusy      = 0 // another holds the lock; its token follows
 	stateFound     = 1 // the record follows
 	stateAbsent    = 2
 	stateGone      = 3
@@ -44,10 +44,10 @@ const (
 	stateWrongType = 5 // the key holds something that is not a string
 )
 
-// found reads the reply of take.lua or load.lua. busy means that there is a
-// record, and another has the lock. raw is the record as it is stored, where it
-// is a string of permitted size.
-func found(reply any, err error) (raw []byte, busy bool, _ error) {
+// found reads the reply of take.lua or load.lua. text is the record as it is
+// stored, where it is a string of permitted size; or, if busy, the holder's token:
+// there is a record then, but another has the lock.
+func found(reply any, err error) (text []byte, busy bool, _ error) {
 	if err != nil {
 		return nil, false, err
 	}
@@ -58,8 +58,8 @@ func found(reply any, err error) (raw []byte, busy bool, _ error) {
 	}
 	switch {
 	case err != nil:
-	case state == stateFound:
-		_, err = redis.Scan(values, &raw)
+	case state == stateFound, state == stateBusy:
+		_, err = redis.Scan(values, &text)
 	case state == stateTooLarge:
 		_, err = redis.Scan(values, &size)
 	}
@@ -67,10 +67,8 @@ func found(reply any, err error) (raw []byte, busy bool, _ error) {
 		return nil, false, fmt.Errorf("%w: unexpected reply of a script: %w", ErrUnavailable, err)
 	}
 	switch state {
-	case stateBusy:
-		return nil, true, nil
-	case stateFound:
-		return raw, false, nil
+	case stateFound, stateBusy:
+		return text, state == stateBusy, nil
 	case stateAbsent:
 		return nil, false, ErrNotFound
 	case stateGone:

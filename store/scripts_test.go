@@ -18,6 +18,7 @@ func TestUnexpectedReplies(t *testing.T) {
 		"an unknown state":   []any{int64(99)},
 		"found, but no more": []any{int64(stateFound)},
 		"too large, no size": []any{int64(stateTooLarge)},
+		"busy, but no more":  []any{int64(stateBusy)},
 	} {
 		raw, busy, err := found(reply, nil)
 		if !errors.Is(err, ErrUnavailable) || busy || raw != nil {
@@ -31,7 +32,7 @@ func TestUnexpectedReplies(t *testing.T) {
 	if raw, busy, err := found([]any{int64(stateFound), []byte("x")}, nil); string(raw) != "x" || busy || err != nil {
 		t.Errorf("found: %q, %v, %v", raw, busy, err)
 	}
-	if _, busy, err := found([]any{int64(stateBusy)}, nil); !busy || err != nil {
+	if _, busy, err := found([]any{int64(stateBusy), []byte("")}, nil); !busy || err != nil {
 		t.Errorf("busy: %v, %v", busy, err)
 	}
 }

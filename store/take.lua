@@ -25,8 +25,9 @@ if not foreign then
 end
 if not redis.call('SET', KEYS[2], ARGV[1], 'NX', 'PX', ARGV[2]) then
   -- It may be our own, from a try whose reply was lost.
-  if redis.call('GET', KEYS[2]) ~= ARGV[1] then
-    return {0}
+  local holder = redis.call('GET', KEYS[2])
+  if holder ~= ARGV[1] then
+    return {0, holder}
   end
   redis.call('PEXPIRE', KEYS[2], ARGV[2])
 end

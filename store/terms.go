@@ -24,6 +24,9 @@ type Terms struct {
 	MaxWaiters int
 	// MaxBytes is the largest record. Default 1 MiB.
 	MaxBytes int
+	// Label says what the session is held for, to those who wait for it. It is
+	// stored in Redis beside the session. See [locker.WithLabel].
+	Label string
 }
 
 // Defaults of [Terms]; the others are those of package locker.

@@ -1,0 +1,77 @@
+package locker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// What the scripts answer, in the first value of their replies.
+const (
+	stateDone    = 1
+	stateHeld    = 0  // by another: its token and the time left in ms may follow
+	stateExpired = -1 // nobody has the lock
+	stateForeign = -2 // the key holds something else
+)
+
+// attempt reads the reply to a Take.
+func attempt(reply any, err error) (Attempt, error) {
+	state, rest, err := stateOf(reply, err)
+	switch {
+	case err != nil:
+		return Attempt{}, err
+	case state == stateDone:
+		return Attempt{Taken: true}, nil
+	case state != stateHeld:
+		return Attempt{}, unexpected(state)
+	}
+	var found Attempt
+	var left int64
+	if _, err := redis.Scan(rest, &found.Holder, &left); err != nil {
+		return Attempt{}, fmt.Errorf("%w: reading the reply of a script: %w", ErrUnavailable, err)
+	}
+	if found.Left = time.Duration(left) * time.Millisecond; left < 0 {
+		found.Left = forever
+	}
+	return found, nil
+}
+
+// verdict reads the reply to an Extend or a Release.
+func verdict(reply any, err error) error {
+	state, _, err := stateOf(reply, err)
+	switch {
+	case err != nil:
+		return err
+	case state == stateDone:
+		return nil
+	case state == stateHeld:
+		return ErrLost
+	case state == stateExpired:
+		return ErrExpired
+	default:
+		return unexpected(state)
+	}
+}
+
+func stateOf(reply any, err error) (state int, rest []any, _ error) {
+	if err != nil {
+		return 0, nil, err
+	}
+	values, err := redis.Values(reply, nil)
+	if err == nil {
+		rest, err = redis.Scan(values, &state)
+	}
+	switch {
+	case err != nil:
+		return 0, nil, fmt.Errorf("%w: reading the reply of a script: %w", ErrUnavailable, err)
+	case state == stateForeign:
+		return 0, nil, ErrForeign
+	default:
+		return state, rest, nil
+	}
+}
+
+func unexpected(state int) error {
+	return fmt.Errorf("%w: a script answered %d", ErrUnavailable, state)
+}

@@ -1,0 +1,91 @@
+package locker
+
+import (
+	"context"
+	_ "embed"
+	"strings"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// Timestamp is the lock whose value is the moment it expires, in Unix
+// milliseconds. It was told in Redis's documentation of SETNX before SET had
+// options, and many programs take it by SETNX, GET and GETSET. It excludes those
+// and they exclude it:
+//
+//   - SETNX with now + lease, where there is no value.
+//   - A value in the past is a stale lock. GETSET it with now + lease: the one who
+//     got back a value in the past has won. It is never deleted, since two could
+//     do that one after the other, and the second would delete the winner's.
+//   - To release, DEL it, unless it is stale: it may be another's then.
+//
+// Here each of these is one script, in which nothing can come between two steps.
+// What can still happen is told in timestamp.lua: those who take the lock step by
+// step may change the value of a winner. It is known by a note in a second key,
+// <key>.owner, which others need not know of.
+//
+// Which time it is, Redis says, so hosts need no clocks that agree. Programs that
+// write the time of their own host need Options.LocalClock; and they must be told
+// of a jump of any clock, since the lock is over when a clock says so.
+//
+// Like any lock by time alone, it is no fence: the holder cannot be told from one
+// who came later. Call [Lease.Extend] before a step that matters.
+type Timestamp struct {
+	guard     Guard
+	algorithm Algorithm
+	options   Options
+}
+
+// NewTimestamp returns a timestamp lock on the Redis of pool. What is wrong with
+// o is the error of every Lock.
+func NewTimestamp(pool *redis.Pool, o Options) *Timestamp {
+	client := NewClient(pool, orElse(o.Timeout, DefaultTimeout))
+	return &Timestamp{algorithm: timestamp{client, o.LocalClock}, options: o}
+}
+
+// Lock takes key by the rules of [Locker]. A value that is not a time in Unix
+// milliseconds is an [ErrForeign], at once.
+func (t *Timestamp) Lock(ctx context.Context, key string) (*Lease, error) {
+	return t.guard.Lock(ctx, key, t.algorithm, t.options)
+}
+
+type timestamp struct {
+	client     Client
+	localClock bool
+}
+
+//go:embed timestamp.lua
+var timestampText string
+
+var timestampScript = NewScript(timestampText)
+
+func (t timestamp) Take(ctx context.Context, key, token string, lease time.Duration) (Attempt, error) {
+	return attempt(t.eval(ctx, key, "take", token, lease))
+}
+
+func (t timestamp) Extend(ctx context.Context, key, token string, d time.Duration) error {
+	return verdict(t.eval(ctx, key, "extend", token, d))
+}
+
+func (t timestamp) Release(ctx context.Context, key, token string, after time.Duration) error {
+	return verdict(t.eval(ctx, key, "release", token, after))
+}
+
+func (timestamp) Valid(lease time.Duration) time.Duration { return lease }
+
+func (t timestamp) eval(ctx context.Context, key, step, token string, d time.Duration) (any, error) {
+	now := "" // ask Redis
+	if t.localClock {
+		now = millis(time.Now())
+	}
+	return t.client.Eval(ctx, timestampScript, []string{key, noteKey(key)}, step, token, d.Milliseconds(), now)
+}
+
+// noteKey is in the slot of key: without braces the whole key chooses that.
+func noteKey(key string) string {
+	if strings.Contains(key, "{") {
+		return key + ".owner"
+	}
+	return "{" + key + "}.owner"
+}
