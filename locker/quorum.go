@@ -3,6 +3,7 @@ package locker
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -14,8 +15,8 @@ type tally struct {
 	none  int // nobody has
 	// failed nodes could not be asked, or did not say.
 	failed int
-	errs   []error // why
-	doubt  bool    // one of them may have done it all the same
+	errs   nodeErrors // why
+	doubt  bool       // one of them may have done it all the same
 
 	holder string // on one of the nodes that said no
 	left   time.Duration
@@ -88,8 +89,21 @@ func (t *tally) verdict() error {
 	}
 }
 
-// err tells why too few nodes answered. Which error it wraps, those of the nodes
-// decide: ErrUnavailable, as a rule.
+// err tells why too few nodes answered. What it wraps, the nodes decide: as a
+// rule ErrUnavailable.
 func (t *tally) err() error {
-	return fmt.Errorf("%d of %d nodes failed: %w", t.failed, t.nodes, errors.Join(t.errs...))
+	return fmt.Errorf("%d of %d nodes failed: %w", t.failed, t.nodes, t.errs)
+}
+
+// nodeErrors are several errors in one line.
+type nodeErrors []error
+
+func (e nodeErrors) Unwrap() []error { return e }
+
+func (e nodeErrors) Error() string {
+	texts := make([]string, len(e))
+	for i, err := range e {
+		texts[i] = err.Error()
+	}
+	return strings.Join(texts, "; ")
 }

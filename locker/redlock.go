@@ -122,8 +122,8 @@ func (r *redlock) Take(ctx context.Context, key, token string, lease time.Durati
 		r.distinct.Store(true)
 	}
 	found, err := t.attempt()
-	if all := errors.Join(t.errs...); errors.Is(all, errSameNode) {
-		found, err = Attempt{}, all
+	if errors.Is(t.errs, errSameNode) {
+		found, err = Attempt{}, t.errs
 	}
 	if !found.Taken {
 		// Those that did not answer the take will hardly answer this.
