@@ -12,6 +12,7 @@ import (
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
 )
 
 //go:embed page
@@ -37,16 +38,16 @@ type guard func(http.Handler) http.Handler
 // The session is guarded as -lock says. The page shows both ways side by side,
 // so /compare/none/… and /compare/lock/… have the same once more, each way with
 // a session of its own.
-func newApp(c config, r *server, log *slog.Logger) (http.Handler, error) {
-	locked, err := lockedGuard(c, r, log, "latchkey-demo")
+func newApp(c config, r *server, st *store.Store, log *slog.Logger) (http.Handler, error) {
+	locked, err := lockedGuard(c, st, log, "latchkey-demo")
 	if err != nil {
 		return nil, err
 	}
-	beside, err := lockedGuard(c, r, log, "latchkey-demo-lock")
+	beside, err := lockedGuard(c, st, log, "latchkey-demo-lock")
 	if err != nil {
 		return nil, err
 	}
-	unlocked := (&unlocked{pool: r.pool, cookie: "latchkey-demo-none", ttl: c.ttl}).handler
+	unlocked := (&unlocked{pool: r.pools[0], cookie: "latchkey-demo-none", ttl: c.ttl}).handler
 
 	mux := http.NewServeMux()
 	main := locked
@@ -57,7 +58,7 @@ func newApp(c config, r *server, log *slog.Logger) (http.Handler, error) {
 	mount(mux, "/compare/none", unlocked, c.work)
 	mount(mux, "/compare/lock", beside, c.work)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, req *http.Request) {
-		if err := r.store.Ping(req.Context()); err != nil {
+		if err := st.Ping(req.Context()); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
@@ -75,14 +76,14 @@ func newApp(c config, r *server, log *slog.Logger) (http.Handler, error) {
 }
 
 // lockedGuard is all that a program needs to have locked sessions.
-func lockedGuard(c config, r *server, log *slog.Logger, cookie string) (guard, error) {
-	s, err := middleware.New(r.store, middleware.Options{
+func lockedGuard(c config, st *store.Store, log *slog.Logger, cookie string) (guard, error) {
+	s, err := middleware.New(st, middleware.Options{
 		Keys:       [][]byte{c.key},
 		TTL:        c.ttl,
 		Lifetime:   max(c.ttl, 24*time.Hour),
 		LockWait:   c.lockWait,
-		MaxHold:    max(time.Minute, c.work+10*time.Second),
-		MaxWaiters: max(128, c.check),
+		MaxHold:    c.maxHold(),
+		MaxWaiters: c.maxWaiters(),
 		Cookie:     http.Cookie{Name: cookie}, // plain HTTP: no __Host-, no Secure
 		Logger:     log,
 		Mode: func(req *http.Request) middleware.Mode {

@@ -22,41 +22,67 @@ import (
 var errLost = errors.New("writes were lost")
 
 // check fires c.check concurrent writes at a session, without a lock and with
-// the one that -lock names, over real HTTP, and prints what was kept.
+// those that -lock names, over real HTTP, and prints what was kept.
 func check(ctx context.Context, c config, r *server, log *slog.Logger, stdout io.Writer) error {
 	table := tabwriter.NewWriter(stdout, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "lock\tkept\trefused\ttime")
-	ways := []string{lockNone}
-	if c.lock != lockNone {
-		ways = append(ways, c.lock)
-	}
-	var last outcome
-	for _, way := range ways {
+	var bad []error
+	ways := waysToCheck(c.lock)
+	for i, way := range ways {
 		c.lock = way
-		handler, err := newApp(c, r, log)
+		got, err := checkOne(ctx, c, r, log)
 		if err != nil {
-			return err
-		}
-		if last, err = fire(ctx, handler, c.check); err != nil {
 			return fmt.Errorf("checking %s: %w", way, err)
 		}
-		fmt.Fprintf(table, "%s\t%d of %d\t%d\t%v\n", way, last.kept, c.check, last.refused, last.took.Round(time.Millisecond/10))
+		fmt.Fprintf(table, "%s\t%d of %d\t%d\t%v\n", way, got.kept, c.check, got.refused, got.took.Round(time.Millisecond/10))
+		if i > 0 || len(ways) == 1 { // else it is there to show what a lock is for
+			bad = append(bad, got.verdict(c))
+		}
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	switch lost := c.check - last.kept - last.refused; {
-	case lost > 0:
-		return fmt.Errorf("-lock %s: %w: %d of %d", c.lock, errLost, lost, c.check)
-	case last.refused > 0:
-		return fmt.Errorf("-lock %s: nothing was lost, but %d of %d were refused: is -lock-wait long enough?", c.lock, last.refused, c.check)
+	return errors.Join(bad...)
+}
+
+func waysToCheck(lock string) []string {
+	switch lock {
+	case lockNone:
+		return []string{lockNone}
+	case lockAll:
+		return []string{lockNone, lockSpin, lockTimestamp, lockLease, lockRedlock}
+	default:
+		return []string{lockNone, lock}
 	}
-	return nil
+}
+
+func checkOne(ctx context.Context, c config, r *server, log *slog.Logger) (outcome, error) {
+	st, err := r.store(c)
+	if err != nil {
+		return outcome{}, err
+	}
+	defer st.Close()
+	handler, err := newApp(c, r, st, log)
+	if err != nil {
+		return outcome{}, err
+	}
+	return fire(ctx, handler, c.check)
 }
 
 type outcome struct {
 	kept, refused int
 	took          time.Duration
+}
+
+// verdict returns what is wrong with an outcome that c was to bring about.
+func (o outcome) verdict(c config) error {
+	switch lost := c.check - o.kept - o.refused; {
+	case lost > 0:
+		return fmt.Errorf("-lock %s: %w: %d of %d", c.lock, errLost, lost, c.check)
+	case o.refused > 0:
+		return fmt.Errorf("-lock %s: nothing was lost, but %d of %d were refused: is -lock-wait long enough?", c.lock, o.refused, c.check)
+	}
+	return nil
 }
 
 // fire makes a session and sends n writes to it at once.

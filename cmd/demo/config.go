@@ -11,35 +11,30 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/a2139e8d/latchkey/locker"
 )
 
 // config is what the command line says.
 type config struct {
-	addr, redisURL, lock       string
+	addr, lock                 string
+	redisURLs                  []string // none: embedded
 	ttl, lockWait, lease, work time.Duration
 	key                        []byte
 	check                      int
 }
-
-// The ways to guard a session.
-const (
-	lockNone = "none"
-	lockSpin = "spin"
-)
-
-var locks = []string{lockSpin, lockNone}
 
 // errUsage marks a command line that package flag has complained about.
 var errUsage = errors.New("wrong usage")
 
 func parseFlags(args []string, stderr io.Writer) (config, error) {
 	var c config
-	var key string
+	var key, urls string
 	f := flag.NewFlagSet("demo", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&c.addr, "addr", "127.0.0.1:8080", "listen on this `address`")
-	f.StringVar(&c.redisURL, "redis", "", "use the Redis at this `URL` instead of an embedded one")
-	f.StringVar(&c.lock, "lock", lockSpin, "guard sessions with this `lock`: "+strings.Join(locks, ", "))
+	f.StringVar(&urls, "redis", "", "use the Redis at this `URL` instead of an embedded one; for redlock 3, 5, … of them, with commas between,\nthe first of which keeps the sessions")
+	f.StringVar(&c.lock, "lock", lockSpin, "guard sessions with this `lock`: "+strings.Join(locks, ", ")+"; with -check also "+lockAll)
 	f.DurationVar(&c.ttl, "ttl", 30*time.Minute, "idle time-out of a session")
 	f.DurationVar(&c.lockWait, "lock-wait", 10*time.Second, "longest wait for a session")
 	f.DurationVar(&c.lease, "lease", 10*time.Second, "how long a killed process keeps a session shut")
@@ -52,15 +47,24 @@ func parseFlags(args []string, stderr io.Writer) (config, error) {
 		}
 		return c, fmt.Errorf("%w: %w", errUsage, err)
 	}
+	if urls != "" {
+		c.redisURLs = strings.Split(urls, ",")
+	}
 	switch {
 	case f.NArg() > 0:
 		return c, fmt.Errorf("unexpected argument %q: there are only flags, see -help", f.Arg(0))
-	case !slices.Contains(locks, c.lock):
-		return c, fmt.Errorf("-lock is %q: it must be one of %s", c.lock, strings.Join(locks, ", "))
+	case c.lock == lockAll && c.check == 0:
+		return c, errors.New("-lock all is for -check: a server has one lock")
+	case c.lock != lockAll && !slices.Contains(locks, c.lock):
+		return c, fmt.Errorf("-lock is %q: it must be one of %s; with -check also %s", c.lock, strings.Join(locks, ", "), lockAll)
 	case c.check < 0:
 		return c, fmt.Errorf("-check is %d: it must not be negative", c.check)
 	case c.work < 0:
 		return c, fmt.Errorf("-work is %v: it must not be negative", c.work)
+	case len(c.redisURLs) > 1 && !c.usesRedlock():
+		return c, fmt.Errorf("-redis has %d URLs: only -lock redlock uses more than one", len(c.redisURLs))
+	case len(c.redisURLs) > 0 && c.usesRedlock() && (len(c.redisURLs) < 3 || len(c.redisURLs)%2 == 0):
+		return c, fmt.Errorf("-redis has %d URLs: -lock %s needs an odd number, 3 or more", len(c.redisURLs), c.lock)
 	}
 	for _, d := range []struct {
 		name  string
@@ -88,14 +92,26 @@ func (c *config) setKey(key string) error {
 	return nil
 }
 
-// redisName says which Redis is used, without its password.
+// redisName says which Redis is used, without passwords.
 func (c config) redisName() string {
-	if c.redisURL == "" {
+	if len(c.redisURLs) == 0 {
 		return "embedded"
 	}
-	u, err := url.Parse(c.redisURL)
-	if err != nil {
-		return "given by -redis"
+	var names []string
+	for _, at := range c.redisURLs {
+		u, err := url.Parse(at)
+		if err != nil {
+			return "given by -redis"
+		}
+		names = append(names, u.Scheme+"://"+u.Host+u.Path)
 	}
-	return u.Scheme + "://" + u.Host + u.Path
+	return strings.Join(names, ",")
 }
+
+func (c config) usesRedlock() bool { return c.lock == lockRedlock || c.lock == lockAll }
+
+// maxHold allows for the work of a request.
+func (c config) maxHold() time.Duration { return max(time.Minute, c.work+10*time.Second) }
+
+// maxWaiters lets in all of a check.
+func (c config) maxWaiters() int { return max(locker.DefaultMaxWaiters, c.check) }

@@ -13,11 +13,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 	"go.uber.org/goleak"
 )
 
@@ -206,38 +204,6 @@ func TestTheEmbeddedClockRuns(t *testing.T) {
 	}
 }
 
-// SIGTERM lets a running request finish and leaves no lock behind.
-func TestSIGTERMDrains(t *testing.T) {
-	t.Parallel()
-	r := redistest.Real(t)
-	p := start(t, "-redis", r.URL, "-work", "300ms")
-	c := newClient(t)
-	post(t, c, p.url+"/reset")
-	answered := make(chan string, 1)
-	go func() { answered <- post(t, c, p.url+"/set", "name", "a") }()
-	waitFor(t, "the request holds its session", func() bool { return hasLock(t, r) })
-	p.signal(t, syscall.SIGTERM)
-	if got := <-answered; got != "ok" {
-		t.Errorf("the running request was answered with %q", got)
-	}
-	<-p.done
-	if p.err != nil {
-		t.Errorf("the demo ended with %v; log:\n%s", p.err, p.log)
-	}
-	if hasLock(t, r) {
-		t.Errorf("a lock is left behind: %v", r.Keys(t))
-	}
-}
-
-func hasLock(t *testing.T, r *redistest.Server) bool {
-	for _, key := range r.Keys(t) {
-		if strings.HasSuffix(key, ".lock") {
-			return true
-		}
-	}
-	return false
-}
-
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
@@ -256,22 +222,26 @@ func waitFor(t *testing.T, what string, ok func() bool) {
 func TestWrongFlags(t *testing.T) {
 	t.Parallel()
 	for args, says := range map[string]string{
-		"-nonsense":                    "-nonsense",
-		"-lock mutex":                  `"mutex": it must be one of spin, none`,
-		"-ttl -1s":                     "-ttl is -1s: it must be positive",
-		"-ttl soon":                    "-ttl",
-		"-lock-wait 0":                 "-lock-wait is 0s",
-		"-lease 0":                     "-lease is 0s",
-		"-work -1s":                    "-work is -1s",
-		"-check -1":                    "-check is -1",
-		"-key abcd":                    "-key must be at least 32 bytes",
-		"-key zz":                      "-key must be at least 32 bytes",
-		"-redis localhost:6379":        "must begin with redis://",
-		"-redis http://localhost":      "must begin with redis://",
-		"-redis redis://127.0.0.1:1":   "unavailable",
-		"-redis redis://:s3cr#t@h:x/y": "redis URL",
-		"-addr nowhere:nothing":        "nothing",
-		"serve":                        `unexpected argument "serve"`,
+		"-nonsense":                  "-nonsense",
+		"-lock mutex":                `"mutex": it must be one of spin, timestamp, lease, redlock, none`,
+		"-lock all":                  "-lock all is for -check",
+		"-redis redis://a,redis://b": "only -lock redlock uses more than one",
+		"-lock redlock -redis redis://a,redis://b": "needs an odd number, 3 or more",
+		"-check 1 -lock all -redis redis://a":      "needs an odd number, 3 or more",
+		"-ttl -1s":                                 "-ttl is -1s: it must be positive",
+		"-ttl soon":                                "-ttl",
+		"-lock-wait 0":                             "-lock-wait is 0s",
+		"-lease 0":                                 "-lease is 0s",
+		"-work -1s":                                "-work is -1s",
+		"-check -1":                                "-check is -1",
+		"-key abcd":                                "-key must be at least 32 bytes",
+		"-key zz":                                  "-key must be at least 32 bytes",
+		"-redis localhost:6379":                    "must begin with redis://",
+		"-redis http://localhost":                  "must begin with redis://",
+		"-redis redis://127.0.0.1:1":               "unavailable",
+		"-redis redis://:s3cr#t@h:x/y":             "redis URL",
+		"-addr nowhere:nothing":                    "nothing",
+		"serve":                                    `unexpected argument "serve"`,
 	} {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()

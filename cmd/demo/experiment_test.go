@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -75,6 +75,24 @@ func TestAHundredConcurrentWrites(t *testing.T) {
 	})
 }
 
+// Every lock keeps all, in one process with its own servers, and in two that
+// share real ones.
+func TestEveryLockKeepsAll(t *testing.T) {
+	t.Parallel()
+	for _, lock := range []string{lockTimestamp, lockLease, lockRedlock} {
+		t.Run(lock, func(t *testing.T) {
+			t.Parallel()
+			if kept := experiment(t, start(t, "-lock", lock)); kept != 100 {
+				t.Errorf("kept %d of 100", kept)
+			}
+			_, args := shared(t, lock)
+			if kept := experiment(t, start(t, args...), start(t, args...)); kept != 100 {
+				t.Errorf("two processes kept %d of 100", kept)
+			}
+		})
+	}
+}
+
 // -check is the experiment without a browser.
 func TestCheck(t *testing.T) {
 	t.Parallel()
@@ -86,68 +104,17 @@ func TestCheck(t *testing.T) {
 		t.Errorf("table:\n%s", out)
 	}
 	stdout.Reset()
+	if err := run(t.Context(), []string{"-check", "100", "-lock", "all"}, &stdout, &stderr); err != nil {
+		t.Fatalf("%v\n%s%s", err, stdout.String(), stderr.String())
+	}
+	for _, lock := range locks {
+		if lock != lockNone && !regexp.MustCompile(`(?m)^`+lock+` +100 of 100 `).MatchString(stdout.String()) {
+			t.Errorf("nothing of %s in the table:\n%s", lock, stdout.String())
+		}
+	}
+	stdout.Reset()
 	err := run(t.Context(), []string{"-check", "100", "-lock", "none"}, &stdout, &stderr)
 	if err == nil || !strings.Contains(err.Error(), "writes were lost") {
 		t.Errorf("without a lock: %v\n%s", err, stdout.String())
-	}
-}
-
-// P7, with a real process and a real signal: whoever is killed in the middle of
-// a request keeps its session shut for the lease, and no longer.
-func TestAKilledProcess(t *testing.T) {
-	t.Parallel()
-	r := redistest.Real(t)
-	args := []string{"-redis", r.URL, "-key", key, "-lease", "1s"}
-	doomed, other := start(t, append(args, "-work", "1h")...), start(t, args...)
-	c := newClient(t)
-	post(t, c, doomed.url+"/reset")
-	go func() {
-		_, _ = c.Post(doomed.url+"/set", "application/x-www-form-urlencoded", strings.NewReader("name=never"))
-	}()
-	waitFor(t, "the session is held", func() bool { return hasLock(t, r) })
-	if err := doomed.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	<-doomed.done
-	began := time.Now()
-	post(t, c, other.url+"/set", "name", "next")
-	if waited := time.Since(began); waited > 5*time.Second {
-		t.Errorf("waited %v for a lease of 1s", waited)
-	}
-	if got := get(t, c, other.url+"/params"); got != `["next"]` {
-		t.Errorf("/params is %s", got)
-	}
-}
-
-// P3, with a real process and real signals: whoever is stopped past its lease
-// cannot write when it goes on.
-func TestAStoppedProcess(t *testing.T) {
-	t.Parallel()
-	r := redistest.Real(t)
-	args := []string{"-redis", r.URL, "-key", key, "-lease", "500ms"}
-	// The work ends when the lock is lost, and then the handler tries to write.
-	paused, other := start(t, append(args, "-work", "1h")...), start(t, args...)
-	c := newClient(t)
-	post(t, c, paused.url+"/reset")
-	answer := make(chan int, 1)
-	go func() {
-		res, err := c.Post(paused.url+"/set", "application/x-www-form-urlencoded", strings.NewReader("name=stale"))
-		if err != nil {
-			t.Error(err)
-			answer <- 0
-			return
-		}
-		res.Body.Close()
-		answer <- res.StatusCode
-	}()
-	waitFor(t, "the session is held", func() bool { return hasLock(t, r) })
-	stop(t, paused)
-	post(t, c, other.url+"/set", "name", "rightful") // once the lease has run out
-	resume(t, paused)
-	if status := <-answer; status != http.StatusServiceUnavailable {
-		t.Errorf("the stale write was answered with %d", status)
-	}
-	if got := get(t, c, other.url+"/params"); got != `["rightful"]` {
-		t.Errorf("/params is %s", got)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 	"github.com/anishathalye/porcupine"
 )
 
@@ -83,34 +82,41 @@ var model = porcupine.Model{
 // agrees with when each began and ended, in which every answer is right.
 //
 // Reads are in mode ReadOnly, so this also shows that they never go back in time.
+//
+// Each lock does it, also those that do not lie beside the record.
 func TestHistoriesAreLinearizable(t *testing.T) {
 	t.Parallel()
-	r := redistest.Real(t)
-	args := []string{"-redis", r.URL, "-key", key}
-	urls := []string{start(t, args...).url, start(t, args...).url}
-	for range 4 {
-		t.Run("session", func(t *testing.T) {
-			t.Parallel()
-			h := &history{t: t, urls: urls, began: time.Now(), client: &http.Client{Transport: newClient(t).Transport, Timeout: time.Minute}}
-			h.do(0, operation{what: "begin"})
-			var clients sync.WaitGroup
-			for id := 1; id <= 5; id++ {
-				clients.Go(func() {
-					for range 30 {
-						h.do(id, h.choose())
-					}
-				})
-			}
-			clients.Wait()
-			verdict, info := porcupine.CheckOperationsVerbose(model, h.operations, time.Minute)
-			if verdict != porcupine.Ok {
-				path := t.ArtifactDir() + "/history.html"
-				if err := porcupine.VisualizePath(model, info, path); err != nil {
-					t.Error(err)
-				}
-				t.Fatalf("verdict %s; drawn in %s (kept with -artifacts)", verdict, path)
+	for lock, sessions := range map[string]int{lockSpin: 4, lockTimestamp: 1, lockLease: 1, lockRedlock: 1} {
+		_, args := shared(t, lock)
+		urls := []string{start(t, args...).url, start(t, args...).url}
+		for range sessions {
+			t.Run(lock, func(t *testing.T) {
+				t.Parallel()
+				checkHistory(t, urls)
+			})
+		}
+	}
+}
+
+func checkHistory(t *testing.T, urls []string) {
+	h := &history{t: t, urls: urls, began: time.Now(), client: &http.Client{Transport: newClient(t).Transport, Timeout: time.Minute}}
+	h.do(0, operation{what: "begin"})
+	var clients sync.WaitGroup
+	for id := 1; id <= 5; id++ {
+		clients.Go(func() {
+			for range 30 {
+				h.do(id, h.choose())
 			}
 		})
+	}
+	clients.Wait()
+	verdict, info := porcupine.CheckOperationsVerbose(model, h.operations, time.Minute)
+	if verdict != porcupine.Ok {
+		path := t.ArtifactDir() + "/history.html"
+		if err := porcupine.VisualizePath(model, info, path); err != nil {
+			t.Error(err)
+		}
+		t.Fatalf("verdict %s; drawn in %s (kept with -artifacts)", verdict, path)
 	}
 }
 

@@ -48,7 +48,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if c.check > 0 {
 		return check(ctx, c, r, log, stdout)
 	}
-	handler, err := newApp(c, r, log)
+	st, err := r.store(c)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	handler, err := newApp(c, r, st, log)
 	if err != nil {
 		return err
 	}

@@ -5,49 +5,62 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/a2139e8d/latchkey/store"
-	"github.com/alicebob/miniredis/v2"
 	"github.com/gomodule/redigo/redis"
 )
 
-// A server is the Redis of the demo: embedded, or a real one.
+// A server is the Redis of the demo: embedded, or real ones. The sessions are in
+// the first; Redlock keeps its lock on all of them.
 type server struct {
-	url   string
-	store *store.Store // with the lock
-	pool  *redis.Pool  // for the sessions without one
-	stop  func()       // ends the embedded Redis, if there is one
+	urls  []string
+	pools []*redis.Pool
+	stop  []func() // what ends the embedded ones
 }
 
+// nodes is how many servers are embedded for Redlock.
+const nodes = 5
+
 func openRedis(ctx context.Context, c config) (*server, error) {
-	r := &server{url: c.redisURL, stop: func() {}}
-	if r.url == "" {
-		if err := r.embed(); err != nil {
+	r := &server{urls: c.redisURLs}
+	if len(r.urls) == 0 {
+		if err := r.embed(c.usesRedlock()); err != nil {
+			r.close()
 			return nil, err
 		}
 	}
-	var err error
-	if r.store, err = store.Open(r.url, store.Options{Lease: c.lease}); err != nil {
-		r.stop()
-		return nil, fmt.Errorf("-redis: %w", err)
+	for _, at := range r.urls {
+		r.pools = append(r.pools, &redis.Pool{MaxActive: 64, MaxIdle: 64, Wait: true,
+			DialContext: func(ctx context.Context) (redis.Conn, error) { return dial(ctx, at) }})
 	}
-	r.pool = &redis.Pool{MaxActive: 64, MaxIdle: 64, Wait: true, DialContext: r.dial}
-	if err = r.store.Ping(ctx); err != nil {
-		r.close()
-		return nil, fmt.Errorf("-redis: %w", err)
+	// It knows which URLs are good, and says what is wrong with one that is not.
+	for _, at := range r.urls {
+		st, err := store.Open(at, store.Options{})
+		if err == nil {
+			err = st.Ping(ctx)
+			_ = st.Close()
+		}
+		if err != nil {
+			r.close()
+			return nil, fmt.Errorf("-redis: %w", err)
+		}
 	}
 	return r, nil
 }
 
-// dial connects to the same Redis as the store, which has checked the URL.
-func (r *server) dial(ctx context.Context) (redis.Conn, error) {
+// store opens the sessions, guarded by the lock that c names.
+func (r *server) store(c config) (*store.Store, error) {
+	return store.Open(r.urls[0], store.Options{Lease: c.lease, Locker: newLocker(c, r.pools)})
+}
+
+// dial connects to a Redis whose URL has been checked.
+func dial(ctx context.Context, at string) (redis.Conn, error) {
 	const timeout = 2 * time.Second
 	options := []redis.DialOption{redis.DialConnectTimeout(timeout), redis.DialReadTimeout(timeout), redis.DialWriteTimeout(timeout)}
-	u, err := url.Parse(r.url)
+	u, err := url.Parse(at)
 	if err != nil || u.Scheme != "unix" {
-		return redis.DialURLContext(ctx, r.url, options...)
+		return redis.DialURLContext(ctx, at, options...)
 	}
 	password, _ := u.User.Password()
 	database, _ := strconv.Atoi(u.Query().Get("db")) // none is 0
@@ -56,39 +69,27 @@ func (r *server) dial(ctx context.Context) (redis.Conn, error) {
 }
 
 func (r *server) close() {
-	_ = r.store.Close() // the process ends
-	_ = r.pool.Close()
-	r.stop()
+	for _, pool := range r.pools {
+		_ = pool.Close() // the process ends
+	}
+	for _, stop := range r.stop {
+		stop()
+	}
 }
 
-// embed starts a Redis in this process. Its clock stands still by itself, so
-// that no lock or session would ever expire: a goroutine moves it on.
-func (r *server) embed() error {
-	mini := miniredis.NewMiniRedis()
-	if err := mini.Start(); err != nil {
-		return fmt.Errorf("starting the embedded Redis: %w", err)
+// embed starts one Redis, or as many as Redlock needs.
+func (r *server) embed(redlock bool) error {
+	n := 1
+	if redlock {
+		n = nodes
 	}
-	done := make(chan struct{})
-	var clock sync.WaitGroup
-	clock.Go(func() {
-		tick := time.NewTicker(10 * time.Millisecond)
-		defer tick.Stop()
-		last := time.Now()
-		for {
-			select {
-			case now := <-tick.C:
-				mini.FastForward(now.Sub(last))
-				last = now
-			case <-done:
-				return
-			}
+	for range n {
+		at, stop, err := startEmbedded()
+		if err != nil {
+			return err
 		}
-	})
-	r.url = "redis://" + mini.Addr()
-	r.stop = func() {
-		close(done)
-		clock.Wait()
-		mini.Close()
+		r.urls = append(r.urls, at)
+		r.stop = append(r.stop, stop)
 	}
 	return nil
 }

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+)
+
+// startEmbedded starts a Redis in this process, and returns its URL and what ends it.
+// Its clock stands still by itself, so that no lock or session would ever
+// expire: a goroutine moves it on.
+func startEmbedded() (url string, stop func(), _ error) {
+	mini := miniredis.NewMiniRedis()
+	if err := mini.Start(); err != nil {
+		return "", nil, fmt.Errorf("starting the embedded Redis: %w", err)
+	}
+	done := make(chan struct{})
+	var clock sync.WaitGroup
+	clock.Go(func() {
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		last := time.Now()
+		for {
+			select {
+			case now := <-tick.C:
+				mini.FastForward(now.Sub(last))
+				last = now
+			case <-done:
+				return
+			}
+		}
+	})
+	return "redis://" + mini.Addr(), func() {
+		close(done)
+		clock.Wait()
+		mini.Close()
+	}, nil
+}
