@@ -15,14 +15,17 @@
 // # The fence
 //
 // A lock alone does not keep a stale holder from writing: a process may be
-// paused between asking "is it still mine?" and the write. So whatever changes
-// a record asks inside the script that changes it:
+// paused between asking "is it still mine?" and the write. So there is one rule,
+// kept inside each script that changes a record: a holder may write only if
+// nobody else can have written since it read. How that is known depends on where
+// the lock is:
 //
-//   - Beside the record (the default) the question is whether the lock still
-//     holds this holder's token. Tokens are never used twice.
-//   - A lock from elsewhere (Options.Locker) cannot be asked. There the record
-//     must still be, byte for byte, the one that was loaded. Each write puts a
-//     new stamp into the record, so no two are equal.
+//   - Beside the record (the default): the lock still holds this holder's token.
+//     Tokens are never used twice.
+//   - Elsewhere (Options.Locker), where a script cannot ask for it: the record is
+//     still, byte for byte, the one that was loaded. Each write puts a new stamp
+//     into the record, so no two are equal. So nothing is lost even where that
+//     lock fails and two hold it at once.
 //
 // A holder that fails this test gets [ErrLost] and changes nothing.
 //
@@ -76,8 +79,9 @@ var (
 
 // Options of a store. The zero value means the defaults.
 type Options struct {
-	// Prefix begins every key. Default "latchkey:". It must not contain braces,
-	// which mark the part of a key that chooses the slot of a cluster.
+	// Prefix begins every key. Default "latchkey:", at most 512 bytes. It must
+	// not contain braces, which mark the part of a key that chooses the slot of
+	// a cluster.
 	Prefix string
 	// Lease is how long a session stays shut when its holder was killed; a
 	// living one extends it. Default 10 s. Not used with a Locker of one's own.
@@ -85,11 +89,15 @@ type Options struct {
 	// Timeout bounds each exchange with Redis: dialling, waiting for a
 	// connection, sending, and the reply. Default 2 s.
 	Timeout time.Duration
-	// Locker guards the sessions. Default: the spin lock beside the record,
-	// which needs two exchanges per request; any other needs five. Its own
-	// options then say how long it is held.
+	// Locker guards the sessions: any of package locker, or one of your own.
+	// Default: the spin lock beside the record, which needs two exchanges per
+	// request; any other needs five. Its own options then say how long it is
+	// held.
 	Locker locker.Locker
 }
+
+// maxPrefix leaves room for an id in the longest key of a lock.
+const maxPrefix = locker.MaxKey / 2
 
 // DefaultPrefix is the default of Options.Prefix.
 const DefaultPrefix = "latchkey:"
@@ -128,6 +136,8 @@ func (o Options) check() error {
 	switch {
 	case strings.ContainsAny(o.Prefix, "{}"):
 		return fmt.Errorf("store: Options.Prefix is %q: it must not contain braces", o.Prefix)
+	case len(o.Prefix) > maxPrefix:
+		return fmt.Errorf("store: Options.Prefix has %d bytes: it must have at most %d", len(o.Prefix), maxPrefix)
 	case o.Lease < 0, o.Lease > 0 && o.Lease < time.Millisecond:
 		return fmt.Errorf("store: Options.Lease is %v: it must be at least 1ms, or 0 for the default", o.Lease)
 	case o.Timeout < 0:

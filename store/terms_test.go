@@ -44,6 +44,8 @@ func TestOptionsCheck(t *testing.T) {
 		{Options{Prefix: "app:", Lease: time.Millisecond, Timeout: time.Millisecond}, nil},
 		{Options{Prefix: "{app}:"}, []string{"Options.Prefix", "{app}:", "braces"}},
 		{Options{Prefix: "app}"}, []string{"Options.Prefix", "app}", "braces"}},
+		{Options{Prefix: strings.Repeat("a", 512)}, nil},
+		{Options{Prefix: strings.Repeat("a", 513)}, []string{"Options.Prefix", "513 bytes", "at most 512"}},
 		{Options{Lease: -time.Second}, []string{"Options.Lease", "-1s", "at least 1ms"}},
 		{Options{Lease: time.Microsecond}, []string{"Options.Lease", "1µs", "at least 1ms"}},
 		{Options{Timeout: -time.Second}, []string{"Options.Timeout", "-1s", "not be negative"}},
