@@ -10,27 +10,25 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A report takes most of an hour, and must not be made twice at a time, nor twice
-// within a day, however many servers have it in their schedule.
-func Example() {
-	pool := &redis.Pool{
-		MaxIdle: 2,
-		DialContext: func(ctx context.Context) (redis.Conn, error) {
-			return redis.DialContext(ctx, "tcp", "localhost:6379")
-		},
-	}
-	defer pool.Close()
+var pool = &redis.Pool{
+	MaxIdle: 4,
+	DialContext: func(ctx context.Context) (redis.Conn, error) {
+		return redis.DialContext(ctx, "tcp", "127.0.0.1:6379", redis.DialConnectTimeout(time.Second))
+	},
+}
 
+// A report takes most of an hour. It must not be made twice at a time, nor again
+// within the day, however many servers have it in their schedule.
+func Example() {
 	jobs := locker.NewSpin(pool, locker.Options{
 		Lease:   30 * time.Second, // if this process is killed, another may begin after that
-		MaxHold: time.Hour,        // after that the job is taken to be stuck
-		Wait:    time.Second,      // whoever has the lock will make the report
+		MaxHold: time.Hour,        // a living one is taken to be stuck after that
+		Wait:    locker.NoWait,    // whoever has the lock makes the report
 	})
-
-	err := report(context.Background(), jobs)
+	err := report(locker.WithLabel(context.Background(), "daily report"), jobs)
 	switch {
 	case errors.Is(err, locker.ErrTimeout):
-		log.Print("another server makes the report, or has made it")
+		log.Print(err) // … lock is held by web-3/4711 daily report for 12m0s
 	case err != nil:
 		log.Print(err)
 	}
@@ -56,3 +54,64 @@ func report(ctx context.Context, jobs locker.Locker) error {
 
 // work stands for anything that ends when its context does.
 func work(ctx context.Context) error { return ctx.Err() }
+
+// The same with a fixed lease of an hour, which nobody extends. Whoever waits
+// knows when it ends: if that is too late, it gives up at once, and else it
+// sleeps until then.
+func ExampleOptions_leaseEnd() {
+	jobs := locker.NewSpin(pool, locker.Options{
+		Lease:   time.Hour,
+		MaxHold: time.Hour,
+		Wait:    10 * time.Minute,
+		Policy:  locker.LeaseEnd,
+	})
+	lease, err := jobs.Lock(context.Background(), "job:report")
+	var held *locker.HeldError
+	if errors.As(err, &held) {
+		log.Printf("%s has been at it since %v", held.Owner, held.Owner.Since)
+		return
+	}
+	if err != nil {
+		log.Print(err)
+		return
+	}
+	// Before a step that must not be done beside another: ask Redis. This also
+	// begins the hour anew.
+	if err := lease.Extend(context.Background(), time.Hour); err != nil {
+		log.Print(err) // locker.ErrExpired, or locker.ErrLost: another has it
+		return
+	}
+	_ = lease.Unlock(context.Background())
+}
+
+// Workers in PHP and in Go share a lock.
+func ExampleTimestamp() {
+	jobs := locker.NewTimestamp(pool, locker.Options{
+		LocalClock: true, // the others write the time of their own host
+	})
+	lease, err := jobs.Lock(context.Background(), "import.lock")
+	if err != nil {
+		log.Print(err)
+		return
+	}
+	defer lease.Unlock(context.Background())
+}
+
+// Five servers, of which any two may fail.
+func ExampleRedlock() {
+	var pools []*redis.Pool
+	for _, addr := range []string{"10.0.0.1:6379", "10.0.0.2:6379", "10.0.0.3:6379", "10.0.0.4:6379", "10.0.0.5:6379"} {
+		pools = append(pools, &redis.Pool{
+			MaxIdle:     4,
+			DialContext: func(ctx context.Context) (redis.Conn, error) { return redis.DialContext(ctx, "tcp", addr) },
+		})
+	}
+	jobs := locker.NewRedlock(pools, locker.Options{})
+	lease, err := jobs.Lock(context.Background(), "job:report")
+	if err != nil {
+		log.Print(err)
+		return
+	}
+	defer lease.Unlock(context.Background())
+	log.Printf("the lock is good for %v more", lease.Validity())
+}

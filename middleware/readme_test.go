@@ -12,7 +12,7 @@ import (
 func TestReadmeCodeIsCompiled(t *testing.T) {
 	t.Parallel()
 	readme := read(t, "../README.md")
-	compiled := read(t, "example_test.go") + read(t, "../testdata/quickstart/main.go")
+	compiled := read(t, "example_test.go") + read(t, "../locker/example_test.go") + read(t, "../testdata/quickstart/main.go")
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(readme, -1)
 	if len(blocks) < 4 {
 		t.Fatalf("found %d blocks of Go", len(blocks))
