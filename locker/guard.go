@@ -41,7 +41,7 @@ func (g *Guard) lock(w *wait, key string, a Algorithm, o Options) (*Lease, error
 	if err := g.line.enter(key, o.MaxWaiters, w.context); err != nil {
 		return nil, g.explain(key, err)
 	}
-	l := &Lease{key: key, token: newToken(w.caller, time.Now()), algorithm: a, options: o, leave: func() { g.line.leave(key) }}
+	l := &Lease{key: key, algorithm: a, options: o, leave: func() { g.line.leave(key) }}
 	won := false
 	defer func() { // also where the algorithm panics
 		if !won {
@@ -79,6 +79,9 @@ func (g *Guard) take(w *wait, l *Lease) error {
 	doubt := false
 	for try := 0; ; try++ {
 		sent := time.Now()
+		if !doubt { // a token tells since when, so each try has its own while it can
+			l.token = newToken(w.caller, sent)
+		}
 		found, err := l.algorithm.Take(w.caller, l.key, l.token, lease)
 		if err == nil && found.Taken {
 			end := sent.Add(l.algorithm.Valid(lease))

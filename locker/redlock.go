@@ -111,11 +111,12 @@ type redlock struct {
 func (r *redlock) Take(ctx context.Context, key, token string, lease time.Duration) (Attempt, error) {
 	t := r.ask(ctx, func(ctx context.Context, node int) (Attempt, error) {
 		found, err := r.nodes[node].Take(ctx, key, nodeToken(node, token), lease)
-		number, holder, _ := strings.Cut(found.Holder, ":")
-		if holder == token {
-			err = fmt.Errorf("%w as node %s", errSameNode, number)
+		if number, holder, ok := strings.Cut(found.Holder, ":"); ok {
+			found.Holder = holder
+			if holder == token {
+				err = fmt.Errorf("%w as node %s", errSameNode, number)
+			}
 		}
-		found.Holder = holder
 		return found, err
 	}, func(t *tally) bool { return t.decided() && r.distinct.Load() })
 	if t.yes+t.no == t.nodes {
