@@ -10,7 +10,7 @@ PACKAGES = ./... ./testdata/redistest ./testdata/quickstart
 # The modules of their own, which keep their dependencies out of this one.
 MODULES = cmd/bench cmd/demo/e2e
 
-.PHONY: test check fuzz e2e bench setup
+.PHONY: test check fuzz e2e bench experiment setup
 
 # Everything, with the race detector, on the embedded Redis and on a real one.
 test: setup
@@ -44,3 +44,7 @@ e2e: setup
 # Latchkey beside its peers; see cmd/bench.
 bench: setup
 	cd cmd/bench && $(GO) run .
+
+# How long to sleep between two tries for a lock.
+experiment: setup
+	cd cmd/bench && $(GO) run . -experiment -svg sleep.svg -markdown sleep.md

@@ -15,6 +15,17 @@
 // the numbers themselves mean little; what counts is their ratio. The peers
 // take turns, in alternating order, and the ratio is taken within each round:
 // whatever else the machine does meanwhile, it does to both.
+//
+// # The experiment
+//
+// With -experiment it measures something else: how long who waits for a lock
+// should sleep between two tries.
+//
+//   - way.go: the ways to wait.
+//   - page.go: what each request does.
+//   - experiment.go: the rounds.
+//   - findings.go: the medians, as Markdown.
+//   - picture.go: the same as SVG, by chart.go, scale.go and svg.go.
 package main
 
 import (
@@ -26,21 +37,8 @@ import (
 	"os"
 	"os/signal"
 	"runtime/pprof"
-	"slices"
 	"syscall"
-	"time"
 )
-
-// config is what the command line says.
-type config struct {
-	rounds     int
-	time       time.Duration
-	workloads  []workload
-	cpuProfile string
-}
-
-// errUsage marks a command line that package flag has complained about.
-var errUsage = errors.New("wrong usage")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -55,36 +53,7 @@ func main() {
 	}
 }
 
-func parseFlags(args []string, stderr io.Writer) (config, error) {
-	var c config
-	var only string
-	f := flag.NewFlagSet("bench", flag.ContinueOnError)
-	f.SetOutput(stderr)
-	f.IntVar(&c.rounds, "rounds", 36, "measure each workload in this `number` of rounds")
-	f.DurationVar(&c.time, "time", 250*time.Millisecond, "load each peer for this long in each round")
-	f.StringVar(&only, "workload", "", "measure this `name` only: spread, hot or read")
-	f.StringVar(&c.cpuProfile, "cpuprofile", "", "write a CPU profile of clients and servers to this `file`")
-	if err := f.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return c, err
-		}
-		return c, fmt.Errorf("%w: %w", errUsage, err)
-	}
-	c.workloads = slices.DeleteFunc(workloads(), func(w workload) bool { return only != "" && w.name != only })
-	switch {
-	case f.NArg() > 0:
-		return c, fmt.Errorf("unexpected argument %q: there are only flags, see -help", f.Arg(0))
-	case c.rounds < 1:
-		return c, fmt.Errorf("-rounds is %d: it must be at least 1", c.rounds)
-	case c.time <= 0:
-		return c, fmt.Errorf("-time is %v: it must be positive", c.time)
-	case len(c.workloads) == 0:
-		return c, fmt.Errorf("-workload is %q: it must be spread, hot or read", only)
-	}
-	return c, nil
-}
-
-// run is the program: it measures every workload and prints the tables.
+// run is the program: it measures, and prints the tables.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	c, err := parseFlags(args, stderr)
 	if err != nil {
@@ -95,6 +64,26 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	defer server.close()
+	if c.cpuProfile != "" {
+		stop, err := profile(c.cpuProfile)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+	}
+	work := compare
+	if c.experiment {
+		work = explore
+	}
+	err = work(ctx, c, server, stdout, stderr)
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // says more than the errors of broken connections
+	}
+	return err
+}
+
+// compare measures Latchkey beside its peers, under every workload.
+func compare(ctx context.Context, c config, server *redisServer, stdout, stderr io.Writer) error {
 	peers, err := newPeers(server.addr)
 	if err != nil {
 		return err
@@ -104,27 +93,33 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 			p.close()
 		}
 	}()
-
-	if c.cpuProfile != "" {
-		stop, err := profile(c.cpuProfile)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, stop()) }()
-	}
 	var results []result
 	for _, w := range c.workloads {
 		fmt.Fprintf(stderr, "bench: %s: %d rounds of %v for each of %d peers\n", w.name, c.rounds, c.time, len(peers))
 		r, err := measure(ctx, c, server, w, peers)
-		if ctx.Err() != nil {
-			return context.Cause(ctx) // says more than the errors of broken connections
-		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
 		results = append(results, r)
 	}
 	return report(stdout, c, server.version, results)
+}
+
+// explore makes the experiment.
+func explore(ctx context.Context, c config, server *redisServer, stdout, stderr io.Writer) error {
+	trials, err := experiment(ctx, c, server, stderr)
+	if err != nil {
+		return err
+	}
+	found := findings(c, server.version, trials)
+	if c.markdown != "" {
+		err = os.WriteFile(c.markdown, []byte(found), 0o644)
+	}
+	if c.svg != "" {
+		err = errors.Join(err, os.WriteFile(c.svg, []byte(picture(c, server.version, trials)), 0o644))
+	}
+	_, e := io.WriteString(stdout, found) // also where there is no file
+	return errors.Join(err, e)
 }
 
 // profile writes a CPU profile to a file until stop is called.
