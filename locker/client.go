@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"time"
 
@@ -137,7 +138,7 @@ func (c *poolClient) conn(ctx context.Context, deadline time.Time) (redis.Conn, 
 	defer cancel()
 	backoff := Backoff{Min: time.Millisecond, Max: 10 * time.Millisecond}
 	for try := 0; ; try++ {
-		conn, err := c.pool.GetContext(ctx)
+		conn, err := get(ctx, c.pool)
 		if !errors.Is(err, redis.ErrPoolExhausted) {
 			return conn, err
 		}
@@ -145,6 +146,21 @@ func (c *poolClient) conn(ctx context.Context, deadline time.Time) (redis.Conn, 
 			return nil, err
 		}
 	}
+}
+
+// get is pool.GetContext. A pool that was closed panics there where ctx ends at the
+// same time, as is likely at the end of a program: redigo gives back its place in
+// a channel that is closed.
+func get(ctx context.Context, pool *redis.Pool) (conn redis.Conn, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			if e, ok := r.(runtime.Error); !ok || e.Error() != "send on closed channel" {
+				panic(r)
+			}
+			conn, err = nil, errors.New("the pool is closed")
+		}
+	}()
+	return pool.GetContext(ctx)
 }
 
 func isTimeout(err error) bool {

@@ -97,3 +97,49 @@ func TestExtendOneAfterAnother(t *testing.T) {
 		})
 	})
 }
+
+// An extension that shortens the lease was done, but its answer is lost. The holder
+// must reckon with it: Redis may end the lease that soon.
+func TestExtendByLessWithoutAnswer(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var g Guard
+		f := fake{extend: func(_ context.Context, n int, do func() error) error {
+			if n > 1 {
+				return errRefused
+			}
+			_ = do() // it succeeds, and nobody gets to know
+			return errNoReply
+		}}
+		l := lock(t, &g, &f, Options{Lease: 9 * s})
+		if err := l.Extend(t.Context(), s); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("Extend: %v", err)
+		}
+		if v := l.Validity(); v > s {
+			t.Errorf("the holder relies on %v", v)
+		}
+		after(s, func() {
+			if f.holder("k") != "" || !isLost(l) {
+				t.Errorf("the lock is %q, and the holder knows of its loss: %v", f.holder("k"), isLost(l))
+			}
+		})
+		wantIdle(t, &g.line)
+	})
+}
+
+// One that Redis refused changes nothing.
+func TestExtendByLessRefused(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var g Guard
+		f := fake{extend: func(context.Context, int, func() error) error { return errRefused }}
+		l := lock(t, &g, &f, Options{Lease: 9 * s})
+		if err := l.Extend(t.Context(), s); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("Extend: %v", err)
+		}
+		if v := l.Validity(); v != 9*s {
+			t.Errorf("the holder relies on %v", v)
+		}
+		if err := l.Unlock(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

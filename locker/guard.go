@@ -33,6 +33,9 @@ func (g *Guard) Lock(ctx context.Context, key string, a Algorithm, o Options) (*
 }
 
 func (g *Guard) lock(w *wait, key string, a Algorithm, o Options) (*Lease, error) {
+	if ended := context.Cause(w.caller); ended != nil {
+		return nil, ended
+	}
 	if o.Policy == LeaseEnd {
 		if holder := g.line.holder(key); holder.left() > w.left() {
 			return nil, held(holder.token, time.Now())
@@ -72,9 +75,6 @@ func (g *Guard) explain(key string, err error) error {
 // take tries until the lease has the lock. Where it fails, the token does not
 // hold it, or will be swept out.
 func (g *Guard) take(w *wait, l *Lease) error {
-	if ended := context.Cause(w.caller); ended != nil {
-		return ended
-	}
 	lease := wholeMillis(min(l.options.Lease, l.options.MaxHold))
 	doubt := false
 	for try := 0; ; try++ {

@@ -117,3 +117,19 @@ func TestPoolIsNil(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A pool that is closed while somebody waits for a connection, as at the end of a
+// program, is an error. By itself redigo would panic here.
+func TestPoolIsClosed(t *testing.T) {
+	t.Parallel()
+	for range 100 {
+		pool := &redis.Pool{MaxActive: 1, Wait: true, Dial: func() (redis.Conn, error) { return nil, errors.New("no") }}
+		pool.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := NewClient(pool, s).Eval(ctx, takeScript, []string{"k"}, "t", 1000)
+		if !errors.Is(err, ErrUnavailable) {
+			t.Fatal(err)
+		}
+	}
+}

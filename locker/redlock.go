@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,16 +27,17 @@ import (
 // has forgotten who it said yes to: keep it away for the time of a lease, or have
 // it sync each write to its disk.
 //
-// One process has one connection pool for each node; a node that is down or slow
-// costs at most its time-out, and nothing where the others are a majority.
+// One process has one connection pool for each node. A node that is down or slow
+// costs at most its time-out, and nothing where the others are a majority: once
+// all nodes have answered, which shows that they are not the same.
 type Redlock struct {
 	guard   Guard
 	nodes   []Algorithm
 	options Options
 	err     error // what is wrong with the arguments
 
-	// distinct is set once all nodes have answered one Take, and none was met
-	// twice. Until then a Take waits for all of them.
+	// distinct is set once all nodes have said yes to one Take, so that none was
+	// met twice. Until then a Take waits for all of them.
 	distinct atomic.Bool
 }
 
@@ -97,106 +95,5 @@ func (r *Redlock) Lock(ctx context.Context, key string) (*Lease, error) {
 	if r.err != nil {
 		return nil, fmt.Errorf("locker: Redlock: %w", r.err)
 	}
-	return r.guard.Lock(ctx, key, &redlock{Redlock: r, turn: make([]sync.Mutex, len(r.nodes))}, r.options)
+	return r.guard.Lock(ctx, key, newRedlock(r), r.options)
 }
-
-// redlock is the algorithm, for one lease.
-type redlock struct {
-	*Redlock
-	// Each node is told one thing after another. So a release never overtakes
-	// the take that it is to undo.
-	turn []sync.Mutex
-}
-
-func (r *redlock) Take(ctx context.Context, key, token string, lease time.Duration) (Attempt, error) {
-	t := r.ask(ctx, func(ctx context.Context, node int) (Attempt, error) {
-		found, err := r.nodes[node].Take(ctx, key, nodeToken(node, token), lease)
-		if number, holder, ok := strings.Cut(found.Holder, ":"); ok {
-			found.Holder = holder
-			if holder == token {
-				err = fmt.Errorf("%w as node %s", errSameNode, number)
-			}
-		}
-		return found, err
-	}, func(t *tally) bool { return t.decided() && r.distinct.Load() })
-	if t.yes+t.no == t.nodes {
-		r.distinct.Store(true)
-	}
-	found, err := t.attempt()
-	if errors.Is(t.errs, errSameNode) {
-		found, err = Attempt{}, t.errs
-	}
-	if !found.Taken {
-		// Those that did not answer the take will hardly answer this.
-		u := r.ask(context.WithoutCancel(ctx), r.release(key, token, 0), func(u *tally) bool {
-			return u.heard() >= t.nodes-t.failed
-		})
-		found.Doubt = t.doubt || u.failed > t.failed
-	}
-	return found, err
-}
-
-func (r *redlock) Extend(ctx context.Context, key, token string, d time.Duration) error {
-	return r.ask(ctx, func(ctx context.Context, node int) (Attempt, error) {
-		return Attempt{Taken: true}, r.nodes[node].Extend(ctx, key, nodeToken(node, token), d)
-	}, (*tally).decided).verdict()
-}
-
-func (r *redlock) Release(ctx context.Context, key, token string, after time.Duration) error {
-	return r.ask(ctx, r.release(key, token, after), (*tally).decided).verdict()
-}
-
-func (r *redlock) release(key, token string, after time.Duration) question {
-	return func(ctx context.Context, node int) (Attempt, error) {
-		return Attempt{Taken: true}, r.nodes[node].Release(ctx, key, nodeToken(node, token), after)
-	}
-}
-
-// Valid takes off what the nodes' clocks and this process's may differ in the
-// time of a lease.
-func (*redlock) Valid(lease time.Duration) time.Duration {
-	return lease - lease/100 - 2*time.Millisecond
-}
-
-// A question is put to one node, counted from 0.
-type question func(ctx context.Context, node int) (Attempt, error)
-
-var errSilent = errors.New("it did not answer in time")
-
-// ask puts a question to all nodes at once, and counts their answers until it has
-// heard enough, or the time for all of them is over. Those that come later are
-// not counted, but each question ends by its own time-out.
-func (r *redlock) ask(ctx context.Context, q question, enough func(*tally) bool) *tally {
-	type answer struct {
-		node  int
-		found Attempt
-		err   error
-	}
-	answers := make(chan answer, len(r.nodes)) // room for all, so that none waits to be heard
-	for node := range r.nodes {
-		go func() {
-			r.turn[node].Lock()
-			defer r.turn[node].Unlock()
-			found, err := q(ctx, node)
-			answers <- answer{node, found, err}
-		}()
-	}
-	timer := time.NewTimer(r.options.Timeout)
-	defer timer.Stop()
-	t := &tally{nodes: len(r.nodes)}
-	for t.heard() < t.nodes && !enough(t) {
-		select {
-		case a := <-answers:
-			t.add(a.node+1, a.found, a.err)
-		case <-timer.C:
-			for t.heard() < t.nodes {
-				t.fail(&evalError{err: errSilent, maybe: true}, true)
-			}
-		}
-	}
-	return t
-}
-
-// A node's token begins with its number, so that a node that is asked twice, by
-// two addresses, is found out: it holds the token under another number.
-func nodeToken(node int, token string) string { return strconv.Itoa(node+1) + ":" + token }

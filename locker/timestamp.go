@@ -23,7 +23,9 @@ import (
 // Here each of these is one script, in which nothing can come between two steps.
 // What can still happen is told in timestamp.lua: those who take the lock step by
 // step may change the value of a winner. It is known by a note in a second key,
-// <key>.owner, which others need not know of.
+// {<key>}.owner, which others need not know of. Until the winner extends its lease,
+// the lock ends when a loser's lease would: so all should use leases of about the
+// same length.
 //
 // Which time it is, Redis says, so hosts need no clocks that agree. Programs that
 // write the time of their own host need Options.LocalClock; and they must be told
@@ -65,7 +67,7 @@ func (t timestamp) Take(ctx context.Context, key, token string, lease time.Durat
 }
 
 func (t timestamp) Extend(ctx context.Context, key, token string, d time.Duration) error {
-	return verdict(t.eval(ctx, key, "extend", token, d))
+	return verdict(t.eval(ctx, key, "extend", token, max(d, time.Millisecond)))
 }
 
 func (t timestamp) Release(ctx context.Context, key, token string, after time.Duration) error {
@@ -82,10 +84,13 @@ func (t timestamp) eval(ctx context.Context, key, step, token string, d time.Dur
 	return t.client.Eval(ctx, timestampScript, []string{key, noteKey(key)}, step, token, d.Milliseconds(), now)
 }
 
-// noteKey is in the slot of key: without braces the whole key chooses that.
+// noteKey is in the slot of key. What is in the first braces chooses that; without
+// any, or with nothing in them, the whole key; if that has a } in it, no note can be
+// in its slot, and a cluster refuses it. No two keys share a note, not even k and
+// {k}.
 func noteKey(key string) string {
-	if strings.Contains(key, "{") {
-		return key + ".owner"
+	if _, rest, _ := strings.Cut(key, "{"); strings.Index(rest, "}") > 0 {
+		return key + ":owner"
 	}
 	return "{" + key + "}.owner"
 }

@@ -1,74 +1,59 @@
 -- The lock whose value is the moment it expires, in Unix ms.
 -- KEYS[1] lock   KEYS[2] note: who set the lock, and to what
--- ARGV[1] take, extend or release   ARGV[2] token   ARGV[3] time in ms: of the
--- lease, or to leave the lock shut at a release   ARGV[4] now, Unix ms; '': ask Redis
+-- ARGV[1] take, extend or release   ARGV[2] token   ARGV[3] for how long from now
+-- on the lock is to be shut, in ms; 0: not at all, for a release
+-- ARGV[4] now, Unix ms; '': ask Redis
 -- Returns {1}: done; {0, token, time left in ms}: another has the lock, whose
 -- token may be ''; {-1}: it has run out; {-2}: the value is not a time.
 local value = redis.pcall('GET', KEYS[1])
 if type(value) == 'table' then
-  if string.find(value.err, 'WRONGTYPE', 1, true) then
-    return {-2}
-  end
-  return value
+  return string.find(value.err, 'WRONGTYPE', 1, true) and {-2} or value
 end
-local expiry
-if value then
-  -- Ms have 13 digits until the year 2286. A number of any other length is
-  -- something else, which must not pass for a lock that ran out long ago.
-  expiry = tonumber(string.match(value, '^%d%d%d%d%d%d%d%d%d%d%d%d%d$') or string.match(value, '^%d%d%d%d%d%d%d%d%d%d%d%d%d%.%d+$') or '')
-  if not expiry then
-    return {-2}
-  end
+-- From the year 2001 to 2286 ms have 13 digits; PHP may add a fraction. Any other
+-- number is something else, which must not pass for a lock that ran out long ago.
+local expiry = value and string.match(value, '^%d+%.?%d*$') and tonumber(value)
+if value and not (expiry and expiry >= 1e12 and expiry < 1e13) then
+  return {-2}
 end
-local now = tonumber(ARGV[4] ~= '' and ARGV[4] or '0')
-if now == 0 then
+local now = tonumber(ARGV[4])
+if not now then
   local time = redis.call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
 -- The note is "<value> <f or s> <token>". It speaks for the lock only while the
--- lock still has that value. A lock that was taken over when stale (s) is the
--- exception: others who saw it stale, too, and take it by GET and GETSET, change
--- the winner's value, though they have lost.
-local note = value and redis.call('GET', KEYS[2])
-local noted, way, token = '0', value and 's' or 'f', ''
-if note then
-  noted, way, token = string.match(note, '^(%d+) ([fs]) (.*)$')
+-- lock still has that value. A lock that was taken over when stale (s), not when
+-- it was free (f), is the exception: others who saw it stale, too, and take it by
+-- GET and GETSET, change the winner's value, though they have lost.
+local noted, way, token
+if value then
+  noted, way, token = string.match(redis.call('GET', KEYS[2]) or '', '^(%d+) ([fs]) (.*)$')
 end
-local unchanged = noted == value
-local mine = token == ARGV[2] and (unchanged or way == 's') and tonumber(noted) > now
+local unchanged = noted and noted == value
+-- Only what is in the past has run out: now may be cut by a part of a ms.
+local valid = noted and (unchanged or way == 's') and tonumber(noted) >= now
+local mine = valid and token == ARGV[2]
 
-local function set()
-  local new, keep = string.format('%.0f', now + ARGV[3]), 2 * ARGV[3]
-  -- A stale lock stays for a while: if it vanished at once, those who meet it
-  -- between GET and GETSET would not know who has won.
-  redis.call('SET', KEYS[1], new, 'PX', keep)
-  redis.call('SET', KEYS[2], new .. ' ' .. way .. ' ' .. ARGV[2], 'PX', keep)
-end
-
-if ARGV[1] == 'take' then
-  if value and expiry > now and not mine then
-    return {0, unchanged and token or '', math.ceil(expiry - now)}
+if mine then
+  -- Also a take or release whose reply was lost, and which comes again.
+elseif ARGV[1] == 'take' then
+  if value and expiry >= now then
+    return {0, valid and token or '', math.floor(expiry - now) + 1}
   end
-  if not mine then
-    way = value and 's' or 'f'
-  end
-  set()
-  return {1}
-end
-
-if not mine then
-  if not value or unchanged and token == ARGV[2] then
-    return {-1}
-  end
+  way = value and 's' or 'f'
+elseif not value or unchanged and token == ARGV[2] then
+  return {-1}
+else
   return {0, '', 0}
 end
-if ARGV[1] == 'extend' then
-  set()
-elseif ARGV[3] == '0' then
+
+if ARGV[3] == '0' then
   redis.call('DEL', KEYS[1], KEYS[2])
 else
-  redis.call('SET', KEYS[1], string.format('%.0f', now + ARGV[3]), 'PX', 2 * ARGV[3])
-  redis.call('DEL', KEYS[2])
+  -- A stale lock stays for a while: if it vanished at once, those who meet it
+  -- between GET and GETSET would not know who has won.
+  local new, keep = string.format('%.0f', now + ARGV[3]), 2 * ARGV[3]
+  redis.call('SET', KEYS[1], new, 'PX', keep)
+  redis.call('SET', KEYS[2], new .. ' ' .. way .. ' ' .. ARGV[2], 'PX', keep)
 end
 return {1}

@@ -48,8 +48,11 @@ func (l *Lease) extendLocked(ctx context.Context, d time.Duration) error {
 	// the watchdog must not wait for it to tell the holder.
 	ctx, cancel := context.WithDeadline(ctx, l.end)
 	defer cancel()
+	sent, before := time.Now(), l.end
+	if sooner := sent.Add(l.algorithm.Valid(d)); sooner.Before(l.end) {
+		l.end = sooner // from now on it may be so, whatever the answer
+	}
 	l.timer.Reset(time.Until(l.end))
-	sent := time.Now()
 	err := l.exchange(ctx, d)
 	now := time.Now()
 
@@ -61,9 +64,12 @@ func (l *Lease) extendLocked(ctx context.Context, d time.Duration) error {
 			l.limit = l.end
 		}
 		l.timer.Reset(l.untilCheck(now))
-	case errors.Is(err, ErrLost), errors.Is(err, ErrExpired), !now.Before(l.end):
+	case errors.Is(err, ErrLost), errors.Is(err, ErrExpired), errors.Is(err, ErrForeign), !now.Before(l.end):
 		l.loseLocked()
 	default: // Redis is away; it may be back before the lease is over
+		if !mayHaveHappened(err) {
+			l.end = before
+		}
 		l.timer.Reset(min(l.options.Lease/10, l.end.Sub(now)))
 	}
 	return err

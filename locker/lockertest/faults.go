@@ -1,0 +1,147 @@
+package lockertest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/a2139e8d/latchkey/locker"
+)
+
+// An accident is what happens to the next exchanges with some of the nodes.
+type accident struct {
+	nodes int
+	ways  []Fault
+}
+
+func (a accident) String() string { return fmt.Sprintf("%v on %d nodes", a.ways, a.nodes) }
+
+// happen makes the accident happen to what p does next.
+func (a accident) happen(p *Process) {
+	for node := range a.nodes {
+		p.Break(node, a.ways...)
+	}
+}
+
+func (a accident) hangs() bool { return slices.Contains(a.ways, Hang) }
+
+// options are for a process that has the accident. Only one that waits in vain
+// must not be patient.
+func (a accident) options(timeout time.Duration) locker.Options {
+	if a.hangs() {
+		return hasty(timeout)
+	}
+	return hasty(patient.Timeout)
+}
+
+// excuses tells whether a may end in err. A few nodes are not missed, and what
+// breaks once is repeated.
+func (c *check) excuses(a accident, err error) bool {
+	hopeless := len(a.ways) > 1 || a.hangs() || !c.kind.Repeats
+	return a.nodes > c.kind.few() && hopeless && errors.Is(err, locker.ErrUnavailable)
+}
+
+// suffer runs f with each of the ways, on a few nodes, on one too many, on all of
+// them. f returns what ended it before its time, if it was not excused.
+func (c *check) suffer(f func(a accident, p *Process, key string) error, ways ...[]Fault) {
+	c.Helper()
+	few := c.kind.few()
+	for _, nodes := range slices.Compact([]int{max(1, few), few + 1, c.kind.Nodes}) {
+		for _, w := range ways {
+			a := accident{nodes, w}
+			c.timed(a.String(), func(key string, timeout time.Duration) bool {
+				err := f(a, c.New(a.options(timeout)), key)
+				if a.hangs() && isSlow(err) {
+					return false
+				}
+				if err != nil {
+					c.Errorf("%v: %v", a, err)
+				}
+				c.nothingLeft()
+				return true
+			})
+		}
+	}
+}
+
+// once are the accidents that happen once.
+var once = [][]Fault{{LoseReply}, {CutReply}, {LoseCommand}, {Hang}}
+
+// The network fails while a lock is taken. Either it was taken all the same, and
+// works; or the caller is told so, and soon nothing is left, though nobody knows
+// what Redis did. Where only the connection broke, soon means when Lock returns.
+// Where Redis hung it may take a moment more. The process goes on.
+func faultsOnTake(c *check) {
+	c.suffer(func(a accident, p *Process, key string) error {
+		a.happen(p)
+		l, err := p.Lock(c.ctx, key)
+		switch {
+		case err == nil:
+			c.held(key)
+			if err := c.use(l); err != nil {
+				return err
+			}
+		case !c.excuses(a, err):
+			return err
+		case c.kind.Nodes == 1 && !a.hangs():
+			if keys := c.keys(); len(keys) > 0 {
+				c.Errorf("%v: Lock failed and left %q", a, keys)
+			}
+		}
+		c.nothingLeft()
+		if l, err = p.Lock(c.ctx, key); err != nil {
+			return err
+		}
+		return l.Unlock(c.ctx)
+	}, slices.Concat(once, [][]Fault{{LoseReply, LoseReply}, {CutReply, LoseCommand}, {LoseCommand, LoseReply}})...)
+}
+
+// The network fails while a lease is extended. It goes on, extended or not.
+func faultsOnExtend(c *check) {
+	c.suffer(func(a accident, p *Process, key string) error {
+		l, err := p.Lock(c.ctx, key)
+		if err != nil {
+			return err
+		}
+		c.settled()
+		a.happen(p)
+		if err := l.Extend(c.ctx, time.Hour); err != nil && !c.excuses(a, err) {
+			return err
+		}
+		c.held(key)
+		return c.use(l)
+	}, once...)
+}
+
+// The network fails while a lock is given back. Then it is free; or the caller is
+// told that Redis did not say.
+func faultsOnRelease(c *check) {
+	c.suffer(func(a accident, p *Process, key string) error {
+		l, err := p.Lock(c.ctx, key)
+		if err != nil {
+			return err
+		}
+		c.settled()
+		a.happen(p)
+		err = l.Unlock(c.ctx)
+		switch {
+		case err == nil, errors.Is(err, locker.ErrExpired): // a release that is repeated finds nothing
+		case c.excuses(a, err):
+			c.forget(c.kind.Nodes, key) // where it would stay until the end of its lease
+		default:
+			return err
+		}
+		c.nothingLeft()
+		c.unlock(c.lock(c.New(patient), key))
+		return nil
+	}, once...)
+}
+
+// use does what can be done with a lease that is held.
+func (c *check) use(l *locker.Lease) error {
+	if err := l.Extend(c.ctx, time.Minute); err != nil {
+		return fmt.Errorf("extending it: %w", err)
+	}
+	return l.Unlock(c.ctx)
+}

@@ -1,0 +1,85 @@
+package lockertest
+
+import (
+	"context"
+	"sync"
+
+	"github.com/a2139e8d/latchkey/locker"
+)
+
+// A waiter is a call of Lock that goes on beside the check.
+type waiter struct {
+	*check
+	cancel context.CancelCauseFunc
+	waits  chan struct{} // closed when it begins to wait for something
+	done   chan struct{} // closed when it has returned
+	lease  *locker.Lease
+	err    error
+}
+
+func (c *check) begin(p *Process, key string) *waiter {
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	w := &waiter{check: c, cancel: cancel, waits: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		w.lease, w.err = p.Lock(&watched{Context: ctx, waits: w.waits}, key)
+	}()
+	c.Cleanup(func() {
+		cancel(nil)
+		<-w.done
+	})
+	return w
+}
+
+// inLine begins to lock a key that p has, or waits for. When it returns, the
+// waiter stands in line.
+func (c *check) inLine(p *Process, key string) *waiter {
+	c.Helper()
+	w := c.begin(p, key)
+	c.await("a caller begins to wait", w.waits)
+	return w
+}
+
+// atRedis begins to lock a key that another process has. When it returns, the
+// waiter has met the holder, as far as can be seen.
+func (c *check) atRedis(p *Process, key string) *waiter {
+	c.Helper()
+	// A try of a Redlock is a Take and a Release on each node.
+	enough := p.Exchanges() + 1
+	if c.kind.SeesRelease {
+		enough += 2 * c.kind.Nodes
+	}
+	w := c.begin(p, key)
+	c.eventually("a try at Redis", func() bool { return p.Exchanges() >= enough })
+	return w
+}
+
+// wins waits for the waiter's lease.
+func (w *waiter) wins() *locker.Lease {
+	w.Helper()
+	<-w.done // which comes with the end of w.ctx, at the latest
+	if w.err != nil {
+		w.Fatal(w.err)
+	}
+	return w.lease
+}
+
+// fails waits for the waiter's error.
+func (w *waiter) fails(want error) {
+	w.Helper()
+	<-w.done
+	w.wants("Lock", w.err, want)
+}
+
+// A watched context tells when somebody begins to wait for its end. In a line,
+// that is after taking a place there.
+type watched struct {
+	context.Context
+	once  sync.Once
+	waits chan struct{}
+}
+
+func (ctx *watched) Done() <-chan struct{} {
+	ctx.once.Do(func() { close(ctx.waits) })
+	return ctx.Context.Done()
+}

@@ -1,0 +1,109 @@
+package locker
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// Many processes that come at once take votes from each other. The pauses being
+// random, each gets its turn, and never two at once.
+func TestRedlockContenders(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		nodes := newNodes(5)
+		n := 0
+		for range 5 {
+			r := redlockOn(nodes, Options{Wait: time.Hour})
+			go func() {
+				l := lockOn(t, r)
+				n++
+				if n != 1 {
+					t.Errorf("%d holders", n)
+				}
+				time.Sleep(s)
+				n--
+				mustUnlock(t, l)
+			}()
+		}
+		after(10*s, func() { // twice what it takes without any contention
+			if left := holders(nodes); left != 0 {
+				t.Errorf("%d nodes are still locked: somebody still waits", left)
+			}
+		})
+	})
+}
+
+// Tries are further apart the longer the wait is, and by a random part of it.
+func TestRedlockPausesAtRandom(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		nodes := newNodes(3)
+		for _, n := range nodes {
+			n.put("k", "another", time.Hour)
+		}
+		r := redlockOn(nodes, Options{Wait: 2 * time.Minute, Backoff: Backoff{Min: s, Max: 4 * s}})
+		if _, err := r.Lock(t.Context(), "k"); !errors.Is(err, ErrTimeout) {
+			t.Error(err)
+		}
+		tries := nodes[0].made("Take")
+		seen := map[time.Duration]bool{}
+		for i := range len(tries) - 1 {
+			pause, most := tries[i+1].at.Sub(tries[i].at), s<<min(i, 2)
+			if pause < most/2 || pause > most {
+				t.Errorf("pause %d: %v, want %v to %v", i, pause, most/2, most)
+			}
+			seen[pause] = true
+		}
+		if len(tries) < 30 || len(seen) < len(tries)/2 {
+			t.Errorf("%d tries, %d different pauses", len(tries), len(seen))
+		}
+	})
+}
+
+// LeaseEnd goes by the lease of whoever has the lock.
+func TestRedlockLeaseEnd(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		nodes := newNodes(3)
+		l := lockOn(t, redlockOn(nodes, Options{Lease: 20 * s, MaxHold: 20 * s}))
+		o := Options{Wait: 10 * s, Policy: LeaseEnd}
+		begin := time.Now()
+		_, err := redlockOn(nodes, o).Lock(t.Context(), "k")
+		wantTook(t, "giving up", begin, 0)
+		if _, named := errors.AsType[*HeldError](err); !named {
+			t.Error(err)
+		}
+		<-l.Lost() // the lock is free a moment later, for the clocks' sake
+		l.Unlock(t.Context())
+
+		for _, n := range nodes[:2] {
+			n.put("k", "another", 5*s)
+		}
+		tries := len(nodes[2].made("Take"))
+		begin = time.Now()
+		l = lockOn(t, redlockOn(nodes, o))
+		if late := time.Since(begin) - 5*s; late < 0 || late > s/5 {
+			t.Errorf("the lock was taken %v after it was free", late)
+		}
+		if n := len(nodes[2].made("Take")) - tries; n != 2 {
+			t.Errorf("%d tries", n)
+		}
+		mustUnlock(t, l)
+	})
+}
+
+// Contenders have taken the votes from each other, so that nobody has the lock. Each
+// of them will give its own back at once, so nobody's lease is worth a wait, nor a
+// reason to give up.
+func TestRedlockLeaseEndOfSplitVotes(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		nodes := newNodes(3)
+		nodes[0].put("k", "1.1:one", time.Minute)
+		nodes[1].put("k", "2.1:two", time.Minute)
+		time.AfterFunc(s, func() { forget(nodes[0]) })
+		begin := time.Now()
+		l := lockOn(t, redlockOn(nodes, Options{Policy: LeaseEnd}))
+		if late := time.Since(begin) - s; late < 0 || late > s/5 {
+			t.Errorf("the lock was taken %v after it was free", late)
+		}
+		mustUnlock(t, l)
+	})
+}
