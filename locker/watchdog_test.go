@@ -152,7 +152,7 @@ func TestWatchdogGivesUpAtTheEnd(t *testing.T) {
 
 // The key was deleted or taken over: that is the end, without another word.
 func TestWatchdogFindsLoss(t *testing.T) {
-	for _, answer := range []error{ErrLost, ErrExpired} {
+	for _, answer := range []error{ErrLost, ErrExpired, ErrForeign} {
 		t.Run(answer.Error(), func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				var g Guard
