@@ -34,17 +34,18 @@ local unchanged = noted and noted == value
 local valid = noted and (unchanged or way == 's') and tonumber(noted) >= now
 local mine = valid and token == ARGV[2]
 
-if mine then
-  -- Also a take or release whose reply was lost, and which comes again.
-elseif ARGV[1] == 'take' then
-  if value and expiry >= now then
-    return {0, valid and token or '', math.floor(expiry - now) + 1}
+-- What is mine already may be repeated: the reply to a take or release was lost.
+if not mine then
+  if ARGV[1] == 'take' then
+    if value and expiry >= now then
+      return {0, valid and token or '', math.floor(expiry - now) + 1}
+    end
+    way = value and 's' or 'f'
+  elseif not value or unchanged and token == ARGV[2] then
+    return {-1}
+  else
+    return {0, '', 0}
   end
-  way = value and 's' or 'f'
-elseif not value or unchanged and token == ARGV[2] then
-  return {-1}
-else
-  return {0, '', 0}
 end
 
 if ARGV[3] == '0' then

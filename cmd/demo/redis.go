@@ -39,7 +39,7 @@ func openRedis(ctx context.Context, c config) (*server, error) {
 		st, err := store.Open(at, store.Options{})
 		if err == nil {
 			err = st.Ping(ctx)
-			_ = st.Close()
+			_ = st.Close() // it was only asked
 		}
 		if err != nil {
 			r.close()
