@@ -24,6 +24,9 @@ import (
 // exchange that has begun, because the answer would never be known.
 type Client interface {
 	Eval(ctx context.Context, s *Script, keys []string, args ...any) (any, error)
+	// Subscribe listens to a channel, on a connection of its own. ctx bounds how
+	// long that takes to begin. Errors wrap [ErrUnavailable].
+	Subscribe(ctx context.Context, channel string) (Subscription, error)
 }
 
 // A Script is Lua for Redis, which knows it by the hash of its text.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	mathrand "math/rand/v2"
 	"time"
 )
 
@@ -41,10 +40,17 @@ func (g *Guard) lock(w *wait, key string, a Algorithm, o Options) (*Lease, error
 			return nil, held(holder.token, time.Now())
 		}
 	}
-	if err := g.line.enter(key, o.MaxWaiters, w.context); err != nil {
+	l := &Lease{key: key, label: labelOf(w.caller), options: o, line: &g.line, algorithm: a}
+	if err := g.line.enter(key, o.MaxWaiters, w.context, l); err != nil {
 		return nil, g.explain(key, err)
 	}
-	l := &Lease{key: key, algorithm: a, options: o, leave: func() { g.line.leave(key) }}
+	if l.isHanded() {
+		if ended := context.Cause(w.caller); ended != nil {
+			_ = l.Unlock(w.caller) // what it returns is of no use to who has gone
+			return nil, ended
+		}
+		return l, nil
+	}
 	won := false
 	defer func() { // also where the algorithm panics
 		if !won {
@@ -70,86 +76,6 @@ func (g *Guard) explain(key string, err error) error {
 		return held(g.line.holder(key).token, time.Now())
 	}
 	return err
-}
-
-// take tries until the lease has the lock. Where it fails, the token does not
-// hold it, or will be swept out.
-func (g *Guard) take(w *wait, l *Lease) error {
-	lease := wholeMillis(min(l.options.Lease, l.options.MaxHold))
-	doubt := false
-	for try := 0; ; try++ {
-		sent := time.Now()
-		if !doubt { // a token tells since when, so each try has its own while it can
-			l.token = newToken(w.caller, sent)
-		}
-		found, err := l.algorithm.Take(w.caller, l.key, l.token, lease)
-		if err == nil && found.Taken {
-			end := sent.Add(l.algorithm.Valid(lease))
-			if err = unusable(w.caller, end); err == nil {
-				g.line.sees(l.key, sighting{token: l.token, lease: l})
-				l.start(sent, end) // from here on it may leave the line by itself
-				return nil
-			}
-		}
-		doubt = doubt || found.Doubt || mayHaveHappened(err)
-		if err == nil {
-			err = g.rest(w, l, try, found)
-		}
-		if err == nil {
-			continue
-		}
-		if found.Taken || doubt {
-			l.sweep(0, l.options.Timeout/4, doubt) // the caller has waited long enough
-		}
-		if ended := context.Cause(w.caller); ended != nil && !errors.Is(err, ended) {
-			err = fmt.Errorf("%w: %w", ended, err)
-		}
-		return err
-	}
-}
-
-// rest pauses after a try that found the lock held. An error ends the wait.
-func (g *Guard) rest(w *wait, l *Lease, try int, found Attempt) error {
-	g.line.sees(l.key, sighting{token: found.Holder, end: time.Now().Add(found.Left)})
-	d, worth := l.options.next(try, found.Left, w.left(), mathrand.Float64())
-	if !worth {
-		return ErrTimeout
-	}
-	ctx := w.context()
-	_ = pause(ctx, d) // the context tells why it ended
-	return context.Cause(ctx)
-}
-
-// unusable returns why a lock that was taken until end must not be given out.
-func unusable(ctx context.Context, end time.Time) error {
-	if ended := context.Cause(ctx); ended != nil {
-		return ended // whoever asked is gone
-	}
-	if !time.Now().Before(end) {
-		return fmt.Errorf("%w: it took a whole lease to answer", ErrUnavailable)
-	}
-	return nil
-}
-
-// sweep removes a token that nobody owns. Where doubt is set, the reply to a Take
-// was lost, and the lock may have been taken. The command, or a repetition of it,
-// may even be on its way still, and reach Redis after a sweep that found nothing,
-// or found what another repetition had left. So the token is looked for again,
-// at growing intervals, for the time of one lease. A lock that is taken still
-// later blocks others for one lease, like that of a killed holder.
-//
-// It runs once in the caller and then from timers, so no goroutine waits for
-// it, and it ends by itself.
-func (l *Lease) sweep(age, timeout time.Duration, doubt bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	err := l.algorithm.Release(ctx, l.key, l.token, 0)
-	answered := err == nil || errors.Is(err, ErrExpired) || errors.Is(err, ErrLost)
-	if answered && !doubt || age >= l.options.Lease {
-		return
-	}
-	next := max(20*time.Millisecond, age)
-	time.AfterFunc(next, func() { l.sweep(age+next, l.options.Timeout, doubt) })
 }
 
 // wholeMillis rounds d up to what Redis counts in. If it were cut short there,

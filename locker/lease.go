@@ -13,10 +13,17 @@ import (
 // for as long as MaxHold allows. The watchdog is a timer; between two extensions
 // no goroutine exists.
 type Lease struct {
-	key, token string
-	algorithm  Algorithm
-	options    Options
-	leave      func() // gives the place in line to the next; called once
+	key     string
+	label   string // see WithLabel
+	options Options
+	line    *line // its turn there is given up once, by leave or by passing it on
+
+	// What the lock is held by. Set before start, by whoever took the lock or
+	// passed it on.
+	token     string
+	algorithm Algorithm
+	turn      turn
+	place     string // in the queue of processes, if it was ever there
 
 	mu     sync.Mutex // guards everything below; never held during I/O
 	state  leaseState
@@ -163,10 +170,16 @@ func (l *Lease) release(ctx context.Context, after time.Duration) error {
 	if was == released {
 		return nil
 	}
+	ctx = context.WithoutCancel(ctx)
 	if was == holding {
+		if after == 0 {
+			if done, err := l.pass(ctx); done {
+				return err
+			}
+		}
 		defer l.leave() // after the release, so that the next one finds the lock free
 	}
-	err := l.algorithm.Release(context.WithoutCancel(ctx), l.key, l.token, after)
+	err := l.algorithm.Release(ctx, l.key, l.token, after)
 	if was == lost && err == nil {
 		err = ErrExpired // it was still there, but the holder was told otherwise
 	}

@@ -16,12 +16,18 @@ type line struct {
 	keys map[string]*queue
 }
 
-// A queue is who waits for one key. Each waiter is a channel with room for one
-// value: nil passes the turn to it, and an error says that there is nothing to
-// wait for any more.
+// A queue is who waits for one key.
 type queue struct {
-	waiting []chan error
+	waiting []*waiter
 	holder  sighting // as seen by whoever has the turn
+}
+
+// A waiter is told, once, through a channel with room for that. nil passes the turn
+// to it: where its lease holds the lock by then, the lock as well. An error says
+// that there is nothing to wait for any more.
+type waiter struct {
+	told  chan error
+	lease *Lease
 }
 
 // A sighting is who was last seen to hold a lock. The zero value is nobody.
@@ -40,13 +46,15 @@ func (s sighting) left() time.Duration {
 	return time.Until(s.end)
 }
 
-// enter waits for the turn at key, in a queue of at most most waiters. Whoever
-// got nil has the turn and must call leave, once. An error is ErrTooManyWaiters,
-// what dismiss was told, or the cause of wait's end; nothing is left to undo then.
+// enter waits for the turn at key, in a queue of at most most waiters, for a lease
+// that is to be. Whoever got nil has the turn and must call leave, once. An error is
+// ErrTooManyWaiters, what dismiss was told, or the cause of wait's end; nothing is
+// left to undo then. A turn that comes as wait ends is passed on, unless the lock
+// came with it.
 //
 // wait is called only where there is somebody to wait for: a context with a
 // deadline is not free.
-func (l *line) enter(key string, most int, wait func() context.Context) error {
+func (l *line) enter(key string, most int, wait func() context.Context, lease *Lease) error {
 	l.mu.Lock()
 	q := l.keys[key]
 	if q == nil {
@@ -61,32 +69,35 @@ func (l *line) enter(key string, most int, wait func() context.Context) error {
 		l.mu.Unlock()
 		return ErrTooManyWaiters
 	}
-	turn := make(chan error, 1)
-	q.waiting = append(q.waiting, turn)
+	w := &waiter{told: make(chan error, 1), lease: lease}
+	q.waiting = append(q.waiting, w)
 	l.mu.Unlock()
 
 	ctx := wait()
 	select {
-	case err := <-turn:
+	case err := <-w.told:
 		return err
 	case <-ctx.Done():
-		l.giveUp(key, q, turn)
+		if l.giveUp(q, w) || <-w.told != nil {
+			return context.Cause(ctx)
+		}
+		if lease.isHanded() {
+			return nil
+		}
+		l.leave(key) // the turn came too late
 		return context.Cause(ctx)
 	}
 }
 
-// giveUp takes a waiter out of the queue, or passes the turn on where it came
-// at the last moment.
-func (l *line) giveUp(key string, q *queue, turn chan error) {
+// giveUp takes a waiter out of the queue, unless it is about to be told.
+func (l *line) giveUp(q *queue, w *waiter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i := slices.Index(q.waiting, turn); i >= 0 {
+	i := slices.Index(q.waiting, w)
+	if i >= 0 {
 		q.waiting = slices.Delete(q.waiting, i, i+1)
-		return
 	}
-	if <-turn == nil {
-		l.pass(key, q)
-	}
+	return i >= 0
 }
 
 // dismiss sends everybody away who waits for key now, with err. Whoever has the
@@ -96,7 +107,7 @@ func (l *line) dismiss(key string, err error) {
 	defer l.mu.Unlock()
 	q := l.keys[key]
 	for _, waiter := range q.waiting {
-		waiter <- err
+		waiter.told <- err
 	}
 	q.waiting = nil
 }
@@ -132,7 +143,34 @@ func (l *line) pass(key string, q *queue) {
 		return
 	}
 	q.holder = sighting{} // what the next one finds may be somebody else
-	next := q.waiting[0]
+	q.pop().told <- nil
+}
+
+// pop takes out the first waiter. It is called with mu held, where there is one.
+func (q *queue) pop() *waiter {
+	first := q.waiting[0]
 	q.waiting = slices.Delete(q.waiting, 0, 1)
-	next <- nil
+	return first
+}
+
+// first returns the lease that the first waiter is to have, or nil. It is called by
+// whoever has the turn, like next.
+func (l *line) first(key string) *Lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if q := l.keys[key]; len(q.waiting) > 0 {
+		return q.waiting[0].lease
+	}
+	return nil
+}
+
+// next takes out the first waiter, or returns nil. The turn passes to it once it is
+// told.
+func (l *line) next(key string) *waiter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if q := l.keys[key]; len(q.waiting) > 0 {
+		return q.pop()
+	}
+	return nil
 }

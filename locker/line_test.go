@@ -25,7 +25,7 @@ func until(ctx context.Context) func() context.Context {
 // enter takes the turn at key, which is free or becomes so.
 func enter(t *testing.T, l *line, key string) {
 	t.Helper()
-	if err := l.enter(key, 100, until(t.Context())); err != nil {
+	if err := l.enter(key, 100, until(t.Context()), nil); err != nil {
 		t.Errorf("enter: %v", err)
 	}
 }
@@ -101,7 +101,7 @@ func TestLineKeysAreIndependent(t *testing.T) {
 func TestLineAsksForContextOnlyToWait(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var l line
-		if err := l.enter("k", 1, func() context.Context { panic("nobody has to wait") }); err != nil {
+		if err := l.enter("k", 1, func() context.Context { panic("nobody has to wait") }, nil); err != nil {
 			t.Error(err)
 		}
 		l.leave("k")
@@ -115,7 +115,7 @@ func TestLineIsFull(t *testing.T) {
 		enter(t, &l, "k")
 		for range 3 {
 			go func() {
-				if err := l.enter("k", 3, until(ctx)); !errors.Is(err, context.Canceled) {
+				if err := l.enter("k", 3, until(ctx), nil); !errors.Is(err, context.Canceled) {
 					t.Errorf("a waiter that gave up got %v", err)
 				}
 			}()
@@ -123,7 +123,7 @@ func TestLineIsFull(t *testing.T) {
 		synctest.Wait()
 
 		begin := time.Now()
-		if err := l.enter("k", 3, until(t.Context())); !errors.Is(err, ErrTooManyWaiters) {
+		if err := l.enter("k", 3, until(t.Context()), nil); !errors.Is(err, ErrTooManyWaiters) {
 			t.Errorf("the fourth waiter got %v", err)
 		}
 		if waited := time.Since(begin); waited != 0 {
@@ -148,7 +148,7 @@ func TestLineWaiterGivesUp(t *testing.T) {
 		var served []string
 		join := func(name string) {
 			go func() {
-				if err := l.enter("k", 3, until(t.Context())); err != nil {
+				if err := l.enter("k", 3, until(t.Context()), nil); err != nil {
 					t.Errorf("%s: %v", name, err)
 					return
 				}
@@ -160,7 +160,7 @@ func TestLineWaiterGivesUp(t *testing.T) {
 		enter(t, &l, "k")
 		join("first")
 		gaveUp := make(chan error, 1)
-		go func() { gaveUp <- l.enter("k", 3, until(ctx)) }()
+		go func() { gaveUp <- l.enter("k", 3, until(ctx), nil) }()
 		synctest.Wait()
 		join("third")
 
@@ -188,7 +188,7 @@ func TestLineTurnComesWhileGivingUp(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		enter(t, &l, "k")
 		var first error
-		go func() { first = l.enter("k", 2, until(ctx)) }()
+		go func() { first = l.enter("k", 2, until(ctx), nil) }()
 		synctest.Wait()
 		served := false
 		go func() {
@@ -220,7 +220,7 @@ func TestLineTurnComesToLastWhileGivingUp(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		enter(t, &l, "k")
 		go func() {
-			if l.enter("k", 2, until(ctx)) == nil {
+			if l.enter("k", 2, until(ctx), nil) == nil {
 				t.Error("the waiter took the turn, so this test tests nothing")
 			}
 		}()
@@ -241,13 +241,13 @@ func TestLineDismissesItsWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l line
 		forever := func() context.Context { return t.Context() }
-		if err := l.enter("k", 9, forever); err != nil {
+		if err := l.enter("k", 9, forever, nil); err != nil {
 			t.Fatal(err)
 		}
 		away := errors.New("away")
 		got := make(chan error, 3)
 		for range 3 {
-			go func() { got <- l.enter("k", 9, forever) }()
+			go func() { got <- l.enter("k", 9, forever, nil) }()
 		}
 		synctest.Wait()
 		l.dismiss("k", away)
@@ -256,7 +256,7 @@ func TestLineDismissesItsWaiters(t *testing.T) {
 				t.Errorf("a waiter was told %v", err)
 			}
 		}
-		go func() { got <- l.enter("k", 9, forever) }()
+		go func() { got <- l.enter("k", 9, forever, nil) }()
 		synctest.Wait()
 		l.leave("k")
 		if err := <-got; err != nil {

@@ -19,14 +19,19 @@
 //   - line.go: callers of one process wait for one key in a queue, first come,
 //     first served. Only the head of the queue talks to Redis, so a crowd costs
 //     Redis one contender, and the waiters hold no connection.
-//   - guard.go: the head's loop. Try, pause, try again, until the wait is over or
-//     the context ends. What a try may have left behind is cleaned up.
-//   - policy.go and backoff.go: for how long to pause.
+//   - guard.go: from the call of Lock to the lease, or to the error.
+//   - contest.go: the head's loop. Try, wait, try again, until the wait is over or
+//     the context ends. sweep.go: what a try may have left behind is cleaned up.
+//   - policy.go and backoff.go: for how long to wait between two tries.
+//   - relay.go: a queue of processes in Redis, so that the lock goes from one to
+//     the next. bell.go and subscription.go: how a process is told of its turn.
 //   - lease.go: a lock that was won, and the ways to give it back.
-//   - watchdog.go: extends it while it is held, up to MaxHold. When it is lost,
+//   - pass.go: the lock goes to the next caller of the same process instead, and
+//     turn.go: for how long it may.
+//   - watchdog.go: extends a lease while it is held, up to MaxHold. When it is lost,
 //     the holder is told.
 //   - owner.go: who holds it, for whoever waits.
-//   - client.go: Redis itself, as one method.
+//   - client.go: Redis itself, as two methods.
 //
 // # What is guaranteed, and what is not
 //
@@ -48,7 +53,9 @@
 // # What Redis must permit
 //
 // The commands get, set, del, pexpire, eval and evalsha; time for Timestamp. With
-// pttl it is known when another's lease ends, which the policy LeaseEnd needs.
+// pttl it is known when another's lease ends, which the policy LeaseEnd needs. With
+// publish, subscribe and the channels latchkey:wake:* a process is told when its turn
+// has come; without, it asks every few milliseconds.
 package locker
 
 import (

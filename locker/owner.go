@@ -66,12 +66,18 @@ var process = sync.OnceValue(func() string {
 // newToken returns a new token, which also tells who the holder is:
 //
 //	<26 random characters> <Unix ms> <host>/<pid> <label>
-func newToken(ctx context.Context, now time.Time) string {
+func newToken(label string, now time.Time) string {
 	token := rand.Text() + " " + millis(now) + " " + process()
-	if label, _ := ctx.Value(labelKey{}).(string); label != "" {
+	if label != "" {
 		token += " " + printable(label)
 	}
 	return token
+}
+
+// labelOf returns the label that WithLabel gave.
+func labelOf(ctx context.Context) string {
+	label, _ := ctx.Value(labelKey{}).(string)
+	return label
 }
 
 // parseToken returns what a token says of its holder, or false for anything that

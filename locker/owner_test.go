@@ -20,7 +20,7 @@ func TestOwnerOfToken(t *testing.T) {
 	t.Parallel()
 	now := time.UnixMilli(1_700_000_000_123)
 	for _, label := range []string{"", "POST /cart", "a", " spaces ", "x/y z/1", "ключ", strings.Repeat("l", 64)} {
-		token := newToken(WithLabel(t.Context(), label), now)
+		token := newToken(label, now)
 		owner, ok := parseToken(token)
 		if !ok || owner.Label != label || owner.PID != os.Getpid() || !owner.Since.Equal(now) {
 			t.Errorf("%q is read as %+v, %v", token, owner, ok)
@@ -29,7 +29,7 @@ func TestOwnerOfToken(t *testing.T) {
 			t.Errorf("host %q", owner.Host)
 		}
 	}
-	one, two := newToken(t.Context(), now), newToken(t.Context(), now)
+	one, two := newToken("", now), newToken("", now)
 	if one == two {
 		t.Error("two tokens are the same")
 	}
@@ -68,7 +68,7 @@ func TestOwnerFormat(t *testing.T) {
 func TestOwnerOfJunk(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
-	token := newToken(WithLabel(t.Context(), "label"), time.Now())
+	token := newToken("label", time.Now())
 	for range 20_000 {
 		junk := []byte(token)[:random.IntN(len(token)+1)]
 		for range random.IntN(4) {
@@ -97,7 +97,7 @@ func TestLabelIsPrintable(t *testing.T) {
 		strings.Repeat("日", 30):          strings.Repeat("日", 21),
 		strings.Repeat("\x01", 30):       strings.Repeat("\uFFFD", 21),
 	} {
-		token := newToken(WithLabel(t.Context(), label), time.Now())
+		token := newToken(label, time.Now())
 		owner, _ := parseToken(token)
 		if owner.Label != want || len(owner.Label) > 64 || !utf8.ValidString(token) {
 			t.Errorf("label %q became %q", label, owner.Label)

@@ -30,7 +30,7 @@ func TestPolicyLeaseEndGivesUp(t *testing.T) {
 					l := lock(t, &g, &f, Options{Lease: tt.lease})
 					defer l.Unlock(t.Context())
 				} else {
-					f.put("k", newToken(t.Context(), time.Now()), tt.lease)
+					f.put("k", newToken("", time.Now()), tt.lease)
 				}
 				tries := len(f.made("Take"))
 				ctx := t.Context()
@@ -59,7 +59,7 @@ func TestPolicyLeaseEndBehindAnother(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var g Guard
 		var f fake
-		f.put("k", newToken(t.Context(), time.Now()), time.Minute)
+		f.put("k", newToken("", time.Now()), time.Minute)
 		go g.Lock(t.Context(), "k", &f, Options{Wait: time.Hour, Policy: LeaseEnd})
 		synctest.Wait()
 		begin := time.Now()

@@ -111,7 +111,7 @@ func TestPolicyKeyWithoutEnd(t *testing.T) {
 		o := patient
 		o.Policy = LeaseEnd
 		spin, proxy := newProxied(t, server, o)
-		server.Do(t, "SET", "k", newToken(t.Context(), time.Now()))
+		server.Do(t, "SET", "k", newToken("", time.Now()))
 		if _, err := spin.Lock(t.Context(), "k"); !errors.Is(err, ErrTimeout) {
 			t.Error(err)
 		}

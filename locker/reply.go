@@ -26,13 +26,29 @@ func attempt(reply any, err error) (Attempt, error) {
 	case state != stateHeld:
 		return Attempt{}, unexpected(state)
 	}
+	return HeldBy(rest)
+}
+
+// HeldBy reads what a script answers about a lock that another has: its token and,
+// if known, the time left in ms and whether the place is new in the queue.
+func HeldBy(values []any) (Attempt, error) {
 	var found Attempt
 	var left int64
-	if _, err := redis.Scan(rest, &found.Holder, &left); err != nil {
+	rest, err := redis.Scan(values, &found.Holder)
+	if err == nil && len(rest) > 0 {
+		rest, err = redis.Scan(rest, &left)
+	}
+	if err == nil && len(rest) > 0 {
+		_, err = redis.Scan(rest, &found.Joined)
+	}
+	if err != nil {
 		return Attempt{}, fmt.Errorf("%w: reading the reply of a script: %w", ErrUnavailable, err)
 	}
 	if found.Left = time.Duration(left) * time.Millisecond; left < 0 {
 		found.Left = forever
+	}
+	if isPlace(found.Holder) { // it is being handed to another process
+		found.Holder = ""
 	}
 	return found, nil
 }
@@ -52,6 +68,21 @@ func verdict(reply any, err error) error {
 	default:
 		return unexpected(state)
 	}
+}
+
+// passed reads the reply to a Pass.
+func passed(reply any, err error) (others bool, _ error) {
+	if err := verdict(reply, err); err != nil {
+		return false, err
+	}
+	_, rest, err := stateOf(reply, nil)
+	if err == nil {
+		_, err = redis.Scan(rest, &others)
+	}
+	if err != nil {
+		return false, fmt.Errorf("%w: reading the reply of a script: %w", ErrUnavailable, err)
+	}
+	return others, nil
 }
 
 func stateOf(reply any, err error) (state int, rest []any, _ error) {

@@ -63,7 +63,8 @@ func TestSleeplessCrowd(t *testing.T) {
 	sleepless, startSleepless := crowd(func(pool *redis.Pool) *Spin {
 		o := patient
 		o.Backoff = Backoff{Max: 1}
-		return NewSpin(pool, o) // so that no queue helps
+		unqueued := struct{ Algorithm }{NewSpin(pool, o).algorithm}
+		return &Spin{algorithm: unqueued, options: o} // one each: no queue helps
 	})
 
 	ctx, cancel := context.WithCancel(t.Context())

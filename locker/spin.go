@@ -8,13 +8,14 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Spin is the lock of the session handler: SET key token NX PX lease, tried
-// again after a jittered pause while another process holds it, and released by
-// a script that deletes the key only if it still holds the token.
+// Spin is the lock of the session handler: SET key token NX PX lease, and released
+// by a script that deletes the key only if it still holds the token.
 //
 // The algorithm is the one told in Redis's own documentation of SET, for one
-// Redis. Callers of one process are served in the order they came; between
-// processes it is a matter of chance.
+// Redis. Callers of one process are served in the order they came. So are the
+// processes that wait: each has its place in a queue, and is told when its turn
+// has come; see [Relay]. Where Redis does not permit that, they try again after
+// a jittered pause.
 type Spin struct {
 	guard     Guard
 	algorithm Algorithm
@@ -35,25 +36,43 @@ func (s *Spin) Lock(ctx context.Context, key string) (*Lease, error) {
 
 // SpinAlgorithm returns the algorithm of [Spin], for use with a [Guard] or as
 // part of another algorithm.
-func SpinAlgorithm(c Client) Algorithm { return spin{c} }
+func SpinAlgorithm(c Client) Relay { return spin{c, newBell(c)} }
 
-type spin struct{ client Client }
+type spin struct {
+	client Client
+	bell   *bell
+}
 
 var (
+	//go:embed queue.lua
+	queueText string
 	//go:embed take.lua
 	takeText string
 	//go:embed extend.lua
 	extendText string
 	//go:embed release.lua
 	releaseText string
+	//go:embed pass.lua
+	passText string
+	//go:embed quit.lua
+	quitText string
 
-	takeScript    = NewScript(takeText)
+	takeScript    = NewQueueScript(takeText)
 	extendScript  = NewScript(extendText)
-	releaseScript = NewScript(releaseText)
+	releaseScript = NewQueueScript(releaseText)
+	passScript    = NewQueueScript(passText)
+	quitScript    = NewQueueScript(quitText)
 )
 
+// NewQueueScript returns a script that may call the functions of queue.lua.
+func NewQueueScript(text string) *Script { return NewScript(queueText + text) }
+
 func (s spin) Take(ctx context.Context, key, token string, lease time.Duration) (Attempt, error) {
-	return attempt(s.client.Eval(ctx, takeScript, []string{key}, token, lease.Milliseconds()))
+	return s.Queue(ctx, key, token, "", lease)
+}
+
+func (s spin) Queue(ctx context.Context, key, token, place string, lease time.Duration) (Attempt, error) {
+	return attempt(s.client.Eval(ctx, takeScript, besides(key), token, lease.Milliseconds(), place))
 }
 
 func (s spin) Extend(ctx context.Context, key, token string, d time.Duration) error {
@@ -61,7 +80,20 @@ func (s spin) Extend(ctx context.Context, key, token string, d time.Duration) er
 }
 
 func (s spin) Release(ctx context.Context, key, token string, after time.Duration) error {
-	return verdict(s.client.Eval(ctx, releaseScript, []string{key}, token, after.Milliseconds()))
+	return verdict(s.client.Eval(ctx, releaseScript, besides(key), token, after.Milliseconds()))
+}
+
+func (s spin) Quit(ctx context.Context, key, place string) error {
+	return verdict(s.client.Eval(ctx, quitScript, besides(key), place))
+}
+
+func (s spin) Pass(ctx context.Context, key, from, to string, lease time.Duration) (others bool, err error) {
+	return passed(s.client.Eval(ctx, passScript, besides(key), from, to, lease.Milliseconds()))
 }
 
 func (spin) Valid(lease time.Duration) time.Duration { return lease }
+
+func (s spin) doorbell() *bell { return s.bell }
+
+// besides returns key and the queue beside it.
+func besides(key string) []string { return []string{key, queueKey(key)} }

@@ -1,9 +1,14 @@
 -- Takes the lock for a token, if nobody has it.
--- KEYS[1] lock   ARGV[1] token   ARGV[2] lease in ms
--- Returns {1}: the token has the lock; {0, token, time left in ms}: another has
--- it, -1 for one without end, 0 where that may not be asked; {-2}: the key is no
--- lock.
+-- KEYS[1] lock    KEYS[2] queue
+-- ARGV[1] token   ARGV[2] lease in ms   ARGV[3] place in the queue, '' for none
+-- Returns {1}: the token has the lock; {0, token, time left in ms, joined}: another
+-- has it, -1 for one without end, 0 where that may not be asked, and joined is 1 if
+-- the place is new in the queue; {-2}: the key is no lock.
+local place = ARGV[3]
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+  if place ~= '' then
+    quit(KEYS[2], place)
+  end
   return {1}
 end
 local holder = redis.pcall('GET', KEYS[1])
@@ -18,5 +23,9 @@ if holder == ARGV[1] then
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
   return {1}
 end
+if place ~= '' and holder == place then -- our turn has come
+  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+  return {1}
+end
 local left = redis.pcall('PTTL', KEYS[1])
-return {0, holder, type(left) == 'number' and left or 0}
+return {0, holder, type(left) == 'number' and left or 0, place ~= '' and join(KEYS[2], place) or 0}

@@ -81,7 +81,7 @@ func TestTimestampOwner(t *testing.T) {
 func TestTimestampOldNote(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		value := millis(time.Now().Add(time.Hour))
-		owner := newToken(t.Context(), time.Now())
+		owner := newToken("", time.Now())
 		for _, note := range []string{longAgo + " f " + owner, longAgo + " s " + owner, value, "hello", ""} {
 			server.Do(t, "MSET", "k", value, noteKey("k"), note)
 			if err := wantHeld(t, server, "k"); errors.Is(err, ErrForeign) || errors.As(err, new(*HeldError)) {

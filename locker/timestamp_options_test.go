@@ -38,6 +38,10 @@ func (c *sentTimes) Eval(_ context.Context, _ *Script, _ []string, args ...any) 
 	return []any{int64(stateDone)}, nil
 }
 
+func (c *sentTimes) Subscribe(context.Context, string) (Subscription, error) {
+	return nil, ErrUnavailable
+}
+
 // No time at all means to delete the lock. So that is not what an extension by less
 // than a millisecond sends.
 func TestTimestampExtendByNothing(t *testing.T) {

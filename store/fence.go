@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/a2139e8d/latchkey/locker"
@@ -19,13 +18,26 @@ import (
 // it meanwhile. There are two, for locks beside the record and for others; the
 // package's comment tells why.
 type fence interface {
-	// take sets h.lease, h.stamp and h.raw. A record that is there but cannot
+	// take sets h.lease, h.stamp and h.Record. A record that is there but cannot
 	// be used is an error although h.lease is set.
 	take(ctx context.Context, h *Hold) error
-	// write replaces the record and releases the lock, or returns ErrLost.
-	write(ctx context.Context, h *Hold, record []byte, ttl int64) error
-	// touch releases the lock, having put the idle time-out off.
-	touch(ctx context.Context, h *Hold) error
+	// save replaces the record and gives the hold back, or returns ErrLost.
+	save(ctx context.Context, h *Hold, record Record, w write) error
+	// bury is save for a tombstone.
+	bury(ctx context.Context, h *Hold, w write) error
+	// touch gives the hold back, having put the idle time-out off by ttl ms. A
+	// lock that was lost is an error only where what was read may be wrong.
+	touch(ctx context.Context, h *Hold, ttl int64) error
+	// release gives the hold back. If that fails, the lease ends by itself; there
+	// is nothing that the caller could do about it.
+	release(ctx context.Context, h *Hold)
+}
+
+// A write is what a hold leaves in Redis.
+type write struct {
+	record []byte // the stored form
+	stamp  string // which is part of it
+	ttl    int64  // ms
 }
 
 // unusable reports whether err says that a record is there, but is no good.
@@ -33,76 +45,7 @@ func unusable(err error) bool {
 	return errors.Is(err, ErrCorrupt) || errors.Is(err, ErrTooLarge)
 }
 
-// beside is the spin lock beside the record: an algorithm for package locker
-// that reads the record as it takes the lock, and writes it as it releases it.
-// So taking and giving back are one exchange each, and the fence is the token.
-type beside struct {
-	locker.Algorithm // the plain spin lock: Extend, and Release without more
-
-	hold    *Hold
-	read    error // what take.lua said of a record that cannot be used
-	last    *locker.Script
-	lastArg []any
-	done    error // what became of last
-}
-
-func (b *beside) take(ctx context.Context, h *Hold) error {
-	s := h.store
-	b.hold, b.Algorithm = h, s.spin
-	lease, err := s.guard.Lock(ctx, s.lockKey(h.id), b, s.lock(h.terms))
-	if err != nil {
-		return err
-	}
-	h.lease = lease
-	return b.read
-}
-
-// Take implements [locker.Algorithm].
-func (b *beside) Take(ctx context.Context, key, token string, lease time.Duration) (locker.Attempt, error) {
-	h := b.hold
-	text, busy, err := found(h.store.client.Eval(ctx, takeScript, []string{h.store.recordKey(h.id), key},
-		token, lease.Milliseconds(), h.terms.MaxBytes, time.Now().UnixMilli(), h.terms.Lifetime.Milliseconds()))
-	switch {
-	case busy:
-		return locker.Attempt{Holder: string(text)}, nil
-	case err != nil && !unusable(err):
-		return locker.Attempt{}, err
-	}
-	stamp, _, _ := strings.Cut(token, " ") // the rest tells who the holder is
-	h.raw, h.stamp, b.read = text, stamp, err
-	return locker.Attempt{Taken: true}, nil
-}
-
-func (b *beside) write(ctx context.Context, h *Hold, record []byte, ttl int64) error {
-	return b.giveBack(ctx, h, commitScript, record, ttl)
-}
-
-func (b *beside) touch(ctx context.Context, h *Hold) error {
-	return b.giveBack(ctx, h, touchScript, h.terms.expiry(h.Record.Created, time.Now()))
-}
-
-// giveBack makes the lease run a script instead of a plain release. Only what
-// the script found counts: the lease may believe itself lost while its token is
-// still in the lock, and then nobody else can have had it.
-func (b *beside) giveBack(ctx context.Context, h *Hold, s *locker.Script, args ...any) error {
-	b.last, b.lastArg, b.done = s, args, ErrLost
-	_ = h.lease.Unlock(ctx) // says what b.done says, or less
-	return b.done
-}
-
-// Release implements [locker.Algorithm].
-func (b *beside) Release(ctx context.Context, key, token string, after time.Duration) error {
-	if b.last == nil {
-		return b.Algorithm.Release(ctx, key, token, after)
-	}
-	keys := []string{b.hold.store.recordKey(b.hold.id), key}
-	n, err := redis.Int(b.hold.store.client.Eval(ctx, b.last, keys, append([]any{token}, b.lastArg...)...))
-	if err == nil && n != 1 {
-		err = ErrLost
-	}
-	b.done = err
-	return err
-}
+func isLost(err error) bool { return errors.Is(err, ErrLost) || errors.Is(err, locker.ErrExpired) }
 
 // under is any other lock. It knows nothing of the record and may be elsewhere,
 // so the fence is that the record is still the one that was loaded.
@@ -121,14 +64,17 @@ func (u under) take(ctx context.Context, h *Hold) error {
 	if err != nil {
 		return waitError(waiting, err)
 	}
-	h.raw, err = s.load(ctx, h.id, terms)
+	raw, err := s.load(ctx, h.id, terms)
 	if err != nil && !unusable(err) {
 		_ = lease.Unlock(context.WithoutCancel(ctx)) // nothing was read under it
 		return fmt.Errorf("%s: %w", h.id, err)
 	}
-	h.lease, h.stamp = lease, rand.Text()
-	if err == nil && len(h.raw) > h.terms.MaxBytes {
-		err = fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, len(h.raw))
+	h.lease, h.stamp, h.raw = lease, rand.Text(), raw
+	if err == nil && len(raw) > h.terms.MaxBytes {
+		err = fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, len(raw))
+	}
+	if err == nil {
+		h.Record, err = parseRecord(raw)
 	}
 	return err
 }
@@ -146,21 +92,29 @@ func waitError(waiting context.Context, err error) error {
 	return err
 }
 
-func (u under) write(ctx context.Context, h *Hold, record []byte, ttl int64) error {
+func (u under) save(ctx context.Context, h *Hold, _ Record, w write) error {
 	loaded := "foreign" // to replace.lua: another Redis type
 	if h.raw != nil {
 		sum := sha1.Sum(h.raw) // names the record; Redis can compute it, too
 		loaded = hex.EncodeToString(sum[:])
 	}
 	n, err := redis.Int(h.store.client.Eval(ctx, replaceScript, []string{h.store.recordKey(h.id)},
-		h.stamp, record, ttl, loaded))
-	_ = h.lease.Unlock(ctx) // the fence has decided; the lock has no say in it
+		w.stamp, w.record, w.ttl, loaded))
+	u.release(ctx, h) // the fence has decided; the lock has no say in it
 	if err == nil && n != 1 {
 		err = ErrLost
 	}
 	return err
 }
 
-func (u under) touch(ctx context.Context, h *Hold) error {
-	return h.lease.Unlock(ctx)
+func (u under) bury(ctx context.Context, h *Hold, w write) error { return u.save(ctx, h, Record{}, w) }
+
+func (u under) touch(ctx context.Context, h *Hold, _ int64) error {
+	err := h.lease.Unlock(ctx)
+	if isLost(err) {
+		return nil
+	}
+	return err
 }
+
+func (u under) release(ctx context.Context, h *Hold) { _ = h.lease.Unlock(ctx) }

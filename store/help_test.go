@@ -1,8 +1,6 @@
 package store
 
 import (
-	"crypto/sha1"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -47,11 +45,11 @@ func (s *site) open(records, locks *redis.Pool, o Options) *Store {
 }
 
 // commit returns the script that writes a record.
-func (s *site) commit() string {
+func (s *site) commit() *locker.Script {
 	if s.locks != s.Server {
-		return replaceText
+		return replaceScript
 	}
-	return commitText
+	return commitScript
 }
 
 // process returns the store of another process, with pools of its own.
@@ -182,14 +180,13 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// runs tells whether a command runs the script with the given text.
-func runs(cmd redistest.Command, text string) bool {
-	sum := sha1.Sum([]byte(text))
+// runs tells whether a command runs a script.
+func runs(cmd redistest.Command, script *locker.Script) bool {
 	switch cmd.Name {
 	case "EVALSHA":
-		return cmd.Args[0] == hex.EncodeToString(sum[:])
+		return cmd.Args[0] == script.Hash()
 	case "EVAL":
-		return cmd.Args[0] == text
+		return cmd.Args[0] == script.Text()
 	}
 	return false
 }
@@ -197,28 +194,28 @@ func runs(cmd redistest.Command, text string) bool {
 // learn makes Redis know all scripts, as it does after the first few requests.
 func learn(t *testing.T, s *redistest.Server) {
 	t.Helper()
-	for _, text := range []string{
-		takeText, loadText, commitText, touchText, createText, replaceText, dropText,
+	for _, script := range []*locker.Script{
+		takeScript, loadScript, commitScript, createScript, replaceScript, dropScript,
 	} {
-		s.Do(t, "SCRIPT", "LOAD", text)
+		s.Do(t, "SCRIPT", "LOAD", script.Text())
 	}
 }
 
 // once injects a fault into the next run of a script. What it returns lets a held
 // command go.
-func once(t *testing.T, s *redistest.Server, p *redistest.Proxy, text string, fault redistest.Fault) (release func()) {
+func once(t *testing.T, s *redistest.Server, p *redistest.Proxy, script *locker.Script, fault redistest.Fault) (release func()) {
 	t.Helper()
 	learn(t, s) // else the next run may be an EVALSHA that only finds out
 	var done atomic.Bool
 	p.Inject(func(cmd redistest.Command) redistest.Fault {
-		if runs(cmd, text) && done.CompareAndSwap(false, true) {
+		if runs(cmd, script) && done.CompareAndSwap(false, true) {
 			return fault
 		}
 		return redistest.Pass
 	})
 	t.Cleanup(func() {
 		if !done.Load() {
-			t.Errorf("the script was never run: %s", firstLine(text))
+			t.Errorf("the script was never run: %s", firstLine(script.Text()))
 		}
 	})
 	return p.Release

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -20,13 +19,14 @@ type Hold struct {
 	// Record is what was read under the lock.
 	Record Record
 
-	store *Store
-	id    string
-	terms Terms
-	lease *locker.Lease
-	stamp string // of what this holder writes
-	raw   []byte // the record as it was loaded
-	fence fence
+	store  *Store
+	id     string
+	terms  Terms
+	lease  *locker.Lease
+	stamp  string // of what this holder writes
+	fence  fence
+	joined bool   // tenure: it follows another hold of this process
+	raw    []byte // under: the record as it was loaded
 }
 
 // Take waits for the session's lock and reads its record, as one. Where there is
@@ -41,16 +41,13 @@ func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 	if t.Label != "" {
 		ctx = locker.WithLabel(ctx, t.Label)
 	}
-	h := &Hold{store: s, id: id, terms: t.withDefaults(), fence: &beside{}}
+	h := &Hold{store: s, id: id, terms: t.withDefaults(), fence: &tenure{}}
 	if s.options.Locker != nil {
 		h.fence = under{s.options.Locker}
 	}
 	err := h.fence.take(ctx, h)
 	if h.lease == nil {
 		return nil, fmt.Errorf("store: taking a session: %w", err) // which names the key
-	}
-	if err == nil {
-		h.Record, err = parseRecord(h.raw)
 	}
 	if err != nil {
 		h.Record = Record{Created: time.Now()}
@@ -62,17 +59,19 @@ func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 // OnLost arranges for cancel to be called with [ErrLost] when the lock is lost.
 func (h *Hold) OnLost(cancel context.CancelCauseFunc) { h.lease.OnLost(cancel) }
 
-// Save stores data and gives the session back. The error wraps [ErrLost],
+// Save stores data and gives the session back. It keeps data, which must not be
+// changed afterwards. The error wraps [ErrLost],
 // [ErrTooLarge] or [ErrUnavailable]. In the last case the data may have been
 // stored all the same. With the first two it was not, with one exception: the
 // reply to the commit was lost, and before it could be repeated, another request
 // wrote on top of it.
 func (h *Hold) Save(ctx context.Context, data []byte) error {
-	record, err := h.terms.record(h.stamp, h.Record.Created, data)
+	text, err := h.terms.record(h.stamp, h.Record.Created, data)
 	if err != nil {
-		h.giveBack(ctx)
+		h.Release(ctx)
 	} else {
-		err = h.fence.write(ctx, h, record, h.terms.expiry(h.Record.Created, time.Now()))
+		record := Record{Data: data, Created: h.Record.Created}
+		err = h.fence.save(ctx, h, record, write{text, h.stamp, h.ttl()})
 	}
 	if err != nil {
 		return fmt.Errorf("store: saving %s: %w", h.id, err)
@@ -99,7 +98,7 @@ func (h *Hold) Destroy(ctx context.Context) error {
 func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	err := h.store.create(ctx, id, h.stamp, h.Record.Created, data, h.terms)
 	if err != nil {
-		h.giveBack(ctx)
+		h.Release(ctx)
 	} else {
 		err = h.bury(ctx)
 	}
@@ -112,23 +111,21 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 }
 
 func (h *Hold) bury(ctx context.Context) error {
-	return h.fence.write(ctx, h, formatTombstone(h.stamp, time.Now()), tombstoneTime.Milliseconds())
+	return h.fence.bury(ctx, h, write{formatTombstone(h.stamp, time.Now()), h.stamp, tombstoneTime.Milliseconds()})
 }
 
-// Touch puts the idle time-out off and gives the session back. A lock that was
-// lost is no error: nothing was to be written. So the error can only be
-// [ErrUnavailable].
+// Touch puts the idle time-out off and gives the session back. Nothing was to be
+// written, so a lock that was lost is no error, unless what was read came from a
+// request before this one and may not have been stored: then it is [ErrLost]. Else
+// the error can only be [ErrUnavailable].
 func (h *Hold) Touch(ctx context.Context) error {
-	err := h.fence.touch(ctx, h)
-	if err != nil && !errors.Is(err, ErrLost) && !errors.Is(err, locker.ErrExpired) {
+	if err := h.fence.touch(ctx, h, h.ttl()); err != nil {
 		return fmt.Errorf("store: touching %s: %w", h.id, err)
 	}
 	return nil
 }
 
 // Release gives the session back and leaves it as it was, as after a panic.
-func (h *Hold) Release(ctx context.Context) { h.giveBack(ctx) }
+func (h *Hold) Release(ctx context.Context) { h.fence.release(ctx, h) }
 
-// giveBack releases the lock. If that fails, the lease ends by itself; there is
-// nothing that the caller could do about it.
-func (h *Hold) giveBack(ctx context.Context) { _ = h.lease.Unlock(ctx) }
+func (h *Hold) ttl() int64 { return h.terms.expiry(h.Record.Created, time.Now()) }

@@ -27,9 +27,8 @@ func (s *Store) Load(ctx context.Context, id string, t Terms) (Record, error) {
 
 // load returns the record as it is stored.
 func (s *Store) load(ctx context.Context, id string, t Terms) ([]byte, error) {
-	raw, _, err := found(s.client.Eval(ctx, loadScript, []string{s.recordKey(id)},
+	return found(s.client.Eval(ctx, loadScript, []string{s.recordKey(id)},
 		time.Now().UnixMilli(), t.TTL.Milliseconds(), t.Lifetime.Milliseconds(), t.MaxBytes))
-	return raw, err
 }
 
 // Create stores the first record of a new id, in one exchange and without a

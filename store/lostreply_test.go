@@ -102,7 +102,7 @@ func TestRepeatedCommitIsStoredOnce(t *testing.T) {
 		create(t, st, "0")
 		odd := false
 		p.Inject(func(cmd redistest.Command) redistest.Fault {
-			if runs(cmd, commitText) || runs(cmd, replaceText) {
+			if runs(cmd, commitScript) || runs(cmd, replaceScript) {
 				if odd = !odd; odd {
 					return redistest.DropReply
 				}
@@ -130,7 +130,7 @@ func TestRepeatedCommitAfterAnotherWrote(t *testing.T) {
 		h := take(t, st)
 		commits := 0
 		p.Inject(func(cmd redistest.Command) redistest.Fault {
-			if !runs(cmd, commitText) && !runs(cmd, replaceText) {
+			if !runs(cmd, commitScript) && !runs(cmd, replaceScript) {
 				return redistest.Pass
 			}
 			if commits++; commits == 1 {
@@ -176,7 +176,7 @@ func TestLateTakeLeavesNoLock(t *testing.T) {
 		o.Timeout = shortly
 		st := s.open(p.Pool(t, 2), nil, o)
 		create(t, s.process(t), "first")
-		release := once(t, s.Server, p, takeText, redistest.HangCommand)
+		release := once(t, s.Server, p, takeScript, redistest.HangCommand)
 		_, err := st.Take(t.Context(), theID, Terms{})
 		wantError(t, "Take", err, ErrUnavailable)
 		release()

@@ -2,6 +2,7 @@ package store
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 
 	"github.com/a2139e8d/latchkey/locker"
@@ -15,8 +16,6 @@ var (
 	loadText string
 	//go:embed commit.lua
 	commitText string
-	//go:embed touch.lua
-	touchText string
 	//go:embed create.lua
 	createText string
 	//go:embed replace.lua
@@ -24,10 +23,9 @@ var (
 	//go:embed drop.lua
 	dropText string
 
-	takeScript    = locker.NewScript(takeText)
+	takeScript    = locker.NewQueueScript(takeText)
 	loadScript    = locker.NewScript(loadText)
-	commitScript  = locker.NewScript(commitText)
-	touchScript   = locker.NewScript(touchText)
+	commitScript  = locker.NewQueueScript(commitText)
 	createScript  = locker.NewScript(createText)
 	replaceScript = locker.NewScript(replaceText)
 	dropScript    = locker.NewScript(dropText)
@@ -36,7 +34,7 @@ var (
 
 // What take.lua and load.lua say about a record, in their first value.
 const (
-	stateBusy      = 0 // another holds the lock; its token follows
+	stateBusy      = 0 // another holds the lock; who, follows
 	stateFound     = 1 // the record follows
 	stateAbsent    = 2
 	stateGone      = 3
@@ -44,40 +42,79 @@ const (
 	stateWrongType = 5 // the key holds something that is not a string
 )
 
-// found reads the reply of take.lua or load.lua. text is the record as it is
-// stored, where it is a string of permitted size; or, if busy, the holder's token:
-// there is a record then, but another has the lock.
-func found(reply any, err error) (text []byte, busy bool, _ error) {
+// found reads the reply of load.lua: the record as it is stored, where it is a
+// string of permitted size.
+func found(reply any, err error) ([]byte, error) {
+	state, rest, err := stateOf(reply, err)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	var state, size int
+	var text []byte
+	var size int
+	switch state {
+	case stateFound:
+		_, err = redis.Scan(rest, &text)
+	case stateAbsent:
+		err = ErrNotFound
+	case stateGone:
+		err = ErrGone
+	case stateTooLarge:
+		if _, err = redis.Scan(rest, &size); err == nil {
+			return nil, fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, size)
+		}
+	case stateWrongType:
+		err = fmt.Errorf("%w: its key holds another Redis type", ErrCorrupt)
+	default:
+		err = fmt.Errorf("%w: unexpected reply of a script: state %d", ErrUnavailable, state)
+	}
+	return text, unexpected(err)
+}
+
+// taken reads the reply of take.lua. Without an error, either the lock was taken and
+// this is the record, or another has it.
+func taken(reply any, err error) ([]byte, locker.Attempt, error) {
+	state, rest, err := stateOf(reply, err)
+	if err == nil && state == stateBusy {
+		held, err := locker.HeldBy(rest)
+		return nil, held, err
+	}
+	text, err := found(reply, err)
+	return text, locker.Attempt{Taken: err == nil || unusable(err)}, err
+}
+
+// committed reads the reply of commit.lua. others tells whether other processes
+// wait.
+func committed(reply any, err error) (others bool, _ error) {
+	state, rest, err := stateOf(reply, err)
+	if err == nil && state == 0 {
+		return false, ErrLost
+	}
+	if err == nil {
+		_, err = redis.Scan(rest, &others)
+	}
+	return others, unexpected(err)
+}
+
+func stateOf(reply any, err error) (state int, rest []any, _ error) {
+	if err != nil {
+		return 0, nil, err
+	}
 	values, err := redis.Values(reply, nil)
 	if err == nil {
-		values, err = redis.Scan(values, &state)
+		rest, err = redis.Scan(values, &state)
 	}
-	switch {
-	case err != nil:
-	case state == stateFound, state == stateBusy:
-		_, err = redis.Scan(values, &text)
-	case state == stateTooLarge:
-		_, err = redis.Scan(values, &size)
+	return state, rest, unexpected(err)
+}
+
+// unexpected makes an [ErrUnavailable] of an error that has no name here.
+func unexpected(err error) error {
+	if err == nil {
+		return nil
 	}
-	if err != nil {
-		return nil, false, fmt.Errorf("%w: unexpected reply of a script: %w", ErrUnavailable, err)
+	for _, known := range []error{ErrNotFound, ErrGone, ErrTooLarge, ErrCorrupt, ErrUnavailable} {
+		if errors.Is(err, known) {
+			return err
+		}
 	}
-	switch state {
-	case stateFound, stateBusy:
-		return text, state == stateBusy, nil
-	case stateAbsent:
-		return nil, false, ErrNotFound
-	case stateGone:
-		return nil, false, ErrGone
-	case stateTooLarge:
-		return nil, false, fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, size)
-	case stateWrongType:
-		return nil, false, fmt.Errorf("%w: its key holds another Redis type", ErrCorrupt)
-	default:
-		return nil, false, fmt.Errorf("%w: unexpected reply of a script: state %d", ErrUnavailable, state)
-	}
+	return fmt.Errorf("%w: unexpected reply of a script: %w", ErrUnavailable, err)
 }

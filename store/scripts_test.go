@@ -20,20 +20,20 @@ func TestUnexpectedReplies(t *testing.T) {
 		"too large, no size": []any{int64(stateTooLarge)},
 		"busy, but no more":  []any{int64(stateBusy)},
 	} {
-		raw, busy, err := found(reply, nil)
-		if !errors.Is(err, ErrUnavailable) || busy || raw != nil {
-			t.Errorf("%s: %q, %v, %v", name, raw, busy, err)
+		raw, held, err := taken(reply, nil)
+		if !errors.Is(err, ErrUnavailable) || held.Taken || raw != nil {
+			t.Errorf("%s: %q, %v, %v", name, raw, held, err)
 		}
 	}
 	outage := errors.New("outage")
-	if _, _, err := found(nil, outage); err != outage {
+	if _, _, err := taken(nil, outage); err != outage {
 		t.Errorf("error %v, want that of the exchange", err)
 	}
-	if raw, busy, err := found([]any{int64(stateFound), []byte("x")}, nil); string(raw) != "x" || busy || err != nil {
-		t.Errorf("found: %q, %v, %v", raw, busy, err)
+	if raw, err := found([]any{int64(stateFound), []byte("x")}, nil); string(raw) != "x" || err != nil {
+		t.Errorf("found: %q, %v", raw, err)
 	}
-	if _, busy, err := found([]any{int64(stateBusy), []byte("")}, nil); !busy || err != nil {
-		t.Errorf("busy: %v, %v", busy, err)
+	if _, held, err := taken([]any{int64(stateBusy), []byte("")}, nil); held.Taken || err != nil {
+		t.Errorf("busy: %v, %v", held, err)
 	}
 }
 
@@ -41,7 +41,7 @@ func TestUnexpectedReplies(t *testing.T) {
 func TestScriptHeaders(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		takeText, loadText, commitText, touchText, createText, replaceText, dropText,
+		takeText, loadText, commitText, createText, replaceText, dropText,
 	} {
 		head, _, _ := strings.Cut(text, "\nlocal ")
 		for _, want := range []string{"KEYS[1] record", "ARGV[1] ", "Returns "} {

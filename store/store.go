@@ -12,6 +12,10 @@
 // the record in one script; [Hold.Save] writes the record and releases the lock
 // in another. [Store.Load] reads without a lock, in one.
 //
+// Where requests of one process wait for the same session, they are fewer: they
+// share one tenure of it, and an exchange commits for several of them. tenure.go
+// tells how, and why nothing is lost by it.
+//
 // # The fence
 //
 // A lock alone does not keep a stale holder from writing: a process may be
@@ -20,8 +24,8 @@
 // nobody else can have written since it read. How that is known depends on where
 // the lock is:
 //
-//   - Beside the record (the default): the lock still holds this holder's token.
-//     Tokens are never used twice.
+//   - Beside the record (the default): the lock still holds the token that this
+//     process has put there. Tokens are never used twice.
 //   - Elsewhere (Options.Locker), where a script cannot ask for it: the record is
 //     still, byte for byte, the one that was loaded. Each write puts a new stamp
 //     into the record, so no two are equal. So nothing is lost even where that
@@ -91,7 +95,7 @@ type Options struct {
 	Timeout time.Duration
 	// Locker guards the sessions: any of package locker, or one of your own.
 	// Default: the spin lock beside the record, which needs two exchanges per
-	// request; any other needs five. Its own options then say how long it is
+	// request or less; any other needs five. Its own options then say how long it is
 	// held.
 	Locker locker.Locker
 }
@@ -108,7 +112,7 @@ type Store struct {
 	client  locker.Client
 	pool    *redis.Pool
 	owned   bool // the pool is ours to close
-	spin    locker.Algorithm
+	spin    locker.Relay
 	guard   locker.Guard
 	err     error // what is wrong with the options
 }

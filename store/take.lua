@@ -1,7 +1,8 @@
 -- Takes the lock and reads the record. What is not there takes no lock.
--- KEYS[1] record   KEYS[2] lock
+-- KEYS[1] record   KEYS[2] lock   KEYS[3] queue
 -- ARGV[1] token    ARGV[2] lease in ms   ARGV[3] largest size in bytes
 -- ARGV[4] now, Unix ms   ARGV[5] lifetime in ms
+-- ARGV[6] place in the queue, '' for none
 -- Returns a state as scripts.go tells, and what follows it.
 local record = redis.pcall('GET', KEYS[1])
 local foreign = type(record) == 'table'
@@ -23,13 +24,21 @@ if not foreign then
     return {2}
   end
 end
-if not redis.call('SET', KEYS[2], ARGV[1], 'NX', 'PX', ARGV[2]) then
-  -- It may be our own, from a try whose reply was lost.
+local token, place = ARGV[1], ARGV[6]
+if not redis.call('SET', KEYS[2], token, 'NX', 'PX', ARGV[2]) then
   local holder = redis.call('GET', KEYS[2])
-  if holder ~= ARGV[1] then
+  if place ~= '' and holder == place then -- our turn has come
+    redis.call('SET', KEYS[2], token, 'PX', ARGV[2])
+  elseif holder == token then -- our own, from a try whose reply was lost
+    redis.call('PEXPIRE', KEYS[2], ARGV[2])
+  elseif place == '' then
     return {0, holder}
+  else
+    local left = redis.pcall('PTTL', KEYS[2])
+    return {0, holder, type(left) == 'number' and left or 0, join(KEYS[3], place)}
   end
-  redis.call('PEXPIRE', KEYS[2], ARGV[2])
+elseif place ~= '' then
+  quit(KEYS[3], place)
 end
 if foreign then
   return {5}

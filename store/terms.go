@@ -83,6 +83,11 @@ func (t Terms) expiry(created, now time.Time) int64 {
 	return max(1, min(t.TTL, left).Milliseconds())
 }
 
+// expired reports whether a record that was created then has reached its lifetime.
+func (t Terms) expired(created, now time.Time) bool {
+	return !created.Add(t.Lifetime).After(now)
+}
+
 // lock returns how to lock a record by these terms.
 func (s *Store) lock(t Terms) locker.Options {
 	return locker.Options{

@@ -1,0 +1,118 @@
+package locker
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// A lock that callers of this process wait for need not become free: it is passed
+// on. Their leases are made before they wait, so that whoever passes the lock
+// only fills in what it is held by.
+
+// Algorithm returns what the lock is held by: what was given to Guard.Lock, by
+// this caller or by the one whose lock was passed on to it.
+func (l *Lease) Algorithm() Algorithm { return l.algorithm }
+
+// Token returns what the lock's key holds, or will hold once the lock that was
+// handed over is given on.
+func (l *Lease) Token() string { return l.token }
+
+// leave gives the turn to the next in line, without the lock.
+func (l *Lease) leave() { l.line.leave(l.key) }
+
+// isHanded reports whether the lock came with the turn.
+func (l *Lease) isHanded() bool { return l != nil && l.token != "" }
+
+// HandOver gives the lock to the caller of this process that has waited longest,
+// at once and without telling Redis, and returns its lease, which l's algorithm is
+// that of. It returns nil, and changes nothing, where nobody waits, where other
+// processes are to have their turn, or where l does not hold the lock any more.
+// others tells whether other processes wait, as far as is known.
+//
+// Redis still knows the token of l, or of one before. It is the algorithm's job
+// to know that, and to bring it up to date.
+func (l *Lease) HandOver(others bool) *Lease {
+	l.mu.Lock()
+	l.turn.others = others
+	now := time.Now()
+	if l.state != holding || l.turn.over(now) {
+		l.mu.Unlock()
+		return nil
+	}
+	w := l.line.next(l.key)
+	if w == nil {
+		l.mu.Unlock()
+		return nil
+	}
+	l.state = released
+	l.timer.Stop()
+	end := l.end
+	l.mu.Unlock()
+	l.hand(w, w.lease.newToken(now), now, end)
+	return w.lease
+}
+
+// EndTurn makes Unlock release the lock, whoever waits for it in this process.
+func (l *Lease) EndTurn() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.turn.ended = true
+}
+
+// hand gives the lock and the turn to a waiter. The lock is held by token until end.
+func (l *Lease) hand(w *waiter, token string, now, end time.Time) {
+	next := w.lease
+	next.token, next.algorithm, next.turn = token, l.algorithm, l.turn.passed(l.turn.others)
+	l.line.sees(l.key, sighting{token: token, lease: next})
+	next.start(now, end)
+	w.told <- nil
+}
+
+// pass gives the lock to the next in line, where there is one, and Redis its token.
+// It is called when l has been let go, and returns false where the lock is still
+// to be released.
+func (l *Lease) pass(ctx context.Context) (done bool, err error) {
+	relay, ok := l.algorithm.(Relay)
+	if !ok || l.turn.over(time.Now()) {
+		return false, nil
+	}
+	first := l.line.first(l.key)
+	if first == nil {
+		return false, nil
+	}
+	sent := time.Now()
+	lease := wholeMillis(min(first.options.Lease, first.options.MaxHold))
+	heir := &Lease{key: l.key, token: first.newToken(sent), algorithm: l.algorithm, options: l.options}
+	l.turn.others, err = relay.Pass(ctx, l.key, l.token, heir.token, lease)
+	if err != nil {
+		l.leave()
+		if mayHaveHappened(err) {
+			heir.sweepLater()
+			l.sweepLater()
+		}
+		return true, fmt.Errorf("locker: passing %s on: %w", l.key, err)
+	}
+	if w := l.line.next(l.key); w != nil {
+		l.hand(w, heir.token, sent, sent.Add(l.algorithm.Valid(lease)))
+		return true, nil
+	}
+	// Whoever waited has gone.
+	l.token = heir.token
+	return false, nil
+}
+
+// Lose ends a lease whose lock its algorithm knows to be lost, or cannot know about
+// any more: the holder is told, and the next in line may try.
+func (l *Lease) Lose() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == holding {
+		l.timer.Stop()
+		l.loseLocked()
+		l.sweepLater()
+	}
+}
+
+// newToken returns a token for l.
+func (l *Lease) newToken(now time.Time) string { return newToken(l.label, now) }

@@ -1,0 +1,131 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/a2139e8d/latchkey/locker"
+)
+
+// The exchanges of a tenure with Redis: the methods of locker.Relay that are not
+// those of the plain lock. There is one exchange at a time, so that it is always
+// known which token Redis has.
+
+// Take implements [locker.Algorithm]: it also reads the record.
+func (t *tenure) Take(ctx context.Context, key, token string, lease time.Duration) (locker.Attempt, error) {
+	return t.Queue(ctx, key, token, "", lease)
+}
+
+// Queue implements [locker.Relay].
+func (t *tenure) Queue(ctx context.Context, _, token, place string, lease time.Duration) (locker.Attempt, error) {
+	text, found, err := taken(t.store.client.Eval(ctx, takeScript, t.keys(), token, lease.Milliseconds(),
+		t.terms.MaxBytes, time.Now().UnixMilli(), t.terms.Lifetime.Milliseconds(), place))
+	if found.Taken {
+		t.raw, t.read, t.span = text, err, lease
+		err = nil
+	}
+	return found, err
+}
+
+// Pass implements [locker.Relay]: with what is not stored yet.
+func (t *tenure) Pass(ctx context.Context, _, _, to string, _ time.Duration) (others bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.wait()
+	if t.err == nil {
+		t.send(ctx, to)
+	}
+	return t.others, t.err
+}
+
+// Release implements [locker.Algorithm]: with what is not stored yet. It is also
+// called for tokens that came to nothing.
+func (t *tenure) Release(ctx context.Context, key, token string, _ time.Duration) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.wait()
+	if t.token == "" || t.err != nil {
+		return t.forget(ctx, key, token)
+	}
+	t.send(ctx, "")
+	return t.err
+}
+
+// Extend implements [locker.Algorithm].
+func (t *tenure) Extend(ctx context.Context, key, _ string, d time.Duration) (err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.wait()
+	if t.err != nil {
+		return t.err
+	}
+	token := t.token
+	t.exchange(func() { err = t.Relay.Extend(ctx, key, token, d) })
+	return err
+}
+
+// send makes all versions up to the newest stored, and to the next holder; "" frees
+// the lock. It is called with mu held, when no exchange is under way.
+func (t *tenure) send(ctx context.Context, to string) {
+	version := t.newest
+	var record, stamp, ttl any = "", "", ""
+	if version > t.stored {
+		ttl = t.write.ttl
+	}
+	if t.written > t.stored {
+		record, stamp = t.write.record, t.write.stamp
+	}
+	token := t.token
+	var others bool
+	var err error
+	t.exchange(func() {
+		others, err = committed(t.store.client.Eval(ctx, commitScript, t.keys(),
+			token, to, t.span.Milliseconds(), ttl, record, stamp))
+	})
+	if err != nil {
+		t.err, t.next = err, to
+		t.lease.Lose() // whoever holds the session now has built on what is void
+		return
+	}
+	t.token, t.others, t.stored = to, others, version
+}
+
+// wait waits until no exchange is under way. It is called with mu held.
+func (t *tenure) wait() {
+	for t.sending {
+		t.idle.Wait()
+	}
+}
+
+// exchange gives mu up for the time of an exchange.
+func (t *tenure) exchange(do func()) {
+	t.sending = true
+	t.mu.Unlock()
+	defer func() {
+		t.mu.Lock()
+		t.sending = false
+		t.idle.Broadcast()
+	}()
+	do()
+}
+
+// forget frees the lock if it has the token, or one that may be there since the last
+// exchange failed. It is called with mu held.
+func (t *tenure) forget(ctx context.Context, key, token string) error {
+	var errs []error
+	tokens := []string{token, t.token, t.next}
+	t.exchange(func() {
+		for i, token := range tokens {
+			if token != "" && !slices.Contains(tokens[:i], token) {
+				errs = append(errs, t.Relay.Release(ctx, key, token, 0))
+			}
+		}
+	})
+	for _, err := range errs {
+		if err == nil || !isLost(err) {
+			return err // freed, or not known
+		}
+	}
+	return errs[0]
+}
