@@ -23,8 +23,7 @@ func (rq *request) commit(by string) error {
 	}
 	change, err := rq.session.Seal(by)
 	if err == nil {
-		// Whoever went away still has the request's effect saved.
-		err = rq.carryOut(context.WithoutCancel(rq.base.Context()), change)
+		err = rq.carryOut(change)
 	}
 	rq.unlock() // if carryOut had no reason to
 	rq.err = err
@@ -32,10 +31,14 @@ func (rq *request) commit(by string) error {
 }
 
 // carryOut does what decide says.
-func (rq *request) carryOut(ctx context.Context, change session.Change) (err error) {
-	s := rq.sessions
+func (rq *request) carryOut(change session.Change) (err error) {
 	do := decide(rq.origin, change)
-	hold := rq.hold
+	if do == leave {
+		return nil
+	}
+	// Whoever went away still has the request's effect saved.
+	ctx := context.WithoutCancel(rq.base.Context())
+	s, hold := rq.sessions, rq.hold
 	switch do {
 	case touch, save, renew, destroy:
 		rq.hold = nil // each of these gives it back, whatever comes of it
@@ -59,11 +62,12 @@ func (rq *request) carryOut(ctx context.Context, change session.Change) (err err
 		}
 	case renew:
 		secret := session.NewSecret()
+		id := secret.ID()
 		rq.cookie, err = s.cookies.issue(secret)
 		if err != nil {
 			hold.Release(ctx)
-		} else if err = hold.Renew(ctx, secret.ID(), change.Data); err == nil {
-			rq.identify(secret)
+		} else if err = hold.Renew(ctx, id, change.Data); err == nil {
+			rq.identify(id)
 		}
 	}
 	return err

@@ -82,22 +82,28 @@ func checkCookie(p *http.Cookie) error {
 	return p.Valid()
 }
 
-// read returns the secret of the request's first genuine cookie. Everything else
-// is no cookie at all: whoever forges one learns nothing from the answer.
-func (c cookies) read(r *http.Request) (session.Secret, bool) {
+// read returns the public id of the request's first genuine cookie, or nothing.
+// Everything else is no cookie at all: whoever forges one learns nothing from the
+// answer. The secret itself is not needed any more.
+func (c cookies) read(r *http.Request) (id string) {
 	for _, cookie := range r.CookiesNamed(c.pattern.Name) {
+		if !canonical(cookie.Value) {
+			continue
+		}
 		for _, codec := range c.codecs {
 			var b []byte
-			if !canonical(cookie.Value) || codec.Decode(c.pattern.Name, cookie.Value, &b) != nil {
+			if codec.Decode(c.pattern.Name, cookie.Value, &b) != nil {
 				continue
 			}
 			if secret, err := session.ParseSecret(b); err == nil {
-				return secret, true
+				return secret.ID()
 			}
 		}
 	}
-	return session.Secret{}, false
+	return ""
 }
+
+var strictBase64 = base64.URLEncoding.Strict()
 
 // canonical reports whether v is the one way to write what it decodes to.
 // securecookie takes others as well; a cookie that nobody issued is not genuine.
@@ -105,7 +111,8 @@ func canonical(v string) bool {
 	if len(v) > longer {
 		return false
 	}
-	_, err := base64.URLEncoding.Strict().DecodeString(v)
+	var b [longer]byte // on the stack
+	_, err := strictBase64.Decode(b[:], []byte(v))
 	return err == nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"net/http"
 	"testing"
 
@@ -29,17 +30,22 @@ func FuzzReadCookie(f *testing.F) {
 	f.Add(cookie.Value)
 	f.Fuzz(func(t *testing.T, value string) {
 		r := &http.Request{Header: http.Header{"Cookie": {c.pattern.Name + "=" + value}}}
-		got, ok := c.read(r)
+		id := c.read(r)
 		// net/http may strip quotes or cut at a semicolon; what is left counts.
 		for _, seen := range r.CookiesNamed(c.pattern.Name) {
-			if secret, genuine := signed(key, c.pattern.Name, seen.Value); genuine && ok && bytes.Equal(secret, got.Bytes()) {
+			if secret, genuine := signed(key, c.pattern.Name, seen.Value); genuine && id == idOf(secret) {
 				return
 			}
 		}
-		if ok {
+		if id != "" {
 			t.Errorf("%q was taken for a genuine cookie", value)
 		}
 	})
+}
+
+func idOf(secret []byte) string {
+	sum := sha256.Sum256(secret)
+	return hex.EncodeToString(sum[:])
 }
 
 // signed checks the signature of a cookie the way securecookie documents it, and

@@ -9,6 +9,7 @@
 //   - commit.go: it is committed once, which gives the lock back.
 //   - response.go: what the handler writes is kept in a buffer until the commit
 //     has succeeded. So a failed commit can still be answered with an error.
+//   - header.go: the header goes out as it was when the handler chose the status.
 //   - stream.go: Flush and Hijack commit first.
 //   - tail.go: the end of a long answer waits for the end of the handler.
 //   - decide.go: what a commit has to do, as a pure function.
@@ -144,8 +145,13 @@ func (s *Sessions) Handler(next http.Handler) http.Handler {
 func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, mode Mode, next http.Handler) {
 	ctx, cancel := context.WithCancelCause(context.WithValue(r.Context(), s, true))
 	defer cancel(nil)
-	rq := &request{sessions: s, mode: mode, base: r, cancel: cancel}
-	rw := newResponse(w, rq)
+	rw := &response{
+		request: request{sessions: s, mode: mode, base: r, cancel: cancel},
+		inner:   w,
+		before:  snapshot(w.Header()),
+		length:  -1,
+	}
+	rq := &rw.request
 
 	finished := false
 	defer func() {
@@ -155,6 +161,7 @@ func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, mode Mode, next
 			rw.abandon()
 		}
 	}()
+	body := r.Body
 	switch mode {
 	case Lazy:
 		ctx = session.NewLazyContext(ctx, func(ctx context.Context) (*session.Session, error) {
@@ -163,8 +170,8 @@ func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, mode Mode, next
 		})
 	default:
 		rq.readCookie()
-		if rq.genuine && mode != ReadOnly {
-			r = readAhead(r, s.options.Buffer)
+		if rq.shown != "" && mode != ReadOnly {
+			body = readAhead(r, s.options.Buffer)
 		}
 		opened, err := rq.open(ctx)
 		if err != nil {
@@ -175,6 +182,7 @@ func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, mode Mode, next
 		ctx = session.NewContext(ctx, opened)
 	}
 	r = r.WithContext(ctx)
+	r.Body = body
 	defer rq.handBack(r)
 	next.ServeHTTP(rw, r)
 	finished = true

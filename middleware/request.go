@@ -29,9 +29,9 @@ type request struct {
 	base     *http.Request           // as it came in
 	cancel   context.CancelCauseFunc // ends the handler's context
 
-	// What the cookie shows, if it is genuine. Set before the session is opened.
-	shown   session.Secret
-	genuine bool
+	// shown is the public id that the cookie shows, or empty if it is not genuine.
+	// Set before the session is opened.
+	shown string
 
 	// late is set by a change that came after the commit; the answer must not
 	// look complete then.
@@ -52,13 +52,13 @@ type request struct {
 	// idMu guards the identity. A mutex of its own, since Session.ID may be
 	// called while the commit is under way.
 	idMu   sync.Mutex
-	secret session.Secret
-	id     string // the public id; empty until a new session needs one
+	id     string         // the public id; empty until a new session needs one
+	secret session.Secret // of a new session that has an id
 }
 
 // readCookie is what comes before open.
 func (rq *request) readCookie() {
-	rq.shown, rq.genuine = rq.sessions.cookies.read(rq.base)
+	rq.shown = rq.sessions.cookies.read(rq.base)
 }
 
 // open reads the session, and locks it unless the mode is ReadOnly. It is called
@@ -98,12 +98,10 @@ func (rq *request) open(ctx context.Context) (*session.Session, error) {
 
 // fetch returns the stored data, nil where there is none, and sets rq.origin.
 func (rq *request) fetch(ctx context.Context) ([]byte, error) {
-	s := rq.sessions
-	if !rq.genuine {
+	s, id := rq.sessions, rq.shown
+	if id == "" {
 		return nil, nil
 	}
-	secret := rq.shown
-	id := secret.ID()
 	var record store.Record
 	var err error
 	if rq.mode == ReadOnly {
@@ -127,7 +125,7 @@ func (rq *request) fetch(ctx context.Context) ([]byte, error) {
 	case errors.Is(err, store.ErrGone):
 		rq.origin, err = goneID, nil
 	}
-	rq.identify(secret)
+	rq.identify(id)
 	return record.Data, err
 }
 
@@ -144,7 +142,7 @@ func label(r *http.Request) string {
 	}
 	first, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	if rest != "" {
-		first += "/…"
+		return r.Method + " /" + first + "/…"
 	}
 	return r.Method + " /" + first
 }
@@ -184,10 +182,10 @@ func (rq *request) handBack(r *http.Request) {
 	}
 }
 
-func (rq *request) identify(secret session.Secret) {
+func (rq *request) identify(id string) {
 	rq.idMu.Lock()
 	defer rq.idMu.Unlock()
-	rq.secret, rq.id = secret, secret.ID()
+	rq.id = id
 }
 
 // publicID returns the session's public id. A new session gets its secret when

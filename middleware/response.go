@@ -4,7 +4,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"strconv"
 )
 
 // A response holds an answer back until the session is committed.
@@ -15,7 +14,7 @@ import (
 // time.
 type response struct {
 	inner   http.ResponseWriter
-	request *request
+	request request
 	before  http.Header // what others had set before the handler ran
 
 	status   int         // 0 until the handler has chosen
@@ -26,14 +25,6 @@ type response struct {
 	tail     tail        // the end of an answer that has begun
 	failed   error       // the answer was replaced by this error
 	ignored  http.Header // what the handler says after that
-}
-
-func newResponse(w http.ResponseWriter, rq *request) *response {
-	rw := &response{inner: w, request: rq, length: -1}
-	if h := w.Header(); len(h) > 0 {
-		rw.before = h.Clone()
-	}
-	return rw
 }
 
 // Unwrap gives http.ResponseController the methods that have nothing to do with
@@ -57,10 +48,8 @@ func (rw *response) WriteHeader(status int) {
 		rw.inner.WriteHeader(status) // which also complains about mistakes
 	case rw.status == 0:
 		rw.status = status
-		rw.header = rw.Header().Clone()
-		if n, err := strconv.ParseInt(rw.header.Get("Content-Length"), 10, 64); err == nil && n >= 0 {
-			rw.length = n
-		}
+		rw.header = snapshot(rw.Header())
+		rw.length = contentLength(rw.header)
 	}
 }
 
@@ -159,41 +148,13 @@ func (rw *response) begin(by string) error {
 		rw.decorate(rw.Header())
 		return nil
 	}
-	// The header goes out as it was at WriteHeader. What the handler has set
-	// since are trailers, which net/http looks for at the end: put them back.
-	live := rw.Header()
-	since := maps.Clone(live)
-	clear(live)
-	maps.Copy(live, rw.header)
-	rw.decorate(live)
-	rw.inner.WriteHeader(rw.status)
-	clear(live)
-	maps.Copy(live, since)
-	rw.decorate(live) // for a writer around us that looks only at the end
-
+	rw.sendHeader()
 	if len(rw.buffered) == 0 {
 		return nil
 	}
 	_, err := rw.tail.write(rw.inner, rw.buffered)
 	rw.buffered = nil
 	return err
-}
-
-// decorate adds what the session has to say to a header.
-func (rw *response) decorate(h http.Header) {
-	rq := rw.request
-	rq.mu.Lock()
-	defer rq.mu.Unlock()
-	if rq.session != nil {
-		// It may have been committed early, and read since.
-		if change, _ := rq.session.Seal("the answer"); change.Used {
-			h.Add("Vary", "Cookie")
-		}
-	}
-	if rq.cookie != nil {
-		h.Add("Set-Cookie", rq.cookie.String())
-		h.Set("Cache-Control", "no-store") // a cache would hand the session on
-	}
 }
 
 // fail replaces the answer by an error.

@@ -73,6 +73,18 @@ func TestAnswersAreThoseOfNetHTTP(t *testing.T) {
 			w.Header().Set("X-Late", "lost")
 			fmt.Fprint(w, "x")
 		},
+		"header changed in place": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Late", "in time")
+			w.WriteHeader(200)
+			w.Header()["X-Late"][0] = "late"
+			fmt.Fprint(w, "x")
+		},
+		"header deleted too late": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Late", "in time")
+			w.WriteHeader(200)
+			w.Header().Del("X-Late")
+			fmt.Fprint(w, "x")
+		},
 		"trailers": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Trailer", "X-Sum")
 			fmt.Fprint(w, "x")

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -17,36 +16,42 @@ import (
 // parse splits data into its values without looking into them. It refuses what
 // encoding/json would alter in silence: text that is not valid UTF-8, and keys
 // that are there twice or hold half a character.
-func parse(data []byte) (map[string]json.RawMessage, error) {
+func parse(data []byte) (values, error) {
 	if !bytes.HasPrefix(data, []byte("{")) {
 		return nil, errors.New("session: stored data is not a JSON object")
 	}
 	if !utf8.Valid(data) {
 		return nil, errors.New("session: stored data is not valid UTF-8")
 	}
-	var object json.RawMessage // a copy, known to be valid JSON
-	if err := json.Unmarshal(data, &object); err != nil {
-		return nil, fmt.Errorf("session: stored data: %w", err)
+	if !json.Valid(data) {
+		var object json.RawMessage
+		return nil, fmt.Errorf("session: stored data: %w", json.Unmarshal(data, &object)) // says what is wrong
 	}
-	values := make(map[string]json.RawMessage)
-	for quoted, rest := next(object[1:]); len(quoted) > 0; quoted, rest = next(rest) {
+	object := string(data)      // the one copy: keys and values are parts of it
+	found := make(values, 0, 8) // enough for most sessions
+	for quoted, rest := next(object[1:]); quoted != ""; quoted, rest = next(rest) {
 		key, err := unquote(quoted)
 		if err != nil {
 			return nil, fmt.Errorf("session: stored data: key %s: %w", quoted, err)
 		}
-		if _, twice := values[key]; twice {
-			return nil, fmt.Errorf("session: stored data: key %s is there twice", quoted)
-		}
-		values[key], rest = next(rest)
+		var raw string
+		raw, rest = next(rest)
+		found = append(found, entry{key, raw})
 	}
-	return values, nil
+	slices.SortFunc(found, func(a, b entry) int { return strings.Compare(a.key, b.key) })
+	for i := 1; i < len(found); i++ {
+		if found[i].key == found[i-1].key {
+			return nil, fmt.Errorf("session: stored data: key %q is there twice", found[i].key)
+		}
+	}
+	return found, nil
 }
 
 // next cuts the next key or value off rest, which is what is left of a valid
 // JSON object. It returns nothing at the object's end.
-func next(rest []byte) (token, after []byte) {
+func next(rest string) (token, after string) {
 	const between = " \t\r\n:,"
-	rest = bytes.TrimLeft(rest, between)
+	rest = strings.TrimLeft(rest, between)
 	depth, inString := 0, false
 	for i := 0; i < len(rest); i++ {
 		switch c := rest[i]; {
@@ -58,26 +63,26 @@ func next(rest []byte) (token, after []byte) {
 		case c == '{' || c == '[':
 			depth++
 		case depth == 0 && (c == '}' || strings.IndexByte(between, c) >= 0):
-			return rest[:i:i], rest[i:]
+			return rest[:i], rest[i:]
 		case c == '}' || c == ']':
 			depth--
 		}
 	}
-	return nil, nil
+	return "", ""
 }
 
 // unquote returns the key that quoted is the JSON of.
-func unquote(quoted []byte) (string, error) {
-	if !bytes.Contains(quoted, []byte(`\`)) {
-		return string(quoted[1 : len(quoted)-1]), nil
+func unquote(quoted string) (string, error) {
+	if !strings.Contains(quoted, `\`) {
+		return quoted[1 : len(quoted)-1], nil
 	}
 	var key string
-	if err := json.Unmarshal(quoted, &key); err != nil {
+	if err := json.Unmarshal([]byte(quoted), &key); err != nil {
 		return "", err
 	}
 	// The decoder makes a U+FFFD of half a surrogate pair; a real one is in both.
 	const replacement = "\uFFFD"
-	if strings.Count(key, replacement) != bytes.Count(quoted, []byte(replacement)) {
+	if strings.Count(key, replacement) != strings.Count(quoted, replacement) {
 		return "", errors.New("holds half a character")
 	}
 	return key, nil
@@ -85,24 +90,29 @@ func unquote(quoted []byte) (string, error) {
 
 // format is the inverse of parse. It does not use json.Marshal, which would
 // compact and escape the values again instead of passing them on as they are.
-func format(values map[string]json.RawMessage) []byte {
-	size := 2
-	for key, raw := range values {
-		size += len(key) + len(raw) + 4
+func format(v values) []byte {
+	size := len("{}")
+	for _, e := range v {
+		size += len(`"":,`) + len(e.key) + len(e.raw)
 	}
-	buf := bytes.NewBuffer(make([]byte, 0, size))
-	enc := json.NewEncoder(buf)
-	enc.SetEscapeHTML(false)
-	buf.WriteByte('{')
-	for i, key := range slices.Sorted(maps.Keys(values)) {
+	b := append(make([]byte, 0, size), '{')
+	for i, e := range v {
 		if i > 0 {
-			buf.WriteByte(',')
+			b = append(b, ',')
 		}
-		_ = enc.Encode(key)         // cannot fail: Set and parse only let valid keys in
-		buf.Truncate(buf.Len() - 1) // the encoder's line end
-		buf.WriteByte(':')
-		buf.Write(values[key])
+		b = appendKey(b, e.key)
+		b = append(b, ':')
+		b = append(b, e.raw...)
 	}
-	buf.WriteByte('}')
-	return buf.Bytes()
+	return append(b, '}')
+}
+
+func appendKey(b []byte, key string) []byte {
+	if plain(key) {
+		b = append(b, '"')
+		b = append(b, key...)
+		return append(b, '"')
+	}
+	quoted, _ := encodeAny(key) // cannot fail: Set and parse only let valid keys in
+	return append(b, quoted...)
 }

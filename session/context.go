@@ -11,16 +11,17 @@ var ErrNoSession = errors.New("session: no session here: wrap the handler with m
 
 type contextKey struct{}
 
-// slot is where a context keeps its session, or the way to open it.
+// slot is where a context keeps a session that is opened when it is asked for.
+// Any other session is in the context itself.
 type slot struct {
 	mu   sync.Mutex // guards s; held while opening, so that one request opens one session
-	s    *Session
+	s    *Session   // nil until opened
 	open func(context.Context) (*Session, error)
 }
 
 // NewContext returns a copy of ctx that holds s.
 func NewContext(ctx context.Context, s *Session) context.Context {
-	return context.WithValue(ctx, contextKey{}, &slot{s: s})
+	return context.WithValue(ctx, contextKey{}, s)
 }
 
 // NewLazyContext returns a copy of ctx in which [Start] opens a session with
@@ -35,16 +36,19 @@ func NewLazyContext(ctx context.Context, open func(context.Context) (*Session, e
 // in the request: the handler is not wrapped by the middleware, its mode is
 // None, or its mode is Lazy and [Start] was not called yet.
 func FromContext(ctx context.Context) *Session {
-	at, _ := ctx.Value(contextKey{}).(*slot)
-	if at == nil {
+	switch at := ctx.Value(contextKey{}).(type) {
+	case *Session:
+		return at
+	case *slot:
+		at.mu.Lock()
+		defer at.mu.Unlock()
+		if at.s == nil {
+			panic("session: not started: in mode Lazy call session.Start(ctx) before session.FromContext(ctx)")
+		}
+		return at.s
+	default:
 		panic(ErrNoSession.Error())
 	}
-	at.mu.Lock()
-	defer at.mu.Unlock()
-	if at.s == nil {
-		panic("session: not started: in mode Lazy call session.Start(ctx) before session.FromContext(ctx)")
-	}
-	return at.s
 }
 
 // Start returns the request's session, and opens it first where the mode is
@@ -53,10 +57,17 @@ func FromContext(ctx context.Context) *Session {
 //
 // Pass a context derived from the request's.
 func Start(ctx context.Context) (*Session, error) {
-	at, _ := ctx.Value(contextKey{}).(*slot)
-	if at == nil {
+	switch at := ctx.Value(contextKey{}).(type) {
+	case *Session:
+		return at, nil
+	case *slot:
+		return at.start(ctx)
+	default:
 		return nil, ErrNoSession
 	}
+}
+
+func (at *slot) start(ctx context.Context) (*Session, error) {
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	if at.s != nil {

@@ -53,7 +53,9 @@ func (s Secret) Bytes() []byte {
 // names the session without giving access to it.
 func (s Secret) ID() string {
 	sum := sha256.Sum256(s.Bytes())
-	return hex.EncodeToString(sum[:])
+	var text [2 * sha256.Size]byte
+	hex.Encode(text[:], sum[:])
+	return string(text[:])
 }
 
 // Format writes the public id, whatever the verb.

@@ -22,13 +22,10 @@
 package session
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"sync"
 	"unicode/utf8"
@@ -50,7 +47,7 @@ type Session struct {
 	config Config
 
 	mu        sync.Mutex // guards everything below
-	values    map[string]json.RawMessage
+	values    values
 	used      bool   // somebody asked for anything at all
 	changed   bool   // values differ from what was loaded
 	renewed   bool   // Renew was called
@@ -74,14 +71,10 @@ func (s *Session) Set(key string, v any) {
 	}
 	s.mutate("Set", key, func() {
 		switch {
-		case err == nil && bytes.Equal(s.values[key], raw):
-			// Unchanged: the record need not be written again.
 		case err == nil:
-			if s.values == nil {
-				s.values = make(map[string]json.RawMessage)
+			if s.values.set(key, raw) { // else the record need not be written again
+				s.changed = true
 			}
-			s.values[key] = raw
-			s.changed = true
 		case s.err == nil:
 			s.err = fmt.Errorf("session: Set(%q): %w", key, err)
 		}
@@ -91,8 +84,7 @@ func (s *Session) Set(key string, v any) {
 // Delete removes key. Removing an absent key changes nothing.
 func (s *Session) Delete(key string) {
 	s.mutate("Delete", key, func() {
-		if _, ok := s.values[key]; ok {
-			delete(s.values, key)
+		if s.values.delete(key) {
 			s.changed = true
 		}
 	})
@@ -102,7 +94,7 @@ func (s *Session) Delete(key string) {
 func (s *Session) Clear() {
 	s.mutate("Clear", "", func() {
 		s.changed = s.changed || len(s.values) > 0
-		clear(s.values)
+		s.values = nil
 	})
 }
 
@@ -148,7 +140,11 @@ func (s *Session) Keys() iter.Seq[string] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used = true
-	return slices.Values(slices.Sorted(maps.Keys(s.values)))
+	keys := make([]string, len(s.values))
+	for i, e := range s.values {
+		keys[i] = e.key
+	}
+	return slices.Values(keys)
 }
 
 // ID returns the public id: safe to log, useless to an attacker. It names the

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -32,8 +33,18 @@ var (
 // change while old sessions are around. Inside an any, numbers arrive as
 // [json.Number], exactly.
 func Get[T any](s *Session, key string) (T, bool) {
+	raw, ok := s.look(key)
 	var v T
-	if err := s.Decode(key, &v); err != nil {
+	if !ok || decodeScalar(raw, &v) {
+		return v, ok
+	}
+	return decodeNew[T](raw)
+}
+
+// decodeNew is apart from Get, whose own v then needs no place on the heap.
+func decodeNew[T any](raw string) (T, bool) {
+	var v T
+	if err := decode(raw, &v); err != nil {
 		var zero T // v may be half filled
 		return zero, false
 	}
@@ -53,10 +64,7 @@ func Pop[T any](s *Session, key string) (T, bool) {
 // Decode stores the value of key in *v, by the rules of [Get]. Its error wraps
 // [ErrAbsent] or [ErrType]; *v may be half filled after the latter.
 func (s *Session) Decode(key string, v any) error {
-	s.mu.Lock()
-	s.used = true
-	raw, ok := s.values[key] // never altered in place, so it outlives the mutex
-	s.mu.Unlock()
+	raw, ok := s.look(key)
 	if !ok {
 		return fmt.Errorf("session: %q: %w", key, ErrAbsent)
 	}
@@ -66,24 +74,40 @@ func (s *Session) Decode(key string, v any) error {
 	return nil
 }
 
+// look returns the encoded value of key.
+func (s *Session) look(key string) (raw string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used = true
+	return s.values.get(key)
+}
+
 // encode returns v as one line of JSON, or an error where JSON would not give
 // back what went in.
-func encode(v any) (json.RawMessage, error) {
+func encode(v any) (string, error) {
+	if raw, ok := encodeScalar(v); ok {
+		return raw, nil
+	}
+	return encodeAny(v)
+}
+
+// encodeAny is encode by way of encoding/json.
+func encodeAny(v any) (string, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false) // redis-cli is read by people
 	// Inside an array, v is as deep as it will be inside the record.
-	if err := enc.Encode([]any{v}); err != nil {
-		return nil, err
+	if err := enc.Encode([1]any{v}); err != nil {
+		return "", err
 	}
 	raw := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 	switch {
 	case !utf8.Valid(raw) || replaced(raw):
-		return nil, errNotUTF8
+		return "", errNotUTF8
 	case !json.Valid(raw):
-		return nil, errTooDeep
+		return "", errTooDeep
 	}
-	return raw[1 : len(raw)-1 : len(raw)-1], nil
+	return string(raw[1 : len(raw)-1]), nil
 }
 
 // replaced reports whether the encoder replaced invalid UTF-8. It writes the
@@ -105,22 +129,22 @@ func replaced(raw []byte) bool {
 	}
 }
 
-func decode(raw json.RawMessage, v any) error {
+func decode(raw string, v any) error {
 	t := reflect.TypeOf(v)
 	if t == nil || t.Kind() != reflect.Pointer || reflect.ValueOf(v).IsNil() {
 		return fmt.Errorf("cannot decode into a %T: pass a non-nil pointer", v)
 	}
 	t = t.Elem()
-	if string(raw) == "null" && !holdsNull(t) {
+	if raw == "null" && !holdsNull(t) {
 		return fmt.Errorf("null does not fit a %s", t) // encoding/json would leave *v as it is
 	}
 	switch t.Kind() {
 	case reflect.Interface, reflect.Struct, reflect.Map, reflect.Slice, reflect.Array, reflect.Pointer:
-		dec := json.NewDecoder(bytes.NewReader(raw))
+		dec := json.NewDecoder(strings.NewReader(raw))
 		dec.UseNumber() // an int64 inside an any would otherwise lose its low bits
 		return dec.Decode(v)
 	default:
-		return json.Unmarshal(raw, v)
+		return json.Unmarshal([]byte(raw), v)
 	}
 }
 

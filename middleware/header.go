@@ -1,0 +1,66 @@
+package middleware
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+)
+
+// snapshot returns a copy of h, or nil if it is empty.
+func snapshot(h http.Header) http.Header {
+	if len(h) == 0 {
+		return nil
+	}
+	return h.Clone()
+}
+
+// contentLength returns what a header declares, or -1.
+func contentLength(h http.Header) int64 {
+	declared := h.Get("Content-Length")
+	if declared == "" {
+		return -1
+	}
+	n, err := strconv.ParseInt(declared, 10, 64)
+	if err != nil || n < 0 {
+		return -1
+	}
+	return n
+}
+
+// sendHeader sends the header as it was at WriteHeader.
+func (rw *response) sendHeader() {
+	live := rw.Header()
+	if maps.EqualFunc(live, rw.header, slices.Equal[[]string]) {
+		rw.decorate(live)
+		rw.inner.WriteHeader(rw.status)
+		return
+	}
+	// What the handler has set since are trailers, which net/http looks for at
+	// the end: put them back.
+	since := maps.Clone(live)
+	clear(live)
+	maps.Copy(live, rw.header)
+	rw.decorate(live)
+	rw.inner.WriteHeader(rw.status)
+	clear(live)
+	maps.Copy(live, since)
+	rw.decorate(live) // for a writer around us that looks only at the end
+}
+
+// decorate adds what the session has to say to a header.
+func (rw *response) decorate(h http.Header) {
+	rq := &rw.request
+	rq.mu.Lock()
+	defer rq.mu.Unlock()
+	if rq.session != nil {
+		// It may have been committed early, and read since.
+		if change, _ := rq.session.Seal("the answer"); change.Used {
+			h.Add("Vary", "Cookie")
+		}
+	}
+	if rq.cookie != nil {
+		h.Add("Set-Cookie", rq.cookie.String())
+		h.Set("Cache-Control", "no-store") // a cache would hand the session on
+	}
+}
