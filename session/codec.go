@@ -27,8 +27,8 @@ func parse(data []byte) (values, error) {
 		var object json.RawMessage
 		return nil, fmt.Errorf("session: stored data: %w", json.Unmarshal(data, &object)) // says what is wrong
 	}
-	object := string(data)      // the one copy: keys and values are parts of it
-	found := make(values, 0, 8) // enough for most sessions
+	object := string(data) // the one copy: keys and values are parts of it
+	found := make(values, 0, min(strings.Count(object, `":`), 1000)+1) // the handler may add one
 	for quoted, rest := next(object[1:]); quoted != ""; quoted, rest = next(rest) {
 		key, err := unquote(quoted)
 		if err != nil {
@@ -50,8 +50,9 @@ func parse(data []byte) (values, error) {
 // next cuts the next key or value off rest, which is what is left of a valid
 // JSON object. It returns nothing at the object's end.
 func next(rest string) (token, after string) {
-	const between = " \t\r\n:,"
-	rest = strings.TrimLeft(rest, between)
+	for rest != "" && isBetween(rest[0]) {
+		rest = rest[1:]
+	}
 	depth, inString := 0, false
 	for i := 0; i < len(rest); i++ {
 		switch c := rest[i]; {
@@ -62,13 +63,22 @@ func next(rest string) (token, after string) {
 		case inString:
 		case c == '{' || c == '[':
 			depth++
-		case depth == 0 && (c == '}' || strings.IndexByte(between, c) >= 0):
+		case depth == 0 && (c == '}' || isBetween(c)):
 			return rest[:i], rest[i:]
 		case c == '}' || c == ']':
 			depth--
 		}
 	}
 	return "", ""
+}
+
+// isBetween reports whether c may stand between a key and a value.
+func isBetween(c byte) bool {
+	switch c {
+	case ' ', '\t', '\r', '\n', ':', ',':
+		return true
+	}
+	return false
 }
 
 // unquote returns the key that quoted is the JSON of.
