@@ -47,6 +47,7 @@ func (rq *request) carryOut(change session.Change) (err error) {
 	case touch:
 		return hold.Touch(ctx)
 	case save:
+		hold.Record.Memory = change.Memory
 		return hold.Save(ctx, change.Data)
 	case destroy:
 		rq.cookie = s.cookies.expired()

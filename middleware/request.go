@@ -70,16 +70,16 @@ func (rq *request) open(ctx context.Context) (*session.Session, error) {
 		rq.sessions.logFailure(rq.base, rq.knownID(), errBegun)
 		return nil, errBegun
 	}
-	data, err := rq.fetch(ctx)
+	record, err := rq.fetch(ctx)
 	if err == nil {
-		rq.session, err = session.Open(rq.config(data))
+		rq.session, err = session.Open(rq.config(record))
 		if err != nil {
 			err = fmt.Errorf("middleware: session %s: %w: %w", rq.knownID(), store.ErrCorrupt, err)
 		}
 	}
 	if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrTooLarge) {
 		if err = rq.replace(err); err == nil {
-			rq.session, err = session.Open(rq.config(nil))
+			rq.session, err = session.Open(rq.config(store.Record{}))
 		}
 	}
 	if err != nil {
@@ -96,14 +96,12 @@ func (rq *request) open(ctx context.Context) (*session.Session, error) {
 	return rq.session, nil
 }
 
-// fetch returns the stored data, nil where there is none, and sets rq.origin.
-func (rq *request) fetch(ctx context.Context) ([]byte, error) {
+// fetch returns what is stored, nothing where there is none, and sets rq.origin.
+func (rq *request) fetch(ctx context.Context) (record store.Record, err error) {
 	s, id := rq.sessions, rq.shown
 	if id == "" {
-		return nil, nil
+		return record, nil
 	}
-	var record store.Record
-	var err error
 	if rq.mode == ReadOnly {
 		rq.origin = readOnly
 		record, err = s.store.Load(ctx, id, s.terms)
@@ -121,12 +119,12 @@ func (rq *request) fetch(ctx context.Context) ([]byte, error) {
 		// Never adopt an id that somebody else may have chosen: if this session
 		// comes into being, it does so under a new one.
 		rq.origin = unknownID
-		return nil, nil
+		return record, nil
 	case errors.Is(err, store.ErrGone):
 		rq.origin, err = goneID, nil
 	}
 	rq.identify(id)
-	return record.Data, err
+	return record, err
 }
 
 // label tells who waits for the session what holds it: the method, and the route
@@ -160,9 +158,11 @@ func (rq *request) replace(err error) error {
 	return err
 }
 
-func (rq *request) config(data []byte) session.Config {
+func (rq *request) config(record store.Record) session.Config {
+	memory, _ := record.Memory.(*session.Memory) // of the request before, if it was in this process
 	return session.Config{
-		Data:     data,
+		Data:     record.Data,
+		Memory:   memory,
 		ReadOnly: rq.mode == ReadOnly,
 		ID:       rq.publicID,
 		Commit:   func(context.Context) error { return rq.commit("Commit") },

@@ -27,7 +27,7 @@ func parse(data []byte) (values, error) {
 		var object json.RawMessage
 		return nil, fmt.Errorf("session: stored data: %w", json.Unmarshal(data, &object)) // says what is wrong
 	}
-	object := string(data) // the one copy: keys and values are parts of it
+	object := string(data)                                             // the one copy: keys and values are parts of it
 	found := make(values, 0, min(strings.Count(object, `":`), 1000)+1) // the handler may add one
 	for quoted, rest := next(object[1:]); quoted != ""; quoted, rest = next(rest) {
 		key, err := unquote(quoted)

@@ -10,6 +10,9 @@ import (
 type Config struct {
 	// Data is what an earlier Seal returned; nil for a new session.
 	Data []byte
+	// Memory is what Seal returned with Data, where that is still known: Data need
+	// not be decoded then.
+	Memory *Memory
 	// ReadOnly makes every change an [ErrReadOnly] at the commit.
 	ReadOnly bool
 	// ID returns the public id as it is at the time of the call.
@@ -25,13 +28,21 @@ type Config struct {
 // Seal returned.
 func Open(c Config) (*Session, error) {
 	s := &Session{config: c}
-	if c.Data == nil {
+	switch {
+	case c.Data == nil:
+		return s, nil
+	case c.Memory != nil:
+		s.values, s.borrowed = c.Memory.values, true
 		return s, nil
 	}
 	var err error
 	s.values, err = parse(c.Data)
 	return s, err
 }
+
+// A Memory is the content of a session when it was sealed, decoded. It does not
+// change, and any number of sessions may be opened with it.
+type Memory struct{ values values }
 
 // Change is what a request did to its session.
 type Change struct {
@@ -44,6 +55,8 @@ type Change struct {
 	Renewed, Destroyed bool
 	// Data is the session, encoded; nil where nothing needs storing.
 	Data []byte
+	// Memory is the same, decoded.
+	Memory *Memory
 }
 
 // Seal ends the time in which the session may be changed, and returns what is
@@ -70,7 +83,7 @@ func (s *Session) Seal(by string) (Change, error) {
 		s.err = fmt.Errorf("session: %w", ErrReadOnly)
 	}
 	if s.err == nil && (c.Changed || c.Renewed) && !c.Destroyed {
-		c.Data = format(s.values)
+		c.Data, c.Memory = format(s.values), &Memory{s.values}
 	}
 	return c, s.err
 }

@@ -49,7 +49,12 @@ func TestSealTellsWhatIsToBeDone(t *testing.T) {
 				s = open(t, test.record)
 			}
 			test.do(s)
-			if got := seal(t, s); !reflect.DeepEqual(got, test.want) {
+			got := seal(t, s)
+			if (got.Memory != nil) != (got.Data != nil) {
+				t.Errorf("Seal: data %q, memory %v", got.Data, got.Memory)
+			}
+			got.Memory = nil
+			if !reflect.DeepEqual(got, test.want) {
 				t.Errorf("Seal = %+v (%s), want %+v (%s)", got, got.Data, test.want, test.want.Data)
 			}
 		})

@@ -48,6 +48,7 @@ type Session struct {
 
 	mu        sync.Mutex // guards everything below
 	values    values
+	borrowed  bool   // values are those of a Memory
 	used      bool   // somebody asked for anything at all
 	changed   bool   // values differ from what was loaded
 	renewed   bool   // Renew was called
@@ -72,6 +73,7 @@ func (s *Session) Set(key string, v any) {
 	s.mutate("Set", key, func() {
 		switch {
 		case err == nil:
+			s.own()
 			if s.values.set(key, raw) { // else the record need not be written again
 				s.changed = true
 			}
@@ -84,6 +86,7 @@ func (s *Session) Set(key string, v any) {
 // Delete removes key. Removing an absent key changes nothing.
 func (s *Session) Delete(key string) {
 	s.mutate("Delete", key, func() {
+		s.own()
 		if s.values.delete(key) {
 			s.changed = true
 		}
@@ -124,6 +127,14 @@ func (s *Session) mutate(method, key string, do func()) {
 	s.mu.Unlock()
 	if sealed != "" && s.config.Late != nil {
 		s.config.Late(method, key, sealed)
+	}
+}
+
+// own makes values the session's own before they change. It is called with mu
+// held.
+func (s *Session) own() {
+	if s.borrowed {
+		s.values, s.borrowed = append(make(values, 0, len(s.values)+1), s.values...), false
 	}
 }
 

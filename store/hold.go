@@ -70,7 +70,7 @@ func (h *Hold) Save(ctx context.Context, data []byte) error {
 	if err != nil {
 		h.Release(ctx)
 	} else {
-		record := Record{Data: data, Created: h.Record.Created}
+		record := Record{Data: data, Created: h.Record.Created, Memory: h.Record.Memory}
 		err = h.fence.save(ctx, h, record, write{text, h.stamp, h.ttl()})
 	}
 	if err != nil {

@@ -11,6 +11,9 @@ import (
 type Record struct {
 	Data    []byte    // what was saved
 	Created time.Time // when the session began, to the millisecond
+	// Memory is whatever a Hold's Record had there when it was saved, if that was in
+	// this process a moment ago: Data in another form, so that it need not be decoded.
+	Memory any
 }
 
 // The stored form is one line of JSON whose head is fixed to the byte, so that

@@ -1,0 +1,47 @@
+package session
+
+import "testing"
+
+// Sessions that are opened with the same memory share nothing that can change.
+func TestMemoryDoesNotChange(t *testing.T) {
+	t.Parallel()
+	var first Session
+	first.Set("a", 1)
+	first.Set("b", 1)
+	change, err := first.Seal("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func() *Session {
+		s, err := Open(Config{Data: change.Data, Memory: change.Memory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for name, alter := range map[string]func(*Session){
+		"Set of another value": func(s *Session) { s.Set("a", 2) },
+		"Set of another key":   func(s *Session) { s.Set("0", 2) },
+		"Delete":               func(s *Session) { s.Delete("a") },
+		"Clear":                func(s *Session) { s.Clear() },
+		"Clear and Set":        func(s *Session) { s.Clear(); s.Set("c", 2) },
+	} {
+		before := open()
+		s := open()
+		alter(s)
+		again, err := s.Seal("test")
+		if err != nil || !again.Changed {
+			t.Errorf("%s: changed %v, %v", name, again.Changed, err)
+		}
+		// What it leaves is what its bytes say.
+		decoded, err := parse(again.Data)
+		if err != nil || string(format(decoded)) != string(format(again.Memory.values)) {
+			t.Errorf("%s: the memory is not what %s says: %v", name, again.Data, err)
+		}
+		for _, s := range []*Session{before, open()} {
+			if got := string(format(s.values)); got != `{"a":1,"b":1}` {
+				t.Errorf("%s in one session made another %s", name, got)
+			}
+		}
+	}
+}
