@@ -5,9 +5,9 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,23 +30,28 @@ type Client interface {
 }
 
 // A Script is Lua for Redis, which knows it by the hash of its text.
-type Script struct{ text, sha string }
+type Script struct {
+	text, sha string
+	name      any // sha as an argument, made once because that is not free
+}
 
 // NewScript returns the script with the given text.
 func NewScript(text string) *Script {
 	sum := sha1.Sum([]byte(text)) // Redis's choice of name, not a matter of security
-	return &Script{text: text, sha: hex.EncodeToString(sum[:])}
+	sha := hex.EncodeToString(sum[:])
+	return &Script{text, sha, sha}
 }
 
-// NewClient returns a Client that uses pool, where each exchange takes at most
-// timeout, the wait for a connection included.
+// NewClient returns a Client that uses pool, a few connections of it at once. Each
+// exchange takes at most timeout, the wait for a connection included.
 func NewClient(pool *redis.Pool, timeout time.Duration) Client {
-	return &poolClient{pool: pool, timeout: timeout}
+	return &poolClient{pool: pool, timeout: timeout, lanes: lanes{pool: pool}}
 }
 
 type poolClient struct {
 	pool    *redis.Pool
 	timeout time.Duration
+	lanes   lanes
 }
 
 // evalError is the error of an Eval. Where maybe is set, the script may have
@@ -73,7 +78,7 @@ func mayHaveHappened(err error) bool {
 //
 // After a restart of Redis the pool is full of dead connections, and each looks
 // fine until it is used. So a connection that breaks is no verdict on Redis as
-// long as there are idle ones: all of them are tried, and then a new one.
+// long as it may be an old one: as many are tried as there are, and then a new one.
 func (c *poolClient) Eval(ctx context.Context, s *Script, keys []string, args ...any) (any, error) {
 	if c.pool == nil {
 		return nil, &evalError{err: errors.New("the pool is nil")}
@@ -82,58 +87,43 @@ func (c *poolClient) Eval(ctx context.Context, s *Script, keys []string, args ..
 	if sooner, ok := ctx.Deadline(); ok && sooner.Before(deadline) {
 		deadline = sooner
 	}
-	maybe := false
-	for spare := c.pool.IdleCount() + 1; ; spare-- {
-		reply, sent, err := c.try(ctx, deadline, s, keys, args)
-		if err == nil {
-			return reply, nil
-		}
-		maybe = maybe || sent
-		if !sent || spare == 0 || isTimeout(err) {
-			return nil, &evalError{err: err, maybe: maybe}
-		}
-	}
-}
-
-// try makes one exchange. sent tells that the connection failed after the
-// script may have reached Redis.
-func (c *poolClient) try(ctx context.Context, deadline time.Time, s *Script, keys []string, args []any) (reply any, sent bool, err error) {
-	conn, err := c.conn(ctx, deadline)
-	if err != nil {
-		return nil, false, fmt.Errorf("no connection: %w", err)
-	}
-	defer conn.Close()
-
 	all := make([]any, 0, 2+len(keys)+len(args))
-	all = append(all, s.sha, len(keys))
+	all = append(all, s.name, len(keys))
 	for _, key := range keys {
 		all = append(all, key)
 	}
 	all = append(all, args...)
 
-	reply, err = do(conn, deadline, "EVALSHA", all)
-	if refused, ok := errors.AsType[redis.Error](err); ok && strings.HasPrefix(string(refused), "NOSCRIPT") {
-		all[0] = s.text
-		reply, err = do(conn, deadline, "EVAL", all)
+	maybe := false
+	for spare := c.pool.ActiveCount() + 1; ; spare-- {
+		f := c.try(ctx, s, command{"EVALSHA", all, deadline})
+		if f.err == nil {
+			return f.reply, nil
+		}
+		maybe = maybe || f.maybe
+		if !f.broken || spare == 0 {
+			return nil, &evalError{err: f.err, maybe: maybe}
+		}
 	}
-	_, refused := errors.AsType[redis.Error](err)
-	return reply, err != nil && !refused, err
 }
 
-func do(conn redis.Conn, deadline time.Time, command string, args []any) (any, error) {
-	left := time.Until(deadline)
-	if left <= 0 {
-		return nil, context.DeadlineExceeded
+// try runs s once, by the arguments of evalsha.
+func (c *poolClient) try(ctx context.Context, s *Script, evalsha command) fate {
+	f := c.lanes.do(ctx, evalsha)
+	if refused, ok := errors.AsType[redis.Error](f.err); !ok || !strings.HasPrefix(string(refused), "NOSCRIPT") {
+		return f
 	}
-	return redis.DoWithTimeout(conn, left, command, args...)
+	args := slices.Clone(evalsha.args)
+	args[0] = s.text
+	return c.lanes.do(ctx, command{"EVAL", args, evalsha.deadline})
 }
 
-// conn gets a connection from the pool, and waits for one even where the pool
+// connect gets a connection from the pool, and waits for one even where the pool
 // itself is not set to wait: a holder must always be able to release.
-func (c *poolClient) conn(ctx context.Context, deadline time.Time) (redis.Conn, error) {
-	if !c.pool.Wait && c.pool.IdleCount() > 0 {
+func connect(ctx context.Context, pool *redis.Pool, deadline time.Time) (redis.Conn, error) {
+	if !pool.Wait && pool.IdleCount() > 0 {
 		// One is at hand, so there is no need to pay for a context that ends.
-		if conn, err := c.pool.GetContext(ctx); !errors.Is(err, redis.ErrPoolExhausted) {
+		if conn, err := pool.GetContext(ctx); !errors.Is(err, redis.ErrPoolExhausted) {
 			return conn, err
 		}
 	}
@@ -141,7 +131,7 @@ func (c *poolClient) conn(ctx context.Context, deadline time.Time) (redis.Conn, 
 	defer cancel()
 	backoff := Backoff{Min: time.Millisecond, Max: 10 * time.Millisecond}
 	for try := 0; ; try++ {
-		conn, err := get(ctx, c.pool)
+		conn, err := get(ctx, pool)
 		if !errors.Is(err, redis.ErrPoolExhausted) {
 			return conn, err
 		}
@@ -169,4 +159,10 @@ func get(ctx context.Context, pool *redis.Pool) (conn redis.Conn, err error) {
 func isTimeout(err error) bool {
 	var t interface{ Timeout() bool }
 	return errors.As(err, &t) && t.Timeout()
+}
+
+// isRefusal tells an answer of Redis from the lack of one.
+func isRefusal(err error) bool {
+	_, ok := errors.AsType[redis.Error](err)
+	return ok
 }

@@ -16,9 +16,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Size of the pool that [Open] makes. An exchange takes a fraction of a
-// millisecond and waiters hold no connection, so these serve many thousand
-// requests per second.
+// Size of the pool that [Open] makes. Package locker's client shares a few
+// connections among all exchanges, so there are always some to spare.
 const (
 	poolSize    = 64
 	idleTimeout = 4 * time.Minute // less than what firewalls tend to allow
@@ -158,19 +157,25 @@ type masterConn struct {
 	dead    bool
 }
 
-// DoWithTimeout is the one method that package locker's client uses.
+// ReceiveWithTimeout is how package locker's client gets its replies.
+func (c *masterConn) ReceiveWithTimeout(d time.Duration) (any, error) {
+	reply, err := redis.ReceiveWithTimeout(c.Conn, d)
+	return reply, c.heed(err)
+}
+
+// DoWithTimeout completes [redis.ConnWithTimeout].
 func (c *masterConn) DoWithTimeout(d time.Duration, command string, args ...any) (any, error) {
 	reply, err := redis.DoWithTimeout(c.Conn, d, command, args...)
+	return reply, c.heed(err)
+}
+
+// heed returns err, having noted whether it is that of a replica.
+func (c *masterConn) heed(err error) error {
 	if refused, ok := errors.AsType[redis.Error](err); ok && strings.Contains(string(refused), "READONLY") {
 		c.dead = true
 		c.demoted.Store(time.Now().UnixNano())
 	}
-	return reply, err
-}
-
-// ReceiveWithTimeout completes [redis.ConnWithTimeout].
-func (c *masterConn) ReceiveWithTimeout(d time.Duration) (any, error) {
-	return redis.ReceiveWithTimeout(c.Conn, d)
+	return err
 }
 
 // Err tells the pool whether to keep the connection.

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"io"
 	"log"
+	"net"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/gomodule/redigo/redis"
 )
 
 func TestParseURL(t *testing.T) {
@@ -190,6 +193,35 @@ func TestOpenTLSVerifiesTheServer(t *testing.T) {
 	}
 	if took := time.Since(begin); took > 30*time.Second {
 		t.Errorf("it took %v", took)
+	}
+}
+
+// Whichever way a connection learns that its server is a replica, it is of no more
+// use, and so are all that are older. Other errors are not its end.
+func TestMasterConnHeedsEachReply(t *testing.T) {
+	t.Parallel()
+	for refusal, want := range map[string]bool{
+		"READONLY You can't write against a read only replica.": true,
+		"ERR user_script:1: READONLY You can't write":           true, // from within a script
+		"OOM command not allowed":                               false,
+	} {
+		for name, ask := range map[string]func(redis.Conn) (any, error){
+			"DoWithTimeout":      func(c redis.Conn) (any, error) { return redis.DoWithTimeout(c, time.Minute, "GET", "k") },
+			"ReceiveWithTimeout": func(c redis.Conn) (any, error) { return redis.ReceiveWithTimeout(c, time.Minute) },
+		} {
+			near, far := net.Pipe()
+			go io.Copy(io.Discard, far) // the command
+			go io.WriteString(far, "-"+refusal+"\r\n")
+			var demoted atomic.Int64
+			c := &masterConn{Conn: redis.NewConn(near, 0, 0), demoted: &demoted}
+			if _, err := ask(c); !errors.Is(err, redis.Error(refusal)) {
+				t.Errorf("%s: %v, want %s", name, err, refusal)
+			}
+			if ended := c.Err() != nil; ended != want || (demoted.Load() != 0) != want {
+				t.Errorf("%s, %s: ended %v, the older ones at %d", name, refusal, ended, demoted.Load())
+			}
+			c.Close()
+		}
 	}
 }
 

@@ -1,0 +1,171 @@
+package locker
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// The size of a batch. All its commands are sent before any reply is read. Redis
+// itself keeps the replies in memory meanwhile, and goes on reading. But a proxy
+// may stop to read while nobody reads from it, and then both sides would wait for
+// each other. So a batch is no more than what the network takes in, and a command
+// that is larger goes alone.
+//
+// maxBatch keeps down the memory that the replies take in Redis, and the time that
+// one waits for those of others.
+const (
+	maxBatch = 32
+	maxBytes = 32 << 10
+)
+
+// A command is to be sent, once.
+type command struct {
+	name     string
+	args     []any
+	deadline time.Time // for its reply
+}
+
+// size is about how many bytes c takes on the wire.
+func (c command) size() int {
+	size := 0
+	for _, arg := range c.args {
+		size += 16
+		switch arg := arg.(type) {
+		case string:
+			size += len(arg)
+		case []byte:
+			size += len(arg)
+		}
+	}
+	return size
+}
+
+// A fate is what came of a command.
+type fate struct {
+	reply  any
+	err    error
+	maybe  bool // Redis has not answered, but may have done it
+	broken bool // the connection was no good; another one may be
+}
+
+// An exchange is a command and its way to Redis and back. Another may drive it
+// than the one who waits for it.
+type exchange struct {
+	command
+	*ticket           // nil if it found a free lane
+	next    *exchange // in the batch
+	sent    bool      // written by the driver, with the ticket's mu held
+	fate    fate      // written by the driver, before it tells
+}
+
+// A ticket is for an exchange that waits.
+type ticket struct {
+	turn chan bool // true: you drive; false: it is done
+
+	// mu is held while the arguments are read. They belong to the caller, which
+	// does not return in the middle of that.
+	mu   sync.Mutex
+	left bool // do not send it
+}
+
+// alight ends the wait of an exchange that is in a batch, unless it was sent and
+// there is time left. Its reply will be read all the same, for the sake of those
+// behind it.
+func (x *exchange) alight(why error) (f fate, over bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.sent {
+		x.left = true
+		return noConnection(why), true
+	}
+	return fate{err: why, maybe: true}, errors.Is(why, context.DeadlineExceeded)
+}
+
+// send sends the command, unless nobody waits for it any more.
+func (x *exchange) send(conn redis.Conn) error {
+	if x.ticket != nil {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if x.left {
+			return nil
+		}
+	}
+	x.sent = true
+	return conn.Send(x.name, x.args...)
+}
+
+// done tells x its fate, if it waits.
+func (x *exchange) done(f fate) {
+	x.fate = f
+	if x.ticket != nil {
+		x.turn <- false // which has room: true was received, or never sent
+	}
+}
+
+// run makes the exchanges of a batch. The first is the driver's, and its deadline
+// is that of all. Whoever has less time leaves by itself. Whoever has more finds the
+// connection broken then, and tries again on another one: scripts may be repeated.
+func run(conn redis.Conn, driver *exchange) {
+	unanswered, broken := driver, errPanic
+	defer func() {
+		if unanswered != nil {
+			abandon(conn, driver, unanswered, broken)
+		}
+	}()
+	if err := send(conn, driver); err != nil {
+		broken = err
+		return
+	}
+	for unanswered != nil {
+		x := unanswered
+		var f fate
+		if x.sent {
+			left := max(time.Until(driver.deadline), 1) // 0 would be no limit
+			f.reply, f.err = redis.ReceiveWithTimeout(conn, left)
+			if f.err != nil && !isRefusal(f.err) {
+				broken = f.err
+				return
+			}
+		}
+		unanswered = x.next
+		x.done(f)
+	}
+}
+
+// send sends the commands of a batch.
+func send(conn redis.Conn, batch *exchange) error {
+	for x := batch; x != nil; x = x.next {
+		if err := x.send(conn); err != nil {
+			return err
+		}
+	}
+	return conn.Flush()
+}
+
+// errPanic is what the others of a batch get when redigo panics.
+var errPanic = errors.New("a panic")
+
+// abandon tells those without a reply that the connection is broken, and sees to
+// it that it is: else a late reply would be taken for that of the next command.
+func abandon(conn redis.Conn, driver, unanswered *exchange, err error) {
+	// A time-out is the driver's alone, so the others get only the text of it.
+	theirs := errors.New("the connection broke: " + err.Error())
+	n := 0
+	for x := unanswered; x != nil; x = x.next {
+		f := fate{err: theirs, maybe: x.sent, broken: true}
+		if x == driver {
+			f.err, f.broken = err, !isTimeout(err)
+		}
+		x.done(f)
+		n++
+	}
+	// After a panic it is not. What breaks it is to want one reply more than there
+	// can be, without waiting for it.
+	for range n + 1 {
+		_, _ = redis.ReceiveWithTimeout(conn, -1)
+	}
+}
