@@ -41,9 +41,9 @@ e2e: setup
 	@.ci/chromium
 	cd cmd/demo/e2e && $(GO) test -count=1 ./...
 
-# Latchkey beside its peers; see cmd/bench.
+# Latchkey beside its peers; see cmd/bench. It takes some ten minutes.
 bench: setup
-	cd cmd/bench && $(GO) run .
+	cd cmd/bench && $(GO) run . -markdown results.md -plots .
 
 # How long to sleep between two tries for a lock.
 experiment: setup

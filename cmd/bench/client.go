@@ -2,26 +2,29 @@ package main
 
 import (
 	"bufio"
-	"cmp"
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
-	"sync"
+	"sync/atomic"
 )
 
-// A client is one visitor's browser: one connection and one cookie. It does
-// without http.Transport, whose goroutines would take more of the machine than
-// some of the servers that are to be compared.
+// A client is one connection of a visitor's browser, and its cookie. It does
+// without package http's client, which would take more of the machine than some
+// of the servers that are to be compared.
 type client struct {
 	host   string
 	conn   net.Conn
 	reader *bufio.Reader
+	out    []byte // the last request, to be written over
 	cookie string // name=value
 	forget func() bool
+
+	answers atomic.Int64 // so far
 }
 
 // dial connects a client without a session. Its calls fail once ctx ends.
@@ -42,71 +45,73 @@ func (c *client) close() {
 
 // call makes one request and returns the number that is its answer.
 func (c *client) call(method, target string) (int, error) {
-	request := make([]byte, 0, 512)
-	request = fmt.Appendf(request, "%s %s HTTP/1.1\r\nHost: %s\r\n", method, target, c.host)
+	c.out = fmt.Appendf(c.out[:0], "%s %s HTTP/1.1\r\nHost: %s\r\n", method, target, c.host)
 	if c.cookie != "" {
-		request = fmt.Appendf(request, "Cookie: %s\r\n", c.cookie)
+		c.out = fmt.Appendf(c.out, "Cookie: %s\r\n", c.cookie)
 	}
 	if method == http.MethodPost {
-		request = append(request, "Content-Length: 0\r\n"...)
+		c.out = append(c.out, "Content-Length: 0\r\n"...)
 	}
-	request = append(request, "\r\n"...)
-	if _, err := c.conn.Write(request); err != nil {
-		return 0, err
+	c.out = append(c.out, "\r\n"...)
+	_, err := c.conn.Write(c.out)
+	var body []byte
+	if err == nil {
+		body, err = c.answer()
 	}
-	answer, err := http.ReadResponse(c.reader, nil)
 	if err != nil {
 		return 0, fmt.Errorf("%s %s: %w", method, target, err)
 	}
-	body, err := io.ReadAll(answer.Body)
-	_ = answer.Body.Close() // read to its end
-	if err != nil {
-		return 0, fmt.Errorf("%s %s: %w", method, target, err)
-	}
-	if answer.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("%s %s: %s: %s", method, target, answer.Status, body)
-	}
-	if cookie := answer.Header.Get("Set-Cookie"); cookie != "" {
-		c.cookie, _, _ = strings.Cut(cookie, ";")
-	}
+	c.answers.Add(1)
 	return strconv.Atoi(string(body))
 }
 
-// A crowd is a number of clients of one peer.
-type crowd []*client
-
-func dialCrowd(ctx context.Context, addr string, size int) (crowd, error) {
-	var c crowd
-	for range size {
-		one, err := dial(ctx, addr)
-		if err != nil {
-			c.close()
+// answer reads a whole answer and returns its body. It knows what the app's
+// server sends, and nothing else.
+func (c *client) answer() ([]byte, error) {
+	line, err := c.line()
+	if err != nil {
+		return nil, err
+	}
+	_, status, _ := bytes.Cut(line, []byte(" "))
+	ok := bytes.HasPrefix(status, []byte("200 "))
+	failure := ""
+	if !ok {
+		failure = string(status)
+	}
+	length := -1
+	for {
+		if line, err = c.line(); err != nil {
 			return nil, err
 		}
-		c = append(c, one)
+		if len(line) == 0 {
+			break
+		}
+		name, value, _ := bytes.Cut(line, []byte(": "))
+		switch string(name) {
+		case "Content-Length":
+			if length, err = strconv.Atoi(string(value)); err != nil {
+				return nil, err
+			}
+		case "Set-Cookie":
+			pair, _, _ := bytes.Cut(value, []byte(";"))
+			c.cookie = string(pair)
+		}
 	}
-	return c, nil
+	if length < 0 {
+		return nil, errors.New("the answer has no length")
+	}
+	body := make([]byte, length)
+	if _, err := io.ReadFull(c.reader, body); err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("%s: %s", failure, bytes.TrimSpace(body))
+	}
+	return body, nil
 }
 
-func (c crowd) close() {
-	for _, one := range c {
-		one.close()
-	}
-}
-
-// all does something with every client at the same time, and returns the first
-// client's error: what is wrong with one is wrong with most.
-func (c crowd) all(do func(i int, c *client) error) error {
-	errs := make([]error, len(c))
-	start := make(chan struct{}) // nobody begins before everybody is ready
-	var group sync.WaitGroup
-	for i, one := range c {
-		group.Go(func() {
-			<-start
-			errs[i] = do(i, one)
-		})
-	}
-	close(start)
-	group.Wait()
-	return cmp.Or(errs...)
+// line reads one line. It is good until the next one is read.
+func (c *client) line() ([]byte, error) {
+	line, err := c.reader.ReadSlice('\n')
+	return bytes.TrimRight(line, "\r\n"), err
 }

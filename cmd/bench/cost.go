@@ -5,27 +5,21 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
 // A cost is what requests take from the machine. On a machine that others use,
 // too, it is steadier than any time: who else runs does not change it much.
 type cost struct {
-	process  time.Duration  // CPU time of servers and clients
 	redis    time.Duration  // CPU time of Redis
+	reads    int            // how often Redis has read from a connection
 	commands map[string]int // what Redis did, also when told to by scripts
 }
 
-// costs returns what was spent since the start.
+// costs returns what Redis has spent since its start.
 func costs(ctx context.Context, s *redisServer) (cost, error) {
 	c := cost{commands: make(map[string]int)}
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return c, fmt.Errorf("getrusage: %w", err)
-	}
-	c.process = time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-	info, err := s.admin.InfoMap(ctx, "cpu", "commandstats").Result()
+	info, err := s.admin.InfoMap(ctx, "cpu", "stats", "commandstats").Result()
 	if err != nil {
 		return c, fmt.Errorf("asking Redis for its costs: %w", err)
 	}
@@ -36,10 +30,13 @@ func costs(ctx context.Context, s *redisServer) (cost, error) {
 		}
 		c.redis += time.Duration(seconds * float64(time.Second))
 	}
+	if c.reads, err = strconv.Atoi(info["Stats"]["total_reads_processed"]); err != nil {
+		return c, fmt.Errorf("asking Redis for its costs: %w", err)
+	}
 	for name, stat := range info["Commandstats"] {
 		name = strings.TrimPrefix(name, "cmdstat_")
 		switch command, _, _ := strings.Cut(name, "|"); command {
-		case "info", "hello", "client", "ping": // this program, and new connections
+		case "info", "hello", "client": // this program, and new connections
 			continue
 		}
 		calls, _, _ := strings.Cut(strings.TrimPrefix(stat, "calls="), ",")
@@ -50,22 +47,15 @@ func costs(ctx context.Context, s *redisServer) (cost, error) {
 	return c, nil
 }
 
-// add adds what was spent between two looks.
-func (c *cost) add(before, after cost) {
-	c.process += after.process - before.process
-	c.redis += after.redis - before.redis
-	if c.commands == nil {
-		c.commands = make(map[string]int)
+// since returns what was spent after an earlier look.
+func (c cost) since(before cost) cost {
+	spent := cost{
+		redis:    c.redis - before.redis,
+		reads:    c.reads - before.reads - 1, // the one that brought this look
+		commands: make(map[string]int),
 	}
-	for name, calls := range after.commands {
-		c.commands[name] += calls - before.commands[name]
+	for name, calls := range c.commands {
+		spent.commands[name] = calls - before.commands[name]
 	}
-}
-
-func (c cost) total() int {
-	sum := 0
-	for _, calls := range c.commands {
-		sum += calls
-	}
-	return sum
+	return spent
 }

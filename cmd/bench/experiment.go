@@ -102,9 +102,7 @@ func (p *page) round(ctx context.Context, server *redisServer, w way, newLocker 
 	if err != nil {
 		return figures{}, err
 	}
-	var spent cost
-	spent.add(before, after)
-	f, served := summary(visits, took, spent)
+	f, served := summary(visits, took, after.since(before))
 	if served == 0 {
 		return f, errors.New("no request got the lock")
 	}

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/a2139e8d/latchkey/cmd/bench/chart"
 )
 
 // findings returns what the experiment has shown, as Markdown.
@@ -21,20 +23,28 @@ func findings(c config, redisVersion string, trials []trial) string {
 	for _, t := range trials {
 		perSecond := t.all(func(f figures) float64 { return f.perSecond })
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s | %.0f (%.0f–%.0f) | %.0f |\n", t.way.name,
-			short(t.median(func(f figures) float64 { return f.take })),
-			short(t.median(func(f figures) float64 { return f.takeP99 })),
-			short(t.median(func(f figures) float64 { return f.hold })),
-			short(t.median(func(f figures) float64 { return f.release })),
-			short(t.median(func(f figures) float64 { return f.releaseP99 })),
-			short(t.median(func(f figures) float64 { return f.roundTrips })),
-			short(t.median(func(f figures) float64 { return f.redisCPU })),
+			chart.Short(t.median(func(f figures) float64 { return f.take })),
+			chart.Short(t.median(func(f figures) float64 { return f.takeP99 })),
+			chart.Short(t.median(func(f figures) float64 { return f.hold })),
+			chart.Short(t.median(func(f figures) float64 { return f.release })),
+			chart.Short(t.median(func(f figures) float64 { return f.releaseP99 })),
+			chart.Short(t.median(func(f figures) float64 { return f.roundTrips })),
+			chart.Short(t.median(func(f figures) float64 { return f.redisCPU })),
 			median(perSecond), slices.Min(perSecond), slices.Max(perSecond),
 			t.median(func(f figures) float64 { return f.gaveUp }))
 	}
-	b.WriteString("\nThe defaults queue in each process, and the head of the queue sleeps 1–16 ms, jittered. " +
+	b.WriteString("\n" + queues(c.lock) + " " +
 		"In all other rows each request is alone, as in a process of its own. " +
 		"Where the median is next to nothing, those that arrive take the lock while the others sleep. " +
 		"Who gave up counts as one who took that long to take. " +
 		"What it cost Redis counts, too, for each request that was served.\n")
 	return b.String()
+}
+
+// queues tells how the defaults of a lock wait.
+func queues(lock string) string {
+	if lock == "spin" {
+		return "The defaults queue in each process, and the processes queue in Redis, which tells the next one of its turn."
+	}
+	return "The defaults queue in each process, and the head of the queue sleeps 1–16 ms, jittered."
 }

@@ -1,20 +1,28 @@
-// Command bench measures Latchkey beside a session library without a lock: in
-// one run, over real HTTP, against one real Redis.
+// Command bench measures Latchkey beside what else there is, with and without a
+// lock: in one run, over real HTTP, against one real Redis.
 //
 // # How it measures
 //
 //   - redis.go: the Redis, started for the run and killed after it.
-//   - peers.go: the libraries, each behind the same handlers.
-//   - client.go: a client that costs little, so that the server is what counts.
-//   - workload.go: the kinds of load, each with its own check of the result.
-//   - measure.go: the rounds.
-//   - cost.go: what the requests took from the machine.
-//   - table.go: the medians, as Markdown.
+//   - app: the application, which every peer serves in the same way.
+//   - fleet.go and ask.go: its processes, which are this program once more.
+//   - client.go and crowd.go: clients that cost little, so that the app is what
+//     counts.
+//   - workload.go: the kinds of load. rush.go: all at once on one session.
+//     pageviews.go: a few at once on each of many. loop.go: a session for each.
+//     alone.go: only a lock.
+//   - measure.go and outcome.go: the rounds.
+//   - cost.go: what the requests took from Redis.
+//   - turn.go and figure.go: what one round has shown. fair.go: how evenly the
+//     processes were served.
+//   - rule.go and verdict.go: what must hold, and whether it does.
+//   - report.go, table.go and machine.go: all of it as Markdown.
+//   - plots.go and chart: some of it as SVG.
 //
-// Servers and clients share one process, and all peers share the machine. So
-// the numbers themselves mean little; what counts is their ratio. The peers
-// take turns, in alternating order, and the ratio is taken within each round:
-// whatever else the machine does meanwhile, it does to both.
+// Clients, processes of the app and Redis share the machine. So the numbers
+// themselves mean little; what counts is their ratio. The peers take turns, in
+// alternating order, and a ratio is taken within each round: whatever else the
+// machine does meanwhile, it does to all of them.
 //
 // # The experiment
 //
@@ -25,7 +33,7 @@
 //   - page.go: what each request does.
 //   - experiment.go: the rounds.
 //   - findings.go: the medians, as Markdown.
-//   - picture.go: the same as SVG, by chart.go, scale.go and svg.go.
+//   - picture.go: the same as SVG.
 package main
 
 import (
@@ -36,11 +44,14 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/pprof"
+	"path/filepath"
 	"syscall"
+
+	"github.com/a2139e8d/latchkey/cmd/bench/app"
 )
 
 func main() {
+	app.Run() // does not return in a process of the app
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	switch err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); {
@@ -54,7 +65,7 @@ func main() {
 }
 
 // run is the program: it measures, and prints the tables.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, err := parseFlags(args, stderr)
 	if err != nil {
 		return err
@@ -64,13 +75,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	defer server.close()
-	if c.cpuProfile != "" {
-		stop, err := profile(c.cpuProfile)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, stop()) }()
-	}
 	work := compare
 	if c.experiment {
 		work = explore
@@ -82,27 +86,53 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	return err
 }
 
-// compare measures Latchkey beside its peers, under every workload.
+// compare measures Latchkey beside its peers, under every workload. The tables
+// are printed as they come, and what must hold at the end.
 func compare(ctx context.Context, c config, server *redisServer, stdout, stderr io.Writer) error {
-	peers, err := newPeers(server.addr)
-	if err != nil {
+	before := busy()
+	var results []*result
+	for _, w := range c.workloads {
+		for _, n := range c.processesOf(w) {
+			one := cell{w, n}
+			fmt.Fprintf(stderr, "bench: %s\n", one)
+			r, err := measure(ctx, c, server, one, stderr)
+			if err != nil {
+				return fmt.Errorf("%s: %w", one, err)
+			}
+			results = append(results, r)
+			fmt.Fprint(stdout, r.table())
+		}
+	}
+	fmt.Fprintf(stdout, "## What must hold\n\n%s", mustHold(judge(results)))
+	return errors.Join(save(c, server.version, before, results), failures(results))
+}
+
+// failures is an error where Latchkey has failed: the others may, it must not.
+func failures(results []*result) error {
+	var err error
+	for _, r := range results {
+		if o := r.find(app.Latchkey); o != nil && o.err != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", r.cell, o.err))
+		}
+	}
+	return err
+}
+
+// save writes the files that were asked for.
+func save(c config, redisVersion, before string, results []*result) error {
+	var err error
+	if c.markdown != "" {
+		err = os.WriteFile(c.markdown, []byte(report(c, redisVersion, before, results)), 0o644)
+	}
+	if c.plots == "" {
 		return err
 	}
-	defer func() {
-		for _, p := range peers {
-			p.close()
+	for _, p := range plots() {
+		if svg, ok := p.draw(c, redisVersion, results); ok {
+			err = errors.Join(err, os.WriteFile(filepath.Join(c.plots, p.file), []byte(svg), 0o644))
 		}
-	}()
-	var results []result
-	for _, w := range c.workloads {
-		fmt.Fprintf(stderr, "bench: %s: %d rounds of %v for each of %d peers\n", w.name, c.rounds, c.time, len(peers))
-		r, err := measure(ctx, c, server, w, peers)
-		if err != nil {
-			return fmt.Errorf("%s: %w", w.name, err)
-		}
-		results = append(results, r)
 	}
-	return report(stdout, c, server.version, results)
+	return err
 }
 
 // explore makes the experiment.
@@ -120,19 +150,4 @@ func explore(ctx context.Context, c config, server *redisServer, stdout, stderr 
 	}
 	_, e := io.WriteString(stdout, found) // also where there is no file
 	return errors.Join(err, e)
-}
-
-// profile writes a CPU profile to a file until stop is called.
-func profile(file string) (stop func() error, err error) {
-	f, err := os.Create(file)
-	if err != nil {
-		return nil, fmt.Errorf("-cpuprofile: %w", err)
-	}
-	if err := pprof.StartCPUProfile(f); err != nil {
-		return nil, errors.Join(fmt.Errorf("-cpuprofile: %w", err), f.Close())
-	}
-	return func() error {
-		pprof.StopCPUProfile()
-		return f.Close()
-	}, nil
 }

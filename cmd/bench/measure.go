@@ -2,84 +2,115 @@ package main
 
 import (
 	"context"
-	"errors"
+	"crypto/rand"
 	"fmt"
+	"io"
 	"runtime"
+	"time"
+
+	"github.com/a2139e8d/latchkey/cmd/bench/app"
 )
 
-// A result is what one workload has shown.
-type result struct {
+// A cell is one workload in one number of processes.
+type cell struct {
 	workload
-	peers []outcome // in the order of newPeers
+	n int
 }
 
-// An outcome is what one peer did under one workload.
-type outcome struct {
-	peer     *peer
-	figures  []float64 // one a round
-	requests int
-	kept     []int
-	cost     cost
+// key signs the cookies of all processes.
+var key = []byte(rand.Text() + rand.Text())
+
+// A result is what was measured in a cell.
+type result struct {
+	cell
+	peers []*outcome // in the order of app.Peers
 }
 
-// measure runs one workload at all peers, which take turns. Each begins every
-// other round, since the second one may find the machine warmer, or busier.
-func measure(ctx context.Context, c config, server *redisServer, w workload, peers []*peer) (_ result, err error) {
-	r := result{workload: w}
-	var loads []load
-	defer func() {
-		for _, l := range loads {
-			l.close()
-		}
-	}()
-	for _, p := range peers {
-		l, err := w.begin(ctx, p)
-		if err != nil {
-			return r, fmt.Errorf("%s: %w", p.name, err)
-		}
-		loads = append(loads, l)
-		r.peers = append(r.peers, outcome{peer: p})
-		if _, err := l.round(c.time); err != nil { // the warm-up
-			return r, fmt.Errorf("%s: %w", p.name, err)
+// measure gives all peers their turns. Each other round is in the opposite
+// order, since the second one may find the machine warmer, or busier. A peer that
+// fails is left out from then on, and its outcome says why.
+func measure(ctx context.Context, c config, server *redisServer, w cell, progress io.Writer) (*result, error) {
+	if err := server.admin.FlushDB(ctx).Err(); err != nil {
+		return nil, fmt.Errorf("emptying Redis: %w", err)
+	}
+	r := &result{cell: w}
+	for _, p := range c.peers {
+		if w.peers(p) {
+			o := &outcome{peer: p}
+			defer o.close()
+			o.try(func() error { return o.begin(ctx, c, server, w) })
+			r.peers = append(r.peers, o)
 		}
 	}
 	for round := range c.rounds {
-		for turn := range peers {
-			i := turn
+		for place := range r.peers {
+			o := r.peers[place]
 			if round%2 == 1 {
-				i = len(peers) - 1 - turn
+				o = r.peers[len(r.peers)-1-place]
 			}
-			if err := r.peers[i].take(ctx, c, server, loads[i]); err != nil {
-				return r, fmt.Errorf("%s: %w", peers[i].name, err)
+			if o.err == nil && o.spent < c.limit {
+				o.try(func() error { return o.play(ctx, c, server, w, round) })
+			}
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
 			}
 		}
 	}
-	for i, l := range loads {
-		if e := l.verify(); e != nil {
-			err = errors.Join(err, fmt.Errorf("%s: %w", peers[i].name, e))
+	for _, o := range r.peers {
+		if o.err != nil {
+			fmt.Fprintf(progress, "bench: %s: %s: %v\n", w, o.peer.Name, o.err)
 		}
 	}
-	return r, err
+	return r, nil
 }
 
-// take adds one round.
-func (o *outcome) take(ctx context.Context, c config, server *redisServer, l load) error {
+// begin starts the peer's processes, and its clients.
+func (o *outcome) begin(ctx context.Context, c config, server *redisServer, w cell) (err error) {
+	a := app.Config{Peer: o.peer.Name, Redis: server.addr, Key: key}
+	if o.peer.Name == app.Latchkey {
+		a.Profile = c.cpuProfile
+	}
+	if o.fleet, err = startFleet(ctx, a, w.n); err != nil {
+		return err
+	}
+	o.load, err = w.begin(ctx, o.fleet)
+	return err
+}
+
+// play adds one turn.
+func (o *outcome) play(ctx context.Context, c config, server *redisServer, w cell, round int) error {
+	if o.load == nil { // it has stood still
+		if err := o.begin(ctx, c, server, w); err != nil {
+			return err
+		}
+	}
+	d := c.time * time.Duration(max(1, w.times))
+	if err := o.load.prepare(d); err != nil {
+		return err
+	}
 	runtime.GC() // nobody pays for what the one before has left
-	before, err := costs(ctx, server)
+	before, err := o.look(ctx, server)
 	if err != nil {
 		return err
 	}
-	s, err := l.round(c.time)
+	began := time.Now()
+	t, err := o.load.run(d)
 	if err != nil {
 		return err
 	}
-	after, err := costs(ctx, server)
+	o.spent += time.Since(began)
+	after, err := o.look(ctx, server)
 	if err != nil {
 		return err
 	}
-	o.figures = append(o.figures, s.figure)
-	o.requests += s.requests
-	o.kept = append(o.kept, s.kept...)
-	o.cost.add(before, after)
+	if err := o.load.check(&t); err != nil {
+		return err
+	}
+	shown := newTurn(t, after.redis.since(before.redis), before.app, after.app)
+	shown.number = round
+	o.turns = append(o.turns, shown)
+	if o.peer.Locks && t.kept < t.writes {
+		return fmt.Errorf("lost %d of %d answered writes", t.writes-t.kept, t.writes)
+	}
 	return nil
 }

@@ -3,21 +3,23 @@ package main
 import (
 	"fmt"
 	"runtime"
+
+	"github.com/a2139e8d/latchkey/cmd/bench/chart"
 )
 
 // picture draws what the experiment has shown.
 func picture(c config, redisVersion string, trials []trial) string {
-	p := chart{
-		title: "How long to sleep between two tries for a lock",
-		about: fmt.Sprintf("%d requests, %d at a time; each holds the one %s lock for a GET, %v, and a SET; medians of %d rounds",
+	p := chart.Chart{
+		Title: "How long to sleep between two tries for a lock",
+		About: fmt.Sprintf("%d requests, %d at a time; each holds the one %s lock for a GET, %v, and a SET; medians of %d rounds",
 			experimentRequests, experimentWorkers, c.lock, c.hold, c.rounds),
-		foot: fmt.Sprintf("%d CPUs for the requests and Redis together; %s, Redis %s. Who had waited for %v gave up.",
+		Foot: fmt.Sprintf("%d CPUs for the requests and Redis together; %s, Redis %s. Who had waited for %v gave up.",
 			runtime.NumCPU(), runtime.Version(), redisVersion, patience),
-		panels: []panel{
-			{name: "Load on Redis", unit: "calls / request (log)", log: true},
-			{name: "Release", unit: "ms, median (log)", log: true},
-			{name: "Throughput", unit: "requests / s"},
-			{name: "Unlucky waiter", unit: "s to take, 99th percentile"},
+		Panels: []chart.Panel{
+			{Name: "Load on Redis", Unit: "calls / request (log)", Log: true},
+			{Name: "Release", Unit: "ms, median (log)", Log: true},
+			{Name: "Throughput", Unit: "requests / s"},
+			{Name: "Unlucky waiter", Unit: "s to take, 99th percentile"},
 		},
 	}
 	figure := []func(figures) float64{
@@ -27,20 +29,20 @@ func picture(c config, redisVersion string, trials []trial) string {
 		func(f figures) float64 { return f.takeP99 / 1000 },
 	}
 	for i, t := range trials {
-		r := row{name: t.way.name, ours: t.way.pause == nil}
+		r := chart.Row{Name: t.way.name, Ours: t.way.pause == nil}
 		switch {
 		case i == 0:
-			r.group = "each request waits for itself; it sleeps"
-		case r.ours && !p.rows[i-1].ours:
-			r.group = "a queue in each process; its head sleeps 1–16 ms, jittered"
+			r.Group = "each request waits for itself; it sleeps"
+		case r.Ours && !p.Rows[i-1].Ours:
+			r.Group = "it waits for its turn in a queue"
 		}
 		if gaveUp := t.median(func(f figures) float64 { return f.gaveUp }); gaveUp > 0 {
-			r.note = fmt.Sprintf("%.0f of %d gave up", gaveUp, experimentRequests)
+			r.Note = fmt.Sprintf("%.0f of %d gave up", gaveUp, experimentRequests)
 		}
-		p.rows = append(p.rows, r)
+		p.Rows = append(p.Rows, r)
 		for j, of := range figure {
-			p.panels[j].values = append(p.panels[j].values, t.median(of))
+			p.Panels[j].Values = append(p.Panels[j].Values, t.median(of))
 		}
 	}
-	return p.draw()
+	return p.Draw()
 }

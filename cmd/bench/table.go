@@ -2,96 +2,156 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"maps"
-	"runtime"
+	"math"
 	"slices"
 	"strings"
+
+	"github.com/a2139e8d/latchkey/cmd/bench/app"
 )
 
-// report prints all results as Markdown.
-func report(out io.Writer, c config, redisVersion string, results []result) error {
+// table returns what one cell has shown, as Markdown: a row for each peer, and a
+// column for each figure that somebody has.
+func (r *result) table() string {
+	columns := slices.DeleteFunc(allFigures(), func(f figure) bool { return !r.has(f) })
+	head := []string{"", "rounds", "kept"}
+	for _, f := range columns {
+		head = append(head, f.name)
+	}
+	compared, _, _ := strings.Cut(r.figure.name, ",") // a ratio has no unit
+	head = append(head, "Latchkey ÷ it: "+compared)
+	rows := [][]string{head}
+	for _, o := range r.peers {
+		title := r.title(o)
+		if !o.peer.Locks {
+			title += ", no lock"
+		}
+		row := []string{title, o.rounds(), o.keptText()}
+		for _, f := range columns {
+			row = append(row, o.text(f))
+		}
+		rows = append(rows, append(row, r.ratioText(o)))
+	}
+	return fmt.Sprintf("### %s\n\n%s.\n\n%s\n", r.cell, r.about, markdown(rows))
+}
+
+func (c cell) String() string { return c.name + ", " + processes(c.n) }
+
+func processes(n int) string {
+	if n == 1 {
+		return "1 process"
+	}
+	return fmt.Sprintf("%d processes", n)
+}
+
+// markdown returns a table whose first row is its head and whose first column
+// has names.
+func markdown(rows [][]string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s/%s, %d CPUs, %s, Redis %s; %d rounds of %v, medians.\n\n",
-		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), redisVersion, c.rounds, c.time)
-	for _, r := range results {
-		fmt.Fprintf(&b, "- **%s**: %s.\n", r.name, r.about)
-	}
-	b.WriteString("\n| workload | peer | median | min | max | latchkey / peer | kept | CPU µs per request: process | Redis | Redis commands per request |\n")
-	b.WriteString("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
-	for _, r := range results {
-		for _, o := range r.peers {
-			fmt.Fprintf(&b, "| %s | %s | %s %s | %s | %s | %s | %s | %.0f | %.0f | %.2f |\n", r.name, o.peer.name,
-				number(median(o.figures)), r.unit, number(slices.Min(o.figures)), number(slices.Max(o.figures)),
-				r.ratio(o), o.keptOf(),
-				o.perRequest(o.cost.process.Microseconds()), o.perRequest(o.cost.redis.Microseconds()),
-				o.perRequest(int64(o.cost.total())))
+	for i, row := range rows {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+		if i == 0 {
+			fmt.Fprintf(&b, "|---|%s\n", strings.Repeat("--:|", len(row)-1))
 		}
 	}
-	b.WriteString("\nThe ratio is that of one round, its median, and in brackets its range;" +
-		" with req/s more is better, with ms less.\n" +
-		"Commands that scripts call are counted like those that clients send:\n\n")
-	for _, r := range results {
-		for _, o := range r.peers {
-			fmt.Fprintf(&b, "- %s, %s: %s\n", r.name, o.peer.name, o.commandList())
-		}
-	}
-	_, err := io.WriteString(out, b.String())
-	return err
+	return b.String()
 }
 
-// ratio compares Latchkey, the first of all peers, with o, round by round.
-func (r result) ratio(o outcome) string {
-	latchkey := r.peers[0]
-	if o.peer == latchkey.peer {
+func (r *result) has(f figure) bool {
+	return slices.ContainsFunc(r.peers, func(o *outcome) bool {
+		return slices.ContainsFunc(o.of(f), func(v float64) bool { return v != 0 })
+	})
+}
+
+func (r *result) title(o *outcome) string {
+	if r.alone {
+		return o.peer.Lock
+	}
+	return o.peer.Title
+}
+
+// rounds says how many there were, and why no more.
+func (o *outcome) rounds() string {
+	switch {
+	case o.err != nil:
+		return fmt.Sprintf("%d: %v", len(o.turns), o.err)
+	case o.stood > 0:
+		return fmt.Sprintf("%d; once it stood still", len(o.turns))
+	default:
+		return fmt.Sprint(len(o.turns))
+	}
+}
+
+func (o *outcome) text(f figure) string {
+	if len(o.turns) == 0 {
+		return "–"
+	}
+	v := median(o.of(f))
+	if v == 0 {
+		return "–"
+	}
+	return number(v)
+}
+
+func (o *outcome) keptText() string {
+	share, ok := o.kept()
+	if !ok {
+		return "–"
+	}
+	return number(percentage(share)) + " %"
+}
+
+// percentage is never rounded up to 100: a little loss is a loss.
+func percentage(share float64) float64 {
+	if share < 1 {
+		return min(100*share, 99.9)
+	}
+	return 100
+}
+
+// ratioText compares Latchkey with another.
+func (r *result) ratioText(o *outcome) string {
+	ours := r.find(app.Latchkey)
+	if ours == nil || ours == o {
 		return ""
 	}
-	ratios := make([]float64, len(o.figures))
-	for i := range ratios {
-		ratios[i] = latchkey.figures[i] / o.figures[i]
+	all := ratios(ours, o, r.figure)
+	if len(all) == 0 {
+		return "–"
 	}
-	return fmt.Sprintf("**%.2f** (%.2f–%.2f)", median(ratios), slices.Min(ratios), slices.Max(ratios))
+	return withRange(all)
 }
 
-// keptOf says how many writes were kept where they compete.
-func (o outcome) keptOf() string {
-	if len(o.kept) == 0 {
-		return ""
-	}
-	least, most := slices.Min(o.kept), slices.Max(o.kept)
-	if least == most {
-		return fmt.Sprintf("%d of %d", least, rush)
-	}
-	middle := slices.Sorted(slices.Values(o.kept))[len(o.kept)/2]
-	return fmt.Sprintf("%d (%d–%d) of %d", middle, least, most, rush)
-}
-
-func (o outcome) commandList() string {
-	var list []string
-	for _, name := range slices.Sorted(maps.Keys(o.cost.commands)) {
-		if n := o.perRequest(int64(o.cost.commands[name])); n >= 0.005 {
-			list = append(list, fmt.Sprintf("%s %.2f", name, n))
+// find returns what a peer did, or nil.
+func (r *result) find(name string) *outcome {
+	for _, o := range r.peers {
+		if o.peer.Name == name {
+			return o
 		}
 	}
-	return strings.Join(list, ", ")
+	return nil
 }
 
-func (o outcome) perRequest(n int64) float64 { return float64(n) / float64(o.requests) }
+// withRange is the median of some numbers, and their least and most.
+func withRange(numbers []float64) string {
+	if len(numbers) == 1 {
+		return fmt.Sprintf("**%s**", number(numbers[0]))
+	}
+	return fmt.Sprintf("**%s** (%s–%s)", number(median(numbers)), number(slices.Min(numbers)), number(slices.Max(numbers)))
+}
 
-// number writes three digits or more.
+// number writes two digits behind the point, or three in all, or two where that
+// would leave nothing.
 func number(f float64) string {
-	if f < 100 {
+	switch {
+	case math.IsInf(f, 1):
+		return "∞"
+	case f > 0 && f < 0.095:
+		return fmt.Sprintf("%.2g", f)
+	case f < 10:
+		return fmt.Sprintf("%.2f", f)
+	case f < 100:
 		return fmt.Sprintf("%.1f", f)
+	default:
+		return fmt.Sprintf("%.0f", f)
 	}
-	return fmt.Sprintf("%.0f", f)
-}
-
-// median returns the middle of some numbers, which are at least one.
-func median(numbers []float64) float64 {
-	sorted := slices.Sorted(slices.Values(numbers))
-	middle := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[middle]
-	}
-	return (sorted[middle-1] + sorted[middle]) / 2
 }

@@ -1,24 +1,25 @@
-package main
+package chart
 
 import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
 )
 
 func TestChart(t *testing.T) {
-	c := chart{
-		title: "A < B & \"C\"", about: "about",
-		rows:   []row{{group: "a group", name: "first", note: "a note"}, {name: "second", ours: true}},
-		panels: []panel{{name: "p", unit: "ms", values: []float64{0, 5}}, {name: "q", unit: "s", log: true, values: []float64{0.02, 700}}},
-		foot:   "foot",
+	c := Chart{
+		Title: "A < B & \"C\"", About: "about",
+		Rows:   []Row{{Group: "a group", Name: "first", Note: "a note"}, {Name: "second", Ours: true}, {Name: "unknown"}, {Name: "infinite"}},
+		Panels: []Panel{{Name: "p", Unit: "ms", Values: []float64{0, 5, math.NaN(), math.Inf(1)}}, {Name: "q", Unit: "s", Log: true, Values: []float64{0.02, 700, math.NaN(), math.Inf(1)}}},
+		Foot:   "foot",
 	}
 	var texts []string
 	width, height := 0.0, 0.0
-	decoder := xml.NewDecoder(strings.NewReader(c.draw()))
+	decoder := xml.NewDecoder(strings.NewReader(c.Draw()))
 	for {
 		token, err := decoder.Token()
 		if errors.Is(err, io.EOF) {
@@ -47,7 +48,7 @@ func TestChart(t *testing.T) {
 		}
 	}
 	all := strings.Join(texts, "\n")
-	for _, want := range []string{c.title, "about", "a group", "first", "a note", "second", "foot", "p", "ms", "0.020", "700", "0.01", "1000"} {
+	for _, want := range []string{c.Title, "about", "a group", "first", "a note", "second", "foot", "p", "ms", "0.020", "700", "0.01", "1k", "–", "∞"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("the picture does not say %q", want)
 		}

@@ -1,4 +1,4 @@
-package main
+package chart
 
 import (
 	"math"
@@ -13,10 +13,14 @@ type scale struct {
 }
 
 // scaleOf returns a scale that begins and ends at a tick. A linear one begins
-// at 0. Values that are all 0 are as good as 1.
+// at 0. Values that are all 0 are as good as 1, and those that are no finite
+// numbers are not looked at.
 func scaleOf(values []float64, log bool) scale {
 	low, high := math.Inf(1), 0.0
 	for _, v := range values {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			continue
+		}
 		high = max(high, v)
 		if v > 0 {
 			low = min(low, v)
@@ -68,8 +72,8 @@ func (s scale) ticks() []float64 {
 // tenTo is exact, unlike math.Pow10 of a sum of logarithms.
 func tenTo(exponent float64) float64 { return math.Pow10(int(exponent)) }
 
-// short writes two digits or more.
-func short(f float64) string {
+// Short writes two digits or more.
+func Short(f float64) string {
 	decimals := 0
 	if f > 0 && f < 9.95 {
 		decimals = max(0, 1-int(math.Floor(math.Log10(f))))
@@ -77,5 +81,11 @@ func short(f float64) string {
 	return strconv.FormatFloat(f, 'f', decimals, 64)
 }
 
-// plain writes a number that is round already.
-func plain(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+// plain writes a number that is round already. Thousands are k, since ticks are
+// close to each other.
+func plain(f float64) string {
+	if f >= 1000 && math.Mod(f, 100) == 0 {
+		return strconv.FormatFloat(f/1000, 'f', -1, 64) + "k"
+	}
+	return strconv.FormatFloat(f, 'f', -1, 64)
+}

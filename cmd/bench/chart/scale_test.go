@@ -1,4 +1,4 @@
-package main
+package chart
 
 import (
 	"math"
@@ -44,7 +44,7 @@ func TestShort(t *testing.T) {
 	for f, want := range map[float64]string{
 		0: "0", 0.0512: "0.051", 0.5: "0.50", 1.94: "1.9", 9.94: "9.9", 9.96: "10", 21.7: "22", 786.96: "787",
 	} {
-		if got := short(f); got != want {
+		if got := Short(f); got != want {
 			t.Errorf("%v is %q: it must be %q", f, got, want)
 		}
 	}

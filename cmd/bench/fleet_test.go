@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/cmd/bench/app"
+)
+
+// TestFleet makes sure that no process is left behind.
+func TestFleet(t *testing.T) {
+	server, err := startRedis(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.close()
+	for _, tt := range []struct {
+		name        string
+		interrupted bool
+	}{{"closed", false}, {"interrupted", true}} {
+		t.Run(tt.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			f, err := startFleet(ctx, app.Config{Peer: app.SCS, Redis: server.addr}, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.addr(0) == f.addr(1) || f.addr(0) != f.addr(2) {
+				t.Errorf("clients are not spread evenly: %s, %s, %s", f.addr(0), f.addr(1), f.addr(2))
+			}
+			if s, err := f.stats(ctx); err != nil || s.CPU == 0 || s.Mallocs == 0 {
+				t.Errorf("the stats are %+v, error %v", s, err)
+			}
+			if tt.interrupted {
+				cancel()
+			}
+			f.close()
+			for _, p := range f.processes {
+				// One that is interrupted is killed, or sees before that that nobody listens.
+				if state := p.cmd.ProcessState; state == nil || !state.Success() && !tt.interrupted {
+					t.Errorf("the process has ended as %v", state)
+				}
+			}
+		})
+	}
+}
