@@ -58,6 +58,7 @@ func (p *pageviews) run(d time.Duration) (tally, error) {
 				latencies, err := v.open()
 				mu.Lock()
 				t.latencies = append(t.latencies, latencies...)
+				t.pages = append(t.pages, slices.Max(latencies)/quantile(latencies, 0.5))
 				if err != nil {
 					failed = err
 				}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -16,16 +17,18 @@ type rush struct {
 	target    func(i int) string // of client i's request
 	counter   string             // where to ask for how many were kept, and one more
 	ordered   bool               // the answers tell who was served before whom
+	door      time.Duration      // for this long another request keeps the crowd waiting, first
+	keeper    *client            // who makes that
 
 	took    time.Duration // by the last one
 	cookies []string      // of the sessions that are ready
 }
 
 const (
-	hotSize    = 100
-	slowSleep  = 5 * time.Millisecond
-	crowdSize  = 1000
-	crowdSleep = time.Millisecond
+	hotSize   = 100
+	slowSleep = 5 * time.Millisecond
+	crowdSize = 1000
+	crowdDoor = 300 * time.Millisecond
 )
 
 func beginHot(ctx context.Context, f *fleet) (load, error) {
@@ -40,7 +43,18 @@ func beginSlow(ctx context.Context, f *fleet) (load, error) {
 }
 
 func beginCrowd(ctx context.Context, f *fleet) (load, error) {
-	return beginRush(ctx, f, crowdSize, rush{target: slowly(crowdSleep), counter: "/count", ordered: true})
+	keeper, err := dial(ctx, f.addr(0))
+	if err != nil {
+		return nil, err
+	}
+	l, err := beginRush(ctx, f, crowdSize, rush{
+		target:  func(int) string { return "/incr" },
+		counter: "/count", ordered: true, door: crowdDoor, keeper: keeper,
+	})
+	if err != nil {
+		keeper.close()
+	}
+	return l, err
 }
 
 func slowly(d time.Duration) func(int) string {
@@ -88,8 +102,34 @@ func (r *rush) run(time.Duration) (tally, error) {
 	return t, nil
 }
 
+func (r *rush) close() {
+	r.crowd.close()
+	if r.keeper != nil {
+		r.keeper.close()
+	}
+}
+
+// shut makes the crowd wait, if it is to, so that all of it stands there when the
+// first is served. What it returns waits for the end of that.
+func (r *rush) shut(t *tally) (opened func() error) {
+	if r.keeper == nil {
+		return func() error { return nil }
+	}
+	r.keeper.cookie = r.crowd[0].cookie
+	done := make(chan error, 1)
+	go func() {
+		_, err := r.keeper.call(http.MethodPost, slowly(r.door)(0))
+		done <- err
+	}()
+	time.Sleep(r.door / 6) // until it has the session
+	t.requests++
+	t.writes++
+	return func() error { return <-done }
+}
+
 // once sends the crowd.
 func (r *rush) once(t *tally) error {
+	opened := r.shut(t)
 	answers := make([]int, len(r.crowd))
 	latencies := make([]float64, len(r.crowd))
 	ends := make([]time.Time, len(r.crowd))
@@ -100,7 +140,7 @@ func (r *rush) once(t *tally) error {
 		latencies[i] = millis(ends[i].Sub(sent))
 		return err
 	})
-	if err != nil {
+	if err := cmp.Or(err, opened()); err != nil {
 		return err
 	}
 	took := millis(slices.MaxFunc(ends, time.Time.Compare).Sub(began))

@@ -14,6 +14,7 @@ type turn struct {
 	perSecond     float64
 	p50, p99, max float64 // of the requests
 	unfair        float64 // most requests of a process to least; 0 where nobody looks
+	queue         float64 // of one page: the longest wait ÷ the median one; 0 where there are none
 	handler       float64 // the mean time in the handler; 0 where nobody looks
 
 	requests, writes, kept int
@@ -42,6 +43,9 @@ func newTurn(t tally, redis cost, before, after app.Stats) turn {
 	}
 	if len(t.rounds) > 0 {
 		u.round = median(t.rounds)
+	}
+	if len(t.pages) > 0 {
+		u.queue = median(t.pages)
 	}
 	if slow := after.Slow - before.Slow; slow > 0 {
 		u.handler = millis(after.Slept-before.Slept) / float64(slow)

@@ -42,6 +42,7 @@ type tally struct {
 	writes    int // answered, that must be in the record
 	kept      int // that are
 	unfair    float64
+	pages     []float64 // of each page, its longest wait ÷ its median one
 }
 
 func workloads() []workload {
@@ -65,7 +66,7 @@ func workloads() []workload {
 		about: fmt.Sprintf("as spread, with %d values of %d bytes in each session", app.BigValues, app.BigValue),
 	}, {
 		name: "crowd", figure: roundTime, processes: []int{4}, peers: scales, begin: beginCrowd,
-		about: fmt.Sprintf("%d concurrent writes to one fresh session, in a handler that sleeps for %d ms", crowdSize, crowdSleep.Milliseconds()),
+		about: fmt.Sprintf("%d concurrent writes to one fresh session, which another request holds for %d ms first, so that all of them wait", crowdSize, crowdDoor.Milliseconds()),
 	}, {
 		name: "lock", figure: tail, processes: []int{4}, times: 6, alone: true, peers: shared, begin: beginLock,
 		about: fmt.Sprintf("the lock alone, without sessions and HTTP: in each process %d goroutines take one key, hold it for %d ms, and give it back, over and over", aloneGoroutines, aloneHold.Milliseconds()),
