@@ -37,8 +37,9 @@ type Attempt struct {
 	Holder string
 	// Left is how long the holder's lease still lasts. 0: that is not known.
 	Left time.Duration
-	// Joined: the place that was given to Queue is new in the queue.
-	Joined bool
+	// Queued: the place that was given to Queue is in the queue. Joined: it was not
+	// before.
+	Queued, Joined bool
 	// Doubt: an answer was lost, so that something may be locked all the same.
 	Doubt bool
 }

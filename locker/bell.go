@@ -3,7 +3,6 @@ package locker
 import (
 	"context"
 	"crypto/rand"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -36,30 +35,21 @@ type bell struct {
 	mu       sync.Mutex // guards all below
 	places   map[string]*place
 	made     int           // places, ever
-	ear      Subscription  // nil while there is none
-	starting bool          // listen is about to set ear
+	ear      *ear          // nil while there is none
+	starting time.Time     // since when listen is about to set ear; zero: it is not
 	ready    chan struct{} // closed when it has
 	retry    time.Time     // not to be tried before
-	idle     *time.Timer   // closes an ear that nobody needs
+	idle     *time.Timer   // drops an ear that nobody needs
 }
 
-// A place is where one caller stands for its process in the queue of a key. It is
-// used by one goroutine.
-type place struct {
-	bell *bell
-	name string        // chosen when it is first used
-	tail string        // of name
-	rung chan struct{} // gets a value when the turn has come, or may have
+// An ear is the subscription of a bell.
+type ear struct {
+	Subscription
+	heard bool // anything at all; guarded by the bell's mu
 }
 
 func newBell(c Client) *bell {
 	return &bell{client: c, channel: channelPrefix + rand.Text(), places: make(map[string]*place)}
-}
-
-// isPlace tells the value of a lock that is being given to a place from that of
-// one that is held.
-func isPlace(value string) bool {
-	return strings.HasPrefix(strings.TrimPrefix(value, "-"), channelPrefix)
 }
 
 // listening reports whether a place would be told at once.
@@ -69,100 +59,60 @@ func (b *bell) listening() bool {
 	return b.ear != nil
 }
 
-// place returns a new place, which must leave.
-func (b *bell) place() *place {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.made++
-	p := &place{bell: b, tail: "/" + strconv.Itoa(b.made), rung: make(chan struct{}, 1)}
-	b.places[p.tail] = p
-	if b.idle != nil {
-		b.idle.Stop()
-	}
-	b.subscribe()
-	return p
-}
-
-// leave is the end of a place.
-func (p *place) leave() {
-	b := p.bell
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.places, p.tail)
-	b.rest()
-}
-
 // rest is called with mu held, when there may be nobody left to listen for.
 func (b *bell) rest() {
 	if len(b.places) == 0 && b.ear != nil {
-		b.idle = time.AfterFunc(linger, b.close)
+		b.idle = time.AfterFunc(linger, b.quieten)
 	}
 }
 
-// close closes an ear that nobody needs.
-func (b *bell) close() {
+// quieten closes an ear that nobody needs.
+func (b *bell) quieten() {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.places) == 0 && b.ear != nil {
-		_ = b.ear.Close() // listen ends
+	var ear *ear
+	if len(b.places) == 0 {
+		ear, b.ear = b.ear, nil
 	}
+	b.mu.Unlock()
+	ear.end()
 }
 
-// distrust closes an ear that has not heard what it should have. Places that are
-// rung then try again.
+// distrust closes an ear that has not heard what it should have.
 func (b *bell) distrust() {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.ear != nil {
-		_ = b.ear.Close() // listen ends
-	}
+	ear := b.ear
+	b.lose(ear)
+	b.mu.Unlock()
+	ear.end()
 }
 
-// ready returns a channel that is closed when it is known whether the place will be
-// told.
-func (p *place) ready() <-chan struct{} {
-	b := p.bell
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.ready
-}
-
-// settled reports whether it is known.
-func (p *place) settled() bool {
-	b := p.bell
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return !b.starting
-}
-
-// told reports whether the place will be told when its turn has come. Otherwise
-// it has to ask.
-func (p *place) told() bool {
-	b := p.bell
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.subscribe()
-	return b.ear != nil && !strings.HasPrefix(p.name, "-")
-}
-
-// choose gives the place its name. A place that has been in a queue keeps it.
-func (p *place) choose() string {
-	b := p.bell
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if p.name == "" {
-		p.name = b.channel + p.tail
-		if b.ear == nil {
-			p.name = "-" + p.name
+// lose is called with mu held, when ear is no good any more. Where it has never
+// heard anything, there is little hope for the next one.
+func (b *bell) lose(ear *ear) {
+	if ear != nil && ear == b.ear {
+		b.ear = nil
+		if !ear.heard {
+			b.retry = time.Now().Add(deafness)
 		}
 	}
-	return p.name
+}
+
+// end makes listen end. It may take a while, so it is called without mu.
+func (e *ear) end() {
+	if e != nil {
+		_ = e.Close()
+	}
+}
+
+// deaf reports whether there will be no ear for a while. It is called with mu held.
+func (b *bell) deaf() bool {
+	return b.ear == nil && (b.starting.IsZero() || time.Since(b.starting) > setup)
 }
 
 // subscribe is called with mu held.
 func (b *bell) subscribe() {
-	if b.ear == nil && !b.starting && !time.Now().Before(b.retry) {
-		b.starting, b.ready = true, make(chan struct{})
+	if b.ear == nil && b.starting.IsZero() && !time.Now().Before(b.retry) {
+		b.starting, b.ready = time.Now(), make(chan struct{})
 		go b.listen()
 	}
 }
@@ -170,15 +120,16 @@ func (b *bell) subscribe() {
 // listen is the goroutine of one subscription.
 func (b *bell) listen() {
 	ctx, cancel := context.WithTimeout(context.Background(), setup)
-	ear, err := b.client.Subscribe(ctx, b.channel)
+	s, err := b.client.Subscribe(ctx, b.channel)
 	cancel()
+	ear := &ear{Subscription: s}
 	b.mu.Lock()
 	if err != nil {
 		b.retry = time.Now().Add(deafness)
 	} else {
 		b.ear = ear
 	}
-	b.starting = false
+	b.starting = time.Time{}
 	close(b.ready)
 	b.rest()
 	b.mu.Unlock()
@@ -189,31 +140,25 @@ func (b *bell) listen() {
 	for err == nil {
 		var name string
 		if name, err = ear.Receive(); err == nil {
-			b.ring(name)
+			b.ring(ear, name)
 		}
 	}
-	_ = ear.Close() // it has ended
+	ear.end()
 
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.ear = nil
+	b.lose(ear)
 	for _, p := range b.places { // what they should have heard is not known
 		p.ring()
 	}
 }
 
 // ring tells a place that its turn has come.
-func (b *bell) ring(name string) {
+func (b *bell) ring(ear *ear, name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	ear.heard = true
 	if tail, ours := strings.CutPrefix(name, b.channel); ours && b.places[tail] != nil {
 		b.places[tail].ring()
-	}
-}
-
-func (p *place) ring() {
-	select {
-	case p.rung <- struct{}{}:
-	default: // it has not looked yet
 	}
 }

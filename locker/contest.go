@@ -8,19 +8,26 @@ import (
 	"time"
 )
 
-// fallback is how long a place waits at most without asking Redis: a message may be
-// lost. It is shortened by chance.
-const fallback = 500 * time.Millisecond
+const (
+	// fallback is how long a place waits at most without asking Redis: a message
+	// may be lost. It is shortened by chance.
+	fallback = 500 * time.Millisecond
+	// A place that is not told asks at least this often: queue.lua waits for it
+	// little longer.
+	asking = 100 * time.Millisecond
+)
 
 // A contest is the head of the line competing with other processes.
 type contest struct {
 	*wait
 	guard  *Guard
 	lease  *Lease
-	relay  Relay  // nil: there is no queue
-	place  *place // nil: not in it, so far
-	queued bool   // the last try put the place in the queue
-	doubt  bool   // a reply was lost, so the token may have the lock
+	relay  Relay     // nil: there is no queue
+	place  *place    // nil: none, so far
+	queued bool      // the place was in the queue after the last try
+	rung   bool      // and may have been told since
+	until  time.Time // and until then the lock was not to become free by itself
+	doubt  bool      // a reply was lost, so the token may have the lock
 }
 
 // take tries until the lease has the lock. Where it fails, the token does not
@@ -30,14 +37,11 @@ func (g *Guard) take(w *wait, l *Lease) error {
 	if l.options.Policy == Poll && l.options.Wait != NoWait {
 		c.relay, _ = l.algorithm.(Relay)
 	}
+	defer c.leave() // also where the algorithm panics
 	if c.relay != nil && c.relay.doorbell().listening() {
 		c.enter() // others of this process wait, so the lock is likely to be held
 	}
-	err := c.run()
-	if c.place != nil {
-		c.place.leave()
-	}
-	return err
+	return c.run()
 }
 
 func (c *contest) run() error {
@@ -64,7 +68,10 @@ func (c *contest) run() error {
 		if err == nil {
 			continue
 		}
-		if found.Taken || c.doubt || l.place != "" {
+		if !found.Taken && !c.doubt {
+			l.token = "" // it is nowhere
+		}
+		if l.token != "" || l.place != "" {
 			l.sweep(0, l.options.Timeout/4, c.doubt) // the caller has waited long enough
 		}
 		if ended := context.Cause(c.caller); ended != nil && !errors.Is(err, ended) {
@@ -80,20 +87,45 @@ func (l *Lease) span() time.Duration { return wholeMillis(min(l.options.Lease, l
 // enter gets a place, for the next try to put into the queue.
 func (c *contest) enter() { c.place = c.relay.doorbell().place() }
 
-// try makes one try, with the place if it is known by now whether it will be told.
+func (c *contest) leave() {
+	if c.place != nil {
+		c.place.leave()
+	}
+}
+
+// try makes one try, with the place once it is known whether it will be told, and
+// from then on always: else the lock might be won without it, and be given to it
+// later.
 func (c *contest) try() (Attempt, error) {
 	l := c.lease
-	if c.place == nil || !c.place.settled() {
+	if c.place == nil || l.place == "" && !c.place.settled() {
 		return l.algorithm.Take(c.caller, l.key, l.token, l.span())
 	}
-	l.place = c.place.choose()
+	if name := c.place.choose(); name != l.place {
+		if l.place != "" {
+			if err := c.relay.Quit(c.caller, l.key, l.place); err != nil {
+				return Attempt{}, err
+			}
+			c.queued = false
+		}
+		l.place = name
+	}
 	found, err := c.relay.Queue(c.caller, l.key, l.token, l.place, l.span())
-	if c.queued && found.Joined {
-		// It was in the queue before: the turn came to it, and it was not told.
+	if c.unheard(found) {
 		c.place.bell.distrust()
 	}
-	c.queued = err == nil && !found.Taken
+	c.queued = err == nil && found.Queued
 	return found, err
+}
+
+// unheard reports whether the turn has come, as a try has found, without a message:
+// whoever had the lock gave it to the place. It may be the message that is late; a
+// wrong suspicion costs little.
+func (c *contest) unheard(found Attempt) bool {
+	if !c.queued || c.rung || len(c.place.rung) > 0 {
+		return false
+	}
+	return found.Joined || found.Taken && time.Now().Before(c.until)
 }
 
 // rest pauses after a try that found the lock held. An error ends the wait.
@@ -104,17 +136,22 @@ func (c *contest) rest(try int, found Attempt) error {
 	if !worth {
 		return ErrTimeout
 	}
+	c.rung, c.until = true, time.Now().Add(orElse(found.Left, forever))
 	var ready, rung <-chan struct{}
 	switch {
 	case c.relay == nil:
 	case c.place == nil:
 		c.enter()
 		ready = c.place.ready()
-	case !c.queued:
+	case l.place == "":
 		ready = c.place.ready()
+	case !c.queued: // it may not be
 	case c.place.told():
+		c.rung = false
 		d = untilAsking(found.Left, mathrand.Float64())
 		rung = c.place.rung
+	default:
+		d = min(d, asking)
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -122,6 +159,7 @@ func (c *contest) rest(try int, found Attempt) error {
 	case <-timer.C:
 	case <-ready:
 	case <-rung:
+		c.rung = true
 	case <-c.context().Done():
 	}
 	return context.Cause(c.context())

@@ -45,9 +45,9 @@ func (g *Guard) lock(w *wait, key string, a Algorithm, o Options) (*Lease, error
 		return nil, g.explain(key, err)
 	}
 	if l.isHanded() {
-		if ended := context.Cause(w.caller); ended != nil {
+		if err := unusable(w.caller, time.Now().Add(l.Validity())); err != nil {
 			_ = l.Unlock(w.caller) // what it returns is of no use to who has gone
-			return nil, ended
+			return nil, err
 		}
 		return l, nil
 	}

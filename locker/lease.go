@@ -171,15 +171,23 @@ func (l *Lease) release(ctx context.Context, after time.Duration) error {
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx)
+	token := l.token
 	if was == holding {
+		// Whoever is next finds the lock free, or already has it. The turn must go
+		// on even where the algorithm panics.
+		defer func() {
+			if token != "" {
+				l.leave()
+			}
+		}()
 		if after == 0 {
-			if done, err := l.pass(ctx); done {
+			var err error
+			if token, err = l.pass(ctx); token == "" || err != nil {
 				return err
 			}
 		}
-		defer l.leave() // after the release, so that the next one finds the lock free
 	}
-	err := l.algorithm.Release(ctx, l.key, l.token, after)
+	err := l.algorithm.Release(ctx, l.key, token, after)
 	if was == lost && err == nil {
 		err = ErrExpired // it was still there, but the holder was told otherwise
 	}

@@ -24,7 +24,8 @@
 //     the context ends. sweep.go: what a try may have left behind is cleaned up.
 //   - policy.go and backoff.go: for how long to wait between two tries.
 //   - relay.go: a queue of processes in Redis, so that the lock goes from one to
-//     the next. bell.go and subscription.go: how a process is told of its turn.
+//     the next. bell.go, subscription.go and place.go: how a process is told of its
+//     turn.
 //   - lease.go: a lock that was won, and the ways to give it back.
 //   - pass.go: the lock goes to the next caller of the same process instead, and
 //     turn.go: for how long it may.

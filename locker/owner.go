@@ -67,11 +67,17 @@ var process = sync.OnceValue(func() string {
 //
 //	<26 random characters> <Unix ms> <host>/<pid> <label>
 func newToken(label string, now time.Time) string {
-	token := rand.Text() + " " + millis(now) + " " + process()
+	b := make([]byte, 0, 192) // longer than any but those of hosts with long names
+	b = append(b, rand.Text()...)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, now.UnixMilli(), 10)
+	b = append(b, ' ')
+	b = append(b, process()...)
 	if label != "" {
-		token += " " + printable(label)
+		b = append(b, ' ')
+		b = append(b, printable(label)...)
 	}
-	return token
+	return string(b)
 }
 
 // labelOf returns the label that WithLabel gave.

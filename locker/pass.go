@@ -2,6 +2,7 @@ package locker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -36,7 +37,7 @@ func (l *Lease) HandOver(others bool) *Lease {
 	l.mu.Lock()
 	l.turn.others = others
 	now := time.Now()
-	if l.state != holding || l.turn.over(now) {
+	if l.state != holding || !now.Before(l.end) || l.turn.over(now) {
 		l.mu.Unlock()
 		return nil
 	}
@@ -47,9 +48,9 @@ func (l *Lease) HandOver(others bool) *Lease {
 	}
 	l.state = released
 	l.timer.Stop()
-	end := l.end
+	turn, end := l.turn.passed(others), l.end
 	l.mu.Unlock()
-	l.hand(w, w.lease.newToken(now), now, end)
+	l.hand(w, w.lease.newToken(now), turn, now, end)
 	return w.lease
 }
 
@@ -61,45 +62,46 @@ func (l *Lease) EndTurn() {
 }
 
 // hand gives the lock and the turn to a waiter. The lock is held by token until end.
-func (l *Lease) hand(w *waiter, token string, now, end time.Time) {
+func (l *Lease) hand(w *waiter, token string, t turn, now, end time.Time) {
 	next := w.lease
-	next.token, next.algorithm, next.turn = token, l.algorithm, l.turn.passed(l.turn.others)
+	next.token, next.algorithm, next.turn = token, l.algorithm, t
 	l.line.sees(l.key, sighting{token: token, lease: next})
 	next.start(now, end)
 	w.told <- nil
 }
 
 // pass gives the lock to the next in line, where there is one, and Redis its token.
-// It is called when l has been let go, and returns false where the lock is still
-// to be released.
-func (l *Lease) pass(ctx context.Context) (done bool, err error) {
+// It is called when l has been let go, and returns the token that is still to be
+// released, "" if the lock was passed on. After an error nobody has it.
+func (l *Lease) pass(ctx context.Context) (token string, err error) {
+	sent := time.Now()
 	relay, ok := l.algorithm.(Relay)
-	if !ok || l.turn.over(time.Now()) {
-		return false, nil
+	l.mu.Lock()
+	t := l.turn
+	l.mu.Unlock()
+	if !ok || t.over(sent) {
+		return l.token, nil
 	}
 	first := l.line.first(l.key)
 	if first == nil {
-		return false, nil
+		return l.token, nil
 	}
-	sent := time.Now()
-	lease := wholeMillis(min(first.options.Lease, first.options.MaxHold))
+	lease := first.span()
 	heir := &Lease{key: l.key, token: first.newToken(sent), algorithm: l.algorithm, options: l.options}
-	l.turn.others, err = relay.Pass(ctx, l.key, l.token, heir.token, lease)
+	others, err := relay.Pass(ctx, l.key, l.token, heir.token, lease)
 	if err != nil {
-		l.leave()
-		if mayHaveHappened(err) {
+		if !errors.Is(err, ErrLost) && !errors.Is(err, ErrExpired) { // either may have it
 			heir.sweepLater()
 			l.sweepLater()
 		}
-		return true, fmt.Errorf("locker: passing %s on: %w", l.key, err)
+		return l.token, fmt.Errorf("locker: passing %s on: %w", l.key, err)
 	}
-	if w := l.line.next(l.key); w != nil {
-		l.hand(w, heir.token, sent, sent.Add(l.algorithm.Valid(lease)))
-		return true, nil
+	w := l.line.next(l.key)
+	if w == nil {
+		return heir.token, nil // whoever waited has gone
 	}
-	// Whoever waited has gone.
-	l.token = heir.token
-	return false, nil
+	l.hand(w, heir.token, t.passed(others), sent, sent.Add(l.algorithm.Valid(lease)))
+	return "", nil
 }
 
 // Lose ends a lease whose lock its algorithm knows to be lost, or cannot know about

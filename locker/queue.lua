@@ -3,37 +3,50 @@
 -- The queue is a string: the places of the processes that wait, first come first,
 -- with a space after each. A place is <channel>/<number>. One that begins with -
 -- cannot be told anything, and asks by itself. Where these keys or commands are
--- not permitted there is no queue, and whoever tries first wins.
+-- not permitted, or Redis is full, there is no queue, and whoever tries first wins.
 
-local function waiting(queue)
-  local places = redis.pcall('GET', queue)
-  return type(places) == 'string' and places or ''
+-- places returns what is in the queue; nil: it cannot be used, or is no queue.
+local function places(queue)
+  local found = redis.pcall('GET', queue)
+  if not found then
+    return ''
+  end
+  return type(found) == 'string' and string.find(found, '^%-?latchkey:wake:') and found or nil
 end
 
+local function waiting(queue)
+  return places(queue) or ''
+end
+
+-- put returns whether it could.
 local function put(queue, places)
   if places == '' then
     redis.call('DEL', queue)
-  else
-    redis.pcall('SET', queue, places, 'PX', 60000)
+    return true
   end
+  return not redis.pcall('SET', queue, places, 'PX', 60000).err
 end
 
--- join puts a place at the end, unless it is there. Returns 1: it is new.
+-- join puts a place at the end, unless it is there. Returns 2: it is new; 1: it was
+-- there; 0: it is not there.
 local function join(queue, place)
-  local places = waiting(queue)
-  if string.find(' ' .. places, ' ' .. place .. ' ', 1, true) then
+  local found = places(queue)
+  if not found then
     return 0
   end
-  put(queue, places .. place .. ' ')
-  return 1
+  if string.find(' ' .. found, ' ' .. place .. ' ', 1, true) then
+    redis.pcall('PEXPIRE', queue, 60000)
+    return 1
+  end
+  return put(queue, found .. place .. ' ') and 2 or 0
 end
 
 -- quit takes a place out.
 local function quit(queue, place)
-  local places = ' ' .. waiting(queue)
-  local from, to = string.find(places, ' ' .. place .. ' ', 1, true)
+  local found = ' ' .. waiting(queue)
+  local from, to = string.find(found, ' ' .. place .. ' ', 1, true)
   if from then
-    put(queue, string.sub(places, 2, from) .. string.sub(places, to + 1))
+    put(queue, string.sub(found, 2, from) .. string.sub(found, to + 1))
   end
 end
 
@@ -42,8 +55,8 @@ end
 -- channel is gone, and the next one comes. Where nobody waits the lock is deleted.
 -- (In a cluster only those that listen at the same node would count.)
 local function free(lock, queue)
-  local places = waiting(queue)
-  local rest = places
+  local found = waiting(queue)
+  local rest = found
   while rest ~= '' do
     local place, behind = string.match(rest, '^(%S+) (.*)$')
     if not place then
@@ -57,12 +70,14 @@ local function free(lock, queue)
       heard = redis.pcall('PUBLISH', string.match(place, '^(.*)/'), place)
     end
     if heard ~= 0 then
+      if redis.pcall('SET', lock, place, 'PX', patience).err then
+        break -- Redis is full
+      end
       put(queue, rest)
-      redis.call('SET', lock, place, 'PX', patience)
       return
     end
   end
-  if places ~= '' then
+  if found ~= '' then
     redis.call('DEL', queue)
   end
   redis.call('DEL', lock)

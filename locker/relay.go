@@ -39,15 +39,15 @@ type Relay interface {
 }
 
 // queueKey is in the slot of key, and begins with it where it can, so that rights
-// on a prefix include the queue. What is in the first braces chooses the slot; without
-// any, the whole key. If that has a } in it, no queue can be in its slot, and a
-// cluster refuses it.
+// on a prefix include the queue. No two keys have the same one. What is in the first
+// braces chooses the slot; without any, the whole key. If that has a } in it, no queue
+// can be in its slot, and a cluster refuses it.
 func queueKey(key string) string {
 	if _, rest, _ := strings.Cut(key, "{"); strings.Index(rest, "}") > 0 {
 		return key + ".queue"
 	}
 	if strings.ContainsAny(key, "{}") {
-		return "{" + key + "}.queue"
+		return "{" + key + "}queue" // with a dot it could be that of {key}
 	}
 	return key + ".queue{" + key + "}"
 }

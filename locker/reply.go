@@ -30,16 +30,16 @@ func attempt(reply any, err error) (Attempt, error) {
 }
 
 // HeldBy reads what a script answers about a lock that another has: its token and,
-// if known, the time left in ms and whether the place is new in the queue.
+// if known, the time left in ms and what came of joining the queue.
 func HeldBy(values []any) (Attempt, error) {
 	var found Attempt
-	var left int64
+	var left, joined int64
 	rest, err := redis.Scan(values, &found.Holder)
 	if err == nil && len(rest) > 0 {
 		rest, err = redis.Scan(rest, &left)
 	}
 	if err == nil && len(rest) > 0 {
-		_, err = redis.Scan(rest, &found.Joined)
+		_, err = redis.Scan(rest, &joined)
 	}
 	if err != nil {
 		return Attempt{}, fmt.Errorf("%w: reading the reply of a script: %w", ErrUnavailable, err)
@@ -47,6 +47,7 @@ func HeldBy(values []any) (Attempt, error) {
 	if found.Left = time.Duration(left) * time.Millisecond; left < 0 {
 		found.Left = forever
 	}
+	found.Queued, found.Joined = joined > 0, joined > 1
 	if isPlace(found.Holder) { // it is being handed to another process
 		found.Holder = ""
 	}

@@ -3,6 +3,8 @@ package locker
 import (
 	"context"
 	_ "embed"
+	"errors"
+	"strings"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -72,7 +74,7 @@ func (s spin) Take(ctx context.Context, key, token string, lease time.Duration) 
 }
 
 func (s spin) Queue(ctx context.Context, key, token, place string, lease time.Duration) (Attempt, error) {
-	return attempt(s.client.Eval(ctx, takeScript, besides(key), token, lease.Milliseconds(), place))
+	return attempt(s.eval(ctx, takeScript, key, token, lease.Milliseconds(), place))
 }
 
 func (s spin) Extend(ctx context.Context, key, token string, d time.Duration) error {
@@ -80,20 +82,32 @@ func (s spin) Extend(ctx context.Context, key, token string, d time.Duration) er
 }
 
 func (s spin) Release(ctx context.Context, key, token string, after time.Duration) error {
-	return verdict(s.client.Eval(ctx, releaseScript, besides(key), token, after.Milliseconds()))
+	return verdict(s.eval(ctx, releaseScript, key, token, after.Milliseconds()))
 }
 
 func (s spin) Quit(ctx context.Context, key, place string) error {
-	return verdict(s.client.Eval(ctx, quitScript, besides(key), place))
+	return verdict(s.eval(ctx, quitScript, key, place))
 }
 
 func (s spin) Pass(ctx context.Context, key, from, to string, lease time.Duration) (others bool, err error) {
-	return passed(s.client.Eval(ctx, passScript, besides(key), from, to, lease.Milliseconds()))
+	return passed(s.eval(ctx, passScript, key, from, to, lease.Milliseconds()))
 }
 
 func (spin) Valid(lease time.Duration) time.Duration { return lease }
 
 func (s spin) doorbell() *bell { return s.bell }
 
-// besides returns key and the queue beside it.
-func besides(key string) []string { return []string{key, queueKey(key)} }
+// eval runs a script on key and the queue beside it. If rights to the queue's key are
+// missing, it does without.
+func (s spin) eval(ctx context.Context, script *Script, key string, args ...any) (any, error) {
+	reply, err := s.client.Eval(ctx, script, []string{key, queueKey(key)}, args...)
+	if refused, ok := errors.AsType[redis.Error](err); ok && keyRefused(string(refused)) {
+		return s.client.Eval(ctx, script, []string{key}, args...)
+	}
+	return reply, err
+}
+
+// keyRefused reports whether Redis says that a user may not use a key of a command.
+func keyRefused(err string) bool {
+	return strings.HasPrefix(err, "NOPERM ") && strings.Contains(err, " key")
+}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// sweep removes a token that nobody owns, and the place that was to get the lock.
-// Where doubt is set, the reply to a Take was lost, and the lock may have been
+// sweep removes a token that nobody owns, if there is one, and the place that was to
+// get the lock, if there is one. Where doubt is set, the reply to a Take was lost, and the lock may have been
 // taken. The command, or a repetition of it, may even be on its way still, and
 // reach Redis after a sweep that found nothing, or found what another repetition
 // had left. So the token is looked for again, at growing intervals, for the time
@@ -19,8 +19,11 @@ import (
 func (l *Lease) sweep(age, timeout time.Duration, doubt bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	err := l.algorithm.Release(ctx, l.key, l.token, 0)
-	answered := err == nil || errors.Is(err, ErrExpired) || errors.Is(err, ErrLost)
+	answered := true
+	if l.token != "" {
+		err := l.algorithm.Release(ctx, l.key, l.token, 0)
+		answered = err == nil || errors.Is(err, ErrExpired) || errors.Is(err, ErrLost)
+	}
 	if relay, ok := l.algorithm.(Relay); ok && l.place != "" {
 		answered = relay.Quit(ctx, l.key, l.place) == nil && answered
 	}

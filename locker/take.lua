@@ -2,8 +2,8 @@
 -- KEYS[1] lock    KEYS[2] queue
 -- ARGV[1] token   ARGV[2] lease in ms   ARGV[3] place in the queue, '' for none
 -- Returns {1}: the token has the lock; {0, token, time left in ms, joined}: another
--- has it, -1 for one without end, 0 where that may not be asked, and joined is 1 if
--- the place is new in the queue; {-2}: the key is no lock.
+-- has it, -1 for one without end, 0 where that may not be asked, and joined is what
+-- join returns, 0 without a place; {-2}: the key is no lock.
 local place = ARGV[3]
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   if place ~= '' then

@@ -1,0 +1,149 @@
+package locker
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// The lock is passed on in the order they came, by one exchange each, and is never
+// free. Each has a token of its own.
+func TestPass(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c, l := newCrowd(t, 5)
+		seen := map[string]bool{l.Token(): true}
+		for i := range 5 {
+			mustUnlock(t, l)
+			l = c.holds(i)
+			if c.f.holder("k") != l.Token() || seen[l.Token()] {
+				t.Errorf("number %d has the token %q, and Redis %q", i, l.Token(), c.f.holder("k"))
+			}
+			seen[l.Token()] = true
+		}
+		mustUnlock(t, l)
+		if takes, passes, releases := len(c.f.made("Take")), len(c.f.made("Pass")), len(c.f.made("Release")); takes != 1 || passes != 5 || releases != 1 {
+			t.Errorf("%d takes, %d passes, %d releases", takes, passes, releases)
+		}
+		c.wantRest()
+	})
+}
+
+// While another process waits, the lock is passed on for a moment only, whether they
+// hold it for no time or for long. Alone it is longer.
+func TestPassEndsWithTheTurn(t *testing.T) {
+	for name, tt := range map[string]struct {
+		hold   time.Duration
+		others bool
+		served int // and then it is another's turn
+	}{
+		"a moment":        {0, true, maxPasses + 1},
+		"a while":         {maxTurn / 4, true, 4},
+		"long":            {s, true, 1},
+		"a moment, alone": {0, false, 100},
+		"a while, alone":  {maxTurn, false, int(maxTurnAlone / maxTurn)},
+		"long, alone":     {2 * s, false, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				c, l := newCrowd(t, 100)
+				var other <-chan result
+				if tt.others {
+					other = contend(t, t.Context(), c.f.site.process(), slow)
+					// That took time, so the turn begins anew.
+					l.turn = turn{began: time.Now(), others: true}
+				}
+				for i := range tt.served {
+					if time.Sleep(tt.hold); i == tt.served-1 {
+						break
+					}
+					mustUnlock(t, l)
+					l = c.holds(i)
+				}
+				passes := len(c.f.made("Pass"))
+				if mustUnlock(t, l); len(c.f.made("Pass")) > passes && tt.served < 100 {
+					t.Error("it is passed on once more")
+				}
+				if tt.others {
+					mustWin(t, other)
+				}
+				for i := tt.served - 1; i < 100; i++ { // and all get it in the end
+					mustWin(t, c.got[i])
+				}
+				c.wantRest()
+			})
+		})
+	}
+}
+
+// Whoever was to have the lock has gone while Redis was told. The next one has it, or
+// else it is free.
+func TestPassToWhoHasGone(t *testing.T) {
+	for name, others := range map[string]int{"the next one has it": 1, "nobody waits": 0} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				c, l := newCrowd(t, 0)
+				ctx, cancel := context.WithCancel(t.Context())
+				c.join(ctx)
+				for range others {
+					c.join(t.Context())
+				}
+				c.f.pass = func(_ int, do func() (bool, error)) (bool, error) {
+					cancel()
+					synctest.Wait()
+					return do()
+				}
+				mustUnlock(t, l)
+				if others > 0 {
+					mustUnlock(t, c.holds(1))
+				}
+				if holder := c.f.holder("k"); holder != "" {
+					t.Errorf("%q has the lock", holder)
+				}
+				c.wantRest()
+			})
+		})
+	}
+}
+
+// The context of whoever is to have the lock ends just as it comes: it is about to be
+// told, so it cannot leave the line any more. The lock goes on to the next one.
+func TestPassToWhoIsGoing(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c, l := newCrowd(t, 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		c.join(ctx)
+		c.join(t.Context())
+		w := l.line.next("k") // what HandOver and pass do, step by step
+		l.letGo(0)
+		cancel()
+		synctest.Wait()
+		now := time.Now()
+		c.f.put("k", "passed", s)
+		l.hand(w, "passed", l.turn, now, now.Add(s))
+		if r := <-c.got[0]; !errors.Is(r.err, context.Canceled) {
+			t.Errorf("who had gone got %v", r.err)
+		}
+		mustUnlock(t, c.holds(1))
+		c.wantRest()
+	})
+}
+
+// A process slept for longer than the lease when it had passed the lock on. Nobody is
+// made to believe in it.
+func TestPassTakesTooLong(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c, l := newCrowd(t, 2)
+		w := l.line.next("k")
+		l.letGo(0)
+		now := time.Now()
+		c.f.put("k", "", 0)
+		l.hand(w, "passed", l.turn, now.Add(-s), now)
+		if r := <-c.got[0]; !errors.Is(r.err, ErrUnavailable) {
+			t.Errorf("a lease that is over came with %v", r.err)
+		}
+		mustUnlock(t, c.holds(1))
+		c.wantRest()
+	})
+}
