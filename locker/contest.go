@@ -153,16 +153,16 @@ func (c *contest) rest(try int, found Attempt) error {
 	default:
 		d = min(d, asking)
 	}
-	timer := time.NewTimer(d)
+	timer := time.NewTimer(min(d, c.remains()))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-ready:
 	case <-rung:
 		c.rung = true
-	case <-c.context().Done():
+	case <-c.caller.Done():
 	}
-	return context.Cause(c.context())
+	return c.over()
 }
 
 // untilAsking is how long a place waits to be told, where the holder's lease lasts

@@ -22,7 +22,6 @@ func (g *Guard) Lock(ctx context.Context, key string, a Algorithm, o Options) (*
 		return nil, fmt.Errorf("locker: %w", err)
 	}
 	w := wait{caller: ctx, began: time.Now(), limit: o.Wait}
-	defer w.stop()
 	l, err := g.lock(&w, key, a, o)
 	if err == nil {
 		return l, nil
@@ -40,8 +39,8 @@ func (g *Guard) lock(w *wait, key string, a Algorithm, o Options) (*Lease, error
 			return nil, held(holder.token, time.Now())
 		}
 	}
-	l := &Lease{key: key, label: labelOf(w.caller), options: o, line: &g.line, algorithm: a}
-	if err := g.line.enter(key, o.MaxWaiters, w.context, l); err != nil {
+	l := &Lease{key: key, label: orElse(labelOf(w.caller), o.Label), options: o, line: &g.line, algorithm: a}
+	if err := g.line.enter(key, o.MaxWaiters, w, l); err != nil {
 		return nil, g.explain(key, err)
 	}
 	if l.isHanded() {

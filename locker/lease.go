@@ -30,8 +30,8 @@ type Lease struct {
 	end    time.Time // when the lease runs out, by this process's clock
 	limit  time.Time // up to when the watchdog extends it
 	timer  *time.Timer
-	lost   chan struct{}             // made when asked for
-	onLost []context.CancelCauseFunc // what to cancel when it is lost
+	lost   chan struct{}           // made when asked for
+	onLost context.CancelCauseFunc // what to cancel when it is lost, if anything
 
 	// One extension at a time is on its way, so that end is that of the last one.
 	extending bool
@@ -98,7 +98,11 @@ func (l *Lease) OnLost(cancel context.CancelCauseFunc) {
 		cancel(ErrLost)
 		return
 	}
-	l.onLost = append(l.onLost, cancel)
+	if before := l.onLost; before != nil {
+		also := cancel
+		cancel = func(cause error) { before(cause); also(cause) }
+	}
+	l.onLost = cancel
 }
 
 // Extend makes the lease end d from now, beyond MaxHold if need be. The watchdog
@@ -170,7 +174,9 @@ func (l *Lease) release(ctx context.Context, after time.Duration) error {
 	if was == released {
 		return nil
 	}
-	ctx = context.WithoutCancel(ctx)
+	if ctx.Done() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
 	token := l.token
 	if was == holding {
 		// Whoever is next finds the lock free, or already has it. The turn must go

@@ -1,7 +1,6 @@
 package locker
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"time"
@@ -48,13 +47,10 @@ func (s sighting) left() time.Duration {
 
 // enter waits for the turn at key, in a queue of at most most waiters, for a lease
 // that is to be. Whoever got nil has the turn and must call leave, once. An error is
-// ErrTooManyWaiters, what dismiss was told, or the cause of wait's end; nothing is
+// ErrTooManyWaiters, what dismiss was told, or the reason why the wait is over; nothing is
 // left to undo then. A turn that comes as wait ends is passed on, unless the lock
 // came with it.
-//
-// wait is called only where there is somebody to wait for: a context with a
-// deadline is not free.
-func (l *line) enter(key string, most int, wait func() context.Context, lease *Lease) error {
+func (l *line) enter(key string, most int, wait *wait, lease *Lease) error {
 	l.mu.Lock()
 	q := l.keys[key]
 	if q == nil {
@@ -73,20 +69,21 @@ func (l *line) enter(key string, most int, wait func() context.Context, lease *L
 	q.waiting = append(q.waiting, w)
 	l.mu.Unlock()
 
-	ctx := wait()
+	timer := time.NewTimer(wait.remains())
+	defer timer.Stop()
 	select {
 	case err := <-w.told:
 		return err
-	case <-ctx.Done():
-		if l.giveUp(q, w) || <-w.told != nil {
-			return context.Cause(ctx)
-		}
+	case <-wait.caller.Done():
+	case <-timer.C:
+	}
+	if !l.giveUp(q, w) && <-w.told == nil {
 		if lease.isHanded() {
 			return nil
 		}
 		l.leave(key) // the turn came too late
-		return context.Cause(ctx)
 	}
+	return wait.over()
 }
 
 // giveUp takes a waiter out of the queue, unless it is about to be told.

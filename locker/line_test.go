@@ -17,9 +17,9 @@ func inBubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
-// until makes what enter asks for of a context that is there already.
-func until(ctx context.Context) func() context.Context {
-	return func() context.Context { return ctx }
+// until is a wait that lasts as long as ctx.
+func until(ctx context.Context) *wait {
+	return &wait{caller: ctx, began: time.Now(), limit: 1000 * time.Hour}
 }
 
 // enter takes the turn at key, which is free or becomes so.
@@ -94,17 +94,6 @@ func TestLineKeysAreIndependent(t *testing.T) {
 		l.leave("a")
 		l.leave("b")
 		wantIdle(t, &l)
-	})
-}
-
-// A context with a deadline is not free, so it is asked for only by who waits.
-func TestLineAsksForContextOnlyToWait(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var l line
-		if err := l.enter("k", 1, func() context.Context { panic("nobody has to wait") }, nil); err != nil {
-			t.Error(err)
-		}
-		l.leave("k")
 	})
 }
 
@@ -240,7 +229,7 @@ func TestLineDismissesItsWaiters(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var l line
-		forever := func() context.Context { return t.Context() }
+		forever := until(t.Context())
 		if err := l.enter("k", 9, forever, nil); err != nil {
 			t.Fatal(err)
 		}

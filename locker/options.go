@@ -30,6 +30,8 @@ type Options struct {
 	// connection. Default 2 s; with Redlock it is for each node, by default a
 	// fiftieth of Lease, at least 10 ms.
 	Timeout time.Duration
+	// Label says what the locks are for, where [WithLabel] does not say it of one.
+	Label string
 	// LocalClock makes Timestamp go by the clock of this host instead of that
 	// of Redis. It is for sharing locks with programs that do so, too; all
 	// their clocks must then agree. The other locks do not look at it.

@@ -10,34 +10,30 @@ type wait struct {
 	caller context.Context
 	began  time.Time
 	limit  time.Duration
-
-	ctx    context.Context // made when there is something to wait for: a deadline is not free
-	cancel context.CancelFunc
 }
 
-// context returns the caller's context, ending with [ErrTimeout] when the wait is
-// over.
-func (w *wait) context() context.Context {
-	if w.ctx == nil {
-		w.ctx, w.cancel = context.WithDeadlineCause(w.caller, w.began.Add(w.limit), ErrTimeout)
+// over returns why the wait has ended, [ErrTimeout] or the cause of the caller's end,
+// or nil. A context with a deadline would tell the same, but is not free.
+func (w *wait) over() error {
+	if ended := context.Cause(w.caller); ended != nil {
+		return ended
 	}
-	return w.ctx
+	if w.remains() <= 0 {
+		return ErrTimeout
+	}
+	return nil
 }
 
-// left is what remains of the wait.
+// remains is what is left of the limit.
+func (w *wait) remains() time.Duration { return time.Until(w.began.Add(w.limit)) }
+
+// left is remains, or less where the caller's time is over sooner.
 func (w *wait) left() time.Duration {
 	end := w.began.Add(w.limit)
 	if sooner, ok := w.caller.Deadline(); ok && sooner.Before(end) {
 		end = sooner
 	}
 	return time.Until(end)
-}
-
-// stop ends the wait.
-func (w *wait) stop() {
-	if w.cancel != nil {
-		w.cancel()
-	}
 }
 
 // pause sleeps for d, or until ctx ends.

@@ -94,8 +94,8 @@ func (l *Lease) loseLocked() {
 	if l.lost != nil {
 		close(l.lost)
 	}
-	for _, cancel := range l.onLost {
-		cancel(ErrLost)
+	if l.onLost != nil {
+		l.onLost(ErrLost)
 	}
 	l.leave()
 }
