@@ -3,7 +3,6 @@ package middleware
 import (
 	"context"
 	"fmt"
-	"log/slog"
 
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
@@ -94,16 +93,4 @@ func (rq *request) unlock() {
 		rq.hold.Release(context.WithoutCancel(rq.base.Context()))
 		rq.hold = nil
 	}
-}
-
-// changedLate is told of a change that came after the commit. It cannot be saved
-// any more, and must not be lost in silence.
-func (rq *request) changedLate(method, key, sealed string) {
-	rq.late.Store(true)
-	if conn := rq.hijacked.Load(); conn != nil {
-		_ = (*conn).Close() // the one way to cut this answer off
-	}
-	rq.sessions.log(rq.base.Context(), slog.LevelError, "session changed after it was saved; the answer is cut off",
-		slog.String("session", rq.publicID()), slog.String("call", method), slog.String("key", key), slog.String("saved_by", sealed),
-		slog.String("rule", "a session is saved before the first byte of the answer: change it before "+sealed))
 }

@@ -164,9 +164,7 @@ func (rq *request) config(record store.Record) session.Config {
 		Data:     record.Data,
 		Memory:   memory,
 		ReadOnly: rq.mode == ReadOnly,
-		ID:       rq.publicID,
-		Commit:   func(context.Context) error { return rq.commit("Commit") },
-		Late:     rq.changedLate,
+		Keeper:   keeper{rq},
 	}
 }
 

@@ -67,11 +67,11 @@ func TestASetThatRacesTheSealIsNeverLostInSilence(t *testing.T) {
 	const workers, rounds = 8, 50
 	var mu sync.Mutex
 	late := map[string]bool{}
-	s, err := session.Open(session.Config{Late: func(_, key, _ string) {
+	s, err := session.Open(session.Config{Keeper: keeper{late: func(_, key, _ string) {
 		mu.Lock()
 		defer mu.Unlock()
 		late[key] = true
-	}})
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}

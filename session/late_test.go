@@ -31,10 +31,10 @@ func TestAChangeAfterTheSealIsReportedAndNotDone(t *testing.T) {
 			var got []call
 			s, err := session.Open(session.Config{
 				Data: []byte(`{"a":1}`),
-				Late: func(method, key, sealed string) {
+				Keeper: keeper{late: func(method, key, sealed string) {
 					s.Len() // a hook may use the session
 					got = append(got, call{method, key, sealed})
-				},
+				}},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -67,8 +67,8 @@ func TestAChangeAfterTheSealIsReportedAndNotDone(t *testing.T) {
 func TestReadingAfterTheSealIsFine(t *testing.T) {
 	t.Parallel()
 	s, err := session.Open(session.Config{
-		Data: []byte(`{"a":1}`),
-		Late: func(method, _, _ string) { t.Errorf("%s reported", method) },
+		Data:   []byte(`{"a":1}`),
+		Keeper: keeper{late: func(method, _, _ string) { t.Errorf("%s reported", method) }},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 )
 
 // Config is how whoever keeps sessions opens one with [Open]. Handlers never
-// see it. Nil functions are left out.
+// see it.
 type Config struct {
 	// Data is what an earlier Seal returned; nil for a new session.
 	Data []byte
@@ -15,13 +15,20 @@ type Config struct {
 	Memory *Memory
 	// ReadOnly makes every change an [ErrReadOnly] at the commit.
 	ReadOnly bool
-	// ID returns the public id as it is at the time of the call.
-	ID func() string
-	// Commit is what Session.Commit calls. It is to call Seal, once.
-	Commit func(ctx context.Context) error
-	// Late is called for every change that comes after the Seal, with the
+	// Keeper is asked for what a session does not know itself. Without one it has
+	// no id, and a commit only seals it.
+	Keeper Keeper
+}
+
+// A Keeper keeps one session. Its methods may be called by any goroutine.
+type Keeper interface {
+	// SessionID returns the public id as it is at the time of the call.
+	SessionID() string
+	// CommitSession is what Session.Commit calls. It is to call Seal, once.
+	CommitSession(ctx context.Context) error
+	// ChangedLate is called for every change that comes after the Seal, with the
 	// method, its key if any, and what sealed the session.
-	Late func(method, key, sealed string)
+	ChangedLate(method, key, sealed string)
 }
 
 // Open returns a session over stored data, or an error where that is not what

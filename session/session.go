@@ -125,8 +125,8 @@ func (s *Session) mutate(method, key string, do func()) {
 		do()
 	}
 	s.mu.Unlock()
-	if sealed != "" && s.config.Late != nil {
-		s.config.Late(method, key, sealed)
+	if sealed != "" && s.config.Keeper != nil {
+		s.config.Keeper.ChangedLate(method, key, sealed)
 	}
 }
 
@@ -162,10 +162,10 @@ func (s *Session) Keys() iter.Seq[string] {
 // record in the store. After [Session.Renew] it is the old one until the
 // commit, the new one afterwards.
 func (s *Session) ID() string {
-	if s.config.ID == nil {
+	if s.config.Keeper == nil {
 		return ""
 	}
-	return s.config.ID()
+	return s.config.Keeper.SessionID()
 }
 
 // IsNew reports whether the session was empty at the start of the request for
@@ -187,9 +187,9 @@ func (s *Session) IsNew() bool {
 // answer will be that error, whatever the handler writes. A second Commit
 // returns what the first one did.
 func (s *Session) Commit(ctx context.Context) error {
-	if s.config.Commit == nil {
+	if s.config.Keeper == nil {
 		_, err := s.Seal("Commit")
 		return err
 	}
-	return s.config.Commit(ctx)
+	return s.config.Keeper.CommitSession(ctx)
 }

@@ -115,7 +115,7 @@ func TestClearRemovesAllKeysAndLeavesTheSessionUsable(t *testing.T) {
 func TestIDIsAskedForAtEachCall(t *testing.T) {
 	t.Parallel()
 	id := "old"
-	s, err := session.Open(session.Config{ID: func() string { return id }})
+	s, err := session.Open(session.Config{Keeper: keeper{id: func() string { return id }}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,12 +130,12 @@ func TestCommitIsWhoeverKeepsTheSession(t *testing.T) {
 	t.Parallel()
 	type key struct{}
 	failed := errors.New("the store is away")
-	s, err := session.Open(session.Config{Commit: func(ctx context.Context) error {
+	s, err := session.Open(session.Config{Keeper: keeper{commit: func(ctx context.Context) error {
 		if ctx.Value(key{}) != "the handler's" {
 			t.Error("Commit got another context")
 		}
 		return failed
-	}})
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}
