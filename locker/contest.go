@@ -19,7 +19,7 @@ const (
 
 // A contest is the head of the line competing with other processes.
 type contest struct {
-	*wait
+	wait
 	guard  *Guard
 	lease  *Lease
 	relay  Relay     // nil: there is no queue
@@ -33,7 +33,7 @@ type contest struct {
 // take tries until the lease has the lock. Where it fails, the token does not
 // hold it, or will be swept out.
 func (g *Guard) take(w *wait, l *Lease) error {
-	c := &contest{wait: w, guard: g, lease: l}
+	c := &contest{wait: *w, guard: g, lease: l}
 	if l.options.Policy == Poll && l.options.Wait != NoWait {
 		c.relay, _ = l.algorithm.(Relay)
 	}

@@ -11,8 +11,9 @@ import (
 //
 // A key is in the map while somebody has its turn, so an idle key costs nothing.
 type line struct {
-	mu   sync.Mutex // guards keys and all that is in it
-	keys map[string]*queue
+	mu    sync.Mutex // guards keys and all that is in it
+	keys  map[string]*queue
+	spare *queue // the last one that was of no more use: most are for a moment
 }
 
 // A queue is who waits for one key.
@@ -57,7 +58,10 @@ func (l *line) enter(key string, most int, wait *wait, lease *Lease) error {
 		if l.keys == nil {
 			l.keys = make(map[string]*queue)
 		}
-		l.keys[key] = &queue{}
+		if q, l.spare = l.spare, nil; q == nil {
+			q = new(queue)
+		}
+		l.keys[key] = q
 		l.mu.Unlock()
 		return nil
 	}
@@ -135,11 +139,12 @@ func (l *line) leave(key string) {
 
 // pass is called with mu held, by whoever has the turn.
 func (l *line) pass(key string, q *queue) {
+	q.holder = sighting{} // what the next one finds may be somebody else
 	if len(q.waiting) == 0 {
 		delete(l.keys, key)
+		l.spare = q
 		return
 	}
-	q.holder = sighting{} // what the next one finds may be somebody else
 	q.pop().told <- nil
 }
 

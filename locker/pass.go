@@ -64,6 +64,9 @@ func (l *Lease) EndTurn() {
 // hand gives the lock and the turn to a waiter. The lock is held by token until end.
 func (l *Lease) hand(w *waiter, token string, t turn, now, end time.Time) {
 	next := w.lease
+	if limit := now.Add(next.options.MaxHold); limit.Before(end) {
+		end = limit // it may hold it for a shorter time than whoever passes it on
+	}
 	next.token, next.algorithm, next.turn = token, l.algorithm, t
 	l.line.sees(l.key, sighting{token: token, lease: next})
 	next.start(now, end)

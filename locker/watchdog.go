@@ -15,7 +15,7 @@ func (l *Lease) untilCheck(now time.Time) time.Duration {
 	if !l.end.Before(l.limit.Add(reliance)) {
 		return l.end.Sub(now)
 	}
-	return l.end.Add(-l.options.Lease * 2 / 3).Sub(now)
+	return l.end.Add(-l.span() * 2 / 3).Sub(now)
 }
 
 // check is the watchdog: it extends the lease, or finds that it is over.
