@@ -10,11 +10,16 @@ PACKAGES = ./... ./testdata/redistest ./testdata/quickstart
 # The modules of their own, which keep their dependencies out of this one.
 MODULES = cmd/bench cmd/demo/e2e
 
-.PHONY: test check fuzz e2e bench experiment setup
+.PHONY: test soak check fuzz e2e bench experiment setup
 
 # Everything, with the race detector, on the embedded Redis and on a real one.
 test: setup
 	$(GO) test -race -shuffle=on $(PACKAGES)
+
+# Random faults for ten minutes, or for SOAK=1h, say.
+SOAK ?= 10m
+soak: setup
+	$(GO) test -race -tags soak -run '^TestSoak$$' -count=1 -timeout 0 -v ./store -soak $(SOAK)
 
 # What the tests need besides Go: found, or installed.
 setup:

@@ -5,32 +5,47 @@
 -- ARGV[1] token    ARGV[2] token of the next holder, '' for none: the lock is freed
 -- ARGV[3] its lease in ms
 -- ARGV[4] time to live of the record in ms, '' to leave it as it is
--- ARGV[5] record, '' to leave it as it is   ARGV[6] its stamp
+-- ARGV[5] record, '' to leave it as it is
+-- ARGV[6] its stamp, of either; '' if it has none
 -- Returns {1, others}: done, and others is 1 if other processes wait; {0}: the lock
 -- was lost, and nothing was changed.
-local lock, to, record = KEYS[2], ARGV[2], ARGV[5]
+local lock, to, record, stamp = KEYS[2], ARGV[2], ARGV[5], ARGV[6]
+
+local function others()
+  return waiting(KEYS[3]) ~= '' and 1 or 0
+end
+
+-- unchanged tells whether nobody has written since the record got its stamp.
+local function unchanged()
+  local found = redis.pcall('GET', KEYS[1])
+  local mine = '{"v":1,"stamp":"' .. stamp .. '"'
+  return stamp ~= '' and type(found) == 'string' and string.sub(found, 1, #mine) == mine
+end
+
+-- refused gives up the lock: out of memory, say, so that it is of no more use to this
+-- process. It is deleted first, since Redis refuses nothing to a script after that.
+local function refused(reply)
+  redis.call('DEL', lock)
+  free(lock, KEYS[3])
+  return reply
+end
+
 local holder = redis.call('GET', lock)
 if holder ~= ARGV[1] then
-  -- A repetition finds the next holder's token, or its own stamp, unless another has
-  -- written since.
+  -- A repetition finds the next holder's token or, unless another has written since,
+  -- its own stamp. And who only read may still do so if that is still right.
   if to ~= '' and holder == to then
-    return {1, waiting(KEYS[3]) ~= '' and 1 or 0}
+    return {1, others()}
   end
-  if record ~= '' then
-    local found = redis.pcall('GET', KEYS[1])
-    local mine = '{"v":1,"stamp":"' .. ARGV[6] .. '"'
-    if type(found) == 'string' and string.sub(found, 1, #mine) == mine then
-      return {1, 0}
-    end
+  if (record ~= '' or to == '') and unchanged() then
+    return {1, 0}
   end
   return {0}
 end
 if record ~= '' then
   local done = redis.pcall('SET', KEYS[1], record, 'PX', ARGV[4])
   if done.err then
-    -- Out of memory, say: the lock is of no more use to this process.
-    free(lock, KEYS[3])
-    return done
+    return refused(done)
   end
 elseif ARGV[4] ~= '' then
   redis.call('PEXPIRE', KEYS[1], ARGV[4])
@@ -39,5 +54,8 @@ if to == '' then
   free(lock, KEYS[3])
   return {1, 0}
 end
-redis.call('SET', lock, to, 'PX', ARGV[3])
-return {1, waiting(KEYS[3]) ~= '' and 1 or 0}
+local given = redis.pcall('SET', lock, to, 'PX', ARGV[3])
+if given.err then
+  return refused(given)
+end
+return {1, others()}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -19,20 +20,21 @@ func (t *tenure) Take(ctx context.Context, key, token string, lease time.Duratio
 
 // Queue implements [locker.Relay].
 func (t *tenure) Queue(ctx context.Context, _, token, place string, lease time.Duration) (locker.Attempt, error) {
-	text, found, err := taken(t.store.client.Eval(ctx, takeScript, t.keys(), token, lease.Milliseconds(),
+	text, others, found, err := taken(t.store.client.Eval(ctx, takeScript, t.keys(), token, lease.Milliseconds(),
 		t.terms.MaxBytes, time.Now().UnixMilli(), t.terms.Lifetime.Milliseconds(), place))
 	if found.Taken {
-		t.raw, t.read, t.span = text, err, lease
+		t.raw, t.read, t.span, t.others = text, err, lease, others
 		err = nil
 	}
 	return found, err
 }
 
 // Pass implements [locker.Relay]: with what is not stored yet.
-func (t *tenure) Pass(ctx context.Context, _, _, to string, _ time.Duration) (others bool, err error) {
+func (t *tenure) Pass(ctx context.Context, _, _, to string, lease time.Duration) (others bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.wait()
+	t.span = max(t.span, lease)
 	if t.err == nil {
 		t.send(ctx, to)
 	}
@@ -53,14 +55,15 @@ func (t *tenure) Release(ctx context.Context, key, token string, _ time.Duration
 }
 
 // Extend implements [locker.Algorithm].
-func (t *tenure) Extend(ctx context.Context, key, _ string, d time.Duration) (err error) {
+func (t *tenure) Extend(ctx context.Context, key, token string, d time.Duration) (err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.wait()
 	if t.err != nil {
 		return t.err
 	}
-	token := t.token
+	t.span = max(t.span, d)
+	token = cmp.Or(t.token, token) // it may be called before the first hold has begun
 	t.exchange(func() { err = t.Relay.Extend(ctx, key, token, d) })
 	return err
 }
@@ -69,19 +72,19 @@ func (t *tenure) Extend(ctx context.Context, key, _ string, d time.Duration) (er
 // the lock. It is called with mu held, when no exchange is under way.
 func (t *tenure) send(ctx context.Context, to string) {
 	version := t.newest
-	var record, stamp, ttl any = "", "", ""
+	var record, ttl any = "", ""
 	if version > t.stored {
 		ttl = t.write.ttl
 	}
 	if t.written > t.stored {
-		record, stamp = t.write.record, t.write.stamp
+		record = t.write.record
 	}
-	token := t.token
+	token, stamp, lease := t.token, t.write.stamp, t.span.Milliseconds()
 	var others bool
 	var err error
 	t.exchange(func() {
 		others, err = committed(t.store.client.Eval(ctx, commitScript, t.keys(),
-			token, to, t.span.Milliseconds(), ttl, record, stamp))
+			token, to, lease, ttl, record, stamp))
 	})
 	if err != nil {
 		t.err, t.next = err, to

@@ -23,9 +23,11 @@ type Hold struct {
 	id     string
 	terms  Terms
 	lease  *locker.Lease
+	memory any    // that came with Record
 	stamp  string // of what this holder writes
 	fence  fence
 	joined bool   // tenure: it follows another hold of this process
+	over   bool   // tenure: it was given back
 	raw    []byte // under: the record as it was loaded
 }
 
@@ -49,6 +51,7 @@ func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 	if h.lease == nil {
 		return nil, fmt.Errorf("store: taking a session: %w", err) // which names the key
 	}
+	h.memory = h.Record.Memory
 	if err != nil {
 		h.Record = Record{Created: time.Now()}
 		return h, fmt.Errorf("store: taking %s: %w", id, err)
@@ -60,9 +63,9 @@ func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 func (h *Hold) OnLost(cancel context.CancelCauseFunc) { h.lease.OnLost(cancel) }
 
 // Save stores data and gives the session back. It keeps data, which must not be
-// changed afterwards. The error wraps [ErrLost],
-// [ErrTooLarge] or [ErrUnavailable]. In the last case the data may have been
-// stored all the same. With the first two it was not, with one exception: the
+// changed afterwards, and h.Record.Memory, if that was set anew. The error wraps
+// [ErrLost], [ErrTooLarge] or [ErrUnavailable]. In the last case the data may have
+// been stored all the same. With the first two it was not, with one exception: the
 // reply to the commit was lost, and before it could be repeated, another request
 // wrote on top of it.
 func (h *Hold) Save(ctx context.Context, data []byte) error {
@@ -71,6 +74,9 @@ func (h *Hold) Save(ctx context.Context, data []byte) error {
 		h.Release(ctx)
 	} else {
 		record := Record{Data: data, Created: h.Record.Created, Memory: h.Record.Memory}
+		if record.Memory == h.memory {
+			record.Memory = nil // it is that of other data
+		}
 		err = h.fence.save(ctx, h, record, write{text, h.stamp, h.ttl()})
 	}
 	if err != nil {
@@ -116,7 +122,7 @@ func (h *Hold) bury(ctx context.Context) error {
 
 // Touch puts the idle time-out off and gives the session back. Nothing was to be
 // written, so a lock that was lost is no error, unless what was read came from a
-// request before this one and may not have been stored: then it is [ErrLost]. Else
+// request before this one and may not be what is stored: then it is [ErrLost]. Else
 // the error can only be [ErrUnavailable].
 func (h *Hold) Touch(ctx context.Context) error {
 	if err := h.fence.touch(ctx, h, h.ttl()); err != nil {

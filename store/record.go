@@ -12,7 +12,8 @@ type Record struct {
 	Data    []byte    // what was saved
 	Created time.Time // when the session began, to the millisecond
 	// Memory is whatever a Hold's Record had there when it was saved, if that was in
-	// this process a moment ago: Data in another form, so that it need not be decoded.
+	// this process a moment ago: a pointer to Data in another form, so that it need
+	// not be decoded.
 	Memory any
 }
 
@@ -66,6 +67,16 @@ func parseRecord(b []byte) (Record, error) {
 		return Record{}, fmt.Errorf("%w: it is cut off", ErrCorrupt)
 	}
 	return Record{Data: data, Created: time.UnixMilli(created)}, nil
+}
+
+// recordStamp returns the stamp of a stored record, or "" where there is none.
+func recordStamp(b []byte) string {
+	rest, _ := bytes.CutPrefix(b, []byte(head))
+	stamp, _, _ := bytes.Cut(rest, []byte(`"`))
+	if !isToken(stamp) {
+		return ""
+	}
+	return string(stamp)
 }
 
 // isToken reports whether b can be a stamp: what the scripts' %w+ matches.

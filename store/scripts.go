@@ -71,15 +71,19 @@ func found(reply any, err error) ([]byte, error) {
 }
 
 // taken reads the reply of take.lua. Without an error, either the lock was taken and
-// this is the record, or another has it.
-func taken(reply any, err error) ([]byte, locker.Attempt, error) {
+// this is the record, or another has it. others tells whether other processes wait.
+func taken(reply any, err error) (text []byte, others bool, _ locker.Attempt, _ error) {
 	state, rest, err := stateOf(reply, err)
 	if err == nil && state == stateBusy {
 		held, err := locker.HeldBy(rest)
-		return nil, held, err
+		return nil, false, held, err
 	}
-	text, err := found(reply, err)
-	return text, locker.Attempt{Taken: err == nil || unusable(err)}, err
+	if err == nil && state == stateFound && len(rest) > 1 {
+		_, err = redis.Scan(rest[1:], &others)
+		err = unexpected(err)
+	}
+	text, err = found(reply, err)
+	return text, others, locker.Attempt{Taken: err == nil || unusable(err)}, err
 }
 
 // committed reads the reply of commit.lua. others tells whether other processes

@@ -17,22 +17,23 @@ func TestUnexpectedReplies(t *testing.T) {
 		"no state":           []any{[]byte("x")},
 		"an unknown state":   []any{int64(99)},
 		"found, but no more": []any{int64(stateFound)},
+		"found, no others":   []any{int64(stateFound), []byte("x"), []byte("y")},
 		"too large, no size": []any{int64(stateTooLarge)},
 		"busy, but no more":  []any{int64(stateBusy)},
 	} {
-		raw, held, err := taken(reply, nil)
+		raw, _, held, err := taken(reply, nil)
 		if !errors.Is(err, ErrUnavailable) || held.Taken || raw != nil {
 			t.Errorf("%s: %q, %v, %v", name, raw, held, err)
 		}
 	}
 	outage := errors.New("outage")
-	if _, _, err := taken(nil, outage); err != outage {
+	if _, _, _, err := taken(nil, outage); err != outage {
 		t.Errorf("error %v, want that of the exchange", err)
 	}
 	if raw, err := found([]any{int64(stateFound), []byte("x")}, nil); string(raw) != "x" || err != nil {
 		t.Errorf("found: %q, %v", raw, err)
 	}
-	if _, held, err := taken([]any{int64(stateBusy), []byte("")}, nil); held.Taken || err != nil {
+	if _, _, held, err := taken([]any{int64(stateBusy), []byte("")}, nil); held.Taken || err != nil {
 		t.Errorf("busy: %v, %v", held, err)
 	}
 }

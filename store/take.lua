@@ -3,7 +3,8 @@
 -- ARGV[1] token    ARGV[2] lease in ms   ARGV[3] largest size in bytes
 -- ARGV[4] now, Unix ms   ARGV[5] lifetime in ms
 -- ARGV[6] place in the queue, '' for none
--- Returns a state as scripts.go tells, and what follows it.
+-- Returns a state as scripts.go tells, and what follows it. After a record that is 1
+-- if other processes wait.
 local record = redis.pcall('GET', KEYS[1])
 local foreign = type(record) == 'table'
 if foreign and not string.find(record.err, 'WRONGTYPE', 1, true) then
@@ -46,4 +47,4 @@ end
 if #record > tonumber(ARGV[3]) then
   return {4, #record}
 end
-return {1, record}
+return {1, record, waiting(KEYS[3]) ~= '' and 1 or 0}

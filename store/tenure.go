@@ -46,17 +46,16 @@ import (
 //
 // # Late commands
 //
-// Each exchange gives the lock from one token to another, so it takes effect once.
-// A command that reaches Redis late, or twice, finds another token and is refused.
+// Each commit gives the lock from one token to another, and no token has it twice. So
+// it takes effect once: a command that reaches Redis late, or again, finds another
+// token and changes nothing.
 type tenure struct {
 	locker.Relay // the lock beside the record; some of its methods are replaced
 	store        *Store
 	id           string
 	terms        Terms // of whoever takes the lock
 
-	// What the take has found. Set before any hold begins.
-	raw  []byte
-	span time.Duration // for which the lock is taken at a time
+	raw []byte // what the take has found, before any hold begins
 
 	mu   sync.Mutex // guards all below; never held during an exchange
 	idle sync.Cond  // sending became false
@@ -65,6 +64,7 @@ type tenure struct {
 	token   string        // which Redis has; "" before the take
 	next    string        // which it may have, if the last exchange failed
 	lease   *locker.Lease // of the present hold
+	span    time.Duration // for which it gets the lock: the longest that any hold relies on
 	others  bool          // other processes wait
 	sending bool          // an exchange is under way
 
@@ -72,7 +72,7 @@ type tenure struct {
 	record  Record // the newest state
 	read    error  // it cannot be used
 	size    int    // of its stored form
-	write   write  // what brings Redis up to date
+	write   write  // what brings Redis up to date; its stamp is that of the newest record
 	newest  int
 	written int   // the newest version that changed the record
 	stored  int   // the newest version that Redis has
@@ -91,21 +91,27 @@ func stampOf(token string) string {
 }
 
 // take implements fence: it begins a tenure, or a hold of one that another request
-// has begun.
+// has begun. One whose commit failed meanwhile has nothing to build on, so it takes
+// the lock itself.
 func (t *tenure) take(ctx context.Context, h *Hold) error {
-	s := h.store
+	s, began := h.store, time.Now()
 	t.Relay, t.store, t.id, t.terms = s.spin, s, h.id, h.terms
 	t.idle.L = &t.mu
-	lease, err := s.guard.Lock(ctx, s.lockKey(h.id), t, s.lock(h.terms))
-	if err != nil {
-		return err
+	for o := s.lock(h.terms); ; o.Wait = max(h.terms.LockWait-time.Since(began), locker.NoWait) {
+		lease, err := s.guard.Lock(ctx, s.lockKey(h.id), t, o)
+		if err != nil {
+			return err
+		}
+		joined := lease.Algorithm().(*tenure)
+		h.fence, h.lease, h.stamp = joined, lease, stampOf(lease.Token())
+		if joined == t {
+			return t.begin(h)
+		}
+		over, err := joined.join(h)
+		if !over {
+			return err
+		}
 	}
-	joined := lease.Algorithm().(*tenure)
-	h.fence, h.lease, h.stamp = joined, lease, stampOf(lease.Token())
-	if joined == t {
-		return t.begin(h)
-	}
-	return joined.join(h)
 }
 
 // begin is the first hold.
@@ -114,7 +120,7 @@ func (t *tenure) begin(h *Hold) error {
 	defer t.mu.Unlock()
 	t.lease, t.token = h.lease, h.lease.Token()
 	if t.read == nil {
-		t.size = len(t.raw)
+		t.size, t.write.stamp = len(t.raw), recordStamp(t.raw)
 		t.record, t.read = parseRecord(t.raw)
 	}
 	h.Record = t.record
@@ -122,119 +128,20 @@ func (t *tenure) begin(h *Hold) error {
 }
 
 // join is a hold that follows another. The rules that the scripts keep where the
-// record is read are kept here.
-func (t *tenure) join(h *Hold) error {
+// record is read are kept here. over tells that the tenure came to its end.
+func (t *tenure) join(h *Hold) (over bool, err error) {
 	t.mu.Lock()
 	t.lease = h.lease
 	h.Record, h.joined = t.record, true
-	err, size := t.err, t.size
+	over, size := t.err != nil, t.size
 	t.mu.Unlock()
 	switch {
-	case err != nil:
-	case h.terms.expired(h.Record.Created, time.Now()):
-		err = ErrNotFound
-	case size > h.terms.MaxBytes:
-		return fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, size)
-	default:
-		return nil
+	case !over && size > h.terms.MaxBytes:
+		return false, fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, size)
+	case !over && !h.terms.expired(h.Record.Created, time.Now()):
+		return false, nil
 	}
-	t.release(context.Background(), h)
-	h.lease = nil
-	return err
-}
-
-// save implements fence.
-func (t *tenure) save(ctx context.Context, h *Hold, record Record, w write) error {
-	return t.end(ctx, h, func() {
-		t.record, t.size, t.write, t.read = record, len(w.record), w, nil
-		t.written = t.newest
-	})
-}
-
-// bury implements fence. Nobody joins a session that has ended.
-func (t *tenure) bury(ctx context.Context, h *Hold, w write) error {
-	h.lease.EndTurn()
-	return t.save(ctx, h, Record{}, w)
-}
-
-// touch implements fence. Whoever took the lock has read what was stored then, and
-// nothing can be wrong with that afterwards. Others have read what is known to be
-// stored, or current, only if the lock was held until now.
-func (t *tenure) touch(ctx context.Context, h *Hold, ttl int64) error {
-	err := t.end(ctx, h, func() { t.write.ttl = ttl })
-	if isLost(err) && !h.joined {
-		return nil
-	}
-	return err
-}
-
-// release implements fence.
-func (t *tenure) release(ctx context.Context, h *Hold) {
-	if !t.handOver(h) {
-		_ = h.lease.Unlock(ctx) // if it fails, the lease ends by itself
-	}
-}
-
-// end ends a hold with a version of its own, and returns when that is stored.
-func (t *tenure) end(ctx context.Context, h *Hold, change func()) error {
-	t.mu.Lock()
-	if t.err != nil {
-		t.mu.Unlock()
-		return t.err // the lease has been given up
-	}
-	t.newest++
-	version := t.newest
-	change()
-	t.mu.Unlock()
-	if t.handOver(h) {
-		return t.flush(ctx, version)
-	}
-	_ = h.lease.Unlock(ctx) // calls Pass or Release
-	return t.outcome(version)
-}
-
-// handOver lets the next request in line hold the session, if there is one.
-func (t *tenure) handOver(h *Hold) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.read != nil { // nobody could use it
-		h.lease.EndTurn()
-	}
-	next := h.lease.HandOver(t.others)
-	if next == nil {
-		return false
-	}
-	t.lease = next
-	return true
-}
-
-// flush sends what there is, unless somebody else does, until a version is stored.
-func (t *tenure) flush(ctx context.Context, version int) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for t.stored < version && t.err == nil {
-		if t.sending {
-			t.idle.Wait()
-		} else {
-			t.send(ctx, t.lease.Token())
-		}
-	}
-	return t.outcomeLocked(version)
-}
-
-func (t *tenure) outcome(version int) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.outcomeLocked(version)
-}
-
-func (t *tenure) outcomeLocked(version int) error {
-	switch {
-	case t.stored >= version:
-		return nil
-	case t.err != nil:
-		return t.err
-	default:
-		return ErrLost // the hold was given back before
-	}
+	t.giveUp(context.Background(), h.lease)
+	h.lease, h.joined = nil, false
+	return over, fmt.Errorf("%s: %w", t.id, ErrNotFound)
 }

@@ -1,0 +1,155 @@
+package store
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/locker"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// theQueue is where other processes wait.
+const theQueue = theLock + ".queue"
+
+// A guest is a request that waits for the session, and then holds it.
+type guest struct {
+	hold *Hold
+	err  error
+	came chan struct{} // closed when it holds the session, or never will
+}
+
+// guests puts requests in line behind whoever holds the session.
+func guests(t *testing.T, st *Store, n int, terms Terms) []*guest {
+	t.Helper()
+	terms.LockWait = patient.Lease
+	all := make([]*guest, n)
+	for i := range all {
+		g := &guest{came: make(chan struct{})}
+		all[i] = g
+		go func() {
+			defer close(g.came)
+			g.hold, g.err = st.Take(t.Context(), theID, terms)
+		}()
+		waitForLine(t, st, i+1)
+	}
+	return all
+}
+
+// waitForLine returns when n requests wait: one more is turned away then.
+func waitForLine(t *testing.T, st *Store, n int) {
+	t.Helper()
+	eventually(t, "all are in line", func() bool {
+		_, err := st.Take(t.Context(), theID, Terms{LockWait: locker.NoWait, MaxWaiters: n})
+		return errors.Is(err, ErrTooManyWaiters)
+	})
+}
+
+// holds waits until the guest has the session, with this in it.
+func (g *guest) holds(t *testing.T, data string) *Hold {
+	t.Helper()
+	<-g.came
+	if g.err != nil {
+		t.Fatalf("a guest: %v", g.err)
+	}
+	if got := string(g.hold.Record.Data); got != data {
+		t.Fatalf("a guest found %q, want %q", got, data)
+	}
+	return g.hold
+}
+
+// An ending is a hold being given back, which waits for its commit.
+type ending struct {
+	err  error
+	done chan struct{}
+}
+
+func begin(end func() error) *ending {
+	e := &ending{done: make(chan struct{})}
+	go func() {
+		defer close(e.done)
+		e.err = end()
+	}()
+	return e
+}
+
+// saving begins to save.
+func saving(t *testing.T, h *Hold, data string) *ending {
+	return begin(func() error { return h.Save(t.Context(), []byte(data)) })
+}
+
+// wait returns how it ended.
+func (e *ending) wait() error {
+	<-e.done
+	return e.err
+}
+
+// wantPending checks that a hold has not been answered.
+func (e *ending) wantPending(t *testing.T) {
+	t.Helper()
+	select {
+	case <-e.done:
+		t.Errorf("it was answered before its commit: %v", e.err)
+	default:
+	}
+}
+
+// A desk is one process with a proxy to its Redis, by which it is seen what it does
+// there.
+type desk struct {
+	*site
+	proxy *redistest.Proxy
+	st    *Store
+}
+
+// eachDesk runs f with a new session that has "0" in it, on both servers.
+func eachDesk(t *testing.T, o Options, f func(t *testing.T, d *desk)) {
+	t.Helper()
+	t.Parallel()
+	besideRecord(t, func(t *testing.T, s *site) { f(t, newDesk(t, s, o)) })
+}
+
+func newDesk(t *testing.T, s *site, o Options) *desk {
+	learn(t, s.Server)
+	p := redistest.NewProxy(t, s.Server)
+	d := &desk{s, p, New(p.Pool(t, 8), o)}
+	create(t, s.process(t), "0")
+	return d
+}
+
+// holdBack keeps the next commit from Redis until it is let go.
+func (d *desk) holdBack(t *testing.T) (letGo func()) {
+	t.Helper()
+	before := d.count(commitScript)
+	release := once(t, d.Server, d.proxy, commitScript, redistest.HangCommand)
+	return func() {
+		t.Helper()
+		d.sent(t, commitScript, before+1)
+		release()
+	}
+}
+
+// count returns how often the process ran a script.
+func (d *desk) count(script *locker.Script) (n int) {
+	for _, cmd := range d.proxy.Commands() {
+		if runs(cmd, script) {
+			n++
+		}
+	}
+	return n
+}
+
+// sent waits until the process has run a script for the nth time.
+func (d *desk) sent(t *testing.T, script *locker.Script, n int) {
+	t.Helper()
+	eventually(t, "the script is sent", func() bool { return d.count(script) >= n })
+}
+
+// wantQuiet checks that all is over: what is stored, and nothing beside it.
+func (d *desk) wantQuiet(t *testing.T, data string) {
+	t.Helper()
+	eventually(t, "the session is free", func() bool { return !d.Exists(t, theLock) })
+	wantData(t, d.site, data)
+	if d.Exists(t, theQueue) {
+		t.Error("a queue is left")
+	}
+}

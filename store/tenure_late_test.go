@@ -1,0 +1,153 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// Every commit that a process ever sent may reach Redis once more, at any later time:
+// while the tenure goes on, while another process has the session, while nobody has.
+// It never changes the record or the lock.
+func TestLateCommitsChangeNothing(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		first := take(t, d.st)
+		waiting := guests(t, d.st, 6, Terms{})
+		for i, end := range []func(h *Hold) error{
+			func(h *Hold) error { return h.Save(t.Context(), []byte("1")) },
+			func(h *Hold) error { return h.Touch(t.Context()) },
+			func(h *Hold) error { return h.Save(t.Context(), []byte("3")) },
+			func(h *Hold) error { h.Release(t.Context()); return nil },
+			func(h *Hold) error { return h.Save(t.Context(), []byte("5")) },
+			func(h *Hold) error { return h.Save(t.Context(), []byte("6")) },
+		} {
+			if err := end(first); err != nil {
+				t.Errorf("hold %d: %v", i, err)
+			}
+			d.repeatCommits(t, fmt.Sprint("after hold ", i))
+			<-waiting[i].came
+			if first = waiting[i].hold; first == nil {
+				t.Fatal(waiting[i].err)
+			}
+		}
+		save(t, first, "7")
+		d.repeatCommits(t, "while nobody has it")
+
+		other := take(t, d.process(t))
+		d.repeatCommits(t, "while another has it")
+		save(t, other, "rightful")
+		d.repeatCommits(t, "after another wrote")
+		d.wantQuiet(t, "rightful")
+
+		h := take(t, d.st)
+		d.repeatCommits(t, "in the next tenure")
+		if err := h.Destroy(t.Context()); err != nil {
+			t.Error(err)
+		}
+		d.repeatCommits(t, "after the end")
+		wantGone(t, d.site, d.st)
+	})
+}
+
+// repeatCommits sends all commits so far once more.
+func (d *desk) repeatCommits(t *testing.T, when string) {
+	t.Helper()
+	record, _ := d.Get(t, theRecord)
+	lock, _ := d.Get(t, theLock)
+	for i, cmd := range d.proxy.Commands() {
+		if !runs(cmd, commitScript) {
+			continue
+		}
+		args := make([]any, len(cmd.Args))
+		for i, arg := range cmd.Args {
+			args[i] = arg
+		}
+		d.Do(t, cmd.Name, args...)
+		if now, _ := d.Get(t, theRecord); now != record {
+			t.Errorf("%s, command %d again: the record was %s and is %s", when, i, record, now)
+		}
+		if now, _ := d.Get(t, theLock); now != lock {
+			t.Errorf("%s, command %d again: the lock was %q and is %q", when, i, lock, now)
+		}
+	}
+}
+
+// A commit of several requests is late by more than their patience: they were told
+// that it failed, and the next one holds the session. It changes nothing then.
+func TestLateGroupCommit(t *testing.T) {
+	o := patient
+	o.Timeout = shortly
+	eachDesk(t, o, func(t *testing.T, d *desk) {
+		first := take(t, d.st)
+		waiting := guests(t, d.st, 3, Terms{})
+		letGo := d.holdBack(t)
+		one := saving(t, first, "1")
+		two := saving(t, waiting[0].holds(t, "1"), "2")
+		wantError(t, "Save", one.wait(), ErrUnavailable)
+		wantError(t, "Save", two.wait(), ErrUnavailable)
+		wantError(t, "Touch", waiting[1].holds(t, "2").Touch(t.Context()), ErrUnavailable)
+		next := waiting[2].holds(t, "0")
+		letGo()
+		d.repeatCommits(t, "while the next one holds it")
+		save(t, next, "3")
+		d.wantQuiet(t, "3")
+	})
+}
+
+// All connections break in the middle of a commit, for good and with all their
+// repetitions. Whether Redis did the work or not, no answer lies.
+func TestBrokenGroupCommit(t *testing.T) {
+	for name, fault := range map[string]redistest.Fault{
+		"the replies are lost":   redistest.DropReply,
+		"the replies are cut":    redistest.CutReply,
+		"the commands are lost":  redistest.DropCommand,
+		"the replies never come": redistest.Hang,
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := patient
+			o.Timeout = shortly
+			eachDesk(t, o, func(t *testing.T, d *desk) {
+				first := take(t, d.st)
+				waiting := guests(t, d.st, 4, Terms{})
+				d.proxy.Inject(func(cmd redistest.Command) redistest.Fault {
+					if runs(cmd, commitScript) {
+						return fault
+					}
+					return redistest.Pass
+				})
+				endings := []*ending{saving(t, first, "1")}
+				for i, g := range waiting[:3] {
+					<-g.came
+					if g.err != nil {
+						t.Fatal(g.err)
+					}
+					endings = append(endings, saving(t, g.hold, fmt.Sprint(i+2)))
+				}
+				for _, e := range endings {
+					if err := mustBe(e.wait(), ErrUnavailable); err != nil && mustBe(e.err, ErrLost) != nil {
+						t.Error(err)
+					}
+				}
+				d.proxy.Inject(nil)
+				last := waiting[3]
+				<-last.came
+				if last.err != nil {
+					t.Fatal(last.err)
+				}
+				stored, err := d.process(t).Load(t.Context(), theID, Terms{})
+				if err != nil {
+					t.Error(err)
+				}
+				if err := last.hold.Save(t.Context(), []byte("last")); err == nil {
+					// It built on what is stored.
+					if got := string(last.hold.Record.Data); got != string(stored.Data) {
+						t.Errorf("it read %q, while %q was stored", got, stored.Data)
+					}
+					d.wantQuiet(t, "last")
+				}
+				eventually(t, "the session is free", func() bool { return !d.Exists(t, theLock) })
+			})
+		})
+	}
+}

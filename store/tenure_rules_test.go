@@ -1,0 +1,227 @@
+package store
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// The rules that scripts keep where a record is read, a hold that joins keeps, too.
+func TestJoinedHoldKeepsItsTerms(t *testing.T) {
+	long := strings.Repeat("x", 100)
+	t.Run("MaxBytes", func(t *testing.T) {
+		eachDesk(t, patient, func(t *testing.T, d *desk) {
+			first := take(t, d.st)
+			waiting := append(guests(t, d.st, 1, Terms{MaxBytes: 100}), &guest{came: make(chan struct{})})
+			go func() {
+				defer close(waiting[1].came)
+				waiting[1].hold, waiting[1].err = d.st.Take(t.Context(), theID, Terms{LockWait: patient.Lease})
+			}()
+			waitForLine(t, d.st, 2)
+			save(t, first, long)
+			<-waiting[0].came
+			wantError(t, "Take", waiting[0].err, ErrTooLarge)
+			small := waiting[0].hold
+			if small == nil || small.Record.Data != nil {
+				t.Fatalf("the hold is %+v", small)
+			}
+			small.Release(t.Context()) // it could replace the record, but does not
+			save(t, waiting[1].holds(t, long), "1")
+			d.wantQuiet(t, "1")
+		})
+	})
+	t.Run("Lifetime", func(t *testing.T) {
+		eachDesk(t, patient, func(t *testing.T, d *desk) {
+			old := formatRecord("A", time.Now().Add(-time.Hour), []byte("1"))
+			d.Do(t, "SET", theRecord, old, "PX", 60_000)
+			first := take(t, d.st)
+			waiting := guests(t, d.st, 1, Terms{TTL: time.Minute, Lifetime: time.Hour})
+			save(t, first, "2")
+			<-waiting[0].came
+			wantError(t, "Take", waiting[0].err, ErrNotFound)
+			if !strings.Contains(waiting[0].err.Error(), theID) {
+				t.Errorf("the error does not name the session: %v", waiting[0].err)
+			}
+			d.wantQuiet(t, "2")
+		})
+	})
+}
+
+// What a record is in another form is handed on with it, and only with it.
+func TestMemoryBelongsToItsData(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		first := take(t, d.st)
+		waiting := guests(t, d.st, 2, Terms{})
+		one := new("the memory of 1")
+		first.Record.Memory = one
+		save(t, first, "1")
+		second := waiting[0].holds(t, "1")
+		if second.Record.Memory != one {
+			t.Errorf("with 1 comes the memory %v", second.Record.Memory)
+		}
+		save(t, second, "2") // by somebody who knows nothing of it
+		last := waiting[1].holds(t, "2")
+		if last.Record.Memory != nil {
+			t.Errorf("with 2 comes the memory %v", last.Record.Memory)
+		}
+		last.Release(t.Context())
+	})
+}
+
+// A record that cannot be used is not handed on: the next one reads it itself. Once
+// it is replaced, the next one builds on that.
+func TestTenureOfAnUnusableRecord(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		d.Do(t, "SET", theRecord, "garbage")
+		first, err := d.st.Take(t.Context(), theID, Terms{})
+		wantError(t, "Take", err, ErrCorrupt)
+		waiting := guests(t, d.st, 3, Terms{})
+		first.Release(t.Context())
+		<-waiting[0].came
+		wantError(t, "the second Take", waiting[0].err, ErrCorrupt)
+		if err := waiting[0].hold.Touch(t.Context()); err != nil {
+			t.Error(err)
+		}
+		<-waiting[1].came
+		wantError(t, "the third Take", waiting[1].err, ErrCorrupt)
+		if takes := d.count(takeScript); takes != 3 {
+			t.Errorf("%d takes, want 3", takes)
+		}
+		save(t, waiting[1].hold, "1")
+		save(t, waiting[2].holds(t, "1"), "2")
+		if takes := d.count(takeScript); takes != 3 {
+			t.Errorf("%d takes, want 3: the record was replaced", takes)
+		}
+		d.wantQuiet(t, "2")
+	})
+}
+
+// Nobody builds on a session that was ended, and those before are answered rightly.
+func TestEndInTheMiddle(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		first := take(t, d.st)
+		waiting := guests(t, d.st, 5, Terms{})
+		letGo := d.holdBack(t)
+		one := saving(t, first, "1")
+		two := saving(t, waiting[0].holds(t, "1"), "2")
+		h := waiting[1].holds(t, "2")
+		three := begin(func() error { return h.Renew(t.Context(), newID, []byte("3")) })
+		letGo()
+		for _, e := range []*ending{one, two, three} {
+			if err := e.wait(); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, g := range waiting[2:] {
+			<-g.came
+			wantError(t, "who waits", g.err, ErrGone)
+			if g.hold != nil {
+				t.Error("it holds a session that was ended")
+			}
+		}
+		wantGone(t, d.site, d.st)
+		if r, err := d.st.Load(t.Context(), newID, Terms{}); string(r.Data) != "3" || err != nil {
+			t.Errorf("the new id has %q, %v", r.Data, err)
+		}
+	})
+}
+
+// Whoever reads under a lock that it was handed needs the record to be as it read it,
+// no more: a reply that is lost at the last moment is nothing to it.
+func TestTouchWhoseReplyIsLost(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		first := take(t, d.st)
+		waiting := guests(t, d.st, 1, Terms{})
+		save(t, first, "1")
+		last := waiting[0].holds(t, "1")
+		once(t, d.Server, d.proxy, commitScript, redistest.DropReply)
+		if err := last.Touch(t.Context()); err != nil {
+			t.Errorf("Touch: %v", err)
+		}
+		d.wantQuiet(t, "1")
+
+		// But not if another has written since.
+		first = take(t, d.st)
+		waiting = guests(t, d.st, 1, Terms{})
+		save(t, first, "2")
+		last = waiting[0].holds(t, "2")
+		d.Do(t, "DEL", theLock)
+		save(t, take(t, d.process(t)), "rightful")
+		wantError(t, "Touch", last.Touch(t.Context()), ErrLost)
+		d.wantQuiet(t, "rightful")
+	})
+}
+
+// A commit that is repeated because its reply was lost finds that the next holder has
+// the lock already, and that is what it was to do.
+func TestHandOverWhoseReplyIsLost(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, h *Hold) error{
+		"Save":  func(t *testing.T, h *Hold) error { return h.Save(t.Context(), []byte("0")) },
+		"Touch": func(t *testing.T, h *Hold) error { return h.Touch(t.Context()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachDesk(t, patient, func(t *testing.T, d *desk) {
+				first := take(t, d.st)
+				waiting := guests(t, d.st, 2, Terms{})
+				save(t, first, "0")
+				second := waiting[0].holds(t, "0")
+				once(t, d.Server, d.proxy, commitScript, redistest.DropReply)
+				if err := end(t, second); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				save(t, waiting[1].holds(t, "0"), "1")
+				d.wantQuiet(t, "1")
+			})
+		})
+	}
+}
+
+// Redis refuses a commit because it is full. The lock is free at once, however many
+// processes wait for it, and whatever was to be written.
+func TestFullRedisWhileProcessesWait(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(t *testing.T, h *Hold) error{
+		"Save":    func(t *testing.T, h *Hold) error { return h.Save(t.Context(), []byte("lost")) },
+		"Destroy": func(t *testing.T, h *Hold) error { return h.Destroy(t.Context()) },
+		"Release": func(t *testing.T, h *Hold) error { h.Release(t.Context()); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := redistest.Real(t)
+			d := newDesk(t, &site{r, r}, patient)
+			h := take(t, d.st)
+			var others []*ending
+			for n := 1; n <= 2; n++ {
+				st := d.process(t)
+				others = append(others, begin(func() error {
+					h, err := st.Take(t.Context(), theID, Terms{LockWait: patient.Lease})
+					if err == nil {
+						h.Release(t.Context())
+					}
+					return err
+				}))
+				eventually(t, "it is in the queue", func() bool {
+					places, _ := d.Get(t, theQueue)
+					return strings.Count(places, " ") == n
+				})
+			}
+			d.Do(t, "CONFIG", "SET", "maxmemory", "1")
+			if err := end(t, h); name != "Release" {
+				wantError(t, name, err, ErrUnavailable)
+			}
+			if lock, _ := d.Get(t, theLock); strings.HasPrefix(lock, h.stamp) {
+				t.Errorf("%s left the lock with %q", name, lock)
+			}
+			d.Do(t, "CONFIG", "SET", "maxmemory", "0")
+			for _, e := range others {
+				// It may have asked while Redis was full.
+				if err := e.wait(); err != nil && mustBe(err, ErrUnavailable) != nil {
+					t.Error(err)
+				}
+			}
+			d.wantQuiet(t, "0")
+		})
+	}
+}
