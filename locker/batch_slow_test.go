@@ -189,7 +189,7 @@ func TestBatchArgumentsAreTheCallers(t *testing.T) {
 		defer stop()
 		failed := make(chan error, 1)
 		go func() {
-			_, err := p.client.Eval(soon, echoScript, []string{"key"}, record)
+			_, err := p.client.Eval(soon, echoScript, Keys{"key"}, record)
 			clear(record)
 			failed <- err
 		}()

@@ -26,7 +26,7 @@ type fakeEar struct {
 	closed  chan struct{}
 }
 
-func (e *fakeEars) Eval(context.Context, *Script, []string, ...any) (any, error) {
+func (e *fakeEars) Eval(context.Context, *Script, Keys, ...any) (any, error) {
 	return nil, errRefused
 }
 

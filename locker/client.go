@@ -23,11 +23,15 @@ import (
 // and, by its deadline, for the reply; cancelling it does not break off an
 // exchange that has begun, because the answer would never be known.
 type Client interface {
-	Eval(ctx context.Context, s *Script, keys []string, args ...any) (any, error)
+	Eval(ctx context.Context, s *Script, keys Keys, args ...any) (any, error)
 	// Subscribe listens to a channel, on a connection of its own. ctx bounds how
 	// long that takes to begin. Errors wrap [ErrUnavailable].
 	Subscribe(ctx context.Context, channel string) (Subscription, error)
 }
+
+// Keys are the keys of a script: strings, as arguments. To make an argument of a
+// string is not free, so whoever uses the same keys again should keep them.
+type Keys []any
 
 // A Script is Lua for Redis, which knows it by the hash of its text.
 type Script struct {
@@ -79,7 +83,7 @@ func mayHaveHappened(err error) bool {
 // After a restart of Redis the pool is full of dead connections, and each looks
 // fine until it is used. So a connection that breaks is no verdict on Redis as
 // long as it may be an old one: as many are tried as there are, and then a new one.
-func (c *poolClient) Eval(ctx context.Context, s *Script, keys []string, args ...any) (any, error) {
+func (c *poolClient) Eval(ctx context.Context, s *Script, keys Keys, args ...any) (any, error) {
 	if c.pool == nil {
 		return nil, &evalError{err: errors.New("the pool is nil")}
 	}
@@ -89,9 +93,7 @@ func (c *poolClient) Eval(ctx context.Context, s *Script, keys []string, args ..
 	}
 	all := make([]any, 0, 2+len(keys)+len(args))
 	all = append(all, s.name, len(keys))
-	for _, key := range keys {
-		all = append(all, key)
-	}
+	all = append(all, keys...)
 	all = append(all, args...)
 
 	maybe := false

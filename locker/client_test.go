@@ -24,7 +24,7 @@ func echo(t *testing.T, client Client, callers, times int, padding string, faile
 		all.Go(func() {
 			for n := range times {
 				want := fmt.Sprint(i, " ", n, padding)
-				got, err := redis.String(client.Eval(t.Context(), echoScript, []string{"k"}, want))
+				got, err := redis.String(client.Eval(t.Context(), echoScript, Keys{"k"}, want))
 				if err != nil {
 					failed(err)
 				} else if got != want {
@@ -154,7 +154,7 @@ func TestEvalWithoutTime(t *testing.T) {
 				proxy.Forget()
 				ctx, cancel := context.WithTimeout(t.Context(), 0)
 				defer cancel()
-				_, err := NewClient(pool, time.Minute).Eval(ctx, echoScript, []string{"k"}, "a")
+				_, err := NewClient(pool, time.Minute).Eval(ctx, echoScript, Keys{"k"}, "a")
 				if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrUnavailable) || mayHaveHappened(err) {
 					t.Errorf("%v, may have happened: %v", err, mayHaveHappened(err))
 				}
@@ -180,7 +180,7 @@ func BenchmarkEval(b *testing.B) {
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					if _, err := client.Eval(b.Context(), script, []string{"k"}, "token", 10_000); err != nil {
+					if _, err := client.Eval(b.Context(), script, Keys{"k"}, "token", 10_000); err != nil {
 						b.Error(err)
 					}
 				}

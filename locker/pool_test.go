@@ -127,7 +127,7 @@ func TestPoolIsClosed(t *testing.T) {
 		pool.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := NewClient(pool, s).Eval(ctx, takeScript, []string{"k"}, "t", 1000)
+		_, err := NewClient(pool, s).Eval(ctx, takeScript, Keys{"k"}, "t", 1000)
 		if !errors.Is(err, ErrUnavailable) {
 			t.Fatal(err)
 		}

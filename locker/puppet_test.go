@@ -91,7 +91,7 @@ func (p *puppet) ask(ctx context.Context, name string) *asked {
 	go func() {
 		defer close(a.done)
 		defer func() { a.took, a.panicked = time.Since(began), recover() }()
-		a.reply, a.err = p.client.Eval(ctx, echoScript, []string{"key"}, name)
+		a.reply, a.err = p.client.Eval(ctx, echoScript, Keys{"key"}, name)
 	}()
 	synctest.Wait()
 	return a

@@ -78,7 +78,7 @@ func (s spin) Queue(ctx context.Context, key, token, place string, lease time.Du
 }
 
 func (s spin) Extend(ctx context.Context, key, token string, d time.Duration) error {
-	return verdict(s.client.Eval(ctx, extendScript, []string{key}, token, max(1, d.Milliseconds())))
+	return verdict(s.client.Eval(ctx, extendScript, Keys{key}, token, max(1, d.Milliseconds())))
 }
 
 func (s spin) Release(ctx context.Context, key, token string, after time.Duration) error {
@@ -100,9 +100,9 @@ func (s spin) doorbell() *bell { return s.bell }
 // eval runs a script on key and the queue beside it. If rights to the queue's key are
 // missing, it does without.
 func (s spin) eval(ctx context.Context, script *Script, key string, args ...any) (any, error) {
-	reply, err := s.client.Eval(ctx, script, []string{key, queueKey(key)}, args...)
+	reply, err := s.client.Eval(ctx, script, Keys{key, queueKey(key)}, args...)
 	if refused, ok := errors.AsType[redis.Error](err); ok && keyRefused(string(refused)) {
-		return s.client.Eval(ctx, script, []string{key}, args...)
+		return s.client.Eval(ctx, script, Keys{key}, args...)
 	}
 	return reply, err
 }

@@ -81,7 +81,7 @@ func (t timestamp) eval(ctx context.Context, key, step, token string, d time.Dur
 	if t.localClock {
 		now = millis(time.Now())
 	}
-	return t.client.Eval(ctx, timestampScript, []string{key, noteKey(key)}, step, token, d.Milliseconds(), now)
+	return t.client.Eval(ctx, timestampScript, Keys{key, noteKey(key)}, step, token, d.Milliseconds(), now)
 }
 
 // noteKey is in the slot of key. What is in the first braces chooses that; without

@@ -33,7 +33,7 @@ func TestTimestampTimeout(t *testing.T) {
 // sentTimes is a Client that notes the times it was given.
 type sentTimes []int64
 
-func (c *sentTimes) Eval(_ context.Context, _ *Script, _ []string, args ...any) (any, error) {
+func (c *sentTimes) Eval(_ context.Context, _ *Script, _ Keys, args ...any) (any, error) {
 	*c = append(*c, args[2].(int64))
 	return []any{int64(stateDone)}, nil
 }

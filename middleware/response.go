@@ -21,6 +21,7 @@ type response struct {
 	header   http.Header // as it was at that moment: later changes do not count
 	length   int64       // the Content-Length that was declared, or -1
 	buffered []byte
+	short    [64]byte    // what buffered begins as
 	begun    bool        // the header is out of our hands
 	tail     tail        // the end of an answer that has begun
 	failed   error       // the answer was replaced by this error
@@ -70,6 +71,9 @@ func (rw *response) Write(p []byte) (int, error) {
 	case rw.length >= 0 && written > rw.length:
 		return 0, http.ErrContentLength
 	case written <= int64(rw.request.sessions.options.Buffer):
+		if rw.buffered == nil {
+			rw.buffered = rw.short[:0]
+		}
 		rw.buffered = append(rw.buffered, p...)
 		return len(p), nil
 	}

@@ -7,12 +7,12 @@
 -- ARGV[4] time to live of the record in ms, '' to leave it as it is
 -- ARGV[5] record, '' to leave it as it is
 -- ARGV[6] its stamp, of either; '' if it has none
--- Returns {1, others}: done, and others is 1 if other processes wait; {0}: the lock
--- was lost, and nothing was changed.
+-- Returns 1: done; 2: done, and other processes wait; 0: the lock was lost, and nothing
+-- was changed.
 local lock, to, record, stamp = KEYS[2], ARGV[2], ARGV[5], ARGV[6]
 
-local function others()
-  return waiting(KEYS[3]) ~= '' and 1 or 0
+local function done()
+  return waiting(KEYS[3]) ~= '' and 2 or 1
 end
 
 -- unchanged tells whether nobody has written since the record got its stamp.
@@ -35,27 +35,27 @@ if holder ~= ARGV[1] then
   -- A repetition finds the next holder's token or, unless another has written since,
   -- its own stamp. And who only read may still do so if that is still right.
   if to ~= '' and holder == to then
-    return {1, others()}
+    return done()
   end
   if (record ~= '' or to == '') and unchanged() then
-    return {1, 0}
+    return 1
   end
-  return {0}
+  return 0
 end
 if record ~= '' then
-  local done = redis.pcall('SET', KEYS[1], record, 'PX', ARGV[4])
-  if done.err then
-    return refused(done)
+  local written = redis.pcall('SET', KEYS[1], record, 'PX', ARGV[4])
+  if written.err then
+    return refused(written)
   end
 elseif ARGV[4] ~= '' then
   redis.call('PEXPIRE', KEYS[1], ARGV[4])
 end
 if to == '' then
   free(lock, KEYS[3])
-  return {1, 0}
+  return 1
 end
 local given = redis.pcall('SET', lock, to, 'PX', ARGV[3])
 if given.err then
   return refused(given)
 end
-return {1, others()}
+return done()

@@ -20,7 +20,7 @@ func (t *tenure) Take(ctx context.Context, key, token string, lease time.Duratio
 
 // Queue implements [locker.Relay].
 func (t *tenure) Queue(ctx context.Context, _, token, place string, lease time.Duration) (locker.Attempt, error) {
-	text, others, found, err := taken(t.store.client.Eval(ctx, takeScript, t.keys(), token, lease.Milliseconds(),
+	text, others, found, err := taken(t.store.client.Eval(ctx, takeScript, t.keys, token, lease.Milliseconds(),
 		t.terms.MaxBytes, time.Now().UnixMilli(), t.terms.Lifetime.Milliseconds(), place))
 	if found.Taken {
 		t.raw, t.read, t.span, t.others = text, err, lease, others
@@ -55,7 +55,7 @@ func (t *tenure) Release(ctx context.Context, key, token string, _ time.Duration
 }
 
 // Extend implements [locker.Algorithm].
-func (t *tenure) Extend(ctx context.Context, key, token string, d time.Duration) (err error) {
+func (t *tenure) Extend(ctx context.Context, key, token string, d time.Duration) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.wait()
@@ -64,8 +64,9 @@ func (t *tenure) Extend(ctx context.Context, key, token string, d time.Duration)
 	}
 	t.span = max(t.span, d)
 	token = cmp.Or(t.token, token) // it may be called before the first hold has begun
-	t.exchange(func() { err = t.Relay.Extend(ctx, key, token, d) })
-	return err
+	t.begins()
+	defer t.ends()
+	return t.Relay.Extend(ctx, key, token, d)
 }
 
 // send makes all versions up to the newest stored, and to the next holder; "" frees
@@ -79,13 +80,10 @@ func (t *tenure) send(ctx context.Context, to string) {
 	if t.written > t.stored {
 		record = t.write.record
 	}
-	token, stamp, lease := t.token, t.write.stamp, t.span.Milliseconds()
-	var others bool
-	var err error
-	t.exchange(func() {
-		others, err = committed(t.store.client.Eval(ctx, commitScript, t.keys(),
-			token, to, lease, ttl, record, stamp))
-	})
+	if version > t.stored && t.write.stamp == "" {
+		t.write.stamp = recordStamp(t.raw) // only read, so far
+	}
+	others, err := t.commit(ctx, to, ttl, record)
 	if err != nil {
 		t.err, t.next = err, to
 		t.lease.Lose() // whoever holds the session now has built on what is void
@@ -101,16 +99,24 @@ func (t *tenure) wait() {
 	}
 }
 
-// exchange gives mu up for the time of an exchange.
-func (t *tenure) exchange(do func()) {
+// commit runs commit.lua. It is called with mu held, and gives it up meanwhile.
+func (t *tenure) commit(ctx context.Context, to string, ttl, record any) (others bool, _ error) {
+	token, stamp, lease := t.token, t.write.stamp, t.span.Milliseconds()
+	t.begins()
+	defer t.ends()
+	return committed(t.store.client.Eval(ctx, commitScript, t.keys, token, to, lease, ttl, record, stamp))
+}
+
+// begins gives mu up for the time of an exchange, and ends takes it again.
+func (t *tenure) begins() {
 	t.sending = true
 	t.mu.Unlock()
-	defer func() {
-		t.mu.Lock()
-		t.sending = false
-		t.idle.Broadcast()
-	}()
-	do()
+}
+
+func (t *tenure) ends() {
+	t.mu.Lock()
+	t.sending = false
+	t.idle.Broadcast()
 }
 
 // forget frees the lock if it has the token, or one that may be there since the last
@@ -118,13 +124,13 @@ func (t *tenure) exchange(do func()) {
 func (t *tenure) forget(ctx context.Context, key, token string) error {
 	var errs []error
 	tokens := []string{token, t.token, t.next}
-	t.exchange(func() {
-		for i, token := range tokens {
-			if token != "" && !slices.Contains(tokens[:i], token) {
-				errs = append(errs, t.Relay.Release(ctx, key, token, 0))
-			}
+	t.begins()
+	defer t.ends()
+	for i, token := range tokens {
+		if token != "" && !slices.Contains(tokens[:i], token) {
+			errs = append(errs, t.Relay.Release(ctx, key, token, 0))
 		}
-	})
+	}
 	for _, err := range errs {
 		if err == nil || !isLost(err) {
 			return err // freed, or not known

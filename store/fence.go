@@ -58,6 +58,9 @@ func (u under) take(ctx context.Context, h *Hold) error {
 		return fmt.Errorf("%s: %w", h.id, err) // an unknown id takes no lock
 	}
 
+	if h.terms.Label != "" {
+		ctx = locker.WithLabel(ctx, h.terms.Label)
+	}
 	waiting, cancel := context.WithTimeoutCause(ctx, h.terms.LockWait, ErrTimeout)
 	defer cancel()
 	lease, err := u.locker.Lock(waiting, s.lockKey(h.id))
@@ -98,7 +101,7 @@ func (u under) save(ctx context.Context, h *Hold, _ Record, w write) error {
 		sum := sha1.Sum(h.raw) // names the record; Redis can compute it, too
 		loaded = hex.EncodeToString(sum[:])
 	}
-	n, err := redis.Int(h.store.client.Eval(ctx, replaceScript, []string{h.store.recordKey(h.id)},
+	n, err := redis.Int(h.store.client.Eval(ctx, replaceScript, locker.Keys{h.store.recordKey(h.id)},
 		w.stamp, w.record, w.ttl, loaded))
 	u.release(ctx, h) // the fence has decided; the lock has no say in it
 	if err == nil && n != 1 {

@@ -40,10 +40,12 @@ type Hold struct {
 // [ErrTooLarge] together with a Hold, so that the caller may replace the record;
 // the Hold must be given back.
 func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
-	if t.Label != "" {
-		ctx = locker.WithLabel(ctx, t.Label)
+	var both struct { // as one, since they are made together and often
+		hold   Hold
+		tenure tenure
 	}
-	h := &Hold{store: s, id: id, terms: t.withDefaults(), fence: &tenure{}}
+	h := &both.hold
+	h.store, h.id, h.terms, h.fence = s, id, t.withDefaults(), &both.tenure
 	if s.options.Locker != nil {
 		h.fence = under{s.options.Locker}
 	}
@@ -110,7 +112,7 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	}
 	if err != nil {
 		// Tidiness only: if this fails, too, the record times out.
-		_, _ = h.store.client.Eval(ctx, dropScript, []string{h.store.recordKey(id)}, h.stamp)
+		_, _ = h.store.client.Eval(ctx, dropScript, locker.Keys{h.store.recordKey(id)}, h.stamp)
 		return fmt.Errorf("store: renewing %s: %w", h.id, err)
 	}
 	return nil

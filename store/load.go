@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/a2139e8d/latchkey/locker"
 	"github.com/gomodule/redigo/redis"
 )
 
@@ -27,7 +28,7 @@ func (s *Store) Load(ctx context.Context, id string, t Terms) (Record, error) {
 
 // load returns the record as it is stored.
 func (s *Store) load(ctx context.Context, id string, t Terms) ([]byte, error) {
-	return found(s.client.Eval(ctx, loadScript, []string{s.recordKey(id)},
+	return found(s.client.Eval(ctx, loadScript, locker.Keys{s.recordKey(id)},
 		time.Now().UnixMilli(), t.TTL.Milliseconds(), t.Lifetime.Milliseconds(), t.MaxBytes))
 }
 
@@ -46,7 +47,7 @@ func (s *Store) create(ctx context.Context, id, token string, created time.Time,
 	if err != nil {
 		return err
 	}
-	n, err := redis.Int(s.client.Eval(ctx, createScript, []string{s.recordKey(id)},
+	n, err := redis.Int(s.client.Eval(ctx, createScript, locker.Keys{s.recordKey(id)},
 		token, record, t.expiry(created, time.Now())))
 	if err == nil && n != 1 {
 		err = fmt.Errorf("%w: the new id exists already", ErrCorrupt)

@@ -59,7 +59,7 @@ func parseRecord(b []byte) (Record, error) {
 	}
 	digits, rest, ok := bytes.Cut(rest, []byte(`,"data":`))
 	created, err := strconv.ParseInt(string(digits), 10, 64)
-	if !ok || err != nil || created < 0 || strconv.FormatInt(created, 10) != string(digits) {
+	if !ok || err != nil || digits[0] < '0' || digits[0] == '0' && len(digits) > 1 {
 		return Record{}, fmt.Errorf("%w: creation time is not a number", ErrCorrupt)
 	}
 	data, ok := bytes.CutSuffix(rest, []byte("}"))

@@ -2,11 +2,9 @@ package store
 
 import (
 	_ "embed"
-	"errors"
 	"fmt"
 
 	"github.com/a2139e8d/latchkey/locker"
-	"github.com/gomodule/redigo/redis"
 )
 
 var (
@@ -49,76 +47,85 @@ func found(reply any, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var text []byte
-	var size int
 	switch state {
 	case stateFound:
-		_, err = redis.Scan(rest, &text)
+		if text, ok := first[[]byte](rest); ok {
+			return text, nil
+		}
 	case stateAbsent:
-		err = ErrNotFound
+		return nil, ErrNotFound
 	case stateGone:
-		err = ErrGone
+		return nil, ErrGone
 	case stateTooLarge:
-		if _, err = redis.Scan(rest, &size); err == nil {
+		if size, ok := first[int64](rest); ok {
 			return nil, fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, size)
 		}
 	case stateWrongType:
-		err = fmt.Errorf("%w: its key holds another Redis type", ErrCorrupt)
-	default:
-		err = fmt.Errorf("%w: unexpected reply of a script: state %d", ErrUnavailable, state)
+		return nil, fmt.Errorf("%w: its key holds another Redis type", ErrCorrupt)
 	}
-	return text, unexpected(err)
+	return nil, unexpected(reply)
 }
 
 // taken reads the reply of take.lua. Without an error, either the lock was taken and
-// this is the record, or another has it. others tells whether other processes wait.
+// this is the record, or another has it. others tells whether other processes wait,
+// if that was asked.
 func taken(reply any, err error) (text []byte, others bool, _ locker.Attempt, _ error) {
 	state, rest, err := stateOf(reply, err)
-	if err == nil && state == stateBusy {
+	switch {
+	case err != nil:
+		return nil, false, locker.Attempt{}, err
+	case state == stateBusy:
 		held, err := locker.HeldBy(rest)
 		return nil, false, held, err
 	}
-	if err == nil && state == stateFound && len(rest) > 1 {
-		_, err = redis.Scan(rest[1:], &others)
-		err = unexpected(err)
+	text, err = found(reply, nil)
+	if state == stateFound && len(rest) > 1 {
+		n, ok := first[int64](rest[1:])
+		if !ok {
+			return nil, false, locker.Attempt{}, unexpected(reply)
+		}
+		others = n != 0
 	}
-	text, err = found(reply, err)
 	return text, others, locker.Attempt{Taken: err == nil || unusable(err)}, err
 }
 
 // committed reads the reply of commit.lua. others tells whether other processes
 // wait.
 func committed(reply any, err error) (others bool, _ error) {
-	state, rest, err := stateOf(reply, err)
-	if err == nil && state == 0 {
+	n, ok := reply.(int64)
+	switch {
+	case err != nil:
+		return false, err
+	case !ok, n < 0, n > 2:
+		return false, unexpected(reply)
+	case n == 0:
 		return false, ErrLost
 	}
-	if err == nil {
-		_, err = redis.Scan(rest, &others)
-	}
-	return others, unexpected(err)
+	return n == 2, nil
 }
 
-func stateOf(reply any, err error) (state int, rest []any, _ error) {
+func stateOf(reply any, err error) (state int64, rest []any, _ error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	values, err := redis.Values(reply, nil)
-	if err == nil {
-		rest, err = redis.Scan(values, &state)
+	values, _ := reply.([]any)
+	state, ok := first[int64](values)
+	if !ok {
+		return 0, nil, unexpected(reply)
 	}
-	return state, rest, unexpected(err)
+	return state, values[1:], nil
 }
 
-// unexpected makes an [ErrUnavailable] of an error that has no name here.
-func unexpected(err error) error {
-	if err == nil {
-		return nil
+// first returns the first of some values, if it is a T.
+func first[T any](values []any) (v T, ok bool) {
+	if len(values) > 0 {
+		v, ok = values[0].(T)
 	}
-	for _, known := range []error{ErrNotFound, ErrGone, ErrTooLarge, ErrCorrupt, ErrUnavailable} {
-		if errors.Is(err, known) {
-			return err
-		}
-	}
-	return fmt.Errorf("%w: unexpected reply of a script: %w", ErrUnavailable, err)
+	return v, ok
+}
+
+// unexpected is the error of a reply that no script gives. It may hold a secret, so
+// only its type is told.
+func unexpected(reply any) error {
+	return fmt.Errorf("%w: unexpected reply of a script: a %T", ErrUnavailable, reply)
 }

@@ -26,6 +26,13 @@ func TestUnexpectedReplies(t *testing.T) {
 			t.Errorf("%s: %q, %v, %v", name, raw, held, err)
 		}
 	}
+	for name, reply := range map[string]any{
+		"nil": nil, "a string": []byte("1"), "an array": []any{int64(1)}, "a number that is none of them": int64(3),
+	} {
+		if others, err := committed(reply, nil); others || !errors.Is(err, ErrUnavailable) {
+			t.Errorf("a commit, %s: %v, %v", name, others, err)
+		}
+	}
 	outage := errors.New("outage")
 	if _, _, _, err := taken(nil, outage); err != outage {
 		t.Errorf("error %v, want that of the exchange", err)

@@ -173,5 +173,13 @@ func (s *Store) Close() error {
 	return s.pool.Close()
 }
 
+// keys returns the keys of a session: its record, its lock, and the queue for that.
+// They are parts of one string.
+func (s *Store) keys(id string) locker.Keys {
+	const lock, queue = ".lock", ".queue"
+	all := s.options.Prefix + "{" + id + "}" + lock + queue
+	return locker.Keys{all[:len(all)-len(lock+queue)], all[:len(all)-len(queue)], all}
+}
+
 func (s *Store) recordKey(id string) string { return s.options.Prefix + "{" + id + "}" }
 func (s *Store) lockKey(id string) string   { return s.recordKey(id) + ".lock" }

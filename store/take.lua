@@ -47,4 +47,7 @@ end
 if #record > tonumber(ARGV[3]) then
   return {4, #record}
 end
+if place == '' then
+  return {1, record} -- without a queue, and without asking for it
+end
 return {1, record, waiting(KEYS[3]) ~= '' and 1 or 0}

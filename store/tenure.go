@@ -53,7 +53,8 @@ type tenure struct {
 	locker.Relay // the lock beside the record; some of its methods are replaced
 	store        *Store
 	id           string
-	terms        Terms // of whoever takes the lock
+	keys         locker.Keys // of all scripts: record, lock, queue
+	terms        Terms       // of whoever takes the lock
 
 	raw []byte // what the take has found, before any hold begins
 
@@ -79,11 +80,6 @@ type tenure struct {
 	err     error // why there will be no more
 }
 
-// keys are the keys of all scripts.
-func (t *tenure) keys() []string {
-	return []string{t.store.recordKey(t.id), t.store.lockKey(t.id), t.store.lockKey(t.id) + ".queue"}
-}
-
 // stampOf returns the part of a token that names it; the rest tells who it is.
 func stampOf(token string) string {
 	stamp, _, _ := strings.Cut(token, " ")
@@ -95,10 +91,10 @@ func stampOf(token string) string {
 // the lock itself.
 func (t *tenure) take(ctx context.Context, h *Hold) error {
 	s, began := h.store, time.Now()
-	t.Relay, t.store, t.id, t.terms = s.spin, s, h.id, h.terms
+	t.Relay, t.store, t.id, t.keys, t.terms = s.spin, s, h.id, s.keys(h.id), h.terms
 	t.idle.L = &t.mu
 	for o := s.lock(h.terms); ; o.Wait = max(h.terms.LockWait-time.Since(began), locker.NoWait) {
-		lease, err := s.guard.Lock(ctx, s.lockKey(h.id), t, o)
+		lease, err := s.guard.Lock(ctx, t.keys[1].(string), t, o)
 		if err != nil {
 			return err
 		}
@@ -120,7 +116,7 @@ func (t *tenure) begin(h *Hold) error {
 	defer t.mu.Unlock()
 	t.lease, t.token = h.lease, h.lease.Token()
 	if t.read == nil {
-		t.size, t.write.stamp = len(t.raw), recordStamp(t.raw)
+		t.size = len(t.raw)
 		t.record, t.read = parseRecord(t.raw)
 	}
 	h.Record = t.record

@@ -96,5 +96,6 @@ func (s *Store) lock(t Terms) locker.Options {
 		MaxHold:    t.MaxHold,
 		MaxWaiters: t.MaxWaiters,
 		Timeout:    s.options.Timeout,
+		Label:      t.Label,
 	}
 }

@@ -69,6 +69,11 @@ func (t *tenure) end(ctx context.Context, h *Hold, change func()) error {
 	return t.outcome(version)
 }
 
+// maxAhead is how many versions there may be that are not stored yet. It bounds what a
+// failed commit takes with it, and how far a process goes on before it learns that
+// others wait.
+const maxAhead = 32
+
 // handOver lets the next request in line hold the session, if there is one.
 func (t *tenure) handOver(lease *locker.Lease) bool {
 	t.mu.Lock()
@@ -76,8 +81,8 @@ func (t *tenure) handOver(lease *locker.Lease) bool {
 	if t.read != nil || t.err != nil { // nobody could use it
 		lease.EndTurn()
 	}
-	if lease.Validity() < t.span*2/3 {
-		return false // Unlock passes it on, and it lasts for a whole lease again
+	if t.newest-t.stored >= maxAhead || lease.Validity() < t.span*2/3 {
+		return false // Unlock passes it on when all is stored, for a whole lease
 	}
 	next := lease.HandOver(t.others)
 	if next == nil {
