@@ -89,7 +89,7 @@ func (t *tenure) send(ctx context.Context, to string) {
 		t.lease.Lose() // whoever holds the session now has built on what is void
 		return
 	}
-	t.token, t.others, t.stored = to, others, version
+	t.token, t.others, t.stored, t.heard = to, others, version, time.Now()
 }
 
 // wait waits until no exchange is under way. It is called with mu held.

@@ -66,7 +66,8 @@ type tenure struct {
 	next    string        // which it may have, if the last exchange failed
 	lease   *locker.Lease // of the present hold
 	span    time.Duration // for which it gets the lock: the longest that any hold relies on
-	others  bool          // other processes wait
+	others  bool          // other processes wait, as of heard
+	heard   time.Time     // when Redis answered last
 	sending bool          // an exchange is under way
 
 	// The versions. Each hold that ends makes one, changed or not.
@@ -114,7 +115,7 @@ func (t *tenure) take(ctx context.Context, h *Hold) error {
 func (t *tenure) begin(h *Hold) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.lease, t.token = h.lease, h.lease.Token()
+	t.lease, t.token, t.heard = h.lease, h.lease.Token(), time.Now()
 	if t.read == nil {
 		t.size = len(t.raw)
 		t.record, t.read = parseRecord(t.raw)

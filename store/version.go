@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/a2139e8d/latchkey/locker"
 )
@@ -69,10 +70,13 @@ func (t *tenure) end(ctx context.Context, h *Hold, change func()) error {
 	return t.outcome(version)
 }
 
-// maxAhead is how many versions there may be that are not stored yet. It bounds what a
-// failed commit takes with it, and how far a process goes on before it learns that
-// others wait.
-const maxAhead = 32
+// How far a process goes on before it hears from Redis again: by versions that are not
+// stored yet, which a failed commit would take with it, and by time, since others may
+// have begun to wait.
+const (
+	maxAhead = 128
+	maxAlone = 10 * time.Millisecond
+)
 
 // handOver lets the next request in line hold the session, if there is one.
 func (t *tenure) handOver(lease *locker.Lease) bool {
@@ -81,7 +85,7 @@ func (t *tenure) handOver(lease *locker.Lease) bool {
 	if t.read != nil || t.err != nil { // nobody could use it
 		lease.EndTurn()
 	}
-	if t.newest-t.stored >= maxAhead || lease.Validity() < t.span*2/3 {
+	if t.newest-t.stored >= maxAhead || time.Since(t.heard) >= maxAlone || lease.Validity() < t.span*2/3 {
 		return false // Unlock passes it on when all is stored, for a whole lease
 	}
 	next := lease.HandOver(t.others)
