@@ -21,7 +21,9 @@ type Options struct {
 	// holder does not count. Default 128.
 	MaxWaiters int
 	// Backoff is the pause between two tries while another process holds the
-	// lock. Default 1 ms, doubling up to 16 ms; with Redlock 10 ms up to 200 ms.
+	// lock, where that process cannot tell when it is free: with Spin only if
+	// Redis does not permit it. Default 1 ms, doubling up to 16 ms; with Redlock
+	// 10 ms up to 200 ms.
 	Backoff Backoff
 	// Policy is how to wait for a lock that another process holds. Default
 	// Poll.

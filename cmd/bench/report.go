@@ -29,6 +29,9 @@ const legend = `Each figure is the median over the rounds of what the round has 
 clients, the processes of the app, and Redis share the machine; so the ratios
 count, not the numbers.
 
+Each process of the app keeps 64 MB that it does not use, as a real application
+has data of its own. Else its garbage collector would run every few megabytes.
+
 - **kept**: of the answered writes, those that were in the session afterwards.
 - **round**: from the start of a crowd until the last of it is answered.
 - **median, 99 %, max**: of the single requests, as the clients see them. Where a
