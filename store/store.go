@@ -114,14 +114,15 @@ type Store struct {
 	owned   bool // the pool is ours to close
 	spin    locker.Relay
 	guard   locker.Guard
-	err     error // what is wrong with the options
+	alone   time.Duration // see maxAlone; tests do not want it to depend on the machine
+	err     error         // what is wrong with the options
 }
 
 // New returns a store that uses pool, which stays the caller's to close. Set the
 // pool's dial, read and write time-outs. What is wrong with the arguments is
 // told by [Store.Err], which package middleware asks.
 func New(pool *redis.Pool, o Options) *Store {
-	s := &Store{options: o, pool: pool, err: o.check()}
+	s := &Store{options: o, pool: pool, alone: maxAlone, err: o.check()}
 	if pool == nil {
 		s.err = errors.New("store: the pool is nil")
 	}

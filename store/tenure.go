@@ -20,7 +20,8 @@ import (
 // request in line starts on it at once, while the version is still on its way to
 // Redis. Only one exchange is under way at a time. What ends meanwhile goes into the
 // next one together: the newest version contains them all. Whoever ended a hold
-// waits until an exchange that was sent after that has succeeded.
+// waits until an exchange that was sent after that has succeeded. How far the
+// requests may run ahead of Redis is bounded, by number and by time.
 //
 // # Why this is serialisable
 //

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
@@ -112,6 +113,7 @@ func newDesk(t *testing.T, s *site, o Options) *desk {
 	learn(t, s.Server)
 	p := redistest.NewProxy(t, s.Server)
 	d := &desk{s, p, New(p.Pool(t, 8), o)}
+	d.st.alone = time.Hour // however slow the machine is
 	create(t, s.process(t), "0")
 	return d
 }

@@ -85,7 +85,7 @@ func (t *tenure) handOver(lease *locker.Lease) bool {
 	if t.read != nil || t.err != nil { // nobody could use it
 		lease.EndTurn()
 	}
-	if t.newest-t.stored >= maxAhead || time.Since(t.heard) >= maxAlone || lease.Validity() < t.span*2/3 {
+	if t.newest-t.stored >= maxAhead || time.Since(t.heard) >= t.store.alone || lease.Validity() < t.span*2/3 {
 		return false // Unlock passes it on when all is stored, for a whole lease
 	}
 	next := lease.HandOver(t.others)
