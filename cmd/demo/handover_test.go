@@ -89,7 +89,7 @@ func TestHandOverHistoriesThroughBadNetworks(t *testing.T) {
 			s.h = newCounterHistory(t, urls...)
 			s.play(t, func() {})
 			s.h.check()
-			if writes := s.h.writes.Load(); commits.Load() == 0 || fault == redistest.Pass && commits.Load() > writes*4/5 {
+			if writes := s.h.writes.Load(); commits.Load() == 0 || fault == redistest.Pass && commits.Load() >= writes {
 				t.Errorf("%d writes were %d commits: they do not share them", writes, commits.Load())
 			}
 			t.Logf("%d commits", commits.Load())
@@ -122,7 +122,7 @@ func (s *scene) start(t *testing.T, url string) *process {
 
 // play lets things happen now and then while the clients are at it.
 func (s *scene) play(t *testing.T, happens func()) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	done := make(chan struct{})
 	go func() {
