@@ -15,6 +15,7 @@ MODULES = cmd/bench cmd/demo/e2e
 # Everything, with the race detector, on the embedded Redis and on a real one.
 test: setup
 	$(GO) test -race -shuffle=on $(PACKAGES)
+	cd cmd/bench && $(GO) test -race -shuffle=on ./...
 
 # Random faults for ten minutes, or for SOAK=1h, say.
 SOAK ?= 10m
