@@ -15,8 +15,8 @@ import (
 // this caller or by the one whose lock was passed on to it.
 func (l *Lease) Algorithm() Algorithm { return l.algorithm }
 
-// Token returns what the lock's key holds, or will hold once the lock that was
-// handed over is given on.
+// Token returns what names this holder in the lock's key. Of a lock that was handed
+// over, Redis hears with the next exchange of its algorithm.
 func (l *Lease) Token() string { return l.token }
 
 // leave gives the turn to the next in line, without the lock.

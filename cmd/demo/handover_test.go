@@ -25,14 +25,15 @@ func TestHandOverHistories(t *testing.T) {
 		"the queue is deleted": func(t *testing.T, s *scene) { s.delete(t, ".queue") },
 		"Redis hangs": func(t *testing.T, s *scene) {
 			s.r.Pause(t)
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(10 * time.Millisecond) // for as long as it hangs
 			s.r.Resume(t)
 		},
 		"a process is stopped past its lease": func(t *testing.T, s *scene) {
-			if s.round == 5 {
-				stop(t, s.processes[0])
-				time.Sleep(1500 * time.Millisecond)
-				resume(t, s.processes[0])
+			if s.round%2 == 1 {
+				one := s.processes[rand.IntN(2)]
+				stop(t, one)
+				time.Sleep(sceneLease + 100*time.Millisecond) // the other process goes on
+				resume(t, one)
 			}
 		},
 		"a process is killed": func(t *testing.T, s *scene) {
@@ -99,6 +100,9 @@ func TestHandOverHistoriesThroughBadNetworks(t *testing.T) {
 	}
 }
 
+// sceneLease is short, so that a scene goes on after a process has stopped or died.
+const sceneLease = 300 * time.Millisecond
+
 // A scene is two processes that share a Redis, and what clients do there.
 type scene struct {
 	r         *redistest.Server
@@ -119,7 +123,7 @@ func newScene(t *testing.T, user string) *scene {
 }
 
 func (s *scene) start(t *testing.T, url string) *process {
-	return start(t, "-redis", url, "-key", key, "-lease", "1s")
+	return start(t, "-redis", url, "-key", key, "-lease", sceneLease.String())
 }
 
 // play lets things happen now and then while the clients are at it.
@@ -130,7 +134,7 @@ func (s *scene) play(t *testing.T, happens func()) {
 	go func() {
 		defer close(done)
 		for ; ctx.Err() == nil; s.round++ {
-			time.Sleep(time.Duration(rand.IntN(100)) * time.Millisecond)
+			time.Sleep(time.Duration(rand.IntN(100)) * time.Millisecond) // at any moment
 			happens()
 		}
 	}()

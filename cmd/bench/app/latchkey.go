@@ -60,8 +60,7 @@ func openLatchkey(c Config) (backend, error) {
 			return func() error { return held.Unlock(ctx) }, nil
 		},
 		close: func() {
-			_ = st.Close() // the process ends
-			_ = pool.Close()
+			_ = errors.Join(st.Close(), pool.Close()) // the process ends
 		},
 	}, nil
 }
