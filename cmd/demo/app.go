@@ -78,7 +78,7 @@ func newApp(c config, r *server, st *store.Store, log *slog.Logger) (http.Handle
 // lockedGuard is all that a program needs to have locked sessions.
 func lockedGuard(c config, st *store.Store, log *slog.Logger, cookie string) (guard, error) {
 	s, err := middleware.New(st, middleware.Options{
-		Keys:       [][]byte{c.key},
+		Keys:       c.keys,
 		TTL:        c.ttl,
 		Lifetime:   max(c.ttl, 24*time.Hour),
 		LockWait:   c.lockWait,

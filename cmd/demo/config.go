@@ -20,7 +20,7 @@ type config struct {
 	addr, lock                 string
 	redisURLs                  []string // none: embedded
 	ttl, lockWait, lease, work time.Duration
-	key                        []byte
+	keys                       [][]byte // newest first
 	check                      int
 }
 
@@ -39,7 +39,7 @@ func parseFlags(args []string, stderr io.Writer) (config, error) {
 	f.DurationVar(&c.lockWait, "lock-wait", 10*time.Second, "longest wait for a session")
 	f.DurationVar(&c.lease, "lease", 10*time.Second, "how long a killed process keeps a session shut")
 	f.DurationVar(&c.work, "work", 0, "how long each /set holds its session")
-	f.StringVar(&key, "key", "", "signing `key` in hex, at least 32 bytes; empty: a random one")
+	f.StringVar(&key, "key", "", "signing `key` in hex, at least 32 bytes; empty: a random one; with commas, newest first,\nwhile keys are rotated")
 	f.IntVar(&c.check, "check", 0, "serve nothing; fire this `number` of concurrent writes and count what is kept")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -74,20 +74,24 @@ func parseFlags(args []string, stderr io.Writer) (config, error) {
 			return c, fmt.Errorf("-%s is %v: it must be positive", d.name, d.value)
 		}
 	}
-	return c, c.setKey(key)
+	return c, c.setKeys(key)
 }
 
-// setKey decodes the signing key, or makes one that lasts as long as the process.
-func (c *config) setKey(key string) error {
-	if key == "" {
-		c.key = make([]byte, 32)
-		_, _ = rand.Read(c.key) // never fails: crypto/rand ends the program first
+// setKeys decodes the signing keys, or makes one that lasts as long as the process.
+func (c *config) setKeys(list string) error {
+	if list == "" {
+		key := make([]byte, 32)
+		_, _ = rand.Read(key) // never fails: crypto/rand ends the program first
+		c.keys = [][]byte{key}
 		return nil
 	}
-	var err error
-	if c.key, err = hex.DecodeString(key); err != nil || len(c.key) < 32 {
-		// Not even a part of the key goes into the error.
-		return errors.New("-key must be at least 32 bytes, written as 64 or more hexadecimal digits")
+	for digits := range strings.SplitSeq(list, ",") {
+		key, err := hex.DecodeString(digits)
+		if err != nil || len(key) < 32 {
+			// Not even a part of the key goes into the error.
+			return errors.New("-key must be at least 32 bytes, written as 64 or more hexadecimal digits; more such keys after commas")
+		}
+		c.keys = append(c.keys, key)
 	}
 	return nil
 }
