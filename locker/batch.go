@@ -27,6 +27,7 @@ type command struct {
 	name     string
 	args     []any
 	deadline time.Time // for its reply
+	call     int64     // the number that is to be in it; see frame.go
 }
 
 // size is about how many bytes c takes on the wire.
@@ -125,7 +126,7 @@ func run(conn redis.Conn, driver *exchange) {
 		var f fate
 		if x.sent {
 			left := max(time.Until(driver.deadline), 1) // 0 would be no limit
-			f.reply, f.err = redis.ReceiveWithTimeout(conn, left)
+			f.reply, f.err = receive(conn, left, x.call)
 			if f.err != nil && !isRefusal(f.err) {
 				broken = f.err
 				return
@@ -134,6 +135,15 @@ func run(conn redis.Conn, driver *exchange) {
 		unanswered = x.next
 		x.done(f)
 	}
+}
+
+// receive receives the reply of a call.
+func receive(conn redis.Conn, timeout time.Duration, call int64) (any, error) {
+	reply, err := redis.ReceiveWithTimeout(conn, timeout)
+	if err != nil {
+		return nil, err
+	}
+	return unframe(reply, call)
 }
 
 // send sends the commands of a batch.
@@ -154,18 +164,17 @@ var errPanic = errors.New("a panic")
 func abandon(conn redis.Conn, driver, unanswered *exchange, err error) {
 	// A time-out is the driver's alone, so the others get only the text of it.
 	theirs := errors.New("the connection broke: " + err.Error())
-	n := 0
 	for x := unanswered; x != nil; x = x.next {
 		f := fate{err: theirs, maybe: x.sent, broken: true}
 		if x == driver {
 			f.err, f.broken = err, !isTimeout(err)
 		}
 		x.done(f)
-		n++
 	}
-	// After a panic it is not. What breaks it is to want one reply more than there
-	// can be, without waiting for it.
-	for range n + 1 {
-		_, _ = redis.ReceiveWithTimeout(conn, -1)
+	// After a panic, or a stray reply, it is not. What breaks it is to want one reply
+	// more than have arrived, without waiting for it.
+	var none error
+	for none == nil || isRefusal(none) {
+		_, none = redis.ReceiveWithTimeout(conn, -1)
 	}
 }

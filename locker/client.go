@@ -33,17 +33,24 @@ type Client interface {
 // string is not free, so whoever uses the same keys again should keep them.
 type Keys []any
 
-// A Script is Lua for Redis, which knows it by the hash of its text.
+// A Script is Lua for Redis. It returns an array, a number from 0 to 3, or an error.
 type Script struct {
-	text, sha string
-	name      any // sha as an argument, made once because that is not free
+	text   string
+	framed string // what a Client of [NewClient] runs; see frame.go
+	name   any    // by which Redis knows that, made an argument once because that is not free
 }
 
 // NewScript returns the script with the given text.
 func NewScript(text string) *Script {
-	sum := sha1.Sum([]byte(text)) // Redis's choice of name, not a matter of security
-	sha := hex.EncodeToString(sum[:])
-	return &Script{text, sha, sha}
+	s := &Script{text: text, framed: framed(text)}
+	s.name = hash(s.framed)
+	return s
+}
+
+// hash returns the name by which Redis knows the script with this text.
+func hash(text string) string {
+	sum := sha1.Sum([]byte(text)) // Redis's choice, not a matter of security
+	return hex.EncodeToString(sum[:])
 }
 
 // NewClient returns a Client that uses pool, a few connections of it at once. Each
@@ -91,14 +98,15 @@ func (c *poolClient) Eval(ctx context.Context, s *Script, keys Keys, args ...any
 	if sooner, ok := ctx.Deadline(); ok && sooner.Before(deadline) {
 		deadline = sooner
 	}
-	all := make([]any, 0, 2+len(keys)+len(args))
+	all := make([]any, 0, 2+len(keys)+len(args)+1)
 	all = append(all, s.name, len(keys))
 	all = append(all, keys...)
 	all = append(all, args...)
+	all = append(all, nil) // the call's number
 
 	maybe := false
 	for spare := c.pool.ActiveCount() + 1; ; spare-- {
-		f := c.try(ctx, s, command{"EVALSHA", all, deadline})
+		f := c.try(ctx, s, all, deadline)
 		if f.err == nil {
 			return f.reply, nil
 		}
@@ -109,15 +117,17 @@ func (c *poolClient) Eval(ctx context.Context, s *Script, keys Keys, args ...any
 	}
 }
 
-// try runs s once, by the arguments of evalsha.
-func (c *poolClient) try(ctx context.Context, s *Script, evalsha command) fate {
-	f := c.lanes.do(ctx, evalsha)
+// try runs s once, by the arguments of EVALSHA, the last of which it sets.
+func (c *poolClient) try(ctx context.Context, s *Script, args []any, deadline time.Time) fate {
+	call := calls.Add(1)
+	args[len(args)-1] = call
+	f := c.lanes.do(ctx, command{"EVALSHA", args, deadline, call})
 	if refused, ok := errors.AsType[redis.Error](f.err); !ok || !strings.HasPrefix(string(refused), "NOSCRIPT") {
 		return f
 	}
-	args := slices.Clone(evalsha.args)
-	args[0] = s.text
-	return c.lanes.do(ctx, command{"EVAL", args, evalsha.deadline})
+	args = slices.Clone(args)
+	args[0] = s.framed
+	return c.lanes.do(ctx, command{"EVAL", args, deadline, call})
 }
 
 // connect gets a connection from the pool, and waits for one even where the pool

@@ -24,7 +24,7 @@ func echo(t *testing.T, client Client, callers, times int, padding string, faile
 		all.Go(func() {
 			for n := range times {
 				want := fmt.Sprint(i, " ", n, padding)
-				got, err := redis.String(client.Eval(t.Context(), echoScript, Keys{"k"}, want))
+				got, err := echoed(client.Eval(t.Context(), echoScript, Keys{"k"}, want))
 				if err != nil {
 					failed(err)
 				} else if got != want {
@@ -173,7 +173,7 @@ func BenchmarkEval(b *testing.B) {
 			pool := redistest.Real(b).Pool(b, 64)
 			pool.Wait = false // like that of a store
 			client := NewClient(pool, time.Minute)
-			script := NewScript(`return redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])`)
+			script := NewScript(`redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]); return 1`)
 			procs := runtime.GOMAXPROCS(min(callers, runtime.GOMAXPROCS(0)))
 			defer runtime.GOMAXPROCS(procs)
 			b.SetParallelism(max(1, callers/runtime.GOMAXPROCS(0)))

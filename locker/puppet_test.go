@@ -82,7 +82,19 @@ type asked struct {
 	panicked any
 }
 
-var echoScript = NewScript("return ARGV[1]")
+var echoScript = NewScript("return {ARGV[1]}")
+
+// echoed reads the reply of echoScript.
+func echoed(reply any, err error) (string, error) {
+	values, err := redis.Strings(reply, err)
+	if err == nil && len(values) != 1 {
+		err = fmt.Errorf("%q is no echo", values)
+	}
+	if err != nil {
+		return "", err
+	}
+	return values[0], nil
+}
 
 // ask calls Eval, and returns when it waits for something.
 func (p *puppet) ask(ctx context.Context, name string) *asked {
@@ -115,7 +127,7 @@ func (a *asked) wait() *asked {
 // wantReply waits for the reply, which must be its own.
 func (a *asked) wantReply() {
 	a.t.Helper()
-	if reply, err := redis.String(a.wait().reply, a.err); reply != a.name || err != nil {
+	if reply, err := echoed(a.wait().reply, a.err); reply != a.name || err != nil {
 		a.t.Errorf("%.9s got %.9q, %v", a.name, reply, err)
 	}
 }
@@ -145,7 +157,9 @@ type wire struct {
 	net.Conn
 	t      *testing.T
 	r      *bufio.Reader
-	writes atomic.Int64 // of the client
+	writes atomic.Int64        // of the client
+	calls  map[string][]string // the numbers of commands that were not answered, by name
+	last   map[string]string   // and of the last one that was
 }
 
 // next reads a command.
@@ -167,15 +181,22 @@ func (w *wire) next() []string {
 		}
 		command[i] = string(text[:size])
 	}
+	if w.calls == nil {
+		w.calls, w.last = make(map[string][]string), make(map[string]string)
+	}
+	w.calls[nameOf(command)] = append(w.calls[nameOf(command)], command[n-1])
 	return command
 }
+
+// nameOf returns the one argument of echoScript, behind which is the call's number.
+func nameOf(command []string) string { return command[len(command)-2] }
 
 // wantCommands reads the commands of those with the given names, in this order.
 func (w *wire) wantCommands(names ...string) {
 	w.t.Helper()
 	for _, want := range names {
 		command := w.next()
-		if got := command[len(command)-1]; got != want {
+		if got := nameOf(command); got != want {
 			w.t.Errorf("command of %.9s, want %.9s", got, want)
 		}
 	}
@@ -187,7 +208,7 @@ func (w *wire) serve(names ...string) {
 	var got []string
 	for range names {
 		command := w.next()
-		got = append(got, command[len(command)-1])
+		got = append(got, nameOf(command))
 		w.answer(got[len(got)-1])
 	}
 	if slices.Sort(got); !slices.Equal(got, names) {
@@ -205,11 +226,15 @@ func (w *wire) wantSilence() {
 	}
 }
 
-// answer replies to those with the given names, in one write.
+// answer replies to those with the given names, in one write. A name once more repeats
+// the reply to its last command.
 func (w *wire) answer(names ...string) {
 	var text []byte
 	for _, name := range names {
-		text = fmt.Appendf(text, "$%d\r\n%s\r\n", len(name), name)
+		if calls := w.calls[name]; len(calls) > 0 {
+			w.last[name], w.calls[name] = calls[0], calls[1:]
+		}
+		text = fmt.Appendf(text, "*2\r\n$%d\r\n%s\r\n:%s\r\n", len(name), name, w.last[name])
 	}
 	w.say(string(text))
 }

@@ -20,8 +20,8 @@ func (t *tenure) Take(ctx context.Context, key, token string, lease time.Duratio
 
 // Queue implements [locker.Relay].
 func (t *tenure) Queue(ctx context.Context, _, token, place string, lease time.Duration) (locker.Attempt, error) {
-	text, others, found, err := taken(t.store.client.Eval(ctx, takeScript, t.keys, token, lease.Milliseconds(),
-		t.terms.MaxBytes, time.Now().UnixMilli(), t.terms.Lifetime.Milliseconds(), place))
+	text, others, found, err := taken(t.store.client.Eval(ctx, takeScript, t.keys, token,
+		t.store.lease.of(lease.Milliseconds()), t.store.maxBytes.of(int64(t.terms.MaxBytes)), t.terms.outlived(time.Now()), place))
 	if found.Taken {
 		t.raw, t.read, t.span, t.others = text, err, lease, others
 		err = nil
@@ -75,7 +75,7 @@ func (t *tenure) send(ctx context.Context, to string) {
 	version := t.newest
 	var record, ttl any = "", ""
 	if version > t.stored {
-		ttl = t.write.ttl
+		ttl = t.store.ttl.of(t.write.ttl)
 	}
 	if t.written > t.stored {
 		record = t.write.record
@@ -101,7 +101,7 @@ func (t *tenure) wait() {
 
 // commit runs commit.lua. It is called with mu held, and gives it up meanwhile.
 func (t *tenure) commit(ctx context.Context, to string, ttl, record any) (others bool, _ error) {
-	token, stamp, lease := t.token, t.write.stamp, t.span.Milliseconds()
+	token, stamp, lease := t.token, t.write.stamp, t.store.lease.of(t.span.Milliseconds())
 	t.begins()
 	defer t.ends()
 	return committed(t.store.client.Eval(ctx, commitScript, t.keys, token, to, lease, ttl, record, stamp))

@@ -29,7 +29,7 @@ func (s *Store) Load(ctx context.Context, id string, t Terms) (Record, error) {
 // load returns the record as it is stored.
 func (s *Store) load(ctx context.Context, id string, t Terms) ([]byte, error) {
 	return found(s.client.Eval(ctx, loadScript, locker.Keys{s.recordKey(id)},
-		time.Now().UnixMilli(), t.TTL.Milliseconds(), t.Lifetime.Milliseconds(), t.MaxBytes))
+		t.outlived(time.Now()), s.ttl.of(t.TTL.Milliseconds()), s.maxBytes.of(int64(t.MaxBytes))))
 }
 
 // Create stores the first record of a new id, in one exchange and without a

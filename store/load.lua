@@ -1,7 +1,7 @@
 -- Reads the record without the lock, and puts its idle time-out off.
 -- KEYS[1] record
--- ARGV[1] now, Unix ms   ARGV[2] idle time-out in ms   ARGV[3] lifetime in ms
--- ARGV[4] largest size in bytes
+-- ARGV[1] Unix ms: what was created then or before has reached its lifetime
+-- ARGV[2] idle time-out in ms   ARGV[3] largest size in bytes
 -- Returns a state as scripts.go tells, and what follows it.
 local record = redis.pcall('GET', KEYS[1])
 if type(record) == 'table' then
@@ -21,13 +21,13 @@ if what == 'gone' then
   return {3}
 end
 if what == 'created' then
-  local left = when + ARGV[3] - ARGV[1]
+  local left = when - ARGV[1]
   if left <= 0 then
     return {2}
   end
   redis.call('PEXPIRE', KEYS[1], math.min(left, tonumber(ARGV[2])))
 end
-if #record > tonumber(ARGV[4]) then
+if #record > tonumber(ARGV[3]) then
   return {4, #record}
 end
 return {1, record}

@@ -27,7 +27,7 @@ var (
 	createScript  = locker.NewScript(createText)
 	replaceScript = locker.NewScript(replaceText)
 	dropScript    = locker.NewScript(dropText)
-	pingScript    = locker.NewScript(`return redis.call('PING')`)
+	pingScript    = locker.NewScript(`redis.call('PING'); return 1`)
 )
 
 // What take.lua and load.lua say about a record, in their first value.

@@ -116,6 +116,8 @@ type Store struct {
 	guard   locker.Guard
 	alone   time.Duration // see maxAlone; tests do not want it to depend on the machine
 	err     error         // what is wrong with the options
+
+	lease, ttl, maxBytes memo // arguments of scripts, in ms and bytes
 }
 
 // New returns a store that uses pool, which stays the caller's to close. Set the

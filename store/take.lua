@@ -1,8 +1,8 @@
 -- Takes the lock and reads the record. What is not there takes no lock.
 -- KEYS[1] record   KEYS[2] lock   KEYS[3] queue
 -- ARGV[1] token    ARGV[2] lease in ms   ARGV[3] largest size in bytes
--- ARGV[4] now, Unix ms   ARGV[5] lifetime in ms
--- ARGV[6] place in the queue, '' for none
+-- ARGV[4] Unix ms: what was created then or before has reached its lifetime
+-- ARGV[5] place in the queue, '' for none
 -- Returns a state as scripts.go tells, and what follows it. After a record that is 1
 -- if other processes wait.
 local record = redis.pcall('GET', KEYS[1])
@@ -21,11 +21,11 @@ if not foreign then
   if what == 'gone' then
     return {3}
   end
-  if what == 'created' and when + ARGV[5] <= tonumber(ARGV[4]) then
+  if what == 'created' and tonumber(when) <= tonumber(ARGV[4]) then
     return {2}
   end
 end
-local token, place = ARGV[1], ARGV[6]
+local token, place = ARGV[1], ARGV[5]
 if not redis.call('SET', KEYS[2], token, 'NX', 'PX', ARGV[2]) then
   local holder = redis.call('GET', KEYS[2])
   if place ~= '' and holder == place then -- our turn has come

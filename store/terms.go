@@ -83,6 +83,10 @@ func (t Terms) expiry(created, now time.Time) int64 {
 	return max(1, min(t.TTL, left).Milliseconds())
 }
 
+// outlived returns the Unix ms at or before which a record must have been created to
+// have reached its lifetime now.
+func (t Terms) outlived(now time.Time) int64 { return now.Add(-t.Lifetime).UnixMilli() }
+
 // expired reports whether a record that was created then has reached its lifetime.
 func (t Terms) expired(created, now time.Time) bool {
 	return !created.Add(t.Lifetime).After(now)
