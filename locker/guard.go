@@ -44,11 +44,13 @@ func (g *Guard) lock(w *wait, key string, a Algorithm, o Options) (*Lease, error
 		return nil, g.explain(key, err)
 	}
 	if l.isHanded() {
-		if err := unusable(w.caller, time.Now().Add(l.Validity())); err != nil {
-			_ = l.Unlock(w.caller) // what it returns is of no use to who has gone
-			return nil, err
+		if w.caller.Err() == nil && l.Validity() > 0 {
+			return l, nil
 		}
-		return l, nil
+		_ = l.Unlock(w.caller) // what it returns is of no use
+		// Unless the caller has gone, the lock was lost while it was handed over.
+		// That is no verdict on the next try.
+		return g.lock(w, key, a, o)
 	}
 	won := false
 	defer func() { // also where the algorithm panics

@@ -28,6 +28,7 @@ type queue struct {
 type waiter struct {
 	told  chan error
 	lease *Lease
+	began time.Time
 }
 
 // A sighting is who was last seen to hold a lock. The zero value is nobody.
@@ -69,8 +70,8 @@ func (l *line) enter(key string, most int, wait *wait, lease *Lease) error {
 		l.mu.Unlock()
 		return ErrTooManyWaiters
 	}
-	w := &waiter{told: make(chan error, 1), lease: lease}
-	q.waiting = append(q.waiting, w)
+	w := &waiter{told: make(chan error, 1), lease: lease, began: wait.began}
+	q.join(w)
 	l.mu.Unlock()
 
 	timer := time.NewTimer(wait.remains())
@@ -88,6 +89,16 @@ func (l *line) enter(key string, most int, wait *wait, lease *Lease) error {
 		l.leave(key) // the turn came too late
 	}
 	return wait.over()
+}
+
+// join puts a waiter behind those who came before it: behind all, unless it waits for
+// a second time. It is called with mu held.
+func (q *queue) join(w *waiter) {
+	i := len(q.waiting)
+	for i > 0 && w.began.Before(q.waiting[i-1].began) {
+		i--
+	}
+	q.waiting = slices.Insert(q.waiting, i, w)
 }
 
 // giveUp takes a waiter out of the queue, unless it is about to be told.

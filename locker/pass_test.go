@@ -131,7 +131,7 @@ func TestPassToWhoIsGoing(t *testing.T) {
 }
 
 // A process slept for longer than the lease when it had passed the lock on. Nobody is
-// made to believe in it.
+// made to believe in it: whoever was to have it takes the lock anew.
 func TestPassTakesTooLong(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c, l := newCrowd(t, 2)
@@ -140,10 +140,31 @@ func TestPassTakesTooLong(t *testing.T) {
 		now := time.Now()
 		c.f.put("k", "", 0)
 		l.hand(w, "passed", l.turn, now.Add(-s), now)
-		if r := <-c.got[0]; !errors.Is(r.err, ErrUnavailable) {
-			t.Errorf("a lease that is over came with %v", r.err)
+		mustUnlock(t, c.holds(1)) // holds checks that it is not over
+		mustUnlock(t, c.holds(0))
+		c.wantRest()
+	})
+}
+
+// The lock is lost while it is handed over. Whoever was to have it waits again, before
+// those who came after it.
+func TestPassOfALostLock(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c, l := newCrowd(t, 0)
+		for range 3 {
+			time.Sleep(time.Millisecond)
+			c.join(t.Context())
 		}
-		mustUnlock(t, c.holds(1))
+		w := l.line.next("k")
+		l.letGo(0)
+		now := time.Now()
+		c.f.put("k", "another's", 10*s)
+		l.hand(w, "passed", l.turn, now, now.Add(s))
+		w.lease.Lose() // before it can have noticed
+		time.Sleep(20 * s)
+		mustUnlock(t, c.holds(1)) // whose turn it was then
+		mustUnlock(t, c.holds(0))
+		mustUnlock(t, c.holds(2))
 		c.wantRest()
 	})
 }

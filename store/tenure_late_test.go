@@ -116,38 +116,57 @@ func TestBrokenGroupCommit(t *testing.T) {
 					}
 					return redistest.Pass
 				})
-				endings := []*ending{saving(t, first, "1")}
-				for i, g := range waiting[:3] {
-					<-g.came
-					if g.err != nil {
-						t.Fatal(g.err)
-					}
-					endings = append(endings, saving(t, g.hold, fmt.Sprint(i+2)))
+				// They may come in any order: whoever loses the session as it comes
+				// waits again. The fault is over when the last has come.
+				endings := make(chan sum, len(waiting)+1)
+				add := func(h *Hold) sum {
+					n := number(t, h.Record) + 1
+					return sum{n: n, err: h.Save(t.Context(), fmt.Append(nil, n))}
 				}
-				for _, e := range endings {
-					if err := mustBe(e.wait(), ErrUnavailable); err != nil && mustBe(e.err, ErrLost) != nil {
-						t.Error(err)
-					}
+				go func() { endings <- add(first) }()
+				for i, g := range waiting {
+					go func() {
+						<-g.came
+						if i == len(waiting)-1 {
+							d.proxy.Inject(nil)
+						}
+						if g.err != nil {
+							endings <- sum{err: g.err}
+						} else {
+							endings <- add(g.hold)
+						}
+					}()
 				}
-				d.proxy.Inject(nil)
-				last := waiting[3]
-				<-last.came
-				if last.err != nil {
-					t.Fatal(last.err)
-				}
-				stored, err := d.process(t).Load(t.Context(), theID, Terms{})
-				if err != nil {
-					t.Error(err)
-				}
-				if err := last.hold.Save(t.Context(), []byte("last")); err == nil {
-					// It built on what is stored.
-					if got := string(last.hold.Record.Data); got != string(stored.Data) {
-						t.Errorf("it read %q, while %q was stored", got, stored.Data)
-					}
-					d.wantQuiet(t, "last")
-				}
+				d.wantTrue(t, endings)
 				eventually(t, "the session is free", func() bool { return !d.Exists(t, theLock) })
 			})
 		})
+	}
+}
+
+// A sum is what came of adding one: the number that it was to be.
+type sum struct {
+	n   int
+	err error
+}
+
+// wantTrue checks what all who added one were told: each success is a number of its
+// own, and all of them are in what is stored.
+func (d *desk) wantTrue(t *testing.T, endings <-chan sum) {
+	t.Helper()
+	told, last := make(map[int]bool), 0
+	for range cap(endings) {
+		switch e := <-endings; {
+		case e.err == nil && told[e.n]:
+			t.Errorf("%d was told twice", e.n)
+		case e.err == nil:
+			told[e.n], last = true, max(last, e.n)
+		case mustBe(e.err, ErrUnavailable) != nil && mustBe(e.err, ErrLost) != nil:
+			t.Error(e.err)
+		}
+	}
+	stored, err := d.process(t).Load(t.Context(), theID, Terms{})
+	if err != nil || number(t, stored) < last {
+		t.Errorf("%q is stored, %v, but %d was told", stored.Data, err, last)
 	}
 }
