@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,12 +16,17 @@ import (
 const (
 	minKey = 32  // bytes; a shorter HMAC-SHA256 key weakens the signature
 	longer = 512 // no genuine cookie is; spares the work on others
+
+	// Of a cookie that is larger than this, name and value together, browsers keep
+	// nothing (RFC 6265bis).
+	largest = 4096
 )
 
 // cookies writes and reads the cookie that carries a session's secret, signed.
 type cookies struct {
 	pattern http.Cookie
-	codecs  []*securecookie.SecureCookie // newest first
+	// codecs hold the keys, newest first: closures, since printers cannot look into one.
+	codecs []func() *securecookie.SecureCookie
 }
 
 // newCookies checks Options.Keys and Options.Cookie.
@@ -38,7 +44,7 @@ func newCookies(o Options) (cookies, error) {
 	}
 	p.HttpOnly = true
 	if err := checkCookie(p); err != nil {
-		return c, fmt.Errorf("middleware: Options.Cookie %q: %w", p.Name, err)
+		return c, fmt.Errorf("middleware: Options.Cookie %.100q: %w", p.Name, err)
 	}
 
 	if len(o.Keys) == 0 {
@@ -52,12 +58,12 @@ func newCookies(o Options) (cookies, error) {
 		if len(key) < minKey {
 			return c, fmt.Errorf("middleware: Options.Keys[%d] has %d bytes: it must have at least %d random ones", i, len(key), minKey)
 		}
-		codec := securecookie.New(key, nil)
+		codec := securecookie.New(slices.Clone(key), nil) // the caller may wipe its own
 		codec.SetSerializer(securecookie.NopEncoder{})
 		// A signature outlives no session, since the signature is made when the
 		// session is, or later.
 		codec.MaxAge(int((lifetime + time.Second - 1) / time.Second))
-		c.codecs = append(c.codecs, codec)
+		c.codecs = append(c.codecs, func() *securecookie.SecureCookie { return codec })
 	}
 	return c, nil
 }
@@ -68,12 +74,16 @@ func checkCookie(p *http.Cookie) error {
 	switch {
 	case p.Value != "":
 		return errors.New("its Value must be empty: the session's secret goes there")
+	case len(p.Name)+longer > largest:
+		return fmt.Errorf("its Name has %d bytes: with more than %d browsers would not keep the cookie", len(p.Name), largest-longer)
 	case p.MaxAge < 0 || !p.Expires.IsZero():
 		return errors.New("its MaxAge must not be negative, and Expires not set: a MaxAge of 0 ends with the browser")
 	case host && (!p.Secure || p.Path != "/" || p.Domain != ""):
 		return errors.New("a name with __Host- needs Secure, Path=/ and no Domain")
 	case secure && !p.Secure:
 		return errors.New("a name with __Secure- needs Secure")
+	case p.SameSite < http.SameSiteDefaultMode || p.SameSite > http.SameSiteNoneMode:
+		return fmt.Errorf("its SameSite is %d, which is none of package http's", p.SameSite)
 	case p.SameSite == http.SameSiteNoneMode && !p.Secure:
 		return errors.New("the attribute SameSite=None needs Secure")
 	case p.Partitioned && !p.Secure:
@@ -92,7 +102,7 @@ func (c cookies) read(r *http.Request) (id string) {
 		}
 		for _, codec := range c.codecs {
 			var b []byte
-			if codec.Decode(c.pattern.Name, cookie.Value, &b) != nil {
+			if codec().Decode(c.pattern.Name, cookie.Value, &b) != nil {
 				continue
 			}
 			if secret, err := session.ParseSecret(b); err == nil {
@@ -118,7 +128,7 @@ func canonical(v string) bool {
 
 // issue returns the cookie for a new secret.
 func (c cookies) issue(secret session.Secret) (*http.Cookie, error) {
-	value, err := c.codecs[0].Encode(c.pattern.Name, secret.Bytes())
+	value, err := c.codecs[0]().Encode(c.pattern.Name, secret.Bytes())
 	if err != nil {
 		return nil, fmt.Errorf("middleware: signing the cookie: %w", err)
 	}

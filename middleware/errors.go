@@ -37,7 +37,7 @@ func Status(err error) int {
 func (s *Sessions) answer(w http.ResponseWriter, r *http.Request, id string, err error) {
 	status := Status(err)
 	s.logFailure(r, id, err)
-	w.Header().Set("Cache-Control", "no-store")
+	forbidCaching(w.Header())
 	if status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1") // seconds
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // snapshot returns a copy of h, or nil if it is empty.
@@ -61,6 +62,19 @@ func (rw *response) decorate(h http.Header) {
 	}
 	if rq.cookie != nil {
 		h.Add("Set-Cookie", rq.cookie.String())
-		h.Set("Cache-Control", "no-store") // a cache would hand the session on
+		forbidCaching(h) // a cache would hand the session on
 	}
+}
+
+// forbidCaching keeps an answer out of every cache. Those of content delivery
+// networks go by headers of their own before they look at Cache-Control (RFC 9213),
+// so what the handler or its surroundings have put there is taken out.
+func forbidCaching(h http.Header) {
+	for name := range h {
+		lower := strings.ToLower(name)
+		if strings.HasSuffix(lower, "-cache-control") || lower == "surrogate-control" {
+			delete(h, name)
+		}
+	}
+	h.Set("Cache-Control", "no-store")
 }

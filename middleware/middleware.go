@@ -120,6 +120,7 @@ func New(st *store.Store, o Options) (*Sessions, error) {
 	if s.cookies, err = newCookies(o); err != nil {
 		return nil, err
 	}
+	s.options.Keys = nil // whoever prints s must not find them
 	return s, nil
 }
 

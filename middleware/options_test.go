@@ -52,6 +52,8 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		{"Value", st, cookie(http.Cookie{Name: "a", Value: "b"}), []string{"Value"}},
 		{"MaxAge", st, cookie(http.Cookie{Name: "a", MaxAge: -1}), []string{"MaxAge"}},
 		{"Expires", st, cookie(http.Cookie{Name: "a", Expires: time.Now()}), []string{"Expires"}},
+		{"SameSite", st, cookie(http.Cookie{Name: "a", SameSite: 9}), []string{"SameSite is 9"}},
+		{"long name", st, cookie(http.Cookie{Name: strings.Repeat("a", 4000)}), []string{"Name has 4000 bytes", "3584"}},
 		{"bad name", st, cookie(http.Cookie{Name: "a b"}), []string{"a b", "Name"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,0 +1,171 @@
+package middleware_test
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/gomodule/redigo/redis"
+)
+
+// ASVS 3.3: all patterns that New takes, and what it makes of them.
+var patterns = map[string]struct {
+	o    http.Cookie
+	want string // behind the value
+}{
+	"default":    {http.Cookie{}, "; Path=/; HttpOnly; Secure; SameSite=Lax"},
+	"plain HTTP": {http.Cookie{Name: "sid"}, "; Path=/; HttpOnly; SameSite=Lax"},
+	"strict":     {http.Cookie{Name: "__Host-id", Secure: true, SameSite: http.SameSiteStrictMode}, "; Path=/; HttpOnly; Secure; SameSite=Strict"},
+	"browser's":  {http.Cookie{Name: "sid", SameSite: http.SameSiteDefaultMode}, "; Path=/; HttpOnly"},
+	"subdomains": {http.Cookie{Name: "__Secure-id", Secure: true, Domain: "example.org"}, "; Path=/; Domain=example.org; HttpOnly; Secure; SameSite=Lax"},
+	"part":       {http.Cookie{Name: "__Secure-id", Secure: true, Path: "/app"}, "; Path=/app; HttpOnly; Secure; SameSite=Lax"},
+	"embedded":   {http.Cookie{Name: "__Host-id", Secure: true, SameSite: http.SameSiteNoneMode, Partitioned: true}, "; Path=/; HttpOnly; Secure; SameSite=None; Partitioned"},
+	"lasting":    {http.Cookie{Name: "sid", MaxAge: 60}, "; Path=/; Max-Age=60; HttpOnly; SameSite=Lax"},
+}
+
+var maxAge = regexp.MustCompile(`; Max-Age=\d+`)
+
+// ASVS 3.3.2, 3.3.4 and 7.4.1: HttpOnly always, and SameSite unless it is left to the
+// browser. And a logout deletes the very cookie that was set: browsers keep one with
+// another path or domain, and do not listen to a __Host- cookie without Secure.
+func TestTheCookieIsDeletedAsItWasSet(t *testing.T) {
+	t.Parallel()
+	for name, p := range patterns {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := middleware.New(store.New(redistest.Embedded(t).Pool(t, 4), store.Options{}),
+				middleware.Options{Keys: [][]byte{testKey}, Cookie: p.o})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ask := func(path, cookie string) string {
+				w := &recorder{header: http.Header{}}
+				s.Handler(app()).ServeHTTP(w, as(request(http.MethodPost, cookie), path))
+				return w.header.Get("Set-Cookie")
+			}
+			set := ask("/login", "")
+			pair, _, _ := strings.Cut(set, ";")
+			if strings.TrimPrefix(set, pair) != p.want {
+				t.Errorf("it is set by %s, want %s", set, p.want)
+			}
+			name, _, _ := strings.Cut(pair, "=")
+			want := name + "=" + strings.Replace(maxAge.ReplaceAllString(p.want, ""), "; HttpOnly", "; Max-Age=0; HttpOnly", 1)
+			if got := ask("/logout", pair); got != want {
+				t.Errorf("it is deleted by %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// ASVS 3.3.5: name and value fit into the 4096 bytes that browsers keep, whatever the
+// name.
+func TestTheCookieFitsIntoABrowser(t *testing.T) {
+	t.Parallel()
+	st := store.New(redistest.Embedded(t).Pool(t, 4), store.Options{})
+	var longest int
+	for size := 3000; size <= 5000; size++ {
+		o := cookie(http.Cookie{Name: strings.Repeat("n", size)})
+		s, err := middleware.New(st, o)
+		if err != nil {
+			if !strings.Contains(err.Error(), "Name") || len(err.Error()) > 300 {
+				t.Fatal(err)
+			}
+			break
+		}
+		longest = size
+		if size%100 == 0 || size > 3580 {
+			w := &recorder{header: http.Header{}}
+			s.Handler(app()).ServeHTTP(w, as(request(http.MethodPost, ""), "/login"))
+			pair, _, _ := strings.Cut(w.header.Get("Set-Cookie"), ";")
+			if len(pair)-len("=") > 4096 || len(pair) < size+100 {
+				t.Fatalf("with a name of %d bytes, it has %d", size, len(pair))
+			}
+		}
+	}
+	if longest < 3000 || longest > 4000 {
+		t.Errorf("the longest name has %d bytes", longest)
+	}
+}
+
+// The name of the cookie is signed, too: a cookie of one application is nothing to
+// another that has the same key.
+func TestACookieOfAnotherNameIsForged(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		proxy := redistest.NewProxy(t, r)
+		for _, c := range [][2]string{{"shop", "admin"}, {"a", "a|1"}, {"sid", "SID"}, {"sid", "__Host-sid"}} {
+			shop := newSite(t, r.Pool(t, 4), middleware.Options{Cookie: http.Cookie{Name: c[0]}}, app())
+			other := http.Cookie{Name: c[1], Secure: strings.HasPrefix(c[1], "__Host-")}
+			admin := newSite(t, proxy.Pool(t, 4), middleware.Options{Cookie: other}, app())
+			v := newVisitor(t)
+			v.get(shop.URL+"/add").want(t, 200, "1")
+			v.get(shop.URL+"/get").want(t, 200, "1")
+			theirs := &http.Cookie{Name: c[1], Value: v.cookies(shop)[0].Value}
+			with(t, theirs).get(admin.URL+"/get").want(t, 200, "0")
+			if proxy.Requests() > 0 {
+				t.Errorf("%s for %s leads to Redis", c[0], c[1])
+			}
+		}
+	})
+}
+
+// Two applications with the same key and the same name of the cookie, but another
+// Prefix: the session of the one is unknown to the other, and not adopted.
+func TestASessionOfAnotherPrefixIsUnknown(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		shop := newSiteOn(t, store.New(r.Pool(t, 4), store.Options{Prefix: "shop:"}), middleware.Options{}, app())
+		admin := newSiteOn(t, store.New(r.Pool(t, 4), store.Options{Prefix: "admin:"}), middleware.Options{}, app())
+		v := newVisitor(t)
+		v.get(shop.URL+"/add").want(t, 200, "1")
+		id := v.get(shop.URL + "/id").body
+		shared := with(t, v.cookies(shop)...)
+		shared.get(admin.URL+"/get").want(t, 200, "0")
+		shared.get(admin.URL+"/add").want(t, 200, "1")
+		if r.Exists(t, "admin:{"+id+"}") {
+			t.Error("the id was adopted")
+		}
+		shared.get(shop.URL+"/get").want(t, 200, "1")
+	})
+}
+
+// Of several cookies with the right name the first genuine one counts, in the order in
+// which the browser sends them: those with longer paths first, then older ones.
+func TestOfTwoCookiesTheFirstGenuineCounts(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
+		genuine := func(n int) *http.Cookie {
+			v := newVisitor(t)
+			for range n {
+				v.get(s.URL + "/add")
+			}
+			return v.cookies(s)[0]
+		}
+		one, two, forged := genuine(1), genuine(2), &http.Cookie{Name: "sid", Value: "forged"}
+		with(t, one, two).get(s.URL+"/get").want(t, 200, "1")
+		with(t, two, one).get(s.URL+"/get").want(t, 200, "2")
+		with(t, forged, two, one).get(s.URL+"/get").want(t, 200, "2")
+	})
+}
+
+// Nothing in the options can end a header and begin another.
+func TestACookieOptionCannotInjectAHeader(t *testing.T) {
+	t.Parallel()
+	st := store.New(&redis.Pool{}, store.Options{})
+	for _, evil := range []string{"a\r\nX-Evil: 1", "a\nb", "a;Domain=evil.org", "a\x00", "a\x7f"} {
+		for field, c := range map[string]http.Cookie{
+			"Name":   {Name: evil},
+			"Path":   {Name: "sid", Path: "/" + evil},
+			"Domain": {Name: "sid", Domain: evil},
+		} {
+			if _, err := middleware.New(st, cookie(c)); err == nil {
+				t.Errorf("%s %q is taken", field, evil)
+			}
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package middleware_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// ASVS 7.2.4: whatever cookie an attacker plants in a visitor's browser before the
+// login, it is worth nothing after it.
+func TestAPlantedSessionIsWorthNothingAfterTheLogin(t *testing.T) {
+	t.Parallel()
+	for name, plant := range map[string]struct {
+		before func(t *testing.T, r *redistest.Server, s *site, attacker *visitor, id string)
+		user   string // whom the visitor then logs in as
+	}{
+		"alive":     {func(*testing.T, *redistest.Server, *site, *visitor, string) {}, "ann"},
+		"timed out": {func(t *testing.T, r *redistest.Server, _ *site, _ *visitor, id string) { r.Do(t, "DEL", recordOf(id)) }, "ann"},
+		"ended more than a minute ago": {func(t *testing.T, r *redistest.Server, s *site, attacker *visitor, id string) {
+			attacker.get(s.URL+"/logout").want(t, 200, "")
+			r.Do(t, "DEL", recordOf(id)) // as the minute does
+		}, "ann"},
+		// For a minute the visitor cannot log in, and is told so.
+		"just ended": {func(t *testing.T, _ *redistest.Server, s *site, attacker *visitor, _ string) {
+			attacker.get(s.URL+"/logout").want(t, 200, "")
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+				mux := app()
+				mux.HandleFunc("/user", func(w http.ResponseWriter, req *http.Request) {
+					user, _ := session.Get[string](session.FromContext(req.Context()), "user")
+					_, _ = w.Write([]byte(user))
+				})
+				s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+				attacker := newVisitor(t)
+				attacker.get(s.URL+"/add").want(t, 200, "1")
+				id := attacker.get(s.URL + "/id").body
+				planted := attacker.cookies(s)
+				plant.before(t, r, s, attacker, id)
+
+				victim := newVisitor(t)
+				first, _ := http.NewRequest(http.MethodGet, s.URL, nil)
+				victim.Jar.SetCookies(first.URL, planted)
+				a := victim.get(s.URL + "/login")
+				if plant.user == "" {
+					a.want(t, 409, "*")
+				} else {
+					a.want(t, 200, "")
+				}
+				victim.get(s.URL+"/user").want(t, 200, plant.user)
+				if plant.user != "" && victim.get(s.URL+"/id").body == id {
+					t.Error("the visitor has the planted id")
+				}
+
+				attacker = with(t, planted...)
+				attacker.get(s.URL+"/user").want(t, 200, "")
+				attacker.get(s.URL+"/len").want(t, 200, "0")
+				victim.get(s.URL+"/user").want(t, 200, plant.user)
+			})
+		})
+	}
+}
+
+// ASVS 7.3.2: a login gives the session a new id, but no more time than it had.
+func TestANewIDDoesNotProlongTheSession(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		s := newSite(t, r.Pool(t, 4), middleware.Options{TTL: time.Hour, Lifetime: 2 * time.Hour}, app())
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		makeOlder(t, r, v.get(s.URL+"/id").body, 119*time.Minute)
+		v.get(s.URL+"/login").want(t, 200, "")
+		left := r.Do(t, "PTTL", recordOf(v.get(s.URL+"/id").body)).(int64)
+		if left <= 0 || left > time.Minute.Milliseconds() {
+			t.Errorf("a session with a minute to live has %d ms after the login", left)
+		}
+	})
+}
+
+// ASVS 7.3.1: a session that nobody uses is over, and its id is not used again.
+func TestAnIdleSessionIsOver(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		s := newSite(t, r.Pool(t, 4), middleware.Options{TTL: 50 * time.Millisecond}, app())
+		v := newVisitor(t)
+		v.get(s.URL+"/login").want(t, 200, "")
+		old := v.cookies(s)
+		eventually(t, "the session times out", func() bool { return len(r.Keys(t)) == 0 })
+		with(t, old...).get(s.URL+"/len").want(t, 200, "0")
+		if a := with(t, old...).get(s.URL + "/add"); a.body != "1" || !a.sets() || a.Cookies()[0].Value == old[0].Value {
+			t.Errorf("the old id is used again: %d %q %v", a.StatusCode, a.body, a.Header)
+		}
+	})
+}
+
+// ASVS 7.1.1: the time-outs that the README tells are those that a session has if
+// nothing else is said.
+func TestTheDefaultTimeoutsAreAsDocumented(t *testing.T) {
+	t.Parallel()
+	readme := read(t, "../README.md")
+	for _, row := range []string{
+		fmt.Sprintf(`\| .TTL. \| [^|]+ \| %.0f min \|`, store.DefaultTTL.Minutes()),
+		fmt.Sprintf(`\| .Lifetime. \| [^|]+ \| %.0f h \|`, store.DefaultLifetime.Hours()),
+	} {
+		if !regexp.MustCompile(row).MatchString(readme) {
+			t.Errorf("the README has no %s", row)
+		}
+	}
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		id := v.get(s.URL + "/id").body
+		idle := time.Duration(r.Do(t, "PTTL", recordOf(id)).(int64)) * time.Millisecond
+		if idle > store.DefaultTTL || idle < store.DefaultTTL-time.Minute {
+			t.Errorf("an idle session lives for %v", idle)
+		}
+		makeOlder(t, r, id, store.DefaultLifetime-time.Minute)
+		v.get(s.URL+"/get").want(t, 200, "1")
+		makeOlder(t, r, id, store.DefaultLifetime)
+		v.get(s.URL+"/get").want(t, 200, "0")
+	})
+}
+
+func recordOf(id string) string {
+	record, _ := keysOf(id)
+	return record
+}
+
+// makeOlder makes a session as old as that.
+func makeOlder(t *testing.T, r *redistest.Server, id string, age time.Duration) {
+	t.Helper()
+	stored, _ := r.Get(t, recordOf(id))
+	before, rest, ok := strings.Cut(stored, `"created":`)
+	_, after, _ := strings.Cut(rest, ",")
+	if !ok {
+		t.Fatalf("%s is no record", stored)
+	}
+	created := strconv.FormatInt(time.Now().Add(-age).UnixMilli(), 10)
+	r.Do(t, "SET", recordOf(id), before+`"created":`+created+","+after, "PX", time.Hour.Milliseconds())
+}

@@ -1,0 +1,171 @@
+package middleware_test
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/http/httputil"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// ASVS 3.3.4: the session's token reaches the client in Set-Cookie, and in no other
+// way: in no body, no other header, no error.
+func TestTheTokenIsInSetCookieOnly(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		busy, free := pausing(mux)
+		mux.HandleFunc("/chan", func(_ http.ResponseWriter, req *http.Request) {
+			session.FromContext(req.Context()).Set("c", make(chan int))
+		})
+		mux.HandleFunc("/ids", func(w http.ResponseWriter, req *http.Request) {
+			s := session.FromContext(req.Context())
+			before := s.ID()
+			s.Renew()
+			if err := s.Commit(req.Context()); err != nil {
+				t.Error(err)
+			}
+			fmt.Fprint(w, before, " became ", s.ID())
+		})
+		mux.HandleFunc("/lose", func(_ http.ResponseWriter, req *http.Request) {
+			session.FromContext(req.Context()).Set("n", 9)
+			loseLock(t, r, req)
+		})
+		s := newSite(t, r.Pool(t, 4), middleware.Options{
+			LockWait: 50 * time.Millisecond,
+			Mode:     byPath(map[string]middleware.Mode{"/set/readonly": middleware.ReadOnly}),
+		}, mux)
+		v := newVisitor(t)
+		var tokens []string // in all forms
+		see := func(a answer, status int) {
+			t.Helper()
+			a.want(t, status, "*")
+			for _, c := range a.Cookies() {
+				if c.Value != "" {
+					secret, err := base64.URLEncoding.DecodeString(string(plain(c.Value)[11:55]))
+					if err != nil {
+						t.Fatal(err)
+					}
+					tokens = append(tokens, c.Value, string(secret), hex.EncodeToString(secret),
+						base64.RawStdEncoding.EncodeToString(secret), base64.RawURLEncoding.EncodeToString(secret))
+				}
+			}
+			a.Header.Del("Set-Cookie")
+			head, err := httputil.DumpResponse(a.Response, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, token := range tokens {
+				if strings.Contains(string(head)+a.body, token) {
+					t.Errorf("%s: the token is in\n%s%s", a.Request.URL, head, a.body)
+				}
+			}
+		}
+		see(v.get(s.URL+"/add"), 200)
+		see(v.get(s.URL+"/login"), 200)
+		see(v.get(s.URL+"/ids"), 200)
+		see(v.get(s.URL+"/no-such-page"), 404)
+		see(v.get(s.URL+"/chan"), 500)
+		see(v.get(s.URL+"/set/readonly"), 500)
+		see(v.get(s.URL+"/lose"), 503)
+		old := with(t, v.cookies(s)...)
+		done := make(chan answer, 1)
+		go func() { done <- old.get(s.URL + "/pause") }()
+		<-busy
+		see(old.get(s.URL+"/add"), 503) // it is held for too long
+		close(free)
+		see(<-done, 200)
+		see(v.get(s.URL+"/logout"), 200)
+		see(old.get(s.URL+"/add"), 409)
+		see(old.get(s.URL+"/logout"), 200)
+		if len(tokens) != 3*5 || slices.Contains(tokens, "") {
+			t.Errorf("not all was seen: %d", len(tokens))
+		}
+	})
+}
+
+// An error is told to the client in one of three sentences, and to the log in full: who
+// holds the session, which key of Redis it is about, what Redis has said.
+func TestErrorAnswersTellNothing(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		id := v.get(s.URL + "/id").body
+		r.Do(t, "SET", recordOf(id), "damaged", "PX", 60_000)
+		broken := v.get(s.URL + "/add")
+		r.Do(t, "DEL", recordOf(id))
+		v.get(s.URL+"/add").want(t, 200, "1") // a new one
+		old := with(t, v.cookies(s)...)
+		v.get(s.URL+"/logout").want(t, 200, "")
+		ended := old.get(s.URL + "/add")
+		r.Stop(t)
+		away := old.get(s.URL + "/add")
+		for text, a := range map[string]answer{
+			"The session could not be used. Nothing was saved.":                                broken,
+			"The session was ended by another request. Nothing was saved. Please start again.": ended,
+			"The session is not available just now. Nothing was saved. Please try again.":      away,
+		} {
+			a.want(t, a.StatusCode, text)
+			if a.StatusCode < 400 {
+				t.Errorf("%d %q", a.StatusCode, a.body)
+			}
+		}
+		if n := len(s.log.lines("session failed")); n != 3 || !strings.Contains(s.log.String(), id) {
+			t.Errorf("%d lines in the log:\n%s", n, s.log)
+		}
+	})
+}
+
+// Whoever prints the middleware, or puts it into a log, does not print its keys.
+func TestPrintingTheMiddlewareTellsNoKey(t *testing.T) {
+	t.Parallel()
+	key := make([]byte, 32)
+	for i := range key {
+		key[i] = byte(0xa1 + 3*i)
+	}
+	s, err := middleware.New(store.New(redistest.Embedded(t).Pool(t, 1), store.Options{}), middleware.Options{Keys: [][]byte{key}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen string
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x"} {
+		seen += fmt.Sprintf(verb, s) + fmt.Sprintf(verb, *s)
+	}
+	part := key[4:8]
+	for _, form := range []string{
+		string(part), hex.EncodeToString(part), strings.Trim(fmt.Sprint(part), "[]"),
+		strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%#v", part), "[]byte{"), "}"), base64.StdEncoding.EncodeToString(key[:30]),
+	} {
+		if strings.Contains(seen, form) {
+			t.Errorf("the key is there, as %q", form)
+		}
+	}
+	if !strings.Contains(seen, "__Host-session") {
+		t.Errorf("nothing to look at: %s", seen)
+	}
+}
+
+// A program may wipe its keys once the middleware has them. It must not sign with
+// zeros then.
+func TestKeysMayBeWipedAfterNew(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	key := slices.Clone(testKey)
+	wiped := newSite(t, r.Pool(t, 4), middleware.Options{Keys: [][]byte{key}}, app())
+	clear(key)
+	other := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
+	v := newVisitor(t)
+	v.get(wiped.URL+"/add").want(t, 200, "1")
+	v.get(other.URL+"/add").want(t, 200, "2")
+}
