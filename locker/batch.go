@@ -3,6 +3,7 @@ package locker
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -111,7 +112,7 @@ func (x *exchange) done(f fate) {
 // is that of all. Whoever has less time leaves by itself. Whoever has more finds the
 // connection broken then, and tries again on another one: scripts may be repeated.
 func run(conn redis.Conn, driver *exchange) {
-	unanswered, broken := driver, errPanic
+	unanswered, broken, demoted := driver, errPanic, false
 	defer func() {
 		if unanswered != nil {
 			abandon(conn, driver, unanswered, broken)
@@ -131,10 +132,22 @@ func run(conn redis.Conn, driver *exchange) {
 				broken = f.err
 				return
 			}
+			demoted = demoted || isDemoted(f.err)
 		}
 		unanswered = x.next
 		x.done(f)
 	}
+	if demoted {
+		spoil(conn)
+	}
+}
+
+// isDemoted reports whether err is the refusal of a replica. After a failover the way
+// to Redis usually leads to the new master, but a connection that is open stays with
+// the old one, and is of no more use.
+func isDemoted(err error) bool {
+	refused, ok := errors.AsType[redis.Error](err)
+	return ok && strings.Contains(string(refused), "READONLY")
 }
 
 // receive receives the reply of a call.
@@ -171,8 +184,12 @@ func abandon(conn redis.Conn, driver, unanswered *exchange, err error) {
 		}
 		x.done(f)
 	}
-	// After a panic, or a stray reply, it is not. What breaks it is to want one reply
-	// more than have arrived, without waiting for it.
+	spoil(conn)
+}
+
+// spoil breaks a connection, so that the pool does not keep it: it wants one reply more
+// than have arrived, without waiting for it.
+func spoil(conn redis.Conn) {
 	var none error
 	for none == nil || isRefusal(none) {
 		_, none = redis.ReceiveWithTimeout(conn, -1)

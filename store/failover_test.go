@@ -2,6 +2,7 @@ package store
 
 import (
 	"testing"
+	"time"
 
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 	"github.com/gomodule/redigo/redis"
@@ -63,6 +64,30 @@ func TestConnectionsToDemotedServerAreDropped(t *testing.T) {
 	}
 	if stats := st.pool.Stats(); stats.ActiveCount != 1 || stats.IdleCount != 1 {
 		t.Errorf("the pool has %+v, want one connection, idle", stats)
+	}
+}
+
+// A server that is silent may be there no more, while its address leads to another
+// already. It costs one time-out, not one for each connection that is idle.
+func TestConnectionsToSilentServerAreDropped(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	st := opened(t, s.URL, Options{Timeout: 300 * time.Millisecond})
+	create(t, st, "data")
+	fill(t, st.pool, 4)
+
+	s.Pause(t)
+	_, err := st.Load(t.Context(), theID, Terms{})
+	wantError(t, "Load", err, ErrUnavailable)
+	s.Resume(t)
+	if n := st.pool.IdleCount(); n != 3 {
+		t.Errorf("%d connections are idle, want those that were not used", n)
+	}
+	if _, err := st.Load(t.Context(), theID, Terms{}); err != nil {
+		t.Error(err)
+	}
+	if n := st.pool.ActiveCount(); n != 1 {
+		t.Errorf("%d connections are open, want the new one only", n)
 	}
 }
 

@@ -123,7 +123,7 @@ func (t target) pool(timeout time.Duration) *redis.Pool {
 			redis.DialTLSHandshakeTimeout(timeout),
 			redis.DialTLSConfig(&tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}))
 	}
-	var demoted atomic.Int64 // when a server last said that it is a replica, Unix ns
+	var forsaken atomic.Int64 // Unix ns
 	return &redis.Pool{
 		MaxActive:   poolSize,
 		MaxIdle:     poolSize,
@@ -134,54 +134,70 @@ func (t target) pool(timeout time.Duration) *redis.Pool {
 			if err != nil {
 				return nil, err
 			}
-			return &masterConn{Conn: c, demoted: &demoted}, nil
+			return &masterConn{Conn: c, forsaken: &forsaken}, nil
 		},
 		TestOnBorrowContext: func(_ context.Context, _ redis.Conn, last time.Time) error {
-			if last.UnixNano() <= demoted.Load() {
-				return errDemoted
+			if last.UnixNano() <= forsaken.Load() {
+				return errForsaken
 			}
 			return nil
 		},
 	}
 }
 
-var errDemoted = errors.New("the server was demoted to a replica")
+var errForsaken = errors.New("the server was demoted to a replica, or is silent")
 
 // A masterConn is a connection that is of no more use once its server has become
 // a replica. After a failover the address usually leads to the new master, but
 // connections that are open stay with the old one: they, and all that are older,
-// must be given up.
+// must be given up. The same goes for a server that does not answer: it may be
+// there no more, and each connection to it would cost a time-out.
 type masterConn struct {
 	redis.Conn
-	demoted *atomic.Int64
-	dead    bool
+	forsaken *atomic.Int64 // no connection of the pool that was not used since is to be used
+	dead     bool
 }
 
 // ReceiveWithTimeout is how package locker's client gets its replies.
 func (c *masterConn) ReceiveWithTimeout(d time.Duration) (any, error) {
+	begun := time.Now()
 	reply, err := redis.ReceiveWithTimeout(c.Conn, d)
-	return reply, c.heed(err)
+	return reply, c.heed(begun, d, err)
 }
 
 // DoWithTimeout completes [redis.ConnWithTimeout].
 func (c *masterConn) DoWithTimeout(d time.Duration, command string, args ...any) (any, error) {
+	begun := time.Now()
 	reply, err := redis.DoWithTimeout(c.Conn, d, command, args...)
-	return reply, c.heed(err)
+	return reply, c.heed(begun, d, err)
 }
 
-// heed returns err, having noted whether it is that of a replica.
-func (c *masterConn) heed(err error) error {
+// heed returns err, having noted whether it is that of a replica, or of a server that
+// has said nothing for d.
+func (c *masterConn) heed(begun time.Time, d time.Duration, err error) error {
 	if refused, ok := errors.AsType[redis.Error](err); ok && strings.Contains(string(refused), "READONLY") {
 		c.dead = true
-		c.demoted.Store(time.Now().UnixNano())
+		c.forsake(time.Now())
+	}
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() && d >= 0 {
+		c.forsake(begun) // what was used since then has got an answer since then
 	}
 	return err
+}
+
+// forsake gives up all connections that were not used since a moment.
+func (c *masterConn) forsake(since time.Time) {
+	for old := c.forsaken.Load(); old < since.UnixNano(); old = c.forsaken.Load() {
+		if c.forsaken.CompareAndSwap(old, since.UnixNano()) {
+			return
+		}
+	}
 }
 
 // Err tells the pool whether to keep the connection.
 func (c *masterConn) Err() error {
 	if c.dead {
-		return errDemoted
+		return errForsaken
 	}
 	return c.Conn.Err()
 }

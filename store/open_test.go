@@ -213,7 +213,7 @@ func TestMasterConnHeedsEachReply(t *testing.T) {
 			go io.Copy(io.Discard, far) // the command
 			go io.WriteString(far, "-"+refusal+"\r\n")
 			var demoted atomic.Int64
-			c := &masterConn{Conn: redis.NewConn(near, 0, 0), demoted: &demoted}
+			c := &masterConn{Conn: redis.NewConn(near, 0, 0), forsaken: &demoted}
 			if _, err := ask(c); !errors.Is(err, redis.Error(refusal)) {
 				t.Errorf("%s: %v, want %s", name, err, refusal)
 			}
