@@ -8,19 +8,30 @@ GOVULNCHECK = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.2.0
 PACKAGES = ./... ./testdata/redistest ./testdata/quickstart
 
 # The modules of their own, which keep their dependencies out of this one.
-MODULES = cmd/bench cmd/demo/e2e
+MODULES = cmd/bench cmd/demo/e2e cmd/faults
 
-.PHONY: test soak check fuzz e2e bench experiment setup
+.PHONY: test faults soak check fuzz e2e bench experiment setup
 
 # Everything, with the race detector, on the embedded Redis and on a real one.
 test: setup
 	$(GO) test -race -shuffle=on $(PACKAGES)
 	cd cmd/bench && $(GO) test -race -shuffle=on ./...
 
-# Random faults for ten minutes, or for SOAK=1h, say.
+# Every promise under attack, with real processes: some ten minutes, or three with
+# SHORT=1. SEED=… makes the visitors ask the same again. What explains a failure is
+# kept in bin/faults.
+faults: setup
+	@mkdir -p bin/faults
+	cd cmd/faults && $(GO) test ./history ./rig && \
+	  $(GO) test -count=1 -timeout 20m -artifacts -outputdir $(CURDIR)/bin/faults $(if $(SHORT),-short) $(if $(SEED),-seed $(SEED))
+
+# Random faults for ten minutes, or for SOAK=1h, say. With OPERATIONS=10000000 until so
+# many requests have succeeded, without the race detector: that takes half an hour.
 SOAK ?= 10m
+OPERATIONS ?= 0
 soak: setup
-	$(GO) test -race -tags soak -run '^TestSoak$$' -count=1 -timeout 0 -v ./store -soak $(SOAK)
+	$(GO) test $(if $(filter 0,$(OPERATIONS)),-race) -tags soak -run '^TestSoak$$' -count=1 -timeout 0 -v \
+	  ./store -soak $(SOAK) -operations $(OPERATIONS)
 
 # What the tests need besides Go: found, or installed.
 setup:

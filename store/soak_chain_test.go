@@ -19,6 +19,8 @@ type chain struct {
 	mu       sync.Mutex // guards all below
 	last     int        // the last answered write
 	answered map[int]string
+	total    int // of the answered writes
+	doubtful int // writes that failed, so that nobody knows
 }
 
 // link is the content of a session.
@@ -61,8 +63,27 @@ func (c *chain) answer(l link) error {
 		c.answered = make(map[int]string)
 	}
 	c.answered[l.n] = mark
+	c.total++
 	c.last = max(c.last, l.n)
 	delete(c.answered, l.n-4*memory) // so that this does not grow
+	return nil
+}
+
+// doubt notes that a write failed.
+func (c *chain) doubt() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.doubtful++
+}
+
+// sum checks what was read while nobody writes: each answered write is in it once,
+// and nothing else that nobody doubts.
+func (c *chain) sum(l link) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l.n < c.total || l.n > c.total+c.doubtful {
+		return fmt.Errorf("%d writes were answered and %d failed, but there are %d", c.total, c.doubtful, l.n)
+	}
 	return nil
 }
 

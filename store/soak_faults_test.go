@@ -6,99 +6,119 @@ import (
 	"context"
 	"math/rand/v2"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/gomodule/redigo/redis"
 )
 
-// A plague is what goes wrong between the processes and Redis, and in it.
+// A plague is what goes wrong in Redis, and between the processes and Redis. Each of
+// the two has its time, so that both go wrong together now and then.
 type plague struct {
 	t       *testing.T
 	r       *redistest.Server
 	proxies []*redistest.Proxy
-	random  *rand.Rand // of the one goroutine of rage
+	seed    uint64
 
-	fault atomic.Int64 // what the proxies do now and then
-	odds  atomic.Int64 // once in so many commands; 0: never
-	count atomic.Int64 // faults so far
+	mu    sync.Mutex // guards the rest
+	kinds counts     // faults so far
 }
 
 func newPlague(t *testing.T, r *redistest.Server, proxies []*redistest.Proxy, seed uint64) *plague {
-	p := &plague{t: t, r: r, proxies: proxies, random: rand.New(rand.NewPCG(seed, 0))}
-	for _, proxy := range proxies {
-		proxy.Inject(func(redistest.Command) redistest.Fault {
-			if odds := p.odds.Load(); odds > 0 && rand.Int64N(odds) == 0 {
-				p.count.Add(1)
-				return redistest.Fault(p.fault.Load())
-			}
-			return redistest.Pass
-		})
-	}
-	return p
+	return &plague{t: t, r: r, proxies: proxies, seed: seed}
 }
 
-// rage goes on until ctx ends, and then all is well again.
-func (p *plague) rage(ctx context.Context) {
-	for ctx.Err() == nil {
-		pause(ctx, time.Duration(p.random.IntN(300))*time.Millisecond)
-		p.strike(ctx)
-		p.calm()
-	}
+func (p *plague) count(kind string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.kinds.add(kind)
 }
 
-func (p *plague) strike(ctx context.Context) {
-	network := func(fault redistest.Fault, odds int64, d time.Duration) {
-		p.fault.Store(int64(fault))
-		p.odds.Store(odds)
-		pause(ctx, d)
-	}
-	switch p.random.IntN(12) {
-	case 0, 1:
-		network(redistest.DropReply, 20, 200*time.Millisecond)
-	case 2, 3:
-		network(redistest.DropCommand, 20, 200*time.Millisecond)
-	case 4:
-		network(redistest.CutReply, 20, 200*time.Millisecond)
-	case 5:
-		network(redistest.DropCommand, 1, 300*time.Millisecond) // nothing gets through
-	case 6:
-		network(redistest.Hang, 50, 100*time.Millisecond)
-	case 7:
-		network(redistest.HangCommand, 50, time.Duration(p.random.IntN(1500))*time.Millisecond)
-	case 8:
-		p.delete(".lock")
-	case 9:
-		p.delete(".queue")
-	case 10:
-		p.count.Add(1)
-		p.r.Do(p.t, "CLIENT", "KILL", "TYPE", "normal")
-	case 11:
-		p.count.Add(1)
-		p.r.Pause(p.t)
-		pause(ctx, time.Duration(p.random.IntN(1200))*time.Millisecond)
-		p.r.Resume(p.t)
-	}
+func (p *plague) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.kinds.String()
 }
 
-// calm ends a fault. Commands that were held back arrive now.
-func (p *plague) calm() {
-	p.odds.Store(0)
+// forget keeps the proxies' records from growing.
+func (p *plague) forget() {
 	for _, proxy := range p.proxies {
-		proxy.Release()
 		proxy.Forget()
 	}
+}
+
+// The faults of Redis. Each is over when it returns.
+var disasters = []struct {
+	kind   string
+	strike func(ctx context.Context, p *plague, random *rand.Rand)
+}{
+	{"kill", func(ctx context.Context, p *plague, random *rand.Rand) { p.kill(ctx, random) }},
+	{"rewrite the log", func(_ context.Context, p *plague, _ *rand.Rand) {
+		p.r.Do(p.t, "BGREWRITEAOF")
+		eventually(p.t, "the log is rewritten", func() bool {
+			info, _ := redis.String(p.r.Do(p.t, "INFO", "persistence"), nil)
+			return strings.Contains(info, "aof_rewrite_in_progress:0")
+		})
+	}},
+	{"kill in a rewrite", func(ctx context.Context, p *plague, random *rand.Rand) {
+		p.r.Do(p.t, "BGREWRITEAOF")
+		pause(ctx, upTo(random, 20*time.Millisecond))
+		p.kill(ctx, random)
+	}},
+	{"stop", func(ctx context.Context, p *plague, random *rand.Rand) {
+		p.r.Pause(p.t)
+		pause(ctx, upTo(random, 1200*time.Millisecond))
+		p.r.Resume(p.t)
+	}},
+	{"client pause", func(ctx context.Context, p *plague, random *rand.Rand) {
+		d := upTo(random, 700*time.Millisecond)
+		p.r.Do(p.t, "CLIENT", "PAUSE", d.Milliseconds()+1, []string{"ALL", "WRITE"}[random.IntN(2)])
+		pause(ctx, d)
+	}},
+	{"full", func(ctx context.Context, p *plague, random *rand.Rand) {
+		p.r.Do(p.t, "CONFIG", "SET", "maxmemory", "1")
+		pause(ctx, upTo(random, 300*time.Millisecond))
+		p.r.Do(p.t, "CONFIG", "SET", "maxmemory", "0")
+	}},
+	{"script flush", func(_ context.Context, p *plague, _ *rand.Rand) { p.r.Do(p.t, "SCRIPT", "FLUSH") }},
+	{"kill clients", func(_ context.Context, p *plague, _ *rand.Rand) { p.r.Do(p.t, "CLIENT", "KILL", "TYPE", "normal") }},
+	{"kill listeners", func(_ context.Context, p *plague, _ *rand.Rand) { p.r.Do(p.t, "CLIENT", "KILL", "TYPE", "pubsub") }},
+	{"delete locks", func(_ context.Context, p *plague, _ *rand.Rand) { p.delete(".lock") }},
+	{"delete queues", func(_ context.Context, p *plague, _ *rand.Rand) { p.delete(".queue") }},
+}
+
+// rage lets one fault of Redis follow the other until ctx ends, and then all is well
+// again.
+func (p *plague) rage(ctx context.Context) {
+	random := rand.New(rand.NewPCG(p.seed, 0))
+	for ctx.Err() == nil {
+		pause(ctx, upTo(random, 2*time.Second))
+		d := disasters[random.IntN(len(disasters))]
+		p.count(d.kind)
+		d.strike(ctx, p, random)
+	}
+}
+
+// kill kills Redis, which then comes back with what it has answered.
+func (p *plague) kill(ctx context.Context, random *rand.Rand) {
+	p.r.Stop(p.t)
+	pause(ctx, upTo(random, 300*time.Millisecond))
+	p.r.Restart(p.t)
 }
 
 // delete deletes all keys of a kind.
 func (p *plague) delete(kind string) {
 	for _, key := range p.r.Keys(p.t) {
 		if strings.HasSuffix(key, kind) {
-			p.count.Add(1)
 			p.r.Do(p.t, "DEL", key)
 		}
 	}
+}
+
+func upTo(random *rand.Rand, d time.Duration) time.Duration {
+	return time.Duration(random.Int64N(int64(d)))
 }
 
 func pause(ctx context.Context, d time.Duration) {

@@ -17,6 +17,12 @@ import (
 // is installed: a skipped test looks like a passed one.
 func Real(tb testing.TB, args ...string) *Server {
 	tb.Helper()
+	return RealWith(tb, nil, args...)
+}
+
+// RealWith does the same with more in the environment, as "NAME=value".
+func RealWith(tb testing.TB, env []string, args ...string) *Server {
+	tb.Helper()
 	// Not tb.TempDir, which has the test's name in it: the path of a Unix
 	// socket has room for about a hundred bytes.
 	dir, err := os.MkdirTemp("", "rt")
@@ -29,6 +35,7 @@ func Real(tb testing.TB, args ...string) *Server {
 		dir:    tb.TempDir(),
 		socket: filepath.Join(dir, "s"),
 		args:   args,
+		env:    env,
 	})
 }
 
@@ -54,6 +61,7 @@ type process struct {
 	dir    string
 	socket string
 	args   []string
+	env    []string
 
 	cmd    *exec.Cmd
 	log    *bytes.Buffer   // to be read after exited only
@@ -74,6 +82,7 @@ func (p *process) start(addr string) error {
 		"--save", "",
 		"--appendonly", "no",
 	}, p.args...)...)
+	cmd.Env = append(os.Environ(), p.env...)
 	cmd.Stdout = log
 	cmd.Stderr = log
 	cmd.SysProcAttr = dieWithParent()

@@ -28,7 +28,8 @@ type Server struct {
 
 // A backend is what differs between the two kinds of server.
 type backend interface {
-	// start begins a new, empty server listening on addr.
+	// start begins a new server listening on addr. It is empty, except where a real
+	// one was told to keep its data.
 	start(addr string) error
 	// stop ends a started server and waits for its end. A second call does
 	// nothing.
@@ -118,15 +119,17 @@ func (s *Server) Socket() string {
 	return ""
 }
 
-// Stop ends the server as a crash would: its connections break, its data is
-// lost and new connections are refused until Restart.
+// Stop ends the server as a crash would: a process gets SIGKILL. Its connections
+// break, what it had in memory is lost, and new connections are refused until
+// Restart.
 func (s *Server) Stop(tb testing.TB) {
 	tb.Helper()
 	s.backend.stop()
 }
 
-// Restart stops the server, if it still runs, and starts an empty one on the
-// same address. Empty includes the script cache.
+// Restart stops the server, if it still runs, and starts one on the same address.
+// It is empty, and so is the script cache. Only a real server that writes a log
+// ("--appendonly", "yes") begins with the data that is in there.
 func (s *Server) Restart(tb testing.TB) {
 	tb.Helper()
 	s.backend.stop()
