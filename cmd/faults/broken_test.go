@@ -1,0 +1,129 @@
+package faults
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+)
+
+// A defect is a Latchkey that breaks a promise on purpose, and the test that finds it:
+// one of this suite, or of a package, where one process shows it better.
+type defect struct {
+	promise string
+	what    string
+	edits   []rig.Edit
+	test    string
+	redigo  rig.Edit // of the Redis library
+	in      string   // the package of the test, from Latchkey's root; "": this one
+}
+
+// edit makes a list of one.
+func edit(file, old, new string) []rig.Edit { return []rig.Edit{{File: file, Old: old, New: new}} }
+
+// noFence makes a commit write whoever has the lock.
+var noFence = rig.Edit{File: "store/commit.lua", Old: "if holder ~= ARGV[1] then", New: "if false then"}
+
+// noNumbers takes any reply for that to the next command.
+var noNumbers = []rig.Edit{
+	{File: "locker/frame.go", Old: "if reply>>2 == call {", New: "if true {"},
+	{File: "locker/frame.go", Old: "n >= 0 && reply[n] == call", New: "n >= 0"},
+}
+
+var defects = []defect{
+	{promise: "P1 no lost update", what: "no lock", test: "TestScriptFlush",
+		edits: []rig.Edit{noFence, {File: "store/take.lua", Old: "token, 'NX', 'PX'", New: "token, 'PX'"}}},
+	{promise: "P1 no lost update", what: "a lock alone: the release deletes whatever is there", test: "TestSpinSparesOthers", in: "locker",
+		edits: edit("locker/release.lua", "if holder == ARGV[1] then", "if holder then")},
+	{promise: "P2 saved before answered", what: "the answer does not wait for the exchange", test: "TestAppKilledWithCommitAnswered",
+		edits: edit("store/version.go", "return t.flush(ctx, version)", "go t.flush(ctx, version)\n\t\treturn nil")},
+	{promise: "P2 saved before answered", what: "the handler's answer, though the commit failed", test: "TestAFailedCommitReplacesTheAnswer", in: "middleware",
+		edits: edit("middleware/commit.go", "\trq.err = err\n\treturn err", "\treturn nil")},
+	{promise: "P3 a stale holder cannot write", what: "no fence", test: "TestAppStoppedInHandler",
+		edits: []rig.Edit{noFence}},
+	{promise: "P4 out means out", what: "no tombstone: an ended session can be written to", test: "TestRedisPausedShortly",
+		edits: edit("store/take.lua", "what == 'gone'", "what == 'never'")},
+	{promise: "P4 out means out", what: "a login leaves the old id alive", test: "TestRedisPausedShortly",
+		edits: edit("store/hold.go", "\t} else {\n\t\terr = h.bury(ctx)\n\t}", "\t} else {\n\t\terr = h.Touch(ctx)\n\t}")},
+	{promise: "P5 bounded waiting", what: "any number may wait", test: "TestLineIsFull", in: "locker",
+		edits: edit("locker/line.go", "if len(q.waiting) >= most {", "if false {")},
+	{promise: "P5 bounded waiting", what: "a wait lasts longer than LockWait", test: "TestClockJumpsBackwards",
+		edits: edit("locker/wait.go", "remains() <= 0", "remains() <= -3*time.Second")},
+	{promise: "P5 bounded waiting", what: "the session is locked before the body has come", test: "TestClientsDripBodies",
+		edits: edit("middleware/readahead.go", "if r.Body == nil ||", "if true || r.Body == nil ||")},
+	{promise: "P6 first come, first served", what: "the last comes first", test: "TestLineIsFirstComeFirstServed", in: "locker",
+		edits: edit("locker/line.go", "\tfirst := q.waiting[0]\n\tq.waiting = slices.Delete(q.waiting, 0, 1)", "\tn := len(q.waiting) - 1\n\tfirst := q.waiting[n]\n\tq.waiting = slices.Delete(q.waiting, n, n+1)")},
+	{promise: "P7 crash recovery", what: "a lock without a lease", test: "TestAppKilledAtLoad",
+		edits: edit("store/take.lua", "'NX', 'PX', ARGV[2])", "'NX')")},
+	{promise: "P7 crash recovery", what: "a panic saves", test: "TestAppPanics",
+		edits: edit("middleware/middleware.go", "rq.abandon()", `_ = rq.commit("a panic")`)},
+	{promise: "P8 Redis away", what: "an empty session where Redis does not answer", test: "TestRedisPaused",
+		edits: edit("middleware/request.go", "case errors.Is(err, store.ErrNotFound):", "case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrUnavailable):")},
+	{promise: "P9 free when unused", what: "signatures are not checked", test: "TestForgedCookies",
+		edits: edit("middleware/cookie.go", "cookie.Value, &b) != nil {\n\t\t\t\tcontinue", "cookie.Value, &b) != nil {\n\t\t\t\tb = []byte((cookie.Value + strings.Repeat(\"x\", 32))[:32])")},
+	{promise: "P9 free when unused", what: "an unknown id is adopted", test: "TestAnUnknownIDIsNotAdopted", in: "middleware",
+		edits: edit("middleware/request.go", "rq.origin = unknownID\n", "rq.origin = unknownID\n\t\trq.identify(id)\n")},
+	{promise: "P10 two round trips", what: "one more before each commit", test: "TestRequests", in: "store",
+		edits: edit("store/exchange.go", "\ttoken, stamp, lease := ", "\t_ = t.store.Ping(ctx)\n\ttoken, stamp, lease := ")},
+	{promise: "P11 ids are secrets", what: "the secret is the key in Redis", test: "TestTheTokenIsInSetCookieOnly", in: "middleware",
+		edits: edit("session/id.go", "sum := sha256.Sum256(s.Bytes())", "sum := s.Bytes()")},
+	{promise: "P12 two time-outs", what: "the absolute one is not kept", test: "TestClockPastLifetime",
+		edits: edit("store/terms.go", "return now.Add(-t.Lifetime).UnixMilli()", "return 0")},
+	{promise: "P13 bounded size", what: "any size is stored", test: "TestARecordThatCannotBeUsed", in: "middleware",
+		edits: edit("store/take.lua", "if #record > tonumber(ARGV[3]) then", "if false then")},
+	{promise: "P11 two users never see each other's data", what: "replies have no number", test: "TestWireRepeatsOnOneConnection",
+		edits: noNumbers},
+	{promise: "P11 two users never see each other's data", what: "the same, and a connection is used again after a time-out", test: "TestWireLateOnOneConnection",
+		edits: noNumbers, redigo: rig.Edit{File: "redis/conn.go", Old: "\tif c.err == nil {\n\t\tc.err = err",
+			New: "\tif timeout, ok := err.(net.Error); ok && timeout.Timeout() {\n\t\tc.pending = 0\n\t} else if c.err == nil {\n\t\tc.err = err"}},
+}
+
+// Each defect is found. It is a Latchkey of its own, built from changed files; the
+// tests that find it are those that everything else here is judged by.
+func TestBroken(t *testing.T) {
+	if os.Getenv("LATCHKEY_OVERLAY") != "" {
+		t.Fatal("this is a broken one already")
+	}
+	for i, d := range defects {
+		if testing.Short() && i%4 > 0 {
+			continue
+		}
+		t.Run(d.promise+": "+d.what, func(t *testing.T) {
+			begun := time.Now()
+			out, err := d.run(t)
+			found := err != nil && failed(d.test).MatchString(out)
+			caught(d, time.Since(begun), found)
+			if !found {
+				t.Errorf("%s has not found it: %v\n%s", d.test, err, out)
+			}
+		})
+	}
+}
+
+// run runs the test on the broken Latchkey.
+func (d defect) run(t *testing.T) (out string, err error) {
+	overlay := (&rig.Variant{Edits: d.edits}).Overlay(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	args := []string{"test", "-count=1", "-short", "-timeout", "1m", "-overlay", overlay, "-run", "^" + d.test + "$"}
+	if d.redigo.File != "" {
+		args = append(args, "-modfile", rig.Modfile(t, "github.com/gomodule/redigo", d.redigo))
+	}
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.WaitDelay = 5 * time.Second // for what it has started
+	if d.in != "" {
+		cmd.Dir = filepath.Join("..", "..", d.in)
+	}
+	cmd.Env = append(os.Environ(), "LATCHKEY_OVERLAY="+overlay)
+	text, err := cmd.CombinedOutput()
+	return string(text), err
+}
+
+// failed is what go test says of a test that fails. A package that does not build has
+// failed no test.
+func failed(test string) *regexp.Regexp { return regexp.MustCompile(`(?m)^--- FAIL: ` + test + ` `) }

@@ -1,0 +1,117 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// One visitor fires a thousand requests at once, with one cookie. 128 of them wait, the
+// rest is refused at once, and all others are served as before: their slowest percent
+// takes at most twice as long as without.
+//
+// To accept a thousand requests costs something by itself, on the same processors as
+// all else here. So the same thousand go where no session is, too. What that does to
+// the others is not the session's fault.
+func TestFlood(t *testing.T) { // not parallel, since it measures
+	r := redistest.Real(t)
+	d := rig.StartDemo(t, "-redis", r.URL, "-lease", lease.String(), "-lock-wait", "1s", "-work", "50ms")
+	users := invite(t, 8, func(float64) string { return d.URL })
+	f := &flood{T: t, client: client(t), cookie: invite(t, 1, users[0].site)[0].cookie}
+	f.client.Transport.(*http.Transport).MaxIdleConnsPerHost = floodSize
+	f.fire(d.URL + "/none") // makes the connections, which would cost more than all else
+
+	rounds := 5
+	if testing.Short() {
+		rounds = 3
+	}
+	var alone, flooded, control []time.Duration
+	seen := ""
+	t.Cleanup(func() {
+		note(row{fault: "1,000 requests with one cookie at once, a handler of 50 ms", promise: "P5: the others' p99 at most doubles", seen: seen, broken: t.Failed()})
+	})
+	for range rounds {
+		alone = append(alone, p99(t, users, func() {}))
+		flooded = append(flooded, p99(t, users, func() { f.fire(d.URL + "/set") }))
+		control = append(control, p99(t, users, func() { f.fire(d.URL + "/none") }))
+	}
+	refused := strings.Count(d.Log(), "too many wait for this lock already")
+	seen = fmt.Sprintf("p99 of others %v alone, %v flooded, %v when the thousand need no session; %d of %d refused at once",
+		median(alone), median(flooded), median(control), refused, rounds*floodSize)
+	if limit := 2 * max(median(alone), median(control)); median(flooded) > limit {
+		t.Errorf("%s", seen)
+	}
+	if most := rounds * (floodSize - 129); refused < most*9/10 { // a place becomes free now and then
+		t.Errorf("only %d requests were refused at once, want %d", refused, most)
+	}
+}
+
+const floodSize = 1000
+
+type flood struct {
+	*testing.T
+	client *http.Client
+	cookie string
+}
+
+// fire sends all requests at once and waits for the answers.
+func (f *flood) fire(at string) {
+	var all sync.WaitGroup
+	for range floodSize {
+		all.Go(func() {
+			req, _ := http.NewRequest(http.MethodPost, at, strings.NewReader("name=flood"))
+			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			req.Header.Set("Cookie", f.cookie)
+			res, err := f.client.Do(req)
+			if err != nil {
+				f.Error(err)
+				return
+			}
+			_, _ = io.Copy(io.Discard, res.Body) // so that the connection is used again
+			res.Body.Close()
+		})
+	}
+	all.Wait()
+}
+
+// p99 lets users work while something happens, and at least for a second. It returns
+// how long the slowest percent of their requests took at least.
+func p99(t *testing.T, users []*stranger, happens func()) time.Duration {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	var mu sync.Mutex
+	var took []time.Duration
+	var working sync.WaitGroup
+	for _, u := range users {
+		working.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				begun := time.Now()
+				if status := u.set(u.site(0), fmt.Sprint("work", n%100)); status != http.StatusOK {
+					t.Errorf("another's request was answered with %d", status)
+				}
+				mu.Lock()
+				took = append(took, time.Since(begun))
+				mu.Unlock()
+			}
+		})
+	}
+	happens()
+	working.Wait()
+	slices.Sort(took)
+	return took[len(took)*99/100]
+}
+
+func median(of []time.Duration) time.Duration {
+	of = slices.Sorted(slices.Values(of))
+	return of[len(of)/2].Round(time.Millisecond)
+}

@@ -1,0 +1,118 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// drip sends the beginning of a request, and then a byte of the body in each interval,
+// or nothing more, until ctx ends. It returns what was answered until then.
+func drip(ctx context.Context, t *testing.T, site, head, cookie, body string, each time.Duration) string {
+	conn, err := net.Dial("tcp", strings.TrimPrefix(site, "http://"))
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	go func() {
+		_, _ = fmt.Fprintf(conn, "POST /set HTTP/1.1\r\nHost: site\r\nCookie: %s\r\nContent-Type: application/x-www-form-urlencoded\r\n%s\r\n", cookie, head)
+		for i := 0; i < len(body) && ctx.Err() == nil; i++ {
+			_, _ = conn.Write([]byte{body[i]}) // the site may have closed it
+			pause(ctx, each)
+		}
+		<-ctx.Done()
+		conn.Close()
+	}()
+	answer, _ := io.ReadAll(conn) // it ends when conn is closed
+	return string(answer)
+}
+
+// Many clients send their bodies a byte per second, or stop in the middle. They hold
+// nothing: small bodies are read before the session is locked.
+func TestClientsDripBodies(t *testing.T) {
+	t.Parallel()
+	r := redistest.Real(t)
+	d := rig.StartDemo(t, "-redis", r.URL, "-lease", lease.String(), "-lock-wait", lockWait.String())
+	g := invite(t, 1, func(float64) string { return d.URL })[0]
+	const clients = 50
+	served, longest := 0, time.Duration(0)
+	t.Cleanup(func() {
+		note(row{fault: "50 clients send a byte per second, 50 stop in the middle, all with one cookie", promise: "P5: they hold nothing",
+			seen: fmt.Sprintf("%d others served meanwhile, longest %v", served, longest.Round(time.Millisecond)), broken: t.Failed()})
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	var dripping sync.WaitGroup
+	for range clients {
+		for _, each := range []time.Duration{time.Second, time.Hour} {
+			dripping.Go(func() {
+				if answer := drip(ctx, t, d.URL, "Content-Length: 1000\r\n", g.cookie, "name=drip"+strings.Repeat("x", 991), each); answer != "" {
+					t.Errorf("half a body was answered with %q", answer)
+				}
+			})
+		}
+	}
+	files := d.Files(t)
+	eventually(t, timeout, "all are connected", func() bool { return d.Files(t) >= files && d.Files(t) > 2*clients })
+	for begun := time.Now(); time.Since(begun) < onlyLong(3*time.Second, 1500*time.Millisecond); served++ {
+		sent := time.Now()
+		if status := g.set(d.URL, fmt.Sprint("quick", served)); status != http.StatusOK {
+			t.Errorf("another was answered with %d", status)
+		}
+		longest = max(longest, time.Since(sent))
+	}
+	if longest > lease {
+		t.Errorf("another waited for %v", longest)
+	}
+	stop()
+	dripping.Wait()
+	farewell(t, []*stranger{g}) // which fails if half a body has left a name
+}
+
+// The exceptions that README tells: a body that is large, of unknown length, or waits
+// to be asked for, is read while the session is held. That ends with MaxHold.
+func TestClientsDripWhatIsReadLate(t *testing.T) {
+	const maxHold = time.Second
+	for name, head := range map[string]string{
+		"unknown length": "Transfer-Encoding: chunked\r\n",
+		"large":          "Content-Length: 100000\r\n",
+		"expect":         "Content-Length: 100\r\nExpect: 100-continue\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := redistest.Real(t)
+			h := build(t, poolOf(t, r.Addr, 8), store.Options{Lease: lease}, middleware.Options{LockWait: lockWait, MaxHold: maxHold})
+			g := invite(t, 1, h.at)[0]
+			var waited time.Duration
+			t.Cleanup(func() {
+				note(row{fault: "a client holds its session by a body that stops: " + name, promise: "P5's exception: others wait for MaxHold (1 s) at most",
+					seen: fmt.Sprintf("another waited for %v", waited.Round(time.Millisecond)), broken: t.Failed()})
+			})
+			ctx, stop := context.WithCancel(t.Context())
+			var dripping sync.WaitGroup
+			dripping.Go(func() { drip(ctx, t, h.URL, head, g.cookie, "", time.Hour) })
+			eventually(t, timeout, "the session is held", func() bool { return locks(t, r) > 0 })
+			begun := time.Now()
+			if status := g.set(h.URL, "other"); status != http.StatusOK {
+				t.Errorf("another was answered with %d", status)
+			}
+			if waited = time.Since(begun); waited < maxHold/4 || waited > 3*maxHold {
+				t.Errorf("another waited for %v", waited)
+			}
+			stop()
+			dripping.Wait()
+			farewell(t, []*stranger{g})
+			eventually(t, lease, "no lock is left", func() bool { return locks(t, r) == 0 })
+		})
+	}
+}

@@ -1,0 +1,96 @@
+package history
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// patience is how long the checker may think. It takes milliseconds.
+const patience = time.Minute
+
+// Check returns nil if there is an order of the operations in which all answers are
+// right. Else the error has the shortest part of them that it could find for which
+// there is none.
+func Check(operations []porcupine.Operation) error {
+	begin := state{}
+	switch judge(operations, begin) {
+	case porcupine.Ok:
+		return nil
+	case porcupine.Unknown:
+		return errors.New("the checker has found no verdict in time")
+	}
+	short, begin := shrink(operations)
+	lines := []string{fmt.Sprintf("no order explains these %d of %d operations", len(short), len(operations))}
+	if begin.wild {
+		lines[0] += ", whatever was before"
+	}
+	for _, op := range short {
+		until := "     …   "
+		if op.Return != never {
+			until = fmt.Sprintf("%9.1f", ms(op.Return))
+		}
+		lines = append(lines, fmt.Sprintf("%9.1f –%s ms  client %-3d %s", ms(op.Call), until, op.ClientId,
+			describe(op.Input.(Operation), op.Output.(Answer))))
+	}
+	return errors.New(strings.Join(lines, "\n"))
+}
+
+func ms(ns int64) float64 { return float64(ns) / 1e6 }
+
+func judge(operations []porcupine.Operation, begin state) porcupine.CheckResult {
+	return porcupine.CheckOperationsTimeout(model(begin), settled(operations), patience)
+}
+
+// settled says of each write without an answer what it did, or leaves it out: it was
+// done at any time after it was sent, or never.
+//
+// The answers tell which numbers were given to nobody, up to the last that was seen.
+// Those are what such writes made. If there is any order in which all answers are
+// right, there is one in which the writes that were sent first made them, in turn.
+// Without that, the checker would have to try all combinations.
+func settled(operations []porcupine.Operation) (known []porcupine.Operation) {
+	given, last, first := make(map[int]bool), 0, 0
+	var open []porcupine.Operation
+	for _, op := range operations {
+		got, what := op.Output.(Answer), op.Input.(Operation).What
+		if !got.Known && what == Write {
+			open = append(open, op)
+			continue
+		}
+		known = append(known, op)
+		if what == Write && got.N > 0 {
+			given[got.N] = true
+			if first == 0 || got.N < first {
+				first = got.N
+			}
+		}
+		last = max(last, got.N)
+	}
+	slices.SortStableFunc(open, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	if !slices.ContainsFunc(operations, begins) && first > 0 {
+		// The beginning was cut off, and with it those who made the first numbers.
+		for n := 1; n < first; n++ {
+			given[n] = true
+		}
+	}
+	several := slices.ContainsFunc(open, func(op porcupine.Operation) bool { return op.Input != open[0].Input })
+	for n := 1; n <= last && len(open) > 0; n++ {
+		if !given[n] {
+			op := open[0]
+			op.Output = Answer{Known: true, Status: 200, N: n}
+			if several {
+				op.Input = Operation{What: Write, Cookie: someones}
+			}
+			known, open = append(known, op), open[1:]
+		}
+	}
+	return known
+}
+
+func begins(op porcupine.Operation) bool { return op.Input.(Operation).What == Begin }

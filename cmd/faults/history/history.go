@@ -1,0 +1,154 @@
+// Package history records what many clients did to sessions while something went
+// wrong, and judges it: is there an order of the requests, one after the other, in
+// which every answer is right?
+//
+// What counts is what a client can see. A request without an answer may have been
+// done, at any time after it was sent, or never. So is one answered with a 503.
+//
+// A session is {record, deleted, version} here: a number that each write makes one
+// larger, so that it is the version, too, and the cookie that opens it, if any does.
+// A lost update, a stale write and a session back from the dead all give a number, or
+// an answer at all, that no order explains. Sessions are independent of each other,
+// so each has a history of its own, and another session's number in it is wrong.
+package history
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// What a request does.
+const (
+	Begin  = "begin"
+	Write  = "incr"
+	Read   = "count"
+	Login  = "login"
+	Logout = "logout"
+)
+
+// An Operation is one request.
+type Operation struct {
+	What   string
+	Cookie string // that it was sent with
+}
+
+// An Answer is what came of it.
+type Answer struct {
+	Known  bool   // whether anything is known
+	Status int    // of HTTP
+	N      int    // the number, of Write and Read
+	Cookie string // a new one
+}
+
+// state is that of one session.
+type state struct {
+	cookie string // "": none opens it
+	n      int
+	wild   bool // nothing is known: what comes first tells
+}
+
+// model is what a session is to do, one request after the other.
+func model(begin state) porcupine.Model {
+	return (&porcupine.NondeterministicModel{
+		Init: func() []any { return []any{begin} },
+		Step: func(before, input, output any) []any {
+			return step(before.(state), input.(Operation), output.(Answer))
+		},
+		Equal:             func(a, b any) bool { return a == b },
+		DescribeOperation: func(input, output any) string { return describe(input.(Operation), output.(Answer)) },
+	}).ToModel()
+}
+
+// step returns the states that a session may have after a request, none if the answer
+// is wrong. With a dead cookie the session is empty, and cannot be written to.
+func step(s state, op Operation, got Answer) []any {
+	if s.wild {
+		return learn(s, op, got)
+	}
+	if op.What == Begin {
+		return when(got.Known && got.Cookie != "", state{cookie: got.Cookie})
+	}
+	alive := s.cookie != "" && (op.Cookie == s.cookie || op.Cookie == someones)
+	if !alive {
+		return when(!got.Known || got == dead(op), s)
+	}
+	written, ended := state{cookie: s.cookie, n: s.n + 1}, state{n: s.n}
+	switch {
+	case op.What == Write && got.Known:
+		return when(got == Answer{Known: true, Status: http.StatusOK, N: written.n}, written)
+	case op.What == Write:
+		return []any{s, written}
+	case op.What == Read:
+		return when(!got.Known || got == Answer{Known: true, Status: http.StatusOK, N: s.n}, s)
+	case op.What == Login && got.Known:
+		return when(got.Status == http.StatusNoContent && got.Cookie != "", state{cookie: got.Cookie, n: s.n})
+	case op.What == Logout && got.Known:
+		return when(got.Status == http.StatusNoContent, ended)
+	default: // a login whose new cookie nobody has seen ends the session, too
+		return []any{s, ended}
+	}
+}
+
+// dead is the answer to a request with a cookie that opens nothing.
+func dead(op Operation) Answer {
+	switch op.What {
+	case Read:
+		return Answer{Known: true, Status: http.StatusOK}
+	case Logout:
+		return Answer{Known: true, Status: http.StatusNoContent}
+	default:
+		return Answer{Known: true, Status: http.StatusConflict}
+	}
+}
+
+// learn is the step of a session of which the history begins in the middle.
+func learn(s state, op Operation, got Answer) []any {
+	if got.Known && got.Status == http.StatusOK && got.N > 0 {
+		return []any{state{cookie: op.Cookie, n: got.N}}
+	}
+	return []any{s}
+}
+
+func when(right bool, after state) []any {
+	if right {
+		return []any{after}
+	}
+	return nil
+}
+
+func describe(op Operation, got Answer) string {
+	text := fmt.Sprintf("%-6s with %-8s -> ", op.What, mark(op.Cookie))
+	switch {
+	case !got.Known:
+		return text + "no answer"
+	case got.Cookie != "":
+		return text + fmt.Sprintf("%d, now %s", got.Status, mark(got.Cookie))
+	case op.What == Write || op.What == Read:
+		return text + fmt.Sprintf("%d: %d", got.Status, got.N)
+	default:
+		return text + fmt.Sprint(got.Status)
+	}
+}
+
+// mark is enough of a cookie to tell it from others.
+func mark(cookie string) string { return cookie[max(0, len(cookie)-6):] }
+
+// someones is the cookie of a write without an answer that stands for several such
+// writes, with different cookies.
+const someones = "*"
+
+// never is when a request without an answer ends.
+const never = math.MaxInt64
+
+// Entry is an operation as the checker wants it.
+func entry(client int, op Operation, got Answer, call, back time.Duration) porcupine.Operation {
+	e := porcupine.Operation{ClientId: client, Input: op, Output: got, Call: int64(call), Return: int64(back)}
+	if !got.Known {
+		e.Return = never
+	}
+	return e
+}

@@ -1,0 +1,90 @@
+package history
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// A story is a history, told in the order in which the requests began.
+type story []porcupine.Operation
+
+// tell adds an operation that lasts from one ms to another; 0: it has no end.
+func (s story) tell(from, to int, what, cookie string, got Answer) story {
+	end := time.Duration(to) * time.Millisecond
+	got.Known = to > 0
+	return append(s, entry(len(s), Operation{what, cookie}, got, time.Duration(from)*time.Millisecond, end))
+}
+
+func number(n int) Answer { return Answer{Status: http.StatusOK, N: n} }
+
+var (
+	begun    = story{}.tell(1, 2, Begin, "", Answer{Status: http.StatusNoContent, Cookie: "a"})
+	refused  = Answer{Status: http.StatusConflict}
+	done     = Answer{Status: http.StatusNoContent}
+	loggedIn = Answer{Status: http.StatusNoContent, Cookie: "b"}
+	unknown  = Answer{}
+)
+
+// What each broken promise looks like from outside, and what looks like one and is none.
+func TestCheck(t *testing.T) {
+	for name, tt := range map[string]struct {
+		story
+		right bool
+	}{
+		"one after another":        {begun.tell(3, 4, Write, "a", number(1)).tell(5, 6, Write, "a", number(2)).tell(7, 8, Read, "a", number(2)), true},
+		"at once, in either order": {begun.tell(3, 9, Write, "a", number(2)).tell(4, 8, Write, "a", number(1)), true},
+
+		"a lost update":            {begun.tell(3, 9, Write, "a", number(1)).tell(4, 8, Write, "a", number(1)), false},
+		"a write that was lost":    {begun.tell(3, 4, Write, "a", number(1)).tell(5, 6, Read, "a", number(0)), false},
+		"a read back in time":      {begun.tell(3, 4, Write, "a", number(1)).tell(5, 6, Write, "a", number(2)).tell(7, 8, Read, "a", number(1)), false},
+		"a stale write":            {begun.tell(3, 0, Write, "a", unknown).tell(4, 5, Write, "a", number(1)).tell(6, 7, Write, "a", number(2)).tell(8, 9, Read, "a", number(1)), false},
+		"another session's number": {begun.tell(3, 4, Write, "a", number(1)).tell(5, 6, Read, "a", number(7)), false},
+
+		"no answer, and done":       {begun.tell(3, 0, Write, "a", unknown).tell(5, 6, Read, "a", number(1)), true},
+		"no answer, and not done":   {begun.tell(3, 0, Write, "a", unknown).tell(5, 6, Read, "a", number(0)), true},
+		"no answer, and done late":  {begun.tell(3, 0, Write, "a", unknown).tell(5, 6, Read, "a", number(0)).tell(7, 8, Read, "a", number(1)), true},
+		"no answer, and done twice": {begun.tell(3, 0, Write, "a", unknown).tell(5, 6, Read, "a", number(2)), false},
+		"no answer, and undone":     {begun.tell(3, 0, Write, "a", unknown).tell(5, 6, Read, "a", number(1)).tell(7, 8, Read, "a", number(0)), false},
+
+		"out is out":                     {begun.tell(3, 4, Logout, "a", done).tell(5, 6, Write, "a", refused).tell(7, 8, Read, "a", number(0)), true},
+		"back from the dead":             {begun.tell(3, 4, Write, "a", number(1)).tell(5, 6, Logout, "a", done).tell(7, 8, Read, "a", number(1)), false},
+		"written after the end":          {begun.tell(3, 4, Logout, "a", done).tell(5, 6, Write, "a", number(1)), false},
+		"the old cookie after a login":   {begun.tell(3, 4, Login, "a", loggedIn).tell(5, 6, Write, "a", refused).tell(7, 8, Write, "b", number(1)), true},
+		"the old cookie opens it":        {begun.tell(3, 4, Login, "a", loggedIn).tell(5, 6, Write, "a", number(1)), false},
+		"a login loses the number":       {begun.tell(3, 4, Write, "a", number(1)).tell(5, 6, Login, "a", loggedIn).tell(7, 8, Read, "b", number(0)), false},
+		"refused, and nobody logged out": {begun.tell(3, 4, Write, "a", refused), false},
+		"a logout without an answer":     {begun.tell(3, 0, Logout, "a", unknown).tell(5, 6, Write, "a", number(1)).tell(7, 8, Write, "a", refused), true},
+		"it did not happen by itself":    {begun.tell(3, 0, Logout, "a", unknown).tell(5, 6, Write, "a", refused).tell(7, 8, Write, "a", number(1)), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := Check(tt.story); (err == nil) != tt.right {
+				t.Errorf("Check: %v", err)
+			}
+		})
+	}
+}
+
+// What is printed of a wrong history is what matters of it.
+func TestShortest(t *testing.T) {
+	s := begun
+	for n := 1; n <= 50; n++ {
+		s = s.tell(10*n, 10*n+5, Write, "a", number(n)).tell(10*n+6, 10*n+8, Read, "a", number(n))
+	}
+	s = s.tell(600, 605, Write, "a", number(50)) // lost
+	for n := 51; n <= 90; n++ {
+		s = s.tell(100*n, 100*n+5, Write, "a", number(n))
+	}
+	err := Check(s)
+	if err == nil {
+		t.Fatal("the mistake was not found")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) > 4 || !strings.Contains(err.Error(), "600.0 –    605.0 ms") {
+		t.Errorf("the shortest part has %d operations: %v", len(lines)-1, err)
+	}
+}

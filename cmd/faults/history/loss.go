@@ -1,0 +1,122 @@
+package history
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// Redis may forget sessions as a whole: it had no log, somebody empties it, it is full
+// and evicts. What a visitor sees then is more than the model of a session permits, so
+// it is judged here. Where Redis goes back to what it was earlier, see setback.go.
+
+// isEmpty tells whether the answer is that of a session that is not there: nothing to
+// read, and a write that begins another.
+func isEmpty(op Operation, got Answer) bool {
+	switch op.What {
+	case Read:
+		return got.Known && got.Status == http.StatusOK && got.N == 0
+	case Write:
+		return got.Known && got.Status == http.StatusOK && got.Cookie != ""
+	}
+	return false
+}
+
+// forgotten records an empty answer apart from the history, and goes on with the
+// session that a write has begun. It is called with mu held.
+func (v *Visitor) forgotten(s *session, entry porcupine.Operation) {
+	op, got := entry.Input.(Operation), entry.Output.(Answer)
+	s.empties = append(s.empties, entry)
+	if op.What != Write {
+		return
+	}
+	if got.N != 1 {
+		v.wrongs = append(v.wrongs, fmt.Errorf("%9.1f ms: a new session begins with %d", ms(entry.Call), got.N))
+	}
+	if v.now == s {
+		v.over = append(v.over, s)
+		// Its history begins with 0, and all numbers that are seen are one less.
+		entry.Input = Operation{What: Begin}
+		entry.Output = Answer{Known: true, Status: http.StatusNoContent, Cookie: got.Cookie}
+		v.now = &session{cookies: []string{got.Cookie}, base: 1, operations: []porcupine.Operation{entry}}
+	}
+}
+
+// Oldest returns how long before a setback the first of the answered writes was answered
+// that were lost by it, 0 if none was.
+func (v *Visitor) Oldest(b Setback) (age time.Duration) {
+	from, until := b.From.Sub(v.began), int64(b.Until.Sub(v.began))
+	for _, s := range v.sessions() {
+		left, _ := b.Left(s.cookies[0])
+		for _, op := range s.operations {
+			got := op.Output.(Answer)
+			if op.Input.(Operation).What == Write && got.Known && got.N > left && op.Return < until {
+				age = max(age, from-time.Duration(op.Return))
+			}
+		}
+	}
+	return age
+}
+
+// Forgot tells the visitor that Redis forgot all sessions at a time between two moments.
+// Then Check asserts that each session that was there before was whole up to then, and
+// is gone for good after that.
+func (v *Visitor) Forgot(from, to time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.forgot = &[2]int64{int64(from.Sub(v.began)), int64(to.Sub(v.began))}
+}
+
+// comebacks returns what speaks against that. It is for when Run has returned.
+func (v *Visitor) comebacks() (wrongs []error) {
+	if v.forgot == nil {
+		return nil
+	}
+	before, after := v.forgot[0], v.forgot[1]
+	for _, s := range v.sessions() {
+		if len(s.operations) == 0 || s.operations[0].Return > before {
+			continue // it began later
+		}
+		for _, op := range s.operations {
+			if got := op.Output.(Answer); got.Known && op.Call > after {
+				wrongs = append(wrongs, fmt.Errorf("%9.1f ms: a session that Redis has lost is back: %s",
+					ms(op.Call), describe(op.Input.(Operation), got)))
+			}
+		}
+		for _, op := range s.empties {
+			if op.Return < before && op.Call > s.written() {
+				wrongs = append(wrongs, fmt.Errorf("%9.1f ms: an empty session, though Redis has not lost it: %s",
+					ms(op.Call), describe(op.Input.(Operation), op.Output.(Answer))))
+			}
+		}
+	}
+	return wrongs
+}
+
+// written returns when the first write of a session had been answered. Until then it
+// may be empty.
+func (s *session) written() int64 {
+	first := int64(never)
+	for _, op := range s.operations {
+		if got := op.Output.(Answer); got.Known && (op.Input.(Operation).What == Write || s.base > 0) {
+			first = min(first, op.Return)
+		}
+	}
+	return first
+}
+
+// Empties returns how many requests met no session where one had been.
+func (v *Visitor) Empties() (n int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, s := range v.sessions() {
+		for _, op := range s.empties {
+			if op.Call > s.written() {
+				n++
+			}
+		}
+	}
+	return n
+}

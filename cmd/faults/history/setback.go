@@ -1,0 +1,128 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// A Setback is a moment at which the sessions become what they were earlier, since Redis
+// has failed over to a replica that lagged behind.
+//
+// Nobody may lose more than that. Up to the moment all is in order; after it, all is in
+// order again, and begins with what was left. It is for visitors without logins.
+type Setback struct {
+	// From and Until bound the moment: an answer that came before Until is from before
+	// it, and what was sent after From and answered later is from after it.
+	From, Until time.Time
+	// Left returns the number in the record that a cookie opens, as it was found in what
+	// was left of Redis's data before anybody could write there.
+	Left func(cookie string) (n int, there bool)
+}
+
+// CheckSetback is Check where there was a setback. It returns how many answered writes
+// were lost by that.
+func (v *Visitor) CheckSetback(b Setback) (lost int, _ error) {
+	errs := v.wrongs
+	for _, s := range v.sessions() {
+		n, err := b.check(s.operations, int64(b.From.Sub(v.began)), int64(b.Until.Sub(v.began)))
+		if err != nil {
+			errs = append(errs, err)
+		}
+		lost += n
+	}
+	return lost, errors.Join(errs[:min(len(errs), most)]...)
+}
+
+// check judges one session.
+func (b Setback) check(all []porcupine.Operation, from, until int64) (lost int, _ error) {
+	var before, after, open []porcupine.Operation
+	cookie, last := "", 0
+	for _, op := range all {
+		got := op.Output.(Answer)
+		switch {
+		case !got.Known && op.Call < from:
+			open = append(open, op)
+		case op.Return >= until:
+			after = append(after, op)
+		default:
+			before = append(before, op)
+			last = max(last, got.N)
+			if begins(op) {
+				cookie = got.Cookie
+			}
+		}
+	}
+	if cookie == "" { // the session is younger
+		return 0, Check(all)
+	}
+	left, there := b.Left(cookie)
+	for _, op := range before {
+		if got := op.Output.(Answer); op.Input.(Operation).What == Write && got.Status == http.StatusOK && got.N > left {
+			lost++
+		}
+	}
+	if left > last { // by writes of which the answer was lost
+		before = append(before, porcupine.Operation{ClientId: redis, Call: from, Return: until,
+			Input: Operation{What: Read, Cookie: cookie}, Output: Answer{Known: true, Status: http.StatusOK, N: left}})
+	}
+	before = append(before, open...)
+	if err := Check(before); err != nil {
+		return lost, fmt.Errorf("before the setback: %w", err)
+	}
+	if done := len(settled(before)) - len(before) + len(open); done < len(open) {
+		after = append(after, open[done:]...) // those may be late
+	}
+	if !there {
+		return lost, orphans(cookie, after)
+	}
+	if err := Check(counted(cookie, left, after, from)); err != nil {
+		return lost, fmt.Errorf("after the setback to number %d, and counted from there: %w", left, err)
+	}
+	return lost, nil
+}
+
+// redis is who makes what no client has made.
+const redis = -1
+
+// counted turns a history of what comes after some writes into one that begins with none.
+func counted(cookie string, writes int, operations []porcupine.Operation, from int64) []porcupine.Operation {
+	history := []porcupine.Operation{{ClientId: redis, Call: from, Return: from,
+		Input: Operation{What: Begin}, Output: Answer{Known: true, Status: http.StatusNoContent, Cookie: cookie}}}
+	for _, op := range operations {
+		if got := op.Output.(Answer); got.Known && got.Status == http.StatusOK {
+			got.N -= writes
+			op.Output = got
+		}
+		history = append(history, op)
+	}
+	return history
+}
+
+// orphans judges what comes after a session is lost as a whole. Its cookie opens nothing;
+// each write with it begins a session of its own.
+func orphans(cookie string, operations []porcupine.Operation) error {
+	of := func(cookie string) []porcupine.Operation {
+		return slices.DeleteFunc(slices.Clone(operations), func(op porcupine.Operation) bool {
+			return op.Input.(Operation).Cookie != cookie
+		})
+	}
+	for _, op := range of(cookie) {
+		asked, got := op.Input.(Operation), op.Output.(Answer)
+		switch {
+		case !got.Known:
+		case asked.What == Read && got.Status == http.StatusOK && got.N == 0:
+		case asked.What == Write && got.Status == http.StatusOK && got.N == 1 && got.Cookie != "":
+			if err := Check(counted(got.Cookie, 1, of(got.Cookie), op.Call)); err != nil {
+				return fmt.Errorf("in a session that came after a loss: %w", err)
+			}
+		default:
+			return fmt.Errorf("after the loss of the session: %s", describe(asked, got))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package history
+
+import (
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// What a setback explains, and what it does not. It is at 100 ms, and leaves the number 3.
+func TestSetback(t *testing.T) {
+	t.Parallel()
+	begin := Operation{What: Begin}
+	write, read := Operation{What: Write, Cookie: "c"}, Operation{What: Read, Cookie: "c"}
+	at := func(ms int, op Operation, got Answer) porcupine.Operation {
+		return entry(ms, op, got, time.Duration(ms)*time.Millisecond, time.Duration(ms+1)*time.Millisecond)
+	}
+	n := func(n int) Answer { return Answer{Known: true, Status: 200, N: n} }
+	before := []porcupine.Operation{at(0, begin, Answer{Known: true, Status: 204, Cookie: "c"})}
+	for i := range 5 {
+		before = append(before, at(10+10*i, write, n(i+1)))
+	}
+	for name, tt := range map[string]struct {
+		left  map[string]int
+		after []porcupine.Operation
+		lost  int
+		right bool
+	}{
+		"two lost":             {map[string]int{"c": 3}, []porcupine.Operation{at(200, read, n(3)), at(210, write, n(4))}, 2, true},
+		"one lost after it":    {map[string]int{"c": 3}, []porcupine.Operation{at(200, write, n(4)), at(210, read, n(3))}, 2, false},
+		"one too many lost":    {map[string]int{"c": 3}, []porcupine.Operation{at(200, read, n(2))}, 2, false},
+		"back from the dead":   {map[string]int{"c": 3}, []porcupine.Operation{at(200, write, n(6))}, 2, false},
+		"an empty session":     {map[string]int{"c": 3}, []porcupine.Operation{at(200, read, n(0))}, 2, false},
+		"what was never there": {map[string]int{"c": 9}, []porcupine.Operation{at(200, read, n(9))}, 0, false},
+		"all lost": {nil, []porcupine.Operation{at(200, read, n(0)),
+			at(210, write, Answer{Known: true, Status: 200, N: 1, Cookie: "d"}), at(220, Operation{What: Write, Cookie: "d"}, n(2))}, 5, true},
+		"all lost, and adopted": {nil, []porcupine.Operation{at(200, write, n(1))}, 5, false},
+	} {
+		v := &Visitor{began: time.Now()}
+		v.now = &session{operations: append(before[:len(before):len(before)], tt.after...)}
+		moment := v.began.Add(100 * time.Millisecond)
+		lost, err := v.CheckSetback(Setback{From: moment, Until: moment.Add(time.Millisecond),
+			Left: func(cookie string) (int, bool) { n, there := tt.left[cookie]; return n, there }})
+		if (err == nil) != tt.right || lost != tt.lost {
+			t.Errorf("%s: %d lost, want %d; %v", name, lost, tt.lost, err)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+// Package faults attacks the promises of Latchkey, as its README tells them, with real
+// processes: the demo, Redis, and a wire between them that can be made to fail.
+//
+// Each fault is a named test. Visitors fire requests at several processes of the demo;
+// the fault happens; what the visitors saw is recorded and judged, see package history.
+// After each fault the same is promised: no answered write is lost, beyond what Redis
+// itself lost; no stale write, no session back from the dead, no data of another
+// session; waits are bounded; no lock outlives its lease; no connection, goroutine or
+// memory is left.
+//
+// TestBroken shows that the suite would find it: it runs parts of it on a Latchkey that
+// is broken on purpose, once for each promise.
+package faults
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"go.uber.org/goleak"
+)
+
+// seed is what all random choices are drawn from. It makes visitors ask the same again.
+// It cannot make the processes meet in the same way again.
+var seed uint64
+
+func TestMain(m *testing.M) {
+	flag.Uint64Var(&seed, "seed", rand.Uint64(), "what the visitors' requests are drawn from")
+	flag.Parse()
+	goleak.VerifyTestMain(m,
+		// Toxiproxy leaves these behind where a client goes away before its reply has come.
+		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"),
+		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2.(*ToxicLink).read"),
+		goleak.Cleanup(func(code int) {
+			fmt.Printf("\n-seed %d\n", seed)
+			if !printTables(os.Stdout, flag.Lookup("test.run").Value.String() == "") {
+				code = max(code, 1)
+			}
+			rig.Clean()
+			os.Exit(code)
+		}))
+}

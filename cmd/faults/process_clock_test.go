@@ -1,0 +1,116 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+)
+
+// The demo with a clock that can be set: POST /clock, form field ahead. It moves what
+// time.Now tells of the date, in all of the process. Timers and durations are not
+// touched by that, as with a real clock.
+var clockwork = rig.Variant{Edits: []rig.Edit{
+	{File: "$GOROOT/src/time/shift.go", New: `package time
+
+import "sync/atomic"
+
+// Shift is how many seconds the clock is ahead.
+var Shift atomic.Int64
+`},
+	{File: "$GOROOT/src/time/time.go", Old: "sec, nsec, mono := runtimeNow()\n", New: "sec, nsec, mono := runtimeNow()\n\tsec += Shift.Load()\n"},
+	{File: "cmd/demo/app.go", Old: `	mux.HandleFunc("GET /info", `, New: `	mux.HandleFunc("POST /clock", func(_ http.ResponseWriter, req *http.Request) {
+		var ahead int64
+		fmt.Sscan(req.FormValue("ahead"), &ahead)
+		time.Shift.Store(ahead)
+	})
+	mux.HandleFunc("GET /info", `},
+}}
+
+// setClock sets the clock of a process, and sees in its next answer that it is so.
+func (v *victim) setClock(of *rig.Demo, ahead time.Duration) {
+	v.Helper()
+	v.ask(v.http, http.MethodPost, of.URL+"/clock", url.Values{"ahead": {fmt.Sprint(int64(ahead.Seconds()))}})
+	res, body := v.ask(v.http, http.MethodGet, of.URL+"/info", nil)
+	if res == nil {
+		v.Fatal(body)
+	}
+	date, err := http.ParseTime(res.Header.Get("Date"))
+	if off := time.Until(date) - ahead; err != nil || off.Abs() > time.Minute {
+		v.Fatalf("the clock is to be %v ahead, and says %v", ahead, date)
+	}
+}
+
+// Clocks jump by half a day, forward and back, and differ by almost a day, which is how
+// long a session may live. No session ends and no lock opens: leases are Redis's.
+func TestClocksJump(t *testing.T) {
+	t.Parallel()
+	clockwork.Build(t)
+	s := stage(t, "clocks jump by 11 h, forward and back, and differ by 22 h", "nothing lost, no lock opens early", setting{logins: true, demos: 1})
+	const work = 700 * time.Millisecond
+	one, two := s.addVariant(&clockwork, "-work", work.String()), s.addVariant(&clockwork)
+	jumps := 0
+	s.suffer(func(context.Context) {
+		v := newVictim(t, one)
+		const jump = 11 * time.Hour
+		for i, ahead := range []struct{ one, two time.Duration }{{jump, 0}, {jump, -jump}, {-jump, jump}, {0, 0}} {
+			v.begin(one)
+			began := time.Now()
+			early := v.setting(one, "early")
+			eventually(t, s.longest, "it has the lock", func() bool { return len(s.locks(one, "POST /set")) > 0 })
+			v.setClock(one, ahead.one)
+			v.setClock(two, ahead.two)
+			jumps += 2
+			v.wantSet([]*rig.Demo{two, s.demos[0]}[i%2], "late")
+			// If it believed that its lease is over, its work would end at once.
+			if got, took := <-early, time.Since(began); got != http.StatusOK || took < work {
+				t.Errorf("who held the session while clocks jumped was answered with %d after %v of %v", got, took, work)
+			}
+			v.wantNames(one, "early", "late")
+			v.wantNames(two, "early", "late")
+		}
+	})
+	s.seen = fmt.Sprintf("%d jumps", jumps)
+}
+
+// The clock of one process jumps past the lifetime of all sessions, and back. Meanwhile
+// they are over there, as P12 tells; but they are not harmed, and are there again.
+func TestClockPastLifetime(t *testing.T) {
+	t.Parallel()
+	clockwork.Build(t)
+	s := stage(t, "a clock jumps past the lifetime of sessions, and back", "P12: over where the clock says so, and not harmed", setting{logins: true})
+	jumps := 0
+	s.suffer(func(context.Context) {
+		wrong, right := s.startVariant(&clockwork), s.demos[0]
+		v, future := newVictim(t, right), newVictim(t, right)
+		for i := range 3 {
+			// The cookie is younger than the session, so that it is the record that tells.
+			v.setClock(wrong, 2*time.Hour)
+			v.login(wrong)
+			v.wantSet(wrong, fmt.Sprint("w", i))
+			v.wantSet(right, fmt.Sprint("r", i))
+			stored := s.recordWith("param_r0")
+
+			v.setClock(wrong, 25*time.Hour)
+			jumps += 3
+			v.wantNames(wrong)
+			future.begin(wrong)
+			if status, body := v.post(wrong, "/incr"); status != http.StatusOK || body != "1" {
+				t.Errorf("the first write of a new session was answered with %d %s", status, body)
+			}
+			if after := s.recordWith("param_r0"); after != stored {
+				t.Errorf("the record was %q and is %q", stored, after)
+			}
+			future.wantSet(right, "future") // a session from tomorrow
+			v.setClock(wrong, 0)
+			future.wantNames(wrong, "future")
+		}
+		v.wantNames(wrong, "r0", "r1", "r2", "w0", "w1", "w2")
+		v.wantNames(right, "r0", "r1", "r2", "w0", "w1", "w2")
+	})
+	s.seen = fmt.Sprintf("%d jumps", jumps)
+}

@@ -1,0 +1,87 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+)
+
+const (
+	oldKey = rig.Key
+	newKey = "ffeeddccbbaa99887766554433221100ffeeddccbbaa99887766554433221100"
+)
+
+// restartAll replaces each process by one with these flags.
+func (s *scene) restartAll(flags ...string) (restarted int) {
+	s.Helper()
+	for _, old := range slices.Clone(s.demos) {
+		if old.Alive() {
+			s.add(s.redis.URL, flags...)
+			s.replace(old)
+			restarted++
+		}
+	}
+	return restarted
+}
+
+// anyDemo returns one that is alive.
+func (s *scene) anyDemo() *rig.Demo { return s.demos[len(s.demos)-1] }
+
+// The first two deployments of a new key: behind the old one, and before it. In
+// between, processes with and without it serve the same sessions.
+func TestKeyRotated(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "rolling restarts: a new key behind the old one, then before it", "nobody is logged out", setting{logins: true})
+	restarts := 0
+	s.suffer(func(context.Context) {
+		v, want := newVictim(t, s.anyDemo()), []string{}
+		for i, keys := range []string{oldKey + "," + newKey, newKey + "," + oldKey} {
+			restarts += s.restartAll("-key", keys)
+			want = append(want, fmt.Sprint(i))
+			v.wantSet(s.anyDemo(), fmt.Sprint(i))
+			v.wantNames(s.anyDemo(), want...)
+		}
+	})
+	s.seen = fmt.Sprintf("%d processes replaced", restarts)
+}
+
+// The third deployment, without the old key. Whose session began since the second one
+// does not notice. A cookie that is older opens nothing, and does no harm.
+func TestOldKeyDropped(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "rolling restart: the old key is dropped", "nobody is logged out whose session began since the new one signs",
+		setting{logins: true, flags: []string{"-key", newKey + "," + oldKey}})
+	restarts := 0
+	s.suffer(func(context.Context) {
+		before := rig.StartDemo(t, "-redis", s.redis.URL)
+		old, young := newVictim(t, before), newVictim(t, s.anyDemo())
+		old.wantSet(s.anyDemo(), "old")
+		young.wantSet(s.anyDemo(), "young")
+		stored := s.recordWith("param_old")
+		restarts = s.restartAll("-key", newKey)
+		young.wantNames(s.anyDemo(), "young")
+		old.wantNames(s.anyDemo())
+		if after := s.recordWith("param_old"); after != stored {
+			t.Errorf("the record of a session that nobody can open was %q and is %q", stored, after)
+		}
+	})
+	s.seen = fmt.Sprintf("%d processes replaced", restarts)
+}
+
+// recordWith returns the record that has this in it.
+func (s *scene) recordWith(text string) string {
+	s.Helper()
+	for _, key := range s.redis.Keys(s.T) {
+		if strings.HasSuffix(key, "}") {
+			if record, _ := s.redis.Get(s.T, key); strings.Contains(record, text) {
+				return record
+			}
+		}
+	}
+	s.Errorf("no record has %s", text)
+	return ""
+}

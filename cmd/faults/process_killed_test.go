@@ -1,0 +1,225 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+const killedPromise = "P7: the next one within the lease; the write is there wholly or not at all"
+
+// Its take is on the way to Redis. In every other round that arrives after its death.
+func TestAppKilledAtLock(t *testing.T) {
+	killedAt(t, "app killed, its take not yet in Redis", doom{at: atTake, by: redistest.HangCommand})
+}
+
+// Redis has taken the lock and read the record for it, but the reply has not come.
+func TestAppKilledAtLoad(t *testing.T) {
+	killedAt(t, "app killed, its take in Redis, without the reply", doom{at: atTake, by: redistest.Hang, locked: true})
+}
+
+// It has held the session for a while, and put the end of its lease off.
+func TestAppKilledInHandler(t *testing.T) {
+	killedAt(t, "app killed in the handler", doom{at: atExtend, nth: 2, locked: true, flags: []string{"-work", "1h"}})
+}
+
+// Redis has done its commit, but the reply has not come.
+func TestAppKilledWithCommitSent(t *testing.T) {
+	killedAt(t, "app killed, its commit in Redis, without the reply", doom{at: atCommit, by: redistest.Hang, written: true})
+}
+
+// It has heard that its commit is done and has answered, but the answer is lost.
+func TestAppKilledWithCommitAnswered(t *testing.T) {
+	killedAt(t, "app killed, its commit done, without the answer", doom{at: atCommit, answered: true})
+}
+
+// A doom is how a process dies.
+type doom struct {
+	at    func(redistest.Command) bool // the victim's command at which it happens
+	nth   int                          // which of them, if not the first
+	by    redistest.Fault              // what the network does with that
+	flags []string                     // of the process
+
+	locked   bool // it dies with the lock
+	written  bool // it dies when the write is in Redis
+	answered bool // it dies when the answer is on its way, not before
+}
+
+// killedAt lets several processes die that way, one after another, each with requests
+// of visitors in all stages, and with three of a victim.
+func killedAt(t *testing.T, fault string, how doom) {
+	t.Parallel()
+	s := stage(t, fault, killedPromise, setting{logins: true})
+	rounds := 4
+	if testing.Short() {
+		rounds = 2
+	}
+	var longest time.Duration
+	shut := 0
+	s.suffer(func(context.Context) {
+		for round := range rounds {
+			locked, waited := s.kill(how, round%2 == 1)
+			longest = max(longest, waited)
+			if locked {
+				shut++
+			}
+		}
+	})
+	if shut == 0 && !how.written && !how.answered {
+		t.Error("it never died with the lock")
+	}
+	s.seen = fmt.Sprintf("killed %d times, %d with the lock, the next one waited %v at most", rounds, shut, longest.Round(time.Millisecond))
+}
+
+// kill starts a process and lets it die. late says that what the network has held
+// back arrives after its death. It returns whether that leaves the victim's session
+// locked, and how long the next request waits for it.
+func (s *scene) kill(how doom, late bool) (locked bool, waited time.Duration) {
+	s.Helper()
+	proxy := redistest.NewProxy(s.T, s.redis)
+	doomed := s.add(proxy.URL, how.flags...)
+	v := newVictim(s.T, doomed)
+	eventually(s.T, s.longest, "visitors come to it", func() bool { return proxy.Requests() > 50 })
+
+	caught := catch(proxy, how)
+	end := &end{of: doomed, deadly: how.answered}
+	var requests sync.WaitGroup
+	for _, name := range []string{"a", "b", "c"} {
+		requests.Go(func() {
+			if got := v.setWith(end.client(s.T, name), doomed, name); got != 0 {
+				s.Errorf("/set %s was answered with %d by a process that dies", name, got)
+			}
+		})
+	}
+	var cmd redistest.Command
+	select {
+	case cmd = <-caught:
+	case <-time.After(s.longest):
+		s.Fatal("the victim's command did not come")
+	}
+	if how.locked {
+		eventually(s.T, s.longest, "it has the lock", func() bool { return len(s.locks(doomed, "POST /set")) > 0 })
+	}
+	want := []string{}
+	if how.written {
+		want = namesIn(s.T, recordIn(cmd))
+		eventually(s.T, s.longest, "the write is in Redis", func() bool { return slices.Equal(v.names(s.demos[0]), want) })
+	}
+	if !how.answered { // else it dies by who reads the answer
+		doomed.Kill()
+	}
+	requests.Wait()
+	s.close(doomed)
+	if how.answered {
+		want = end.wantAnswered(s.T, v.names(s.demos[0]))
+	}
+	if late {
+		proxy.Release()
+	}
+	s.wantLeases(doomed)
+	locked = len(s.locks(doomed, "POST /set")) > 0
+
+	began := time.Now()
+	v.wantSet(s.demos[0], "next")
+	waited = time.Since(began)
+	if waited > lease+3*time.Second {
+		s.Errorf("the next one waited %v for a lease of %v", waited, lease)
+	}
+	v.wantNames(s.demos[1], append(want, "next")...)
+	return locked, waited
+}
+
+// catch lets the network do with the victim's command what it is to do, and tells when.
+func catch(proxy *redistest.Proxy, how doom) <-chan redistest.Command {
+	caught, n := make(chan redistest.Command, 1), 0
+	proxy.Inject(func(cmd redistest.Command) redistest.Fault { // one at a time
+		if !how.at(cmd) {
+			return redistest.Pass
+		}
+		if n++; n != max(how.nth, 1) {
+			return redistest.Pass
+		}
+		caught <- cmd
+		return how.by
+	})
+	return caught
+}
+
+// wantLeases checks that whatever locks a dead process has will end.
+func (s *scene) wantLeases(of *rig.Demo) {
+	s.Helper()
+	for _, key := range s.locks(of, "") {
+		if left, _ := s.redis.Do(s.T, "PTTL", key).(int64); left == -1 || left > lease.Milliseconds() {
+			s.Errorf("a lock of a dead process lasts for %d ms more", left)
+		}
+	}
+}
+
+// An end is that of a process which dies when its answer is on the way to a client.
+type end struct {
+	of     *rig.Demo
+	deadly bool // a client that reads an answer kills it
+
+	mu       sync.Mutex
+	answered []string // whose answers were on the way
+}
+
+// client returns one that never sees an answer.
+func (e *end) client(t *testing.T, name string) *http.Client {
+	c := client(t)
+	if !e.deadly {
+		return c
+	}
+	c.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+		return &lastConn{conn, e, name}, err
+	}
+	return c
+}
+
+// wantAnswered checks that what was answered is stored, and returns what is.
+func (e *end) wantAnswered(t *testing.T, stored []string) []string {
+	t.Helper()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.answered) == 0 {
+		t.Error("no answer was on the way")
+	}
+	for _, name := range e.answered {
+		if !slices.Contains(stored, name) {
+			t.Errorf("%s was answered and is not stored; %q are", name, stored)
+		}
+	}
+	return stored
+}
+
+// A lastConn gets an answer only to lose it.
+type lastConn struct {
+	net.Conn
+	end  *end
+	name string
+}
+
+func (c *lastConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 {
+		c.end.of.Kill()
+		c.end.mu.Lock()
+		defer c.end.mu.Unlock()
+		if strings.HasPrefix(string(b[:n]), "HTTP/1.1 200 ") {
+			c.end.answered = append(c.end.answered, c.name)
+		}
+		return 0, errors.New("the network is down")
+	}
+	return n, err
+}

@@ -1,0 +1,35 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+)
+
+// The demo with a handler that changes the session, and then panics every now and then.
+var panicking = rig.Variant{Edits: []rig.Edit{
+	{File: "cmd/demo/app.go", Old: `s.Set("n", n+1)`, New: `s.Set("n", n+1)
+	if time.Now().UnixNano()>>10%8 == 0 {
+		s.Set("n", n+1000)
+		panic("every now and then")
+	}`},
+}}
+
+// Each panic gives the session back, and nothing of what was set before is kept: it
+// would be a number that no history explains.
+func TestAppPanics(t *testing.T) {
+	t.Parallel()
+	panicking.Build(t)
+	s := stage(t, "a handler panics again and again", "P7: saves nothing, frees the session", setting{logins: true, demos: 1})
+	d := s.addVariant(&panicking)
+	panics := func() int { return strings.Count(d.Log(), "http: panic serving") }
+	s.suffer(func(ctx context.Context) { pause(ctx, time.Second) })
+	if panics() < 20 {
+		t.Errorf("there were only %d panics", panics())
+	}
+	s.seen = fmt.Sprintf("%d panics", panics())
+}

@@ -1,0 +1,174 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+)
+
+// A later version, as it may be: other scripts, of which Redis knows the old ones by
+// other hashes; locks that tell more of their holder; and a value in the session that
+// this version knows nothing of.
+var laterVersion = rig.Variant{Edits: append(otherScripts(),
+	rig.Edit{File: "locker/owner.go", Old: "return string(b)\n", New: "return string(b) + \" later\"\n"},
+	rig.Edit{File: "cmd/demo/app.go", Old: `s.Set("n", n+1)`, New: `s.Set("n", n+1); s.Set("later", n+1)`},
+)}
+
+// One whose processes wait in other queues, so that nobody of one version tells those
+// of the other that a session is free.
+var otherQueues = rig.Variant{Edits: append(otherScripts(),
+	rig.Edit{File: "store/store.go", Old: `".queue"`, New: `".line"`},
+	rig.Edit{File: "locker/relay.go", Old: `".queue`, New: `".line`},
+)}
+
+// One whose records this one cannot read.
+var foreignVersion = rig.Variant{Edits: append(otherRecords(),
+	rig.Edit{File: "store/record.go", Old: `{"v":1,`, New: `{"v":2,`},
+)}
+
+func otherScripts() (edits []rig.Edit) {
+	for _, name := range []string{
+		"store/take.lua", "store/load.lua", "store/commit.lua", "store/create.lua", "store/replace.lua", "store/drop.lua",
+		"locker/take.lua", "locker/pass.lua", "locker/release.lua", "locker/extend.lua", "locker/quit.lua", "locker/queue.lua",
+	} {
+		edits = append(edits, rig.Edit{File: name, New: "\n-- of another version\n"})
+	}
+	return edits
+}
+
+func otherRecords() (edits []rig.Edit) {
+	for _, name := range []string{"take", "load", "commit", "create", "replace", "drop"} {
+		edits = append(edits, rig.Edit{File: "store/" + name + ".lua", Old: `{"v":1,`, New: `{"v":2,`})
+	}
+	return edits
+}
+
+// addVariant starts one more process of another version.
+func (s *scene) addVariant(v *rig.Variant, flags ...string) *rig.Demo {
+	s.Helper()
+	d := s.startVariant(v, flags...)
+	s.open(d)
+	return d
+}
+
+// startVariant does so and lets no visitor come.
+func (s *scene) startVariant(v *rig.Variant, flags ...string) *rig.Demo {
+	s.Helper()
+	return v.Start(s.T, append([]string{"-redis", s.redis.URL, "-lease", lease.String(), "-lock-wait", lockWait.String()}, flags...)...)
+}
+
+// Two versions serve the same sessions during a rolling restart, and after it was
+// taken back.
+func TestVersionsMixed(t *testing.T) {
+	t.Parallel()
+	mixed(t, "rolling restart with a later version, and back", &laterVersion, ".queue", func(s *scene, n int) {
+		// The last write was this version's, the one before was the later one's.
+		if record := s.recordWith("param_mixed"); !strings.Contains(record, fmt.Sprintf(`"later":%d,"n":%d`, n-1, n)) {
+			t.Errorf("after %d writes, what the later version has stored is not in %s", n, record)
+		}
+	})
+}
+
+// So it is where neither version sees who waits for the other.
+func TestVersionsWithOtherQueues(t *testing.T) {
+	t.Parallel()
+	mixed(t, "rolling restart with a version that queues elsewhere, and back", &otherQueues, ".line", func(s *scene, n int) {
+		eventually(t, s.longest, "no queue of that version is left", func() bool {
+			for _, key := range s.redis.Keys(t) {
+				if strings.HasSuffix(key, ".line") {
+					return false
+				}
+			}
+			return true
+		})
+	})
+}
+
+// mixed lets a later version take the place of one process, and of the other, and back.
+// Its processes queue where queue says. A victim's requests go to both versions in
+// turn; check sees what is left.
+func mixed(t *testing.T, fault string, version *rig.Variant, queue string, check func(s *scene, n int)) {
+	version.Build(t) // not under load
+	s := stage(t, fault, "P1: nothing lost", setting{logins: true, flags: []string{"-work", "300ms"}})
+	n := 0
+	s.suffer(func(context.Context) {
+		v := newVictim(t, s.anyDemo())
+		alternate := func(a, b *rig.Demo) {
+			for i := range 10 {
+				n++
+				status, body := v.post([]*rig.Demo{a, b}[i%2], "/incr")
+				if status != http.StatusOK || body != fmt.Sprint(n) {
+					t.Errorf("write %d was answered with %d %s", n, status, body)
+				}
+			}
+		}
+		first, second := s.demos[0], s.demos[1]
+		third := s.addVariant(version)
+		s.replace(first)
+		s.wantQueue(v, second, third, queue)
+		alternate(second, third)
+		fourth := s.addVariant(version)
+		s.replace(second)
+		alternate(third, fourth)
+		fifth := s.add(s.redis.URL)
+		s.replace(third)
+		alternate(fourth, fifth)
+	})
+	check(s, n)
+	s.seen = fmt.Sprintf("3 processes replaced, %d writes to both versions in turn", n)
+}
+
+// wantQueue lets a victim's request hold its session in one process, and another wait
+// for it in another process, with a queue of that name.
+func (s *scene) wantQueue(v *victim, holds, waits *rig.Demo, queue string) {
+	s.Helper()
+	first := v.setting(holds, "mixed")
+	var locks []string
+	eventually(s.T, s.longest, "one has the lock", func() bool {
+		locks = s.locks(holds, "POST /set")
+		return len(locks) == 1
+	})
+	second := v.setting(waits, "waited")
+	eventually(s.T, s.longest, "the other one waits", func() bool {
+		return len(locks) == 1 && s.redis.Exists(s.T, locks[0]+queue)
+	})
+	if one, two := <-first, <-second; one != http.StatusOK || two != http.StatusOK {
+		s.Errorf("who held the session was answered with %d, who waited with %d", one, two)
+	}
+}
+
+// A version with another format of records: neither reads the other's, and neither
+// writes over them.
+func TestVersionsIncompatible(t *testing.T) {
+	t.Parallel()
+	foreignVersion.Build(t)
+	s := stage(t, "a version with another format of records", "P13: reported, and stays as it is", setting{logins: true})
+	refused := 0
+	s.suffer(func(context.Context) {
+		ours, theirs := s.demos[0], s.startVariant(&foreignVersion)
+		for _, way := range []struct{ owner, stranger *rig.Demo }{{theirs, ours}, {ours, theirs}} {
+			v := newVictim(t, way.owner)
+			v.wantSet(way.owner, "kept")
+			stored := s.recordWith("param_kept")
+			for _, path := range []string{"/incr", "/set", "/login", "/logout", "/reset"} {
+				if status, body := v.post(way.stranger, path); status != http.StatusInternalServerError {
+					t.Errorf("%s was answered with %d %s", path, status, body)
+				} else {
+					refused++
+				}
+			}
+			if after := s.recordWith("param_kept"); after != stored {
+				t.Errorf("the record was %q and is %q", stored, after)
+			}
+			v.wantNames(way.owner, "kept")
+			if status, body := v.post(way.owner, "/logout"); status != http.StatusNoContent {
+				t.Errorf("/logout was answered with %d %s", status, body)
+			}
+		}
+	})
+	s.seen = fmt.Sprintf("%d requests refused", refused)
+}

@@ -1,0 +1,97 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Redis is full and evicts nothing: it refuses writes, and goes on to answer reads. Who
+// could not save gives the session back all the same, so that it is free at once.
+func TestOutOfMemory(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "Redis full for 1.5 s, noeviction", "P8: writes are 503, reads go on; nothing lost",
+		setting{logins: true, apart: true, flags: []string{"-work", "800ms"}})
+	s.suffer(func(ctx context.Context) {
+		g := s.guest(s.demos[0])
+		g.must("a write before", g.post(s.demos[0], "/incr"), http.StatusOK, "1")
+		h := s.hold(s.demos[0], "held")
+		s.redis.Do(t, "CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory", 1)
+		h.must("the save of whoever held a session", <-h.replies, http.StatusServiceUnavailable, "")
+		if s.redis.Exists(t, h.lock) {
+			t.Error("the session is not given back")
+		}
+		for range 12 {
+			g.must("a write", g.post(s.demos[0], "/incr"), http.StatusServiceUnavailable, "")
+			g.must("a read", g.get(s.demos[1], "/count"), http.StatusOK, "1")
+			pause(ctx, 100*time.Millisecond)
+		}
+		s.redis.Do(t, "CONFIG", "SET", "maxmemory", 0)
+		g.must("a write after that", g.post(s.demos[0], "/incr"), http.StatusOK, "2")
+		s.mustHaveMet("OOM")
+	})
+}
+
+// The policy volatile-ttl evicts what expires soonest: locks, before all else. So two
+// may hold a session at once, and the fence must tell who is right.
+func TestLocksEvicted(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "Redis full, volatile-ttl: locks are evicted", "P3: a holder may be refused; nothing lost",
+		setting{logins: true, redis: []string{"--maxmemory-samples", "64"}})
+	s.suffer(func(ctx context.Context) {
+		s.redis.Do(t, "EVAL", `for i = 1, 2000 do redis.call('SET', 'junk-' .. i, string.rep('x', 2000), 'PX', 20000) end`, 0)
+		// The junk expires after any lock, and before sessions and what is left of ended ones.
+		evicted := s.overfill(ctx, "volatile-ttl", func(i int) {
+			s.redis.Do(t, "SET", "junk"+strconv.Itoa(i), strings.Repeat("x", 2000), "PX", 20_000)
+		})
+		s.seen = fmt.Sprintf("%d keys evicted", evicted)
+		s.mustHaveMet("lock was lost")
+	})
+}
+
+// The policy allkeys-random evicts sessions. That is what README warns of: they are
+// lost, but no other session, and none that is older, takes their place.
+func TestSessionsEvicted(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "Redis full, allkeys-random: sessions are evicted", "sessions are lost; nothing is mixed up, or old", setting{losing: true})
+	s.suffer(func(ctx context.Context) {
+		evicted := s.overfill(ctx, "allkeys-random", func(i int) {
+			s.redis.Do(t, "SET", "junk"+strconv.Itoa(i%20), strings.Repeat("x", 20_000+i%7*5000))
+		})
+		s.seen = fmt.Sprintf("%d keys evicted", evicted)
+	})
+	empties := 0
+	for _, v := range s.visitors {
+		empties += v.Empties()
+	}
+	s.seen += fmt.Sprintf(", %d requests met no session", empties)
+	if empties == 0 {
+		t.Error("no session was evicted")
+	}
+}
+
+// overfill makes Redis full for a while, and returns how many keys it has evicted.
+func (s *scene) overfill(ctx context.Context, policy string, fill func(i int)) int {
+	s.Helper()
+	i := 0
+	for range 50 {
+		fill(i)
+		i++
+	}
+	before := s.stat("evicted_keys")
+	s.redis.Do(s.T, "CONFIG", "SET", "maxmemory-policy", policy, "maxmemory", s.stat("used_memory"))
+	for began := time.Now(); time.Since(began) < 1500*time.Millisecond; pause(ctx, time.Millisecond) {
+		fill(i)
+		i++
+	}
+	s.redis.Do(s.T, "CONFIG", "SET", "maxmemory", 0)
+	evicted := s.stat("evicted_keys") - before
+	if evicted == 0 {
+		s.Error("Redis has evicted nothing")
+	}
+	return evicted
+}

@@ -1,0 +1,79 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// Redis answers nothing for a while, as when its machine swaps.
+func TestRedisPaused(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "Redis paused for 3 s", "P8: nothing lost, back by itself", setting{logins: true, apart: true})
+	s.suffer(func(ctx context.Context) {
+		s.redis.Pause(t)
+		pause(ctx, 3*time.Second)
+		s.redis.Resume(t)
+	})
+}
+
+// A pause that is shorter than the lease and the time-out of an exchange is only a
+// wait: nobody needs an error for that.
+func TestRedisPausedShortly(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "Redis paused for 0.4 s, three times", "not noticed, but for the wait", setting{logins: true})
+	s.suffer(func(ctx context.Context) {
+		for range 3 {
+			s.redis.Pause(t)
+			pause(ctx, 2*lease/5)
+			s.redis.Resume(t)
+			pause(ctx, lease/5)
+		}
+	})
+	if sum := s.summary(); sum.Silent > 0 {
+		t.Errorf("%d requests were not answered", sum.Silent)
+	}
+}
+
+// A holder saves while Redis is paused. Its command waits in Redis's socket, and is
+// done when Redis goes on; but by then its lease is over, and its client was told that
+// nothing is saved. So it must not be.
+func TestRedisPausedPastLease(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "Redis paused past lease and time-out, holding", "P3: the late save is refused",
+		setting{apart: true, flags: []string{"-work", "800ms"}})
+	s.suffer(func(ctx context.Context) {
+		h := s.hold(s.demos[0], "late")
+		s.redis.Pause(t)
+		held := <-h.replies
+		pause(ctx, lease) // since the holder was last heard of
+		s.redis.Resume(t)
+		h.must("the save during the pause", held, http.StatusServiceUnavailable, "")
+		h.must("what the session has", h.get(s.demos[1], "/params"), http.StatusOK, "[]")
+		h.must("the next request", h.set(s.demos[1], "next"), http.StatusOK, "ok")
+		h.must("what the session has", h.get(s.demos[0], "/params"), http.StatusOK, `["next"]`)
+		s.seen = fmt.Sprintf("the holder was refused after %v", held.took.Round(time.Millisecond))
+	})
+}
+
+// CLIENT PAUSE WRITE holds all scripts back, and with them the expiry of locks.
+func TestClientPause(t *testing.T) {
+	for _, length := range []time.Duration{1500 * time.Millisecond, 3500 * time.Millisecond} {
+		t.Run(length.String(), func(t *testing.T) {
+			t.Parallel()
+			s := stage(t, fmt.Sprintf("CLIENT PAUSE %v WRITE", length), "P8: nothing lost, back by itself", setting{logins: true, apart: true})
+			s.suffer(func(ctx context.Context) {
+				s.redis.Do(t, "CLIENT", "PAUSE", length.Milliseconds(), "WRITE")
+				g := &guest{T: t, http: client(t)}
+				began := time.Now()
+				got := g.post(s.demos[0], "/reset") // which must write
+				if past := length > timeout; past != (got.status == http.StatusServiceUnavailable) || got.took < timeout/4 {
+					t.Errorf("a write during the pause: %d after %v", got.status, got.took)
+				}
+				pause(ctx, length-time.Since(began))
+			})
+		})
+	}
+}

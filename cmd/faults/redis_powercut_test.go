@@ -1,0 +1,153 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/cmd/faults/history"
+	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/gomodule/redigo/redis"
+)
+
+// A process that is killed leaves what it has written to the kernel. A power cut leaves
+// only what was synced. With appendfsync always that is all that Redis has answered.
+func TestPowerCutWithLogAlways(t *testing.T) {
+	t.Parallel()
+	m, dir := rig.NewMachine(t), t.TempDir()
+	s := stage(t, "power cut of Redis, appendfsync always", "P1: no answered write lost",
+		setting{env: m.Env, redis: logged(dir, "always"), logins: true})
+	s.suffer(func(context.Context) {
+		if m.Syncs() < 10 {
+			t.Errorf("Redis has synced %d times", m.Syncs())
+		}
+		s.redis.Stop(t)
+		s.seen = fmt.Sprintf("%d bytes of the log cut off", cutOff(t, dir, m))
+		s.redis.Restart(t)
+	})
+}
+
+// With appendfsync everysec Redis answers before it has synced. README says what that
+// may cost: the last moments before the crash, and no more than that.
+func TestRedisKilledWithLogEverySecond(t *testing.T) {
+	killed := "Redis killed, appendfsync everysec"
+	t.Run("killed", func(t *testing.T) {
+		everySecond(t, killed, func(*scene, *rig.Machine) {})
+	})
+	// While a sync is under way, Redis keeps what it should write to itself.
+	t.Run("slow disk", func(t *testing.T) {
+		everySecond(t, killed+", slow disk", func(s *scene, m *rig.Machine) {
+			m.SlowDisk(1500 * time.Millisecond)
+			var since time.Time
+			eventually(t, 10*time.Second, "Redis keeps something for half a second", func() bool {
+				if s.stat("aof_buffer_length") == 0 {
+					since = time.Now()
+				}
+				return !since.IsZero() && time.Since(since) > 500*time.Millisecond
+			})
+		})
+	})
+	t.Run("power cut", func(t *testing.T) {
+		everySecond(t, "power cut of Redis, appendfsync everysec", func(s *scene, m *rig.Machine) {
+			before := m.Syncs()
+			eventually(t, 10*time.Second, "Redis syncs", func() bool { return m.Syncs() > before })
+			pause(t.Context(), 600*time.Millisecond)
+		})
+	})
+}
+
+// recent is how old may be what is lost with appendfsync everysec. Redis begins a sync
+// each second, and when the one before is late, it waits for it for two.
+const recent = 2*time.Second + 500*time.Millisecond
+
+// everySecond runs one of these faults. await returns when there is something to lose.
+func everySecond(t *testing.T, fault string, await func(*scene, *rig.Machine)) {
+	t.Parallel()
+	m, dir := rig.NewMachine(t), t.TempDir()
+	s := stage(t, fault, "lost: what was answered in the last 2 s, and nothing else",
+		setting{env: m.Env, redis: logged(dir, "everysec")})
+	s.suffer(func(ctx context.Context) {
+		eventually(t, 10*time.Second, "what is there is synced", func() bool { return m.Syncs() > 2 })
+		await(s, m)
+		from := time.Now()
+		s.redis.Stop(t)
+		// Redis stays away until nobody waits for it who has asked before.
+		silent := s.summary().Silent
+		eventually(t, 2*timeout, "all know that Redis is away", func() bool {
+			return s.summary().Silent > silent+3*s.setting.visitors*s.clients
+		})
+		if fault[0] == 'p' {
+			cutOff(t, dir, m)
+		}
+		left := museum(t, dir)
+		until := time.Now()
+		s.redis.Restart(t)
+		s.setback = &history.Setback{From: from, Until: until, Left: left}
+	})
+	var oldest time.Duration
+	for _, v := range s.visitors {
+		oldest = max(oldest, v.Oldest(*s.setback))
+	}
+	s.seen = fmt.Sprintf("%d answered writes lost, the oldest %v old", s.lost, oldest.Round(time.Millisecond))
+	if oldest > recent {
+		t.Errorf("Redis lost what it had answered %v before", oldest)
+	}
+	if s.lost == 0 && fault != "Redis killed, appendfsync everysec" {
+		t.Error("nothing was lost: the fault did not happen")
+	}
+}
+
+// cutOff shortens Redis's log to what was synced, and returns by how much.
+func cutOff(t *testing.T, dir string, m *rig.Machine) int64 {
+	t.Helper()
+	logs, err := filepath.Glob(filepath.Join(dir, "appendonlydir", "*.incr.aof"))
+	if err != nil || len(logs) != 1 {
+		t.Fatalf("Redis's log: %q, %v", logs, err)
+	}
+	info, err := os.Stat(logs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(logs[0], m.Synced()); err != nil {
+		t.Fatal(err)
+	}
+	return info.Size() - m.Synced()
+}
+
+// museum starts a Redis and a demo on a copy of a log, and returns a function that
+// tells what is there.
+func museum(t *testing.T, dir string) func(cookie string) (n int, there bool) {
+	t.Helper()
+	saved := t.TempDir()
+	if err := os.CopyFS(saved, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	d := rig.StartDemo(t, "-redis", redistest.Real(t, logged(saved, "always")...).URL)
+	known := make(map[string]int)
+	var mu sync.Mutex // guards known
+	return func(cookie string) (n int, there bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if n, there = known[cookie]; !there {
+			// Only of an unknown session does a write make another.
+			got := (&guest{T: t, http: client(t), cookie: cookie}).post(d, "/incr")
+			var err error
+			if n, err = redis.Int([]byte(got.text), nil); err != nil {
+				t.Errorf("asked what is left of a session: %+v", got)
+			}
+			if n--; got.cookie != "" {
+				n = gone
+			}
+			known[cookie] = n
+		}
+		return max(n, 0), n != gone
+	}
+}
+
+// gone is the number of a session that is not there.
+const gone = -1

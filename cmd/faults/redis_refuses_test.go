@@ -1,0 +1,83 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// Redis forgets the scripts.
+func TestScriptFlush(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "SCRIPT FLUSH, ten times", "not noticed", setting{logins: true})
+	s.suffer(func(ctx context.Context) {
+		s.redis.Do(t, "CONFIG", "RESETSTAT")
+		for range 10 {
+			s.redis.Do(t, "SCRIPT", "FLUSH")
+			pause(ctx, 30*time.Millisecond)
+		}
+		errors, _ := redis.String(s.redis.Do(t, "INFO", "errorstats"), nil)
+		_, count, _ := strings.Cut(errors, "errorstat_NOSCRIPT:count=")
+		said := 0
+		if _, _ = fmt.Sscan(count, &said); said < 10 {
+			t.Errorf("Redis has said NOSCRIPT %d times: %q", said, errors)
+		}
+	})
+	if sum := s.summary(); sum.Silent > 0 {
+		t.Errorf("%d requests were not answered", sum.Silent)
+	}
+}
+
+// A failover makes the master a replica, which refuses all writes. Somebody makes it a
+// master again.
+func TestReadOnly(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "READONLY for 1.5 s, after a demotion", "P8: 503, nothing lost, back by itself", setting{logins: true, apart: true})
+	s.suffer(func(ctx context.Context) {
+		g := s.guest(s.demos[0])
+		g.must("a write before", g.post(s.demos[0], "/incr"), http.StatusOK, "1")
+		s.redis.Do(t, "REPLICAOF", "127.0.0.1", "1") // nobody is there
+		g.must("a write to a replica", g.post(s.demos[0], "/incr"), http.StatusServiceUnavailable, "")
+		g.must("a read, which puts the time-out off", g.get(s.demos[1], "/count"), http.StatusServiceUnavailable, "")
+		pause(ctx, 1500*time.Millisecond)
+		s.redis.Do(t, "REPLICAOF", "NO", "ONE")
+		g.must("a read after that", g.get(s.demos[1], "/count"), http.StatusOK, "1")
+		s.mustHaveMet("READONLY")
+	})
+}
+
+// Another program's script keeps Redis busy. It answers BUSY to all others meanwhile,
+// to some of them twice, since what is not known by its hash is sent as a text.
+func TestBusyScript(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "BUSY with a script for 1.5 s", "P8: 503, nothing lost, back by itself",
+		setting{redis: []string{"--busy-reply-threshold", "100"}, logins: true, apart: true})
+	s.suffer(func(ctx context.Context) {
+		script, err := redis.DialURL(s.redis.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer script.Close()
+		if err := script.Send("EVAL", "while true do end", 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := script.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		g := &guest{T: t, http: client(t)}
+		eventually(t, 5*time.Second, "Redis is busy", func() bool {
+			return g.post(s.demos[0], "/reset").status == http.StatusServiceUnavailable
+		})
+		pause(ctx, 1500*time.Millisecond)
+		s.redis.Do(t, "SCRIPT", "KILL")
+		if _, err := script.Receive(); err == nil {
+			t.Error("the script ended by itself")
+		}
+		s.mustHaveMet("BUSY")
+	})
+}

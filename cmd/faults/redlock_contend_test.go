@@ -1,0 +1,42 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// contend lets two processes set one value after another in the same session, which each
+// holds for the demos' -work, while enough makes it happen that both hold it. All that
+// was answered must be there in the end.
+func (s *scene) contend(enough func() bool) {
+	s.Helper()
+	g := s.guest(s.demos[0])
+	ctx, stop := context.WithCancel(s.Context())
+	defer stop()
+	var writers sync.WaitGroup
+	answered := make([][]string, len(s.demos))
+	for i, d := range s.demos {
+		writers.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				if name := fmt.Sprint(i, "-", n); g.set(d, name).status == 200 {
+					answered[i] = append(answered[i], name)
+				}
+			}
+		})
+	}
+	eventually(s.T, 10*time.Second, "two have had the lock", enough)
+	stop()
+	writers.Wait()
+	all := slices.Concat(answered...)
+	found := g.get(s.demos[0], "/params").text
+	for _, name := range all {
+		if !strings.Contains(found, `"`+name+`"`) {
+			s.Errorf("%s was answered, and is lost", name)
+		}
+	}
+	s.seen = fmt.Sprintf("%d holders were told that they had lost the lock, %d others answered and kept", s.logged("lock was lost"), len(all))
+}

@@ -1,0 +1,72 @@
+package faults
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// The host behind the address is another one from now on. The old one says nothing any
+// more, and its connections stay open, as when it was unplugged. Those who come one
+// after another find the new one after a single exchange without an answer, however
+// many old connections are in the pool: they are as good as dead, too.
+func TestAddressMoves(t *testing.T) {
+	t.Parallel()
+	r := row{fault: "the address leads elsewhere, the old host is silent", promise: "P8: back after one time-out"}
+	t.Cleanup(func() { r.broken = t.Failed(); note(r) })
+	const timeout = 500 * time.Millisecond
+	master := redistest.Real(t, "--repl-diskless-sync", "no")
+	replica := rig.Replica(t, master.Addr)
+	address := rig.NewAddress(t, master.Addr)
+	st, err := store.Open(address.URL, store.Options{Timeout: timeout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	ctx := t.Context()
+	if err := st.Create(ctx, "id", []byte("data"), store.Terms{}); err != nil {
+		t.Fatal(err)
+	}
+	master.Do(t, "WAIT", 1, 5000)
+
+	// As many connections as there can be.
+	master.Pause(t)
+	var all sync.WaitGroup
+	for range 100 {
+		all.Go(func() {
+			if _, err := st.Load(ctx, "id", store.Terms{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	eventually(t, timeout/2, "there are several connections", func() bool { return address.Connections() >= 3 })
+	master.Resume(t)
+	all.Wait()
+	old := address.Connections()
+
+	master.Pause(t)
+	rig.Promote(t, replica)
+	address.Lead(replica.Addr)
+	moved := time.Now()
+	refused := 0
+	eventually(t, 20*timeout, "the session is found", func() bool {
+		found, err := st.Load(ctx, "id", store.Terms{})
+		if err != nil {
+			refused++
+		}
+		return err == nil && string(found.Data) == "data"
+	})
+	r.recovered = time.Since(moved)
+	r.seen = fmt.Sprintf("%d of the requests refused; %d old connections", refused, old)
+	if refused == 0 {
+		t.Error("the old host has answered")
+	}
+	if r.recovered > timeout*5/4+timeout/2 {
+		t.Errorf("it took %v, more than a time-out of %v and a quarter", r.recovered, timeout)
+	}
+}

@@ -1,0 +1,76 @@
+package faults
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+)
+
+// Redis fails over just after a login, or a logout. Where the replica had heard of it,
+// the old id stays dead. Where it had not, that is forgotten as any write is: the id is
+// alive again, as it was before, and the new one is not known. The visitor that is not
+// the same any more is never given the other's session.
+func TestFailoverAfterLoginAndLogout(t *testing.T) {
+	for _, heard := range []bool{true, false} {
+		name, promise := "heard of it", "P4: out means out, after a failover, too"
+		if !heard {
+			name, promise = "did not hear of it", "P4, its limit: the old id is alive again, as it was"
+		}
+		t.Run("the replica "+name, func(t *testing.T) {
+			t.Parallel()
+			f := stageFailover(t, "failover after a login and a logout, the replica "+name, promise, false, setting{demos: 1})
+			d := f.demos[0]
+			in, out := f.guest(d), f.guest(d)
+			for range 3 {
+				in.post(d, "/incr")
+				out.post(d, "/incr")
+			}
+			f.redis.Do(t, "WAIT", 1, 5000)
+			if !heard {
+				f.lag()
+			}
+			before := *in
+			got := in.post(d, "/login")
+			in.must("the login", got, 204, "")
+			in.cookie = got.cookie
+			in.must("after the login", in.post(d, "/incr"), 200, "4")
+			out.must("the logout", out.post(d, "/logout"), 204, "")
+			if heard {
+				f.redis.Do(t, "WAIT", 1, 5000)
+			} else {
+				pause(context.Background(), 20*time.Millisecond) // for what is on its way, if the link did not hold
+			}
+			f.kill()
+			f.promote()
+			f.follow()
+			eventually(t, lockWait, "the demo reaches the new master", func() bool { return in.get(d, "/healthz").status == 200 })
+
+			if heard {
+				in.must("the new id", in.post(d, "/incr"), 200, "5")
+				for _, g := range []*guest{&before, out} {
+					g.must("an ended id", g.get(d, "/count"), 200, "0")
+					got := g.post(d, "/incr")
+					g.must("an ended id", got, 409, "")
+					if got.cookie != "" {
+						t.Error("an ended id got a cookie")
+					}
+				}
+				f.seen = "the ended ids are dead, the new one has its data"
+			} else {
+				for _, g := range []*guest{&before, out} {
+					g.must("an id that was ended", g.post(d, "/incr"), 200, "4")
+				}
+				in.must("the new id", in.get(d, "/count"), 200, "0")
+				got := in.post(d, "/incr")
+				in.must("the new id", got, 200, "1")
+				if got.cookie == "" || rig.RecordKey(t, got.cookie) == rig.RecordKey(t, in.cookie) {
+					t.Error("an id that Redis has lost was adopted")
+				}
+				f.seen = "the ended ids are alive as before, the new one is not known"
+			}
+			f.nothingLeft()
+		})
+	}
+}

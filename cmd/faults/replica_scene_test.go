@@ -1,0 +1,122 @@
+package faults
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/cmd/faults/history"
+	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/gomodule/redigo/redis"
+)
+
+// A failover is a scene with a master and a replica. Each demo has an address, as of a
+// virtual IP, which leads to the master until the test says otherwise.
+type failover struct {
+	*scene
+	link      *rig.Wire // by which the replica follows the master
+	replica   *redistest.Server
+	addresses []*rig.Address
+	killed    time.Time
+}
+
+// stageFailover starts a scene with a replica. Where Sentinel is to watch, the replica
+// must follow the master directly, without a link that a test could cut.
+func stageFailover(t *testing.T, fault, promise string, direct bool, with setting) *failover {
+	t.Helper()
+	f := &failover{}
+	with.redis = append([]string{"--repl-diskless-sync", "no", "--repl-ping-replica-period", "1"}, with.redis...)
+	with.url = func(s *scene) string {
+		a := rig.NewAddress(t, s.redis.Addr)
+		f.addresses = append(f.addresses, a)
+		return a.URL
+	}
+	f.scene = stage(t, fault, promise, with)
+	at := f.redis.Addr
+	if !direct {
+		f.link = rig.NewWire(t, at)
+		at = f.link.Addr
+	}
+	f.replica = rig.Replica(t, at)
+	return f
+}
+
+// lag makes the replica hear nothing any more, and the master nothing from it, though
+// the connection stays.
+func (f *failover) lag() {
+	f.Helper()
+	for _, stream := range []string{"downstream", "upstream"} {
+		f.link.Add(f.T, rig.Toxic{Type: "timeout", Stream: stream, Attributes: map[string]any{"timeout": 0}})
+	}
+}
+
+// kill kills the master, and notes when.
+func (f *failover) kill() {
+	f.Helper()
+	f.killed = time.Now()
+	f.redis.Stop(f.T)
+	if f.link != nil {
+		f.link.Cut()
+	}
+}
+
+// promote makes the replica a master, with what it has.
+func (f *failover) promote() {
+	f.Helper()
+	rig.Promote(f.T, f.replica)
+}
+
+// follow lets all addresses lead to the new master, having noted what it knows.
+func (f *failover) follow() {
+	f.Helper()
+	left := numbers(f.T, f.replica)
+	f.setback = &history.Setback{From: f.killed, Until: time.Now(), Left: func(cookie string) (int, bool) {
+		n, there := left[rig.RecordKey(f.T, cookie)]
+		return n, there
+	}}
+	f.redis = f.replica
+	f.lead(f.replica)
+}
+
+func (f *failover) lead(to *redistest.Server) {
+	for _, a := range f.addresses {
+		a.Lead(to.Addr)
+	}
+}
+
+// numbers returns the number in each record of a server.
+func numbers(t *testing.T, r *redistest.Server) map[string]int {
+	t.Helper()
+	all := make(map[string]int)
+	for _, key := range r.Keys(t) {
+		if !strings.HasSuffix(key, "}") {
+			continue // a lock, or a queue
+		}
+		text, err := redis.Bytes(r.Do(t, "GET", key), nil)
+		if errors.Is(err, redis.ErrNil) {
+			continue
+		}
+		var record struct {
+			Data struct{ N int }
+		}
+		if err == nil {
+			err = json.Unmarshal(text, &record)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v in %q", key, err, text)
+		}
+		all[key] = record.Data.N
+	}
+	return all
+}
+
+// logged counts the demos' log lines that have a text.
+func (s *scene) logged(text string) (n int) {
+	for _, d := range s.demos {
+		n += strings.Count(d.Log(), text)
+	}
+	return n
+}

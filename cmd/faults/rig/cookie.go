@@ -1,0 +1,30 @@
+package rig
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+	"testing"
+)
+
+// RecordKey returns the key of the record that a cookie, name=value, opens. Only a test
+// may look into the cookie like that: it is signed, and has the secret in it.
+func RecordKey(tb testing.TB, cookie string) string {
+	tb.Helper()
+	_, value, _ := strings.Cut(cookie, "=")
+	signed, err := base64.URLEncoding.DecodeString(value)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	parts := strings.Split(string(signed), "|") // when it was signed, the secret, the signature
+	if len(parts) < 3 {
+		tb.Fatalf("the cookie has %d parts", len(parts))
+	}
+	secret, err := base64.URLEncoding.DecodeString(parts[1])
+	if err != nil || len(secret) != sha256.Size {
+		tb.Fatalf("the secret has %d bytes, %v", len(secret), err)
+	}
+	id := sha256.Sum256(secret)
+	return "latchkey:{" + hex.EncodeToString(id[:]) + "}"
+}

@@ -1,0 +1,56 @@
+package rig
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Modfile returns the path of a go.mod like that of this module, but with another
+// module changed by an edit, whose path begins at that module's root. Go does not
+// permit to lay anything over what it has downloaded.
+func Modfile(tb testing.TB, module string, edit Edit) string {
+	tb.Helper()
+	path, err := modfile(tb.TempDir(), module, edit)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
+func modfile(dir, module string, edit Edit) (path string, err error) {
+	changed := filepath.Join(dir, "changed")
+	original, err := sources(module).Output()
+	if err == nil {
+		err = os.CopyFS(changed, os.DirFS(strings.TrimSpace(string(original))))
+	}
+	var text string
+	if err == nil {
+		file := filepath.Join(changed, edit.File)
+		if text, err = edit.apply(file); err == nil {
+			err = os.WriteFile(file, []byte(text), 0o666)
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	root, err := sources("github.com/a2139e8d/latchkey").Output()
+	if err != nil {
+		return "", err
+	}
+	latchkey := "github.com/a2139e8d/latchkey => "
+	for name, edit := range map[string]Edit{
+		"go.mod": {Old: latchkey + "../..", New: latchkey + strconv.Quote(strings.TrimSpace(string(root))) + "\n\nreplace " + module + " => " + strconv.Quote(changed)},
+		"go.sum": {},
+	} {
+		if text, err = edit.apply(name); err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(dir, "go.mod"), nil
+}

@@ -1,0 +1,224 @@
+package rig
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/gomodule/redigo/redis"
+)
+
+// MasterName is what the sentinels call the master.
+const MasterName = "sessions"
+
+// Sentinels are three processes that watch a master and its replicas, and make a master
+// of a replica when two of them find that the master does not answer.
+type Sentinels struct {
+	Addrs []string // host:port
+}
+
+// NewSentinels starts them, and waits until they know each other and the replicas. They
+// end with the test.
+func NewSentinels(tb testing.TB, master *redistest.Server, replicas int) *Sentinels {
+	tb.Helper()
+	s := &Sentinels{}
+	for range 3 {
+		s.Addrs = append(s.Addrs, startSentinel(tb, master.Addr))
+	}
+	for _, at := range s.Addrs {
+		// They talk more often than by default, so that a test need not wait so long.
+		_, _ = sentinelDo(at, "SENTINEL", "DEBUG", "INFO-PERIOD", 500, "PUBLISH-PERIOD", 100, "ASK-PERIOD", 100)
+	}
+	for _, at := range s.Addrs {
+		await(tb, 20*time.Second, "the sentinels know each other", func() bool {
+			known, err := redis.StringMap(sentinelDo(at, "SENTINEL", "MASTER", MasterName))
+			return err == nil && known["num-other-sentinels"] == "2" && known["num-slaves"] == fmt.Sprint(replicas)
+		})
+	}
+	for _, at := range s.Addrs {
+		// After four such periods a sentinel that has not heard of the failover yet would
+		// undo it.
+		_, _ = sentinelDo(at, "SENTINEL", "DEBUG", "PUBLISH-PERIOD", 2000)
+	}
+	return s
+}
+
+// Master returns where the sentinels say that the master is. They do so as soon as one
+// of them has seen that the replica has become one.
+func (s *Sentinels) Master(tb testing.TB) string {
+	tb.Helper()
+	at, err := MasterOf(tb.Context(), s.Addrs)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return at
+}
+
+// Watch makes them take a master for dead that has said nothing for 700 ms. Until then
+// they are patient, and so they are after the failover: on a busy machine, a master that
+// is late must not pass for a dead one.
+func (s *Sentinels) Watch(tb testing.TB) {
+	tb.Helper()
+	s.set(tb, "down-after-milliseconds", 700)
+}
+
+func (s *Sentinels) set(tb testing.TB, option string, value int) {
+	tb.Helper()
+	for _, at := range s.Addrs {
+		if _, err := sentinelDo(at, "SENTINEL", "SET", MasterName, option, value); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// AwaitMaster waits until the sentinels tell of another master than before.
+func (s *Sentinels) AwaitMaster(tb testing.TB, before string) string {
+	tb.Helper()
+	now := before
+	await(tb, 30*time.Second, "the sentinels have made a master", func() bool {
+		for _, at := range s.Addrs {
+			if found, err := askSentinel(tb.Context(), at); err == nil && found != before {
+				now = found
+			}
+		}
+		return now != before
+	})
+	s.set(tb, "down-after-milliseconds", 60000)
+	return now
+}
+
+// Hurry makes them correct within a second what does not follow the master, instead of
+// eight. It is for when all of them know who the master is.
+func (s *Sentinels) Hurry(tb testing.TB, master string) {
+	tb.Helper()
+	for _, at := range s.Addrs {
+		await(tb, 20*time.Second, "each sentinel knows the master", func() bool {
+			found, err := askSentinel(tb.Context(), at)
+			return err == nil && found == master
+		})
+		_, _ = sentinelDo(at, "SENTINEL", "DEBUG", "PUBLISH-PERIOD", 250)
+	}
+}
+
+// Failover makes the sentinels hand over as if the master did not answer.
+func (s *Sentinels) Failover(tb testing.TB) {
+	tb.Helper()
+	if _, err := sentinelDo(s.Addrs[0], "SENTINEL", "FAILOVER", MasterName); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// MasterOf asks one sentinel after another where the master is.
+func MasterOf(ctx context.Context, sentinels []string) (addr string, err error) {
+	for _, at := range sentinels {
+		if addr, err = askSentinel(ctx, at); err == nil {
+			return addr, nil
+		}
+	}
+	return "", err
+}
+
+func askSentinel(ctx context.Context, at string) (string, error) {
+	reply, err := redis.Strings(sentinelDo(at, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", MasterName))
+	if err != nil {
+		return "", err
+	}
+	return net.JoinHostPort(reply[0], reply[1]), ctx.Err()
+}
+
+func sentinelDo(at, command string, args ...any) (any, error) {
+	const timeout = time.Second
+	conn, err := redis.Dial("tcp", at, redis.DialConnectTimeout(timeout), redis.DialReadTimeout(timeout), redis.DialWriteTimeout(timeout))
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	return conn.Do(command, args...)
+}
+
+// startSentinel returns the host:port of a new one.
+func startSentinel(tb testing.TB, master string) string {
+	tb.Helper()
+	host, port, _ := net.SplitHostPort(master)
+	for range 5 { // a port may be in use: try others
+		// Below those that the kernel gives out, and reserved, as package redistest does.
+		mine := fmt.Sprint(20000 + rand.IntN(12000))
+		reservation, err := net.ListenPacket("udp", "127.0.0.1:"+mine)
+		if err != nil {
+			continue
+		}
+		tb.Cleanup(func() { _ = reservation.Close() })
+		file := filepath.Join(tb.TempDir(), "sentinel.conf")
+		text := fmt.Sprintf("bind 127.0.0.1\nport %[1]s\ndir %[2]q\nsentinel monitor %[3]s %[4]s %[5]s 2\n"+
+			"sentinel down-after-milliseconds %[3]s 60000\nsentinel failover-timeout %[3]s 1500\n",
+			mine, filepath.Dir(file), MasterName, host, port)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			tb.Fatal(err)
+		}
+		if at := "127.0.0.1:" + mine; runSentinel(tb, file, at) {
+			return at
+		}
+	}
+	tb.Fatal("no sentinel could be started")
+	return ""
+}
+
+// runSentinel reports whether it answers.
+func runSentinel(tb testing.TB, file, at string) bool {
+	tb.Helper()
+	out := &bytes.Buffer{}
+	cmd := exec.Command(redisServer(tb), file, "--sentinel")
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // it was killed
+		close(ended)
+	}()
+	tb.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended already
+		<-ended
+		if tb.Failed() {
+			Keep(tb, fmt.Sprintf("sentinel-%d.log", cmd.Process.Pid), out.String())
+		}
+	})
+	for begun := time.Now(); time.Since(begun) < 10*time.Second; time.Sleep(5 * time.Millisecond) {
+		select {
+		case <-ended:
+			return false
+		default:
+		}
+		if reply, err := redis.String(sentinelDo(at, "PING")); err == nil && reply == "PONG" {
+			return true
+		}
+	}
+	return false
+}
+
+// redisServer is the binary that package redistest uses.
+func redisServer(tb testing.TB) string {
+	tb.Helper()
+	names := []string{"redis-server", "valkey-server"}
+	if name := os.Getenv("REDIS_SERVER"); name != "" {
+		names = []string{name}
+	}
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	tb.Fatalf("found none of %q", names)
+	return ""
+}

@@ -1,0 +1,82 @@
+package rig
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/Shopify/toxiproxy/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+)
+
+// A Wire is a TCP proxy in front of a server. What goes through it can be slowed,
+// cut, broken and repeated. It does not know what it carries; where a test must hit
+// a certain command, redistest.Proxy does.
+type Wire struct {
+	Addr string // host:port
+	URL  string // redis://host:port
+
+	proxy *toxiproxy.Proxy
+}
+
+// wires numbers them, since toxiproxy wants names.
+var wires atomic.Int64
+
+// NewWire starts a wire to target, a host:port. It ends with the test.
+func NewWire(tb testing.TB, target string) *Wire {
+	tb.Helper()
+	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.Nop())
+	proxy := toxiproxy.NewProxy(server, fmt.Sprintf("wire%d", wires.Add(1)), "127.0.0.1:0", target)
+	if err := proxy.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(proxy.Stop)
+	return &Wire{Addr: proxy.Listen, URL: "redis://" + proxy.Listen, proxy: proxy}
+}
+
+// A Toxic says what happens to the bytes on a wire, in toxiproxy's words.
+type Toxic struct {
+	Type       string         `json:"type"`   // latency, timeout, reset_peer, limit_data, slicer, bandwidth, or one of toxics.go
+	Stream     string         `json:"stream"` // downstream: what Redis answers, unless it is upstream
+	Toxicity   float32        `json:"toxicity"`
+	Attributes map[string]any `json:"attributes"`
+}
+
+// Add makes the wire toxic, for connections that are open, too. By default that
+// concerns the answers, on all connections.
+func (w *Wire) Add(tb testing.TB, toxic Toxic) {
+	tb.Helper()
+	if toxic.Toxicity == 0 {
+		toxic.Toxicity = 1
+	}
+	if toxic.Stream == "" {
+		toxic.Stream = "downstream"
+	}
+	text, err := json.Marshal(toxic)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := w.proxy.Toxics.AddToxicJson(strings.NewReader(string(text))); err != nil {
+		tb.Fatalf("%s: %v", text, err)
+	}
+}
+
+// Heal takes all toxics away.
+func (w *Wire) Heal(tb testing.TB) {
+	tb.Helper()
+	w.proxy.Toxics.ResetToxics(tb.Context())
+}
+
+// Cut breaks all connections and refuses new ones, until Join.
+func (w *Wire) Cut() { w.proxy.Stop() }
+
+// Join ends a Cut.
+func (w *Wire) Join(tb testing.TB) {
+	tb.Helper()
+	if err := w.proxy.Start(); err != nil {
+		tb.Fatal(err)
+	}
+}

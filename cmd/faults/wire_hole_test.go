@@ -1,0 +1,64 @@
+package faults
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+)
+
+// Packets vanish. Connections stay open, and new ones are accepted.
+func TestWireBlackHole(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "a black hole for 3 s, for new connections, too", "P8: 503 in time, back by itself", setting{apart: true, wired: true, logins: true})
+	visitor := s.guest(s.demos[0])
+	s.suffer(func(ctx context.Context) {
+		s.both(rig.Toxic{Type: "timeout", Attributes: map[string]any{"timeout": 0}})
+		begun := time.Now()
+		got := visitor.post(s.demos[0], "/incr")
+		if limit := timeout * 5 / 4; got.status != http.StatusServiceUnavailable || got.took > limit+time.Second || got.took < timeout/2 {
+			t.Errorf("into the hole, a write was answered with %d after %v, want 503 after at most %v", got.status, got.took, limit)
+		}
+		pause(ctx, 3*time.Second-time.Since(begun))
+		s.heal()
+	})
+	s.backWithin(timeout + 2*lease)
+}
+
+// One process is cut off from Redis, while another goes on. The network keeps what was
+// on its way, and delivers it in the end. Whoever is cut off must hold nothing and
+// answer nothing, and what comes from it too late must change nothing.
+func TestWirePartition(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "one process is cut off for longer than the lease", "P3, P7: others take over in time, nothing stale", setting{
+		apart: true, wired: true, logins: true, flags: []string{"-work", "300ms"}})
+	alone, other, wire := s.demos[0], s.demos[1], s.wires[0]
+	visitor := s.hold(alone, "before")
+	<-visitor.replies
+	s.suffer(func(ctx context.Context) {
+		go func() { visitor.replies <- visitor.set(alone, "stale") }()
+		eventually(t, lockWait, "the session is held", func() bool { return s.redis.Exists(t, visitor.lock) })
+		for _, stream := range []string{"upstream", "downstream"} {
+			wire.Add(t, rig.Toxic{Type: "stall", Stream: stream})
+		}
+		begun := time.Now()
+		rightful := visitor.set(other, "rightful")
+		if limit := lease + 2*time.Second; rightful.status != http.StatusOK || rightful.took > limit {
+			t.Errorf("another process answered %d after %v, want 200 within the lease", rightful.status, rightful.took)
+		}
+		s.seen = "taken over in " + rightful.took.Round(time.Millisecond).String()
+		visitor.must("a write to who is cut off", visitor.post(alone, "/incr"), http.StatusServiceUnavailable, "")
+		visitor.must("a look at who is cut off", visitor.get(alone, "/params"), http.StatusServiceUnavailable, "")
+		visitor.must("the stale write", <-visitor.replies, http.StatusServiceUnavailable, "")
+		pause(ctx, lease+time.Second-time.Since(begun))
+		if n := wire.Happened(t, "stall", "upstream"); n < 2 {
+			t.Error("nothing was on its way")
+		}
+		s.heal()
+	})
+	for _, d := range s.demos {
+		visitor.must("in the end", visitor.get(d, "/params"), http.StatusOK, `["before","rightful"]`)
+	}
+}

@@ -1,0 +1,94 @@
+package faults
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/gomodule/redigo/redis"
+)
+
+// A house is what the demo is, inside the test: for where a fault needs a pool of its
+// own, or options that the demo has no flags for.
+type house struct {
+	*http.ServeMux
+	URL   string
+	store *store.Store
+}
+
+// build starts a house on a pool. Its cookies are those of the demos.
+func build(t *testing.T, pool *redis.Pool, of store.Options, with middleware.Options) *house {
+	t.Helper()
+	h := &house{ServeMux: http.NewServeMux(), store: store.New(pool, of)}
+	key, err := hex.DecodeString(rig.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with.Keys = [][]byte{key}
+	with.Cookie = http.Cookie{Name: "latchkey-demo"}
+	with.Logger = slog.New(slog.DiscardHandler)
+	with.Mode = func(r *http.Request) middleware.Mode {
+		if r.Method == http.MethodGet {
+			return middleware.ReadOnly
+		}
+		return middleware.Exclusive
+	}
+	sessions, err := middleware.New(h.store, with)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.HandleFunc("POST /reset", func(w http.ResponseWriter, r *http.Request) {
+		session.FromContext(r.Context()).Set("since", "now")
+		w.WriteHeader(http.StatusNoContent)
+	})
+	h.HandleFunc("POST /set", func(w http.ResponseWriter, r *http.Request) {
+		session.FromContext(r.Context()).Set("param_"+r.PostFormValue("name"), 1)
+		fmt.Fprintln(w, "ok")
+	})
+	h.HandleFunc("GET /params", func(w http.ResponseWriter, r *http.Request) {
+		names := []string{}
+		for key := range session.FromContext(r.Context()).Keys() {
+			if name, ok := strings.CutPrefix(key, "param_"); ok {
+				names = append(names, name)
+			}
+		}
+		_ = json.NewEncoder(w).Encode(names)
+	})
+	server := httptest.NewServer(sessions.Handler(h))
+	t.Cleanup(server.Close)
+	h.URL = server.URL
+	return h
+}
+
+// at is where all strangers go to.
+func (h *house) at(float64) string { return h.URL }
+
+// poolOf returns a pool of at most size connections, closed when the test ends.
+func poolOf(t *testing.T, addr string, size int, options ...redis.DialOption) *redis.Pool {
+	options = append([]redis.DialOption{redis.DialConnectTimeout(timeout), redis.DialReadTimeout(timeout), redis.DialWriteTimeout(timeout)}, options...)
+	pool := &redis.Pool{MaxActive: size, MaxIdle: size, Wait: true,
+		Dial: func() (redis.Conn, error) { return redis.Dial("tcp", addr, options...) }}
+	t.Cleanup(func() { pool.Close() })
+	return pool
+}
+
+// locks returns how many locks and queues there are.
+func locks(t *testing.T, r *redistest.Server) (n int) {
+	t.Helper()
+	for _, key := range r.Keys(t) {
+		if strings.HasSuffix(key, ".lock") || strings.HasSuffix(key, ".queue") {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,167 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// What a command on its way to Redis is.
+
+func isScript(c redistest.Command, keys string) bool {
+	return (c.Name == "EVALSHA" || c.Name == "EVAL") && len(c.Args) > 1 && c.Args[1] == keys
+}
+
+// isTake: it takes a session, whose largest size is the default.
+func isTake(c redistest.Command) bool {
+	return isScript(c, "3") && len(c.Args) > 7 && c.Args[7] == "1048576"
+}
+
+// isCommit: it stores a record.
+func isCommit(c redistest.Command) bool {
+	return isScript(c, "3") && len(c.Args) > 9 && strings.HasPrefix(c.Args[9], `{"v":1,"stamp":`)
+}
+
+// proxied adds a demo that reaches Redis by way of a proxy of commands.
+func (s *scene) proxied() *redistest.Proxy {
+	s.Helper()
+	p := redistest.NewProxy(s.T, s.redis)
+	s.add(p.URL)
+	return p
+}
+
+// The lock was taken, but nobody was told. The same token may take it again.
+func TestWireTakeUnheard(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "the reply to one take in ten is lost", "P1: not noticed", setting{demos: 1, logins: true, flags: []string{"-lease", "10s"}})
+	s.loseReplies(isTake)
+	s.allAnswered()
+}
+
+// The record was stored, but nobody was told. The repetition must find its own.
+func TestWireCommitUnheard(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "the reply to one commit in ten is lost", "P1: not noticed", setting{demos: 1, logins: true})
+	straight := s.demos[0]
+	s.close(straight)
+	s.loseReplies(isCommit)
+	s.allAnswered()
+}
+
+// The same where another process may write before the repetition comes. The record was
+// stored then, but nobody can tell: the answer is a 503.
+func TestWireCommitUnheardAndOverwritten(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "the reply to one commit in ten is lost, while others write", "P1: nothing lost; 503 where nobody can tell", setting{demos: 1, logins: true})
+	s.loseReplies(isCommit)
+}
+
+// loseReplies loses one in ten of the replies to commands of a kind. The command is
+// repeated on another connection, and so are those that were sent along with it.
+func (s *scene) loseReplies(concerned func(redistest.Command) bool) {
+	s.Helper()
+	p, lost, n := s.proxied(), 0, 0
+	s.suffer(func(ctx context.Context) {
+		p.Inject(func(c redistest.Command) redistest.Fault {
+			if !concerned(c) {
+				return redistest.Pass
+			}
+			if n++; n%10 != 0 {
+				return redistest.Pass
+			}
+			lost++
+			return redistest.DropReply
+		})
+		pause(ctx, onlyLong(3*time.Second, 1500*time.Millisecond))
+		p.Inject(nil)
+	})
+	if lost < 20 {
+		s.Errorf("only %d replies were lost", lost)
+	}
+	s.seen = fmt.Sprintf("%d replies lost", lost)
+}
+
+// allAnswered asserts that the fault was not noticed.
+func (s *scene) allAnswered() {
+	s.Helper()
+	if sum := s.summary(); sum.Silent > 0 {
+		s.Errorf("%d requests were not answered", sum.Silent)
+	}
+}
+
+// Replies and commands are lost at random, and some never come to an end.
+func TestWireRandomLosses(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "one command in 20 lost, or its reply, or half of that", "P1: nothing lost", setting{apart: true, demos: 1, logins: true})
+	p, random, happened := s.proxied(), chance(77), map[redistest.Fault]int{}
+	s.suffer(func(ctx context.Context) {
+		faults := []redistest.Fault{redistest.DropReply, redistest.DropCommand, redistest.CutReply, redistest.Hang}
+		p.Inject(func(redistest.Command) redistest.Fault {
+			n := random.IntN(20 * 3)
+			switch {
+			case n < 3:
+			case random.IntN(400) == 0: // it takes a whole time-out
+				n = 3
+			default:
+				return redistest.Pass
+			}
+			happened[faults[n]]++
+			return faults[n]
+		})
+		pause(ctx, onlyLong(4*time.Second, 2*time.Second))
+		p.Inject(nil)
+	})
+	total := 0
+	for _, fault := range []redistest.Fault{redistest.DropReply, redistest.DropCommand, redistest.CutReply} {
+		if total += happened[fault]; happened[fault] == 0 {
+			t.Errorf("fault %d never happened", fault)
+		}
+	}
+	s.seen = fmt.Sprintf("%d losses, %d commands without an end", total, happened[redistest.Hang])
+}
+
+// Commands are held back until their sender has given up, others have taken over, and
+// written. Then Redis gets them. They must change nothing, and whoever they give a lock
+// to must not keep it.
+func TestWireCommandsExecutedLate(t *testing.T) {
+	for what, concerned := range map[string]func(redistest.Command) bool{"take": isTake, "commit": isCommit} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := stage(t, "a "+what+" reaches Redis after its sender gave up", "P3: no stale write, no lock beyond its lease", setting{apart: true, demos: 1})
+			p := s.proxied()
+			all := invite(t, 4, s.site) // whose sessions stay the same
+			var held int
+			s.suffer(func(ctx context.Context) {
+				var mingling sync.WaitGroup
+				mingling.Go(func() { mingleFor(ctx, all, timeout*5/4+500*time.Millisecond) })
+				p.Inject(func(c redistest.Command) redistest.Fault {
+					if !concerned(c) {
+						return redistest.Pass
+					}
+					held++
+					return redistest.HangCommand
+				})
+				pause(ctx, 200*time.Millisecond)
+				p.Inject(nil)
+				since := time.Now()
+				pause(ctx, timeout*5/4)
+				for _, v := range s.visitors {
+					if !v.WroteSince(since) {
+						t.Error("no other process has taken over meanwhile")
+					}
+				}
+				p.Release()
+				mingling.Wait()
+			})
+			if held == 0 {
+				t.Error("no command was late")
+			}
+			s.seen = fmt.Sprintf("%d commands late; strangers: %v", held, farewell(t, all))
+		})
+	}
+}

@@ -1,0 +1,155 @@
+package faults
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/gomodule/redigo/redis"
+)
+
+// The pool has one connection or two, and is shared with a foreign user who takes all
+// of them for a while: shorter than the time-out, which nobody must notice, and longer.
+func TestWirePoolExhausted(t *testing.T) {
+	for _, size := range []int{1, 2} {
+		for _, wait := range []bool{true, false} {
+			t.Run(fmt.Sprintf("size%dwait%v", size, wait), func(t *testing.T) {
+				t.Parallel()
+				r := redistest.Real(t)
+				fault := fmt.Sprintf("a pool of %d, Wait %v, all taken by another for 0.5 s, then for 3 s", size, wait)
+				var seen string
+				var recovered time.Duration
+				t.Cleanup(func() {
+					note(row{fault: fault, promise: "P5, P8: nothing lost, back by itself", seen: seen, recovered: recovered, broken: t.Failed()})
+				})
+
+				// Two processes, as it were, that compete for the sessions.
+				pool, other := poolOf(t, r.Addr, size), poolOf(t, r.Addr, size)
+				pool.Wait, other.Wait = wait, wait
+				of, with := store.Options{Lease: lease}, middleware.Options{LockWait: lockWait}
+				houses := []*house{build(t, pool, of, with), build(t, other, of, with)}
+				all := invite(t, 6, func(random float64) string { return houses[int(random*2)].URL })
+
+				for _, d := range []time.Duration{500 * time.Millisecond, 3 * time.Second} {
+					short := d < timeout
+					before := unanswered(all)
+					var mingling sync.WaitGroup
+					mingling.Go(func() { mingleFor(t.Context(), all, d+time.Second) })
+					time.Sleep(100 * time.Millisecond)
+					taken := occupy(t, pool, size)
+					time.Sleep(d)
+					for _, c := range taken {
+						c.Close()
+					}
+					begun := time.Now()
+					for _, g := range all {
+						eventually(t, lease+timeout, "a write is answered", func() bool {
+							return g.set(houses[0].URL, fmt.Sprint(g.name, "-after-", d)) == http.StatusOK
+						})
+					}
+					recovered = time.Since(begun)
+					mingling.Wait()
+					if n := unanswered(all) - before; short && n > 0 || !short && n == 0 {
+						t.Errorf("while the pool was taken for %v, %d requests were not answered", d, n)
+					}
+				}
+				sum := farewell(t, all)
+				if limit := lockWait + 2*timeout*5/4 + time.Second; sum.longest > limit {
+					t.Errorf("a request took %v", sum.longest)
+				}
+				seen = sum.String()
+				eventually(t, lease+2*timeout, "no lock is left", func() bool { return locks(t, r) == 0 })
+			})
+		}
+	}
+}
+
+// occupy takes all connections of a pool.
+func occupy(t *testing.T, pool *redis.Pool, size int) (taken []redis.Conn) {
+	t.Helper()
+	for len(taken) < size {
+		c := pool.Get()
+		if _, err := c.Do("PING"); err == nil {
+			taken = append(taken, c)
+		} else {
+			c.Close() // it is exhausted
+		}
+	}
+	return taken
+}
+
+func unanswered(all []*stranger) (n int) {
+	for _, g := range all {
+		g.mu.Lock()
+		n += g.silent
+		g.mu.Unlock()
+	}
+	return n
+}
+
+// Many wait for a session, and the pool has a single connection. None of them has it:
+// another user gets it at once, and so does the holder, who releases in the end.
+func TestWirePoolAndWaiters(t *testing.T) {
+	t.Parallel()
+	r := redistest.Real(t)
+	pool := poolOf(t, r.Addr, 1)
+	pool.Wait = false // who finds none is told so
+	h := build(t, pool, store.Options{Lease: lease}, middleware.Options{LockWait: lockWait})
+	begun, free := make(chan bool), make(chan bool)
+	h.HandleFunc("POST /hold", func(w http.ResponseWriter, r *http.Request) {
+		begun <- true
+		<-free
+		session.FromContext(r.Context()).Set("param_held", 1)
+	})
+	const waiters = 100
+	gotAtOnce, slowest := 0, time.Duration(0)
+	t.Cleanup(func() {
+		note(row{fault: "100 wait for a session, and the pool has one connection", promise: "P5: waiters hold no connection, the holder can release",
+			seen:   fmt.Sprintf("%d times another got it at once; the holder released after %v at most", gotAtOnce, slowest.Round(time.Millisecond)),
+			broken: t.Failed()})
+	})
+
+	g := invite(t, 1, h.at)[0]
+	released := make(chan time.Time, 1)
+	go func() {
+		_, _, _ = g.request(http.MethodPost, h.URL+"/hold", nil)
+		released <- time.Now()
+	}()
+	<-begun
+	var running sync.WaitGroup
+	for i := range waiters {
+		running.Go(func() {
+			if status := g.set(h.URL, fmt.Sprint("waiter", i)); status != http.StatusOK {
+				t.Errorf("a waiter was answered with %d", status)
+			}
+		})
+	}
+	for range 20 {
+		time.Sleep(25 * time.Millisecond)
+		c := pool.Get()
+		if _, err := c.Do("PING"); err == nil {
+			gotAtOnce++
+		}
+		c.Close()
+	}
+	if gotAtOnce < 15 { // now and then the lease is extended
+		t.Errorf("another got the connection %d times of 20", gotAtOnce)
+	}
+	since := time.Now()
+	close(free)
+	if slowest = (<-released).Sub(since); slowest > timeout {
+		t.Errorf("the holder released after %v", slowest)
+	}
+	running.Wait()
+	g.asked["held"] = true
+	if sum := farewell(t, []*stranger{g}); sum.answered != waiters {
+		t.Errorf("%v, want %d writes", sum, waiters)
+	}
+	eventually(t, lease+2*timeout, "no lock is left", func() bool { return locks(t, r) == 0 })
+}

@@ -1,0 +1,76 @@
+package faults
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// ask sends a command to Redis by a way of one's own, and counts in how many pieces
+// the answer comes, which has so many bytes.
+func (s *scene) ask(addr, command string, bytes int) (pieces int, took time.Duration) {
+	s.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer conn.Close()
+	begun := time.Now()
+	if _, err := io.WriteString(conn, command); err != nil {
+		s.Fatal(err)
+	}
+	for b := make([]byte, bytes); bytes > 0; pieces++ {
+		n, err := conn.Read(b)
+		if err != nil {
+			s.Fatal(err)
+		}
+		bytes -= n
+	}
+	return pieces, time.Since(begun)
+}
+
+// ping returns how long Redis takes to answer.
+func (s *scene) ping(addr string) time.Duration {
+	s.Helper()
+	_, took := s.ask(addr, "PING\r\n", len("+PONG\r\n"))
+	return took
+}
+
+// pieces returns in how many pieces an answer of a hundred bytes comes.
+func (s *scene) pieces(addr string) int {
+	s.Helper()
+	n, _ := s.ask(addr, "ECHO "+strings.Repeat("x", 100)+"\r\n", 100)
+	return n
+}
+
+// pull returns how long an answer of many bytes takes.
+func (s *scene) pull(addr string, bytes int) time.Duration {
+	s.Helper()
+	s.redis.Do(s.T, "SET", "probe", strings.Repeat("x", bytes))
+	defer s.redis.Do(s.T, "DEL", "probe")
+	_, took := s.ask(addr, "GET probe\r\n", bytes)
+	return took
+}
+
+// connections returns how many connections Redis has accepted, ever.
+func (s *scene) connections() int { return s.stat("total_connections_received") }
+
+// stat returns a number that Redis tells about itself.
+func (s *scene) stat(name string) (n int) {
+	s.Helper()
+	text, err := redis.String(s.redis.Do(s.T, "INFO", "everything"), nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for line := range strings.Lines(text) {
+		if _, err := fmt.Sscanf(line, name+":%d", &n); err == nil {
+			return n
+		}
+	}
+	s.Fatalf("Redis tells no %s", name)
+	return 0
+}
