@@ -127,7 +127,7 @@ func run(conn redis.Conn, driver *exchange) {
 		var f fate
 		if x.sent {
 			left := max(time.Until(driver.deadline), 1) // 0 would be no limit
-			f.reply, f.err = receive(conn, left, x.call)
+			f.reply, f.err = receive(conn, left, x.command)
 			if f.err != nil && !isRefusal(f.err) {
 				broken = f.err
 				return
@@ -151,12 +151,15 @@ func isDemoted(err error) bool {
 }
 
 // receive receives the reply of a call.
-func receive(conn redis.Conn, timeout time.Duration, call int64) (any, error) {
+func receive(conn redis.Conn, timeout time.Duration, c command) (any, error) {
 	reply, err := redis.ReceiveWithTimeout(conn, timeout)
+	if c.name == "EVAL" && isNoScript(err) {
+		return nil, errStray // EVAL is never told that: it was another's
+	}
 	if err != nil {
 		return nil, err
 	}
-	return unframe(reply, call)
+	return unframe(reply, c.call)
 }
 
 // send sends the commands of a batch.

@@ -122,7 +122,7 @@ func (c *poolClient) try(ctx context.Context, s *Script, args []any, deadline ti
 	call := calls.Add(1)
 	args[len(args)-1] = call
 	f := c.lanes.do(ctx, command{"EVALSHA", args, deadline, call})
-	if refused, ok := errors.AsType[redis.Error](f.err); !ok || !strings.HasPrefix(string(refused), "NOSCRIPT") {
+	if !isNoScript(f.err) {
 		return f
 	}
 	args = slices.Clone(args)
@@ -131,9 +131,10 @@ func (c *poolClient) try(ctx context.Context, s *Script, args []any, deadline ti
 }
 
 // connect gets a connection from the pool, and waits for one even where the pool
-// itself is not set to wait: a holder must always be able to release.
-func connect(ctx context.Context, pool *redis.Pool, deadline time.Time) (redis.Conn, error) {
-	if !pool.Wait && pool.IdleCount() > 0 {
+// itself is not set to wait: a holder must always be able to release. doubt tells that
+// the pool may refuse the connections that are at hand, and make a new one.
+func connect(ctx context.Context, pool *redis.Pool, deadline time.Time, doubt bool) (redis.Conn, error) {
+	if !pool.Wait && !doubt && pool.IdleCount() > 0 {
 		// One is at hand, so there is no need to pay for a context that ends.
 		if conn, err := pool.GetContext(ctx); !errors.Is(err, redis.ErrPoolExhausted) {
 			return conn, err
@@ -177,4 +178,10 @@ func isTimeout(err error) bool {
 func isRefusal(err error) bool {
 	_, ok := errors.AsType[redis.Error](err)
 	return ok
+}
+
+// isNoScript tells that Redis does not know the script of an EVALSHA.
+func isNoScript(err error) bool {
+	refused, ok := errors.AsType[redis.Error](err)
+	return ok && strings.HasPrefix(string(refused), "NOSCRIPT")
 }

@@ -32,10 +32,15 @@ func newCrowd(t *testing.T, n int) (*crowd, *Lease) {
 // join adds one more.
 func (c *crowd) join(ctx context.Context) {
 	c.t.Helper()
+	c.joinAs(ctx, Options{Wait: time.Minute})
+}
+
+func (c *crowd) joinAs(ctx context.Context, o Options) {
+	c.t.Helper()
 	got := make(chan result, 1)
 	c.got = append(c.got, got)
 	go func() {
-		l, err := c.guard.Lock(ctx, "k", c.f, Options{Wait: time.Minute})
+		l, err := c.guard.Lock(ctx, "k", c.f, o)
 		got <- result{lease: l, err: err}
 	}()
 	synctest.Wait()

@@ -14,8 +14,9 @@ import (
 // with another number is nobody's, and the connection is given up.
 //
 // An array gets the number as one more value. A number, which must be 0 to 3, becomes
-// 4*call + number. Errors have none. One that is taken for another call's does no harm,
-// since it says nothing but that something failed, and the reply behind it is found out.
+// 4*call + number. Errors have none, since most are not made by the script. One that is
+// taken for another call's may make that one look refused though it was done: a commit is
+// a 503 then, and a lock may stay shut for a lease. The reply behind it is found out.
 
 // framed is the script that Redis runs. It costs it half a microsecond more.
 func framed(text string) string {

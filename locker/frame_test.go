@@ -53,6 +53,22 @@ func TestReplyTwiceBetweenBatches(t *testing.T) {
 	}
 }
 
+// Redis says twice that it does not know the script. EVAL is never told that, so the
+// second one is a stray, too.
+func TestNoScriptTwice(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newPuppet(t, 1)
+		a := p.ask(t.Context(), "a")
+		w := p.accept()
+		w.wantCommands("a")
+		w.say("-NOSCRIPT no\r\n-NOSCRIPT no\r\n")
+		go w.wantCommands("a")
+		w = p.accept()
+		w.serve("a")
+		a.wantReply()
+	})
+}
+
 // What scripts answer comes through the frame as it is: arrays, small numbers and
 // errors, their own and those of commands.
 func TestFrameOfReplies(t *testing.T) {

@@ -48,8 +48,11 @@ func (g *Guard) lock(w *wait, key string, a Algorithm, o Options) (*Lease, error
 			return l, nil
 		}
 		_ = l.Unlock(w.caller) // what it returns is of no use
-		// Unless the caller has gone, the lock was lost while it was handed over.
-		// That is no verdict on the next try.
+		if err := w.over(); err != nil {
+			return nil, g.explain(key, err)
+		}
+		// The lock was lost while it was handed over. That is no verdict on the next try.
+		w.again = true
 		return g.lock(w, key, a, o)
 	}
 	won := false

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -24,7 +25,8 @@ const maxLanes = 4
 // No goroutine is needed: whoever finds a lane, or is given one, drives it for one
 // batch, which begins with its own exchange, and gives it to the next.
 type lanes struct {
-	pool *redis.Pool
+	pool  *redis.Pool
+	doubt atomic.Bool // the last exchange failed
 
 	mu      sync.Mutex  // guards what follows
 	driving []time.Time // the deadline of each driver
@@ -152,7 +154,7 @@ func (l *lanes) quit(x *exchange) bool {
 // drive makes the exchange x, and those that it takes along.
 func (l *lanes) drive(ctx context.Context, x *exchange) fate {
 	defer l.leave(x.deadline) // also where the pool's Dial panics
-	conn, err := connect(ctx, l.pool, x.deadline)
+	conn, err := connect(ctx, l.pool, x.deadline, l.doubt.Load())
 	if err != nil {
 		return noConnection(err)
 	}
@@ -162,6 +164,9 @@ func (l *lanes) drive(ctx context.Context, x *exchange) fate {
 	}
 	l.board(x)
 	run(conn, x)
+	if failed := x.fate.err != nil; failed != l.doubt.Load() {
+		l.doubt.Store(failed)
+	}
 	return x.fate
 }
 

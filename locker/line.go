@@ -66,7 +66,7 @@ func (l *line) enter(key string, most int, wait *wait, lease *Lease) error {
 		l.mu.Unlock()
 		return nil
 	}
-	if len(q.waiting) >= most {
+	if len(q.waiting) >= most && !wait.again {
 		l.mu.Unlock()
 		return ErrTooManyWaiters
 	}

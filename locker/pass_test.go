@@ -168,3 +168,58 @@ func TestPassOfALostLock(t *testing.T) {
 		c.wantRest()
 	})
 }
+
+// Who waits again is not turned away because others have come meanwhile.
+func TestPassOfALostLockWhereManyWait(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c, l := newCrowd(t, 0)
+		for range 2 {
+			time.Sleep(time.Millisecond)
+			c.joinAs(t.Context(), Options{Wait: time.Minute, MaxWaiters: 2})
+		}
+		w := l.line.next("k")
+		l.letGo(0)
+		c.joinAs(t.Context(), Options{Wait: time.Minute, MaxWaiters: 2})
+		now := time.Now()
+		c.f.put("k", "another's", 10*s)
+		l.hand(w, "passed", l.turn, now, now.Add(s))
+		w.lease.Lose()
+		c.joinAs(t.Context(), Options{Wait: time.Minute, MaxWaiters: 2})
+		time.Sleep(20 * s)
+		mustUnlock(t, c.holds(1))
+		mustUnlock(t, c.holds(0))
+		mustUnlock(t, c.holds(2))
+		c.wantRest()
+	})
+}
+
+// Nor does it wait for longer than it may, where Redis is silent.
+func TestPassOfALostLockAtTheEnd(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		const wait, timeout = 5 * s, 2 * s
+		f, g := &fake{}, &Guard{}
+		l := lock(t, g, f, Options{})
+		took := make(chan time.Duration, 1)
+		go func() {
+			began := time.Now()
+			if _, err := g.Lock(t.Context(), "k", f, Options{Wait: wait, Timeout: timeout}); err == nil {
+				t.Error("it got the lock")
+			}
+			took <- time.Since(began)
+		}()
+		synctest.Wait()
+		time.Sleep(wait - time.Millisecond)
+		silent := func() error { time.Sleep(timeout); return errSilent }
+		f.release = func(context.Context, int, func() error) error { return silent() }
+		f.take = func(context.Context, int, func() (bool, error)) (bool, error) { return false, silent() }
+		w := l.line.next("k")
+		l.letGo(0)
+		now := time.Now()
+		l.hand(w, "passed", l.turn, now, now.Add(s))
+		w.lease.Lose()
+		if d := <-took; d > wait+timeout+timeout/4 {
+			t.Errorf("it took %v", d)
+		}
+		time.Sleep(time.Minute)
+	})
+}

@@ -10,6 +10,7 @@ type wait struct {
 	caller context.Context
 	began  time.Time
 	limit  time.Duration
+	again  bool // it had its turn, and lost it
 }
 
 // over returns why the wait has ended, [ErrTimeout] or the cause of the caller's end,

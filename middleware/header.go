@@ -67,12 +67,12 @@ func (rw *response) decorate(h http.Header) {
 }
 
 // forbidCaching keeps an answer out of every cache. Those of content delivery
-// networks go by headers of their own before they look at Cache-Control (RFC 9213),
-// so what the handler or its surroundings have put there is taken out.
+// networks go by headers of their own before they look at Cache-Control (RFC 9213), and
+// so does nginx, so what the handler or its surroundings have put there is taken out.
 func forbidCaching(h http.Header) {
 	for name := range h {
 		lower := strings.ToLower(name)
-		if strings.HasSuffix(lower, "-cache-control") || lower == "surrogate-control" {
+		if strings.HasSuffix(lower, "cache-control") || lower == "surrogate-control" || lower == "x-accel-expires" {
 			delete(h, name)
 		}
 	}

@@ -18,6 +18,7 @@ func TestAnAnswerWithTheCookieIsNeverCached(t *testing.T) {
 	public := func(h http.Header) {
 		h.Set("Cache-Control", "public, max-age=600")
 		h.Set("CDN-Cache-Control", "max-age=600")
+		h.Set("X-Accel-Expires", "600")
 		h["Example-CDN-Cache-Control"] = []string{"max-age=600"}
 		h.Set("Surrogate-Control", "max-age=600")
 		h.Set("ETag", `"1"`)
@@ -39,7 +40,7 @@ func TestAnAnswerWithTheCookieIsNeverCached(t *testing.T) {
 		if !a.sets() || a.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %v", path, a.Header)
 		}
-		for _, name := range []string{"CDN-Cache-Control", "Example-CDN-Cache-Control", "Surrogate-Control"} {
+		for _, name := range []string{"CDN-Cache-Control", "Example-CDN-Cache-Control", "Surrogate-Control", "X-Accel-Expires"} {
 			if a.Header.Get(name) != "" {
 				t.Errorf("%s: a content delivery network is told: %s", path, a.Header.Get(name))
 			}

@@ -1,6 +1,9 @@
 package store
 
 import (
+	"context"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -100,5 +103,55 @@ func fill(t *testing.T, pool *redis.Pool, n int) {
 		if _, err := c.Do("PING"); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Also where to connect takes exchanges of its own, a silent server keeps nobody for
+// longer than the time-out and a quarter.
+func TestSilentServerWithPassword(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	s.Do(t, "ACL", "SETUSER", "ann", "on", ">pass", "~*", "&*", "+@all")
+	const timeout = time.Second
+	st := opened(t, strings.Replace(s.URL, "redis://", "redis://ann:pass@", 1), Options{Timeout: timeout})
+	create(t, st, "data")
+	fill(t, st.pool, 8)
+	s.Pause(t)
+	defer s.Resume(t)
+	var all sync.WaitGroup
+	for i := range 12 {
+		all.Go(func() {
+			if i >= 4 {
+				time.Sleep(20 * time.Millisecond) // until all lanes are taken
+			}
+			begun := time.Now()
+			_, err := st.Load(t.Context(), theID, Terms{})
+			wantError(t, "Load", err, ErrUnavailable)
+			if took := time.Since(begun); took > timeout*5/4+timeout/4 {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// A request that has little time says nothing about the server.
+func TestShortDeadlineIsNoSilence(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	st := opened(t, s.URL, patient)
+	create(t, st, "data")
+	fill(t, st.pool, 4)
+	s.Pause(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err := st.Load(ctx, theID, Terms{})
+	wantError(t, "Load", err, ErrUnavailable)
+	s.Resume(t)
+	if _, err := st.Load(t.Context(), theID, Terms{}); err != nil {
+		t.Error(err)
+	}
+	if n := st.pool.IdleCount(); n != 3 {
+		t.Errorf("%d connections are kept, want all but the one that was asked", n)
 	}
 }

@@ -110,7 +110,14 @@ func parseURL(raw string) (target, error) {
 
 func (t target) pool(timeout time.Duration) *redis.Pool {
 	options := []redis.DialOption{
-		redis.DialConnectTimeout(timeout),
+		redis.DialContextFunc(func(ctx context.Context, network, address string) (net.Conn, error) {
+			d := net.Dialer{Timeout: timeout}
+			c, err := d.DialContext(ctx, network, address)
+			if end, ok := ctx.Deadline(); ok && err == nil {
+				_ = c.SetDeadline(end) // also for the TLS handshake; redigo sets its own later
+			}
+			return c, err
+		}),
 		redis.DialReadTimeout(timeout),
 		redis.DialWriteTimeout(timeout),
 		redis.DialUsername(t.username),
@@ -123,7 +130,7 @@ func (t target) pool(timeout time.Duration) *redis.Pool {
 			redis.DialTLSHandshakeTimeout(timeout),
 			redis.DialTLSConfig(&tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}))
 	}
-	var forsaken atomic.Int64 // Unix ns
+	forsaken := &moment{base: time.Now()}
 	return &redis.Pool{
 		MaxActive:   poolSize,
 		MaxIdle:     poolSize,
@@ -134,10 +141,10 @@ func (t target) pool(timeout time.Duration) *redis.Pool {
 			if err != nil {
 				return nil, err
 			}
-			return &masterConn{Conn: c, forsaken: &forsaken}, nil
+			return &masterConn{Conn: c, forsaken: forsaken, patience: timeout / 2}, nil
 		},
 		TestOnBorrowContext: func(_ context.Context, _ redis.Conn, last time.Time) error {
-			if last.UnixNano() <= forsaken.Load() {
+			if !forsaken.before(last) {
 				return errForsaken
 			}
 			return nil
@@ -154,8 +161,9 @@ var errForsaken = errors.New("the server was demoted to a replica, or is silent"
 // there no more, and each connection to it would cost a time-out.
 type masterConn struct {
 	redis.Conn
-	forsaken *atomic.Int64 // no connection of the pool that was not used since is to be used
+	forsaken *moment // no connection of the pool that was not used since is to be used
 	dead     bool
+	patience time.Duration // a shorter silence says nothing of the server
 }
 
 // ReceiveWithTimeout is how package locker's client gets its replies.
@@ -177,18 +185,27 @@ func (c *masterConn) DoWithTimeout(d time.Duration, command string, args ...any)
 func (c *masterConn) heed(begun time.Time, d time.Duration, err error) error {
 	if refused, ok := errors.AsType[redis.Error](err); ok && strings.Contains(string(refused), "READONLY") {
 		c.dead = true
-		c.forsake(time.Now())
+		c.forsaken.move(time.Now())
 	}
-	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() && d >= 0 {
-		c.forsake(begun) // what was used since then has got an answer since then
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() && d >= c.patience {
+		c.forsaken.move(begun) // what was used since then has got an answer since then
 	}
 	return err
 }
 
-// forsake gives up all connections that were not used since a moment.
-func (c *masterConn) forsake(since time.Time) {
-	for old := c.forsaken.Load(); old < since.UnixNano(); old = c.forsaken.Load() {
-		if c.forsaken.CompareAndSwap(old, since.UnixNano()) {
+// A moment only moves forwards. It is reckoned from another one, so that it does not
+// matter when the clock is set.
+type moment struct {
+	base time.Time
+	ns   atomic.Int64 // since base; 0: never
+}
+
+func (m *moment) before(t time.Time) bool { return m.ns.Load() < int64(t.Sub(m.base)) }
+
+func (m *moment) move(to time.Time) {
+	next := int64(to.Sub(m.base))
+	for old := m.ns.Load(); old < next; old = m.ns.Load() {
+		if m.ns.CompareAndSwap(old, next) {
 			return
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -212,13 +211,14 @@ func TestMasterConnHeedsEachReply(t *testing.T) {
 			near, far := net.Pipe()
 			go io.Copy(io.Discard, far) // the command
 			go io.WriteString(far, "-"+refusal+"\r\n")
-			var demoted atomic.Int64
-			c := &masterConn{Conn: redis.NewConn(near, 0, 0), forsaken: &demoted}
+			used := time.Now()
+			forsaken := &moment{base: used.Add(-time.Minute)}
+			c := &masterConn{Conn: redis.NewConn(near, 0, 0), forsaken: forsaken}
 			if _, err := ask(c); !errors.Is(err, redis.Error(refusal)) {
 				t.Errorf("%s: %v, want %s", name, err, refusal)
 			}
-			if ended := c.Err() != nil; ended != want || (demoted.Load() != 0) != want {
-				t.Errorf("%s, %s: ended %v, the older ones at %d", name, refusal, ended, demoted.Load())
+			if ended := c.Err() != nil; ended != want || forsaken.before(used) == want {
+				t.Errorf("%s, %s: ended %v, the older ones: %v", name, refusal, ended, !forsaken.before(used))
 			}
 			c.Close()
 		}
