@@ -236,6 +236,7 @@ func TestWrongFlags(t *testing.T) {
 		"-check -1":                                "-check is -1",
 		"-key abcd":                                "-key must be at least 32 bytes",
 		"-key zz":                                  "-key must be at least 32 bytes",
+		"-key " + key + ",abcd":                    "-key must be at least 32 bytes",
 		"-redis localhost:6379":                    "must begin with redis://",
 		"-redis http://localhost":                  "must begin with redis://",
 		"-redis redis://127.0.0.1:1":               "unavailable",
