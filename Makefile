@@ -17,13 +17,13 @@ test: setup
 	$(GO) test -race -shuffle=on $(PACKAGES)
 	cd cmd/bench && $(GO) test -race -shuffle=on ./...
 
-# Every promise under attack, with real processes: some ten minutes, or three with
+# Every promise under attack, with real processes: some six minutes, or four with
 # SHORT=1. SEED=… makes the visitors ask the same again. What explains a failure is
 # kept in bin/faults.
 faults: setup
 	@mkdir -p bin/faults
 	cd cmd/faults && $(GO) test ./history ./rig && \
-	  $(GO) test -count=1 -timeout 20m -artifacts -outputdir $(CURDIR)/bin/faults $(if $(SHORT),-short) $(if $(SEED),-seed $(SEED))
+	  $(GO) test -count=1 -timeout 20m -artifacts -outputdir $(CURDIR)/bin/faults $(if $(SHORT),-short,-markdown results.md) $(if $(SEED),-seed $(SEED))
 
 # Random faults for ten minutes, or for SOAK=1h, say. With OPERATIONS=10000000 until so
 # many requests have succeeded, without the race detector: that takes half an hour.

@@ -30,25 +30,19 @@ func TestFlood(t *testing.T) { // not parallel, since it measures
 	f.client.Transport.(*http.Transport).MaxIdleConnsPerHost = floodSize
 	f.fire(d.URL + "/none") // makes the connections, which would cost more than all else
 
-	rounds := 5
-	if testing.Short() {
-		rounds = 3
-	}
+	rounds := unlessShort(5, 3)
 	var alone, flooded, control []time.Duration
-	seen := ""
-	t.Cleanup(func() {
-		note(row{fault: "1,000 requests with one cookie at once, a handler of 50 ms", promise: "P5: the others' p99 at most doubles", seen: seen, broken: t.Failed()})
-	})
+	row := noted(t, "1,000 requests with one cookie at once, a handler of 50 ms", "P5: the others' p99 at most doubles")
 	for range rounds {
 		alone = append(alone, p99(t, users, func() {}))
 		flooded = append(flooded, p99(t, users, func() { f.fire(d.URL + "/set") }))
 		control = append(control, p99(t, users, func() { f.fire(d.URL + "/none") }))
 	}
 	refused := strings.Count(d.Log(), "too many wait for this lock already")
-	seen = fmt.Sprintf("p99 of others %v alone, %v flooded, %v when the thousand need no session; %d of %d refused at once",
+	row.seen = fmt.Sprintf("p99 of others %v alone, %v flooded, %v when the thousand need no session; %d of %d refused at once",
 		median(alone), median(flooded), median(control), refused, rounds*floodSize)
 	if limit := 2 * max(median(alone), median(control)); median(flooded) > limit {
-		t.Errorf("%s", seen)
+		t.Errorf("%s", row.seen)
 	}
 	if most := rounds * (floodSize - 129); refused < most*9/10 { // a place becomes free now and then
 		t.Errorf("only %d requests were refused at once, want %d", refused, most)

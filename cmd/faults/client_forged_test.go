@@ -22,10 +22,7 @@ import (
 // Redis: each command that does is about a visitor's session.
 func TestForgedCookies(t *testing.T) {
 	t.Parallel()
-	forgeries := 100_000
-	if testing.Short() {
-		forgeries = 20_000
-	}
+	forgeries := unlessShort(100_000, 20_000)
 	s := stage(t, fmt.Sprintf("%d forged cookies", forgeries), "P9: none reaches Redis, visitors are served", setting{demos: 1, visitors: 2, clients: 2})
 	p := redistest.NewProxy(t, s.redis)
 	attacked := s.add(p.URL)
@@ -40,7 +37,7 @@ func TestForgedCookies(t *testing.T) {
 		var forging sync.WaitGroup
 		const forgers = 4
 		for i := range forgers {
-			random := rand.New(rand.NewPCG(seed, 15000+uint64(i)))
+			random := chance(15000 + uint64(i))
 			forging.Go(func() {
 				a := newAttacker(t, attacked.URL)
 				defer a.Close()
@@ -152,9 +149,4 @@ func forge(random *rand.Rand, genuine string, n int) string {
 	default: // longer
 		return genuine + genuine[:at+1]
 	}
-}
-
-// guestWith returns a guest with a cookie that is there already.
-func (s *scene) guestWith(cookie string) *guest {
-	return &guest{T: s.T, http: client(s.T), cookie: cookie}
 }

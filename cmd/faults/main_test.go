@@ -5,8 +5,7 @@
 // the fault happens; what the visitors saw is recorded and judged, see package history.
 // After each fault the same is promised: no answered write is lost, beyond what Redis
 // itself lost; no stale write, no session back from the dead, no data of another
-// session; waits are bounded; no lock outlives its lease; no connection, goroutine or
-// memory is left.
+// session; waits are bounded; no lock outlives its lease; no connection is left.
 //
 // TestBroken shows that the suite would find it: it runs parts of it on a Latchkey that
 // is broken on purpose, once for each promise.
@@ -18,6 +17,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
 	"go.uber.org/goleak"
@@ -29,7 +29,9 @@ var seed uint64
 
 func TestMain(m *testing.M) {
 	flag.Uint64Var(&seed, "seed", rand.Uint64(), "what the visitors' requests are drawn from")
+	results := flag.String("markdown", "", "write the tables to this `file`, too")
 	flag.Parse()
+	begun := time.Now()
 	goleak.VerifyTestMain(m,
 		// Toxiproxy leaves these behind where a client goes away before its reply has come.
 		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"),
@@ -38,6 +40,12 @@ func TestMain(m *testing.M) {
 			fmt.Printf("\n-seed %d\n", seed)
 			if !printTables(os.Stdout, flag.Lookup("test.run").Value.String() == "") {
 				code = max(code, 1)
+			}
+			if *results != "" {
+				if err := writeResults(*results, time.Since(begun)); err != nil {
+					fmt.Println(err)
+					code = max(code, 1)
+				}
 			}
 			rig.Clean()
 			os.Exit(code)

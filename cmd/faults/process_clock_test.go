@@ -32,16 +32,18 @@ var Shift atomic.Int64
 }}
 
 // setClock sets the clock of a process, and sees in its next answer that it is so.
-func (v *victim) setClock(of *rig.Demo, ahead time.Duration) {
-	v.Helper()
-	v.ask(v.http, http.MethodPost, of.URL+"/clock", url.Values{"ahead": {fmt.Sprint(int64(ahead.Seconds()))}})
-	res, body := v.ask(v.http, http.MethodGet, of.URL+"/info", nil)
-	if res == nil {
-		v.Fatal(body)
+func (s *scene) setClock(of *rig.Demo, ahead time.Duration) {
+	s.Helper()
+	g := s.guestWith("")
+	g.ask(of, http.MethodPost, "/clock", url.Values{"ahead": {fmt.Sprint(int64(ahead.Seconds()))}})
+	res, err := g.http.Get(of.URL + "/info")
+	if err != nil {
+		s.Fatal(err)
 	}
+	res.Body.Close()
 	date, err := http.ParseTime(res.Header.Get("Date"))
 	if off := time.Until(date) - ahead; err != nil || off.Abs() > time.Minute {
-		v.Fatalf("the clock is to be %v ahead, and says %v", ahead, date)
+		s.Fatalf("the clock is to be %v ahead, and says %v, %v", ahead, date, err)
 	}
 }
 
@@ -50,28 +52,24 @@ func (v *victim) setClock(of *rig.Demo, ahead time.Duration) {
 func TestClocksJump(t *testing.T) {
 	t.Parallel()
 	clockwork.Build(t)
-	s := stage(t, "clocks jump by 11 h, forward and back, and differ by 22 h", "nothing lost, no lock opens early", setting{logins: true, demos: 1})
+	s := stage(t, "the clocks of processes jump by 11 h, forward and back, and differ by 22 h", "nothing lost, no lock opens early", setting{logins: true, demos: 1})
 	const work = 700 * time.Millisecond
 	one, two := s.addVariant(&clockwork, "-work", work.String()), s.addVariant(&clockwork)
 	jumps := 0
 	s.suffer(func(context.Context) {
-		v := newVictim(t, one)
 		const jump = 11 * time.Hour
 		for i, ahead := range []struct{ one, two time.Duration }{{jump, 0}, {jump, -jump}, {-jump, jump}, {0, 0}} {
-			v.begin(one)
-			began := time.Now()
-			early := v.setting(one, "early")
-			eventually(t, s.longest, "it has the lock", func() bool { return len(s.locks(one, "POST /set")) > 0 })
-			v.setClock(one, ahead.one)
-			v.setClock(two, ahead.two)
+			h := s.hold(one, "early")
+			s.setClock(one, ahead.one)
+			s.setClock(two, ahead.two)
 			jumps += 2
-			v.wantSet([]*rig.Demo{two, s.demos[0]}[i%2], "late")
+			h.mustSet([]*rig.Demo{two, s.demos[0]}[i%2], "late")
 			// If it believed that its lease is over, its work would end at once.
-			if got, took := <-early, time.Since(began); got != http.StatusOK || took < work {
-				t.Errorf("who held the session while clocks jumped was answered with %d after %v of %v", got, took, work)
+			if got := <-h.replies; got.status != http.StatusOK || got.took < work {
+				t.Errorf("who held the session while clocks jumped was answered with %d after %v of %v", got.status, got.took, work)
 			}
-			v.wantNames(one, "early", "late")
-			v.wantNames(two, "early", "late")
+			h.mustHave(one, "early", "late")
+			h.mustHave(two, "early", "late")
 		}
 	})
 	s.seen = fmt.Sprintf("%d jumps", jumps)
@@ -82,35 +80,33 @@ func TestClocksJump(t *testing.T) {
 func TestClockPastLifetime(t *testing.T) {
 	t.Parallel()
 	clockwork.Build(t)
-	s := stage(t, "a clock jumps past the lifetime of sessions, and back", "P12: over where the clock says so, and not harmed", setting{logins: true})
+	s := stage(t, "the clock of a process jumps past the lifetime of sessions, and back", "P12: over where the clock says so, and not harmed", setting{logins: true})
 	jumps := 0
 	s.suffer(func(context.Context) {
 		wrong, right := s.startVariant(&clockwork), s.demos[0]
-		v, future := newVictim(t, right), newVictim(t, right)
+		g, future := s.guest(right), s.guest(right)
 		for i := range 3 {
 			// The cookie is younger than the session, so that it is the record that tells.
-			v.setClock(wrong, 2*time.Hour)
-			v.login(wrong)
-			v.wantSet(wrong, fmt.Sprint("w", i))
-			v.wantSet(right, fmt.Sprint("r", i))
+			s.setClock(wrong, 2*time.Hour)
+			g.login(wrong)
+			g.mustSet(wrong, fmt.Sprint("w", i))
+			g.mustSet(right, fmt.Sprint("r", i))
 			stored := s.recordWith("param_r0")
 
-			v.setClock(wrong, 25*time.Hour)
+			s.setClock(wrong, 25*time.Hour)
 			jumps += 3
-			v.wantNames(wrong)
+			g.mustHave(wrong)
 			future.begin(wrong)
-			if status, body := v.post(wrong, "/incr"); status != http.StatusOK || body != "1" {
-				t.Errorf("the first write of a new session was answered with %d %s", status, body)
-			}
+			g.must("the first write of a new session", g.post(wrong, "/incr"), http.StatusOK, "1")
 			if after := s.recordWith("param_r0"); after != stored {
 				t.Errorf("the record was %q and is %q", stored, after)
 			}
-			future.wantSet(right, "future") // a session from tomorrow
-			v.setClock(wrong, 0)
-			future.wantNames(wrong, "future")
+			future.mustSet(right, "future") // a session from tomorrow
+			s.setClock(wrong, 0)
+			future.mustHave(wrong, "future")
 		}
-		v.wantNames(wrong, "r0", "r1", "r2", "w0", "w1", "w2")
-		v.wantNames(right, "r0", "r1", "r2", "w0", "w1", "w2")
+		g.mustHave(wrong, "r0", "r1", "r2", "w0", "w1", "w2")
+		g.mustHave(right, "r0", "r1", "r2", "w0", "w1", "w2")
 	})
 	s.seen = fmt.Sprintf("%d jumps", jumps)
 }

@@ -17,7 +17,7 @@ import (
 // which it loses its connections. It recovers when it gets some again.
 func TestAppOutOfFiles(t *testing.T) {
 	t.Parallel()
-	s := stage(t, "app out of file descriptors", "P8: refusals, nothing lost, back by itself", setting{logins: true})
+	s := stage(t, "process out of file descriptors", "P8: refusals, nothing lost, back by itself", setting{logins: true})
 	short := s.demos[1]
 	s.suffer(func(context.Context) {
 		for range stops() {

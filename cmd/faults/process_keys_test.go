@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
@@ -38,12 +37,12 @@ func TestKeyRotated(t *testing.T) {
 	s := stage(t, "rolling restarts: a new key behind the old one, then before it", "nobody is logged out", setting{logins: true})
 	restarts := 0
 	s.suffer(func(context.Context) {
-		v, want := newVictim(t, s.anyDemo()), []string{}
+		g, want := s.guest(s.anyDemo()), []string{}
 		for i, keys := range []string{oldKey + "," + newKey, newKey + "," + oldKey} {
 			restarts += s.restartAll("-key", keys)
 			want = append(want, fmt.Sprint(i))
-			v.wantSet(s.anyDemo(), fmt.Sprint(i))
-			v.wantNames(s.anyDemo(), want...)
+			g.mustSet(s.anyDemo(), fmt.Sprint(i))
+			g.mustHave(s.anyDemo(), want...)
 		}
 	})
 	s.seen = fmt.Sprintf("%d processes replaced", restarts)
@@ -58,30 +57,16 @@ func TestOldKeyDropped(t *testing.T) {
 	restarts := 0
 	s.suffer(func(context.Context) {
 		before := rig.StartDemo(t, "-redis", s.redis.URL)
-		old, young := newVictim(t, before), newVictim(t, s.anyDemo())
-		old.wantSet(s.anyDemo(), "old")
-		young.wantSet(s.anyDemo(), "young")
+		old, young := s.guest(before), s.guest(s.anyDemo())
+		old.mustSet(s.anyDemo(), "old")
+		young.mustSet(s.anyDemo(), "young")
 		stored := s.recordWith("param_old")
 		restarts = s.restartAll("-key", newKey)
-		young.wantNames(s.anyDemo(), "young")
-		old.wantNames(s.anyDemo())
+		young.mustHave(s.anyDemo(), "young")
+		old.mustHave(s.anyDemo())
 		if after := s.recordWith("param_old"); after != stored {
 			t.Errorf("the record of a session that nobody can open was %q and is %q", stored, after)
 		}
 	})
 	s.seen = fmt.Sprintf("%d processes replaced", restarts)
-}
-
-// recordWith returns the record that has this in it.
-func (s *scene) recordWith(text string) string {
-	s.Helper()
-	for _, key := range s.redis.Keys(s.T) {
-		if strings.HasSuffix(key, "}") {
-			if record, _ := s.redis.Get(s.T, key); strings.Contains(record, text) {
-				return record
-			}
-		}
-	}
-	s.Errorf("no record has %s", text)
-	return ""
 }

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -20,32 +21,32 @@ const killedPromise = "P7: the next one within the lease; the write is there who
 
 // Its take is on the way to Redis. In every other round that arrives after its death.
 func TestAppKilledAtLock(t *testing.T) {
-	killedAt(t, "app killed, its take not yet in Redis", doom{at: atTake, by: redistest.HangCommand})
+	killedAt(t, "process killed, its take not yet in Redis", doom{at: byGuest(isTake), by: redistest.HangCommand})
 }
 
 // Redis has taken the lock and read the record for it, but the reply has not come.
 func TestAppKilledAtLoad(t *testing.T) {
-	killedAt(t, "app killed, its take in Redis, without the reply", doom{at: atTake, by: redistest.Hang, locked: true})
+	killedAt(t, "process killed, its take in Redis, without the reply", doom{at: byGuest(isTake), by: redistest.Hang, locked: true})
 }
 
 // It has held the session for a while, and put the end of its lease off.
 func TestAppKilledInHandler(t *testing.T) {
-	killedAt(t, "app killed in the handler", doom{at: atExtend, nth: 2, locked: true, flags: []string{"-work", "1h"}})
+	killedAt(t, "process killed in the handler", doom{at: byGuest(isExtend), nth: 2, locked: true, flags: []string{"-work", "1h"}})
 }
 
 // Redis has done its commit, but the reply has not come.
 func TestAppKilledWithCommitSent(t *testing.T) {
-	killedAt(t, "app killed, its commit in Redis, without the reply", doom{at: atCommit, by: redistest.Hang, written: true})
+	killedAt(t, "process killed, its commit in Redis, without the reply", doom{at: byGuest(isCommit), by: redistest.Hang, written: true})
 }
 
 // It has heard that its commit is done and has answered, but the answer is lost.
 func TestAppKilledWithCommitAnswered(t *testing.T) {
-	killedAt(t, "app killed, its commit done, without the answer", doom{at: atCommit, answered: true})
+	killedAt(t, "process killed, its commit done, without the answer", doom{at: byGuest(isCommit), answered: true})
 }
 
 // A doom is how a process dies.
 type doom struct {
-	at    func(redistest.Command) bool // the victim's command at which it happens
+	at    func(redistest.Command) bool // the command at which it happens
 	nth   int                          // which of them, if not the first
 	by    redistest.Fault              // what the network does with that
 	flags []string                     // of the process
@@ -56,14 +57,11 @@ type doom struct {
 }
 
 // killedAt lets several processes die that way, one after another, each with requests
-// of visitors in all stages, and with three of a victim.
+// of visitors in all stages, and with three of a guest.
 func killedAt(t *testing.T, fault string, how doom) {
 	t.Parallel()
 	s := stage(t, fault, killedPromise, setting{logins: true})
-	rounds := 4
-	if testing.Short() {
-		rounds = 2
-	}
+	rounds := unlessShort(4, 2)
 	var longest time.Duration
 	shut := 0
 	s.suffer(func(context.Context) {
@@ -82,38 +80,36 @@ func killedAt(t *testing.T, fault string, how doom) {
 }
 
 // kill starts a process and lets it die. late says that what the network has held
-// back arrives after its death. It returns whether that leaves the victim's session
+// back arrives after its death. It returns whether that leaves the guest's session
 // locked, and how long the next request waits for it.
 func (s *scene) kill(how doom, late bool) (locked bool, waited time.Duration) {
 	s.Helper()
 	proxy := redistest.NewProxy(s.T, s.redis)
 	doomed := s.add(proxy.URL, how.flags...)
-	v := newVictim(s.T, doomed)
+	g := s.guest(doomed)
+	lock := rig.RecordKey(s.T, g.cookie) + ".lock"
 	eventually(s.T, s.longest, "visitors come to it", func() bool { return proxy.Requests() > 50 })
 
 	caught := catch(proxy, how)
 	end := &end{of: doomed, deadly: how.answered}
 	var requests sync.WaitGroup
 	for _, name := range []string{"a", "b", "c"} {
-		requests.Go(func() {
-			if got := v.setWith(end.client(s.T, name), doomed, name); got != 0 {
-				s.Errorf("/set %s was answered with %d by a process that dies", name, got)
-			}
-		})
+		one := &guest{T: s.T, http: end.client(s.T, name), cookie: g.cookie}
+		requests.Go(func() { one.must("/set "+name+" in a process that dies", one.set(doomed, name), 0, "") })
 	}
 	var cmd redistest.Command
 	select {
 	case cmd = <-caught:
 	case <-time.After(s.longest):
-		s.Fatal("the victim's command did not come")
+		s.Fatal("the guest's command did not come")
 	}
 	if how.locked {
-		eventually(s.T, s.longest, "it has the lock", func() bool { return len(s.locks(doomed, "POST /set")) > 0 })
+		eventually(s.T, s.longest, "it has the lock", func() bool { return s.redis.Exists(s.T, lock) })
 	}
 	want := []string{}
 	if how.written {
 		want = namesIn(s.T, recordIn(cmd))
-		eventually(s.T, s.longest, "the write is in Redis", func() bool { return slices.Equal(v.names(s.demos[0]), want) })
+		eventually(s.T, s.longest, "the write is in Redis", func() bool { return slices.Equal(g.names(s.demos[0]), want) })
 	}
 	if !how.answered { // else it dies by who reads the answer
 		doomed.Kill()
@@ -121,25 +117,41 @@ func (s *scene) kill(how doom, late bool) (locked bool, waited time.Duration) {
 	requests.Wait()
 	s.close(doomed)
 	if how.answered {
-		want = end.wantAnswered(s.T, v.names(s.demos[0]))
+		want = end.mustHaveAnswered(s.T, g.names(s.demos[0]))
 	}
 	if late {
 		proxy.Release()
 	}
-	s.wantLeases(doomed)
-	locked = len(s.locks(doomed, "POST /set")) > 0
+	s.mustHaveLeases(doomed)
+	locked = s.redis.Exists(s.T, lock)
 
 	began := time.Now()
-	v.wantSet(s.demos[0], "next")
+	g.mustSet(s.demos[0], "next")
 	waited = time.Since(began)
 	if waited > lease+3*time.Second {
 		s.Errorf("the next one waited %v for a lease of %v", waited, lease)
 	}
-	v.wantNames(s.demos[1], append(want, "next")...)
+	g.mustHave(s.demos[1], append(want, "next")...)
 	return locked, waited
 }
 
-// catch lets the network do with the victim's command what it is to do, and tells when.
+// namesIn returns what a record has stored by /set.
+func namesIn(t *testing.T, record string) (names []string) {
+	t.Helper()
+	var stored struct{ Data map[string]any }
+	if err := json.Unmarshal([]byte(record), &stored); err != nil {
+		t.Errorf("a record is %q: %v", record, err)
+	}
+	for key := range stored.Data {
+		if name, found := strings.CutPrefix(key, "param_"); found {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// catch lets the network do with the guest's command what it is to do, and tells when.
 func catch(proxy *redistest.Proxy, how doom) <-chan redistest.Command {
 	caught, n := make(chan redistest.Command, 1), 0
 	proxy.Inject(func(cmd redistest.Command) redistest.Fault { // one at a time
@@ -155,10 +167,10 @@ func catch(proxy *redistest.Proxy, how doom) <-chan redistest.Command {
 	return caught
 }
 
-// wantLeases checks that whatever locks a dead process has will end.
-func (s *scene) wantLeases(of *rig.Demo) {
+// mustHaveLeases asserts that whatever locks a dead process has will end.
+func (s *scene) mustHaveLeases(of *rig.Demo) {
 	s.Helper()
-	for _, key := range s.locks(of, "") {
+	for _, key := range s.locks(of) {
 		if left, _ := s.redis.Do(s.T, "PTTL", key).(int64); left == -1 || left > lease.Milliseconds() {
 			s.Errorf("a lock of a dead process lasts for %d ms more", left)
 		}
@@ -187,8 +199,8 @@ func (e *end) client(t *testing.T, name string) *http.Client {
 	return c
 }
 
-// wantAnswered checks that what was answered is stored, and returns what is.
-func (e *end) wantAnswered(t *testing.T, stored []string) []string {
+// mustHaveAnswered asserts that what was answered is stored, and returns what is.
+func (e *end) mustHaveAnswered(t *testing.T, stored []string) []string {
 	t.Helper()
 	e.mu.Lock()
 	defer e.mu.Unlock()

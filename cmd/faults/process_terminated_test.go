@@ -15,7 +15,7 @@ import (
 // and waits for one. They answer what they have begun, and leave nothing behind.
 func TestAppsTerminatedInTurn(t *testing.T) {
 	t.Parallel()
-	s := stage(t, "apps terminated in turn", "what was begun is answered; no lock is left", setting{logins: true, flags: []string{"-work", "1s"}})
+	s := stage(t, "processes terminated in turn", "what was begun is answered; no lock is left", setting{logins: true, flags: []string{"-work", "1s"}})
 	var answered int
 	s.suffer(func(context.Context) {
 		first, second := s.demos[0], s.demos[1]
@@ -29,54 +29,54 @@ func TestAppsTerminatedInTurn(t *testing.T) {
 // terminate ends a process and returns how many requests it was in the middle of.
 func (s *scene) terminate(d, other *rig.Demo) (answered int) {
 	s.Helper()
-	// One waits for a session that the other process holds. That is known, since it
-	// is in the queue for it. The others hold theirs, since they have the locks.
-	const holders = 8
-	waiting := newVictim(s.T, d)
-	held := waiting.setting(other, "held")
-	eventually(s.T, s.longest, "the other process holds the session", func() bool { return len(s.locks(other, "POST /set")) == 1 })
-	queue := s.locks(other, "POST /set")[0] + ".queue"
-	waits := waiting.setting(d, "waited")
-
-	victims, answers := make([]*victim, holders), make([]<-chan int, holders)
-	for i := range holders {
-		victims[i] = newVictim(s.T, d)
+	guests := make([]*guest, 8)
+	for i := range guests {
+		guests[i] = s.guest(d)
 	}
-	for i, v := range victims {
-		answers[i] = v.setting(d, "held")
+	// One waits for a session that the other process holds; the others hold theirs.
+	elsewhere := s.hold(other, "held")
+	waits := elsewhere.setting(d, "waited")
+	eventually(s.T, s.longest, "one waits", func() bool { return s.redis.Exists(s.T, elsewhere.lock+".queue") })
+	var here []*holding
+	for _, g := range guests {
+		here = append(here, s.holdAs(g, d, "held"))
 	}
-	eventually(s.T, s.longest, "all requests have begun", func() bool {
-		return len(s.locks(d, "POST /set")) >= holders && (s.redis.Exists(s.T, queue) || len(s.locks(d, "POST /set")) > holders)
-	})
 	d.Signal(s.T, syscall.SIGTERM)
 	s.close(d)
-	for i, v := range victims {
-		if got := <-answers[i]; got != http.StatusOK {
-			s.Errorf("a request that had begun was answered with %d", got)
-		} else {
-			answered++
-		}
-		v.wantNames(other, "held")
+	for _, h := range here {
+		h.must("a request that had begun", <-h.replies, http.StatusOK, "ok")
+		h.mustHave(other, "held")
 	}
-	if one, two := <-held, <-waits; one != http.StatusOK || two != http.StatusOK {
-		s.Errorf("who held the session was answered with %d, who waited with %d", one, two)
-	} else {
-		answered++
-	}
-	waiting.wantNames(other, "held", "waited")
-	s.wantEnded(d)
-	return answered
+	elsewhere.must("who held the session elsewhere", <-elsewhere.replies, http.StatusOK, "ok")
+	elsewhere.must("who waited for it", <-waits, http.StatusOK, "ok")
+	elsewhere.mustHave(other, "held", "waited")
+	s.mustHaveEnded(d)
+	return len(here) + 1
 }
 
-// wantEnded checks that a process that was told to end does so, and leaves no lock.
-func (s *scene) wantEnded(d *rig.Demo) {
+// mustHaveEnded asserts that a process that was told to end does so, and leaves no lock.
+func (s *scene) mustHaveEnded(d *rig.Demo) {
 	s.Helper()
 	if err := d.Wait(s.T, s.longest); err != nil {
 		s.Errorf("it ended with %v", err)
 	}
-	if left := s.locks(d, ""); len(left) > 0 {
+	if left := s.locks(d); len(left) > 0 {
 		s.Errorf("it has left %s", strings.Join(left, ", "))
 	}
+}
+
+// locks returns the keys of those that a process has.
+func (s *scene) locks(of *rig.Demo) (keys []string) {
+	s.Helper()
+	for _, key := range guards(s.T, s.redis) {
+		if !strings.HasSuffix(key, ".lock") {
+			continue
+		}
+		if token, _ := s.redis.Get(s.T, key); strings.Contains(token, fmt.Sprintf("/%d ", of.PID())) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // replace ends a process whose place another has taken, as a rolling restart does.
@@ -84,5 +84,5 @@ func (s *scene) replace(old *rig.Demo) {
 	s.Helper()
 	s.close(old)
 	old.Signal(s.T, syscall.SIGTERM)
-	s.wantEnded(old)
+	s.mustHaveEnded(old)
 }

@@ -89,27 +89,24 @@ func TestVersionsWithOtherQueues(t *testing.T) {
 }
 
 // mixed lets a later version take the place of one process, and of the other, and back.
-// Its processes queue where queue says. A victim's requests go to both versions in
+// Its processes queue where queue says. A guest's requests go to both versions in
 // turn; check sees what is left.
 func mixed(t *testing.T, fault string, version *rig.Variant, queue string, check func(s *scene, n int)) {
 	version.Build(t) // not under load
 	s := stage(t, fault, "P1: nothing lost", setting{logins: true, flags: []string{"-work", "300ms"}})
 	n := 0
 	s.suffer(func(context.Context) {
-		v := newVictim(t, s.anyDemo())
+		g := s.guest(s.anyDemo())
 		alternate := func(a, b *rig.Demo) {
 			for i := range 10 {
 				n++
-				status, body := v.post([]*rig.Demo{a, b}[i%2], "/incr")
-				if status != http.StatusOK || body != fmt.Sprint(n) {
-					t.Errorf("write %d was answered with %d %s", n, status, body)
-				}
+				g.must("a write", g.post([]*rig.Demo{a, b}[i%2], "/incr"), http.StatusOK, fmt.Sprint(n))
 			}
 		}
 		first, second := s.demos[0], s.demos[1]
 		third := s.addVariant(version)
 		s.replace(first)
-		s.wantQueue(v, second, third, queue)
+		s.mustQueue(g, second, third, queue)
 		alternate(second, third)
 		fourth := s.addVariant(version)
 		s.replace(second)
@@ -122,23 +119,15 @@ func mixed(t *testing.T, fault string, version *rig.Variant, queue string, check
 	s.seen = fmt.Sprintf("3 processes replaced, %d writes to both versions in turn", n)
 }
 
-// wantQueue lets a victim's request hold its session in one process, and another wait
+// mustQueue lets a guest's request hold its session in one process, and another wait
 // for it in another process, with a queue of that name.
-func (s *scene) wantQueue(v *victim, holds, waits *rig.Demo, queue string) {
+func (s *scene) mustQueue(g *guest, holds, waits *rig.Demo, queue string) {
 	s.Helper()
-	first := v.setting(holds, "mixed")
-	var locks []string
-	eventually(s.T, s.longest, "one has the lock", func() bool {
-		locks = s.locks(holds, "POST /set")
-		return len(locks) == 1
-	})
-	second := v.setting(waits, "waited")
-	eventually(s.T, s.longest, "the other one waits", func() bool {
-		return len(locks) == 1 && s.redis.Exists(s.T, locks[0]+queue)
-	})
-	if one, two := <-first, <-second; one != http.StatusOK || two != http.StatusOK {
-		s.Errorf("who held the session was answered with %d, who waited with %d", one, two)
-	}
+	h := s.holdAs(g, holds, "mixed")
+	second := g.setting(waits, "waited")
+	eventually(s.T, s.longest, "the other one waits", func() bool { return s.redis.Exists(s.T, h.lock+queue) })
+	g.must("who held the session", <-h.replies, http.StatusOK, "ok")
+	g.must("who waited for it", <-second, http.StatusOK, "ok")
 }
 
 // A version with another format of records: neither reads the other's, and neither
@@ -150,24 +139,19 @@ func TestVersionsIncompatible(t *testing.T) {
 	refused := 0
 	s.suffer(func(context.Context) {
 		ours, theirs := s.demos[0], s.startVariant(&foreignVersion)
-		for _, way := range []struct{ owner, stranger *rig.Demo }{{theirs, ours}, {ours, theirs}} {
-			v := newVictim(t, way.owner)
-			v.wantSet(way.owner, "kept")
+		for _, way := range []struct{ owner, other *rig.Demo }{{theirs, ours}, {ours, theirs}} {
+			g := s.guest(way.owner)
+			g.mustSet(way.owner, "kept")
 			stored := s.recordWith("param_kept")
 			for _, path := range []string{"/incr", "/set", "/login", "/logout", "/reset"} {
-				if status, body := v.post(way.stranger, path); status != http.StatusInternalServerError {
-					t.Errorf("%s was answered with %d %s", path, status, body)
-				} else {
-					refused++
-				}
+				g.must(path+" with a record of the other's", g.post(way.other, path), http.StatusInternalServerError, "")
+				refused++
 			}
 			if after := s.recordWith("param_kept"); after != stored {
 				t.Errorf("the record was %q and is %q", stored, after)
 			}
-			v.wantNames(way.owner, "kept")
-			if status, body := v.post(way.owner, "/logout"); status != http.StatusNoContent {
-				t.Errorf("/logout was answered with %d %s", status, body)
-			}
+			g.mustHave(way.owner, "kept")
+			g.must("/logout", g.post(way.owner, "/logout"), http.StatusNoContent, "")
 		}
 	})
 	s.seen = fmt.Sprintf("%d requests refused", refused)

@@ -21,7 +21,7 @@ func TestPowerCutWithLogAlways(t *testing.T) {
 	t.Parallel()
 	m, dir := rig.NewMachine(t), t.TempDir()
 	s := stage(t, "power cut of Redis, appendfsync always", "P1: no answered write lost",
-		setting{env: m.Env, redis: logged(dir, "always"), logins: true})
+		setting{env: m.Env, redis: withLog(dir, "always"), logins: true})
 	s.suffer(func(context.Context) {
 		if m.Syncs() < 10 {
 			t.Errorf("Redis has synced %d times", m.Syncs())
@@ -35,13 +35,12 @@ func TestPowerCutWithLogAlways(t *testing.T) {
 // With appendfsync everysec Redis answers before it has synced. README says what that
 // may cost: the last moments before the crash, and no more than that.
 func TestRedisKilledWithLogEverySecond(t *testing.T) {
-	killed := "Redis killed, appendfsync everysec"
-	t.Run("killed", func(t *testing.T) {
-		everySecond(t, killed, func(*scene, *rig.Machine) {})
+	t.Run("killed", func(t *testing.T) { // which may lose nothing
+		everySecond(t, crash{fault: "Redis killed, appendfsync everysec", await: func(*scene, *rig.Machine) {}})
 	})
 	// While a sync is under way, Redis keeps what it should write to itself.
 	t.Run("slow disk", func(t *testing.T) {
-		everySecond(t, killed+", slow disk", func(s *scene, m *rig.Machine) {
+		everySecond(t, crash{fault: "Redis killed, appendfsync everysec, slow disk", loses: true, await: func(s *scene, m *rig.Machine) {
 			m.SlowDisk(1500 * time.Millisecond)
 			var since time.Time
 			eventually(t, 10*time.Second, "Redis keeps something for half a second", func() bool {
@@ -50,14 +49,14 @@ func TestRedisKilledWithLogEverySecond(t *testing.T) {
 				}
 				return !since.IsZero() && time.Since(since) > 500*time.Millisecond
 			})
-		})
+		}})
 	})
 	t.Run("power cut", func(t *testing.T) {
-		everySecond(t, "power cut of Redis, appendfsync everysec", func(s *scene, m *rig.Machine) {
+		everySecond(t, crash{fault: "power cut of Redis, appendfsync everysec", loses: true, power: true, await: func(s *scene, m *rig.Machine) {
 			before := m.Syncs()
 			eventually(t, 10*time.Second, "Redis syncs", func() bool { return m.Syncs() > before })
 			pause(t.Context(), 600*time.Millisecond)
-		})
+		}})
 	})
 }
 
@@ -65,15 +64,22 @@ func TestRedisKilledWithLogEverySecond(t *testing.T) {
 // each second, and when the one before is late, it waits for it for two.
 const recent = 2*time.Second + 500*time.Millisecond
 
-// everySecond runs one of these faults. await returns when there is something to lose.
-func everySecond(t *testing.T, fault string, await func(*scene, *rig.Machine)) {
+// A crash is how a Redis with appendfsync everysec ends.
+type crash struct {
+	fault string
+	await func(*scene, *rig.Machine) // returns when there is something to lose
+	loses bool                       // something is lost then, for sure
+	power bool                       // so is what the kernel has not synced
+}
+
+func everySecond(t *testing.T, c crash) {
 	t.Parallel()
 	m, dir := rig.NewMachine(t), t.TempDir()
-	s := stage(t, fault, "lost: what was answered in the last 2 s, and nothing else",
-		setting{env: m.Env, redis: logged(dir, "everysec")})
+	s := stage(t, c.fault, "lost: what was answered in the last 2 s, and nothing else",
+		setting{env: m.Env, redis: withLog(dir, "everysec")})
 	s.suffer(func(ctx context.Context) {
 		eventually(t, 10*time.Second, "what is there is synced", func() bool { return m.Syncs() > 2 })
-		await(s, m)
+		c.await(s, m)
 		from := time.Now()
 		s.redis.Stop(t)
 		// Redis stays away until nobody waits for it who has asked before.
@@ -81,10 +87,10 @@ func everySecond(t *testing.T, fault string, await func(*scene, *rig.Machine)) {
 		eventually(t, 2*timeout, "all know that Redis is away", func() bool {
 			return s.summary().Silent > silent+3*s.setting.visitors*s.clients
 		})
-		if fault[0] == 'p' {
+		if c.power {
 			cutOff(t, dir, m)
 		}
-		left := museum(t, dir)
+		left := s.museum(dir)
 		until := time.Now()
 		s.redis.Restart(t)
 		s.setback = &history.Setback{From: from, Until: until, Left: left}
@@ -97,7 +103,7 @@ func everySecond(t *testing.T, fault string, await func(*scene, *rig.Machine)) {
 	if oldest > recent {
 		t.Errorf("Redis lost what it had answered %v before", oldest)
 	}
-	if s.lost == 0 && fault != "Redis killed, appendfsync everysec" {
+	if c.loses && s.lost == 0 {
 		t.Error("nothing was lost: the fault did not happen")
 	}
 }
@@ -121,13 +127,13 @@ func cutOff(t *testing.T, dir string, m *rig.Machine) int64 {
 
 // museum starts a Redis and a demo on a copy of a log, and returns a function that
 // tells what is there.
-func museum(t *testing.T, dir string) func(cookie string) (n int, there bool) {
-	t.Helper()
-	saved := t.TempDir()
+func (s *scene) museum(dir string) func(cookie string) (n int, there bool) {
+	s.Helper()
+	saved := s.TempDir()
 	if err := os.CopyFS(saved, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
-	d := rig.StartDemo(t, "-redis", redistest.Real(t, logged(saved, "always")...).URL)
+	d := rig.StartDemo(s.T, "-redis", redistest.Real(s.T, withLog(saved, "always")...).URL)
 	known := make(map[string]int)
 	var mu sync.Mutex // guards known
 	return func(cookie string) (n int, there bool) {
@@ -135,10 +141,10 @@ func museum(t *testing.T, dir string) func(cookie string) (n int, there bool) {
 		defer mu.Unlock()
 		if n, there = known[cookie]; !there {
 			// Only of an unknown session does a write make another.
-			got := (&guest{T: t, http: client(t), cookie: cookie}).post(d, "/incr")
+			got := s.guestWith(cookie).post(d, "/incr")
 			var err error
 			if n, err = redis.Int([]byte(got.text), nil); err != nil {
-				t.Errorf("asked what is left of a session: %+v", got)
+				s.Errorf("asked what is left of a session: %+v", got)
 			}
 			if n--; got.cookie != "" {
 				n = gone

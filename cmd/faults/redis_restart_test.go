@@ -5,15 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/a2139e8d/latchkey/cmd/faults/rig"
 )
 
-// logged returns the flags of a Redis that has a log in dir.
-func logged(dir, appendfsync string) []string {
+// withLog returns the flags of a Redis that has a log in dir.
+func withLog(dir, appendfsync string) []string {
 	return []string{"--dir", dir, "--appendonly", "yes", "--appendfsync", appendfsync}
 }
 
@@ -21,7 +18,7 @@ func logged(dir, appendfsync string) []string {
 func TestRedisFlapping(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "Redis killed six times in a row, appendfsync always", "P1, P8: nothing lost, back by itself",
-		setting{redis: logged(t.TempDir(), "always"), logins: true})
+		setting{redis: withLog(t.TempDir(), "always"), logins: true})
 	random := chance(1)
 	s.suffer(func(ctx context.Context) {
 		for range 6 {
@@ -44,7 +41,7 @@ func TestRedisKilledWithoutLog(t *testing.T) {
 		from := time.Now()
 		s.redis.Pause(t) // so that the list is complete
 		s.redis.Resume(t)
-		old = s.records()
+		old = records(t, s.redis)
 		s.redis.Restart(t)
 		s.forgotten(from, time.Now())
 		g.mustBeForgotten(s.demos[1])
@@ -56,24 +53,19 @@ func TestRedisKilledWithoutLog(t *testing.T) {
 // the lock is, so none of them brings its session back.
 func TestFlushAll(t *testing.T) {
 	t.Parallel()
-	s := stage(t, "FLUSHALL, holding", "the holder is refused; all sessions are gone, for good",
+	s := stage(t, "FLUSHALL while a session is held", "the holder is refused; all sessions are gone, for good",
 		setting{losing: true, flags: []string{"-work", "800ms"}})
 	var old []string
 	s.suffer(func(context.Context) {
 		h := s.hold(s.demos[0], "held")
 		from := time.Now()
-		old = s.records()
+		old = records(t, s.redis)
 		s.redis.Do(t, "FLUSHALL")
 		s.forgotten(from, time.Now())
 		h.must("the save of whoever held a session", <-h.replies, http.StatusServiceUnavailable, "")
 		h.mustBeForgotten(s.demos[1])
 	})
 	s.mustStayAway(old)
-}
-
-// records returns the keys of all sessions.
-func (s *scene) records() []string {
-	return slices.DeleteFunc(s.redis.Keys(s.T), func(key string) bool { return !strings.HasSuffix(key, "}") })
 }
 
 // forgotten says that Redis forgot all sessions at a time between two moments.
@@ -87,58 +79,29 @@ func (s *scene) forgotten(from, to time.Time) {
 // noticed that they were gone.
 func (s *scene) mustStayAway(keys []string) {
 	s.Helper()
-	for _, key := range s.records() {
+	for _, key := range records(s.T, s.redis) {
 		if slices.Contains(keys, key) {
 			s.Errorf("%s is back", key)
 		}
 	}
-	empties := 0
-	for _, v := range s.visitors {
-		empties += v.Empties()
-	}
+	empties := s.empties()
 	if len(keys) == 0 || empties < len(s.visitors) {
 		s.Errorf("%d sessions were there, and %d answers came without", len(keys), empties)
 	}
 	s.seen = fmt.Sprintf("%d sessions gone, %d requests met none", len(keys), empties)
 }
 
-// mustBeForgotten asserts that the guest's session is not there, and that a write
-// begins a new one, not with the old id.
-func (g *guest) mustBeForgotten(d *rig.Demo) {
-	g.Helper()
-	g.must("a read after the loss", g.get(d, "/count"), http.StatusOK, "0")
-	g.must("what the session has after the loss", g.get(d, "/params"), http.StatusOK, "[]")
-	for range 2 {
-		got := g.post(d, "/incr")
-		g.must("a write after the loss", got, http.StatusOK, "1")
-		if got.cookie == "" || got.cookie == g.cookie {
-			g.Errorf("an id that Redis does not know was adopted: cookie %q", got.cookie)
-		}
-	}
-}
-
 // Redis needs a while to read its log, and says LOADING meanwhile.
 func TestRedisLoading(t *testing.T) {
 	t.Parallel()
-	s := stage(t, "Redis killed, needs long to read its log", "P8: never an empty session", setting{logins: true,
+	s := stage(t, "Redis killed and restarted, needs long to read its log", "P8: never an empty session", setting{logins: true,
 		// Each command in the log takes so many µs more.
-		redis: append(logged(t.TempDir(), "always"), "--key-load-delay", "100")})
+		redis: append(withLog(t.TempDir(), "always"), "--key-load-delay", "100")})
 	s.redis.Do(t, "EVAL", `for i = 1, 7000 do redis.call('SET', i, i) end`, 0)
 	s.suffer(func(ctx context.Context) {
 		began := time.Now()
 		s.redis.Restart(t)
-		s.mustHaveMet("LOADING")
+		s.mustHaveLogged("LOADING")
 		s.seen = fmt.Sprintf("loaded for %v", time.Since(began).Round(time.Millisecond))
 	})
-}
-
-// mustHaveMet asserts that Redis has said so to the demos.
-func (s *scene) mustHaveMet(word string) {
-	s.Helper()
-	for _, d := range s.demos {
-		if strings.Contains(d.Log(), word) {
-			return
-		}
-	}
-	s.Errorf("no demo has met %s", word)
 }

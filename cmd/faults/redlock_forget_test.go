@@ -42,8 +42,7 @@ func TestRedlockTwoHolders(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := row{fault: "Redlock: nodes forget, so two hold a session; " + name, promise: "P3: one gets ErrLost, nothing is overwritten"}
-			t.Cleanup(func() { r.broken = t.Failed(); note(r) })
+			r := noted(t, "Redlock: nodes forget, so two hold a session; "+name, "P3: one gets ErrLost, nothing is overwritten")
 			var nodes []*redistest.Server
 			for range 5 {
 				nodes = append(nodes, redistest.Real(t))

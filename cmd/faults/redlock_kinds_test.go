@@ -7,8 +7,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/a2139e8d/latchkey/cmd/faults/rig"
 )
 
 // eachLock runs a fault for the locks that lie apart from the record, and so cannot
@@ -22,7 +20,7 @@ func eachLock(t *testing.T, f func(t *testing.T, lock string, with setting)) {
 	}
 }
 
-// Redis is killed, with the locks and all.
+// Redis is killed, and has the locks again when it is back.
 func TestOtherLocksRedisKilled(t *testing.T) {
 	eachLock(t, func(t *testing.T, lock string, with setting) {
 		with.redis = []string{"--appendonly", "yes", "--appendfsync", "always"}
@@ -55,21 +53,20 @@ func TestOtherLocksHolderKilled(t *testing.T) {
 		with.flags = append(with.flags, "-work", "30s")
 		s := stage(t, lock+" lock: process killed while it holds a session", "P7: the session is free after the lease", with)
 		s.suffer(func(context.Context) {
-			victim, other := s.demos[0], s.demos[1]
-			g := s.guest(other)
-			_, key := s.holds(g, victim)
-			s.close(victim)
-			victim.Kill()
-			if !s.redis.Exists(t, key) {
+			holder, other := s.demos[0], s.demos[1]
+			h := s.hold(holder, "held")
+			s.close(holder)
+			holder.Kill()
+			if !s.redis.Exists(t, h.lock) {
 				t.Error("the lock was not held when its holder was killed")
 			}
 			begun := time.Now()
-			g.must("the next", g.post(other, "/incr"), 200, "1")
+			h.must("the next", h.post(other, "/incr"), 200, "1")
 			s.seen = fmt.Sprintf("the next had it after %v", time.Since(begun).Round(10*time.Millisecond))
 			if took := time.Since(begun); took > lease+2*time.Second {
 				t.Errorf("the next had it after %v, with a lease of %v", took, lease)
 			}
-			g.must("what the killed one would have set", g.get(other, "/result"), 200, "0")
+			h.must("what the killed one would have set", h.get(other, "/result"), 200, "0")
 		})
 	})
 }
@@ -81,30 +78,18 @@ func TestOtherLocksHolderStopped(t *testing.T) {
 		with.flags = append(with.flags, "-work", "1s")
 		s := stage(t, lock+" lock: process stopped for longer than its lease", "P3: a stale holder cannot write", with)
 		s.suffer(func(ctx context.Context) {
-			victim, other := s.demos[0], s.demos[1]
-			g := s.guest(other)
-			answer, key := s.holds(g, victim)
-			victim.Signal(t, syscall.SIGSTOP)
-			if !s.redis.Exists(t, key) {
+			holder, other := s.demos[0], s.demos[1]
+			h := s.hold(holder, "held")
+			holder.Signal(t, syscall.SIGSTOP)
+			if !s.redis.Exists(t, h.lock) {
 				t.Error("the lock was not held when its holder was stopped")
 			}
-			g.must("the next", g.post(other, "/incr"), 200, "1")
-			victim.Signal(t, syscall.SIGCONT)
-			g.must("who was stopped", <-answer, 503, "")
-			g.must("what it would have set", g.get(other, "/result"), 200, "0")
-			g.must("what the next has set", g.get(other, "/count"), 200, "1")
+			h.must("the next", h.post(other, "/incr"), 200, "1")
+			holder.Signal(t, syscall.SIGCONT)
+			h.must("who was stopped", <-h.replies, 503, "")
+			h.must("what it would have set", h.get(other, "/result"), 200, "0")
+			h.must("what the next has set", h.get(other, "/count"), 200, "1")
 		})
-		if s.logged("lock was lost") == 0 {
-			t.Error("nobody was told that the lock was lost")
-		}
+		s.mustHaveLogged("lock was lost")
 	})
-}
-
-// holds lets a demo hold a guest's session for its -work, and returns the key of the lock.
-func (s *scene) holds(g *guest, d *rig.Demo) (answer chan reply, lock string) {
-	s.Helper()
-	answer, lock = make(chan reply, 1), rig.RecordKey(s.T, g.cookie)+".lock"
-	go func() { answer <- g.set(d, "held") }()
-	eventually(s.T, lockWait, "the session is held", func() bool { return s.redis.Exists(s.T, lock) })
-	return answer, lock
 }

@@ -23,9 +23,7 @@ func TestRedlockNodesKilled(t *testing.T) {
 		pause(ctx, redlockLease) // it has forgotten to whom it said yes
 		third.Restart(t)
 	})
-	if q.logged("3 of 5 nodes failed") == 0 {
-		t.Error("no request has found three nodes missing")
-	}
+	q.mustHaveLogged("3 of 5 nodes failed")
 	for _, node := range q.nodes[3:] {
 		node.Restart(t)
 	}
@@ -48,9 +46,7 @@ func TestRedlockNodesPaused(t *testing.T) {
 			node.Resume(t)
 		}
 	})
-	if q.logged("3 of 5 nodes failed") == 0 {
-		t.Error("no request has found three nodes missing")
-	}
+	q.mustHaveLogged("3 of 5 nodes failed")
 	q.nothingLeftAnywhere()
 }
 

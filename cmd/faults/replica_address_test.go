@@ -17,8 +17,7 @@ import (
 // many old connections are in the pool: they are as good as dead, too.
 func TestAddressMoves(t *testing.T) {
 	t.Parallel()
-	r := row{fault: "the address leads elsewhere, the old host is silent", promise: "P8: back after one time-out"}
-	t.Cleanup(func() { r.broken = t.Failed(); note(r) })
+	r := noted(t, "the address leads elsewhere, the old host is silent", "P8: back after one time-out")
 	const timeout = 500 * time.Millisecond
 	master := redistest.Real(t, "--repl-diskless-sync", "no")
 	replica := rig.Replica(t, master.Addr)
@@ -32,7 +31,7 @@ func TestAddressMoves(t *testing.T) {
 	if err := st.Create(ctx, "id", []byte("data"), store.Terms{}); err != nil {
 		t.Fatal(err)
 	}
-	master.Do(t, "WAIT", 1, 5000)
+	rig.AwaitAcks(t, master, 1)
 
 	// As many connections as there can be.
 	master.Pause(t)

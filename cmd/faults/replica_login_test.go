@@ -27,18 +27,16 @@ func TestFailoverAfterLoginAndLogout(t *testing.T) {
 				in.post(d, "/incr")
 				out.post(d, "/incr")
 			}
-			f.redis.Do(t, "WAIT", 1, 5000)
+			rig.AwaitAcks(t, f.redis, 1)
 			if !heard {
 				f.lag()
 			}
 			before := *in
-			got := in.post(d, "/login")
-			in.must("the login", got, 204, "")
-			in.cookie = got.cookie
+			in.login(d)
 			in.must("after the login", in.post(d, "/incr"), 200, "4")
 			out.must("the logout", out.post(d, "/logout"), 204, "")
 			if heard {
-				f.redis.Do(t, "WAIT", 1, 5000)
+				rig.AwaitAcks(t, f.redis, 1)
 			} else {
 				pause(context.Background(), 20*time.Millisecond) // for what is on its way, if the link did not hold
 			}

@@ -15,8 +15,7 @@ import (
 // its connections stay open, to what is a replica now, and are given up at its refusal.
 func TestOwnPoolAfterFailover(t *testing.T) {
 	t.Parallel()
-	r := row{fault: "FAILOVER, with store.New and a plain pool", promise: "P8: back by itself, the session is there"}
-	t.Cleanup(func() { r.broken = t.Failed(); note(r) })
+	r := noted(t, "FAILOVER, with store.New and a plain pool", "P8: back by itself, the session is there")
 	master := redistest.Real(t, "--repl-diskless-sync", "no")
 	replica := rig.Replica(t, master.Addr)
 	address := rig.NewAddress(t, master.Addr)

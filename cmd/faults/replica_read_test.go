@@ -2,11 +2,9 @@ package faults
 
 import (
 	"fmt"
-	"net"
 	"testing"
 
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // The address leads to a replica by mistake, and one that lags behind. It is no
@@ -18,7 +16,7 @@ func TestReplicaIsRefused(t *testing.T) {
 	d := f.demos[0]
 	known := f.guest(d)
 	known.must("on the master", known.post(d, "/incr"), 200, "1")
-	f.redis.Do(t, "WAIT", 1, 5000)
+	rig.AwaitAcks(t, f.redis, 1)
 	f.lag()
 	unknown := f.guest(d)
 	unknown.must("on the master", unknown.post(d, "/incr"), 200, "1")
@@ -39,7 +37,7 @@ func TestReplicaIsRefused(t *testing.T) {
 				known.must(what+", a session that it has", known.post(d, path), 503, "")
 				unknown.must(what+", a session that it has not heard of", unknown.post(d, path), 503, "")
 			}
-			nobody := &guest{T: t, http: known.http}
+			nobody := f.guestWith("")
 			nobody.must(what+", no session", nobody.get(d, "/count"), 200, "0")
 			nobody.must(what+", a new session", nobody.post(d, "/incr"), 503, "")
 			refused += 11
@@ -59,13 +57,4 @@ func TestReplicaIsRefused(t *testing.T) {
 	unknown.must("back on the master", unknown.post(d, "/incr"), 200, "2")
 	f.seen = fmt.Sprintf("%d requests refused", refused)
 	f.nothingLeft()
-}
-
-func splitAddr(t *testing.T, s *redistest.Server) (host, port string) {
-	t.Helper()
-	host, port, err := net.SplitHostPort(s.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return host, port
 }

@@ -3,7 +3,6 @@ package faults
 import (
 	"encoding/json"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -91,10 +90,7 @@ func (f *failover) lead(to *redistest.Server) {
 func numbers(t *testing.T, r *redistest.Server) map[string]int {
 	t.Helper()
 	all := make(map[string]int)
-	for _, key := range r.Keys(t) {
-		if !strings.HasSuffix(key, "}") {
-			continue // a lock, or a queue
-		}
+	for _, key := range records(t, r) {
 		text, err := redis.Bytes(r.Do(t, "GET", key), nil)
 		if errors.Is(err, redis.ErrNil) {
 			continue
@@ -111,12 +107,4 @@ func numbers(t *testing.T, r *redistest.Server) map[string]int {
 		all[key] = record.Data.N
 	}
 	return all
-}
-
-// logged counts the demos' log lines that have a text.
-func (s *scene) logged(text string) (n int) {
-	for _, d := range s.demos {
-		n += strings.Count(d.Log(), text)
-	}
-	return n
 }

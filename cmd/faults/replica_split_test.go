@@ -33,7 +33,7 @@ func TestTwoMasters(t *testing.T) {
 		n++
 		g.must("before the split", g.post(here, "/incr"), 200, strconv.Itoa(n))
 	}
-	f.redis.Do(t, "WAIT", 2, 5000)
+	rig.AwaitAcks(t, f.redis, 2)
 
 	f.lag()
 	cutOff.Pause(t)
@@ -71,7 +71,7 @@ func TestTwoMasters(t *testing.T) {
 
 	// The network is whole. The connections to the old master are open still.
 	healed := time.Now()
-	redisFollow(t, old, f.replica)
+	rig.Follow(t, old, f.replica)
 	f.addresses[0].Lead(f.replica.Addr)
 	eventually(t, lockWait, "the old side writes again", func() bool { return g.post(here, "/incr").status == 200 })
 	f.recovered = time.Since(healed)
@@ -80,14 +80,6 @@ func TestTwoMasters(t *testing.T) {
 	f.seen = fmt.Sprintf("the old side refused after %v, and lost %d answered writes", bound.Round(10*time.Millisecond), ours-n)
 	f.redis = f.replica
 	f.nothingLeft()
-}
-
-// redisFollow makes a server a replica of another.
-func redisFollow(t *testing.T, server, master *redistest.Server) {
-	t.Helper()
-	host, port := splitAddr(t, master)
-	server.Do(t, "REPLICAOF", host, port)
-	rig.AwaitReplica(t, server)
 }
 
 // A failover loses the lock of a holder, and another takes the session. They do not
@@ -107,8 +99,7 @@ func TestHolderAcrossFailover(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r := row{fault: "failover under a holder, " + tt.name, promise: "P3: no stale write"}
-			t.Cleanup(func() { r.broken = t.Failed(); note(r) })
+			r := noted(t, "failover under a holder, "+tt.name, "P3: no stale write")
 			master := redistest.Real(t, "--repl-diskless-sync", "no")
 			link := rig.NewWire(t, master.Addr)
 			replica := rig.Replica(t, link.Addr)
@@ -119,7 +110,7 @@ func TestHolderAcrossFailover(t *testing.T) {
 			if err := first.Create(ctx, "id", []byte("before"), terms); err != nil {
 				t.Fatal(err)
 			}
-			master.Do(t, "WAIT", 1, 5000)
+			rig.AwaitAcks(t, master, 1)
 			if !tt.replicated {
 				link.Add(t, rig.Toxic{Type: "timeout", Attributes: map[string]any{"timeout": 0}})
 			}
@@ -128,7 +119,7 @@ func TestHolderAcrossFailover(t *testing.T) {
 				t.Fatal(err)
 			}
 			if tt.replicated {
-				master.Do(t, "WAIT", 1, 5000)
+				rig.AwaitAcks(t, master, 1)
 			}
 			master.Stop(t)
 			link.Cut()

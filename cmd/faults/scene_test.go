@@ -172,11 +172,14 @@ func (s *scene) suffer(fault func(ctx context.Context)) {
 }
 
 // warmUp is how long visitors make requests before and after a fault.
-func warmUp() time.Duration {
+func warmUp() time.Duration { return unlessShort(time.Second, 300*time.Millisecond) }
+
+// unlessShort is how long, or how many, and less for -short.
+func unlessShort[T any](full, short T) T {
 	if testing.Short() {
-		return 300 * time.Millisecond
+		return short
 	}
-	return time.Second
+	return full
 }
 
 // awaitWrites waits until a write of each visitor that was sent after the moment has
@@ -232,8 +235,8 @@ func (s *scene) nothingLeft() {
 	s.Helper()
 	var left []string
 	eventually(s.T, lease+2*timeout, "no lock and no queue is left", func() bool {
-		left = slices.DeleteFunc(s.redis.Keys(s.T), func(key string) bool {
-			return !strings.HasSuffix(key, ".lock") && (!strings.HasSuffix(key, ".queue") || s.orphaned(key))
+		left = slices.DeleteFunc(guards(s.T, s.redis), func(key string) bool {
+			return strings.HasSuffix(key, ".queue") && s.orphaned(key)
 		})
 		return len(left) == 0
 	})

@@ -23,8 +23,7 @@ func TestSentinelPool(t *testing.T) {
 	replica := rig.Replica(t, master.Addr)
 	sentinels := rig.NewSentinels(t, master, 1)
 	st := store.New(sentinelPool(t, sentinels.Addrs), store.Options{Lease: lease})
-	r := row{fault: "master killed, the pool asks Sentinel", promise: "the session is there, soon after the failover"}
-	t.Cleanup(func() { r.broken = t.Failed(); note(r) })
+	r := noted(t, "master killed, the pool asks Sentinel", "the session is there, soon after the failover")
 
 	count := &counter{t: t, st: st, id: "one"}
 	if err := st.Create(t.Context(), count.id, []byte{0}, store.Terms{}); err != nil {
@@ -33,9 +32,7 @@ func TestSentinelPool(t *testing.T) {
 	for range 20 {
 		count.mustUp()
 	}
-	if n, err := redis.Int(master.Do(t, "WAIT", 1, 5000), nil); n != 1 || err != nil {
-		t.Fatalf("%d replicas have heard of it, %v", n, err)
-	}
+	rig.AwaitAcks(t, master, 1)
 	sentinels.Watch(t)
 	master.Stop(t)
 	killed := time.Now()

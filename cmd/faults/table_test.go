@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"testing"
 	"text/tabwriter"
 	"time"
 )
@@ -16,6 +17,21 @@ type row struct {
 	recovered            time.Duration // 0: not measured
 	broken               bool
 	undone               string // why it could not be tried
+}
+
+// verdict returns whether the promise held, and how soon all was well again.
+func (r row) verdict() (verdict, recovered string) {
+	verdict, recovered = "held", "–"
+	switch {
+	case r.undone != "":
+		verdict = "NOT DONE: " + r.undone
+	case r.broken:
+		verdict = "BROKEN"
+	}
+	if r.recovered > 0 {
+		recovered = r.recovered.Round(time.Millisecond).String()
+	}
+	return verdict, recovered
 }
 
 // table collects the rows of all tests.
@@ -33,7 +49,7 @@ type find struct {
 }
 
 // enough is how many faults there must be in a whole run.
-const enough = 35
+const enough = 120
 
 func note(r row) {
 	table.Lock()
@@ -41,12 +57,24 @@ func note(r row) {
 	table.rows = append(table.rows, r)
 }
 
+// noted puts a row into the table when the test has ended.
+func noted(t *testing.T, fault, promise string) *row {
+	r := &row{fault: fault, promise: promise}
+	t.Cleanup(func() {
+		r.broken = t.Failed()
+		note(*r)
+	})
+	return r
+}
+
 // row puts a scene into the table when its test has ended.
 func (s *scene) row(fault, promise string) {
-	sum := s.summary()
-	seen := fmt.Sprintf("%d answers, %d requests without, longest %v", sum.Answered, sum.Silent, sum.Longest.Round(time.Millisecond))
-	if s.seen != "" {
-		seen = s.seen + "; " + seen
+	seen := s.seen
+	if sum := s.summary(); sum.Answered+sum.Silent > 0 { // else it had other guests
+		if seen != "" {
+			seen += "; "
+		}
+		seen += fmt.Sprintf("%d answers, %d requests without, longest %v", sum.Answered, sum.Silent, sum.Longest.Round(time.Millisecond))
 	}
 	note(row{fault: fault, promise: promise, seen: seen, recovered: s.recovered, broken: s.Failed()})
 }
@@ -61,7 +89,8 @@ func caught(d defect, took time.Duration, found bool) {
 func printTables(w io.Writer, whole bool) (well bool) {
 	table.Lock()
 	defer table.Unlock()
-	well = printFinds(w) && printRows(w) == 0
+	found, broken := printFinds(w), printRows(w)
+	well = found && broken == 0
 	if whole && len(table.rows) < enough {
 		fmt.Fprintf(w, "%d faults are too few: some tests have not run\n", len(table.rows))
 		well = false
@@ -94,17 +123,9 @@ func printRows(w io.Writer) (broken int) {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "fault\tpromised\tseen\trecovered in\t")
 	for _, r := range table.rows {
-		verdict := "held"
-		switch {
-		case r.undone != "":
-			verdict, r.seen = "NOT DONE", r.undone
-		case r.broken:
-			verdict = "BROKEN"
+		verdict, recovered := r.verdict()
+		if r.broken {
 			broken++
-		}
-		recovered := "–"
-		if r.recovered > 0 {
-			recovered = r.recovered.Round(time.Millisecond).String()
 		}
 		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", r.fault, r.promise, r.seen, recovered, verdict)
 	}

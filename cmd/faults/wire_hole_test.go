@@ -12,12 +12,12 @@ import (
 // Packets vanish. Connections stay open, and new ones are accepted.
 func TestWireBlackHole(t *testing.T) {
 	t.Parallel()
-	s := stage(t, "a black hole for 3 s, for new connections, too", "P8: 503 in time, back by itself", setting{apart: true, wired: true, logins: true})
-	visitor := s.guest(s.demos[0])
+	s := stage(t, "the wire is a black hole for 3 s, for new connections, too", "P8: 503 in time, back by itself", setting{apart: true, wired: true, logins: true})
+	g := s.guest(s.demos[0])
 	s.suffer(func(ctx context.Context) {
 		s.both(rig.Toxic{Type: "timeout", Attributes: map[string]any{"timeout": 0}})
 		begun := time.Now()
-		got := visitor.post(s.demos[0], "/incr")
+		got := g.post(s.demos[0], "/incr")
 		if limit := timeout * 5 / 4; got.status != http.StatusServiceUnavailable || got.took > limit+time.Second || got.took < timeout/2 {
 			t.Errorf("into the hole, a write was answered with %d after %v, want 503 after at most %v", got.status, got.took, limit)
 		}
@@ -32,26 +32,25 @@ func TestWireBlackHole(t *testing.T) {
 // answer nothing, and what comes from it too late must change nothing.
 func TestWirePartition(t *testing.T) {
 	t.Parallel()
-	s := stage(t, "one process is cut off for longer than the lease", "P3, P7: others take over in time, nothing stale", setting{
+	s := stage(t, "one process cut off for longer than the lease", "P3, P7: others take over in time, nothing stale", setting{
 		apart: true, wired: true, logins: true, flags: []string{"-work", "300ms"}})
 	alone, other, wire := s.demos[0], s.demos[1], s.wires[0]
-	visitor := s.hold(alone, "before")
-	<-visitor.replies
+	g := s.guest(alone)
+	g.mustSet(alone, "before")
 	s.suffer(func(ctx context.Context) {
-		go func() { visitor.replies <- visitor.set(alone, "stale") }()
-		eventually(t, lockWait, "the session is held", func() bool { return s.redis.Exists(t, visitor.lock) })
+		h := s.holdAs(g, alone, "stale")
 		for _, stream := range []string{"upstream", "downstream"} {
 			wire.Add(t, rig.Toxic{Type: "stall", Stream: stream})
 		}
 		begun := time.Now()
-		rightful := visitor.set(other, "rightful")
+		rightful := g.set(other, "rightful")
 		if limit := lease + 2*time.Second; rightful.status != http.StatusOK || rightful.took > limit {
 			t.Errorf("another process answered %d after %v, want 200 within the lease", rightful.status, rightful.took)
 		}
 		s.seen = "taken over in " + rightful.took.Round(time.Millisecond).String()
-		visitor.must("a write to who is cut off", visitor.post(alone, "/incr"), http.StatusServiceUnavailable, "")
-		visitor.must("a look at who is cut off", visitor.get(alone, "/params"), http.StatusServiceUnavailable, "")
-		visitor.must("the stale write", <-visitor.replies, http.StatusServiceUnavailable, "")
+		g.must("a write to who is cut off", g.post(alone, "/incr"), http.StatusServiceUnavailable, "")
+		g.must("a look at who is cut off", g.get(alone, "/params"), http.StatusServiceUnavailable, "")
+		g.must("the stale write", <-h.replies, http.StatusServiceUnavailable, "")
 		pause(ctx, lease+time.Second-time.Since(begun))
 		if n := wire.Happened(t, "stall", "upstream"); n < 2 {
 			t.Error("nothing was on its way")
@@ -59,6 +58,6 @@ func TestWirePartition(t *testing.T) {
 		s.heal()
 	})
 	for _, d := range s.demos {
-		visitor.must("in the end", visitor.get(d, "/params"), http.StatusOK, `["before","rightful"]`)
+		g.mustHave(d, "before", "rightful")
 	}
 }

@@ -3,29 +3,12 @@ package faults
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
-
-// What a command on its way to Redis is.
-
-func isScript(c redistest.Command, keys string) bool {
-	return (c.Name == "EVALSHA" || c.Name == "EVAL") && len(c.Args) > 1 && c.Args[1] == keys
-}
-
-// isTake: it takes a session, whose largest size is the default.
-func isTake(c redistest.Command) bool {
-	return isScript(c, "3") && len(c.Args) > 7 && c.Args[7] == "1048576"
-}
-
-// isCommit: it stores a record.
-func isCommit(c redistest.Command) bool {
-	return isScript(c, "3") && len(c.Args) > 9 && strings.HasPrefix(c.Args[9], `{"v":1,"stamp":`)
-}
 
 // proxied adds a demo that reaches Redis by way of a proxy of commands.
 func (s *scene) proxied() *redistest.Proxy {
@@ -77,21 +60,13 @@ func (s *scene) loseReplies(concerned func(redistest.Command) bool) {
 			lost++
 			return redistest.DropReply
 		})
-		pause(ctx, onlyLong(3*time.Second, 1500*time.Millisecond))
+		pause(ctx, unlessShort(3*time.Second, 1500*time.Millisecond))
 		p.Inject(nil)
 	})
 	if lost < 20 {
 		s.Errorf("only %d replies were lost", lost)
 	}
 	s.seen = fmt.Sprintf("%d replies lost", lost)
-}
-
-// allAnswered asserts that the fault was not noticed.
-func (s *scene) allAnswered() {
-	s.Helper()
-	if sum := s.summary(); sum.Silent > 0 {
-		s.Errorf("%d requests were not answered", sum.Silent)
-	}
 }
 
 // Replies and commands are lost at random, and some never come to an end.
@@ -113,7 +88,7 @@ func TestWireRandomLosses(t *testing.T) {
 			happened[faults[n]]++
 			return faults[n]
 		})
-		pause(ctx, onlyLong(4*time.Second, 2*time.Second))
+		pause(ctx, unlessShort(4*time.Second, 2*time.Second))
 		p.Inject(nil)
 	})
 	total := 0

@@ -22,11 +22,11 @@ func TestWireWrongPassword(t *testing.T) {
 	s := stage(t, "the password is changed for 2 s, connections killed", "P8, P11: 503 at once, back by itself, no secret told", setting{apart: true, demos: 1, logins: true})
 	s.redis.Do(t, "ACL", "SETUSER", "app", "on", ">"+password, "~*", "&*", "+@all")
 	d := s.add("redis://app:" + password + "@" + s.redis.Addr)
-	visitor := s.guest(d)
+	g := s.guest(d)
 	s.suffer(func(ctx context.Context) {
 		s.redis.Do(t, "ACL", "SETUSER", "app", "resetpass", ">another")
 		killed := s.redis.Do(t, "CLIENT", "KILL", "USER", "app").(int64)
-		if got := visitor.post(d, "/incr"); got.status != http.StatusServiceUnavailable || got.took > time.Second {
+		if got := g.post(d, "/incr"); got.status != http.StatusServiceUnavailable || got.took > time.Second {
 			t.Errorf("with a wrong password, a write was answered with %d after %v", got.status, got.took)
 		} else if strings.Contains(got.text, password) {
 			t.Error("the answer tells the password")
@@ -37,7 +37,7 @@ func TestWireWrongPassword(t *testing.T) {
 		if killed == 0 {
 			t.Error("no connection was killed")
 		}
-		visitor.must("with the password again", visitor.post(d, "/incr"), http.StatusOK, "1")
+		g.must("with the password again", g.post(d, "/incr"), http.StatusOK, "1")
 	})
 	if !strings.Contains(d.Log(), "WRONGPASS") {
 		t.Error("the log does not say what is wrong")
@@ -57,10 +57,7 @@ func TestWireRequirepass(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { st.Close() })
-	seen := ""
-	t.Cleanup(func() {
-		note(row{fault: "requirepass is set while Latchkey has another password", promise: "P8, P11: a clear error, no secret in it", seen: seen, broken: t.Failed()})
-	})
+	row := noted(t, "requirepass is set while Latchkey has another password", "P8, P11: a clear error, no secret in it")
 	r.Do(t, "CONFIG", "SET", "requirepass", password) // which keeps the test's own connection
 	admin := func(args ...any) { r.Do(t, "CONFIG", args...) }
 	if err := st.Create(t.Context(), "id", []byte(`{"a":1}`), store.Terms{}); err != nil {
@@ -70,9 +67,9 @@ func TestWireRequirepass(t *testing.T) {
 	r.Do(t, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
 	_, err = take(t.Context(), st, "id")
 	if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "WRONGPASS") || strings.Contains(err.Error(), password) {
-		t.Errorf("with a wrong password: %v", err)
+		t.Fatalf("with a wrong password: %v", err)
 	}
-	seen = fmt.Sprintf("%.60q…", err.Error()[max(0, strings.Index(err.Error(), "redis is")):])
+	row.seen = fmt.Sprintf("%.60q…", err.Error()[max(0, strings.Index(err.Error(), "redis is")):])
 	admin("SET", "requirepass", password)
 	if record, err := take(t.Context(), st, "id"); err != nil || string(record.Data) != `{"a":1}` {
 		t.Errorf("with the password again: %q, %v", record.Data, err)

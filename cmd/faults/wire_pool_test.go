@@ -22,12 +22,8 @@ func TestWirePoolExhausted(t *testing.T) {
 			t.Run(fmt.Sprintf("size%dwait%v", size, wait), func(t *testing.T) {
 				t.Parallel()
 				r := redistest.Real(t)
-				fault := fmt.Sprintf("a pool of %d, Wait %v, all taken by another for 0.5 s, then for 3 s", size, wait)
-				var seen string
-				var recovered time.Duration
-				t.Cleanup(func() {
-					note(row{fault: fault, promise: "P5, P8: nothing lost, back by itself", seen: seen, recovered: recovered, broken: t.Failed()})
-				})
+				row := noted(t, fmt.Sprintf("a pool of %d, Wait %v, all taken by another for 0.5 s, then for 3 s", size, wait),
+					"P5, P8: nothing lost, back by itself")
 
 				// Two processes, as it were, that compete for the sessions.
 				pool, other := poolOf(t, r.Addr, size), poolOf(t, r.Addr, size)
@@ -53,7 +49,7 @@ func TestWirePoolExhausted(t *testing.T) {
 							return g.set(houses[0].URL, fmt.Sprint(g.name, "-after-", d)) == http.StatusOK
 						})
 					}
-					recovered = time.Since(begun)
+					row.recovered = time.Since(begun)
 					mingling.Wait()
 					if n := unanswered(all) - before; short && n > 0 || !short && n == 0 {
 						t.Errorf("while the pool was taken for %v, %d requests were not answered", d, n)
@@ -63,8 +59,8 @@ func TestWirePoolExhausted(t *testing.T) {
 				if limit := lockWait + 2*timeout*5/4 + time.Second; sum.longest > limit {
 					t.Errorf("a request took %v", sum.longest)
 				}
-				seen = sum.String()
-				eventually(t, lease+2*timeout, "no lock is left", func() bool { return locks(t, r) == 0 })
+				row.seen = sum.String()
+				allFree(t, r)
 			})
 		}
 	}
@@ -108,17 +104,13 @@ func TestWirePoolAndWaiters(t *testing.T) {
 		session.FromContext(r.Context()).Set("param_held", 1)
 	})
 	const waiters = 100
-	gotAtOnce, slowest := 0, time.Duration(0)
-	t.Cleanup(func() {
-		note(row{fault: "100 wait for a session, and the pool has one connection", promise: "P5: waiters hold no connection, the holder can release",
-			seen:   fmt.Sprintf("%d times another got it at once; the holder released after %v at most", gotAtOnce, slowest.Round(time.Millisecond)),
-			broken: t.Failed()})
-	})
+	gotAtOnce := 0
+	row := noted(t, "100 wait for a session, and the pool has one connection", "P5: waiters hold no connection, the holder can release")
 
 	g := invite(t, 1, h.at)[0]
 	released := make(chan time.Time, 1)
 	go func() {
-		_, _, _ = g.request(http.MethodPost, h.URL+"/hold", nil)
+		_, _, _ = g.request(t.Context(), http.MethodPost, h.URL+"/hold", nil)
 		released <- time.Now()
 	}()
 	<-begun
@@ -143,13 +135,15 @@ func TestWirePoolAndWaiters(t *testing.T) {
 	}
 	since := time.Now()
 	close(free)
-	if slowest = (<-released).Sub(since); slowest > timeout {
-		t.Errorf("the holder released after %v", slowest)
+	took := (<-released).Sub(since)
+	row.seen = fmt.Sprintf("%d times of 20 another got it at once; the holder released after %v", gotAtOnce, took.Round(time.Millisecond))
+	if took > timeout {
+		t.Errorf("the holder released after %v", took)
 	}
 	running.Wait()
 	g.asked["held"] = true
 	if sum := farewell(t, []*stranger{g}); sum.answered != waiters {
 		t.Errorf("%v, want %d writes", sum, waiters)
 	}
-	eventually(t, lease+2*timeout, "no lock is left", func() bool { return locks(t, r) == 0 })
+	allFree(t, r)
 }

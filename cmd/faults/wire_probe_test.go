@@ -1,13 +1,10 @@
 package faults
 
 import (
-	"fmt"
 	"io"
 	"net"
 	"strings"
 	"time"
-
-	"github.com/gomodule/redigo/redis"
 )
 
 // ask sends a command to Redis by a way of one's own, and counts in how many pieces
@@ -54,23 +51,4 @@ func (s *scene) pull(addr string, bytes int) time.Duration {
 	defer s.redis.Do(s.T, "DEL", "probe")
 	_, took := s.ask(addr, "GET probe\r\n", bytes)
 	return took
-}
-
-// connections returns how many connections Redis has accepted, ever.
-func (s *scene) connections() int { return s.stat("total_connections_received") }
-
-// stat returns a number that Redis tells about itself.
-func (s *scene) stat(name string) (n int) {
-	s.Helper()
-	text, err := redis.String(s.redis.Do(s.T, "INFO", "everything"), nil)
-	if err != nil {
-		s.Fatal(err)
-	}
-	for line := range strings.Lines(text) {
-		if _, err := fmt.Sscanf(line, name+":%d", &n); err == nil {
-			return n
-		}
-	}
-	s.Fatalf("Redis tells no %s", name)
-	return 0
 }

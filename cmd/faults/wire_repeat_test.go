@@ -37,7 +37,7 @@ func TestWireRepeats(t *testing.T) {
 				}
 				for range 5 { // errors come twice, too: that a script is not known
 					s.redis.Do(t, "SCRIPT", "FLUSH")
-					mingleFor(ctx, all, onlyLong(600*time.Millisecond, 300*time.Millisecond))
+					mingleFor(ctx, all, unlessShort(600*time.Millisecond, 300*time.Millisecond))
 				}
 				for _, w := range s.wires {
 					happened += w.Happened(t, "repeat", "downstream")
@@ -62,23 +62,19 @@ func TestWireRepeatsOnOneConnection(t *testing.T) {
 			wire := rig.NewWire(t, r.Addr)
 			h := build(t, poolOf(t, wire.Addr, 1), store.Options{Lease: lease}, middleware.Options{LockWait: lockWait})
 			all := invite(t, 6, h.at)
-			var happened int64
-			var seen tally
-			t.Cleanup(func() {
-				note(row{fault: how.how + ", all on one connection", promise: "P1, P11: no data of another session",
-					seen: fmt.Sprintf("%d replies came twice; %v", happened, seen), broken: t.Failed()})
-			})
+			row := noted(t, how.how+", all on one connection", "P1, P11: no data of another session")
 			wire.Add(t, rig.Toxic{Type: "repeat", Attributes: map[string]any{"every": how.every, "later": how.more}})
 			for range 5 { // errors come twice, too: that a script is not known
 				r.Do(t, "SCRIPT", "FLUSH")
-				mingleFor(t.Context(), all, onlyLong(400*time.Millisecond, 200*time.Millisecond))
+				mingleFor(t.Context(), all, unlessShort(400*time.Millisecond, 200*time.Millisecond))
 			}
-			happened = wire.Happened(t, "repeat", "downstream")
+			happened := wire.Happened(t, "repeat", "downstream")
 			wire.Heal(t)
-			if seen = farewell(t, all); happened < 5 {
+			row.seen = fmt.Sprintf("%d replies came twice; %v", happened, farewell(t, all))
+			if happened < 5 {
 				t.Errorf("only %d replies came twice", happened)
 			}
-			eventually(t, lease+2*timeout, "no lock is left", func() bool { return locks(t, r) == 0 })
+			allFree(t, r)
 		})
 	}
 }
@@ -92,17 +88,14 @@ func TestWireLateOnOneConnection(t *testing.T) {
 	const patience = 200 * time.Millisecond
 	h := build(t, poolOf(t, wire.Addr, 1), store.Options{Lease: lease, Timeout: patience}, middleware.Options{LockWait: lockWait})
 	all := invite(t, 3, h.at)
-	var seen tally
-	t.Cleanup(func() {
-		note(row{fault: "replies come around the time-out, all on one connection", promise: "P1, P11: no data of another session",
-			seen: seen.String(), broken: t.Failed()})
-	})
+	row := noted(t, "replies come around the time-out, all on one connection", "P1, P11: no data of another session")
 	mingleFor(t.Context(), all, 200*time.Millisecond)
 	wire.Add(t, late(patience*4/10, patience*4/10))
-	mingleFor(t.Context(), all, onlyLong(3*time.Second, 2*time.Second))
+	mingleFor(t.Context(), all, unlessShort(3*time.Second, 2*time.Second))
 	wire.Heal(t)
-	if seen = farewell(t, all); seen.silent < 3 {
-		t.Errorf("too few requests met a late reply: %v", seen)
+	sum := farewell(t, all)
+	if row.seen = sum.String(); sum.silent < 3 {
+		t.Errorf("too few requests met a late reply: %v", sum)
 	}
-	eventually(t, lease+2*timeout, "no lock is left", func() bool { return locks(t, r) == 0 })
+	allFree(t, r)
 }

@@ -33,24 +33,16 @@ func late(by, jitter time.Duration) rig.Toxic {
 	return rig.Toxic{Type: "latency", Attributes: map[string]any{"latency": by.Milliseconds(), "jitter": jitter.Milliseconds()}}
 }
 
-// onlyLong is a time, or a shorter one for -short.
-func onlyLong(long, short time.Duration) time.Duration {
-	if testing.Short() {
-		return short
-	}
-	return long
-}
-
 // The way to Redis and back takes less than the time-out, so nothing may fail.
 func TestWireSlow(t *testing.T) {
 	t.Parallel()
-	s := stage(t, "slow by 0.3 s ± 0.1 s each way", "P1, P8: all is answered", setting{wired: true, logins: true, flags: []string{"-lease", "10s"}})
+	s := stage(t, "the wire is slow by 0.3 s ± 0.1 s each way", "P1, P8: all is answered", setting{wired: true, logins: true, flags: []string{"-lease", "10s"}})
 	s.suffer(func(ctx context.Context) {
 		s.both(late(300*time.Millisecond, 100*time.Millisecond))
 		if took := s.ping(s.wires[0].Addr); took < 400*time.Millisecond {
 			t.Errorf("Redis answers in %v", took)
 		}
-		pause(ctx, onlyLong(4*time.Second, 2*time.Second))
+		pause(ctx, unlessShort(4*time.Second, 2*time.Second))
 		s.heal()
 	})
 	s.allAnswered()
@@ -59,10 +51,10 @@ func TestWireSlow(t *testing.T) {
 // The way takes as long as the time-out: some replies come in time, others do not.
 func TestWireSlowAsTheTimeout(t *testing.T) {
 	t.Parallel()
-	s := stage(t, "slow by 1 s ± 0.5 s each way", "P8: nothing lost, back by itself", setting{apart: true, wired: true, logins: true})
+	s := stage(t, "the wire is slow by 1 s ± 0.5 s each way", "P8: nothing lost, back by itself", setting{apart: true, wired: true, logins: true})
 	s.suffer(func(ctx context.Context) {
 		s.both(late(time.Second, 500*time.Millisecond))
-		pause(ctx, onlyLong(5*time.Second, 3*time.Second))
+		pause(ctx, unlessShort(5*time.Second, 3*time.Second))
 		s.heal()
 	})
 	if s.summary().Silent == 0 {
@@ -74,7 +66,7 @@ func TestWireSlowAsTheTimeout(t *testing.T) {
 // not be taken for those of others.
 func TestWireSlowerThanTheTimeout(t *testing.T) {
 	t.Parallel()
-	s := stage(t, "replies slow by 2.5 s, past the time-out", "P8: 503 in time; no reply taken for another's", setting{apart: true, wired: true, logins: true})
+	s := stage(t, "replies are slow by 2.5 s, past the time-out", "P8: 503 in time; no reply taken for another's", setting{apart: true, wired: true, logins: true})
 	all := invite(t, 4, s.site)
 	s.suffer(func(ctx context.Context) {
 		mingleFor(ctx, all, 300*time.Millisecond)
@@ -82,7 +74,7 @@ func TestWireSlowerThanTheTimeout(t *testing.T) {
 			w.Add(t, late(2500*time.Millisecond, 0))
 		}
 		begun := time.Now()
-		mingleFor(ctx, all, onlyLong(4*time.Second, 3*time.Second))
+		mingleFor(ctx, all, unlessShort(4*time.Second, 3*time.Second))
 		for _, v := range s.visitors {
 			if v.WroteSince(begun.Add(50 * time.Millisecond)) {
 				t.Error("a write was answered before the replies could come")
@@ -96,13 +88,13 @@ func TestWireSlowerThanTheTimeout(t *testing.T) {
 // Each byte comes alone.
 func TestWireSlicer(t *testing.T) {
 	t.Parallel()
-	s := stage(t, "one byte at a time, both ways", "P1: not noticed", setting{wired: true, logins: true, flags: []string{"-lease", "10s"}})
+	s := stage(t, "the wire carries one byte at a time, both ways", "P1: not noticed", setting{wired: true, logins: true, flags: []string{"-lease", "10s"}})
 	s.suffer(func(ctx context.Context) {
 		s.both(rig.Toxic{Type: "slicer", Attributes: map[string]any{"average_size": 1, "size_variation": 0, "delay": 100}})
 		if n := s.pieces(s.wires[0].Addr); n < 10 {
 			t.Errorf("100 bytes came in %d pieces", n)
 		}
-		pause(ctx, onlyLong(3*time.Second, 1500*time.Millisecond))
+		pause(ctx, unlessShort(3*time.Second, 1500*time.Millisecond))
 		s.heal()
 	})
 	s.allAnswered()
@@ -111,13 +103,13 @@ func TestWireSlicer(t *testing.T) {
 // There is little bandwidth.
 func TestWireNarrow(t *testing.T) {
 	t.Parallel()
-	s := stage(t, "20 KB/s on each connection", "P1: nothing lost", setting{wired: true, logins: true, flags: []string{"-lease", "10s"}})
+	s := stage(t, "the wire carries 20 KB/s on each connection", "P1: nothing lost", setting{wired: true, logins: true, flags: []string{"-lease", "10s"}})
 	s.suffer(func(ctx context.Context) {
 		s.both(rig.Toxic{Type: "bandwidth", Attributes: map[string]any{"rate": 20}})
 		if took := s.pull(s.wires[0].Addr, 20<<10); took < 500*time.Millisecond {
 			t.Errorf("20 KB came in %v", took)
 		}
-		pause(ctx, onlyLong(3*time.Second, 1500*time.Millisecond))
+		pause(ctx, unlessShort(3*time.Second, 1500*time.Millisecond))
 		s.heal()
 	})
 	s.seen = fmt.Sprintf("%d sessions", s.summary().Sessions)

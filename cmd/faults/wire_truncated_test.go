@@ -21,11 +21,7 @@ func TestWireTruncated(t *testing.T) {
 	data := []byte(`{"a":"{}","b":"\"}","c":[1,22,333]}`)
 
 	failed, whole := 0, 0
-	t.Cleanup(func() {
-		note(row{fault: "the reply to a take, and to a read, cut off after each of its bytes",
-			promise: "P13: the record or an error, nothing between", broken: t.Failed(),
-			seen: fmt.Sprintf("%d errors, %d whole records", failed, whole)})
-	})
+	row := noted(t, "the reply to a take, and to a read, cut off after each of its bytes", "P13: the record or an error, nothing between")
 	for n := 1; whole < 6; n++ {
 		if n > 1000 {
 			t.Fatal("no reply was ever whole")
@@ -56,10 +52,11 @@ func TestWireTruncated(t *testing.T) {
 			t.Errorf("after %d bytes, what is stored is %q, %v", n-1, record.Data, err)
 		}
 	}
+	row.seen = fmt.Sprintf("%d errors, %d whole records", failed, whole)
 	if failed < 2*len(data) {
 		t.Errorf("only %d replies were cut", failed)
 	}
-	eventually(t, 5*lease, "no lock is left", func() bool { return locks(t, r) == 0 })
+	allFree(t, r)
 }
 
 func take(ctx context.Context, st *store.Store, id string) (store.Record, error) {

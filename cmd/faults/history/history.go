@@ -144,7 +144,7 @@ const someones = "*"
 // never is when a request without an answer ends.
 const never = math.MaxInt64
 
-// Entry is an operation as the checker wants it.
+// entry is an operation as the checker wants it.
 func entry(client int, op Operation, got Answer, call, back time.Duration) porcupine.Operation {
 	e := porcupine.Operation{ClientId: client, Input: op, Output: got, Call: int64(call), Return: int64(back)}
 	if !got.Known {

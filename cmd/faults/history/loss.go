@@ -44,22 +44,6 @@ func (v *Visitor) forgotten(s *session, entry porcupine.Operation) {
 	}
 }
 
-// Oldest returns how long before a setback the first of the answered writes was answered
-// that were lost by it, 0 if none was.
-func (v *Visitor) Oldest(b Setback) (age time.Duration) {
-	from, until := b.From.Sub(v.began), int64(b.Until.Sub(v.began))
-	for _, s := range v.sessions() {
-		left, _ := b.Left(s.cookies[0])
-		for _, op := range s.operations {
-			got := op.Output.(Answer)
-			if op.Input.(Operation).What == Write && got.Known && got.N > left && op.Return < until {
-				age = max(age, from-time.Duration(op.Return))
-			}
-		}
-	}
-	return age
-}
-
 // Forgot tells the visitor that Redis forgot all sessions at a time between two moments.
 // Then Check asserts that each session that was there before was whole up to then, and
 // is gone for good after that.

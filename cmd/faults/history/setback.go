@@ -11,7 +11,7 @@ import (
 )
 
 // A Setback is a moment at which the sessions become what they were earlier, since Redis
-// has failed over to a replica that lagged behind.
+// has failed over to a replica that lagged behind, or has lost the end of its log.
 //
 // Nobody may lose more than that. Up to the moment all is in order; after it, all is in
 // order again, and begins with what was left. It is for visitors without logins.
@@ -36,6 +36,22 @@ func (v *Visitor) CheckSetback(b Setback) (lost int, _ error) {
 		lost += n
 	}
 	return lost, errors.Join(errs[:min(len(errs), most)]...)
+}
+
+// Oldest returns how long before a setback the first of the answered writes was answered
+// that were lost by it, 0 if none was.
+func (v *Visitor) Oldest(b Setback) (age time.Duration) {
+	from, until := b.From.Sub(v.began), int64(b.Until.Sub(v.began))
+	for _, s := range v.sessions() {
+		left, _ := b.Left(s.cookies[0])
+		for _, op := range s.operations {
+			got := op.Output.(Answer)
+			if op.Input.(Operation).What == Write && got.Known && got.N > left && op.Return < until {
+				age = max(age, from-time.Duration(op.Return))
+			}
+		}
+	}
+	return age
 }
 
 // check judges one session.

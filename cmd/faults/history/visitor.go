@@ -140,6 +140,12 @@ func (v *Visitor) do(s *session, id int, op Operation, site string) Answer {
 	if err != nil {
 		v.wrongs = append(v.wrongs, fmt.Errorf("%9.1f ms: %w", ms(int64(call)), err))
 	}
+	return v.record(s, id, op, got, call, back)
+}
+
+// record adds a request to a session's history. It is called with mu held.
+func (v *Visitor) record(s *session, id int, op Operation, got Answer, call, back time.Duration) Answer {
+	empty := v.Losing && isEmpty(op, got)
 	if !got.Known {
 		v.silent++
 		if op.What == Read || op.What == Begin {
@@ -148,14 +154,14 @@ func (v *Visitor) do(s *session, id int, op Operation, site string) Answer {
 		id = 1000 + len(s.operations) // a client makes one request at a time, and this one does not end
 	} else {
 		v.answered++
-		if got.Status == http.StatusOK && s.base > 0 && !(v.Losing && isEmpty(op, got)) {
+		if got.Status == http.StatusOK && s.base > 0 && !empty {
 			got.N -= s.base
 		}
 		if op.What == Write && got.Status == http.StatusOK {
 			v.latest = max(v.latest, call)
 		}
 	}
-	if v.Losing && isEmpty(op, got) {
+	if empty {
 		v.forgotten(s, entry(id, op, got, call, back))
 		return got
 	}

@@ -31,57 +31,19 @@ type Demo struct {
 	err  error         // how, after done
 }
 
-// A Program builds a binary, once however many tests ask for it.
-type Program struct {
-	once sync.Once
-	path string
-	err  error
-}
-
-// demo is the demo as it is.
-var demo Program
-
-// Build builds the demo with these flags of go build and returns the path of the
-// binary. LATCHKEY_OVERLAY names a file for -overlay: with it, the suite shows that
-// it finds what is broken.
-func (p *Program) Build(tb testing.TB, flags ...string) string {
-	tb.Helper()
-	p.once.Do(func() { p.path, p.err = build(flags) })
-	if p.err != nil {
-		tb.Fatal(p.err)
-	}
-	return p.path
-}
-
 // built is where the binaries are. Clean removes it.
 var built struct {
 	sync.Mutex
 	dirs []string
 }
 
-func build(flags []string) (string, error) {
+// buildDir returns a new directory for something that is built.
+func buildDir() (string, error) {
 	dir, err := os.MkdirTemp("", "faults")
-	if err != nil {
-		return "", err
-	}
 	built.Lock()
+	defer built.Unlock()
 	built.dirs = append(built.dirs, dir)
-	built.Unlock()
-	if overlay := os.Getenv("LATCHKEY_OVERLAY"); overlay != "" && len(flags) == 0 {
-		flags = []string{"-overlay", overlay}
-	}
-	path := filepath.Join(dir, "demo")
-	// In Latchkey's own module, so that this one need not have the demo's dependencies.
-	root, err := sources("github.com/a2139e8d/latchkey").Output()
-	if err != nil {
-		return "", fmt.Errorf("looking for Latchkey: %w", err)
-	}
-	cmd := exec.Command("go", append(append([]string{"build", "-o", path}, flags...), "./cmd/demo")...)
-	cmd.Dir = strings.TrimSpace(string(root))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the demo: %w\n%s", err, out)
-	}
-	return path, nil
+	return dir, err
 }
 
 // Clean removes all that was built. TestMain calls it.
@@ -93,15 +55,18 @@ func Clean() {
 	}
 }
 
+// asIs is the demo as it is.
+var asIs Variant
+
 // StartDemo starts the demo on a free port and waits until it serves. It is killed
 // when the test ends; if the test has failed, its log is kept.
 func StartDemo(tb testing.TB, args ...string) *Demo {
 	tb.Helper()
-	return StartProgram(tb, demo.Build(tb), args...)
+	return asIs.Start(tb, args...)
 }
 
-// StartProgram does the same with another build of the demo.
-func StartProgram(tb testing.TB, path string, args ...string) *Demo {
+// start does so with one build of the demo.
+func start(tb testing.TB, path string, args ...string) *Demo {
 	tb.Helper()
 	d := &Demo{log: &log{}, done: make(chan struct{})}
 	d.cmd = exec.Command(path, append([]string{"-addr", "127.0.0.1:0", "-key", Key}, args...)...)
@@ -117,7 +82,7 @@ func StartProgram(tb testing.TB, path string, args ...string) *Demo {
 	tb.Cleanup(func() {
 		d.Kill()
 		if tb.Failed() {
-			Keep(tb, fmt.Sprintf("demo-%d.log", d.cmd.Process.Pid), d.log.String())
+			keep(tb, fmt.Sprintf("demo-%d.log", d.cmd.Process.Pid), d.log.String())
 		}
 	})
 	line, err := bufio.NewReader(stdout).ReadString('\n')
@@ -160,6 +125,16 @@ func (d *Demo) Wait(tb testing.TB, patience time.Duration) error {
 	}
 }
 
+// Alive tells whether the process has not ended yet.
+func (d *Demo) Alive() bool {
+	select {
+	case <-d.done:
+		return false
+	default:
+		return true
+	}
+}
+
 // PID returns the number of the process.
 func (d *Demo) PID() int { return d.cmd.Process.Pid }
 
@@ -176,9 +151,9 @@ func (d *Demo) Files(tb testing.TB) int {
 	return len(open)
 }
 
-// Keep stores what explains a failure: in the test's artifacts, which go test keeps
+// keep stores what explains a failure: in the test's artifacts, which go test keeps
 // with -artifacts.
-func Keep(tb testing.TB, name, text string) {
+func keep(tb testing.TB, name, text string) {
 	tb.Helper()
 	path := filepath.Join(tb.ArtifactDir(), name)
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
@@ -204,14 +179,4 @@ func (l *log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
-}
-
-// Alive tells whether the process has not ended yet.
-func (d *Demo) Alive() bool {
-	select {
-	case <-d.done:
-		return false
-	default:
-		return true
-	}
 }

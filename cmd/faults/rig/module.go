@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 )
 
@@ -22,9 +21,9 @@ func Modfile(tb testing.TB, module string, edit Edit) string {
 
 func modfile(dir, module string, edit Edit) (path string, err error) {
 	changed := filepath.Join(dir, "changed")
-	original, err := sources(module).Output()
+	original, err := sources(module)
 	if err == nil {
-		err = os.CopyFS(changed, os.DirFS(strings.TrimSpace(string(original))))
+		err = os.CopyFS(changed, os.DirFS(original))
 	}
 	var text string
 	if err == nil {
@@ -36,13 +35,13 @@ func modfile(dir, module string, edit Edit) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	root, err := sources("github.com/a2139e8d/latchkey").Output()
+	root, err := sources("github.com/a2139e8d/latchkey")
 	if err != nil {
 		return "", err
 	}
 	latchkey := "github.com/a2139e8d/latchkey => "
 	for name, edit := range map[string]Edit{
-		"go.mod": {Old: latchkey + "../..", New: latchkey + strconv.Quote(strings.TrimSpace(string(root))) + "\n\nreplace " + module + " => " + strconv.Quote(changed)},
+		"go.mod": {Old: latchkey + "../..", New: latchkey + strconv.Quote(root) + "\n\nreplace " + module + " => " + strconv.Quote(changed)},
 		"go.sum": {},
 	} {
 		if text, err = edit.apply(name); err == nil {

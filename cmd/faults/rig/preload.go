@@ -2,6 +2,7 @@ package rig
 
 import (
 	_ "embed"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,13 +31,10 @@ type control struct{ jump, slow, synced, syncs int64 }
 
 // preload builds machine.c, once.
 var preload = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "faults")
+	dir, err := buildDir()
 	if err != nil {
 		return "", err
 	}
-	built.Lock()
-	built.dirs = append(built.dirs, dir)
-	built.Unlock()
 	source, library := filepath.Join(dir, "machine.c"), filepath.Join(dir, "preload.so")
 	if err := os.WriteFile(source, preloadText, 0o666); err != nil {
 		return "", err
@@ -44,19 +42,10 @@ var preload = sync.OnceValues(func() (string, error) {
 	// The race detector asks for gcc, too, so .ci/setup has seen to it.
 	out, err := exec.Command("gcc", "-O1", "-Wall", "-shared", "-fPIC", "-o", library, source).CombinedOutput()
 	if err != nil {
-		return "", &buildError{err, out}
+		return "", fmt.Errorf("building machine.c: %w\n%s", err, out)
 	}
 	return library, nil
 })
-
-type buildError struct {
-	err error
-	out []byte
-}
-
-func (e *buildError) Error() string {
-	return "building machine.c: " + e.err.Error() + "\n" + string(e.out)
-}
 
 // NewMachine returns a machine for one Redis.
 func NewMachine(tb testing.TB) *Machine {

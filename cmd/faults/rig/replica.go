@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -12,29 +13,61 @@ import (
 
 // Replica starts a replica of the Redis at addr, which may be a wire to it, and waits
 // until it has all data.
-func Replica(tb testing.TB, addr string, flags ...string) *redistest.Server {
+func Replica(tb testing.TB, addr string) *redistest.Server {
 	tb.Helper()
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	r := redistest.Real(tb, append([]string{"--replicaof", host, port, "--repl-diskless-sync", "no"}, flags...)...)
-	AwaitReplica(tb, r)
+	r := redistest.Real(tb, "--replicaof", host, port, "--repl-diskless-sync", "no")
+	awaitReplica(tb, r)
 	return r
 }
 
-// AwaitReplica waits until a server is a replica that is in touch with its master.
-func AwaitReplica(tb testing.TB, r *redistest.Server) {
+// awaitReplica waits until a server is a replica that is in touch with its master.
+func awaitReplica(tb testing.TB, r *redistest.Server) {
 	tb.Helper()
 	await(tb, 20*time.Second, "the replica follows its master", func() bool {
-		return strings.Contains(Replication(tb, r), "master_link_status:up")
+		return strings.Contains(replication(tb, r), "master_link_status:up")
 	})
+}
+
+// Follow makes a server a replica of another, and waits likewise.
+func Follow(tb testing.TB, r, master *redistest.Server) {
+	tb.Helper()
+	host, port, err := net.SplitHostPort(master.Addr)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r.Do(tb, "REPLICAOF", host, port)
+	awaitReplica(tb, r)
+}
+
+// AwaitAcks waits until so many replicas have all that a master has.
+func AwaitAcks(tb testing.TB, master *redistest.Server, replicas int) {
+	tb.Helper()
+	conn, err := redis.DialURL(master.URL)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer conn.Close()
+	// WAIT is about what its own connection has sent to replicas, so there must be something.
+	_, err = conn.Do("PUBLISH", "nobody", "")
+	if err == nil {
+		var acks int
+		if acks, err = redis.Int(conn.Do("WAIT", replicas, 5000)); err == nil && acks < replicas {
+			err = fmt.Errorf("only %d have", acks)
+		}
+	}
+	if err != nil {
+		tb.Fatalf("waiting for %d replicas: %v", replicas, err)
+	}
 }
 
 // LinkDown reports whether a replica knows that it has no master.
 func LinkDown(tb testing.TB, r *redistest.Server) bool {
 	tb.Helper()
-	return strings.Contains(Replication(tb, r), "master_link_status:down")
+	return strings.Contains(replication(tb, r), "master_link_status:down")
 }
 
 // Promote makes a master of a replica, which stays with what it has got so far.
@@ -43,8 +76,8 @@ func Promote(tb testing.TB, r *redistest.Server) {
 	r.Do(tb, "REPLICAOF", "NO", "ONE")
 }
 
-// Replication returns what a server tells of its part in replication.
-func Replication(tb testing.TB, r *redistest.Server) string {
+// replication returns what a server tells of its part in replication.
+func replication(tb testing.TB, r *redistest.Server) string {
 	tb.Helper()
 	info, err := redis.String(r.Do(tb, "INFO", "replication"), nil)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// MasterName is what the sentinels call the master.
-const MasterName = "sessions"
+// masterName is what the sentinels call the master.
+const masterName = "sessions"
 
 // Sentinels are three processes that watch a master and its replicas, and make a master
 // of a replica when two of them find that the master does not answer.
@@ -40,7 +40,7 @@ func NewSentinels(tb testing.TB, master *redistest.Server, replicas int) *Sentin
 	}
 	for _, at := range s.Addrs {
 		await(tb, 20*time.Second, "the sentinels know each other", func() bool {
-			known, err := redis.StringMap(sentinelDo(at, "SENTINEL", "MASTER", MasterName))
+			known, err := redis.StringMap(sentinelDo(at, "SENTINEL", "MASTER", masterName))
 			return err == nil && known["num-other-sentinels"] == "2" && known["num-slaves"] == fmt.Sprint(replicas)
 		})
 	}
@@ -74,7 +74,7 @@ func (s *Sentinels) Watch(tb testing.TB) {
 func (s *Sentinels) set(tb testing.TB, option string, value int) {
 	tb.Helper()
 	for _, at := range s.Addrs {
-		if _, err := sentinelDo(at, "SENTINEL", "SET", MasterName, option, value); err != nil {
+		if _, err := sentinelDo(at, "SENTINEL", "SET", masterName, option, value); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -112,7 +112,7 @@ func (s *Sentinels) Hurry(tb testing.TB, master string) {
 // Failover makes the sentinels hand over as if the master did not answer.
 func (s *Sentinels) Failover(tb testing.TB) {
 	tb.Helper()
-	if _, err := sentinelDo(s.Addrs[0], "SENTINEL", "FAILOVER", MasterName); err != nil {
+	if _, err := sentinelDo(s.Addrs[0], "SENTINEL", "FAILOVER", masterName); err != nil {
 		tb.Fatal(err)
 	}
 }
@@ -128,7 +128,7 @@ func MasterOf(ctx context.Context, sentinels []string) (addr string, err error) 
 }
 
 func askSentinel(ctx context.Context, at string) (string, error) {
-	reply, err := redis.Strings(sentinelDo(at, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", MasterName))
+	reply, err := redis.Strings(sentinelDo(at, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", masterName))
 	if err != nil {
 		return "", err
 	}
@@ -160,7 +160,7 @@ func startSentinel(tb testing.TB, master string) string {
 		file := filepath.Join(tb.TempDir(), "sentinel.conf")
 		text := fmt.Sprintf("bind 127.0.0.1\nport %[1]s\ndir %[2]q\nsentinel monitor %[3]s %[4]s %[5]s 2\n"+
 			"sentinel down-after-milliseconds %[3]s 60000\nsentinel failover-timeout %[3]s 1500\n",
-			mine, filepath.Dir(file), MasterName, host, port)
+			mine, filepath.Dir(file), masterName, host, port)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			tb.Fatal(err)
 		}
@@ -191,7 +191,7 @@ func runSentinel(tb testing.TB, file, at string) bool {
 		_ = cmd.Process.Kill() // it may have ended already
 		<-ended
 		if tb.Failed() {
-			Keep(tb, fmt.Sprintf("sentinel-%d.log", cmd.Process.Pid), out.String())
+			keep(tb, fmt.Sprintf("sentinel-%d.log", cmd.Process.Pid), out.String())
 		}
 	})
 	for begun := time.Now(); time.Since(begun) < 10*time.Second; time.Sleep(5 * time.Millisecond) {

@@ -31,7 +31,7 @@ type Edit struct{ File, Old, New string }
 // Start starts the demo, made that way, as StartDemo does.
 func (v *Variant) Start(tb testing.TB, args ...string) *Demo {
 	tb.Helper()
-	return StartProgram(tb, v.Build(tb), args...)
+	return start(tb, v.Build(tb), args...)
 }
 
 // Build builds it, once, and returns the path of the binary. What LATCHKEY_OVERLAY
@@ -41,13 +41,31 @@ func (v *Variant) Build(tb testing.TB) string {
 	v.once.Do(func() {
 		var overlay string
 		if overlay, v.err = v.overlay(tb.TempDir()); v.err == nil {
-			v.path, v.err = build([]string{"-overlay", overlay})
+			v.path, v.err = build(overlay)
 		}
 	})
 	if v.err != nil {
 		tb.Fatal(v.err)
 	}
 	return v.path
+}
+
+// build builds the demo with a list of changed files.
+func build(overlay string) (path string, err error) {
+	dir, err := buildDir()
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, "demo")
+	cmd := exec.Command("go", "build", "-o", path, "-overlay", overlay, "./cmd/demo")
+	// In Latchkey's own module, so that this one need not have the demo's dependencies.
+	if cmd.Dir, err = sources("github.com/a2139e8d/latchkey"); err != nil {
+		return "", err
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the demo: %w\n%s", err, out)
+	}
+	return path, nil
 }
 
 // Overlay writes the changed files, for the time of the test, and returns the path of
@@ -100,21 +118,24 @@ func (v *Variant) overlay(dir string) (string, error) {
 	return path, os.WriteFile(path, text, 0o666)
 }
 
-// sources asks where a module is.
-func sources(module string) *exec.Cmd {
-	return exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
+// sources returns where a module is.
+func sources(module string) (string, error) { return goSays("list", "-m", "-f", "{{.Dir}}", module) }
+
+func goSays(args ...string) (string, error) {
+	out, err := exec.Command("go", args...).Output()
+	if err != nil {
+		return "", fmt.Errorf("go %s: %w", strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(out)), nil
 }
 
 func (e Edit) path() (string, error) {
-	ask, rest := sources("github.com/a2139e8d/latchkey"), e.File
 	if below, found := strings.CutPrefix(e.File, "$GOROOT/"); found {
-		ask, rest = exec.Command("go", "env", "GOROOT"), below
+		root, err := goSays("env", "GOROOT")
+		return filepath.Join(root, below), err
 	}
-	root, err := ask.Output()
-	if err != nil {
-		return "", fmt.Errorf("looking for %s: %w", e.File, err)
-	}
-	return filepath.Join(strings.TrimSpace(string(root)), rest), nil
+	root, err := sources("github.com/a2139e8d/latchkey")
+	return filepath.Join(root, e.File), err
 }
 
 // apply returns the text of a file after the edit. One that finds nothing to replace

@@ -39,9 +39,8 @@ func NewWire(tb testing.TB, target string) *Wire {
 
 // A Toxic says what happens to the bytes on a wire, in toxiproxy's words.
 type Toxic struct {
-	Type       string         `json:"type"`   // latency, timeout, reset_peer, limit_data, slicer, bandwidth, or one of toxics.go
-	Stream     string         `json:"stream"` // downstream: what Redis answers, unless it is upstream
-	Toxicity   float32        `json:"toxicity"`
+	Type       string         `json:"type"`             // latency, timeout, reset_peer, limit_data, slicer, bandwidth, or one of toxics.go
+	Stream     string         `json:"stream,omitempty"` // downstream: what Redis answers, unless it is upstream
 	Attributes map[string]any `json:"attributes"`
 }
 
@@ -49,12 +48,6 @@ type Toxic struct {
 // concerns the answers, on all connections.
 func (w *Wire) Add(tb testing.TB, toxic Toxic) {
 	tb.Helper()
-	if toxic.Toxicity == 0 {
-		toxic.Toxicity = 1
-	}
-	if toxic.Stream == "" {
-		toxic.Stream = "downstream"
-	}
 	text, err := json.Marshal(toxic)
 	if err != nil {
 		tb.Fatal(err)

@@ -14,7 +14,6 @@ import (
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 	"github.com/gomodule/redigo/redis"
 )
 
@@ -74,21 +73,10 @@ func build(t *testing.T, pool *redis.Pool, of store.Options, with middleware.Opt
 func (h *house) at(float64) string { return h.URL }
 
 // poolOf returns a pool of at most size connections, closed when the test ends.
-func poolOf(t *testing.T, addr string, size int, options ...redis.DialOption) *redis.Pool {
-	options = append([]redis.DialOption{redis.DialConnectTimeout(timeout), redis.DialReadTimeout(timeout), redis.DialWriteTimeout(timeout)}, options...)
+func poolOf(t *testing.T, addr string, size int) *redis.Pool {
+	options := []redis.DialOption{redis.DialConnectTimeout(timeout), redis.DialReadTimeout(timeout), redis.DialWriteTimeout(timeout)}
 	pool := &redis.Pool{MaxActive: size, MaxIdle: size, Wait: true,
 		Dial: func() (redis.Conn, error) { return redis.Dial("tcp", addr, options...) }}
 	t.Cleanup(func() { pool.Close() })
 	return pool
-}
-
-// locks returns how many locks and queues there are.
-func locks(t *testing.T, r *redistest.Server) (n int) {
-	t.Helper()
-	for _, key := range r.Keys(t) {
-		if strings.HasSuffix(key, ".lock") || strings.HasSuffix(key, ".queue") {
-			n++
-		}
-	}
-	return n
 }

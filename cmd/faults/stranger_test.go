@@ -38,7 +38,7 @@ func invite(t *testing.T, n int, site func(random float64) string) (all []*stran
 	for i := range n {
 		g := &stranger{name: fmt.Sprintf("stranger%d", i), client: client(t), site: site,
 			asked: make(map[string]bool), answered: make(map[string]bool)}
-		res, _, err := g.request(http.MethodPost, site(0)+"/reset", nil)
+		res, _, err := g.request(context.Background(), http.MethodPost, site(0)+"/reset", nil)
 		if err != nil || len(res.Cookies()) != 1 {
 			t.Fatalf("%s gets no session: %v", g.name, err)
 		}
@@ -55,7 +55,7 @@ func mingleFor(ctx context.Context, all []*stranger, d time.Duration) {
 	var running sync.WaitGroup
 	for i, g := range all {
 		for half := range uint64(2) {
-			running.Go(func() { g.run(ctx, rand.New(rand.NewPCG(seed, 1000+2*uint64(i)+half)), half) })
+			running.Go(func() { g.run(ctx, chance(1000+2*uint64(i)+half), half) })
 		}
 	}
 	running.Wait()
@@ -79,7 +79,7 @@ func (g *stranger) set(site, name string) (status int) {
 	g.mu.Lock()
 	g.asked[name] = true
 	g.mu.Unlock()
-	res, body, err := g.request(http.MethodPost, site+"/set", url.Values{"name": {name}})
+	res, body, err := g.request(context.Background(), http.MethodPost, site+"/set", url.Values{"name": {name}})
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
@@ -105,7 +105,7 @@ func (g *stranger) look(site string) (known bool) {
 		before = append(before, name)
 	}
 	g.mu.Unlock()
-	res, body, err := g.request(http.MethodGet, site+"/params", nil)
+	res, body, err := g.request(context.Background(), http.MethodGet, site+"/params", nil)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err != nil || res.StatusCode == http.StatusServiceUnavailable {
@@ -133,8 +133,8 @@ func (g *stranger) look(site string) (known bool) {
 	return true
 }
 
-func (g *stranger) request(method, at string, form url.Values) (*http.Response, string, error) {
-	req, err := http.NewRequest(method, at, strings.NewReader(form.Encode()))
+func (g *stranger) request(ctx context.Context, method, at string, form url.Values) (*http.Response, string, error) {
+	req, err := http.NewRequestWithContext(ctx, method, at, strings.NewReader(form.Encode()))
 	if err != nil {
 		return nil, "", err
 	}

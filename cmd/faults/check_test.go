@@ -1,0 +1,112 @@
+package faults
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/gomodule/redigo/redis"
+)
+
+// What a test may ask of a scene, besides what holds after each fault.
+
+// allAnswered asserts that the fault was not noticed.
+func (s *scene) allAnswered() {
+	s.Helper()
+	if sum := s.summary(); sum.Silent > 0 {
+		s.Errorf("%d requests were not answered", sum.Silent)
+	}
+}
+
+// backWithin asserts how soon all were well again.
+func (s *scene) backWithin(limit time.Duration) {
+	s.Helper()
+	if s.recovered > limit {
+		s.Errorf("recovered in %v, want at most %v", s.recovered.Round(time.Millisecond), limit)
+	}
+}
+
+// logged counts the demos' log lines that have a text.
+func (s *scene) logged(text string) (n int) {
+	for _, d := range s.demos {
+		n += strings.Count(d.Log(), text)
+	}
+	return n
+}
+
+// mustHaveLogged asserts that some demo has met the fault.
+func (s *scene) mustHaveLogged(text string) {
+	s.Helper()
+	if s.logged(text) == 0 {
+		s.Errorf("no demo has logged %q", text)
+	}
+}
+
+// empties returns how many requests met no session where one had been.
+func (s *scene) empties() (n int) {
+	for _, v := range s.visitors {
+		n += v.Empties()
+	}
+	return n
+}
+
+// connections returns how many connections Redis has accepted, ever.
+func (s *scene) connections() int { return s.stat("total_connections_received") }
+
+// stat returns a number that Redis tells about itself.
+func (s *scene) stat(name string) (n int) {
+	s.Helper()
+	text, err := redis.String(s.redis.Do(s.T, "INFO", "everything"), nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for line := range strings.Lines(text) {
+		if _, err := fmt.Sscanf(line, name+":%d", &n); err == nil {
+			return n
+		}
+	}
+	s.Fatalf("Redis tells no %s", name)
+	return 0
+}
+
+// recordWith returns the record that has this in it.
+func (s *scene) recordWith(text string) string {
+	s.Helper()
+	for _, key := range records(s.T, s.redis) {
+		if record, _ := s.redis.Get(s.T, key); strings.Contains(record, text) {
+			return record
+		}
+	}
+	s.Errorf("no record has %s", text)
+	return ""
+}
+
+// records returns the keys of all sessions.
+func records(t *testing.T, r *redistest.Server) (keys []string) {
+	t.Helper()
+	for _, key := range r.Keys(t) {
+		if strings.HasSuffix(key, "}") {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// guards returns the keys of all locks and queues.
+func guards(t *testing.T, r *redistest.Server) (keys []string) {
+	t.Helper()
+	for _, key := range r.Keys(t) {
+		if strings.HasSuffix(key, ".lock") || strings.HasSuffix(key, ".queue") {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// allFree asserts that soon no lock and no queue is left.
+func allFree(t *testing.T, r *redistest.Server) {
+	t.Helper()
+	eventually(t, lease+2*timeout, "no lock and no queue is left", func() bool { return len(guards(t, r)) == 0 })
+}

@@ -1,0 +1,35 @@
+package faults
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// writeResults writes the tables to a file, for those who want to read before they run.
+func writeResults(path string, took time.Duration) error {
+	table.Lock()
+	defer table.Unlock()
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Every promise under attack\n\nWritten by `make faults` on %s: %d faults in %v, on %d cores, `-seed %d`.\n"+
+		"What each test does stands above it; what is promised after each fault, in main_test.go.\n"+
+		"An answer that is a 503, or missing, leaves open what was done; these are the \"requests without\".\n\n",
+		time.Now().Format(time.DateOnly), len(table.rows), took.Round(time.Second), runtime.NumCPU(), seed)
+	fmt.Fprint(&b, "| fault | promised | seen | recovered in | |\n|---|---|---|---|---|\n")
+	for _, r := range table.rows {
+		verdict, recovered := r.verdict()
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.fault, r.promise, strings.ReplaceAll(r.seen, "|", "/"), recovered, verdict)
+	}
+	fmt.Fprint(&b, "\n## Broken on purpose\n\nThe same tests, and some of the packages', on a Latchkey with one defect:\n\n"+
+		"| promise | defect | found by |\n|---|---|---|\n")
+	for _, f := range table.finds {
+		by := f.test
+		if !f.found {
+			by = "NOT FOUND by " + by
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", f.promise, f.what, by)
+	}
+	return os.WriteFile(path, []byte(b.String()), 0o666)
+}
