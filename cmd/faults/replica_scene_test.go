@@ -68,9 +68,14 @@ func (f *failover) promote() {
 	rig.Promote(f.T, f.replica)
 }
 
+// delivery is how long an answer may be on its way to a visitor. What the old master has
+// answered must not be taken for what the new one has.
+const delivery = 200 * time.Millisecond
+
 // follow lets all addresses lead to the new master, having noted what it knows.
 func (f *failover) follow() {
 	f.Helper()
+	time.Sleep(time.Until(f.killed.Add(delivery)))
 	left := numbers(f.T, f.replica)
 	f.setback = &history.Setback{From: f.killed, Until: time.Now(), Left: func(cookie string) (int, bool) {
 		n, there := left[rig.RecordKey(f.T, cookie)]

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -61,7 +62,7 @@ func (b Setback) check(all []porcupine.Operation, from, until int64) (lost int, 
 	for _, op := range all {
 		got := op.Output.(Answer)
 		switch {
-		case !got.Known && op.Call < from:
+		case !got.Known && op.Call < until: // it may be from before, or after
 			open = append(open, op)
 		case op.Return >= until:
 			after = append(after, op)
@@ -86,6 +87,7 @@ func (b Setback) check(all []porcupine.Operation, from, until int64) (lost int, 
 		before = append(before, porcupine.Operation{ClientId: redis, Call: from, Return: until,
 			Input: Operation{What: Read, Cookie: cookie}, Output: Answer{Known: true, Status: http.StatusOK, N: left}})
 	}
+	slices.SortStableFunc(open, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 	before = append(before, open...)
 	if err := Check(before); err != nil {
 		return lost, fmt.Errorf("before the setback: %w", err)
