@@ -113,7 +113,7 @@ func printFinds(w io.Writer) (well bool) {
 		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", f.promise, f.what, f.test, f.took.Round(time.Second), verdict)
 	}
 	_ = out.Flush()
-	fmt.Fprintln(w)
+	fmt.Fprintf(w, "%d of %d defects tried; with -short not all are\n\n", len(table.finds), len(defects))
 	return well
 }
 
