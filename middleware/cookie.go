@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -60,12 +61,21 @@ func newCookies(o Options) (cookies, error) {
 		}
 		codec := securecookie.New(slices.Clone(key), nil) // the caller may wipe its own
 		codec.SetSerializer(securecookie.NopEncoder{})
-		// A signature outlives no session, since the signature is made when the
-		// session is, or later.
-		codec.MaxAge(int((lifetime + time.Second - 1) / time.Second))
+		// No session outlives its signature, since that is made when the session is,
+		// or later.
+		codec.MaxAge(wholeSeconds(lifetime))
 		c.codecs = append(c.codecs, func() *securecookie.SecureCookie { return codec })
 	}
 	return c, nil
+}
+
+// wholeSeconds rounds d up. No sum here may overflow: the longest lifetime is one, too.
+func wholeSeconds(d time.Duration) int {
+	seconds := d / time.Second
+	if d%time.Second > 0 {
+		seconds++
+	}
+	return int(min(seconds, math.MaxInt))
 }
 
 func checkCookie(p *http.Cookie) error {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -99,7 +100,8 @@ func wantMessage(t *testing.T, err error, parts []string) {
 // earlier of the two ends the session.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
-	const never = 10 * 365 * 24 * time.Hour
+	const decade = 10 * 365 * 24 * time.Hour
+	const never time.Duration = math.MaxInt64
 	for name, tt := range map[string]struct {
 		terms Terms
 		age   time.Duration
@@ -112,10 +114,42 @@ func TestExpiry(t *testing.T) {
 		"at the end":      {Terms{TTL: time.Minute, Lifetime: time.Hour}, time.Hour, time.Millisecond},
 		"past the end":    {Terms{TTL: time.Minute, Lifetime: time.Hour}, 2 * time.Hour, time.Millisecond},
 		"clock went back": {Terms{TTL: time.Minute, Lifetime: time.Hour}, -time.Hour, time.Minute},
-		"ten years":       {Terms{TTL: never, Lifetime: never}, 0, never},
+		"ten years":       {Terms{TTL: decade, Lifetime: decade}, 0, decade},
+		"never":           {Terms{TTL: time.Minute, Lifetime: never}, decade, time.Minute},
+		"not even idle":   {Terms{TTL: never, Lifetime: never}, 0, never},
+		"27 decades on":   {Terms{TTL: never, Lifetime: never}, 27 * decade, never - 27*decade},
+		"27 decades back": {Terms{TTL: never, Lifetime: never}, -27 * decade, never},
 	} {
 		if got := tt.terms.expiry(born, born.Add(tt.age)); got != tt.want.Milliseconds() {
 			t.Errorf("%s: %d ms, want %v", name, got, tt.want)
+		}
+	}
+}
+
+// A lifetime is over at its end, and the longest one there is never. The records'
+// own times may be anything.
+func TestExpired(t *testing.T) {
+	t.Parallel()
+	const never time.Duration = math.MaxInt64
+	for name, tt := range map[string]struct {
+		lifetime time.Duration
+		created  time.Time
+		want     bool
+	}{
+		"new":               {time.Hour, born, false},
+		"near the end":      {time.Hour, born.Add(time.Millisecond - time.Hour), false},
+		"at the end":        {time.Hour, born.Add(-time.Hour), true},
+		"never":             {never, born, false},
+		"never, since 1970": {never, time.UnixMilli(0), false},
+		"the last moment":   {never, time.UnixMilli(math.MaxInt64), false},
+		"the first moment":  {never, time.UnixMilli(math.MinInt64), true},
+	} {
+		terms := Terms{Lifetime: tt.lifetime}
+		if got := terms.expired(tt.created, born); got != tt.want {
+			t.Errorf("%s: expired is %v", name, got)
+		}
+		if got := tt.created.UnixMilli() <= terms.outlived(born); got != tt.want {
+			t.Errorf("%s: a script takes %v for outlived, that is %v", name, terms.outlived(born), got)
 		}
 	}
 }

@@ -1,0 +1,39 @@
+package middleware_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// P12: who means "never" writes the largest number there is, and no sum of it
+// overflows. A visitor who is taken for a new one each time would read 1 for ever.
+func TestTheLargestOptionsMeanNever(t *testing.T) {
+	t.Parallel()
+	const never time.Duration = math.MaxInt64
+	r := redistest.Real(t)
+	for name, o := range map[string]middleware.Options{
+		"Lifetime":         {Lifetime: never},
+		"TTL and Lifetime": {TTL: never, Lifetime: never},
+		"a second less":    {Lifetime: never - time.Second},
+		"all of them": {TTL: never, Lifetime: never, LockWait: never, MaxHold: never,
+			MaxWaiters: math.MaxInt, MaxBytes: math.MaxInt, Buffer: math.MaxInt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o.Mode = byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly})
+			s := newSite(t, r.Pool(t, 4), o, app())
+			v := newVisitor(t)
+			for n := 1; n <= 4; n++ {
+				v.get(s.URL+"/add").want(t, 200, fmt.Sprint(n))
+			}
+			v.get(s.URL+"/get").want(t, 200, "4")
+			v.get(s.URL+"/login").want(t, 200, "")
+			v.get(s.URL+"/add").want(t, 200, "5")
+		})
+	}
+}
