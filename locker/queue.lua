@@ -18,13 +18,14 @@ local function waiting(queue)
   return places(queue) or ''
 end
 
--- put returns whether it could.
-local function put(queue, places)
+-- keep makes the queue a shorter one. Only a script that has written something calls
+-- it: from then on Redis refuses it nothing, however full it is.
+local function keep(queue, places)
   if places == '' then
     redis.call('DEL', queue)
-    return true
+  else
+    redis.call('SET', queue, places, 'PX', 60000)
   end
-  return not redis.pcall('SET', queue, places, 'PX', 60000).err
 end
 
 -- join puts a place at the end, unless it is there. Returns 2: it is new; 1: it was
@@ -38,15 +39,16 @@ local function join(queue, place)
     redis.pcall('PEXPIRE', queue, 60000)
     return 1
   end
-  return put(queue, found .. place .. ' ') and 2 or 0
+  return redis.pcall('SET', queue, found .. place .. ' ', 'PX', 60000).err and 0 or 2
 end
 
--- quit takes a place out.
+-- quit takes a place out, also where Redis is full.
 local function quit(queue, place)
   local found = ' ' .. waiting(queue)
   local from, to = string.find(found, ' ' .. place .. ' ', 1, true)
   if from then
-    put(queue, string.sub(found, 2, from) .. string.sub(found, to + 1))
+    redis.call('DEL', queue) -- the first write; see keep
+    keep(queue, string.sub(found, 2, from) .. string.sub(found, to + 1))
   end
 end
 
@@ -73,7 +75,7 @@ local function free(lock, queue)
       if redis.pcall('SET', lock, place, 'PX', patience).err then
         break -- Redis is full
       end
-      put(queue, rest)
+      keep(queue, rest)
       return
     end
   end
