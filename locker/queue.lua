@@ -52,10 +52,19 @@ local function quit(queue, place)
   end
 end
 
+-- told tells a place that its turn has come, and returns whether its process listens.
+-- PUBLISH counts those, too, who listen to all channels; that is used where PUBSUB is not
+-- permitted. Where neither is, each process counts as listening.
+-- (In a cluster only those that listen at the same node would count.)
+local function told(place)
+  local channel = string.match(place, '^(.*)/')
+  local listening = redis.pcall('PUBSUB', 'NUMSUB', channel)
+  return listening[2] ~= 0 and redis.pcall('PUBLISH', channel, place) ~= 0
+end
+
 -- free gives the lock to the first that waits: its place becomes the value of the
 -- lock, for as long as it may take to answer. A process that does not hear its
 -- channel is gone, and the next one comes. Where nobody waits the lock is deleted.
--- (In a cluster only those that listen at the same node would count.)
 local function free(lock, queue)
   local found = waiting(queue)
   local rest = found
@@ -65,14 +74,9 @@ local function free(lock, queue)
       break
     end
     rest = behind
-    local patience = 250
-    local heard
-    if string.sub(place, 1, 1) ~= '-' then
-      patience = 1000
-      heard = redis.pcall('PUBLISH', string.match(place, '^(.*)/'), place)
-    end
-    if heard ~= 0 then
-      if redis.pcall('SET', lock, place, 'PX', patience).err then
+    local deaf = string.sub(place, 1, 1) == '-'
+    if deaf or told(place) then
+      if redis.pcall('SET', lock, place, 'PX', deaf and 250 or 1000).err then
         break -- Redis is full
       end
       keep(queue, rest)

@@ -18,8 +18,8 @@ import (
 // The message is a hint and nothing else: what counts is the lock's value, which
 // the process asks for when it is told, and now and then without that. So a
 // message that is lost costs a little time, and one too many does nothing. A
-// process that has died does not hear its message and is passed over at once; one
-// that hears and does not answer is passed over after a second.
+// process that has died does not listen and is passed over at once; one that listens
+// and does not answer is passed over after a second.
 //
 // How long one process may pass the lock around is told by turn.go.
 type Relay interface {

@@ -115,11 +115,12 @@ func TestRelayBesideOthers(t *testing.T) {
 func TestRelayRights(t *testing.T) {
 	least := []any{"+ping", "+get", "+set", "+del", "+pexpire", "+eval", "+evalsha"}
 	for name, rules := range map[string][]any{
-		"all of it":             {"~*", "&latchkey:wake:*", "+publish", "+subscribe"},
+		"all of it":             {"~*", "&latchkey:wake:*", "+publish", "+subscribe", "+pubsub|numsub"},
+		"no pubsub":             {"~*", "&latchkey:wake:*", "+publish", "+subscribe"},
 		"no channels":           {"~*", "resetchannels", "+publish", "+subscribe"},
 		"other channels":        {"~*", "&other:*", "+publish", "+subscribe"},
 		"no subscribe":          {"~*", "&*", "+publish"},
-		"no publish":            {"~*", "&*", "+subscribe"},
+		"no publish":            {"~*", "&*", "+subscribe", "+pubsub|numsub"},
 		"neither":               {"~*", "resetchannels"},
 		"no key of the queue":   {"~k", "&*", "+publish", "+subscribe"},
 		"nothing but the least": {"~k", "resetchannels"},
