@@ -12,7 +12,8 @@ const (
 	// change is an error at the commit.
 	ReadOnly
 	// Lazy does nothing until the handler calls session.Start, and is Exclusive
-	// from there on.
+	// from there on. Where Start fails it may be called again; all calls together
+	// wait for LockWait, and what comes after that is a single try.
 	Lazy
 	// None leaves the request alone: for static files and health checks.
 	None

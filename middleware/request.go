@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
@@ -45,6 +46,7 @@ type request struct {
 	origin    origin
 	session   *session.Session // nil until opened
 	hold      *store.Hold      // not nil while locked
+	waited    time.Duration    // for the session, so far
 	committed bool
 	err       error        // of the commit
 	cookie    *http.Cookie // to be set or deleted with the answer
@@ -107,9 +109,12 @@ func (rq *request) fetch(ctx context.Context) (record store.Record, err error) {
 		record, err = s.store.Load(ctx, id, s.terms)
 	} else {
 		rq.origin = locked
-		terms := s.terms
+		terms := s.terms.After(rq.waited) // in mode Lazy a handler may try again
 		terms.Label = label(rq.base)
-		if rq.hold, err = s.store.Take(ctx, id, terms); rq.hold != nil {
+		began := time.Now()
+		rq.hold, err = s.store.Take(ctx, id, terms)
+		rq.waited += time.Since(began)
+		if rq.hold != nil {
 			rq.hold.OnLost(rq.cancel)
 			record = rq.hold.Record
 		}

@@ -76,6 +76,15 @@ func (t Terms) withDefaults() Terms {
 	return t
 }
 
+// After returns t for a request that has waited for its session before, for so long:
+// it may wait for what is left of LockWait. Once that is used up it makes a single
+// try, or none with a Locker of one's own.
+func (t Terms) After(waited time.Duration) Terms {
+	t = t.withDefaults()
+	t.LockWait = max(t.LockWait-waited, locker.NoWait)
+	return t
+}
+
 // expiry returns in how many milliseconds a record that was created then is to
 // expire if it is written now: at whichever time-out comes first.
 func (t Terms) expiry(created, now time.Time) int64 {
