@@ -132,22 +132,18 @@ func (rq *request) fetch(ctx context.Context) (record store.Record, err error) {
 	return record, err
 }
 
-// label tells who waits for the session what holds it: the method, and the route
-// or the first part of the path. The rest of a path may be a secret, as in the
-// link of a mail.
+// label tells who waits for the session what holds it: the method, and the pattern of
+// the route where a router has found it before the session is opened. Any part of the
+// path itself may be a secret, as in the link of a mail.
 func label(r *http.Request) string {
-	if r.Pattern != "" {
-		_, route, found := strings.Cut(r.Pattern, " ")
-		if !found {
-			route = r.Pattern
-		}
-		return r.Method + " " + route
+	if r.Pattern == "" {
+		return r.Method
 	}
-	first, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	if rest != "" {
-		return r.Method + " /" + first + "/…"
+	_, route, found := strings.Cut(r.Pattern, " ")
+	if !found {
+		route = r.Pattern
 	}
-	return r.Method + " /" + first
+	return r.Method + " " + route
 }
 
 // replace asks OnCorrupt whether to go on without the record.
