@@ -56,9 +56,9 @@
 // The commands get, set, del, pexpire, eval and evalsha; time for Timestamp. With
 // pttl it is known when another's lease ends, which the policy LeaseEnd needs. With
 // publish, subscribe and the channels latchkey:wake:* a process is told when its turn
-// has come; without, it asks every few milliseconds; with subscribe alone it hears
-// nothing, and asks after up to half a second. With pubsub|numsub a process that has
-// died is passed over also while somebody listens to all channels.
+// has come; without, it asks every few milliseconds, and with subscribe alone it also
+// waits for nothing now and then, for up to half a second. With pubsub|numsub a process
+// that has died is passed over also while somebody listens to all channels.
 package locker
 
 import (
