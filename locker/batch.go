@@ -28,6 +28,7 @@ type command struct {
 	name     string
 	args     []any
 	deadline time.Time // for its reply
+	patience time.Time // when its caller leaves: then, or sooner
 	call     int64     // the number that is to be in it; see frame.go
 }
 
@@ -62,6 +63,12 @@ type exchange struct {
 	next    *exchange // in the batch
 	sent    bool      // written by the driver, with the ticket's mu held
 	fate    fate      // written by the driver, before it tells
+	over    bool      // the driver has told
+}
+
+// newExchange returns an exchange that somebody waits for.
+func newExchange(c command) *exchange {
+	return &exchange{command: c, ticket: &ticket{turn: make(chan bool, 1)}}
 }
 
 // A ticket is for an exchange that waits.
@@ -102,15 +109,19 @@ func (x *exchange) send(conn redis.Conn) error {
 
 // done tells x its fate, if it waits.
 func (x *exchange) done(f fate) {
-	x.fate = f
+	x.fate, x.over = f, true
 	if x.ticket != nil {
 		x.turn <- false // which has room: true was received, or never sent
 	}
 }
 
+// hurried reports whether the caller has less time than an exchange may take.
+func (c command) hurried() bool { return c.patience.Before(c.deadline) }
+
 // run makes the exchanges of a batch. The first is the driver's, and its deadline
-// is that of all. Whoever has less time leaves by itself. Whoever has more finds the
-// connection broken then, and tries again on another one: scripts may be repeated.
+// is that of all; it is that of an exchange, however little time its caller has. Whoever has
+// less time leaves by itself. Whoever has more finds the connection broken then, and tries
+// again on another one: scripts may be repeated.
 func run(conn redis.Conn, driver *exchange) {
 	unanswered, broken, demoted := driver, errPanic, false
 	defer func() {

@@ -5,7 +5,6 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"errors"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -95,8 +94,9 @@ func (c *poolClient) Eval(ctx context.Context, s *Script, keys Keys, args ...any
 		return nil, &evalError{err: errors.New("the pool is nil")}
 	}
 	deadline := time.Now().Add(c.timeout)
+	patience := deadline
 	if sooner, ok := ctx.Deadline(); ok && sooner.Before(deadline) {
-		deadline = sooner
+		patience = sooner
 	}
 	all := make([]any, 0, 2+len(keys)+len(args)+1)
 	all = append(all, s.name, len(keys))
@@ -106,7 +106,7 @@ func (c *poolClient) Eval(ctx context.Context, s *Script, keys Keys, args ...any
 
 	maybe := false
 	for spare := c.pool.ActiveCount() + 1; ; spare-- {
-		f := c.try(ctx, s, all, deadline)
+		f := c.try(ctx, s, all, deadline, patience, maybe)
 		if f.err == nil {
 			return f.reply, nil
 		}
@@ -117,17 +117,21 @@ func (c *poolClient) Eval(ctx context.Context, s *Script, keys Keys, args ...any
 	}
 }
 
-// try runs s once, by the arguments of EVALSHA, the last of which it sets.
-func (c *poolClient) try(ctx context.Context, s *Script, args []any, deadline time.Time) fate {
+// try runs s once, by the arguments of EVALSHA, the last of which it sets. again tells
+// that an earlier try may have been done, or may be done yet.
+func (c *poolClient) try(ctx context.Context, s *Script, args []any, deadline, patience time.Time, again bool) fate {
 	call := calls.Add(1)
+	if again {
+		call = -call
+	}
 	args[len(args)-1] = call
-	f := c.lanes.do(ctx, command{"EVALSHA", args, deadline, call})
+	f := c.lanes.do(ctx, command{"EVALSHA", args, deadline, patience, call})
 	if !isNoScript(f.err) {
 		return f
 	}
 	args = slices.Clone(args)
 	args[0] = s.framed
-	return c.lanes.do(ctx, command{"EVAL", args, deadline, call})
+	return c.lanes.do(ctx, command{"EVAL", args, deadline, patience, call})
 }
 
 // connect gets a connection from the pool, and waits for one even where the pool
@@ -148,7 +152,7 @@ func connect(ctx context.Context, pool *redis.Pool, deadline time.Time, doubt bo
 		if !errors.Is(err, redis.ErrPoolExhausted) {
 			return conn, err
 		}
-		if pause(ctx, backoff.Delay(try, rand.Float64())) != nil {
+		if pause(ctx, backoff.Delay(try, chance())) != nil {
 			return nil, err
 		}
 	}

@@ -13,6 +13,9 @@ import (
 // call has a number, which is its last argument and comes back in its reply. A reply
 // with another number is nobody's, and the connection is given up.
 //
+// The number is negative where an earlier try of the same call may have been done, or may
+// be done yet, which some scripts answer differently.
+//
 // An array gets the number as one more value. A number, which must be 0 to 3, becomes
 // 4*call + number. Errors have none, since most are not made by the script. One that is
 // taken for another call's may make that one look refused though it was done: a commit is

@@ -36,11 +36,32 @@ type lanes struct {
 // do makes an exchange. ctx bounds the wait for a connection, and the deadline
 // all of it.
 func (l *lanes) do(ctx context.Context, c command) fate {
-	if x := l.enter(c); x != nil {
-		return l.wait(ctx, x)
+	x := l.enter(c)
+	switch {
+	case x != nil:
+	case !c.hurried():
+		x := exchange{command: c} // nobody else gets to see it, so it stays on the stack
+		return l.drive(ctx, &x)
+	default:
+		x = newExchange(c)
+		l.driveFor(ctx, x)
 	}
-	x := exchange{command: c} // nobody else gets to see it, so it stays on the stack
-	return l.drive(ctx, &x)
+	return l.wait(ctx, x)
+}
+
+// driveFor drives a lane for a caller that has less time than those that it takes along: it
+// leaves when its time is over, and they keep their connection. The goroutine ends by the
+// deadline of x. If the pool's Dial panics, that is the caller's error.
+func (l *lanes) driveFor(ctx context.Context, x *exchange) {
+	ctx = context.WithoutCancel(ctx)
+	go func() {
+		defer func() {
+			if r := recover(); r != nil && !x.over {
+				x.done(noConnection(fmt.Errorf("a panic: %v", r)))
+			}
+		}()
+		l.drive(ctx, x)
+	}()
 }
 
 // enter takes a free lane and returns nil, or else the exchange that waits for one.
@@ -54,7 +75,7 @@ func (l *lanes) enter(c command) *exchange {
 		l.driving = append(l.driving, c.deadline)
 		return nil
 	}
-	x := &exchange{command: c, ticket: &ticket{turn: make(chan bool, 1)}}
+	x := newExchange(c)
 	l.waiting = append(l.waiting, x)
 	return x
 }
@@ -99,17 +120,21 @@ func (l *lanes) pass(lane int) {
 
 // wait waits until x has been taken along, or can drive a lane itself.
 func (l *lanes) wait(ctx context.Context, x *exchange) fate {
-	timer := time.NewTimer(time.Until(x.deadline))
+	timer := time.NewTimer(time.Until(x.patience))
 	defer timer.Stop()
 	cancelled := ctx.Done()
 	for {
 		var why error
 		select {
 		case drives := <-x.turn:
-			if drives {
+			switch {
+			case !drives:
+				return x.fate
+			case !x.hurried():
 				return l.drive(ctx, x)
 			}
-			return x.fate
+			l.driveFor(ctx, x)
+			continue
 		case <-cancelled:
 			why, cancelled = ctx.Err(), nil // it may be too late to cancel
 		case <-timer.C:
@@ -156,11 +181,13 @@ func (l *lanes) drive(ctx context.Context, x *exchange) fate {
 	defer l.leave(x.deadline) // also where the pool's Dial panics
 	conn, err := connect(ctx, l.pool, x.deadline, l.doubt.Load())
 	if err != nil {
-		return noConnection(err)
+		x.done(noConnection(err))
+		return x.fate
 	}
 	defer conn.Close() // before leave: the next driver finds it in the pool
 	if !time.Now().Before(x.deadline) {
-		return noConnection(context.DeadlineExceeded)
+		x.done(noConnection(context.DeadlineExceeded))
+		return x.fate
 	}
 	l.board(x)
 	run(conn, x)

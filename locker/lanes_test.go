@@ -142,10 +142,10 @@ func TestLanesComeTooLate(t *testing.T) {
 		l := lanes{pool: &redis.Pool{MaxActive: 1}}
 		ctx, cancel := context.WithCancel(t.Context())
 		end := time.Now().Add(time.Minute)
-		if l.enter(command{deadline: end}) != nil {
+		if l.enter(command{deadline: end, patience: end}) != nil {
 			t.Fatal("no lane is free")
 		}
-		x, next := l.enter(command{deadline: end}), l.enter(command{deadline: end})
+		x, next := l.enter(command{deadline: end, patience: end}), l.enter(command{deadline: end, patience: end})
 		var f fate
 		go func() { f = l.wait(ctx, x) }()
 		synctest.Wait()
