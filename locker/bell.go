@@ -1,8 +1,11 @@
 package locker
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -148,7 +151,8 @@ func (b *bell) listen() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.lose(ear)
-	for _, p := range b.places { // what they should have heard is not known
+	// What they should have heard is not known. First come, first told.
+	for _, p := range slices.SortedFunc(maps.Values(b.places), func(p, q *place) int { return cmp.Compare(p.number, q.number) }) {
 		p.ring()
 	}
 }

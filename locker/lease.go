@@ -17,13 +17,13 @@ type Lease struct {
 	label   string // see WithLabel
 	options Options
 	line    *line // its turn there is given up once, by leave or by passing it on
+	wait    *wait // of the caller who got it
 
 	// What the lock is held by. Set before start, by whoever took the lock or
 	// passed it on.
 	token     string
 	algorithm Algorithm
 	turn      turn
-	place     string // in the queue of processes, if it was ever there
 
 	mu     sync.Mutex // guards everything below; never held during I/O
 	state  leaseState
@@ -66,6 +66,14 @@ func (l *Lease) Validity() time.Duration {
 		return 0
 	}
 	return max(0, time.Until(l.end))
+}
+
+// Span returns for how long the lock is to be given to the holder from now on: for a
+// lease, or for what MaxHold leaves of one.
+func (l *Lease) Span() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return max(time.Millisecond, wholeMillis(min(l.options.Lease, time.Until(l.limit))))
 }
 
 // Lost returns a channel that is closed when the lease ends without having been

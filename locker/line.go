@@ -20,6 +20,9 @@ type line struct {
 type queue struct {
 	waiting []*waiter
 	holder  sighting // as seen by whoever has the turn
+	// place is this process's in the queue of processes, if it has one: whoever has the
+	// turn uses it, and leaves it to the next.
+	place *place
 }
 
 // A waiter is told, once, through a channel with room for that. nil passes the turn
@@ -86,7 +89,7 @@ func (l *line) enter(key string, most int, wait *wait, lease *Lease) error {
 		if lease.isHanded() {
 			return nil
 		}
-		l.leave(key) // the turn came too late
+		l.leave(key).quitLater() // the turn came too late
 	}
 	return wait.over()
 }
@@ -118,6 +121,9 @@ func (l *line) dismiss(key string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := l.keys[key]
+	if q == nil {
+		return
+	}
 	for _, waiter := range q.waiting {
 		waiter.told <- err
 	}
@@ -141,22 +147,41 @@ func (l *line) holder(key string) sighting {
 	return sighting{}
 }
 
-// leave passes the turn to the next waiter.
-func (l *line) leave(key string) {
+// leave passes the turn to the next waiter. Where there is none, it returns the place
+// that the process has no use for any more, or nil.
+func (l *line) leave(key string) (left *place) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.pass(key, l.keys[key])
+	return l.pass(key, l.keys[key])
 }
 
-// pass is called with mu held, by whoever has the turn.
-func (l *line) pass(key string, q *queue) {
+// pass is leave with mu held.
+func (l *line) pass(key string, q *queue) (left *place) {
 	q.holder = sighting{} // what the next one finds may be somebody else
 	if len(q.waiting) == 0 {
+		left, q.place = q.place, nil
 		delete(l.keys, key)
 		l.spare = q
-		return
+		return left
 	}
 	q.pop().told <- nil
+	return nil
+}
+
+// takePlace returns the place that was left to whoever has the turn, or nil, and
+// leavePlace leaves one to the next.
+func (l *line) takePlace(key string) (p *place) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q := l.keys[key]
+	p, q.place = q.place, nil
+	return p
+}
+
+func (l *line) leavePlace(key string, p *place) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.keys[key].place = p
 }
 
 // pop takes out the first waiter. It is called with mu held, where there is one.

@@ -24,8 +24,8 @@
 //     the context ends. sweep.go: what a try may have left behind is cleaned up.
 //   - policy.go and backoff.go: for how long to wait between two tries.
 //   - relay.go: a queue of processes in Redis, so that the lock goes from one to
-//     the next. bell.go, subscription.go and place.go: how a process is told of its
-//     turn.
+//     the next. place.go: where a process stands in it. bell.go and subscription.go:
+//     how it is told of its turn.
 //   - lease.go: a lock that was won, and the ways to give it back.
 //   - pass.go: the lock goes to the next caller of the same process instead, and
 //     turn.go: for how long it may.
@@ -44,8 +44,10 @@
 //
 // A paused holder does not notice that its lease has run out until it runs
 // again. So no lock of this kind makes a write safe by itself: what the lock
-// guards has to compare the token, or what it had read, in the same step as the
-// write. Package store does that.
+// guards has to compare what it had read, in the same step as the write. Package store
+// does that. To compare the token is not enough: a take that is repeated after a broken
+// connection may reach Redis twice, and give the lock to its token once more, long after
+// that has given it back. The lock is shut for a lease then, and nobody holds it.
 //
 // Redis may lose the key: a failover to a replica that did not have it yet, an
 // eviction, a FLUSHALL. Then two callers may hold the lock until the first one's

@@ -19,8 +19,9 @@ func (l *Lease) Algorithm() Algorithm { return l.algorithm }
 // over, Redis hears with the next exchange of its algorithm.
 func (l *Lease) Token() string { return l.token }
 
-// leave gives the turn to the next in line, without the lock.
-func (l *Lease) leave() { l.line.leave(l.key) }
+// leave gives the turn to the next in line, without the lock. Whoever has a lock has no
+// place in the queue for it.
+func (l *Lease) leave() { _ = l.line.leave(l.key) }
 
 // isHanded reports whether the lock came with the turn.
 func (l *Lease) isHanded() bool { return l != nil && l.token != "" }
@@ -94,8 +95,7 @@ func (l *Lease) pass(ctx context.Context) (token string, err error) {
 	others, err := relay.Pass(ctx, l.key, l.token, heir.token, lease)
 	if err != nil {
 		if !errors.Is(err, ErrLost) && !errors.Is(err, ErrExpired) { // either may have it
-			heir.sweepLater()
-			l.sweepLater()
+			l.Sweep(l.algorithm, heir.token, l.token)
 		}
 		return l.token, fmt.Errorf("locker: passing %s on: %w", l.key, err)
 	}
@@ -115,9 +115,11 @@ func (l *Lease) Lose() {
 	if l.state == holding {
 		l.timer.Stop()
 		l.loseLocked()
-		l.sweepLater()
 	}
 }
+
+// Dismiss sends everybody away who waits for the lock in this process, with err.
+func (l *Lease) Dismiss(err error) { l.line.dismiss(l.key, err) }
 
 // newToken returns a token for l.
 func (l *Lease) newToken(now time.Time) string { return newToken(l.label, now) }

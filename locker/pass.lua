@@ -3,6 +3,7 @@
 -- ARGV[1] token that has it   ARGV[2] token that gets it   ARGV[3] lease in ms
 -- Returns {1, others}: done, and others is 1 if other processes wait; {0}: another
 -- has the lock; {-1}: nobody has.
+-- include queue.lua
 local holder = redis.call('GET', KEYS[1])
 if holder == ARGV[1] then
   redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])

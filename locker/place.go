@@ -1,17 +1,27 @@
 package locker
 
 import (
+	"context"
 	"strconv"
 	"strings"
+	"time"
 )
 
-// A place is where one caller stands for its process in the queue of a key. It is
-// used by one goroutine.
+// A place is where a process stands in the queue of a key. It belongs to all callers of
+// the process that wait for the key: the first in line uses it, and one that gives up
+// leaves it to the next. So a process keeps its turn however impatient its callers are.
+// It is used by whoever has the turn in line.
 type place struct {
-	bell *bell
-	name string        // chosen when it is first used
-	tail string        // of name
-	rung chan struct{} // gets a value when the turn has come, or may have
+	bell    *bell
+	relay   Relay
+	key     string
+	options Options       // of whoever made it
+	name    string        // chosen when it is first used
+	number  int           // of all that the process has had
+	tail    string        // of name
+	queued  bool          // it was in the queue after the last try
+	doubt   bool          // a reply was lost, so it may be there, or get there, all the same
+	rung    chan struct{} // gets a value when the turn has come, or may have
 }
 
 // isPlace tells the value of a lock that is being given to a place from that of
@@ -20,12 +30,38 @@ func isPlace(value string) bool {
 	return strings.HasPrefix(strings.TrimPrefix(value, "-"), channelPrefix)
 }
 
+// newPlace returns a place of l's process, which must leave or quit.
+func newPlace(r Relay, l *Lease) *place {
+	p := r.doorbell().place()
+	p.relay, p.key, p.options = r, l.key, l.options
+	return p
+}
+
+// quit takes p out of the queue, if it is there, and is its end. It keeps the caller no
+// longer than for most. Without a place it does nothing.
+func (p *place) quit(most time.Duration) {
+	if p == nil {
+		return
+	}
+	defer p.leave()
+	if p.name != "" {
+		p.options.sweep(most, p.doubt, func(ctx context.Context) bool { return p.relay.Quit(ctx, p.key, p.name) == nil })
+	}
+}
+
+// quitLater is quit where the caller has no time.
+func (p *place) quitLater() {
+	if p != nil {
+		time.AfterFunc(0, func() { p.quit(p.options.Timeout) })
+	}
+}
+
 // place returns a new place, which must leave.
 func (b *bell) place() *place {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.made++
-	p := &place{bell: b, tail: "/" + strconv.Itoa(b.made), rung: make(chan struct{}, 1)}
+	p := &place{bell: b, number: b.made, tail: "/" + strconv.Itoa(b.made), rung: make(chan struct{}, 1)}
 	b.places[p.tail] = p
 	if b.idle != nil {
 		b.idle.Stop()

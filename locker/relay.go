@@ -11,8 +11,8 @@ import (
 //
 // Between the callers of one process it is passed: one exchange, or none (see
 // [Lease.HandOver]). Between processes there is a queue in Redis, beside the
-// lock. It holds one place for each process, however many of its callers wait.
-// Whoever releases the lock gives it to the first place and tells that process,
+// lock. It holds one place for each process, however many of its callers wait, and
+// whichever of them give up meanwhile; see place.go. Whoever releases the lock gives it to the first place and tells that process,
 // which then takes it over for one of its callers. bell.go tells how it is told.
 //
 // The message is a hint and nothing else: what counts is the lock's value, which

@@ -1,6 +1,7 @@
 -- Gives a lock back, at once or after a while.
 -- KEYS[1] lock   KEYS[2] queue   ARGV[1] token   ARGV[2] delay in ms, 0: at once
 -- Returns {1}: done; {0}: another has the lock; {-1}: nobody has.
+-- include queue.lua
 local holder = redis.call('GET', KEYS[1])
 if holder == ARGV[1] then
   if ARGV[2] == '0' then

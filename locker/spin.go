@@ -66,8 +66,11 @@ var (
 	quitScript    = NewQueueScript(quitText)
 )
 
-// NewQueueScript returns a script that may call the functions of queue.lua.
-func NewQueueScript(text string) *Script { return NewScript(queueText + text) }
+// NewQueueScript returns a script that may call the functions of queue.lua, from the
+// line on that includes it.
+func NewQueueScript(text string) *Script {
+	return NewScript(strings.Replace(text, "-- include queue.lua\n", queueText, 1))
+}
 
 func (s spin) Take(ctx context.Context, key, token string, lease time.Duration) (Attempt, error) {
 	return s.Queue(ctx, key, token, "", lease)

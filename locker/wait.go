@@ -2,15 +2,18 @@ package locker
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 )
 
 // A wait is how long one caller has for its lock. It is used by one goroutine.
 type wait struct {
-	caller context.Context
-	began  time.Time
-	limit  time.Duration
-	again  bool // it had its turn, and lost it
+	caller   context.Context
+	began    time.Time
+	limit    time.Duration
+	again    bool          // it had its turn, and lost it
+	cleaning time.Duration // what the caller has waited for cleaning up
 }
 
 // over returns why the wait has ended, [ErrTimeout] or the cause of the caller's end,
@@ -36,6 +39,24 @@ func (w *wait) left() time.Duration {
 	}
 	return time.Until(end)
 }
+
+// failed returns the error of the wait for a key.
+func (w *wait) failed(key string, err error) error {
+	return fmt.Errorf("locker: waited %v for %s: %w", time.Since(w.began).Round(time.Millisecond), key, err)
+}
+
+// silent reports whether err is that of a Redis that hangs: it had all the time that an
+// exchange has. Where the caller had less, its end says nothing about Redis.
+func (w *wait) silent(err error) bool {
+	end, ok := w.caller.Deadline()
+	// The timer of its end may be late.
+	mine := ok && !time.Now().Before(end) || errors.Is(w.caller.Err(), context.DeadlineExceeded)
+	return !mine && unanswered(err)
+}
+
+// unanswered reports whether err is that of an exchange that was waited for in vain. Nobody
+// waits for another one after that.
+func unanswered(err error) bool { return isTimeout(err) && errors.Is(err, ErrUnavailable) }
 
 // pause sleeps for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) error {

@@ -45,14 +45,21 @@ func (s *Sessions) answer(w http.ResponseWriter, r *http.Request, id string, err
 		s.options.OnError(w, r, err)
 		return
 	}
-	text := map[int]string{
-		http.StatusServiceUnavailable: "The session is not available just now. Nothing was saved. Please try again.",
-		http.StatusConflict:           "The session was ended by another request. Nothing was saved. Please start again.",
-	}[status]
-	if text == "" {
-		text = "The session could not be used. Nothing was saved."
+	http.Error(w, sentence(status, err), status)
+}
+
+// sentence is all that the client is told of an error.
+func sentence(status int, err error) string {
+	switch {
+	case errors.Is(err, store.ErrUnavailable): // it may have been saved all the same
+		return "The session is not available just now. Please try again."
+	case status == http.StatusServiceUnavailable:
+		return "The session is not available just now. Nothing was saved. Please try again."
+	case status == http.StatusConflict:
+		return "The session was ended by another request. Nothing was saved. Please start again."
+	default:
+		return "The session could not be used. Nothing was saved."
 	}
-	http.Error(w, text, status)
 }
 
 // levelOf says how loud an error is. A client that went away is nobody's fault,

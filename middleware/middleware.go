@@ -57,7 +57,8 @@ type Options struct {
 	// answered with 503. Default 10 s.
 	LockWait time.Duration
 	// MaxHold is the longest a request may keep its session to itself. Then its
-	// context ends with store.ErrLost as the cause, and it cannot save any more.
+	// context ends with store.ErrLost as the cause, it cannot save any more, and the
+	// next one has the session. With a store.Options.Locker that one's own counts.
 	// Default 1 min.
 	MaxHold time.Duration
 	// MaxWaiters is how many requests may wait for one session in this process;

@@ -93,7 +93,7 @@ func TestTheTokenIsInSetCookieOnly(t *testing.T) {
 	})
 }
 
-// An error is told to the client in one of three sentences, and to the log in full: who
+// An error is told to the client in one of four sentences, and to the log in full: who
 // holds the session, which key of Redis it is about, what Redis has said.
 func TestErrorAnswersTellNothing(t *testing.T) {
 	t.Parallel()
@@ -114,7 +114,7 @@ func TestErrorAnswersTellNothing(t *testing.T) {
 		for text, a := range map[string]answer{
 			"The session could not be used. Nothing was saved.":                                broken,
 			"The session was ended by another request. Nothing was saved. Please start again.": ended,
-			"The session is not available just now. Nothing was saved. Please try again.":      away,
+			"The session is not available just now. Please try again.":                         away,
 		} {
 			a.want(t, a.StatusCode, text)
 			if a.StatusCode < 400 {

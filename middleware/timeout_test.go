@@ -1,6 +1,7 @@
 package middleware_test
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"testing"
@@ -43,13 +44,13 @@ func TestTheAbsoluteTimeoutCannotBePutOff(t *testing.T) {
 		v := newVisitor(t)
 		v.get(s.URL+"/add").want(t, 200, "1")
 		record, _ := keysOf(v.get(s.URL + "/id").body)
-		// age makes the session as old as that.
+		// age makes the session as old as that. One that is too old is still in Redis.
 		age := func(old time.Duration) {
 			stored, _ := r.Get(t, record)
 			before, rest, _ := strings.Cut(stored, `"created":`)
 			_, after, _ := strings.Cut(rest, ",")
 			created := strconv.FormatInt(time.Now().Add(-old).UnixMilli(), 10)
-			r.Do(t, "SET", record, before+`"created":`+created+","+after, "PX", time.Hour.Milliseconds())
+			r.Do(t, "SET", record, before+`"created":`+created+","+after, "PX", cmp.Or(2*time.Hour-old, time.Hour).Milliseconds())
 		}
 		for _, path := range []string{"/get", "/nothing", "/add"} {
 			age(119 * time.Minute)

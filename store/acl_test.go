@@ -11,7 +11,7 @@ import (
 // What a Redis user must be allowed at the least, as the README says.
 var leastRights = []any{
 	"on", ">pw", "resetkeys", "~app:*", "resetchannels", "-@all",
-	"+ping", "+get", "+set", "+del", "+pexpire", "+eval", "+evalsha",
+	"+ping", "+get", "+mget", "+getrange", "+set", "+del", "+pexpire", "+eval", "+evalsha",
 }
 
 func TestLeastRightsSuffice(t *testing.T) {

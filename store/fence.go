@@ -3,20 +3,17 @@ package store
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha1"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
 	"time"
 
 	"github.com/a2139e8d/latchkey/locker"
-	"github.com/gomodule/redigo/redis"
 )
 
-// A fence takes a session and writes it only if nobody else can have written
-// it meanwhile. There are two, for locks beside the record and for others; the
-// package's comment tells why.
+// A fence takes a session, keeps it in use while it is held, and writes it only if nobody
+// else has written it meanwhile. There are two, for locks beside the record and for
+// others; the package's comment tells why.
 type fence interface {
 	// take sets h.lease, h.stamp and h.Record. A record that is there but cannot
 	// be used is an error although h.lease is set.
@@ -31,6 +28,9 @@ type fence interface {
 	// release gives the hold back. If that fails, the lease ends by itself; there
 	// is nothing that the caller could do about it.
 	release(ctx context.Context, h *Hold)
+	// abandon is release after an exchange that failed with err: if Redis has not
+	// answered that one, the caller does not wait for another.
+	abandon(ctx context.Context, h *Hold, err error)
 }
 
 // A write is what a hold leaves in Redis.
@@ -48,7 +48,7 @@ func unusable(err error) bool {
 func isLost(err error) bool { return errors.Is(err, ErrLost) || errors.Is(err, locker.ErrExpired) }
 
 // under is any other lock. It knows nothing of the record and may be elsewhere,
-// so the fence is that the record is still the one that was loaded.
+// so it neither fences a write nor keeps the record in use.
 type under struct{ locker locker.Locker }
 
 func (u under) take(ctx context.Context, h *Hold) error {
@@ -58,28 +58,46 @@ func (u under) take(ctx context.Context, h *Hold) error {
 		return fmt.Errorf("%s: %w", h.id, err) // an unknown id takes no lock
 	}
 
-	if h.terms.Label != "" {
-		ctx = locker.WithLabel(ctx, h.terms.Label)
+	h.inUse = s.keepInUse(ctx, h)
+	if err := u.lock(ctx, h); err != nil {
+		h.inUse.stop()
+		return err
 	}
-	waiting, cancel := context.WithTimeoutCause(ctx, h.terms.LockWait, ErrTimeout)
-	defer cancel()
-	lease, err := u.locker.Lock(waiting, s.lockKey(h.id))
-	if err != nil {
-		return waitError(waiting, err)
-	}
+	h.stamp = rand.Text()
 	raw, err := s.load(ctx, h.id, terms)
 	if err != nil && !unusable(err) {
-		_ = lease.Unlock(context.WithoutCancel(ctx)) // nothing was read under it
+		u.abandon(ctx, h, err) // nothing was read under it
+		h.lease = nil
 		return fmt.Errorf("%s: %w", h.id, err)
 	}
-	h.lease, h.stamp, h.raw = lease, rand.Text(), raw
+	if h.base = foreignName; raw != nil {
+		h.base = recordName(raw)
+	}
 	if err == nil && len(raw) > h.terms.MaxBytes {
 		err = fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, len(raw))
 	}
 	if err == nil {
 		h.Record, err = parseRecord(raw)
 	}
+	if err == nil && h.terms.expired(h.Record.Created, time.Now().Add(h.terms.TTL/3)) {
+		h.inUse.soon() // Redis has it for no longer than its lifetime
+	}
 	return err
+}
+
+// lock sets h.lease.
+func (u under) lock(ctx context.Context, h *Hold) error {
+	if h.terms.Label != "" {
+		ctx = locker.WithLabel(ctx, h.terms.Label)
+	}
+	waiting, cancel := context.WithTimeoutCause(ctx, h.terms.LockWait, ErrTimeout)
+	defer cancel()
+	lease, err := u.locker.Lock(waiting, h.store.lockKey(h.id))
+	if err != nil {
+		return waitError(waiting, err)
+	}
+	h.lease = lease
+	return nil
 }
 
 // waitError returns the error of a Lock, and sees to it that it wraps the cause
@@ -96,23 +114,16 @@ func waitError(waiting context.Context, err error) error {
 }
 
 func (u under) save(ctx context.Context, h *Hold, _ Record, w write) error {
-	loaded := "foreign" // to replace.lua: another Redis type
-	if h.raw != nil {
-		sum := sha1.Sum(h.raw) // names the record; Redis can compute it, too
-		loaded = hex.EncodeToString(sum[:])
-	}
-	n, err := redis.Int(h.store.client.Eval(ctx, replaceScript, locker.Keys{h.store.recordKey(h.id)},
-		w.stamp, w.record, w.ttl, loaded))
-	u.release(ctx, h) // the fence has decided; the lock has no say in it
-	if err == nil && n != 1 {
-		err = ErrLost
-	}
+	_, err := committed(h.store.client.Eval(ctx, replaceScript, locker.Keys{h.store.recordKey(h.id)},
+		h.base, w.record, w.ttl))
+	u.abandon(ctx, h, err) // the fence has decided; the lock has no say in it
 	return err
 }
 
 func (u under) bury(ctx context.Context, h *Hold, w write) error { return u.save(ctx, h, Record{}, w) }
 
 func (u under) touch(ctx context.Context, h *Hold, _ int64) error {
+	h.inUse.stop()
 	err := h.lease.Unlock(ctx)
 	if isLost(err) {
 		return nil
@@ -120,4 +131,18 @@ func (u under) touch(ctx context.Context, h *Hold, _ int64) error {
 	return err
 }
 
-func (u under) release(ctx context.Context, h *Hold) { _ = h.lease.Unlock(ctx) }
+func (u under) release(ctx context.Context, h *Hold) {
+	h.inUse.stop()
+	_ = h.lease.Unlock(ctx)
+}
+
+func (u under) abandon(ctx context.Context, h *Hold, err error) {
+	if !isSilence(err) {
+		u.release(ctx, h)
+		return
+	}
+	ctx, lease := context.WithoutCancel(ctx), h.lease
+	h.inUse.stop()
+	lease.Dismiss(err)
+	time.AfterFunc(0, func() { _ = lease.Unlock(ctx) })
+}

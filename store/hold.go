@@ -28,7 +28,8 @@ type Hold struct {
 	fence  fence
 	joined bool   // tenure: it follows another hold of this process
 	over   bool   // tenure: it was given back
-	raw    []byte // under: the record as it was loaded
+	base   string // under: the name of the record that was loaded
+	inUse  *inUse // under: keeps it from running out
 }
 
 // Take waits for the session's lock and reads its record, as one. Where there is
@@ -66,10 +67,10 @@ func (h *Hold) OnLost(cancel context.CancelCauseFunc) { h.lease.OnLost(cancel) }
 
 // Save stores data and gives the session back. It keeps data, which must not be
 // changed afterwards, and h.Record.Memory, if that was set anew. The error wraps
-// [ErrLost], [ErrTooLarge] or [ErrUnavailable]. In the last case the data may have
-// been stored all the same. With the first two it was not, with one exception: the
-// reply to the commit was lost, and before it could be repeated, another request
-// wrote on top of it.
+// [ErrLost], [ErrTooLarge] or [ErrUnavailable]. If it wraps ErrUnavailable, the data may
+// have been stored all the same, also where it wraps ErrLost: the reply to the commit was
+// lost then, and its repetition was refused. With ErrLost or ErrTooLarge alone nothing was
+// stored.
 func (h *Hold) Save(ctx context.Context, data []byte) error {
 	text, err := h.terms.record(h.stamp, h.Record.Created, data)
 	if err != nil {
@@ -106,16 +107,23 @@ func (h *Hold) Destroy(ctx context.Context) error {
 func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	err := h.store.create(ctx, id, h.stamp, h.Record.Created, data, h.terms)
 	if err != nil {
-		h.Release(ctx)
+		h.fence.abandon(ctx, h, err)
 	} else {
 		err = h.bury(ctx)
 	}
 	if err != nil {
-		// Tidiness only: if this fails, too, the record times out.
-		_, _ = h.store.client.Eval(ctx, dropScript, locker.Keys{h.store.recordKey(id)}, h.stamp)
+		h.store.dropLater(id, h.stamp)
 		return fmt.Errorf("store: renewing %s: %w", h.id, err)
 	}
 	return nil
+}
+
+// dropLater removes a new record that came to nothing, in the background. It is tidiness
+// only: nobody has the id, and if this fails the record times out.
+func (s *Store) dropLater(id, stamp string) {
+	time.AfterFunc(0, func() {
+		_, _ = s.client.Eval(context.Background(), dropScript, locker.Keys{s.recordKey(id)}, stamp)
+	})
 }
 
 func (h *Hold) bury(ctx context.Context) error {

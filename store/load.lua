@@ -25,7 +25,8 @@ if what == 'created' then
   if left <= 0 then
     return {2}
   end
-  redis.call('PEXPIRE', KEYS[1], math.min(left, tonumber(ARGV[2])))
+  -- GT: a session that is held may have longer. Its lifetime was checked above.
+  redis.call('PEXPIRE', KEYS[1], math.min(left, tonumber(ARGV[2])), 'GT')
 end
 if #record > tonumber(ARGV[3]) then
   return {4, #record}

@@ -2,6 +2,8 @@ package store
 
 import (
 	"bytes"
+	"crypto/sha1"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"time"
@@ -69,12 +71,21 @@ func parseRecord(b []byte) (Record, error) {
 	return Record{Data: data, Created: time.UnixMilli(created)}, nil
 }
 
-// recordStamp returns the stamp of a stored record, or "" where there is none.
-func recordStamp(b []byte) string {
-	rest, _ := bytes.CutPrefix(b, []byte(head))
+// stampLength is that of rand.Text. The scripts know it, and that of head.
+const stampLength = 26
+
+// foreignName is the name of what is no string; see record.lua.
+const foreignName = "foreign"
+
+// recordName names a stored record as record.lua does: by its stamp, or where it has
+// none, by its SHA-1. Since each write chooses a new stamp, a record that has the same
+// name is the same one.
+func recordName(b []byte) string {
+	rest, ok := bytes.CutPrefix(b, []byte(head))
 	stamp, _, _ := bytes.Cut(rest, []byte(`"`))
-	if !isToken(stamp) {
-		return ""
+	if !ok || len(stamp) != stampLength || !isToken(stamp) {
+		sum := sha1.Sum(b) // what Redis can compute, too; nobody gains by a collision
+		return hex.EncodeToString(sum[:])
 	}
 	return string(stamp)
 }

@@ -3,17 +3,22 @@ package store
 import (
 	_ "embed"
 	"fmt"
+	"strings"
 
 	"github.com/a2139e8d/latchkey/locker"
 )
 
 var (
+	//go:embed record.lua
+	recordText string
 	//go:embed take.lua
 	takeText string
 	//go:embed load.lua
 	loadText string
 	//go:embed commit.lua
 	commitText string
+	//go:embed extend.lua
+	extendText string
 	//go:embed create.lua
 	createText string
 	//go:embed replace.lua
@@ -21,14 +26,20 @@ var (
 	//go:embed drop.lua
 	dropText string
 
-	takeScript    = locker.NewQueueScript(takeText)
-	loadScript    = locker.NewScript(loadText)
-	commitScript  = locker.NewQueueScript(commitText)
-	createScript  = locker.NewScript(createText)
-	replaceScript = locker.NewScript(replaceText)
-	dropScript    = locker.NewScript(dropText)
-	pingScript    = locker.NewScript(`redis.call('PING'); return 1`)
+	takeScript    = newScript(takeText)
+	loadScript    = newScript(loadText)
+	commitScript  = newScript(commitText)
+	extendScript  = newScript(extendText)
+	createScript  = newScript(createText)
+	replaceScript = newScript(replaceText)
+	dropScript    = newScript(dropText)
+	pingScript    = newScript(`redis.call('PING'); return 1`)
 )
+
+// newScript returns a script with what it includes.
+func newScript(text string) *locker.Script {
+	return locker.NewQueueScript(strings.Replace(text, "-- include record.lua\n", recordText, 1))
+}
 
 // What take.lua and load.lua say about a record, in their first value.
 const (
@@ -36,7 +47,7 @@ const (
 	stateFound     = 1 // the record follows
 	stateAbsent    = 2
 	stateGone      = 3
-	stateTooLarge  = 4 // the size follows
+	stateTooLarge  = 4 // the size follows, and after a take the record's name
 	stateWrongType = 5 // the key holds something that is not a string
 )
 
@@ -66,42 +77,76 @@ func found(reply any, err error) ([]byte, error) {
 	return nil, unexpected(reply)
 }
 
-// taken reads the reply of take.lua. Without an error, either the lock was taken and
-// this is the record, or another has it. others tells whether other processes wait,
-// if that was asked.
-func taken(reply any, err error) (text []byte, others bool, _ locker.Attempt, _ error) {
+// A taking is what take.lua found.
+type taking struct {
+	locker.Attempt
+	text   []byte // the record, if it was taken and can be used
+	name   string // of it, also if it cannot
+	others bool   // other processes wait
+}
+
+// taken reads the reply of take.lua. Where the lock was taken, an error says that the
+// record cannot be used.
+func taken(reply any, err error) (t taking, _ error) {
 	state, rest, err := stateOf(reply, err)
 	switch {
 	case err != nil:
-		return nil, false, locker.Attempt{}, err
+		return t, err
 	case state == stateBusy:
-		held, err := locker.HeldBy(rest)
-		return nil, false, held, err
+		t.Attempt, err = locker.HeldBy(rest)
+		return t, err
 	}
-	text, err = found(reply, nil)
-	if state == stateFound && len(rest) > 1 {
-		n, ok := first[int64](rest[1:])
-		if !ok {
-			return nil, false, locker.Attempt{}, unexpected(reply)
-		}
-		others = n != 0
+	t.text, err = found(reply, nil)
+	ok := true
+	switch state {
+	case stateFound:
+		var n int64
+		n, ok = first[int64](rest[min(1, len(rest)):])
+		t.name, t.others = recordName(t.text), n != 0
+	case stateTooLarge:
+		var name []byte
+		name, ok = first[[]byte](rest[min(1, len(rest)):])
+		t.name = string(name)
+	case stateWrongType:
+		t.name = foreignName
 	}
-	return text, others, locker.Attempt{Taken: err == nil || unusable(err)}, err
+	if !ok {
+		return taking{}, unexpected(reply)
+	}
+	t.Taken = err == nil || unusable(err)
+	return t, err
 }
 
-// committed reads the reply of commit.lua. others tells whether other processes
-// wait.
+// What commit.lua and replace.lua answer. Where a write was refused, but an earlier try of it
+// may have been done, the error wraps ErrUnavailable, too: it may be stored.
+const (
+	replyLost      = 0
+	replyDone      = 1
+	replyOthers    = 2 // done, and other processes wait
+	replyLostAgain = 3
+)
+
+var errLostAgain = fmt.Errorf("%w, after a try whose reply was lost: %w", ErrLost, ErrUnavailable)
+
+// committed reads the reply of commit.lua or replace.lua. others tells whether other
+// processes wait.
 func committed(reply any, err error) (others bool, _ error) {
-	n, ok := reply.(int64)
-	switch {
-	case err != nil:
+	if err != nil {
 		return false, err
-	case !ok, n < 0, n > 2:
+	}
+	n, ok := reply.(int64)
+	if !ok {
 		return false, unexpected(reply)
-	case n == 0:
+	}
+	switch n {
+	case replyDone, replyOthers:
+		return n == replyOthers, nil
+	case replyLostAgain:
+		return false, errLostAgain
+	case replyLost:
 		return false, ErrLost
 	}
-	return n == 2, nil
+	return false, unexpected(reply)
 }
 
 func stateOf(reply any, err error) (state int64, rest []any, _ error) {

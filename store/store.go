@@ -3,10 +3,11 @@
 //
 // # Design
 //
-// A session with the public id ID is two keys, in one slot of a cluster:
+// A session with the public id ID is up to three keys, in one slot of a cluster:
 //
-//	<prefix>{ID}       the record: one line of JSON, see record.go
-//	<prefix>{ID}.lock  the lock: the token of its holder, for the time of a lease
+//	<prefix>{ID}             the record: one line of JSON, see record.go
+//	<prefix>{ID}.lock        the lock: the token of its holder, for the time of a lease
+//	<prefix>{ID}.lock.queue  the processes that wait for the lock, while there are any
 //
 // An exclusive request is two exchanges. [Store.Take] takes the lock and reads
 // the record in one script; [Hold.Save] writes the record and releases the lock
@@ -19,22 +20,33 @@
 // # The fence
 //
 // A lock alone does not keep a stale holder from writing: a process may be
-// paused between asking "is it still mine?" and the write. So there is one rule,
-// kept inside each script that changes a record: a holder may write only if
-// nobody else can have written since it read. How that is known depends on where
-// the lock is:
+// paused between asking "is it still mine?" and the write, and a command may reach
+// Redis long after it was sent. So there is one rule, kept inside each script that
+// changes a record: a write replaces exactly the record that its writer has read, or
+// has written itself, or it does nothing. Each write puts a new stamp into the record,
+// 130 random bits, so no two records are ever equal, and to compare the stamp is to
+// compare the record.
 //
-//   - Beside the record (the default): the lock still holds the token that this
-//     process has put there. Tokens are never used twice.
-//   - Elsewhere (Options.Locker), where a script cannot ask for it: the record is
-//     still, byte for byte, the one that was loaded. Each write puts a new stamp
-//     into the record, so no two are equal. So nothing is lost even where that
-//     lock fails and two hold it at once.
+// The lock only keeps others out while a holder works. Where it is beside the record
+// (the default), the script asks for the token, too, so that a holder that lost its lock
+// learns it even if nobody has written since. A token alone would not do as a fence: a
+// take that is repeated after a broken connection may reach Redis twice, the second
+// time long after its token has given the lock back. Where the lock is elsewhere
+// (Options.Locker) the script cannot ask for it, and need not: nothing is lost even if
+// that lock fails and two hold it at once, or if two processes use different locks.
 //
-// A holder that fails this test gets [ErrLost] and changes nothing.
+// A holder that fails this test gets [ErrLost] and has changed nothing. Every script may be
+// repeated: the stamp tells a writer that the record it finds is its own. Only where a
+// try was left without an answer, and a repetition of it was refused, is it not known
+// whether the first one was done: the error then wraps [ErrUnavailable] as well.
 //
-// Every script may be repeated after a broken connection: the stamp tells a
-// writer that the record it finds is its own.
+// # In use
+//
+// A session that is held, or waited for, does not run out. Each script that takes or
+// extends the lock lets the record outlast it, and each that finds the lock held lets the
+// record outlast the time until it is asked for again. An id whose lock is held is never
+// told to be absent. That is so where the lock is beside the record. With another Locker a
+// timer keeps the session in use (inuse.go), and whether its lock is held is not asked.
 //
 // # The end of an id
 //
@@ -96,7 +108,8 @@ type Options struct {
 	// Locker guards the sessions: any of package locker, or one of your own.
 	// Default: the spin lock beside the record, which needs two exchanges per
 	// request or less; any other needs five. Its own options then say how long it is
-	// held.
+	// held. All processes should use the same: different ones do not keep each other
+	// out. Nothing is lost then, but whoever saves second gets ErrLost.
 	Locker locker.Locker
 }
 
@@ -176,7 +189,7 @@ func (s *Store) Close() error {
 	return s.pool.Close()
 }
 
-// keys returns the keys of a session: its record, its lock, and the queue for that.
+// keys returns the three keys of a session: its record, its lock, and the queue for that.
 // They are parts of one string.
 func (s *Store) keys(id string) locker.Keys {
 	const lock, queue = ".lock", ".queue"

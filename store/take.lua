@@ -2,52 +2,91 @@
 -- KEYS[1] record   KEYS[2] lock   KEYS[3] queue
 -- ARGV[1] token    ARGV[2] lease in ms   ARGV[3] largest size in bytes
 -- ARGV[4] Unix ms: what was created then or before has reached its lifetime
--- ARGV[5] place in the queue, '' for none
+-- ARGV[5] place in the queue, '' for none   ARGV[6] idle timeout in ms
 -- Returns a state as scripts.go tells, and what follows it. After a record that is 1
 -- if other processes wait.
+
+-- Nearly always the session is there, nobody has the lock and the record lasts. This does
+-- what all below it would do then, and makes none of the functions for that. Whether
+-- others wait is not asked: the first commit tells, and until then the process goes on for
+-- some milliseconds at most.
 local record = redis.pcall('GET', KEYS[1])
 local foreign = type(record) == 'table'
+if record and not foreign and ARGV[5] == '' and #record <= tonumber(ARGV[3])
+  and string.sub(record, 43, 54) == '","created":' and string.sub(record, 68, 68) == ','
+  and string.sub(record, 55, 67) > ARGV[4] and #ARGV[4] == 13 then
+  local taken = redis.pcall('SET', KEYS[2], ARGV[1], 'NX', 'PX', ARGV[2])
+  if taken and taken.ok and (tonumber(redis.pcall('PTTL', KEYS[1])) or 0) > ARGV[2] + 2000 then
+    return {1, record, 0}
+  end
+end
+
+-- include queue.lua
+-- include record.lua
+
+-- outlast makes the record outlast the lock, or the next try of a process that waits for
+-- it: a session that somebody has come for does not time out. Two seconds are longer
+-- than the turn is kept for a process, and than one waits before it asks again.
+local function outlast(created)
+  redis.call('PEXPIRE', KEYS[1], math.max(ARGV[2] + 2000, math.min(created - ARGV[4], ARGV[6])), 'GT')
+end
+
 if foreign and not string.find(record.err, 'WRONGTYPE', 1, true) then
   return record
 end
-if not record then
-  -- A replica that has not heard of the record must not deny it: it refuses this.
-  redis.call('DEL', KEYS[1])
-  return {2}
-end
-if not foreign then
+local created
+if record and not foreign then
   -- A record tells when it was created, a tombstone since when it is gone.
   local what, when = string.match(record, '^{"v":1,"stamp":"%w+","(%a+)":(%d+)[,}]')
   if what == 'gone' then
     return {3}
   end
-  if what == 'created' and tonumber(when) <= tonumber(ARGV[4]) then
-    return {2}
-  end
+  created = what == 'created' and when
 end
+
 local token, place = ARGV[1], ARGV[5]
-if not redis.call('SET', KEYS[2], token, 'NX', 'PX', ARGV[2]) then
+local absent = not record or created and created - ARGV[4] <= 0
+if absent or not redis.call('SET', KEYS[2], token, 'NX', 'PX', ARGV[2]) then
   local holder = redis.call('GET', KEYS[2])
-  if place ~= '' and holder == place then -- our turn has come
-    redis.call('SET', KEYS[2], token, 'PX', ARGV[2])
-  elseif holder == token then -- our own, from a try whose reply was lost
-    redis.call('PEXPIRE', KEYS[2], ARGV[2])
-  elseif place == '' then
-    return {0, holder}
-  else
+  -- Our own, from a try whose reply was lost; or our turn has come.
+  local ours = holder == token or place ~= '' and holder == place
+  if absent and (ours or not holder) then
+    -- A replica that has not heard of the record must not deny it: it refuses to write.
+    redis.call('DEL', KEYS[2])
+    if place ~= '' then
+      quit(KEYS[3], place)
+    end
+    if ours then
+      free(KEYS[2], KEYS[3])
+    end
+    return {2}
+  elseif not ours then
+    -- While somebody has the lock nobody is told that there is no session, and begins
+    -- another one beside the holder's.
+    if created then
+      outlast(created)
+    end
+    if place == '' then
+      return {0, holder}
+    end
     local left = redis.pcall('PTTL', KEYS[2])
     return {0, holder, type(left) == 'number' and left or 0, join(KEYS[3], place)}
+  elseif holder == token then
+    redis.call('PEXPIRE', KEYS[2], ARGV[2])
+  else
+    redis.call('SET', KEYS[2], token, 'PX', ARGV[2])
   end
-elseif place ~= '' then
+end
+if place ~= '' then -- also if a try that came late has put it there again
   quit(KEYS[3], place)
+end
+if created then
+  outlast(created)
 end
 if foreign then
   return {5}
 end
 if #record > tonumber(ARGV[3]) then
-  return {4, #record}
-end
-if place == '' then
-  return {1, record} -- without a queue, and without asking for it
+  return {4, #record, name(record)}
 end
 return {1, record, waiting(KEYS[3]) ~= '' and 1 or 0}

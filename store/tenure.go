@@ -26,11 +26,10 @@ import (
 // # Why this is serialisable
 //
 // The holds of a tenure are one after another, each on the state that the one
-// before has left. An exchange succeeds only if the lock holds the token that the
-// one before has put there; so from the take up to that moment no other process
-// had the lock, and none wrote. So all holds up to its version took effect, in
-// their order, at the moment of the exchange: what a process reads afterwards
-// contains them.
+// before has left. An exchange succeeds only if the record is the one that the take has
+// read, or that the exchange before has written: nobody else has written in between. So
+// all holds up to its version took effect, in their order, at the moment of the exchange:
+// what a process reads afterwards contains them.
 //
 // # Why it is saved before it is answered
 //
@@ -45,11 +44,17 @@ import (
 // takes the lock and reads the record anew. A version may be stored although its
 // exchange failed, when only the reply was lost; that is so with any commit.
 //
+// Where Redis has not answered at all, those who wait get the same error. They would find
+// out the same, one after another, each after a time-out of its own.
+//
 // # Late commands
 //
-// Each commit gives the lock from one token to another, and no token has it twice. So
-// it takes effect once: a command that reaches Redis late, or again, finds another
-// token and changes nothing.
+// A command may reach Redis late, or again, since it is repeated on another connection when
+// one breaks. A take that comes late may give the lock to its token a second time, after
+// others had it. That blocks the session for a lease, or two if its commit comes late as
+// well, and nothing else comes of it: a commit that comes late, too, finds its token, but not the record that it replaces.
+// Records never come back, so a commit takes effect once, on what its holds have read, or
+// never.
 type tenure struct {
 	locker.Relay // the lock beside the record; some of its methods are replaced
 	store        *Store
@@ -62,14 +67,14 @@ type tenure struct {
 	mu   sync.Mutex // guards all below; never held during an exchange
 	idle sync.Cond  // sending became false
 
-	// The lock.
-	token   string        // which Redis has; "" before the take
-	next    string        // which it may have, if the last exchange failed
+	// What Redis has.
+	token   string        // in the lock; "" before the take
+	base    string        // the name of the record
 	lease   *locker.Lease // of the present hold
-	span    time.Duration // for which it gets the lock: the longest that any hold relies on
 	others  bool          // other processes wait, as of heard
 	heard   time.Time     // when Redis answered last
 	sending bool          // an exchange is under way
+	silence error         // of the last exchange, if Redis has not answered it
 
 	// The versions. Each hold that ends makes one, changed or not.
 	record  Record // the newest state
@@ -92,24 +97,24 @@ func stampOf(token string) string {
 // has begun. One whose commit failed meanwhile has nothing to build on, so it takes
 // the lock itself.
 func (t *tenure) take(ctx context.Context, h *Hold) error {
-	s, began := h.store, time.Now()
+	s := h.store
 	t.Relay, t.store, t.id, t.keys, t.terms = s.spin, s, h.id, s.keys(h.id), h.terms
 	t.idle.L = &t.mu
-	for o := s.lock(h.terms); ; o.Wait = max(h.terms.LockWait-time.Since(began), locker.NoWait) {
-		lease, err := s.guard.Lock(ctx, t.keys[1].(string), t, o)
-		if err != nil {
-			return err
-		}
+	lease, err := s.guard.Lock(ctx, t.keys[1].(string), t, s.lock(h.terms))
+	for err == nil {
 		joined := lease.Algorithm().(*tenure)
 		h.fence, h.lease, h.stamp = joined, lease, stampOf(lease.Token())
 		if joined == t {
 			return t.begin(h)
 		}
-		over, err := joined.join(h)
+		over, unusable := joined.join(h)
 		if !over {
-			return err
+			return unusable
 		}
+		h.lease, h.joined = nil, false
+		lease, err = s.guard.LockAgain(lease, t)
 	}
+	return err
 }
 
 // begin is the first hold.
@@ -139,7 +144,9 @@ func (t *tenure) join(h *Hold) (over bool, err error) {
 	case !over && !h.terms.expired(h.Record.Created, time.Now()):
 		return false, nil
 	}
-	t.giveUp(context.Background(), h.lease)
-	h.lease, h.joined = nil, false
+	if !over {
+		t.giveUp(context.Background(), h.lease)
+		h.lease, h.joined = nil, false
+	}
 	return over, fmt.Errorf("%s: %w", t.id, ErrNotFound)
 }

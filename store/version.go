@@ -41,9 +41,22 @@ func (t *tenure) release(ctx context.Context, h *Hold) {
 	t.giveUp(ctx, h.lease)
 }
 
+// abandon implements fence.
+func (t *tenure) abandon(ctx context.Context, h *Hold, err error) {
+	t.mu.Lock()
+	if t.err == nil && isSilence(err) {
+		t.fail(err, "")
+	}
+	t.mu.Unlock()
+	t.release(ctx, h)
+}
+
 // giveUp ends a hold without a version.
 func (t *tenure) giveUp(ctx context.Context, lease *locker.Lease) {
-	if !t.handOver(lease) {
+	t.mu.Lock()
+	handed := t.handOver(lease)
+	t.mu.Unlock()
+	if !handed {
 		_ = lease.Unlock(ctx) // if it fails, the lease ends by itself
 	}
 }
@@ -55,15 +68,25 @@ func (t *tenure) end(ctx context.Context, h *Hold, change func()) error {
 	}
 	h.over = true
 	t.mu.Lock()
+	if t.err == nil && h.lease.Validity() == 0 {
+		// What is under way stores what others have ended, and only then is it known which
+		// token Redis has.
+		if t.settled() == nil {
+			t.fail(ErrLost, "") // it has been told so, or would be in a moment
+		}
+	}
 	if t.err != nil {
-		t.mu.Unlock()
+		defer t.mu.Unlock()
 		return t.err // the lease has been given up
 	}
 	t.newest++
 	version := t.newest
 	change()
+	// As one: a commit in between would give the lock to this hold, for longer than the
+	// next may have it.
+	handed := t.handOver(h.lease)
 	t.mu.Unlock()
-	if t.handOver(h.lease) {
+	if handed {
 		return t.flush(ctx, version)
 	}
 	_ = h.lease.Unlock(ctx) // calls Pass or Release
@@ -78,14 +101,13 @@ const (
 	maxAlone = 10 * time.Millisecond
 )
 
-// handOver lets the next request in line hold the session, if there is one.
+// handOver lets the next request in line hold the session, if there is one. It is called
+// with mu held.
 func (t *tenure) handOver(lease *locker.Lease) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.read != nil || t.err != nil { // nobody could use it
 		lease.EndTurn()
 	}
-	if t.newest-t.stored >= maxAhead || time.Since(t.heard) >= t.store.alone || lease.Validity() < t.span*2/3 {
+	if t.newest-t.stored >= maxAhead || time.Since(t.heard) >= t.store.alone || lease.Validity() < lease.Span()*2/3 {
 		return false // Unlock passes it on when all is stored, for a whole lease
 	}
 	next := lease.HandOver(t.others)
@@ -103,9 +125,9 @@ func (t *tenure) flush(ctx context.Context, version int) error {
 	defer t.mu.Unlock()
 	for t.stored < version && t.err == nil {
 		if t.sending {
-			t.idle.Wait()
+			t.waitForOne()
 		} else {
-			t.send(context.WithoutCancel(ctx), t.lease.Token())
+			t.send(context.WithoutCancel(ctx), t.lease.Token(), t.lease.Span())
 		}
 	}
 	return t.outcomeLocked(version)

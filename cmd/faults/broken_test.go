@@ -26,8 +26,14 @@ type defect struct {
 // edit makes a list of one.
 func edit(file, old, new string) []rig.Edit { return []rig.Edit{{File: file, Old: old, New: new}} }
 
-// noFence makes a commit write whoever has the lock.
-var noFence = rig.Edit{File: "store/commit.lua", Old: "if holder ~= ARGV[1] then", New: "if false then"}
+// tokenAlone makes a commit write whatever the record has become.
+var tokenAlone = []rig.Edit{
+	{File: "store/commit.lua", Old: "redis.pcall('GETRANGE', KEYS[1], '16', '41')) == ARGV[5] then", New: "true) then"},
+	{File: "store/commit.lua", Old: "if is(KEYS[1], base) then", New: "if true then"},
+}
+
+// noFence makes it write whoever has the lock, too.
+var noFence = append(edit("store/commit.lua", "if holder ~= ARGV[1] then", "if false then"), tokenAlone...)
 
 // noNumbers takes any reply for that to the next command.
 var noNumbers = []rig.Edit{
@@ -37,15 +43,17 @@ var noNumbers = []rig.Edit{
 
 var defects = []defect{
 	{promise: "P1 no lost update", what: "no lock", test: "TestScriptFlush",
-		edits: []rig.Edit{noFence, {File: "store/take.lua", Old: "token, 'NX', 'PX'", New: "token, 'PX'"}}},
+		edits: append(edit("store/take.lua", "token, 'NX', 'PX'", "token, 'PX'"), noFence...)},
 	{promise: "P1 no lost update", what: "a lock alone: the release deletes whatever is there", test: "TestSpinSparesOthers", in: "locker",
 		edits: edit("locker/release.lua", "if holder == ARGV[1] then", "if holder then")},
 	{promise: "P2 saved before answered", what: "the answer does not wait for the exchange", test: "TestAppKilledWithCommitAnswered",
 		edits: edit("store/version.go", "return t.flush(ctx, version)", "go t.flush(ctx, version)\n\t\treturn nil")},
 	{promise: "P2 saved before answered", what: "the handler's answer, though the commit failed", test: "TestAFailedCommitReplacesTheAnswer", in: "middleware",
 		edits: edit("middleware/commit.go", "\trq.err = err\n\treturn err", "\treturn nil")},
-	{promise: "P3 a stale holder cannot write", what: "no fence", test: "TestAppStoppedInHandler",
-		edits: []rig.Edit{noFence}},
+	{promise: "P3 a stale holder cannot write", what: "no fence", test: "TestAppStoppedWithLateCommit",
+		edits: noFence},
+	{promise: "P3 a stale holder cannot write", what: "the token alone is the fence", test: "TestLateTakeAndCommitChangeNothing", in: "store",
+		edits: tokenAlone},
 	{promise: "P4 out means out", what: "no tombstone: an ended session can be written to", test: "TestRedisPausedShortly",
 		edits: edit("store/take.lua", "what == 'gone'", "what == 'never'")},
 	{promise: "P4 out means out", what: "a login leaves the old id alive", test: "TestRedisPausedShortly",
@@ -58,22 +66,29 @@ var defects = []defect{
 		edits: edit("middleware/readahead.go", "if r.Body == nil ||", "if true || r.Body == nil ||")},
 	{promise: "P6 first come, first served", what: "the last comes first", test: "TestLineIsFirstComeFirstServed", in: "locker",
 		edits: edit("locker/line.go", "\tfirst := q.waiting[0]\n\tq.waiting = slices.Delete(q.waiting, 0, 1)", "\tn := len(q.waiting) - 1\n\tfirst := q.waiting[n]\n\tq.waiting = slices.Delete(q.waiting, n, n+1)")},
+	{promise: "P6 first come, first served", what: "who gives up gives up the place of its process", test: "TestABusyProcessGetsItsTurns", in: "store",
+		edits: edit("locker/contest.go", "c.guard.line.leavePlace(c.lease.key, p)", "p.quit(c.lease.options.Timeout)")},
 	{promise: "P7 crash recovery", what: "a lock without a lease", test: "TestAppKilledAtLoad",
 		edits: edit("store/take.lua", "'NX', 'PX', ARGV[2])", "'NX')")},
 	{promise: "P7 crash recovery", what: "a panic saves", test: "TestAppPanics",
 		edits: edit("middleware/middleware.go", "rq.abandon()", `_ = rq.commit("a panic")`)},
 	{promise: "P8 Redis away", what: "an empty session where Redis does not answer", test: "TestRedisPaused",
 		edits: edit("middleware/request.go", "case errors.Is(err, store.ErrNotFound):", "case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrUnavailable):")},
+	{promise: "P8 Redis away", what: "each that waits finds out anew that Redis is silent", test: "TestRedisFallsSilentAndAllAreAnsweredInTime", in: "middleware",
+		edits: edit("store/exchange.go", "\t\tt.lease.Dismiss(err) //", "\t\t//")},
 	{promise: "P9 free when unused", what: "signatures are not checked", test: "TestForgedCookies",
 		edits: edit("middleware/cookie.go", "cookie.Value, &b) != nil {\n\t\t\t\tcontinue", "cookie.Value, &b) != nil {\n\t\t\t\tb = []byte((cookie.Value + strings.Repeat(\"x\", 32))[:32])")},
 	{promise: "P9 free when unused", what: "an unknown id is adopted", test: "TestAnUnknownIDIsNotAdopted", in: "middleware",
 		edits: edit("middleware/request.go", "rq.origin = unknownID\n", "rq.origin = unknownID\n\t\trq.identify(id)\n")},
 	{promise: "P10 two round trips", what: "one more before each commit", test: "TestRequests", in: "store",
-		edits: edit("store/exchange.go", "\ttoken, stamp, lease := ", "\t_ = t.store.Ping(ctx)\n\ttoken, stamp, lease := ")},
+		edits: edit("store/exchange.go", "\ttoken, base, next := t.token", "\t_ = t.store.Ping(ctx)\n\ttoken, base, next := t.token")},
 	{promise: "P11 ids are secrets", what: "the secret is the key in Redis", test: "TestTheTokenIsInSetCookieOnly", in: "middleware",
 		edits: edit("session/id.go", "sum := sha256.Sum256(s.Bytes())", "sum := s.Bytes()")},
 	{promise: "P12 two time-outs", what: "the absolute one is not kept", test: "TestClockPastLifetime",
 		edits: edit("store/terms.go", "return now.Add(-t.Lifetime).UnixMilli()", "return 0")},
+	{promise: "P12 two time-outs", what: "a session runs out while it is held", test: "TestAHeldSessionDoesNotRunOut", in: "store",
+		edits: append(edit("store/take.lua", "math.max(ARGV[2] + 2000, math.min(created - ARGV[4], ARGV[6]))", "1"),
+			edit("store/extend.lua", "redis.call('PEXPIRE', KEYS[1], ARGV[2] + 2000, 'GT')", "")...)},
 	{promise: "P13 bounded size", what: "any size is stored", test: "TestARecordThatCannotBeUsed", in: "middleware",
 		edits: edit("store/take.lua", "if #record > tonumber(ARGV[3]) then", "if false then")},
 	{promise: "P11 two users never see each other's data", what: "replies have no number", test: "TestWireRepeatsOnOneConnection",

@@ -23,14 +23,16 @@ func isCommit(c redistest.Command) bool { return strings.HasPrefix(recordIn(c), 
 
 // recordIn returns the record that a commit is to store.
 func recordIn(c redistest.Command) string {
-	if !isScript(c, "3") || len(c.Args) <= 9 {
+	if !isScript(c, "3") || len(c.Args) <= 10 {
 		return ""
 	}
-	return c.Args[9]
+	return c.Args[10]
 }
 
-// isExtend: it puts off the end of a lease. Only that concerns nothing but the lock.
-func isExtend(c redistest.Command) bool { return isScript(c, "1") }
+// isExtend: it puts off the end of a lease. Only that concerns the record and the lock.
+func isExtend(c redistest.Command) bool {
+	return isScript(c, "2") && len(c.Args) > 3 && strings.HasSuffix(c.Args[3], ".lock")
+}
 
 // byGuest is of a kind, and for a guest's write: no one else goes to /set, which is in
 // the token of the lock.

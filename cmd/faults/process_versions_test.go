@@ -32,7 +32,8 @@ var foreignVersion = rig.Variant{Edits: append(otherRecords(),
 
 func otherScripts() (edits []rig.Edit) {
 	for _, name := range []string{
-		"store/take.lua", "store/load.lua", "store/commit.lua", "store/create.lua", "store/replace.lua", "store/drop.lua",
+		"store/take.lua", "store/load.lua", "store/commit.lua", "store/extend.lua", "store/create.lua", "store/replace.lua",
+		"store/drop.lua", "store/record.lua",
 		"locker/take.lua", "locker/pass.lua", "locker/release.lua", "locker/extend.lua", "locker/quit.lua", "locker/queue.lua",
 	} {
 		edits = append(edits, rig.Edit{File: name, New: "\n-- of another version\n"})
@@ -41,7 +42,7 @@ func otherScripts() (edits []rig.Edit) {
 }
 
 func otherRecords() (edits []rig.Edit) {
-	for _, name := range []string{"take", "load", "commit", "create", "replace", "drop"} {
+	for _, name := range []string{"take", "load", "record"} {
 		edits = append(edits, rig.Edit{File: "store/" + name + ".lua", Old: `{"v":1,`, New: `{"v":2,`})
 	}
 	return edits

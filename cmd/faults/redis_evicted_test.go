@@ -26,18 +26,18 @@ func TestKeyEvictedWhileHeld(t *testing.T) {
 	}{
 		{"lock", fence, func(h *holding) []any { return []any{h.lock} }, stale},
 		{"lock and queue", fence, func(h *holding) []any { return []any{h.lock, h.lock + ".queue"} }, stale},
-		// That is how to log a visitor out: with its lock, so that nobody saves it again.
 		{"record and lock", "the visitor is logged out, for good", func(h *holding) []any { return []any{h.record, h.lock} },
 			func(h *holding, s *scene, _ <-chan reply) {
 				h.mustBeForgotten(s.demos[1])
 				h.must("the save of the holder", <-h.replies, http.StatusServiceUnavailable, "")
 				h.mustBeForgotten(s.demos[1])
 			}},
-		// The record alone is nothing that a holder misses.
-		{"record", "the holder's save brings it back, as it was left", func(h *holding) []any { return []any{h.record} },
+		// That is how to log a visitor out: nobody saves the session again.
+		{"record", "the visitor is logged out, for good", func(h *holding) []any { return []any{h.record} },
 			func(h *holding, s *scene, _ <-chan reply) {
-				h.must("the save of the holder", <-h.replies, http.StatusOK, "ok")
-				h.mustHave(s.demos[0], "first")
+				h.must("the save of the holder", <-h.replies, http.StatusServiceUnavailable, "")
+				h.mustBeForgotten(s.demos[0])
+				h.mustBeForgotten(s.demos[1])
 			}},
 	} {
 		t.Run(one.name, func(t *testing.T) {

@@ -1,0 +1,43 @@
+package middleware_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// P12: a request takes longer than the idle time-out. Meanwhile another tab comes to
+// another process: it waits, keeps its cookie, and finds what the request has saved.
+func TestASessionInUseDoesNotRunOut(t *testing.T) {
+	t.Parallel()
+	const ttl = 500 * time.Millisecond
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		busy, free := pausing(mux)
+		o := middleware.Options{TTL: ttl, LockWait: time.Minute}
+		here, elsewhere := newSite(t, r.Pool(t, 4), o, mux), newSite(t, r.Pool(t, 4), o, mux)
+		v := newVisitor(t)
+		v.get(here.URL+"/add").want(t, 200, "1")
+		tab := with(t, v.cookies(here)...)
+		slow, other := make(chan answer, 1), make(chan answer, 1)
+		go func() { slow <- v.get(here.URL + "/pause") }()
+		<-busy
+		time.Sleep(2 * ttl) // what is tested is that time passes
+		go func() { other <- tab.get(elsewhere.URL + "/add") }()
+		select {
+		case a := <-other:
+			t.Errorf("the other tab got its answer, %q, while the session was held", a.body)
+			other <- a
+		case <-time.After(ttl):
+		}
+		close(free)
+		(<-slow).want(t, 200, "stored")
+		a := <-other
+		a.want(t, 200, "501")
+		if a.sets() {
+			t.Error("the other tab got another session")
+		}
+	})
+}

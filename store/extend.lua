@@ -1,0 +1,16 @@
+-- Makes a held lock end some time from now, and the record outlast it: a session that
+-- is held does not time out.
+-- KEYS[1] record   KEYS[2] lock
+-- ARGV[1] token    ARGV[2] time in ms   ARGV[3] base: the record's name
+-- Returns {1}: done; {0}: another has the lock, or has written; {-1}: nobody has the lock.
+-- include record.lua
+local holder = redis.call('GET', KEYS[2])
+if holder ~= ARGV[1] then
+  return {holder and 0 or -1}
+end
+if not is(KEYS[1], ARGV[3]) then
+  return {0}
+end
+redis.call('PEXPIRE', KEYS[2], ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[2] + 2000, 'GT')
+return {1}

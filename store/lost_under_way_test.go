@@ -1,0 +1,176 @@
+package store
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/locker"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// A slowCommit is a client whose first commit is done, and whose reply is held back.
+type slowCommit struct {
+	locker.Client
+	done, letGo chan struct{}
+}
+
+// slow makes d's store use one.
+func slow(d *desk) slowCommit {
+	c := slowCommit{d.st.client, make(chan struct{}), make(chan struct{})}
+	d.st.client = c
+	return c
+}
+
+func (c slowCommit) Eval(ctx context.Context, s *locker.Script, keys locker.Keys, args ...any) (any, error) {
+	reply, err := c.Client.Eval(ctx, s, keys, args...)
+	if s == commitScript {
+		select {
+		case <-c.done:
+		default:
+			close(c.done)
+			<-c.letGo
+		}
+	}
+	return reply, err
+}
+
+// A hold is lost while the commit of the one before is under way. That one was in time, so
+// it is stored and says so; and the lock, which the commit has given to the lost one, is
+// free.
+func TestAHoldIsLostWhileAnotherCommits(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		c := slow(d)
+		first := take(t, d.st)
+		waiting := guests(t, d.st, 1, Terms{})
+		one := saving(t, first, "1")
+		second := waiting[0].holds(t, "1")
+		<-c.done
+		second.lease.Lose()
+		two := saving(t, second, "2")
+		close(c.letGo)
+		wantError(t, "the one that was lost", two.wait(), ErrLost)
+		if err := one.wait(); err != nil {
+			t.Errorf("the one that was in time: %v", err)
+		}
+		eventually(t, "the lock is free", func() bool { return !d.Exists(t, theLock) })
+		wantData(t, d.site, "1")
+	})
+}
+
+// The same where the commit has not reached Redis yet.
+func TestAHoldIsLostWhileAnotherCommitTravels(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		first := take(t, d.st)
+		waiting := guests(t, d.st, 1, Terms{})
+		letGo := d.holdBack(t)
+		one := saving(t, first, "1")
+		second := waiting[0].holds(t, "1")
+		second.lease.Lose()
+		two := saving(t, second, "2")
+		letGo()
+		wantError(t, "the one that was lost", two.wait(), ErrLost)
+		if err := one.wait(); err != nil {
+			t.Errorf("the one that was in time: %v", err)
+		}
+		eventually(t, "the lock is free", func() bool { return !d.Exists(t, theLock) })
+		wantData(t, d.site, "1")
+	})
+}
+
+// Whoever is told ErrLost alone can be sure that nothing was stored: here the commit that
+// stores it was sent by another.
+func TestLostMeansNotStored(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		c := slow(d)
+		first := take(t, d.st)
+		waiting := guests(t, d.st, 2, Terms{})
+		shared := first.fence.(*tenure)
+		one, version := ended(t, shared, first, "1")
+		two := saving(t, waiting[0].holds(t, "1"), "2") // sends both
+		third := waiting[1].holds(t, "2")
+		<-c.done
+		third.lease.Lose()
+		three := saving(t, third, "3")
+		go func() { one <- shared.flush(t.Context(), version) }()
+		close(c.letGo)
+		if err := <-one; err != nil {
+			t.Errorf("the first, which is stored: %v", err)
+		}
+		if err := two.wait(); err != nil {
+			t.Errorf("the second: %v", err)
+		}
+		wantError(t, "the third", three.wait(), ErrLost)
+		wantData(t, d.site, "2")
+	})
+}
+
+// ended ends a hold with a version, as far as its goroutine gets before another one sends
+// it.
+func ended(t *testing.T, shared *tenure, h *Hold, data string) (outcome chan error, version int) {
+	t.Helper()
+	text, err := h.terms.record(h.stamp, h.Record.Created, []byte(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	h.over = true
+	shared.newest++
+	shared.record, shared.size = Record{Data: []byte(data), Created: h.Record.Created}, len(text)
+	shared.write, shared.written = write{text, h.stamp, h.ttl()}, shared.newest
+	if !shared.handOver(h.lease) {
+		t.Fatal("nobody waits")
+	}
+	return make(chan error, 1), shared.newest
+}
+
+// Whoever deletes the record of a held session ends it, for the holder, who is told, and
+// for those who come then.
+func TestADeletedRecordFreesTheLock(t *testing.T) {
+	t.Parallel()
+	besideRecord(t, func(t *testing.T, s *site) {
+		o := Options{Lease: 3 * time.Second}
+		st := New(s.Pool(t, 4), o)
+		create(t, st, "0")
+		h := take(t, st)
+		s.Do(t, "DEL", theRecord)
+		<-h.lease.Lost()
+		eventually(t, "the lock is free", func() bool { return !s.Exists(t, theLock) })
+		wantError(t, "Save", h.Save(t.Context(), []byte("1")), ErrLost)
+	})
+}
+
+// Where PTTL is not permitted, the time that a session has left is not known. It is not
+// shortened all the same.
+func TestTheWatchdogShortensNothing(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	s.Do(t, "ACL", append([]any{"SETUSER", "app"}, leastRights...)...)
+	st := opened(t, "redis://app:pw@"+s.Addr, Options{Prefix: "app:", Lease: 300 * time.Millisecond, Timeout: patient.Timeout})
+	create(t, st, "0")
+	h := take(t, st)
+	waitUntilExtended(t, s, "app:{"+theID+"}.lock")
+	wantExpiry(t, s, "app:{"+theID+"}", DefaultTTL)
+	h.Release(t.Context())
+}
+
+// A session does not end with its lifetime while it is held, whatever the lock.
+func TestTheLifetimeEndsWhileItIsHeld(t *testing.T) {
+	t.Parallel()
+	eachFence(t, func(t *testing.T, s *site) {
+		st := s.process(t)
+		terms := Terms{TTL: 600 * time.Millisecond, Lifetime: 600 * time.Millisecond}
+		if err := st.Create(t.Context(), theID, []byte("0"), terms); err != nil {
+			t.Fatal(err)
+		}
+		h, err := st.Take(t.Context(), theID, terms)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(900 * time.Millisecond)
+		if err := h.Save(t.Context(), []byte("1")); err != nil {
+			t.Errorf("Save: %v", err)
+		}
+	})
+}

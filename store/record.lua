@@ -1,0 +1,29 @@
+-- What scripts that compare a record include.
+
+-- name names a record: by its stamp, which each write chooses anew, or where it has
+-- none, by its SHA-1. So a name is 26 characters or 40.
+local function name(record)
+  local stamp = string.match(record, '^{"v":1,"stamp":"(%w+)"')
+  return stamp and #stamp == 26 and stamp or redis.sha1hex(record)
+end
+
+-- is tells whether the record at a key has a name; 'foreign' is that of a value that
+-- is no string. Where there is none it has no name. A stamp is found without reading
+-- all of a record that may be large.
+local function is(key, expected)
+  local found
+  if #expected == 26 then
+    found = redis.pcall('GETRANGE', key, '16', '41')
+  else
+    found = redis.pcall('GET', key)
+  end
+  if not found then
+    return false
+  elseif type(found) == 'string' then
+    return #expected == 26 and found == expected or #expected == 40 and redis.sha1hex(found) == expected
+  elseif not string.find(found.err, 'WRONGTYPE', 1, true) then
+    redis.call('GETRANGE', key, '16', '41') -- fails in the same way, and ends the script
+  end
+  return expected == 'foreign'
+end
+
