@@ -5,7 +5,7 @@ STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.2.0
 
 # The packages of this module; ./... leaves testdata out.
-PACKAGES = ./... ./testdata/redistest ./testdata/quickstart
+PACKAGES = ./... ./testdata/overlay ./testdata/redistest ./testdata/quickstart
 
 # The modules of their own, which keep their dependencies out of this one.
 MODULES = cmd/bench cmd/demo/e2e cmd/faults
@@ -16,6 +16,9 @@ MODULES = cmd/bench cmd/demo/e2e cmd/faults
 test: setup
 	$(GO) test -race -shuffle=on $(PACKAGES)
 	cd cmd/bench && $(GO) test -race -shuffle=on ./...
+	cd && $(GO) test -count=1 -race -shuffle=on ./...
+	cd && $(GO) test -count=1 . # the same at full speed
+	cd && $(GO) test -count=1 -v -run '^TestProtocol$$' ./model # tells what it has seen
 
 # Every promise under attack, with real processes: some six minutes, or four with
 # SHORT=1. SEED=… makes the visitors ask the same again. What explains a failure is

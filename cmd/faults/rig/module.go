@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"github.com/a2139e8d/latchkey/testdata/overlay"
 )
 
 // Modfile returns the path of a go.mod like that of this module, but with another
@@ -21,21 +23,21 @@ func Modfile(tb testing.TB, module string, edit Edit) string {
 
 func modfile(dir, module string, edit Edit) (path string, err error) {
 	changed := filepath.Join(dir, "changed")
-	original, err := sources(module)
+	original, err := overlay.Sources(module)
 	if err == nil {
 		err = os.CopyFS(changed, os.DirFS(original))
 	}
 	var text string
 	if err == nil {
 		file := filepath.Join(changed, edit.File)
-		if text, err = edit.apply(file); err == nil {
+		if text, err = edit.Apply(file); err == nil {
 			err = os.WriteFile(file, []byte(text), 0o666)
 		}
 	}
 	if err != nil {
 		return "", err
 	}
-	root, err := sources("github.com/a2139e8d/latchkey")
+	root, err := overlay.Sources("github.com/a2139e8d/latchkey")
 	if err != nil {
 		return "", err
 	}
@@ -44,7 +46,7 @@ func modfile(dir, module string, edit Edit) (path string, err error) {
 		"go.mod": {Old: latchkey + "../..", New: latchkey + strconv.Quote(root) + "\n\nreplace " + module + " => " + strconv.Quote(changed)},
 		"go.sum": {},
 	} {
-		if text, err = edit.apply(name); err == nil {
+		if text, err = edit.Apply(name); err == nil {
 			err = os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666)
 		}
 		if err != nil {

@@ -1,4 +1,4 @@
-package rig
+package overlay
 
 import (
 	"encoding/json"
@@ -25,7 +25,7 @@ func TestApply(t *testing.T) {
 		{there + ".new", Edit{Old: "a", New: "c"}, ""},
 		{filepath.Dir(there), Edit{New: "no file"}, ""},
 	} {
-		if got, err := tt.apply(tt.file); got != tt.want || (err != nil) != (tt.want == "") {
+		if got, err := tt.Apply(tt.file); got != tt.want || (err != nil) != (tt.want == "") {
 			t.Errorf("%+v: %q, %v", tt, got, err)
 		}
 	}
@@ -33,14 +33,20 @@ func TestApply(t *testing.T) {
 
 // Edits of one file add up, and come on top of what LATCHKEY_OVERLAY has changed.
 func TestOverlay(t *testing.T) {
-	first := Variant{Edits: []Edit{{File: "store/take.lua", New: "\n-- one"}}}
-	t.Setenv("LATCHKEY_OVERLAY", first.Overlay(t))
-	second := Variant{Edits: []Edit{
+	first, err := Write(t.TempDir(), []Edit{{File: "store/take.lua", New: "\n-- one"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(Env, first)
+	second, err := Write(t.TempDir(), []Edit{
 		{File: "store/take.lua", Old: "-- one", New: "-- one, two"},
 		{File: "store/take.lua", New: ", three"},
 		{File: "$GOROOT/src/time/new.go", New: "package time"},
-	}}
-	text, err := os.ReadFile(second.Overlay(t))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(second)
 	var list struct{ Replace map[string]string }
 	if err == nil {
 		err = json.Unmarshal(text, &list)
