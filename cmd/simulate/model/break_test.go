@@ -1,0 +1,207 @@
+package model_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/cmd/simulate/model"
+)
+
+// An edit breaks a script.
+type edit struct{ file, old, new string }
+
+// Each of the protocol's rules is broken here, and the exploration finds that.
+var breaks = []struct {
+	name     string
+	edits    []edit
+	switches model.Switches
+	work     string
+	want     string // what the violation says
+}{
+	{
+		name: "the fence is the token alone",
+		edits: []edit{
+			{"store/commit.lua", "redis.pcall('GETRANGE', KEYS[1], '16', '41')) == ARGV[5] then", "true) then"},
+			{"store/commit.lua", "if is(KEYS[1], base) then", "if true then"},
+		},
+		work: "wtw",
+		want: "was built on",
+	},
+	{
+		name: "who only reads is not fenced by the record",
+		edits: []edit{
+			{"store/commit.lua", "or redis.pcall('GETRANGE', KEYS[1], '16', '41')) == ARGV[5] then", "or record == '' and ARGV[5] or redis.pcall('GETRANGE', KEYS[1], '16', '41')) == ARGV[5] then"},
+			{"store/commit.lua", "if is(KEYS[1], base) then", "if record == '' or is(KEYS[1], base) then"},
+		},
+		work: "ttw",
+		want: "which was not stored while it was there",
+	},
+	{
+		name: "the token is not compared",
+		edits: []edit{
+			{"store/commit.lua", "found[1] == ARGV[1] and", "true and"},
+			{"store/commit.lua", "if holder ~= ARGV[1] then", "if false then"},
+		},
+		work: "wtw",
+		want: "the lock",
+	},
+	{
+		name: "the end of a session leaves no tombstone",
+		edits: []edit{
+			{"store/commit.lua", "record == '' or redis.pcall('SET', KEYS[1], record, 'PX', ttl)",
+				"record == '' or string.find(record, '\"gone\":') and {ok = redis.call('DEL', KEYS[1])} or redis.pcall('SET', KEYS[1], record, 'PX', ttl)"},
+			{"store/commit.lua", "local written = redis.pcall('SET', KEYS[1], record, 'PX', ttl)",
+				"local written = string.find(record, '\"gone\":') and {ok = redis.call('DEL', KEYS[1])} or redis.pcall('SET', KEYS[1], record, 'PX', ttl)"},
+		},
+		work: "dtw",
+		want: "which has not timed out",
+	},
+	{
+		name:  "a tombstone is taken for a record",
+		edits: []edit{{"store/take.lua", "if what == 'gone' then\n    return {3}\n  end", ""}},
+		work:  "dww",
+		want:  "an ended id has come back",
+	},
+	{
+		name:  "a place is taken from the queue and not given the lock",
+		edits: []edit{{"locker/queue.lua", "if redis.pcall('SET', lock, place, 'PX', deaf and 250 or 1000).err then", "if redis.call('DEL', lock) == 2 then"}},
+		work:  "wtw",
+		want:  "is dropped",
+	},
+	{
+		name:  "places behind the first are dropped",
+		edits: []edit{{"locker/queue.lua", "rest = behind", "rest = ''"}},
+		work:  "wtw",
+		want:  "is dropped",
+	},
+	{
+		name:     "who leaves the line takes the place of its process along",
+		switches: model.Switches{QuitAlways: true},
+		work:     "wtw",
+		want:     "is dropped",
+	},
+	{
+		name:  "the second in the queue has the turn first",
+		edits: []edit{{"locker/queue.lua", "local rest = found", "local rest = string.gsub(found, '^(%S+) (%S+) ', '%2 %1 ')"}},
+		work:  "wtw",
+		want:  "stood before it",
+	},
+	{
+		name:     "a place does not ask by itself",
+		switches: model.Switches{OnlyWhenTold: true},
+		work:     "wtw",
+		want:     "is never answered",
+	},
+	{
+		name:  "a process that listens is passed over",
+		edits: []edit{{"locker/queue.lua", "listening[2] ~= 0", "listening[2] == 0"}},
+		work:  "wtw",
+		want:  "is dropped",
+	},
+	{
+		name:  "a place cannot take the lock that it was given",
+		edits: []edit{{"store/take.lua", "holder == token or place ~= '' and holder == place", "holder == token"}},
+		work:  "wtw",
+		want:  "for ever",
+	},
+	{
+		name:  "who gives up stays in the queue",
+		edits: []edit{{"locker/quit.lua", "quit(KEYS[2], ARGV[1])\nif", "if"}},
+		work:  "wtw",
+		want:  "left behind in the queue",
+	},
+	{
+		name:  "a place joins at the front",
+		edits: []edit{{"locker/queue.lua", "found .. place .. ' '", "place .. ' ' .. found"}},
+		work:  "wtw",
+		want:  "changed its order",
+	},
+	{
+		name:  "a place stays in the queue when its process has the lock",
+		edits: []edit{{"store/take.lua", "if place ~= '' then -- also", "if false then -- also"}},
+		work:  "wtw",
+		want:  "still stands in the queue",
+	},
+	{
+		name:  "a lock is released by a plain DEL",
+		edits: []edit{{"locker/release.lua", "if holder == ARGV[1] then", "if true then"}},
+		work:  "wtw",
+		want:  "taken away",
+	},
+	{
+		name:  "a commit that was lost frees the lock",
+		edits: []edit{{"store/commit.lua", "return 1\n  end\n  return lost", "return 1\n  end\n  free(lock, KEYS[3])\n  return lost"}},
+		work:  "wtw",
+		want:  "taken away",
+	},
+	{
+		name:  "a repeated commit does not know the next token",
+		edits: []edit{{"store/commit.lua", "if to ~= '' and holder == to then", "if false then"}},
+		work:  "ttw",
+		want:  "is refused when it is repeated",
+	},
+	{
+		name:  "a repeated commit does not know its stamp",
+		edits: []edit{{"store/commit.lua", "record ~= '' and is(KEYS[1], stamp) or", ""}},
+		work:  "wtw",
+		want:  "is refused when it is repeated",
+	},
+	{
+		name:  "a repeated take does not know its token",
+		edits: []edit{{"store/take.lua", "local ours = holder == token or", "local ours ="}},
+		work:  "wtw",
+		want:  "because it has it",
+	},
+	{
+		name:  "a commit that may have been stored is called lost",
+		edits: []edit{{"store/commit.lua", "tonumber(ARGV[7]) < 0 and 3 or 0", "0"}},
+		work:  "wtw",
+		want:  "is refused, and its version is stored",
+	},
+	{
+		name:  "a lock that is taken over has no lease",
+		edits: []edit{{"store/take.lua", "redis.call('SET', KEYS[2], token, 'PX', ARGV[2])", "redis.call('SET', KEYS[2], token)"}},
+		work:  "wtw",
+		want:  "has no timeout",
+	},
+	{
+		name:     "who hands over is answered before the commit",
+		switches: model.Switches{AnswerEarly: true},
+		work:     "wtw",
+		want:     "nothing is stored",
+	},
+	{
+		name:     "a version that was never stored is shown",
+		switches: model.Switches{JoinedReadsVoid: true},
+		work:     "wtw",
+		want:     "which was not stored while it was there",
+	},
+	{
+		name:     "a tenure does not know what it has written",
+		switches: model.Switches{KeepBase: true},
+		work:     "wtw",
+		want:     "nothing was wrong",
+	},
+}
+
+func TestBreaks(t *testing.T) {
+	for _, b := range breaks {
+		t.Run(b.name, func(t *testing.T) {
+			s := scripts(t)
+			for _, e := range b.edits {
+				var err error
+				if s, err = s.Replace(e.file, e.old, e.new); err != nil {
+					t.Fatal(err)
+				}
+			}
+			found := model.New(s, one, b.switches).Explore(b.work)
+			if found.Violation == "" {
+				found = model.New(s, two, b.switches).Explore(b.work)
+			}
+			if !strings.Contains(found.Violation, b.want) {
+				t.Fatalf("in %d states this was found:\n%s", found.States, found.Violation)
+			}
+			t.Logf("after %d states: %s", found.States, found.Violation)
+		})
+	}
+}

@@ -1,0 +1,136 @@
+package model
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// What is the same in all calls.
+const (
+	epoch     = 1_700_000_000_000 // Unix ms: now, always
+	lease     = "10000"
+	ttl       = "1800000"
+	keepsGone = "60000"
+	maxBytes  = "1048576"
+	record    = "latchkey:{id}"
+	lock      = record + ".lock"
+	queue     = record + ".lock.queue"
+)
+
+// A kind is a script.
+type kind uint8
+
+const (
+	take kind = iota
+	commit
+	giveBack
+	quit
+	kinds
+)
+
+// What a commit answers, beside that it is done.
+const (
+	replyLost      = 0
+	replyLostAgain = 3 // but an earlier try may have been executed, or may be yet
+)
+
+// A form is what a commit writes.
+type form uint8
+
+const (
+	nothing form = iota
+	data
+	tombstone
+)
+
+// A call is a script and its arguments.
+type call struct {
+	kind    kind
+	process uint8
+	token   token
+	to      token
+	place   place
+	base    token
+	form    form
+	stamp   token
+	chain   chain // of the record, or of the one that ends
+	touches bool
+	again   bool // an earlier try may have been executed, or may be yet
+
+	// What only the checks know.
+	on      chain // that of the record that it replaces
+	carries uint8 // whose versions it has
+}
+
+// A callID is a call's number; 0 is none.
+type callID uint16
+
+// id interns c.
+func (s *server) id(c call) callID {
+	id, ok := s.ids[c]
+	if !ok {
+		s.calls = append(s.calls, c)
+		id = callID(len(s.calls) - 1)
+		s.ids[c] = id
+	}
+	return id
+}
+
+// args returns the arguments of EVAL behind the text.
+func (c call) args() []string {
+	switch c.kind {
+	case take:
+		return []string{"3", record, lock, queue, c.token.text(), lease, maxBytes, "1", c.place.text(), ttl}
+	case commit:
+		text, lasts, number := c.record(), "", "1"
+		if c.again {
+			number = "-1"
+		}
+		if c.touches {
+			lasts = ttl
+		}
+		if c.form == tombstone {
+			lasts = keepsGone
+		}
+		return []string{"3", record, lock, queue, c.token.text(), c.to.text(), lease, lasts, c.base.stamp(), text, number}
+	case giveBack:
+		return []string{"2", lock, queue, c.token.text(), "0"}
+	}
+	return []string{"2", lock, queue, c.place.text()}
+}
+
+// record is what c writes, in the form of store/record.go.
+func (c call) record() string {
+	head := `{"v":1,"stamp":"` + c.stamp.stamp() + `",`
+	switch c.form {
+	case data:
+		return head + `"created":` + strconv.Itoa(epoch) + `,"data":"` + c.chain.String() + `"}`
+	case tombstone:
+		return head + `"gone":` + strconv.Itoa(epoch) + `}`
+	}
+	return ""
+}
+
+func (c call) String() string {
+	switch c.kind {
+	case take:
+		if c.place == 0 {
+			return fmt.Sprintf("take for %v", c.token)
+		}
+		return fmt.Sprintf("take for %v, place %s", c.token, c.place.text())
+	case commit:
+		text := fmt.Sprintf("commit by %v, then %v", c.token, c.to)
+		switch c.form {
+		case data:
+			text += fmt.Sprintf(", %v over %v: %q", c.stamp, c.base, c.chain)
+		case tombstone:
+			text += fmt.Sprintf(", %v over %v: gone", c.stamp, c.base)
+		default:
+			text += fmt.Sprintf(", read %v", c.base)
+		}
+		return text
+	case giveBack:
+		return fmt.Sprintf("release of %v", c.token)
+	}
+	return "quit of " + c.place.text()
+}

@@ -1,0 +1,60 @@
+package model
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// Scripts are the texts of the library's scripts, by the name of their file below its
+// root: "store/take.lua".
+type Scripts map[string]string
+
+// includes are what scripts include, by a line that says so.
+var includes = []string{"locker/queue.lua", "store/record.lua"}
+
+// files are the scripts of the kinds.
+var files = [kinds]string{
+	take:     "store/take.lua",
+	commit:   "store/commit.lua",
+	giveBack: "locker/release.lua",
+	quit:     "locker/quit.lua",
+}
+
+// Read reads the scripts of the library whose source is in root.
+func Read(root string) (Scripts, error) {
+	s := Scripts{}
+	for _, name := range append(files[:], includes...) {
+		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+		if err != nil {
+			return nil, fmt.Errorf("reading a script: %w", err)
+		}
+		s[name] = string(text)
+	}
+	return s, nil
+}
+
+// whole returns a script with what it includes, as locker.NewQueueScript and newScript of
+// package store put it together.
+func (s Scripts) whole(file string) string {
+	text := s[file]
+	for _, name := range includes {
+		text = strings.Replace(text, "-- include "+path.Base(name)+"\n", s[name], 1)
+	}
+	return text
+}
+
+// Replace returns the scripts with one place of one of them changed.
+func (s Scripts) Replace(name, old, new string) (Scripts, error) {
+	if n := strings.Count(s[name], old); n != 1 {
+		return nil, fmt.Errorf("%s has %d places that read %q, not one", name, n, old)
+	}
+	changed := Scripts{}
+	for file, text := range s {
+		changed[file] = text
+	}
+	changed[name] = strings.Replace(s[name], old, new, 1)
+	return changed, nil
+}

@@ -1,0 +1,194 @@
+package model
+
+// The time in which a process has the session, as in store/tenure.go,
+// store/exchange.go and store/version.go.
+
+// tenureSteps are those of the tenure that r took.
+func (m *model) tenureSteps(s *state, r uint8) {
+	t := &s.tenures[r]
+	if !t.active {
+		return
+	}
+	if t.call != 0 {
+		m.exchange(s, t.call, t.repeated, exchange{r, false})
+	}
+	h := t.holder
+	if s.requests[h].phase == holding {
+		m.ends(s, r)
+		if v := &m.server.views[s.db]; !t.learnt && t.call == 0 && v.lock != t.token {
+			m.fork(s, false, func(n *step) { n.learns(r) })
+		}
+	}
+	if t.call != 0 {
+		return
+	}
+	if t.unlock != notYet {
+		m.fork(s, true, func(n *step) { n.unlocks(r) })
+	}
+	for q := range s.requests {
+		if p := &s.requests[q]; p.phase == ended && p.tenure == r && p.flush {
+			m.fork(s, true, func(n *step) {
+				n.send(r, n.requests[n.tenures[r].holder].token)
+			})
+			break
+		}
+	}
+}
+
+// ends are the ways in which the present hold may end: what is done depends on clocks.
+func (m *model) ends(s *state, r uint8) {
+	t := &s.tenures[r]
+	h := t.holder
+	if !t.learnt && m.work[h] != 'd' && s.first(home(r)) != 0 {
+		m.fork(s, true, func(n *step) { n.end(r); n.handOver(r) })
+		m.fork(s, true, func(n *step) { n.end(r); n.tenures[r].unlock = pass })
+	}
+	m.fork(s, true, func(n *step) { n.end(r); n.tenures[r].unlock = release })
+}
+
+// end makes a version of what the present holder has done.
+func (n *step) end(r uint8) {
+	t := &n.tenures[r]
+	h := t.holder
+	q := &n.requests[h]
+	q.phase = ended
+	switch n.m.work[h] {
+	case 'w':
+		t.newest, t.stamp = t.newest.add(h), q.token
+	case 'd':
+		t.gone, t.stamp = true, q.token
+	}
+	n.says("%s ends", name(h))
+}
+
+// handOver lets the next in line hold the session before anything is sent.
+func (n *step) handOver(r uint8) {
+	t := &n.tenures[r]
+	n.requests[t.holder].flush = true
+	early := t.holder
+	n.give(r, n.newToken(n.first(home(r))-1))
+	if n.m.switches.AnswerEarly {
+		n.tell(early, answered)
+	}
+}
+
+// give makes the next in line the holder.
+func (n *step) give(r uint8, token token) {
+	t, w := &n.tenures[r], n.first(home(r))-1
+	q := &n.requests[w]
+	q.phase, q.token, q.tenure, q.joined, q.saw = holding, token, r, true, t.newest
+	t.holder, t.unlock = w, notYet
+	n.processes[home(r)].turn = w + 1
+	n.says("%s holds %q", name(w), t.newest)
+}
+
+// unlocks sends what there is, and the lock to where it goes then.
+func (n *step) unlocks(r uint8) {
+	t := &n.tenures[r]
+	var to token
+	if w := n.first(home(r)); t.unlock == pass && w != 0 {
+		to = n.newToken(w - 1)
+	}
+	n.send(r, to)
+}
+
+// send sends a commit.
+func (n *step) send(r uint8, to token) {
+	t := &n.tenures[r]
+	c := call{kind: commit, process: home(r), token: t.token, to: to, base: t.base, on: t.stored}
+	for q := range n.requests {
+		if p := &n.requests[q]; p.phase == ended && p.tenure == r {
+			p.phase = sent
+			c.touches = true
+			c.carries |= 1 << q
+		}
+	}
+	if t.stamp != 0 {
+		c.form, c.stamp, c.chain = data, t.stamp, t.newest
+		if t.gone {
+			c.form = tombstone
+		}
+		t.stamp = 0
+	}
+	t.call, t.repeated = n.m.server.id(c), false
+	n.says("process %d sends: %v", home(r)+1, c)
+}
+
+// committed is what the reply to a commit leads to.
+func (n *step) committed(r uint8, a reply, unaware bool) {
+	t := &n.tenures[r]
+	c := n.m.server.calls[t.call]
+	if a.code == replyLost || a.code == replyLostAgain {
+		n.checkRefusal(&c)
+		v := lost
+		if a.code == replyLostAgain {
+			v = lostAgain
+		}
+		n.fail(r, v, unaware)
+		return
+	}
+	t.call, t.repeated, t.token = 0, false, c.to
+	if c.form != nothing && !n.m.switches.KeepBase {
+		t.base, t.stored = c.stamp, c.chain
+	}
+	for q := range n.requests {
+		if p := &n.requests[q]; p.phase == sent && p.tenure == r {
+			n.tell(uint8(q), answered)
+		}
+	}
+	passed := t.unlock == pass && !c.to.of(t.holder)
+	switch {
+	case c.to == 0:
+		n.over(r)
+	case passed && n.first(home(r)) != 0:
+		n.give(r, c.to)
+	case passed:
+		n.tokens |= bit(c.to) // whoever waited has gone
+		n.over(r)
+	}
+}
+
+// over ends a tenure.
+func (n *step) over(r uint8) {
+	t := &n.tenures[r]
+	p := home(r)
+	if n.processes[p].turn == t.holder+1 && !t.learnt {
+		n.processes[p].turn = 0
+	}
+	*t = tenure{}
+	n.advance(p)
+}
+
+// fail ends a tenure whose commit failed. What it has not stored is void. A holder
+// that is still unaware of its turn goes back to the line.
+func (n *step) fail(r uint8, v verdict, unaware bool) {
+	t := &n.tenures[r]
+	n.tokens |= bit(t.token) | bit(n.requests[t.holder].token) | bit(n.m.server.calls[t.call].to)
+	for q := range n.requests {
+		p := &n.requests[q]
+		if p.tenure != r || p.phase < holding || p.phase == done {
+			continue
+		}
+		switch {
+		case p.phase == holding && unaware:
+			n.says("%s goes back to the line", name(uint8(q)))
+			*p = request{phase: inLine, began: p.began}
+		case v != unavailable && n.m.work[q] == 't' && (!p.joined || n.m.switches.JoinedReadsVoid):
+			// Whoever took the lock and wrote nothing has read what was stored then.
+			n.tell(uint8(q), answered)
+		default:
+			n.tell(uint8(q), v)
+		}
+	}
+	n.over(r)
+}
+
+// learns is the watchdog's discovery that the lock is lost: the holder need not hurry,
+// but the line goes on.
+func (n *step) learns(r uint8) {
+	t := &n.tenures[r]
+	t.learnt = true
+	n.says("%s learns that the lock is lost", name(t.holder))
+	n.processes[home(r)].turn = 0
+	n.advance(home(r))
+}
