@@ -8,17 +8,30 @@ GOVULNCHECK = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.2.0
 PACKAGES = ./... ./testdata/overlay ./testdata/redistest ./testdata/quickstart
 
 # The modules of their own, which keep their dependencies out of this one.
-MODULES = cmd/bench cmd/demo/e2e cmd/faults
+MODULES = cmd/bench cmd/demo/e2e cmd/faults cmd/simulate
 
-.PHONY: test faults soak check fuzz e2e bench experiment setup
+.PHONY: test simulate simulate-broken faults soak check fuzz e2e bench experiment setup
 
 # Everything, with the race detector, on the embedded Redis and on a real one.
 test: setup
 	$(GO) test -race -shuffle=on $(PACKAGES)
 	cd cmd/bench && $(GO) test -race -shuffle=on ./...
-	cd && $(GO) test -count=1 -race -shuffle=on ./...
-	cd && $(GO) test -count=1 . # the same at full speed
-	cd && $(GO) test -count=1 -v -run '^TestProtocol$$' ./model # tells what it has seen
+	cd cmd/simulate && $(GO) test -count=1 -race -shuffle=on ./...
+	cd cmd/simulate && $(GO) test -count=1 . # the same at full speed
+	cd cmd/simulate && $(GO) test -count=1 -v -run '^TestProtocol$$' ./model # tells what it has seen
+
+# Latchkey in fake time, with all faults: until N requests were made, from SEED on, of one
+# PROFILE or all. SEED brings back a run exactly, and so does PLAN, a file that a failure
+# has written to bin/simulate. simulate-broken shows that what is broken on purpose is
+# found.
+N ?= 3000000
+simulate:
+	@mkdir -p bin/simulate
+	cd cmd/simulate && $(GO) test -count=1 -timeout 0 -run '^TestSimulation$$' . -exactly -operations $(N) \
+	  -saved $(CURDIR)/bin/simulate $(if $(SEED),-seed $(SEED)) $(if $(PROFILE),-profile "$(PROFILE)") $(if $(PLAN),-plan $(abspath $(PLAN)))
+
+simulate-broken:
+	cd cmd/simulate && $(GO) test -count=1 -timeout 2h -v -run '^TestBroken$$' . -broken $(if $(SEED),-seed $(SEED))
 
 # Every promise under attack, with real processes: some six minutes, or four with
 # SHORT=1. SEED=… makes the visitors ask the same again. What explains a failure is

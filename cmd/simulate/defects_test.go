@@ -1,0 +1,86 @@
+package simulate
+
+import "github.com/a2139e8d/latchkey/testdata/overlay"
+
+// A defect is a Latchkey that is broken on purpose, and where to look for that.
+type defect struct {
+	what    string
+	profile string
+	edits   []overlay.Edit
+}
+
+// edit makes a list of one.
+func edit(file, old, new string) []overlay.Edit {
+	return []overlay.Edit{{File: file, Old: old, New: new}}
+}
+
+// The parts of commit.lua's fence: the lock holds the token, and the record is the base.
+var (
+	anyToken = []overlay.Edit{
+		{File: "store/commit.lua", Old: "if holder ~= ARGV[1] then", New: "if false then"},
+	}
+	anyBase = []overlay.Edit{
+		{File: "store/commit.lua", Old: "redis.pcall('GETRANGE', KEYS[1], '16', '41')) == ARGV[5] then", New: "redis.pcall('GETRANGE', KEYS[1], '16', '41')) then"},
+		{File: "store/commit.lua", Old: "if is(KEYS[1], base) then", New: "if true then"},
+	}
+	noLock = []overlay.Edit{{File: "store/take.lua", Old: "'NX', 'PX', ARGV[2]", New: "'PX', ARGV[2]"}}
+)
+
+func all(lists ...[]overlay.Edit) (edits []overlay.Edit) {
+	for _, list := range lists {
+		edits = append(edits, list...)
+	}
+	return edits
+}
+
+var defects = []defect{
+	// The fence.
+	{"no fence", "late", all(anyToken, anyBase)},
+	{"the fence is the token alone", "late", anyBase},
+	{"another lock has no fence", "mixed", edit("store/replace.lua", "if is(KEYS[1], ARGV[1]) then", "if true then")},
+	{"a repetition that may have been done is told that it was not", "cut", edit("store/commit.lua", "tonumber(ARGV[7]) < 0 and 3 or 0", "0")},
+
+	// The lock.
+	{"no lock", "calm", noLock},
+	{"a lock without a lease", "crashes", edit("store/take.lua", "'NX', 'PX', ARGV[2])", "'NX')")},
+	{"a release frees whoever has the lock", "crowd", edit("locker/release.lua", "if holder == ARGV[1] then", "if holder then")},
+	{"the watchdog does not extend", "calm", edit("locker/watchdog.go", "_ = l.extendLocked(context.Background(), min(l.options.Lease, l.limit.Sub(now)))", "l.timer.Reset(l.end.Sub(now))")},
+	{"an extension extends nothing", "calm", edit("store/extend.lua", "redis.call('PEXPIRE', KEYS[2], ARGV[2])", "")},
+	{"no sweep after a lost reply", "lost replies", edit("locker/sweep.go", "\trun(0, first)", "\t_ = run")},
+
+	// The tenure.
+	{"an answer before the commit is stored", "crashes", edit("store/version.go", "return t.flush(ctx, version)", "go t.flush(ctx, version)\n\t\treturn nil")},
+	{"a version counts as stored that is not", "cut", edit("store/exchange.go", "\t\tt.fail(err, to)\n\t\treturn\n", "\t\tt.fail(err, to)\n\t\tt.stored = version\n\t\treturn\n")},
+	{"a commit forgets the last version of its group", "crowd", edit("store/exchange.go", "t.stored, t.heard = to, next, others, version, ", "t.stored, t.heard = to, next, others, t.newest, ")},
+	{"a group is written as its first version", "crowd", edit("store/version.go", "t.record, t.size, t.write, t.read = record, len(w.record), w, nil", "if t.record, t.size, t.read = record, len(w.record), nil; t.written <= t.stored {\n\t\t\tt.write = w\n\t\t}")},
+	{"a hold joins what a commit has failed to store", "cut", all(
+		edit("store/tenure.go", "over, size := t.err != nil, t.size", "over, size := false, t.size"),
+		edit("store/exchange.go", "\tt.err = err\n", "\tt.stored, t.written = t.newest, t.newest\n"))},
+	{"whoever only looked is not told that the lock was lost", "cut", edit("store/version.go", "if isLost(err) && !h.joined {", "if err != nil {")},
+	{"a tenure goes on after a logout", "calm", edit("store/version.go", "\th.lease.EndTurn()\n\treturn t.save", "\treturn t.save")},
+	{"a hold goes on for longer than its MaxHold", "calm", edit("locker/lease.go", "l.limit = sent.Add(l.options.MaxHold)", "l.limit = sent.Add(time.Hour)")},
+
+	// The queue and the line.
+	{"a place is dropped behind the one that has its turn", "turns", edit("locker/queue.lua", "keep(queue, rest)", "keep(queue, string.match(rest, '^%S+ (.*)$') or '')")},
+	{"a place is left in the queue", "crowd", edit("locker/place.go", "if p.name != \"\" {\n\t\tp.options.sweep", "if false {\n\t\tp.options.sweep")},
+	{"who gives up gives up the place of the process", "turns", edit("locker/line.go", "\tl.keys[key].place = p\n", "\tgo p.quit(p.options.Timeout)\n")},
+	{"nobody hears the bell", "calm", edit("locker/place.go", "case p.rung <- struct{}{}:", "case (chan struct{})(nil) <- struct{}{}:")},
+	{"any number may wait", "crowd", edit("locker/line.go", "if len(q.waiting) >= most && !wait.again {", "if false {")},
+	{"a wait lasts longer than LockWait", "calm", edit("locker/wait.go", "time.Until(w.began.Add(w.limit))", "time.Until(w.began.Add(3*w.limit))")},
+	{"the last comes first", "crowd", edit("locker/line.go", "\tfirst := q.waiting[0]\n\tq.waiting = slices.Delete(q.waiting, 0, 1)", "\tn := len(q.waiting) - 1\n\tfirst := q.waiting[n]\n\tq.waiting = slices.Delete(q.waiting, n, n+1)")},
+
+	// The end of a session, and its time-outs.
+	{"no tombstone", "calm", edit("store/hold.go", "const tombstoneTime = time.Minute", "const tombstoneTime = time.Millisecond")},
+	{"a login leaves the old id alive", "calm", edit("store/hold.go", "err = h.bury(ctx)", "err = h.Touch(ctx)")},
+	{"to read a session does not put its time-out off", "short", edit("store/load.lua", "redis.call('PEXPIRE', KEYS[1], math.min(left, tonumber(ARGV[2])), 'GT')", "redis.call('EXISTS', KEYS[1])")},
+	{"a session runs out while it is held", "short", edit("store/take.lua", "math.max(ARGV[2] + 2000, math.min(created - ARGV[4], ARGV[6]))", "1")},
+	{"a record that was saved never runs out", "short", edit("store/commit.lua", "redis.pcall('SET', KEYS[1], record, 'PX', ttl)", "redis.pcall('SET', KEYS[1], record)")},
+
+	// The answer.
+	{"a panic saves", "calm", edit("middleware/middleware.go", "rq.abandon()", `_ = rq.commit("a panic")`)},
+	{"the handler's answer, though the commit failed", "cut", edit("middleware/commit.go", "\trq.err = err\n\treturn err", "\treturn nil")},
+	{"an empty session where Redis does not answer", "silent", edit("middleware/request.go", "case errors.Is(err, store.ErrNotFound):", "case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrUnavailable):")},
+	{"replies have no number", "doubled", []overlay.Edit{
+		{File: "locker/frame.go", Old: "if reply>>2 == call {", New: "if true {"},
+		{File: "locker/frame.go", Old: "n >= 0 && reply[n] == call", New: "n >= 0"}}},
+}

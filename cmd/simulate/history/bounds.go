@@ -1,0 +1,138 @@
+package history
+
+import "time"
+
+// slack is for what a bound does not count, such as timers of whole milliseconds.
+const slack = 2 * time.Millisecond
+
+// bounds judges how long requests took.
+//
+// A session is waited for until LockWait is over. The exchange with Redis that is under
+// way then may take a Timeout, and a quarter of one is for cleaning up. A commit waits for
+// the exchange of the same tenure that is under way, and for an extension that comes
+// between, and then makes one, or with Renew two. Each may take nearly a Timeout and still
+// be answered, since messages may be late; that nobody waits for a second one when the
+// first was not answered is shown elsewhere. Another Locker knows nothing of the record: it
+// needs an exchange before the lock, and one behind it, which take a Timeout each, and one
+// more for the release.
+func (h *history) bounds() {
+	exchange := h.Timeout + h.Timeout/4 + slack
+	wait, commit := h.LockWait+exchange, exchange+2*h.Timeout
+	if h.Foreign {
+		wait, commit = wait+3*h.Timeout, commit+2*h.Timeout
+	}
+	for i := range h.all {
+		r := &h.all[i]
+		h.within(r, "its session", r.waits()-r.Asked, wait)
+		if r.Seal > 0 {
+			limit := commit
+			if r.Effect == Renew {
+				limit += h.Timeout
+			}
+			h.within(r, "its commit", r.answered()-r.Seal, limit)
+		}
+		if r.Cause == Broken {
+			h.broken("no script fails", with(r), "#%d: %s", r.Number, r.Why)
+		}
+		if held := r.Seal - r.Open; !h.Foreign && r.Exclusive && !r.New && r.Effect != Nothing && r.Outcome == Answered && held > h.MaxHold+slack {
+			h.broken("who holds for too long saves nothing", with(r), "#%d held the session for %s, MaxHold is %s", r.Number, ms(held), ms(h.MaxHold))
+		}
+		if n := h.ahead(r); n > h.MaxWaiters+h.stragglers() && !h.Foreign {
+			h.broken("no more than MaxWaiters wait", with(r), "#%d waited behind %d others, MaxWaiters is %d", r.Number, n, h.MaxWaiters)
+		}
+		if r.Leaves > 0 && r.Open == 0 && r.Done > 0 {
+			limit := exchange
+			if h.Foreign {
+				limit += 2 * h.Timeout
+			}
+			h.within(r, "to be given up when its client had left", r.Done-max(r.Leaves, r.Asked), limit)
+		}
+	}
+}
+
+// answered is when the commit was over.
+func (r *Request) answered() time.Duration {
+	if r.Cause == Panicked {
+		return r.Done
+	}
+	return r.End
+}
+
+func (h *history) within(r *Request, what string, took, limit time.Duration) {
+	if took > limit {
+		h.broken("every wait is bounded", with(r), "#%d waited %s for %s; the bound is %s", r.Number, ms(took), what, ms(limit))
+	}
+}
+
+// reasons judges that without faults nobody is refused for nothing.
+func (h *history) reasons() {
+	const rule = "without faults a refusal has a reason"
+	for i := range h.all {
+		r := &h.all[i]
+		held := r.End - r.Open + 8*h.Latency + slack
+		if r.Leaves > 0 && r.End >= r.Leaves {
+			continue
+		}
+		switch r.Cause {
+		case Timeout:
+			if waited := r.End - r.Asked; waited < h.LockWait-slack {
+				h.broken(rule, with(r), "#%d was told that the wait was over after %s, LockWait is %s", r.Number, ms(waited), ms(h.LockWait))
+			}
+		case TooMany:
+			if n := h.waiting(r); n < h.MaxWaiters {
+				h.broken(rule, with(r), "#%d was told that too many wait: %d did, MaxWaiters is %d", r.Number, n, h.MaxWaiters)
+			}
+		case Lost:
+			if h.Exclusion && held < h.MaxHold {
+				h.broken(rule, with(r), "#%d has lost the lock after %s, MaxHold is %s", r.Number, ms(held), ms(h.MaxHold))
+			}
+		case Unavailable:
+			h.broken(rule, with(r), "#%d was told that Redis is unavailable: %s", r.Number, r.Why)
+		case Mistake:
+			if !r.Faulty {
+				h.broken(rule, with(r), "#%d was answered with %d: %s", r.Number, r.Status, r.Why)
+			}
+		}
+	}
+}
+
+// waiting returns how many may have waited in the same process when a request asked.
+func (h *history) waiting(r *Request) (n int) {
+	for _, x := range h.bySession[r.Cookie] {
+		if x != r && x.Process == r.Process && x.Asked <= r.Asked && x.waits() >= r.Asked {
+			n++
+		}
+	}
+	return n
+}
+
+// stragglers is how many wait beside MaxWaiters: the one that takes the lock, those whose
+// answer is on its way, and, where commits fail, those who have had their turn and lost it.
+func (h *history) stragglers() int {
+	if h.Strict {
+		return 3
+	}
+	return 12
+}
+
+// ahead returns how many requests of the same process were certainly waiting when one
+// came that was made to wait as well.
+func (h *history) ahead(r *Request) (n int) {
+	if r.Cause == TooMany || !r.Exclusive || r.Cookie == "" {
+		return 0
+	}
+	for _, x := range h.bySession[r.Cookie] {
+		if x.Process == r.Process && x.Life == r.Life && x.Exclusive && x.Cookie == r.Cookie && x.Cause != TooMany && x.Asked < r.Asked && x.waits() > r.Asked {
+			n++
+		}
+	}
+	return n
+}
+
+// waits returns until when a request has waited for its session.
+func (r *Request) waits() time.Duration {
+	if r.Open > 0 {
+		return r.Open
+	}
+	return r.End
+}

@@ -1,0 +1,162 @@
+package history
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// A Violation is a rule that was broken, and by whom.
+type Violation struct {
+	Rule     string
+	Text     string
+	Requests []int // that one has to look at
+	Sessions []string
+}
+
+func (v Violation) String() string { return v.Rule + ": " + v.Text }
+
+// Check returns what is wrong with the requests of a run, in the order of their numbers.
+func Check(t Terms, requests []Request) []Violation {
+	h := newHistory(t, requests)
+	h.order()
+	h.realTime()
+	h.ends()
+	h.idle()
+	h.bounds()
+	if t.Gap > 0 {
+		h.gaps()
+	}
+	if t.Strict {
+		h.reasons()
+	}
+	if t.Exclusion {
+		h.exclusion()
+		h.queue()
+	}
+	if t.Turns {
+		h.turns()
+	}
+	return h.violations
+}
+
+// A history is the requests, and what follows from them.
+type history struct {
+	Terms
+	all        []Request
+	writers    map[int]*Request // by the version they wrote
+	depths     map[int]int      // of versions
+	effective  map[int]bool     // versions
+	bySession  map[string][]*Request
+	held       map[string][]*Request // see holders
+	violations []Violation
+}
+
+func newHistory(t Terms, requests []Request) *history {
+	h := &history{Terms: t, all: requests, writers: make(map[int]*Request), depths: make(map[int]int),
+		effective: make(map[int]bool), bySession: make(map[string][]*Request), held: make(map[string][]*Request)}
+	for i := range requests {
+		r := &requests[i]
+		if r.Effect != Nothing {
+			h.writers[r.Number] = r
+		}
+		for _, id := range r.sessions() {
+			h.bySession[id] = append(h.bySession[id], r)
+		}
+	}
+	for i := range requests {
+		if r := &requests[i]; r.Outcome == Answered {
+			h.affect(r.version())
+		}
+	}
+	return h
+}
+
+// ids returns the sessions, in an order that does not change.
+func (h *history) ids() []string { return slices.Sorted(maps.Keys(h.bySession)) }
+
+// sessions returns the ids that a request has to do with.
+func (r *Request) sessions() (ids []string) {
+	for _, id := range []string{r.Cookie, r.SetID} {
+		if id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// version is the newest that a request knows of: its own, or the one that it saw.
+func (r *Request) version() int {
+	if r.Effect != Nothing {
+		return r.Number
+	}
+	return last(r.Saw)
+}
+
+// parent returns the version that another was built on; 0: none.
+func (h *history) parent(version int) int {
+	if w := h.writers[version]; w != nil {
+		return last(w.Saw)
+	}
+	return 0
+}
+
+// affect notes that a version, and all that it was built on, took effect.
+func (h *history) affect(version int) {
+	for version != 0 && !h.effective[version] {
+		h.effective[version] = true
+		version = h.parent(version)
+	}
+}
+
+// depth tells how many versions came before one.
+func (h *history) depth(version int) int {
+	if version == 0 {
+		return 0
+	}
+	if d, ok := h.depths[version]; ok {
+		return d
+	}
+	h.depths[version] = 0 // should there be a circle
+	d := h.depth(h.parent(version)) + 1
+	h.depths[version] = d
+	return d
+}
+
+// root returns the first version of those that one was built on.
+func (h *history) root(version int) int {
+	for range len(h.all) {
+		p := h.parent(version)
+		if p == 0 {
+			break
+		}
+		version = p
+	}
+	return version
+}
+
+// credible reports whether a request's view of the session counts: it was answered, so
+// what it saw must have been stored.
+func (r *Request) credible() bool { return r.Outcome == Answered && r.Open > 0 }
+
+// broken adds a violation.
+func (h *history) broken(rule string, involved []*Request, format string, args ...any) {
+	v := Violation{Rule: rule, Text: fmt.Sprintf(format, args...)}
+	for _, r := range involved {
+		if r != nil {
+			v.Requests = append(v.Requests, r.Number)
+			for _, id := range r.sessions() {
+				if !slices.Contains(v.Sessions, id) {
+					v.Sessions = append(v.Sessions, id)
+				}
+			}
+		}
+	}
+	h.violations = append(h.violations, v)
+}
+
+func with(rs ...*Request) []*Request { return rs }
+
+// ms is a time as people read it.
+func ms(d time.Duration) string { return fmt.Sprintf("%.3f ms", float64(d)/1e6) }

@@ -1,0 +1,78 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// gaps judges that nobody waits for long for a session that nobody has: a wait is as long
+// as the holds of others, and the time that a change takes. So no lock is left behind by
+// somebody who has gone, and nobody misses their turn.
+func (h *history) gaps() {
+	for _, r := range h.all {
+		if !r.Exclusive || r.Cookie == "" || r.gone() || r.waits()-r.Asked <= h.Gap {
+			continue
+		}
+		free := r.Asked // from when on nobody has had it, as far as is known
+		for _, x := range h.holders(r.Cookie) {
+			over := x.Done + h.unnoticed(x)
+			if x.Number == r.Number || over < free {
+				continue
+			}
+			if min(x.Open, r.waits())-free > h.Gap {
+				break
+			}
+			free = max(free, over)
+		}
+		if gap := r.waits() - free; gap > h.Gap {
+			h.broken("nobody waits for what nobody has", with(&r), "#%d waited until %s; nobody has had the session since %s", r.Number, ms(r.waits()), ms(free))
+		}
+	}
+}
+
+// unnoticed is how long it may take others to notice that a hold is over: the lock of one
+// that was longer than MaxHold ran out, and nobody told them.
+func (h *history) unnoticed(r *Request) time.Duration {
+	if r.Done-r.Open >= h.MaxHold-8*h.Latency {
+		return 500 * time.Millisecond
+	}
+	return 0
+}
+
+// holders returns the requests that have got a session, or learnt that it is gone, in the
+// order in which they did.
+func (h *history) holders(id string) []*Request {
+	if held, ok := h.held[id]; ok {
+		return held
+	}
+	var held []*Request
+	for _, r := range h.bySession[id] {
+		if r.Cookie == id && r.Exclusive && r.Open > 0 {
+			held = append(held, r)
+		}
+	}
+	slices.SortFunc(held, func(a, b *Request) int { return cmp.Compare(a.Open, b.Open) })
+	h.held[id] = held
+	return held
+}
+
+// queue judges that a process serves its own requests in the order in which they came.
+func (h *history) queue() {
+	for _, id := range h.ids() {
+		last := make([]*Request, h.Processes) // that came, of those that were served
+		for _, r := range h.holders(id) {
+			if r.New {
+				continue // it needed no lock for that
+			}
+			before := last[r.Process]
+			if before != nil && r.Asked < before.Asked && r.Open > before.Open {
+				h.broken("first come, first served", with(before, r), "#%d asked at %s and got the session at %s; #%d, at %s and %s",
+					r.Number, ms(r.Asked), ms(r.Open), before.Number, ms(before.Asked), ms(before.Open))
+			}
+			if before == nil || r.Asked > before.Asked {
+				last[r.Process] = r
+			}
+		}
+	}
+}

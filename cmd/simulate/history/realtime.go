@@ -1,0 +1,27 @@
+package history
+
+// realTime judges that whoever asks after an answer sees at least what that request
+// saw or wrote.
+func (h *history) realTime() {
+	lines := make(map[int][]*Request) // by the root of their versions
+	for i := range h.all {
+		if r := &h.all[i]; r.credible() && r.version() != 0 {
+			root := h.root(r.version())
+			lines[root] = append(lines[root], r)
+		}
+	}
+	for i := range h.all {
+		y := &h.all[i]
+		if !y.credible() || y.New || last(y.Saw) == 0 {
+			continue
+		}
+		saw := h.depth(last(y.Saw))
+		for _, x := range lines[h.root(last(y.Saw))] {
+			if x.End < y.Asked && h.depth(x.version()) > saw && !h.lost(y.Cookie, x.Asked, y.Open) {
+				h.broken("an answer is seen by all who ask later", with(x, y), "#%d was answered with version %d at %s; #%d asked at %s and saw %d",
+					x.Number, x.version(), ms(x.End), y.Number, ms(y.Asked), last(y.Saw))
+				break
+			}
+		}
+	}
+}

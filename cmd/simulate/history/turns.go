@@ -1,0 +1,70 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// exclusion judges that handlers hold a session one at a time. Whoever holds it for
+// longer than MaxHold does not hold it any more.
+func (h *history) exclusion() {
+	for _, id := range h.ids() {
+		rs := h.bySession[id]
+		var holds []*Request
+		for _, r := range rs {
+			if r.Cookie == id && r.Exclusive && r.Open > 0 && !r.New {
+				holds = append(holds, r)
+			}
+		}
+		slices.SortFunc(holds, func(a, b *Request) int {
+			return cmp.Or(cmp.Compare(a.Open, b.Open), cmp.Compare(a.holds(h.MaxHold), b.holds(h.MaxHold)))
+		})
+		for i := 1; i < len(holds); i++ {
+			before, r := holds[i-1], holds[i]
+			if end := before.holds(h.MaxHold - 8*h.Latency); r.Open < end {
+				h.broken("one holder at a time", with(before, r), "#%d held the session until %s, #%d had it at %s", before.Number, ms(end), r.Number, ms(r.Open))
+			}
+		}
+	}
+}
+
+// holds returns until when a request has held its session.
+func (r *Request) holds(most time.Duration) time.Duration {
+	end := r.Seal
+	if end == 0 {
+		end = r.Done
+	}
+	return min(end, r.Open+most)
+}
+
+// A process must not get less of a session than another by more than this.
+const fair = 1.5
+
+// turns judges that processes take turns: what counts is who is served while all of them
+// have somebody who waits.
+func (h *history) turns() {
+	served := make([]int, h.Processes)
+	for i := range h.all {
+		if r := &h.all[i]; r.Open > 0 && r.Exclusive && !r.New && h.wanted(r) {
+			served[r.Process]++
+		}
+	}
+	most, least := slices.Max(served), slices.Min(served)
+	if most >= 20 && float64(most) > fair*float64(least+1) {
+		h.broken("processes take turns", nil, "they were served %v times", served)
+	}
+}
+
+// wanted reports whether all processes had somebody who waited for a session when a
+// request got it, and for long enough for the others to know.
+func (h *history) wanted(r *Request) bool {
+	waits, n := make([]bool, h.Processes), 0
+	for _, x := range h.bySession[r.Cookie] {
+		if x.Cookie == r.Cookie && x.Asked+20*h.Latency < r.Open && x.waits() >= r.Open && !waits[x.Process] {
+			waits[x.Process] = true
+			n++
+		}
+	}
+	return n == h.Processes
+}

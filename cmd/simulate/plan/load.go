@@ -1,0 +1,123 @@
+package plan
+
+import (
+	"slices"
+	"time"
+)
+
+// A load is what requests come, and how many.
+type load struct {
+	visitors int
+	count    int
+	gap      time.Duration // between two requests, on average
+	burst    float64       // the share of those that come at once with others
+	work     time.Duration // of a handler, on average
+	overlong float64       // the share of those that work for longer than MaxHold
+	leaving  float64       // the share of clients that go away
+	busy     float64       // the share of requests that go to the first process
+	what     []choice[What]
+	modes    []choice[Mode]
+	fixed    bool // handlers work for just as long as work
+	patient  bool // no client leaves but those of the first process
+}
+
+// drawLoad returns a load as it comes.
+func drawLoad(d drawer) load {
+	l := load{
+		visitors: d.number(1, 6),
+		count:    d.number(60, 400),
+		gap:      d.within(200*time.Microsecond, 50*time.Millisecond),
+		burst:    d.Float64(),
+		overlong: 0.01,
+		leaving:  pick(d, []choice[float64]{{2, 0}, {2, 0.05}, {1, 0.4}}),
+		what:     usual,
+		modes:    []choice[Mode]{{10, Exclusive}, {2, Lazy}, {1, LazyElsewhere}},
+	}
+	l.work = d.within(l.gap/20, 4*l.gap)
+	return l
+}
+
+var usual = []choice[What]{
+	{40, Append}, {10, Look}, {3, Panic}, {2, Unencodable}, {2, TooLarge}, {3, Early}, {2, Late},
+	{2, Crumble}, {3, Flush}, {2, Elsewhere}, {3, Renew}, {2, Destroy}, {2, Clear},
+}
+
+// begins is when the requests come that are not the first of their visitors: these
+// have got their cookies by then.
+const begins = 200 * time.Millisecond
+
+// requests draws the requests of a plan.
+func (l *load) requests(d drawer, p *Plan) {
+	for v := range l.visitors {
+		p.Requests = append(p.Requests, Request{At: d.below(begins / 4), Visitor: v,
+			Process: d.IntN(len(p.Processes)), What: Append, Mode: Exclusive})
+	}
+	at := begins
+	for range l.count {
+		if d.chance(l.burst) {
+			at += d.below(50 * time.Microsecond)
+		} else {
+			at += d.within(l.gap/10, 10*l.gap)
+		}
+		p.Requests = append(p.Requests, l.request(d, p, at))
+	}
+	slices.SortStableFunc(p.Requests, func(a, b Request) int { return int(a.At - b.At) })
+	for i := range p.Requests {
+		p.Requests[i].Number = i + 1
+	}
+}
+
+func (l *load) request(d drawer, p *Plan, at time.Duration) Request {
+	r := Request{
+		At:      at,
+		Visitor: d.IntN(l.visitors),
+		Process: d.IntN(len(p.Processes)),
+		What:    pick(d, l.what),
+		Mode:    pick(d, l.modes),
+		Heeds:   d.chance(0.5),
+	}
+	if d.chance(l.busy) {
+		r.Process = 0
+	}
+	if r.What == Look && d.chance(0.6) || r.What == Append && d.chance(0.01) {
+		r.Mode = ReadOnly // an append is refused there
+	}
+	switch {
+	case l.fixed:
+		r.Before = l.work + d.below(time.Microsecond)
+	case d.chance(l.overlong):
+		r.Before = d.within(p.Options.MaxHold, p.Options.MaxHold*3/2)
+	case d.chance(0.7):
+		r.Before = d.within(l.work/10, l.work*3)
+	}
+	if r.What == Early || r.What == Flush || r.What == Elsewhere || r.What == Late || d.chance(0.1) {
+		r.After = d.within(l.work/10, l.work*3)
+	}
+	if d.chance(l.leaving) && !(l.patient && r.Process > 0) {
+		r.Leave = d.within(time.Millisecond, 2*l.gap+2*l.work+2*time.Millisecond)
+		r.Deadline = d.chance(0.3)
+	}
+	return r
+}
+
+// turns has one process with many visitors' requests, whose clients are impatient, and
+// others with few. Each of them wants the one session all the time.
+func turns(d drawer, p *Plan, l *load) {
+	p.Processes = make([]Process, d.number(2, 4))
+	o := &p.Options
+	o.Lease, o.Timeout, o.MaxHold, o.MaxWaiters = 10*time.Second, 2*time.Second, time.Minute, 200
+	o.LockWait = d.within(500*time.Millisecond, 2*time.Second)
+	o.Latency = d.within(20*time.Microsecond, 200*time.Microsecond)
+	o.Pool, o.PoolWaits = 64, false
+	*l = load{
+		visitors: 1, count: d.number(700, 1000), fixed: true,
+		work:  d.within(20*time.Millisecond, 60*time.Millisecond),
+		what:  []choice[What]{{1, Append}},
+		modes: []choice[Mode]{{1, Exclusive}},
+		busy:  0.4, patient: true,
+	}
+	l.gap = l.work / 6
+	if d.chance(0.5) {
+		l.leaving = 0.5
+	}
+}

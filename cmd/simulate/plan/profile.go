@@ -1,0 +1,159 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A profile concentrates on some faults, or on none.
+type profile struct {
+	name   string
+	weight int // how often a seed chooses it
+	// tune changes what was drawn for every run.
+	tune func(d drawer, p *Plan, l *load)
+	// faults are what may happen; none: nothing does.
+	faults []Kind
+}
+
+var (
+	cuts     = []Kind{Cut, CutLate, HalfOpen, Unsubscribe, Mute}
+	outages  = []Kind{Crash, Partition, Pause, RestartKeep}
+	refusals = []Kind{Full, Loading, Replica, Busy, NoPerm, NoChannels, FlushScripts}
+	losses   = []Kind{RestartLose, DropLocks, DropQueues, DropRecord}
+	all      = slices.Concat(cuts, outages, refusals, losses, []Kind{Slow, DoubleCommands, DoubleReplies})
+)
+
+var profiles = []profile{
+	{name: "calm", weight: 3},
+	{name: "crowd", weight: 2, tune: crowd},
+	{name: "turns", weight: 1, tune: turns},
+	{name: "short", weight: 3, tune: short},
+	{name: "tiny", weight: 2, tune: tiny, faults: []Kind{Cut, CutLate, Slow, Crash, DropLocks}},
+	{name: "late", weight: 4, tune: late, faults: []Kind{Slow, CutLate, CutLate, CutLate, DropLocks}},
+	{name: "doubled", weight: 2, faults: []Kind{DoubleCommands, DoubleReplies, Cut, Slow}},
+	{name: "cut", weight: 3, faults: cuts},
+	{name: "lost replies", weight: 1, tune: patient, faults: []Kind{Cut}},
+	{name: "crashes", weight: 3, faults: outages},
+	{name: "silent", weight: 2, faults: []Kind{Pause, Partition, HalfOpen}},
+	{name: "refusing", weight: 3, faults: refusals},
+	{name: "forgetful", weight: 2, faults: losses},
+	{name: "mixed", weight: 2, tune: mixed},
+	{name: "mixed late", weight: 1, tune: mixed, faults: []Kind{Slow, CutLate, Cut, DropLocks}},
+	{name: "spin", weight: 1, tune: spin, faults: slices.Concat(cuts, outages)},
+	{name: "everything", weight: 6, faults: all},
+}
+
+// Profiles returns the names of all.
+func Profiles() (names []string) {
+	for _, p := range profiles {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+// Draw returns the plan of a seed. An empty name leaves the profile to the seed, too.
+func Draw(seed uint64, name string) (Plan, error) {
+	d := newDrawer(seed)
+	var choices []choice[profile]
+	for _, p := range profiles {
+		if name == "" || p.name == name {
+			choices = append(choices, choice[profile]{p.weight, p})
+		}
+	}
+	if choices == nil {
+		return Plan{}, fmt.Errorf("there is no profile %q: the profiles are %q", name, Profiles())
+	}
+	chosen := pick(d, choices)
+	p := Plan{Seed: seed, Profile: chosen.name, Options: options(d)}
+	p.Processes = make([]Process, d.number(1, 4))
+	l := drawLoad(d)
+	if chosen.tune != nil {
+		chosen.tune(d, &p, &l)
+	}
+	p.Visitors = l.visitors
+	l.requests(d, &p)
+	if chosen.faults != nil {
+		p.Faults = faults(d, &p, chosen.faults)
+	}
+	return p, nil
+}
+
+// options returns options as they come.
+func options(d drawer) Options {
+	o := Options{
+		Lease:      d.millis(20*time.Millisecond, 10*time.Second),
+		Timeout:    d.within(50*time.Millisecond, 2*time.Second),
+		LockWait:   d.within(20*time.Millisecond, 10*time.Second),
+		MaxHold:    d.within(50*time.Millisecond, 10*time.Second),
+		TTL:        d.millis(2*time.Minute, time.Hour),
+		Lifetime:   24 * time.Hour,
+		MaxWaiters: d.number(1, 200),
+		MaxBytes:   1 << 14,
+		Pool:       pick(d, []choice[int]{{1, 1}, {1, 2}, {2, 4}, {4, 64}}),
+		PoolWaits:  d.chance(0.3),
+		Latency:    d.within(20*time.Microsecond, 2*time.Millisecond),
+	}
+	if d.chance(0.5) {
+		o.MaxWaiters = 128
+	}
+	return o
+}
+
+func crowd(d drawer, p *Plan, l *load) {
+	l.visitors, l.burst = d.number(1, 2), 0.9
+	l.gap = d.within(50*time.Microsecond, 2*time.Millisecond)
+	l.work = d.within(50*time.Microsecond, 5*time.Millisecond)
+	p.Options.LockWait = d.within(time.Second, 10*time.Second)
+}
+
+// short has sessions that time out after fractions of a second, and handlers that take
+// longer than that.
+func short(d drawer, p *Plan, l *load) {
+	p.Options.TTL = d.millis(50*time.Millisecond, 2*time.Second)
+	p.Options.Latency = d.within(20*time.Microsecond, 500*time.Microsecond)
+	p.Options.Lifetime = d.millis(5*p.Options.TTL, 200*p.Options.TTL)
+	l.gap = d.within(p.Options.TTL/20, p.Options.TTL)
+	l.work = d.within(p.Options.TTL/20, 2*p.Options.TTL)
+	l.visitors = d.number(1, 4)
+}
+
+// tiny has leases that are hardly longer than an exchange.
+func tiny(d drawer, p *Plan, l *load) {
+	p.Options.Lease = d.millis(time.Millisecond, 10*time.Millisecond)
+	p.Options.Latency = d.within(p.Options.Lease/200, p.Options.Lease/25)
+	l.work = d.within(100*time.Microsecond, 20*time.Millisecond)
+}
+
+// late has leases that messages outlast.
+func late(d drawer, p *Plan, l *load) {
+	p.Options.Lease = d.millis(20*time.Millisecond, 500*time.Millisecond)
+	p.Options.MaxHold = d.within(p.Options.Lease, 4*p.Options.Lease)
+	p.Options.Timeout = d.within(20*time.Millisecond, 500*time.Millisecond)
+	l.visitors = d.number(1, 3)
+}
+
+// patient has locks that last for long where nobody frees them, and clients that wait
+// even longer.
+func patient(d drawer, p *Plan, l *load) {
+	p.Options.Lease = d.millis(6*time.Second, 10*time.Second)
+	p.Options.MaxHold = 10 * time.Second
+	p.Options.LockWait = d.within(8*time.Second, 10*time.Second)
+	p.Options.Timeout = d.within(50*time.Millisecond, 200*time.Millisecond)
+	l.visitors, l.work = 1, d.within(100*time.Microsecond, 5*time.Millisecond)
+}
+
+func mixed(d drawer, p *Plan, l *load) {
+	p.Processes = make([]Process, d.number(2, 4))
+	p.Processes[0].Spin = true
+	l.visitors = d.number(1, 3)
+	if d.chance(0.5) {
+		l.overlong = 0.1
+	}
+}
+
+func spin(_ drawer, p *Plan, _ *load) {
+	for i := range p.Processes {
+		p.Processes[i].Spin = true
+	}
+}

@@ -1,0 +1,52 @@
+package world
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// What makes commands readable.
+var tokens = []struct {
+	pattern *regexp.Regexp
+	by      string
+}{
+	{regexp.MustCompile(`\b([A-Z2-7]{5})[A-Z2-7]{21} \d+ \S+/\d+`), "$1…"}, // a token, and whose it is
+	{regexp.MustCompile(`\b([A-Z2-7]{5})[A-Z2-7]{21}\b`), "$1…"},
+	{regexp.MustCompile(`\b([0-9a-f]{5})[0-9a-f]{59}\b`), "$1…"},
+}
+
+// scriptNames has a word for each script by its SHA-1.
+var scriptNames sync.Map
+
+// learn notes a script that was sent as text.
+func learn(text string) {
+	sum := sha1.Sum([]byte(text))
+	scriptNames.LoadOrStore(hex.EncodeToString(sum[:]), nameOf(text))
+}
+
+// comment finds the first line of a script, which says what it does. Before it are those
+// of the functions that scripts share.
+var comment = regexp.MustCompile(`(?m)^-- (.*)\n(?:-- .*\n)*-- KEYS`)
+
+func nameOf(text string) string {
+	if found := comment.FindStringSubmatch(text); found != nil {
+		return "«" + strings.TrimSuffix(strings.FieldsFunc(found[1], func(r rune) bool { return strings.ContainsRune(",:.(", r) })[0], " ") + "»"
+	}
+	return "«a script»"
+}
+
+func scriptName(args []string) string {
+	if len(args) > 1 && len(args[1]) == 40 {
+		if name, ok := scriptNames.Load(strings.ToLower(args[1])); ok {
+			return name.(string)
+		}
+		return args[1][:5]
+	}
+	if len(args) > 1 {
+		return nameOf(args[1])
+	}
+	return ""
+}
