@@ -130,13 +130,17 @@ func ended(t *testing.T, shared *tenure, h *Hold, data string) (outcome chan err
 func TestADeletedRecordFreesTheLock(t *testing.T) {
 	t.Parallel()
 	besideRecord(t, func(t *testing.T, s *site) {
-		o := Options{Lease: 3 * time.Second}
+		o := Options{Lease: 6 * time.Second}
 		st := New(s.Pool(t, 4), o)
 		create(t, st, "0")
 		h := take(t, st)
 		s.Do(t, "DEL", theRecord)
 		<-h.lease.Lost()
+		lost := time.Now()
 		eventually(t, "the lock is free", func() bool { return !s.Exists(t, theLock) })
+		if took := time.Since(lost); took > 2*time.Second { // two thirds of a lease were left
+			t.Errorf("the lock was free %v after its holder was told", took)
+		}
 		wantError(t, "Save", h.Save(t.Context(), []byte("1")), ErrLost)
 	})
 }
@@ -160,15 +164,16 @@ func TestTheLifetimeEndsWhileItIsHeld(t *testing.T) {
 	t.Parallel()
 	eachFence(t, func(t *testing.T, s *site) {
 		st := s.process(t)
-		terms := Terms{TTL: 600 * time.Millisecond, Lifetime: 600 * time.Millisecond}
+		terms := Terms{TTL: 3 * time.Second, Lifetime: 3 * time.Second}
 		if err := st.Create(t.Context(), theID, []byte("0"), terms); err != nil {
 			t.Fatal(err)
 		}
+		time.Sleep(2200 * time.Millisecond) // what is left is less than a third of the TTL
 		h, err := st.Take(t.Context(), theID, terms)
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(900 * time.Millisecond)
+		time.Sleep(1200 * time.Millisecond)
 		if err := h.Save(t.Context(), []byte("1")); err != nil {
 			t.Errorf("Save: %v", err)
 		}
