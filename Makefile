@@ -5,7 +5,7 @@ STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.2.0
 
 # The packages of this module; ./... leaves testdata out.
-PACKAGES = ./... ./testdata/overlay ./testdata/redistest ./testdata/quickstart
+PACKAGES = ./... ./testdata/child ./testdata/demotest ./testdata/history ./testdata/overlay ./testdata/redistest ./testdata/quickstart
 
 # The modules of their own, which keep their dependencies out of this one.
 MODULES = cmd/bench cmd/demo/e2e cmd/faults cmd/simulate
@@ -39,7 +39,8 @@ simulate-broken:
 faults: setup
 	@mkdir -p bin/faults
 	$(GO) test -count=1 -run '^TestAMillionForgedCookies$$' ./middleware # with -race it makes do with fewer
-	cd cmd/faults && $(GO) test ./history ./rig && \
+	$(GO) test ./testdata/history
+	cd cmd/faults && $(GO) test ./rig && \
 	  $(GO) test -count=1 -timeout 20m -artifacts -outputdir $(CURDIR)/bin/faults $(if $(SHORT),-short,-markdown results.md) $(if $(SEED),-seed $(SEED))
 
 # Random faults for ten minutes, or for SOAK=1h, say. With OPERATIONS=10000000 until so

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,9 +13,9 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// Requests that read and take the session for it are in the same line as those that
-// write, and may be handed a state that is not stored yet. They never answer with
-// one that comes to nothing, and agree with those that read without waiting.
+// Requests that take the session only to read it wait among those that write, and may be
+// handed a state that is not stored yet. They never answer with one that is discarded,
+// and agree with requests that read without waiting.
 func TestHandOverHistoriesOfReaders(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]redistest.Fault{
@@ -27,28 +26,24 @@ func TestHandOverHistoriesOfReaders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := redistest.Real(t)
-			var urls []string
-			var bad atomic.Bool // once there is a session
+			s := newScene(t)
 			for range 2 {
-				p := redistest.NewProxy(t, r)
+				p := redistest.NewProxy(t, s.r)
+				s.sites.Add(serveReaders(t, p.URL))
 				p.Inject(func(redistest.Command) redistest.Fault {
-					if bad.Load() && rand.IntN(200) == 0 {
+					if rand.IntN(200) == 0 {
 						return fault
 					}
 					return redistest.Pass
 				})
-				urls = append(urls, serveReaders(t, p.URL))
 			}
-			s := &scene{r: r, h: newCounterHistory(t, urls...)}
-			bad.Store(true)
-			s.h.reads = []string{"/count", "/count?exclusive", "/count?exclusive"}
-			s.play(t, func() {
+			v := newVisitor(t, &s.sites)
+			v.Reads = []string{"/count", "/count?exclusive", "/count?exclusive"}
+			s.play(t, v, func() {
 				if fault == redistest.Pass && s.round%3 == 0 {
 					s.delete(t, ".lock")
 				}
 			})
-			s.h.check()
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/overlay"
 )
 
 // A defect is a Latchkey that breaks a promise on purpose, and the test that finds it:
@@ -101,7 +102,7 @@ var defects = []defect{
 // Each defect is found. It is a Latchkey of its own, built from changed files; the
 // tests that find it are those that everything else here is judged by.
 func TestBroken(t *testing.T) {
-	if os.Getenv("LATCHKEY_OVERLAY") != "" {
+	if os.Getenv(overlay.Env) != "" {
 		t.Fatal("this is a broken one already")
 	}
 	for i, d := range defects {
@@ -122,10 +123,13 @@ func TestBroken(t *testing.T) {
 
 // run runs the test on the broken Latchkey.
 func (d defect) run(t *testing.T) (out string, err error) {
-	overlay := (&rig.Variant{Edits: d.edits}).Overlay(t)
+	changed, err := overlay.Write(t.TempDir(), d.edits)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	args := []string{"test", "-count=1", "-short", "-timeout", "1m", "-overlay", overlay, "-run", "^" + d.test + "$"}
+	args := []string{"test", "-count=1", "-short", "-timeout", "1m", "-overlay", changed, "-run", "^" + d.test + "$"}
 	if d.redigo.File != "" {
 		args = append(args, "-modfile", rig.Modfile(t, "github.com/gomodule/redigo", d.redigo))
 	}
@@ -134,7 +138,7 @@ func (d defect) run(t *testing.T) (out string, err error) {
 	if d.in != "" {
 		cmd.Dir = filepath.Join("..", "..", d.in)
 	}
-	cmd.Env = append(os.Environ(), "LATCHKEY_OVERLAY="+overlay)
+	cmd.Env = append(os.Environ(), overlay.Env+"="+changed)
 	text, err := cmd.CombinedOutput()
 	return string(text), err
 }

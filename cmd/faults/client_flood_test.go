@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
@@ -24,7 +24,7 @@ import (
 // the others is not the session's fault.
 func TestFlood(t *testing.T) { // not parallel, since it measures
 	r := redistest.Real(t)
-	d := rig.StartDemo(t, "-redis", r.URL, "-lease", lease.String(), "-lock-wait", "1s", "-work", "50ms")
+	d := demotest.Start(t, "-redis", r.URL, "-lease", lease.String(), "-lock-wait", "1s", "-work", "50ms")
 	users := invite(t, 8, func(float64) string { return d.URL })
 	f := &flood{T: t, client: client(t), cookie: invite(t, 1, users[0].site)[0].cookie}
 	f.client.Transport.(*http.Transport).MaxIdleConnsPerHost = floodSize

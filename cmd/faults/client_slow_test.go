@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/cmd/faults/rig"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
@@ -43,7 +43,7 @@ func drip(ctx context.Context, t *testing.T, site, head, cookie, body string, ea
 func TestClientsDripBodies(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
-	d := rig.StartDemo(t, "-redis", r.URL, "-lease", lease.String(), "-lock-wait", lockWait.String())
+	d := demotest.Start(t, "-redis", r.URL, "-lease", lease.String(), "-lock-wait", lockWait.String())
 	g := invite(t, 1, func(float64) string { return d.URL })[0]
 	const clients = 50
 	served, longest := 0, time.Duration(0)

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/a2139e8d/latchkey/cmd/faults/rig"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 	"github.com/gomodule/redigo/redis"
 )
 
@@ -29,7 +29,7 @@ type house struct {
 func build(t *testing.T, pool *redis.Pool, of store.Options, with middleware.Options) *house {
 	t.Helper()
 	h := &house{ServeMux: http.NewServeMux(), store: store.New(pool, of)}
-	key, err := hex.DecodeString(rig.Key)
+	key, err := hex.DecodeString(demotest.Key)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 	"go.uber.org/goleak"
 )
 
@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 					code = max(code, 1)
 				}
 			}
-			rig.Clean()
+			demotest.Clean()
 			os.Exit(code)
 		}))
 }

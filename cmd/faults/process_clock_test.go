@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 )
 
 // The demo with a clock that can be set: POST /clock, form field ahead. It moves what
 // time.Now tells of the date, in all of the process. Timers and durations are not
 // touched by that, as with a real clock.
-var clockwork = rig.Variant{Edits: []rig.Edit{
+var clockwork = demotest.Variant{Edits: []rig.Edit{
 	{File: "$GOROOT/src/time/shift.go", New: `package time
 
 import "sync/atomic"
@@ -32,7 +33,7 @@ var Shift atomic.Int64
 }}
 
 // setClock sets the clock of a process, and sees in its next answer that it is so.
-func (s *scene) setClock(of *rig.Demo, ahead time.Duration) {
+func (s *scene) setClock(of *demotest.Demo, ahead time.Duration) {
 	s.Helper()
 	g := s.guestWith("")
 	g.ask(of, http.MethodPost, "/clock", url.Values{"ahead": {fmt.Sprint(int64(ahead.Seconds()))}})
@@ -63,7 +64,7 @@ func TestClocksJump(t *testing.T) {
 			s.setClock(one, ahead.one)
 			s.setClock(two, ahead.two)
 			jumps += 2
-			h.mustSet([]*rig.Demo{two, s.demos[0]}[i%2], "late")
+			h.mustSet([]*demotest.Demo{two, s.demos[0]}[i%2], "late")
 			// If it believed that its lease is over, its work would end at once.
 			if got := <-h.replies; got.status != http.StatusOK || got.took < work {
 				t.Errorf("who held the session while clocks jumped was answered with %d after %v of %v", got.status, got.took, work)

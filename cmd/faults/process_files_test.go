@@ -10,7 +10,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 )
 
 // A process gets no file descriptor any more, neither for clients nor for Redis, to
@@ -45,14 +45,14 @@ var refusal = regexp.MustCompile(`session failed.* status=503 .*too many open fi
 
 // outOfFiles returns how often a process could accept no client for want of a file
 // descriptor, and how many requests it has refused for that.
-func outOfFiles(d *rig.Demo) (unaccepted, refused int) {
+func outOfFiles(d *demotest.Demo) (unaccepted, refused int) {
 	log := d.Log()
 	return strings.Count(log, "Accept error"), len(refusal.FindAllString(log, -1))
 }
 
 // limitFiles sets how many file descriptors a process may have, and returns how many
 // it might have before. Those that it has remain.
-func limitFiles(t *testing.T, d *rig.Demo, files uint64) (before uint64) {
+func limitFiles(t *testing.T, d *demotest.Demo, files uint64) (before uint64) {
 	t.Helper()
 	var old syscall.Rlimit
 	pid := uintptr(d.PID())

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 )
 
 const (
-	oldKey = rig.Key
+	oldKey = demotest.Key
 	newKey = "ffeeddccbbaa99887766554433221100ffeeddccbbaa99887766554433221100"
 )
 
@@ -28,7 +28,7 @@ func (s *scene) restartAll(flags ...string) (restarted int) {
 }
 
 // anyDemo returns one that is alive.
-func (s *scene) anyDemo() *rig.Demo { return s.demos[len(s.demos)-1] }
+func (s *scene) anyDemo() *demotest.Demo { return s.demos[len(s.demos)-1] }
 
 // The first two deployments of a new key: behind the old one, and before it. In
 // between, processes with and without it serve the same sessions.
@@ -56,7 +56,7 @@ func TestOldKeyDropped(t *testing.T) {
 		setting{logins: true, flags: []string{"-key", newKey + "," + oldKey}})
 	restarts := 0
 	s.suffer(func(context.Context) {
-		before := rig.StartDemo(t, "-redis", s.redis.URL)
+		before := demotest.Start(t, "-redis", s.redis.URL)
 		old, young := s.guest(before), s.guest(s.anyDemo())
 		old.mustSet(s.anyDemo(), "old")
 		young.mustSet(s.anyDemo(), "young")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
@@ -168,7 +169,7 @@ func catch(proxy *redistest.Proxy, how doom) <-chan redistest.Command {
 }
 
 // mustHaveLeases asserts that whatever locks a dead process has will end.
-func (s *scene) mustHaveLeases(of *rig.Demo) {
+func (s *scene) mustHaveLeases(of *demotest.Demo) {
 	s.Helper()
 	for _, key := range s.locks(of) {
 		if left, _ := s.redis.Do(s.T, "PTTL", key).(int64); left == -1 || left > lease.Milliseconds() {
@@ -179,7 +180,7 @@ func (s *scene) mustHaveLeases(of *rig.Demo) {
 
 // An end is that of a process which dies when its answer is on the way to a client.
 type end struct {
-	of     *rig.Demo
+	of     *demotest.Demo
 	deadly bool // a client that reads an answer kills it
 
 	mu       sync.Mutex

@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 )
 
 // The demo with a handler that changes the session, and then panics every now and then.
-var panicking = rig.Variant{Edits: []rig.Edit{
+var panicking = demotest.Variant{Edits: []rig.Edit{
 	{File: "cmd/demo/app.go", Old: `s.Set("n", n+1)`, New: `s.Set("n", n+1)
 	if time.Now().UnixNano()>>10%8 == 0 {
 		s.Set("n", n+1000)

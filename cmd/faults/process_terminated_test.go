@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 )
 
 // Both processes are told to end, one after the other, each while it holds sessions
@@ -27,7 +27,7 @@ func TestAppsTerminatedInTurn(t *testing.T) {
 }
 
 // terminate ends a process and returns how many requests it was in the middle of.
-func (s *scene) terminate(d, other *rig.Demo) (answered int) {
+func (s *scene) terminate(d, other *demotest.Demo) (answered int) {
 	s.Helper()
 	guests := make([]*guest, 8)
 	for i := range guests {
@@ -55,7 +55,7 @@ func (s *scene) terminate(d, other *rig.Demo) (answered int) {
 }
 
 // mustHaveEnded asserts that a process that was told to end does so, and leaves no lock.
-func (s *scene) mustHaveEnded(d *rig.Demo) {
+func (s *scene) mustHaveEnded(d *demotest.Demo) {
 	s.Helper()
 	if err := d.Wait(s.T, s.longest); err != nil {
 		s.Errorf("it ended with %v", err)
@@ -66,7 +66,7 @@ func (s *scene) mustHaveEnded(d *rig.Demo) {
 }
 
 // locks returns the keys of those that a process has.
-func (s *scene) locks(of *rig.Demo) (keys []string) {
+func (s *scene) locks(of *demotest.Demo) (keys []string) {
 	s.Helper()
 	for _, key := range guards(s.T, s.redis) {
 		if !strings.HasSuffix(key, ".lock") {
@@ -80,7 +80,7 @@ func (s *scene) locks(of *rig.Demo) (keys []string) {
 }
 
 // replace ends a process whose place another has taken, as a rolling restart does.
-func (s *scene) replace(old *rig.Demo) {
+func (s *scene) replace(old *demotest.Demo) {
 	s.Helper()
 	s.close(old)
 	old.Signal(s.T, syscall.SIGTERM)

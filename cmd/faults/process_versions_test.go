@@ -8,25 +8,26 @@ import (
 	"testing"
 
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 )
 
 // A later version, as it may be: other scripts, of which Redis knows the old ones by
 // other hashes; locks that tell more of their holder; and a value in the session that
 // this version knows nothing of.
-var laterVersion = rig.Variant{Edits: append(otherScripts(),
+var laterVersion = demotest.Variant{Edits: append(otherScripts(),
 	rig.Edit{File: "locker/owner.go", Old: "return string(b)\n", New: "return string(b) + \" later\"\n"},
 	rig.Edit{File: "cmd/demo/app.go", Old: `s.Set("n", n+1)`, New: `s.Set("n", n+1); s.Set("later", n+1)`},
 )}
 
 // One whose processes wait in other queues, so that nobody of one version tells those
 // of the other that a session is free.
-var otherQueues = rig.Variant{Edits: append(otherScripts(),
+var otherQueues = demotest.Variant{Edits: append(otherScripts(),
 	rig.Edit{File: "store/store.go", Old: `".queue"`, New: `".line"`},
 	rig.Edit{File: "locker/relay.go", Old: `".queue`, New: `".line`},
 )}
 
 // One whose records this one cannot read.
-var foreignVersion = rig.Variant{Edits: append(otherRecords(),
+var foreignVersion = demotest.Variant{Edits: append(otherRecords(),
 	rig.Edit{File: "store/record.go", Old: `{"v":1,`, New: `{"v":2,`},
 )}
 
@@ -49,7 +50,7 @@ func otherRecords() (edits []rig.Edit) {
 }
 
 // addVariant starts one more process of another version.
-func (s *scene) addVariant(v *rig.Variant, flags ...string) *rig.Demo {
+func (s *scene) addVariant(v *demotest.Variant, flags ...string) *demotest.Demo {
 	s.Helper()
 	d := s.startVariant(v, flags...)
 	s.open(d)
@@ -57,7 +58,7 @@ func (s *scene) addVariant(v *rig.Variant, flags ...string) *rig.Demo {
 }
 
 // startVariant does so and lets no visitor come.
-func (s *scene) startVariant(v *rig.Variant, flags ...string) *rig.Demo {
+func (s *scene) startVariant(v *demotest.Variant, flags ...string) *demotest.Demo {
 	s.Helper()
 	return v.Start(s.T, append([]string{"-redis", s.redis.URL, "-lease", lease.String(), "-lock-wait", lockWait.String()}, flags...)...)
 }
@@ -92,16 +93,16 @@ func TestVersionsWithOtherQueues(t *testing.T) {
 // mixed lets a later version take the place of one process, and of the other, and back.
 // Its processes queue where queue says. A guest's requests go to both versions in
 // turn; check sees what is left.
-func mixed(t *testing.T, fault string, version *rig.Variant, queue string, check func(s *scene, n int)) {
+func mixed(t *testing.T, fault string, version *demotest.Variant, queue string, check func(s *scene, n int)) {
 	version.Build(t) // not under load
 	s := stage(t, fault, "P1: nothing lost", setting{logins: true, flags: []string{"-work", "300ms"}})
 	n := 0
 	s.suffer(func(context.Context) {
 		g := s.guest(s.anyDemo())
-		alternate := func(a, b *rig.Demo) {
+		alternate := func(a, b *demotest.Demo) {
 			for i := range 10 {
 				n++
-				g.must("a write", g.post([]*rig.Demo{a, b}[i%2], "/incr"), http.StatusOK, fmt.Sprint(n))
+				g.must("a write", g.post([]*demotest.Demo{a, b}[i%2], "/incr"), http.StatusOK, fmt.Sprint(n))
 			}
 		}
 		first, second := s.demos[0], s.demos[1]
@@ -122,7 +123,7 @@ func mixed(t *testing.T, fault string, version *rig.Variant, queue string, check
 
 // mustQueue lets a guest's request hold its session in one process, and another wait
 // for it in another process, with a queue of that name.
-func (s *scene) mustQueue(g *guest, holds, waits *rig.Demo, queue string) {
+func (s *scene) mustQueue(g *guest, holds, waits *demotest.Demo, queue string) {
 	s.Helper()
 	h := s.holdAs(g, holds, "mixed")
 	second := g.setting(waits, "waited")
@@ -140,7 +141,7 @@ func TestVersionsIncompatible(t *testing.T) {
 	refused := 0
 	s.suffer(func(context.Context) {
 		ours, theirs := s.demos[0], s.startVariant(&foreignVersion)
-		for _, way := range []struct{ owner, other *rig.Demo }{{theirs, ours}, {ours, theirs}} {
+		for _, way := range []struct{ owner, other *demotest.Demo }{{theirs, ours}, {ours, theirs}} {
 			g := s.guest(way.owner)
 			g.mustSet(way.owner, "kept")
 			stored := s.recordWith("param_kept")

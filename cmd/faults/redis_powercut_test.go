@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/cmd/faults/history"
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
+	"github.com/a2139e8d/latchkey/testdata/history"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 	"github.com/gomodule/redigo/redis"
 )
@@ -133,7 +134,7 @@ func (s *scene) museum(dir string) func(cookie string) (n int, there bool) {
 	if err := os.CopyFS(saved, os.DirFS(dir)); err != nil {
 		s.Fatal(err)
 	}
-	d := rig.StartDemo(s.T, "-redis", redistest.Real(s.T, withLog(saved, "always")...).URL)
+	d := demotest.Start(s.T, "-redis", redistest.Real(s.T, withLog(saved, "always")...).URL)
 	known := make(map[string]int)
 	var mu sync.Mutex // guards known
 	return func(cookie string) (n int, there bool) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/cmd/faults/history"
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/history"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 	"github.com/gomodule/redigo/redis"
 )

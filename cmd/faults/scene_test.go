@@ -11,8 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/cmd/faults/history"
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
+	"github.com/a2139e8d/latchkey/testdata/history"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
@@ -55,11 +56,10 @@ type scene struct {
 	setting
 
 	redis *redistest.Server
-	demos []*rig.Demo
+	demos []*demotest.Demo
 	wires []*rig.Wire // one for each demo, if wired
 
-	mu       sync.Mutex // guards what follows
-	sites    []string   // the demos that visitors go to
+	sites    history.Sites // the demos that visitors go to
 	visitors []*history.Visitor
 
 	files     []int // open in each demo, with all visitors there
@@ -107,39 +107,22 @@ func (s *scene) wire() string {
 }
 
 // add starts one more demo.
-func (s *scene) add(redisURL string, flags ...string) *rig.Demo {
+func (s *scene) add(redisURL string, flags ...string) *demotest.Demo {
 	s.Helper()
-	d := rig.StartDemo(s.T, append(append([]string{"-redis", redisURL, "-lease", lease.String(), "-lock-wait", lockWait.String()},
+	d := demotest.Start(s.T, append(append([]string{"-redis", redisURL, "-lease", lease.String(), "-lock-wait", lockWait.String()},
 		s.flags...), flags...)...)
 	s.open(d)
 	return d
 }
 
 // open lets visitors go to a demo.
-func (s *scene) open(d *rig.Demo) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *scene) open(d *demotest.Demo) {
 	s.demos = append(s.demos, d)
-	s.sites = append(s.sites, d.URL)
+	s.sites.Add(d.URL)
 }
 
-// close lets no visitor go to a demo any more.
-func (s *scene) close(d *rig.Demo) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, url := range s.sites {
-		if url == d.URL {
-			s.sites = append(s.sites[:i:i], s.sites[i+1:]...)
-			return
-		}
-	}
-}
-
-func (s *scene) site(random float64) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.sites[int(random*float64(len(s.sites)))]
-}
+// close keeps visitors away from a demo.
+func (s *scene) close(d *demotest.Demo) { s.sites.Remove(d.URL) }
 
 // suffer lets the fault happen while visitors make requests, and then judges all that
 // they saw. fault returns when the fault is over; ctx ends with the test. From then on
@@ -150,7 +133,7 @@ func (s *scene) suffer(fault func(ctx context.Context)) {
 	defer stop()
 	var running sync.WaitGroup
 	for i := range s.setting.visitors {
-		v := &history.Visitor{HTTP: client(s.T), Site: s.site, Logins: s.logins, Losing: s.losing}
+		v := &history.Visitor{HTTP: client(s.T), Site: s.sites.Any, Logins: s.logins, Losing: s.losing}
 		s.visitors = append(s.visitors, v)
 		running.Go(func() { v.Run(ctx, s.clients, seed+uint64(i)) })
 	}

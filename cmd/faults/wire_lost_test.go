@@ -109,7 +109,7 @@ func TestWireCommandsExecutedLate(t *testing.T) {
 			t.Parallel()
 			s := stage(t, "a "+what+" reaches Redis after its sender gave up", "P3: no stale write, no lock beyond its lease", setting{apart: true, demos: 1})
 			p := s.proxied()
-			all := invite(t, 4, s.site) // whose sessions stay the same
+			all := invite(t, 4, s.sites.Any) // whose sessions stay the same
 			var held int
 			s.suffer(func(ctx context.Context) {
 				var mingling sync.WaitGroup

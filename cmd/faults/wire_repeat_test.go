@@ -29,7 +29,7 @@ func TestWireRepeats(t *testing.T) {
 		t.Run(fmt.Sprintf("every%dlater%d", r.every, r.more), func(t *testing.T) {
 			t.Parallel()
 			s := stage(t, r.how, "P1, P11: no data of another session", setting{wired: true, logins: true})
-			all := invite(t, 4, s.site)
+			all := invite(t, 4, s.sites.Any)
 			var happened int64
 			s.suffer(func(ctx context.Context) {
 				for _, w := range s.wires {

@@ -67,7 +67,7 @@ func TestWireSlowAsTheTimeout(t *testing.T) {
 func TestWireSlowerThanTheTimeout(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "replies are slow by 2.5 s, past the time-out", "P8: 503 in time; no reply taken for another's", setting{apart: true, wired: true, logins: true})
-	all := invite(t, 4, s.site)
+	all := invite(t, 4, s.sites.Any)
 	s.suffer(func(ctx context.Context) {
 		mingleFor(ctx, all, 300*time.Millisecond)
 		for _, w := range s.wires {

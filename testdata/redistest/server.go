@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
+	"syscall"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
@@ -142,23 +144,21 @@ func (s *Server) Restart(tb testing.TB) {
 // accepted by the kernel, but nothing is answered. Resume thaws it.
 func (s *Server) Pause(tb testing.TB) {
 	tb.Helper()
-	s.signal(tb, (*process).pause)
+	s.signal(tb, syscall.SIGSTOP)
 }
 
 // Resume lets a paused server go on. What clients sent meanwhile is executed
 // then, even if they have given up.
 func (s *Server) Resume(tb testing.TB) {
 	tb.Helper()
-	s.signal(tb, (*process).resume)
+	s.signal(tb, syscall.SIGCONT)
 }
 
-func (s *Server) signal(tb testing.TB, send func(*process) error) {
+func (s *Server) signal(tb testing.TB, sig os.Signal) {
 	tb.Helper()
 	p, ok := s.backend.(*process)
 	if !ok {
 		tb.Fatal("redistest: only a real server can be paused and resumed")
 	}
-	if err := send(p); err != nil {
-		tb.Fatalf("redistest: %v", err)
-	}
+	p.running.Signal(tb, sig)
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 )
 
 //go:embed preload/machine.c
@@ -31,7 +33,7 @@ type control struct{ jump, slow, synced, syncs int64 }
 
 // preload builds machine.c, once.
 var preload = sync.OnceValues(func() (string, error) {
-	dir, err := buildDir()
+	dir, err := demotest.TempDir()
 	if err != nil {
 		return "", err
 	}

@@ -1,7 +1,6 @@
 package rig
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -9,10 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/testdata/child"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 	"github.com/gomodule/redigo/redis"
 )
@@ -175,28 +174,14 @@ func startSentinel(tb testing.TB, master string) string {
 // runSentinel reports whether it answers.
 func runSentinel(tb testing.TB, file, at string) bool {
 	tb.Helper()
-	out := &bytes.Buffer{}
-	cmd := exec.Command(redisServer(tb), file, "--sentinel")
-	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	p, err := child.Start(exec.Command(redistest.Binary(tb), file, "--sentinel"))
+	if err != nil {
 		tb.Fatal(err)
 	}
-	ended := make(chan struct{})
-	go func() {
-		_ = cmd.Wait() // it was killed
-		close(ended)
-	}()
-	tb.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended already
-		<-ended
-		if tb.Failed() {
-			keep(tb, fmt.Sprintf("sentinel-%d.log", cmd.Process.Pid), out.String())
-		}
-	})
+	p.EndWith(tb)
 	for begun := time.Now(); time.Since(begun) < 10*time.Second; time.Sleep(5 * time.Millisecond) {
 		select {
-		case <-ended:
+		case <-p.Done():
 			return false
 		default:
 		}
@@ -205,20 +190,4 @@ func runSentinel(tb testing.TB, file, at string) bool {
 		}
 	}
 	return false
-}
-
-// redisServer is the binary that package redistest uses.
-func redisServer(tb testing.TB) string {
-	tb.Helper()
-	names := []string{"redis-server", "valkey-server"}
-	if name := os.Getenv("REDIS_SERVER"); name != "" {
-		names = []string{name}
-	}
-	for _, name := range names {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	tb.Fatalf("found none of %q", names)
-	return ""
 }

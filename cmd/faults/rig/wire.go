@@ -1,3 +1,6 @@
+// Package rig has the real parts of the fault suite: wires and addresses that can be made
+// to fail, replicas, sentinels, disks and clocks. The servers come from package redistest,
+// the demos from package demotest.
 package rig
 
 import (
