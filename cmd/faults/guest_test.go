@@ -14,15 +14,15 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/demotest"
 )
 
-// A guest has a session of its own, beside the visitors', and makes one request at a
-// time, where a test must know which. Its slow writes go to /set, where no visitor goes.
+// A guest has a session of its own, and makes one request at a time, for tests that must
+// know which one it is. Its slow writes go to /set, where no visitor goes.
 type guest struct {
 	*testing.T
 	http   *http.Client
 	cookie string
 }
 
-// A reply is what a guest got. Status 0 is none at all.
+// A reply is the answer to a guest. Status 0 means that there was none.
 type reply struct {
 	status       int
 	text, cookie string
@@ -37,7 +37,7 @@ func (s *scene) guest(d *demotest.Demo) *guest {
 	return g
 }
 
-// guestWith returns a guest with a cookie that is there already, "" for none.
+// guestWith returns a guest with a given cookie, "" for none.
 func (s *scene) guestWith(cookie string) *guest {
 	return &guest{T: s.T, http: client(s.T), cookie: cookie}
 }
@@ -85,7 +85,7 @@ func (g *guest) setting(d *demotest.Demo, name string) <-chan reply {
 func (g *guest) ask(d *demotest.Demo, method, path string, form url.Values) reply {
 	req, err := http.NewRequest(method, d.URL+path, strings.NewReader(form.Encode()))
 	if err != nil {
-		panic(err) // a test's own mistake
+		panic(err) // a mistake in the test
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	if g.cookie != "" {
@@ -108,7 +108,7 @@ func (g *guest) ask(d *demotest.Demo, method, path string, form url.Values) repl
 	return got
 }
 
-// must asserts what a reply is. An empty text stands for any.
+// must asserts the status and the text of a reply. An empty text stands for any.
 func (g *guest) must(what string, got reply, status int, text string) {
 	g.Helper()
 	if got.status != status || text != "" && got.text != text {
@@ -122,7 +122,7 @@ func (g *guest) mustSet(d *demotest.Demo, name string) {
 	g.must("/set "+name, g.set(d, name), http.StatusOK, "ok")
 }
 
-// names returns what is stored.
+// names returns the names that are stored.
 func (g *guest) names(d *demotest.Demo) (names []string) {
 	g.Helper()
 	got := g.get(d, "/params")
@@ -132,7 +132,7 @@ func (g *guest) names(d *demotest.Demo) (names []string) {
 	return names
 }
 
-// mustHave asserts what is stored.
+// mustHave asserts which names are stored.
 func (g *guest) mustHave(d *demotest.Demo, want ...string) {
 	g.Helper()
 	slices.Sort(want)
@@ -141,8 +141,8 @@ func (g *guest) mustHave(d *demotest.Demo, want ...string) {
 	}
 }
 
-// mustBeForgotten asserts that the guest's session is not there, and that a write
-// begins a new one, not with the old id.
+// mustBeForgotten asserts that the guest's session is gone, and that a write begins a new
+// one with another id.
 func (g *guest) mustBeForgotten(d *demotest.Demo) {
 	g.Helper()
 	g.must("a read after the loss", g.get(d, "/count"), http.StatusOK, "0")
@@ -151,7 +151,7 @@ func (g *guest) mustBeForgotten(d *demotest.Demo) {
 		got := g.post(d, "/incr")
 		g.must("a write after the loss", got, http.StatusOK, "1")
 		if got.cookie == "" || rig.RecordKey(g.T, got.cookie) == rig.RecordKey(g.T, g.cookie) {
-			g.Errorf("an id that Redis does not know was adopted: cookie %q", got.cookie)
+			g.Errorf("an unknown id was adopted: cookie %q", got.cookie)
 		}
 	}
 }
@@ -163,19 +163,19 @@ type holding struct {
 	replies      <-chan reply
 }
 
-// hold begins one for a new guest, which is to store a name.
+// hold begins one with a new guest, which stores a name.
 func (s *scene) hold(d *demotest.Demo, name string) *holding {
 	s.Helper()
 	return s.holdAs(s.guest(d), d, name)
 }
 
-// holdAs does so for a guest, and returns when it has the lock.
+// holdAs does so with a given guest, and returns when that has the lock.
 func (s *scene) holdAs(g *guest, d *demotest.Demo, name string) *holding {
 	s.Helper()
 	record := rig.RecordKey(s.T, g.cookie)
 	h := &holding{guest: g, record: record, lock: record + ".lock", replies: g.setting(d, name)}
 	eventually(s.T, s.longest, "the request holds its session", func() bool {
-		if len(h.replies) > 0 { // it is over, unseen: this machine is busy
+		if len(h.replies) > 0 { // it was over before this looked: the machine is busy
 			h.must("a save", <-h.replies, http.StatusOK, "ok")
 			h.replies = h.setting(d, name)
 		}
