@@ -21,8 +21,8 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// newClient returns a client that keeps cookies. All processes are one site to
-// it, since cookies do not know about ports.
+// newClient returns a client that keeps cookies. All processes are the same site to
+// it, since cookies do not depend on ports.
 func newClient(t *testing.T) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -108,7 +108,7 @@ func TestTheDemoServes(t *testing.T) {
 	}
 }
 
-// Sessions and locks of the embedded Redis run out: its clock runs.
+// Sessions and locks in the embedded Redis expire: its clock runs.
 func TestTheEmbeddedClockRuns(t *testing.T) {
 	t.Parallel()
 	p := demotest.Start(t, "-ttl", "200ms")
@@ -116,7 +116,7 @@ func TestTheEmbeddedClockRuns(t *testing.T) {
 	post(t, c, p.URL+"/incr")
 	time.Sleep(time.Second) // what is tested is that time passes
 	if got := get(t, c, p.URL+"/count"); got != "0" {
-		t.Errorf("/count is %s: the session did not run out", got)
+		t.Errorf("/count is %s: the session did not expire", got)
 	}
 }
 

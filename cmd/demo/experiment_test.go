@@ -13,8 +13,8 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// experiment fires 100 concurrent writes at one session, spread over the
-// processes, and returns how many it kept.
+// experiment makes 100 concurrent writes to one session, spread over the processes,
+// and returns how many it kept.
 func experiment(t *testing.T, processes ...*demotest.Demo) int {
 	t.Helper()
 	c := newClient(t)
@@ -33,8 +33,8 @@ func experiment(t *testing.T, processes ...*demotest.Demo) int {
 	return kept
 }
 
-// The experiment that this project began with. Without the lock it must fail, or
-// it would prove nothing with it.
+// The experiment that this project began with. Without the lock it must lose writes,
+// or it would prove nothing.
 func TestAHundredConcurrentWrites(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestAHundredConcurrentWrites(t *testing.T) {
 	})
 }
 
-// Every lock keeps all, in one process with its own servers, and in two that
+// Every lock keeps all writes, in one process with embedded servers, and in two that
 // share real ones.
 func TestEveryLockKeepsAll(t *testing.T) {
 	t.Parallel()

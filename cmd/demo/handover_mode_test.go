@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -30,12 +29,7 @@ func TestHandOverHistoriesOfReaders(t *testing.T) {
 			for range 2 {
 				p := redistest.NewProxy(t, s.r)
 				s.sites.Add(serveReaders(t, p.URL))
-				p.Inject(func(redistest.Command) redistest.Fault {
-					if rand.IntN(200) == 0 {
-						return fault
-					}
-					return redistest.Pass
-				})
+				p.Inject(func(redistest.Command) redistest.Fault { return oneIn(200, fault) })
 			}
 			v := newVisitor(t, &s.sites)
 			v.Reads = []string{"/count", "/count?exclusive", "/count?exclusive"}
@@ -48,7 +42,8 @@ func TestHandOverHistoriesOfReaders(t *testing.T) {
 	}
 }
 
-// serveReaders serves /reset, /incr and /count, the last of them in both modes.
+// serveReaders serves /reset, /incr and /count; the latter is ReadOnly, or with
+// ?exclusive takes the session.
 func serveReaders(t *testing.T, redisURL string) (url string) {
 	st, err := store.Open(redisURL, store.Options{Lease: time.Second, Timeout: time.Second})
 	if err != nil {
@@ -77,7 +72,7 @@ func serveReaders(t *testing.T, redisURL string) (url string) {
 	server := httptest.NewServer(sessions.Handler(mux))
 	t.Cleanup(func() {
 		server.Close()
-		_ = st.Close() // what it was used for has been checked
+		_ = st.Close() // what matters has been checked
 	})
 	return server.URL
 }

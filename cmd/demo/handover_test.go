@@ -22,7 +22,7 @@ func TestHandOverHistories(t *testing.T) {
 	for name, happens := range map[string]func(t *testing.T, s *scene){
 		"nothing": func(*testing.T, *scene) {},
 		"connections break": func(t *testing.T, s *scene) {
-			s.r.Do(t, "CLIENT", "KILL", "TYPE", "normal") // in the middle of commits, some of them
+			s.r.Do(t, "CLIENT", "KILL", "TYPE", "normal") // some of them in the middle of commits
 		},
 		"the lock is deleted":  func(t *testing.T, s *scene) { s.delete(t, ".lock") },
 		"the queue is deleted": func(t *testing.T, s *scene) { s.delete(t, ".queue") },
@@ -82,10 +82,7 @@ func TestHandOverHistoriesThroughBadNetworks(t *testing.T) {
 					if isCommit(cmd) {
 						commits.Add(1)
 					}
-					if rand.IntN(400) == 0 {
-						return fault
-					}
-					return redistest.Pass
+					return oneIn(400, fault)
 				})
 			}
 			v := newVisitor(t, &s.sites)
@@ -96,6 +93,14 @@ func TestHandOverHistoriesThroughBadNetworks(t *testing.T) {
 			t.Logf("%d commits", commits.Load())
 		})
 	}
+}
+
+// oneIn returns a fault once in n times, at random.
+func oneIn(n int, fault redistest.Fault) redistest.Fault {
+	if rand.IntN(n) == 0 {
+		return fault
+	}
+	return redistest.Pass
 }
 
 // sceneLease is short, so that a scene goes on after a process has stopped or died.
@@ -138,7 +143,7 @@ func (s *scene) play(t *testing.T, v *history.Visitor, happens func()) {
 	<-done
 }
 
-// delete deletes the session's key of that kind, as an eviction does.
+// delete deletes all keys of a kind, as evictions may.
 func (s *scene) delete(t *testing.T, kind string) {
 	for _, key := range s.r.Keys(t) {
 		if strings.HasSuffix(key, kind) {

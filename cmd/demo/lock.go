@@ -8,14 +8,14 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// The ways to guard a session.
+// The values of -lock.
 const (
 	lockNone      = "none"
 	lockSpin      = "spin"
 	lockTimestamp = "timestamp"
 	lockLease     = "lease"
 	lockRedlock   = "redlock"
-	lockAll       = "all" // one after the other, for -check
+	lockAll       = "all" // each in turn, for -check
 )
 
 var locks = []string{lockSpin, lockTimestamp, lockLease, lockRedlock, lockNone}

@@ -20,7 +20,7 @@ func Real(tb testing.TB, args ...string) *Server {
 	return RealWith(tb, nil, args...)
 }
 
-// RealWith does the same with more in the environment, as "NAME=value".
+// RealWith does the same with additional environment variables, as "NAME=value".
 func RealWith(tb testing.TB, env []string, args ...string) *Server {
 	tb.Helper()
 	// Not tb.TempDir, which has the test's name in it: the path of a Unix
@@ -90,8 +90,8 @@ func (p *process) start(addr string) error {
 	return p.waitReady()
 }
 
-// waitReady asks over the Unix socket. Nobody else has that path, while on the
-// TCP port another server may answer, the very one that keeps ours from it.
+// waitReady asks over the Unix socket. No other server has that path, while one may
+// answer on the TCP port if it was there first.
 func (p *process) waitReady() error {
 	const patience = 10 * time.Second
 	for begin := time.Now(); time.Since(begin) < patience; {
