@@ -42,7 +42,7 @@ func newLocker(c config, pools []*redis.Pool) locker.Locker {
 const pollEvery = 10 * time.Millisecond
 
 // A leaseLock is a key with an owner and a lease, as of the spin lock, but the processes
-// that wait for it do not queue, and nobody notifies them: each tries again every few
+// that wait for it do not queue, and are not notified: each tries again every few
 // milliseconds, until the lock is free or its time is up. So the processes are not
 // served in order. The callers of one process are.
 type leaseLock struct {

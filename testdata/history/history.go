@@ -88,7 +88,7 @@ func step(s state, op Operation, got Answer) []any {
 		return when(got.Status == http.StatusNoContent && got.Cookie != "", state{cookie: got.Cookie, n: s.n})
 	case op.What == Logout && got.Known:
 		return when(got.Status == http.StatusNoContent, ended)
-	default: // a login whose new cookie nobody has seen ends the session, too
+	default: // a login without an answer ends the session for all clients, too
 		return []any{s, ended}
 	}
 }
