@@ -1,29 +1,28 @@
-# make test is all that a newcomer needs; make check before every commit.
+# A newcomer needs only make test. Run make check before every commit.
 
 GO         ?= go
 STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.2.0
 
 # The packages of this module; ./... leaves testdata out.
-PACKAGES = ./... ./testdata/overlay ./testdata/redistest ./testdata/quickstart
+PACKAGES = ./... $(addprefix ./testdata/,child demotest history overlay quickstart redistest)
 
-# The modules of their own, which keep their dependencies out of this one.
+# Further modules, which keep their dependencies out of this one.
 MODULES = cmd/bench cmd/demo/e2e cmd/faults cmd/simulate
 
 .PHONY: test simulate simulate-broken faults soak check fuzz e2e bench experiment setup
 
-# Everything, with the race detector, on the embedded Redis and on a real one.
+# All tests, with the race detector, on the embedded Redis and on a real one.
 test: setup
 	$(GO) test -race -shuffle=on $(PACKAGES)
 	cd cmd/bench && $(GO) test -race -shuffle=on ./...
 	cd cmd/simulate && $(GO) test -count=1 -race -shuffle=on ./...
 	cd cmd/simulate && $(GO) test -count=1 . # the same at full speed
-	cd cmd/simulate && $(GO) test -count=1 -v -run '^TestProtocol$$' ./model # tells what it has seen
+	cd cmd/simulate && $(GO) test -count=1 -v -run '^TestProtocol$$' ./model # prints what it has seen
 
-# Latchkey in fake time, with all faults: until N requests were made, from SEED on, of one
-# PROFILE or all. SEED brings back a run exactly, and so does PLAN, a file that a failure
-# has written to bin/simulate. simulate-broken shows that what is broken on purpose is
-# found.
+# Latchkey in fake time, with all faults: N requests, from SEED on, with one PROFILE or all.
+# SEED repeats a run exactly, and so does PLAN, a file that a failure has written to
+# bin/simulate. simulate-broken shows that the simulation finds what is broken on purpose.
 N ?= 3000000
 simulate:
 	@mkdir -p bin/simulate
@@ -33,24 +32,25 @@ simulate:
 simulate-broken:
 	cd cmd/simulate && $(GO) test -count=1 -timeout 2h -v -run '^TestBroken$$' . -broken $(if $(SEED),-seed $(SEED))
 
-# Every promise under attack, with real processes: some six minutes, or four with
-# SHORT=1. SEED=… makes the visitors ask the same again. What explains a failure is
-# kept in bin/faults.
+# Every promise under attack, with real processes: about seven minutes, or four with
+# SHORT=1. SEED=… makes the visitors send the same requests. Logs of failures are kept in
+# bin/faults.
 faults: setup
 	@mkdir -p bin/faults
-	$(GO) test -count=1 -run '^TestAMillionForgedCookies$$' ./middleware # with -race it makes do with fewer
-	cd cmd/faults && $(GO) test ./history ./rig && \
+	$(GO) test -count=1 -run '^TestAMillionForgedCookies$$' ./middleware # with -race it tries fewer
+	$(GO) test ./testdata/history
+	cd cmd/faults && $(GO) test ./rig && \
 	  $(GO) test -count=1 -timeout 20m -artifacts -outputdir $(CURDIR)/bin/faults $(if $(SHORT),-short,-markdown results.md) $(if $(SEED),-seed $(SEED))
 
-# Random faults for ten minutes, or for SOAK=1h, say. With OPERATIONS=10000000 until so
-# many requests have succeeded, without the race detector: that takes half an hour.
+# Random faults for ten minutes, or for another SOAK, such as 1h. With OPERATIONS=10000000
+# until as many requests have succeeded, without the race detector: that takes half an hour.
 SOAK ?= 10m
 OPERATIONS ?= 0
 soak: setup
 	$(GO) test $(if $(filter 0,$(OPERATIONS)),-race) -tags soak -run '^TestSoak$$' -count=1 -timeout 0 -v \
 	  ./store -soak $(SOAK) -operations $(OPERATIONS)
 
-# What the tests need besides Go: found, or installed.
+# Finds or installs what the tests need besides Go.
 setup:
 	@.ci/setup
 
@@ -75,10 +75,10 @@ e2e: setup
 	@.ci/chromium
 	cd cmd/demo/e2e && $(GO) test -count=1 ./...
 
-# Latchkey beside its peers; see cmd/bench. It takes some ten minutes.
+# Latchkey compared with its peers; see cmd/bench. It takes about ten minutes.
 bench: setup
 	cd cmd/bench && $(GO) run . -markdown results.md -plots .
 
-# How long to sleep between two tries for a lock.
+# Which pause between two tries for a lock is best.
 experiment: setup
 	cd cmd/bench && $(GO) run . -experiment -svg sleep.svg -markdown sleep.md

@@ -1,6 +1,8 @@
 package locker_test
 
 import (
+	"cmp"
+	"context"
 	"slices"
 	"sync"
 	"testing"
@@ -61,11 +63,25 @@ func spin(pools []*redis.Pool, o locker.Options) locker.Locker {
 	return locker.NewSpin(pools[0], o)
 }
 
-// lease polls at one pace.
+// lease has no queue of processes, and no notifications: it polls at one pace.
 func lease(pools []*redis.Pool, o locker.Options) locker.Locker {
 	o.Backoff = locker.Backoff{Min: 10 * time.Millisecond, Max: 10 * time.Millisecond}
-	return locker.NewSpin(pools[0], o)
+	client := locker.NewClient(pools[0], cmp.Or(o.Timeout, locker.DefaultTimeout))
+	return &leaseLock{algorithm: polled{locker.SpinAlgorithm(client)}, options: o}
 }
+
+type leaseLock struct {
+	guard     locker.Guard
+	algorithm locker.Algorithm
+	options   locker.Options
+}
+
+func (l *leaseLock) Lock(ctx context.Context, key string) (*locker.Lease, error) {
+	return l.guard.Lock(ctx, key, l.algorithm, l.options)
+}
+
+// polled hides the queue of an algorithm.
+type polled struct{ locker.Algorithm }
 
 func leaseEnd(pools []*redis.Pool, o locker.Options) locker.Locker {
 	o.Policy = locker.LeaseEnd

@@ -18,8 +18,8 @@ import (
 //go:embed page
 var page embed.FS
 
-// A guard puts a session around a handler, with a lock or without.
-type guard func(http.Handler) http.Handler
+// sessions is a middleware that gives a handler a session, with a lock or without.
+type sessions func(http.Handler) http.Handler
 
 // newApp returns the whole demo:
 //
@@ -35,15 +35,15 @@ type guard func(http.Handler) http.Handler
 //	GET  /healthz  whether Redis answers
 //	GET  /info     what the demo runs on, as JSON
 //
-// The session is guarded as -lock says. The page shows both ways side by side,
-// so /compare/none/… and /compare/lock/… have the same once more, each way with
-// a session of its own.
+// The lock is the one that -lock names. The page compares sessions without and
+// with a lock, so the same endpoints are also at /compare/none/… and
+// /compare/lock/…, with a session of their own each.
 func newApp(c config, r *server, st *store.Store, log *slog.Logger) (http.Handler, error) {
-	locked, err := lockedGuard(c, st, log, "latchkey-demo")
+	locked, err := lockedSessions(c, st, log, "latchkey-demo")
 	if err != nil {
 		return nil, err
 	}
-	beside, err := lockedGuard(c, st, log, "latchkey-demo-lock")
+	compared, err := lockedSessions(c, st, log, "latchkey-demo-lock")
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func newApp(c config, r *server, st *store.Store, log *slog.Logger) (http.Handle
 	}
 	mount(mux, "", main, c.work)
 	mount(mux, "/compare/none", unlocked, c.work)
-	mount(mux, "/compare/lock", beside, c.work)
+	mount(mux, "/compare/lock", compared, c.work)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, req *http.Request) {
 		if err := st.Ping(req.Context()); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -75,8 +75,8 @@ func newApp(c config, r *server, st *store.Store, log *slog.Logger) (http.Handle
 	return http.NewCrossOriginProtection().Handler(secure(mux)), nil
 }
 
-// lockedGuard is all that a program needs to have locked sessions.
-func lockedGuard(c config, st *store.Store, log *slog.Logger, cookie string) (guard, error) {
+// lockedSessions is all that a program needs to have locked sessions.
+func lockedSessions(c config, st *store.Store, log *slog.Logger, cookie string) (sessions, error) {
 	s, err := middleware.New(st, middleware.Options{
 		Keys:       c.keys,
 		TTL:        c.ttl,
@@ -100,7 +100,7 @@ func lockedGuard(c config, st *store.Store, log *slog.Logger, cookie string) (gu
 }
 
 // mount adds the session's endpoints below a path.
-func mount(mux *http.ServeMux, path string, g guard, work time.Duration) {
+func mount(mux *http.ServeMux, path string, with sessions, work time.Duration) {
 	for pattern, handler := range map[string]http.HandlerFunc{
 		"POST /set":    set(work),
 		"POST /incr":   incr,
@@ -112,7 +112,7 @@ func mount(mux *http.ServeMux, path string, g guard, work time.Duration) {
 		"GET /count":   count,
 	} {
 		method, rest, _ := strings.Cut(pattern, " ")
-		mux.Handle(method+" "+path+rest, g(handler))
+		mux.Handle(method+" "+path+rest, with(handler))
 	}
 }
 
@@ -123,7 +123,7 @@ func set(work time.Duration) http.HandlerFunc {
 			http.Error(w, "form field name is missing", http.StatusBadRequest)
 			return
 		}
-		select { // what a real handler would be busy with
+		select { // instead of a real handler's work
 		case <-time.After(work):
 		case <-r.Context().Done():
 		}
@@ -153,7 +153,7 @@ func reset(w http.ResponseWriter, r *http.Request) {
 
 func login(w http.ResponseWriter, r *http.Request) {
 	s := session.FromContext(r.Context())
-	s.Renew() // an id from before the login is worth nothing after it
+	s.Renew() // an id from before the login must not be valid after it
 	s.Set("user", "demo")
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -18,11 +18,11 @@ import (
 	"time"
 )
 
-// errLost is the result of a check whose lock did not keep everything.
+// errLost is the error of a check in which answered writes were lost.
 var errLost = errors.New("writes were lost")
 
-// check fires c.check concurrent writes at a session, without a lock and with
-// those that -lock names, over real HTTP, and prints what was kept.
+// check makes c.check concurrent writes to a session over HTTP, without a lock and
+// with each that -lock names, and prints how many were kept.
 func check(ctx context.Context, c config, r *server, log *slog.Logger, stdout io.Writer) error {
 	table := tabwriter.NewWriter(stdout, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "lock\tkept\trefused\ttime")
@@ -35,7 +35,7 @@ func check(ctx context.Context, c config, r *server, log *slog.Logger, stdout io
 			return fmt.Errorf("checking %s: %w", way, err)
 		}
 		fmt.Fprintf(table, "%s\t%d of %d\t%d\t%v\n", way, got.kept, c.check, got.refused, got.took.Round(time.Millisecond/10))
-		if i > 0 || len(ways) == 1 { // else it is there to show what a lock is for
+		if i > 0 || len(ways) == 1 { // otherwise it only shows what a lock is for
 			bad = append(bad, got.verdict(c))
 		}
 	}
@@ -74,7 +74,7 @@ type outcome struct {
 	took          time.Duration
 }
 
-// verdict returns what is wrong with an outcome that c was to bring about.
+// verdict returns what is wrong with the outcome of a check with c.
 func (o outcome) verdict(c config) error {
 	switch lost := c.check - o.kept - o.refused; {
 	case lost > 0:
@@ -85,7 +85,7 @@ func (o outcome) verdict(c config) error {
 	return nil
 }
 
-// fire makes a session and sends n writes to it at once.
+// fire begins a session and sends n writes to it at once.
 func fire(ctx context.Context, handler http.Handler, n int) (outcome, error) {
 	srv := httptest.NewServer(handler)
 	defer srv.Close()

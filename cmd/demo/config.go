@@ -15,7 +15,7 @@ import (
 	"github.com/a2139e8d/latchkey/locker"
 )
 
-// config is what the command line says.
+// A config is the command line, parsed.
 type config struct {
 	addr, lock                 string
 	redisURLs                  []string // none: embedded
@@ -24,7 +24,7 @@ type config struct {
 	check                      int
 }
 
-// errUsage marks a command line that package flag has complained about.
+// errUsage marks a command line whose mistake package flag has already printed.
 var errUsage = errors.New("wrong usage")
 
 func parseFlags(args []string, stderr io.Writer) (config, error) {
@@ -33,14 +33,14 @@ func parseFlags(args []string, stderr io.Writer) (config, error) {
 	f := flag.NewFlagSet("demo", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&c.addr, "addr", "127.0.0.1:8080", "listen on this `address`")
-	f.StringVar(&urls, "redis", "", "use the Redis at this `URL` instead of an embedded one; for redlock 3, 5, … of them, with commas between,\nthe first of which keeps the sessions")
+	f.StringVar(&urls, "redis", "", "use the Redis at this `URL` instead of an embedded one; for redlock an odd number of them, separated by\ncommas; the first keeps the sessions")
 	f.StringVar(&c.lock, "lock", lockSpin, "guard sessions with this `lock`: "+strings.Join(locks, ", ")+"; with -check also "+lockAll)
 	f.DurationVar(&c.ttl, "ttl", 30*time.Minute, "idle time-out of a session")
 	f.DurationVar(&c.lockWait, "lock-wait", 10*time.Second, "longest wait for a session")
-	f.DurationVar(&c.lease, "lease", 10*time.Second, "how long a killed process keeps a session shut")
+	f.DurationVar(&c.lease, "lease", 10*time.Second, "how long a killed process keeps a session locked")
 	f.DurationVar(&c.work, "work", 0, "how long each /set holds its session")
-	f.StringVar(&key, "key", "", "signing `key` in hex, at least 32 bytes; empty: a random one; with commas, newest first,\nwhile keys are rotated")
-	f.IntVar(&c.check, "check", 0, "serve nothing; fire this `number` of concurrent writes and count what is kept")
+	f.StringVar(&key, "key", "", "signing `key` in hex, at least 32 bytes; empty: a random one; several, separated by\ncommas, newest first, while keys are rotated")
+	f.IntVar(&c.check, "check", 0, "do not serve, but make this `number` of concurrent writes and count what is kept")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return c, err
@@ -77,7 +77,7 @@ func parseFlags(args []string, stderr io.Writer) (config, error) {
 	return c, c.setKeys(key)
 }
 
-// setKeys decodes the signing keys, or makes one that lasts as long as the process.
+// setKeys decodes the signing keys, or makes a random one.
 func (c *config) setKeys(list string) error {
 	if list == "" {
 		key := make([]byte, 32)
@@ -88,7 +88,7 @@ func (c *config) setKeys(list string) error {
 	for digits := range strings.SplitSeq(list, ",") {
 		key, err := hex.DecodeString(digits)
 		if err != nil || len(key) < 32 {
-			// Not even a part of the key goes into the error.
+			// The error must not contain even a part of the key.
 			return errors.New("-key must be at least 32 bytes, written as 64 or more hexadecimal digits; more such keys after commas")
 		}
 		c.keys = append(c.keys, key)
@@ -96,7 +96,7 @@ func (c *config) setKeys(list string) error {
 	return nil
 }
 
-// redisName says which Redis is used, without passwords.
+// redisName returns which Redis is used, without passwords.
 func (c config) redisName() string {
 	if len(c.redisURLs) == 0 {
 		return "embedded"
@@ -114,8 +114,8 @@ func (c config) redisName() string {
 
 func (c config) usesRedlock() bool { return c.lock == lockRedlock || c.lock == lockAll }
 
-// maxHold allows for the work of a request.
+// maxHold is long enough for the work of a request.
 func (c config) maxHold() time.Duration { return max(time.Minute, c.work+10*time.Second) }
 
-// maxWaiters lets in all of a check.
+// maxWaiters is enough for all requests of a check.
 func (c config) maxWaiters() int { return max(locker.DefaultMaxWaiters, c.check) }

@@ -1,112 +1,28 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 	"go.uber.org/goleak"
 )
 
-// binary is the real program, built once.
-var binary string
-
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "demo")
-	if err == nil {
-		binary = filepath.Join(dir, "demo")
-		var out []byte
-		if out, err = exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-			err = fmt.Errorf("%w: %s", err, out)
-		}
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "building the demo:", err)
-		os.Exit(1)
-	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		_ = os.RemoveAll(dir)
+		demotest.Clean()
 		os.Exit(code)
 	}))
 }
 
-// A process is the real program, serving.
-type process struct {
-	url  string
-	cmd  *exec.Cmd
-	log  *lockedBuffer
-	done chan struct{} // closed when it has ended
-	err  error         // how, after done
-}
-
-// start runs the program on a free port and waits until it serves.
-func start(t *testing.T, args ...string) *process {
-	t.Helper()
-	p := &process{log: &lockedBuffer{}, done: make(chan struct{})}
-	p.cmd = exec.Command(binary, append([]string{"-addr", "127.0.0.1:0"}, args...)...)
-	p.cmd.Stderr = p.log
-	stdout, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill() // it may have ended already
-		<-p.done
-	})
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	go func() {
-		_, _ = io.Copy(io.Discard, stdout)
-		p.err = p.cmd.Wait()
-		close(p.done)
-	}()
-	_, at, found := strings.Cut(strings.TrimSpace(line), "http://")
-	if err != nil || !found {
-		t.Fatalf("the program said %q, %v; log:\n%s", line, err, p.log)
-	}
-	p.url = "http://" + strings.TrimSuffix(at, "/")
-	return p
-}
-
-func (p *process) signal(t *testing.T, s os.Signal) {
-	t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil {
-		t.Fatal(err)
-	}
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-// newClient returns a client that keeps cookies. All processes are one site to
-// it, since cookies do not know about ports.
+// newClient returns a client that keeps cookies. All processes are the same site to
+// it, since cookies do not depend on ports.
 func newClient(t *testing.T) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -151,56 +67,56 @@ func values(pairs []string) url.Values {
 func TestTheDemoServes(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
-	p := start(t)
+	p := demotest.Start(t)
 	c := newClient(t)
-	get(t, c, p.url+"/healthz")
+	get(t, c, p.URL+"/healthz")
 	t.Logf("the demo took %v to start", time.Since(began))
 	for path, want := range map[string]string{"/": "<!doctype html>", "/app.js": "fetch", "/style.css": "prefers-color-scheme"} {
-		if body := get(t, c, p.url+path); !strings.Contains(strings.ToLower(body), want) {
+		if body := get(t, c, p.URL+path); !strings.Contains(strings.ToLower(body), want) {
 			t.Errorf("%s has no %q", path, want)
 		}
 	}
 
-	post(t, c, p.url+"/reset")
-	post(t, c, p.url+"/set", "name", "a")
-	post(t, c, p.url+"/set", "name", "b")
-	if got := get(t, c, p.url+"/result"); got != "2" {
+	post(t, c, p.URL+"/reset")
+	post(t, c, p.URL+"/set", "name", "a")
+	post(t, c, p.URL+"/set", "name", "b")
+	if got := get(t, c, p.URL+"/result"); got != "2" {
 		t.Errorf("/result is %s, want 2", got)
 	}
-	if got := get(t, c, p.url+"/params"); got != `["a","b"]` {
+	if got := get(t, c, p.URL+"/params"); got != `["a","b"]` {
 		t.Errorf("/params is %s", got)
 	}
-	if got := post(t, c, p.url+"/incr"); got != "1" {
+	if got := post(t, c, p.URL+"/incr"); got != "1" {
 		t.Errorf("/incr is %s, want 1", got)
 	}
-	post(t, c, p.url+"/login")
-	if got := get(t, c, p.url+"/count"); got != "1" {
+	post(t, c, p.URL+"/login")
+	if got := get(t, c, p.URL+"/count"); got != "1" {
 		t.Errorf("/count after the login is %s, want 1", got)
 	}
-	post(t, c, p.url+"/logout")
-	if got := get(t, c, p.url+"/count"); got != "0" {
+	post(t, c, p.URL+"/logout")
+	if got := get(t, c, p.URL+"/count"); got != "0" {
 		t.Errorf("/count after the logout is %s, want 0", got)
 	}
-	if _, err := call(t.Context(), c, http.MethodPost, p.url+"/set", nil); err == nil || !strings.Contains(err.Error(), "400") {
+	if _, err := call(t.Context(), c, http.MethodPost, p.URL+"/set", nil); err == nil || !strings.Contains(err.Error(), "400") {
 		t.Errorf("/set without a name: %v", err)
 	}
-	if info := get(t, c, p.url+"/info"); info != `{"lock":"spin","redis":"embedded"}` {
+	if info := get(t, c, p.URL+"/info"); info != `{"lock":"spin","redis":"embedded"}` {
 		t.Errorf("/info is %s", info)
 	}
-	if log := p.log.String(); !strings.Contains(log, "without __Host- and Secure") {
-		t.Errorf("the log does not tell about the cookie:\n%s", log)
+	if log := p.Log(); !strings.Contains(log, "without __Host- and Secure") {
+		t.Errorf("the log does not mention the cookie:\n%s", log)
 	}
 }
 
-// Sessions and locks of the embedded Redis run out: its clock runs.
+// Sessions and locks in the embedded Redis expire: its clock runs.
 func TestTheEmbeddedClockRuns(t *testing.T) {
 	t.Parallel()
-	p := start(t, "-ttl", "200ms")
+	p := demotest.Start(t, "-ttl", "200ms")
 	c := newClient(t)
-	post(t, c, p.url+"/incr")
+	post(t, c, p.URL+"/incr")
 	time.Sleep(time.Second) // what is tested is that time passes
-	if got := get(t, c, p.url+"/count"); got != "0" {
-		t.Errorf("/count is %s: the session did not run out", got)
+	if got := get(t, c, p.URL+"/count"); got != "0" {
+		t.Errorf("/count is %s: the session did not expire", got)
 	}
 }
 
@@ -236,7 +152,7 @@ func TestWrongFlags(t *testing.T) {
 		"-check -1":                                "-check is -1",
 		"-key abcd":                                "-key must be at least 32 bytes",
 		"-key zz":                                  "-key must be at least 32 bytes",
-		"-key " + key + ",abcd":                    "-key must be at least 32 bytes",
+		"-key " + demotest.Key + ",abcd":           "-key must be at least 32 bytes",
 		"-redis localhost:6379":                    "must begin with redis://",
 		"-redis http://localhost":                  "must begin with redis://",
 		"-redis redis://127.0.0.1:1":               "unavailable",

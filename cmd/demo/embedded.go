@@ -8,9 +8,9 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// startEmbedded starts a Redis in this process, and returns its URL and what ends it.
-// Its clock stands still by itself, so that no lock or session would ever
-// expire: a goroutine moves it on.
+// startEmbedded starts a Redis in this process, and returns its URL and a function
+// that ends it. Its clock does not run by itself, so that no lock or session would
+// ever expire: a goroutine advances it.
 func startEmbedded() (url string, stop func(), _ error) {
 	mini := miniredis.NewMiniRedis()
 	if err := mini.Start(); err != nil {

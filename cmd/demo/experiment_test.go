@@ -9,49 +9,48 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-const key = "6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b"
-
-// experiment fires 100 concurrent writes at one session, spread over the
-// processes, and returns how many it kept.
-func experiment(t *testing.T, processes ...*process) int {
+// experiment makes 100 concurrent writes to one session, spread over the processes,
+// and returns how many it kept.
+func experiment(t *testing.T, processes ...*demotest.Demo) int {
 	t.Helper()
 	c := newClient(t)
-	post(t, c, processes[0].url+"/reset")
+	post(t, c, processes[0].URL+"/reset")
 	began := time.Now()
 	var crowd sync.WaitGroup
 	for i := range 100 {
-		crowd.Go(func() { post(t, c, processes[i%len(processes)].url+"/set", "name", fmt.Sprint(i)) })
+		crowd.Go(func() { post(t, c, processes[i%len(processes)].URL+"/set", "name", fmt.Sprint(i)) })
 	}
 	crowd.Wait()
 	t.Logf("%d writes took %v", 100, time.Since(began))
-	kept, err := strconv.Atoi(get(t, c, processes[0].url+"/result"))
+	kept, err := strconv.Atoi(get(t, c, processes[0].URL+"/result"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return kept
 }
 
-// The experiment that this project began with. Without the lock it must fail, or
-// it would prove nothing with it.
+// The experiment that this project began with. Without the lock it must lose writes,
+// or it would prove nothing.
 func TestAHundredConcurrentWrites(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
-		if kept := experiment(t, start(t)); kept != 100 {
+		if kept := experiment(t, demotest.Start(t)); kept != 100 {
 			t.Errorf("kept %d of 100", kept)
 		}
-		if kept := experiment(t, start(t, "-lock", "none")); kept >= 100 {
+		if kept := experiment(t, demotest.Start(t, "-lock", "none")); kept >= 100 {
 			t.Errorf("kept %d of 100 without a lock: this test cannot fail", kept)
 		}
 	})
 	t.Run("real", func(t *testing.T) {
 		t.Parallel()
 		r := redistest.Real(t)
-		args := []string{"-redis", r.URL, "-key", key}
-		one, two := start(t, args...), start(t, args...)
+		args := []string{"-redis", r.URL}
+		one, two := demotest.Start(t, args...), demotest.Start(t, args...)
 		if kept := experiment(t, one); kept != 100 {
 			t.Errorf("one process kept %d of 100", kept)
 		}
@@ -59,7 +58,7 @@ func TestAHundredConcurrentWrites(t *testing.T) {
 			t.Errorf("two processes kept %d of 100", kept)
 		}
 		args = append(args, "-lock", "none")
-		one, two = start(t, args...), start(t, args...)
+		one, two = demotest.Start(t, args...), demotest.Start(t, args...)
 		if kept := experiment(t, one); kept >= 100 {
 			t.Errorf("one process kept %d of 100 without a lock: this test cannot fail", kept)
 		}
@@ -69,24 +68,24 @@ func TestAHundredConcurrentWrites(t *testing.T) {
 	})
 	t.Run("unix socket", func(t *testing.T) {
 		t.Parallel()
-		if kept := experiment(t, start(t, "-redis", "unix://"+redistest.Real(t).Socket())); kept != 100 {
+		if kept := experiment(t, demotest.Start(t, "-redis", "unix://"+redistest.Real(t).Socket())); kept != 100 {
 			t.Errorf("kept %d of 100", kept)
 		}
 	})
 }
 
-// Every lock keeps all, in one process with its own servers, and in two that
+// Every lock keeps all writes, in one process with embedded servers, and in two that
 // share real ones.
 func TestEveryLockKeepsAll(t *testing.T) {
 	t.Parallel()
 	for _, lock := range []string{lockTimestamp, lockLease, lockRedlock} {
 		t.Run(lock, func(t *testing.T) {
 			t.Parallel()
-			if kept := experiment(t, start(t, "-lock", lock)); kept != 100 {
+			if kept := experiment(t, demotest.Start(t, "-lock", lock)); kept != 100 {
 				t.Errorf("kept %d of 100", kept)
 			}
 			_, args := shared(t, lock)
-			if kept := experiment(t, start(t, args...), start(t, args...)); kept != 100 {
+			if kept := experiment(t, demotest.Start(t, args...), demotest.Start(t, args...)); kept != 100 {
 				t.Errorf("two processes kept %d of 100", kept)
 			}
 		})

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,9 +12,9 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// Requests that read and take the session for it are in the same line as those that
-// write, and may be handed a state that is not stored yet. They never answer with
-// one that comes to nothing, and agree with those that read without waiting.
+// Requests that take the session only to read it wait among those that write, and may be
+// handed a state that is not stored yet. They never answer with one that is discarded,
+// and agree with requests that read without waiting.
 func TestHandOverHistoriesOfReaders(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]redistest.Fault{
@@ -27,33 +25,25 @@ func TestHandOverHistoriesOfReaders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := redistest.Real(t)
-			var urls []string
-			var bad atomic.Bool // once there is a session
+			s := newScene(t)
 			for range 2 {
-				p := redistest.NewProxy(t, r)
-				p.Inject(func(redistest.Command) redistest.Fault {
-					if bad.Load() && rand.IntN(200) == 0 {
-						return fault
-					}
-					return redistest.Pass
-				})
-				urls = append(urls, serveReaders(t, p.URL))
+				p := redistest.NewProxy(t, s.r)
+				s.sites.Add(serveReaders(t, p.URL))
+				p.Inject(func(redistest.Command) redistest.Fault { return oneIn(200, fault) })
 			}
-			s := &scene{r: r, h: newCounterHistory(t, urls...)}
-			bad.Store(true)
-			s.h.reads = []string{"/count", "/count?exclusive", "/count?exclusive"}
-			s.play(t, func() {
+			v := newVisitor(t, &s.sites)
+			v.Reads = []string{"/count", "/count?exclusive", "/count?exclusive"}
+			s.play(t, v, func() {
 				if fault == redistest.Pass && s.round%3 == 0 {
 					s.delete(t, ".lock")
 				}
 			})
-			s.h.check()
 		})
 	}
 }
 
-// serveReaders serves /reset, /incr and /count, the last of them in both modes.
+// serveReaders serves /reset, /incr and /count; the latter is ReadOnly, or with
+// ?exclusive takes the session.
 func serveReaders(t *testing.T, redisURL string) (url string) {
 	st, err := store.Open(redisURL, store.Options{Lease: time.Second, Timeout: time.Second})
 	if err != nil {
@@ -82,7 +72,7 @@ func serveReaders(t *testing.T, redisURL string) (url string) {
 	server := httptest.NewServer(sessions.Handler(mux))
 	t.Cleanup(func() {
 		server.Close()
-		_ = st.Close() // what it was used for has been checked
+		_ = st.Close() // what matters has been checked
 	})
 	return server.URL
 }

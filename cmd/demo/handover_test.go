@@ -5,21 +5,24 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/testdata/demotest"
+	"github.com/a2139e8d/latchkey/testdata/history"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// Many clients of two processes want one session at once, so that it goes from hand
-// to hand and one commit serves several requests, while all kinds of things happen.
-// Every answer is right at all times, and every answered write is kept.
+// Many clients of two processes want one session at once, so that it is handed over and
+// one commit serves several requests, while all kinds of things happen. Every answer is
+// right at all times, and every answered write is kept.
 func TestHandOverHistories(t *testing.T) {
 	t.Parallel()
 	for name, happens := range map[string]func(t *testing.T, s *scene){
 		"nothing": func(*testing.T, *scene) {},
 		"connections break": func(t *testing.T, s *scene) {
-			s.r.Do(t, "CLIENT", "KILL", "TYPE", "normal") // in the middle of commits, some of them
+			s.r.Do(t, "CLIENT", "KILL", "TYPE", "normal") // some of them in the middle of commits
 		},
 		"the lock is deleted":  func(t *testing.T, s *scene) { s.delete(t, ".lock") },
 		"the queue is deleted": func(t *testing.T, s *scene) { s.delete(t, ".queue") },
@@ -31,33 +34,33 @@ func TestHandOverHistories(t *testing.T) {
 		"a process is stopped past its lease": func(t *testing.T, s *scene) {
 			if s.round%2 == 1 {
 				one := s.processes[rand.IntN(2)]
-				stop(t, one)
+				one.Signal(t, syscall.SIGSTOP)
 				time.Sleep(sceneLease + 100*time.Millisecond) // the other process goes on
-				resume(t, one)
+				one.Signal(t, syscall.SIGCONT)
 			}
 		},
 		"a process is killed": func(t *testing.T, s *scene) {
 			if s.round == 10 {
-				s.h.without(s.processes[0].url)
-				if err := s.processes[0].cmd.Process.Kill(); err != nil {
-					t.Error(err)
-				}
+				s.sites.Remove(s.processes[0].URL)
+				s.processes[0].Kill()
 			}
 		},
 	} {
-		for wakeups, user := range map[string]string{"told": "", "not told": "deaf:pw@"} {
+		for wakeups, user := range map[string]string{"notified": "", "not notified": "deaf:pw@"} {
 			t.Run(name+", waiters are "+wakeups, func(t *testing.T) {
 				t.Parallel()
-				s := newScene(t, user)
-				s.play(t, func() { happens(t, s) })
-				s.h.check()
+				s := newScene(t)
+				for range 2 {
+					s.start(t, strings.Replace(s.r.URL, "//", "//"+user, 1))
+				}
+				s.play(t, newVisitor(t, &s.sites), func() { happens(t, s) })
 			})
 		}
 	}
 }
 
-// The two processes hear nothing of what they subscribed to: each wake-up is lost on
-// its way. And what they send, or what comes back, is lost now and then.
+// No notification reaches the two processes: all are lost on their way. Now and then a
+// command or its reply is lost, too.
 func TestHandOverHistoriesThroughBadNetworks(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]redistest.Fault{
@@ -70,64 +73,62 @@ func TestHandOverHistoriesThroughBadNetworks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &scene{r: redistest.Real(t)}
-			var urls []string
+			s := newScene(t)
 			var commits atomic.Int64
-			var bad atomic.Bool // once there is a session
 			for range 2 {
-				p := redistest.NewProxy(t, s.r) // which swallows messages
+				p := redistest.NewProxy(t, s.r) // which drops notifications
+				s.start(t, p.URL)
 				p.Inject(func(cmd redistest.Command) redistest.Fault {
 					if isCommit(cmd) {
 						commits.Add(1)
 					}
-					if bad.Load() && rand.IntN(400) == 0 {
-						return fault
-					}
-					return redistest.Pass
+					return oneIn(400, fault)
 				})
-				s.processes = append(s.processes, s.start(t, p.URL))
-				urls = append(urls, s.processes[len(s.processes)-1].url)
 			}
-			s.h = newCounterHistory(t, urls...)
-			bad.Store(true)
-			s.play(t, func() {})
-			s.h.check()
-			if writes := s.h.writes.Load(); commits.Load() == 0 || fault == redistest.Pass && commits.Load() >= writes {
-				t.Errorf("%d writes were %d commits: they do not share them", writes, commits.Load())
+			v := newVisitor(t, &s.sites)
+			s.play(t, v, func() {})
+			if n := commits.Load(); n == 0 || fault == redistest.Pass && int(n) >= v.Summary().Writes {
+				t.Errorf("%d writes were %d commits: they do not share them", v.Summary().Writes, n)
 			}
 			t.Logf("%d commits", commits.Load())
 		})
 	}
 }
 
+// oneIn returns a fault once in n times, at random.
+func oneIn(n int, fault redistest.Fault) redistest.Fault {
+	if rand.IntN(n) == 0 {
+		return fault
+	}
+	return redistest.Pass
+}
+
 // sceneLease is short, so that a scene goes on after a process has stopped or died.
 const sceneLease = 300 * time.Millisecond
 
-// A scene is two processes that share a Redis, and what clients do there.
+// A scene is processes that share a Redis, and what happens there.
 type scene struct {
 	r         *redistest.Server
-	processes []*process
-	h         *counterHistory
-	round     int
+	processes []*demotest.Demo
+	sites     history.Sites
+	round     int // how often something has happened
 }
 
-// newScene lets both processes log in as that user.
-func newScene(t *testing.T, user string) *scene {
+func newScene(t *testing.T) *scene {
 	s := &scene{r: redistest.Real(t)}
 	s.r.Do(t, "ACL", "SETUSER", "deaf", "on", ">pw", "allkeys", "allcommands", "resetchannels")
-	for range 2 {
-		s.processes = append(s.processes, s.start(t, strings.Replace(s.r.URL, "//", "//"+user, 1)))
-	}
-	s.h = newCounterHistory(t, s.processes[0].url, s.processes[1].url)
 	return s
 }
 
-func (s *scene) start(t *testing.T, url string) *process {
-	return start(t, "-redis", url, "-key", key, "-lease", sceneLease.String())
+// start adds a process.
+func (s *scene) start(t *testing.T, redisURL string) {
+	p := demotest.Start(t, "-redis", redisURL, "-lease", sceneLease.String())
+	s.processes = append(s.processes, p)
+	s.sites.Add(p.URL)
 }
 
-// play lets things happen now and then while the clients are at it.
-func (s *scene) play(t *testing.T, happens func()) {
+// play lets things happen now and then while the clients of a visitor make requests.
+func (s *scene) play(t *testing.T, v *history.Visitor, happens func()) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	done := make(chan struct{})
@@ -138,11 +139,11 @@ func (s *scene) play(t *testing.T, happens func()) {
 			happens()
 		}
 	}()
-	s.h.run(ctx, 20, 5)
+	visit(ctx, t, v, 20)
 	<-done
 }
 
-// delete deletes the session's key of that kind, as an eviction does.
+// delete deletes all keys of a kind, as evictions may.
 func (s *scene) delete(t *testing.T, kind string) {
 	for _, key := range s.r.Keys(t) {
 		if strings.HasSuffix(key, kind) {
@@ -151,9 +152,9 @@ func (s *scene) delete(t *testing.T, kind string) {
 	}
 }
 
-// isCommit tells the script that commits from the one that takes the lock: both have
-// three keys, and the first argument of both is a token. The second is another or
-// none, or a number.
+// isCommit distinguishes the script that commits from the one that takes the lock: both
+// have three keys, and a token as their first argument. The second argument of the
+// former is another token or empty, that of the latter a number.
 func isCommit(cmd redistest.Command) bool {
 	a := cmd.Args
 	return cmd.Name == "EVALSHA" && len(a) > 6 && a[1] == "3" && strings.Contains(a[5], " ") &&

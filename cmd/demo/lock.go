@@ -1,37 +1,60 @@
 package main
 
 import (
+	"context"
 	"time"
 
 	"github.com/a2139e8d/latchkey/locker"
 	"github.com/gomodule/redigo/redis"
 )
 
-// The ways to guard a session.
+// The values of -lock.
 const (
 	lockNone      = "none"
 	lockSpin      = "spin"
 	lockTimestamp = "timestamp"
 	lockLease     = "lease"
 	lockRedlock   = "redlock"
-	lockAll       = "all" // one after the other, for -check
+	lockAll       = "all" // each in turn, for -check
 )
 
 var locks = []string{lockSpin, lockTimestamp, lockLease, lockRedlock, lockNone}
 
-// newLocker returns the lock that c names, or nil for the one that lies beside
-// the record, which package store has itself.
+// newLocker returns the lock that c names, or nil for the spin lock on the record
+// itself, which package store brings along.
 func newLocker(c config, pools []*redis.Pool) locker.Locker {
 	o := locker.Options{Lease: c.lease, Wait: c.lockWait, MaxHold: c.maxHold(), MaxWaiters: c.maxWaiters()}
 	switch c.lock {
 	case lockTimestamp:
 		return locker.NewTimestamp(pools[0], o)
-	case lockLease: // asks every 10 ms whether the lease is over
-		o.Backoff = locker.Backoff{Min: 10 * time.Millisecond, Max: 10 * time.Millisecond}
-		return locker.NewSpin(pools[0], o)
+	case lockLease:
+		o.Backoff = locker.Backoff{Min: pollEvery, Max: pollEvery}
+		client := locker.NewClient(pools[0], locker.DefaultTimeout)
+		return &leaseLock{algorithm: polled{locker.SpinAlgorithm(client)}, options: o}
 	case lockRedlock:
 		return locker.NewRedlock(pools, o)
 	default:
 		return nil
 	}
 }
+
+// pollEvery is the longest pause between two tries for the lease lock.
+const pollEvery = 10 * time.Millisecond
+
+// A leaseLock is a key with an owner and a lease, as of the spin lock, but the processes
+// that wait for it do not queue, and are not notified: each tries again every few
+// milliseconds, until the lock is free or its time is up. So the processes are not
+// served in order. The callers of one process are.
+type leaseLock struct {
+	guard     locker.Guard
+	algorithm locker.Algorithm
+	options   locker.Options
+}
+
+func (l *leaseLock) Lock(ctx context.Context, key string) (*locker.Lease, error) {
+	return l.guard.Lock(ctx, key, l.algorithm, l.options)
+}
+
+// polled leaves of an algorithm what every algorithm has, single tries, and hides its
+// queue.
+type polled struct{ locker.Algorithm }

@@ -1,8 +1,8 @@
-// Command demo shows what Latchkey is for: it fires concurrent writes at one
-// session, without a lock and with it, and counts what is left.
+// Command demo shows what Latchkey is for: it makes concurrent writes to one
+// session, without a lock and with it, and counts how many are kept.
 //
 // By default it needs nothing else: Redis is embedded. Open its page in a
-// browser, drive it over HTTP (see app.go), or let it test itself with -check.
+// browser, use it over HTTP (see newApp), or run its self-test with -check.
 package main
 
 import (
@@ -26,7 +26,7 @@ func main() {
 	switch err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 	case errors.Is(err, errUsage):
-		os.Exit(2) // package flag has said what is wrong
+		os.Exit(2) // package flag has printed what is wrong
 	default:
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
@@ -60,8 +60,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return serve(ctx, c, handler, log, stdout)
 }
 
-// serve listens until ctx ends, and then lets the requests that are under way
-// finish, so that they leave no lock behind.
+// serve listens until ctx ends, and then waits for the requests that have begun,
+// so that they leave no lock behind.
 func serve(ctx context.Context, c config, handler http.Handler, log *slog.Logger, stdout io.Writer) error {
 	l, err := net.Listen("tcp", c.addr)
 	if err != nil {
@@ -79,7 +79,7 @@ func serve(ctx context.Context, c config, handler http.Handler, log *slog.Logger
 	drained := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
-		// A request waits for its session, holds it, and answers.
+		// Long enough for a request to wait for its session, hold it, and answer.
 		patience, cancel := context.WithTimeout(context.Background(), c.lockWait+c.work+5*time.Second)
 		defer cancel()
 		drained <- srv.Shutdown(patience)

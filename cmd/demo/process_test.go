@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
@@ -19,7 +20,7 @@ func shared(t *testing.T, lock string) (r *redistest.Server, args []string) {
 	if lock == lockRedlock {
 		urls += "," + redistest.Real(t).URL + "," + redistest.Real(t).URL
 	}
-	return r, []string{"-lock", lock, "-redis", urls, "-key", key}
+	return r, []string{"-lock", lock, "-redis", urls}
 }
 
 // underEachLock runs a test of what happens to processes, with a short lease.
@@ -41,19 +42,18 @@ func underEachLock(t *testing.T, f func(t *testing.T, r *redistest.Server, args 
 func TestSIGTERMDrains(t *testing.T) { underEachLock(t, testSIGTERMDrains) }
 
 func testSIGTERMDrains(t *testing.T, r *redistest.Server, args []string) {
-	p := start(t, append(args, "-work", "300ms")...)
+	p := demotest.Start(t, append(args, "-work", "300ms")...)
 	c := newClient(t)
-	post(t, c, p.url+"/reset")
+	post(t, c, p.URL+"/reset")
 	answered := make(chan string, 1)
-	go func() { answered <- post(t, c, p.url+"/set", "name", "a") }()
+	go func() { answered <- post(t, c, p.URL+"/set", "name", "a") }()
 	waitFor(t, "the request holds its session", func() bool { return hasLock(t, r) })
-	p.signal(t, syscall.SIGTERM)
+	p.Signal(t, syscall.SIGTERM)
 	if got := <-answered; got != "ok" {
 		t.Errorf("the running request was answered with %q", got)
 	}
-	<-p.done
-	if p.err != nil {
-		t.Errorf("the demo ended with %v; log:\n%s", p.err, p.log)
+	if err := p.Wait(t, 20*time.Second); err != nil {
+		t.Errorf("the demo ended with %v; log:\n%s", err, p.Log())
 	}
 	if hasLock(t, r) {
 		t.Errorf("a lock is left behind: %v", r.Keys(t))
@@ -69,44 +69,41 @@ func hasLock(t *testing.T, r *redistest.Server) bool {
 	return false
 }
 
-// P7, with a real process and a real signal: whoever is killed in the middle of
-// a request keeps its session shut for the lease, and no longer.
+// P7, with a real process and a real signal: a process that is killed in the middle of
+// a request keeps its session locked for the lease, and no longer.
 func TestAKilledProcess(t *testing.T) { underEachLock(t, testAKilledProcess) }
 
 func testAKilledProcess(t *testing.T, r *redistest.Server, args []string) {
-	doomed, other := start(t, append(args, "-work", "1h")...), start(t, args...)
+	doomed, other := demotest.Start(t, append(args, "-work", "1h")...), demotest.Start(t, args...)
 	c := newClient(t)
-	post(t, c, doomed.url+"/reset")
+	post(t, c, doomed.URL+"/reset")
 	go func() {
-		_, _ = c.Post(doomed.url+"/set", "application/x-www-form-urlencoded", strings.NewReader("name=never"))
+		_, _ = c.Post(doomed.URL+"/set", "application/x-www-form-urlencoded", strings.NewReader("name=never"))
 	}()
 	waitFor(t, "the session is held", func() bool { return hasLock(t, r) })
-	if err := doomed.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	<-doomed.done
+	doomed.Kill()
 	began := time.Now()
-	post(t, c, other.url+"/set", "name", "next")
+	post(t, c, other.URL+"/set", "name", "next")
 	if waited := time.Since(began); waited > 10*time.Second {
 		t.Errorf("waited %v for a short lease", waited)
 	}
-	if got := get(t, c, other.url+"/params"); got != `["next"]` {
+	if got := get(t, c, other.URL+"/params"); got != `["next"]` {
 		t.Errorf("/params is %s", got)
 	}
 }
 
-// P3, with a real process and real signals: whoever is stopped past its lease
+// P3, with a real process and real signals: a process that is stopped past its lease
 // cannot write when it goes on.
 func TestAStoppedProcess(t *testing.T) { underEachLock(t, testAStoppedProcess) }
 
 func testAStoppedProcess(t *testing.T, r *redistest.Server, args []string) {
 	// The work ends when the lock is lost, and then the handler tries to write.
-	paused, other := start(t, append(args, "-work", "1h")...), start(t, args...)
+	paused, other := demotest.Start(t, append(args, "-work", "1h")...), demotest.Start(t, args...)
 	c := newClient(t)
-	post(t, c, paused.url+"/reset")
+	post(t, c, paused.URL+"/reset")
 	answer := make(chan int, 1)
 	go func() {
-		res, err := c.Post(paused.url+"/set", "application/x-www-form-urlencoded", strings.NewReader("name=stale"))
+		res, err := c.Post(paused.URL+"/set", "application/x-www-form-urlencoded", strings.NewReader("name=stale"))
 		if err != nil {
 			t.Error(err)
 			answer <- 0
@@ -116,13 +113,13 @@ func testAStoppedProcess(t *testing.T, r *redistest.Server, args []string) {
 		answer <- res.StatusCode
 	}()
 	waitFor(t, "the session is held", func() bool { return hasLock(t, r) })
-	stop(t, paused)
-	post(t, c, other.url+"/set", "name", "rightful") // once the lease has run out
-	resume(t, paused)
+	paused.Signal(t, syscall.SIGSTOP)
+	post(t, c, other.URL+"/set", "name", "rightful") // once the lease has run out
+	paused.Signal(t, syscall.SIGCONT)
 	if status := <-answer; status != http.StatusServiceUnavailable {
 		t.Errorf("the stale write was answered with %d", status)
 	}
-	if got := get(t, c, other.url+"/params"); got != `["rightful"]` {
+	if got := get(t, c, other.URL+"/params"); got != `["rightful"]` {
 		t.Errorf("/params is %s", got)
 	}
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A server is the Redis of the demo: embedded, or real ones. The sessions are in
-// the first; Redlock keeps its lock on all of them.
+// A server is the demo's Redis, embedded or real, or several of them for Redlock.
+// The sessions are in the first.
 type server struct {
 	urls  []string
 	pools []*redis.Pool
-	stop  []func() // what ends the embedded ones
+	stop  []func() // they end the embedded ones
 }
 
 // nodes is how many servers are embedded for Redlock.
@@ -34,12 +34,12 @@ func openRedis(ctx context.Context, c config) (*server, error) {
 		r.pools = append(r.pools, &redis.Pool{MaxActive: 64, MaxIdle: 64, Wait: true,
 			DialContext: func(ctx context.Context) (redis.Conn, error) { return dial(ctx, at) }})
 	}
-	// It knows which URLs are good, and says what is wrong with one that is not.
+	// Package store checks the URLs, and says what is wrong with one.
 	for _, at := range r.urls {
 		st, err := store.Open(at, store.Options{})
 		if err == nil {
 			err = st.Ping(ctx)
-			_ = st.Close() // it was only asked
+			_ = st.Close() // it was only for the check
 		}
 		if err != nil {
 			r.close()
@@ -70,7 +70,7 @@ func dial(ctx context.Context, at string) (redis.Conn, error) {
 
 func (r *server) close() {
 	for _, pool := range r.pools {
-		_ = pool.Close() // the process ends
+		_ = pool.Close() // the process is about to end
 	}
 	for _, stop := range r.stop {
 		stop()

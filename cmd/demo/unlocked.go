@@ -11,9 +11,8 @@ import (
 )
 
 // unlocked is the counter-example: sessions as ordinary stores keep them. Each
-// request reads the record, changes its copy, and writes the copy back, over
-// whatever other requests have written meanwhile. Do not use it for anything
-// else; the library itself has no way to go without a lock.
+// request reads the record, changes its copy, and writes the copy back, over what
+// other requests have written meanwhile. The library itself has no such mode.
 type unlocked struct {
 	pool   *redis.Pool
 	cookie string
@@ -43,7 +42,7 @@ func (u *unlocked) load(r *http.Request) (secret session.Secret, data []byte, er
 	if err != nil {
 		return session.NewSecret(), nil, nil
 	}
-	b, _ := hex.DecodeString(cookie.Value) // ParseSecret sees what is wrong
+	b, _ := hex.DecodeString(cookie.Value) // ParseSecret refuses what is wrong
 	if secret, err = session.ParseSecret(b); err != nil {
 		return session.NewSecret(), nil, nil
 	}

@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/overlay"
 )
 
-// A defect is a Latchkey that breaks a promise on purpose, and the test that finds it:
-// one of this suite, or of a package, where one process shows it better.
+// A defect is a change that breaks a promise, and the test that finds it: one of this
+// suite, or of a package, where one process shows it better.
 type defect struct {
 	promise string
 	what    string
@@ -26,16 +27,16 @@ type defect struct {
 // edit makes a list of one.
 func edit(file, old, new string) []rig.Edit { return []rig.Edit{{File: file, Old: old, New: new}} }
 
-// tokenAlone makes a commit write whatever the record has become.
+// tokenAlone makes a commit write over whatever the record has become.
 var tokenAlone = []rig.Edit{
 	{File: "store/commit.lua", Old: "redis.pcall('GETRANGE', KEYS[1], '16', '41')) == ARGV[5] then", New: "true) then"},
 	{File: "store/commit.lua", Old: "if is(KEYS[1], base) then", New: "if true then"},
 }
 
-// noFence makes it write whoever has the lock, too.
+// noFence makes it write no matter who has the lock, too.
 var noFence = append(edit("store/commit.lua", "if holder ~= ARGV[1] then", "if false then"), tokenAlone...)
 
-// noNumbers takes any reply for that to the next command.
+// noNumbers takes any reply for the reply to the next command.
 var noNumbers = []rig.Edit{
 	{File: "locker/frame.go", Old: "if reply>>2 == call {", New: "if true {"},
 	{File: "locker/frame.go", Old: "n >= 0 && reply[n] == call", New: "n >= 0"},
@@ -98,11 +99,11 @@ var defects = []defect{
 			New: "\tif timeout, ok := err.(net.Error); ok && timeout.Timeout() {\n\t\tc.pending = 0\n\t} else if c.err == nil {\n\t\tc.err = err"}},
 }
 
-// Each defect is found. It is a Latchkey of its own, built from changed files; the
-// tests that find it are those that everything else here is judged by.
+// Each defect is found. It is built into a Latchkey of its own, from changed files, and the
+// tests that find it are ordinary ones.
 func TestBroken(t *testing.T) {
-	if os.Getenv("LATCHKEY_OVERLAY") != "" {
-		t.Fatal("this is a broken one already")
+	if os.Getenv(overlay.Env) != "" {
+		t.Fatal("this Latchkey is broken already")
 	}
 	for i, d := range defects {
 		if testing.Short() && i%4 > 0 {
@@ -114,7 +115,7 @@ func TestBroken(t *testing.T) {
 			found := err != nil && failed(d.test).MatchString(out)
 			caught(d, time.Since(begun), found)
 			if !found {
-				t.Errorf("%s has not found it: %v\n%s", d.test, err, out)
+				t.Errorf("%s did not find it: %v\n%s", d.test, err, out)
 			}
 		})
 	}
@@ -122,23 +123,26 @@ func TestBroken(t *testing.T) {
 
 // run runs the test on the broken Latchkey.
 func (d defect) run(t *testing.T) (out string, err error) {
-	overlay := (&rig.Variant{Edits: d.edits}).Overlay(t)
+	changed, err := overlay.Write(t.TempDir(), d.edits)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	args := []string{"test", "-count=1", "-short", "-timeout", "1m", "-overlay", overlay, "-run", "^" + d.test + "$"}
+	args := []string{"test", "-count=1", "-short", "-timeout", "1m", "-overlay", changed, "-run", "^" + d.test + "$"}
 	if d.redigo.File != "" {
 		args = append(args, "-modfile", rig.Modfile(t, "github.com/gomodule/redigo", d.redigo))
 	}
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.WaitDelay = 5 * time.Second // for what it has started
+	cmd.WaitDelay = 5 * time.Second // for the processes that it has started
 	if d.in != "" {
 		cmd.Dir = filepath.Join("..", "..", d.in)
 	}
-	cmd.Env = append(os.Environ(), "LATCHKEY_OVERLAY="+overlay)
+	cmd.Env = append(os.Environ(), overlay.Env+"="+changed)
 	text, err := cmd.CombinedOutput()
 	return string(text), err
 }
 
-// failed is what go test says of a test that fails. A package that does not build has
-// failed no test.
+// failed matches what go test prints of a test that fails. A package that does not build
+// has no such test.
 func failed(test string) *regexp.Regexp { return regexp.MustCompile(`(?m)^--- FAIL: ` + test + ` `) }

@@ -10,9 +10,9 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// What a test may ask of a scene, besides what holds after each fault.
+// What a test may assert about a scene, besides what holds after each fault.
 
-// allAnswered asserts that the fault was not noticed.
+// allAnswered asserts that no visitor noticed the fault.
 func (s *scene) allAnswered() {
 	s.Helper()
 	if sum := s.summary(); sum.Silent > 0 {
@@ -20,7 +20,7 @@ func (s *scene) allAnswered() {
 	}
 }
 
-// backWithin asserts how soon all were well again.
+// backWithin asserts how soon all visitors were served again.
 func (s *scene) backWithin(limit time.Duration) {
 	s.Helper()
 	if s.recovered > limit {
@@ -28,7 +28,7 @@ func (s *scene) backWithin(limit time.Duration) {
 	}
 }
 
-// logged counts the demos' log lines that have a text.
+// logged counts how often a text is in the demos' logs.
 func (s *scene) logged(text string) (n int) {
 	for _, d := range s.demos {
 		n += strings.Count(d.Log(), text)
@@ -36,7 +36,7 @@ func (s *scene) logged(text string) (n int) {
 	return n
 }
 
-// mustHaveLogged asserts that some demo has met the fault.
+// mustHaveLogged asserts that some demo has noticed the fault.
 func (s *scene) mustHaveLogged(text string) {
 	s.Helper()
 	if s.logged(text) == 0 {
@@ -44,7 +44,7 @@ func (s *scene) mustHaveLogged(text string) {
 	}
 }
 
-// empties returns how many requests met no session where one had been.
+// empties returns how many requests found no session where there had been one.
 func (s *scene) empties() (n int) {
 	for _, v := range s.visitors {
 		n += v.Empties()
@@ -55,7 +55,7 @@ func (s *scene) empties() (n int) {
 // connections returns how many connections Redis has accepted, ever.
 func (s *scene) connections() int { return s.stat("total_connections_received") }
 
-// stat returns a number that Redis tells about itself.
+// stat returns a number from Redis's INFO.
 func (s *scene) stat(name string) (n int) {
 	s.Helper()
 	text, err := redis.String(s.redis.Do(s.T, "INFO", "everything"), nil)
@@ -67,11 +67,11 @@ func (s *scene) stat(name string) (n int) {
 			return n
 		}
 	}
-	s.Fatalf("Redis tells no %s", name)
+	s.Fatalf("INFO has no %s", name)
 	return 0
 }
 
-// recordWith returns the record that has this in it.
+// recordWith returns the record that contains a text.
 func (s *scene) recordWith(text string) string {
 	s.Helper()
 	for _, key := range records(s.T, s.redis) {
@@ -105,7 +105,7 @@ func guards(t *testing.T, r *redistest.Server) (keys []string) {
 	return keys
 }
 
-// allFree asserts that soon no lock and no queue is left.
+// allFree asserts that no lock and no queue is left soon.
 func allFree(t *testing.T, r *redistest.Server) {
 	t.Helper()
 	eventually(t, lease+2*timeout, "no lock and no queue is left", func() bool { return len(guards(t, r)) == 0 })

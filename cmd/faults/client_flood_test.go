@@ -11,24 +11,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// One visitor fires a thousand requests at once, with one cookie. 128 of them wait, the
-// rest is refused at once, and all others are served as before: their slowest percent
-// takes at most twice as long as without.
+// A client sends a thousand requests at once, with one cookie. 128 of them wait, the rest
+// are refused at once, and all others are served as before: their p99 at most doubles.
 //
-// To accept a thousand requests costs something by itself, on the same processors as
-// all else here. So the same thousand go where no session is, too. What that does to
-// the others is not the session's fault.
+// Accepting a thousand requests has a cost of its own, on the same processors as all else
+// here. So the same thousand also go to where there is no session, for comparison.
 func TestFlood(t *testing.T) { // not parallel, since it measures
 	r := redistest.Real(t)
-	d := rig.StartDemo(t, "-redis", r.URL, "-lease", lease.String(), "-lock-wait", "1s", "-work", "50ms")
-	users := invite(t, 8, func(float64) string { return d.URL })
-	f := &flood{T: t, client: client(t), cookie: invite(t, 1, users[0].site)[0].cookie}
+	d := demotest.Start(t, "-redis", r.URL, "-lease", lease.String(), "-lock-wait", "1s", "-work", "50ms")
+	users := newUsers(t, 8, func(float64) string { return d.URL })
+	f := &flood{T: t, client: client(t), cookie: newUsers(t, 1, users[0].site)[0].cookie}
 	f.client.Transport.(*http.Transport).MaxIdleConnsPerHost = floodSize
-	f.fire(d.URL + "/none") // makes the connections, which would cost more than all else
+	f.fire(d.URL + "/none") // makes the connections, which would take longest
 
 	rounds := unlessShort(5, 3)
 	var alone, flooded, control []time.Duration
@@ -77,9 +75,9 @@ func (f *flood) fire(at string) {
 	all.Wait()
 }
 
-// p99 lets users work while something happens, and at least for a second. It returns
-// how long the slowest percent of their requests took at least.
-func p99(t *testing.T, users []*stranger, happens func()) time.Duration {
+// p99 returns the 99th percentile of the times that users' requests take while something
+// happens, and for at least a second.
+func p99(t *testing.T, users []*user, happens func()) time.Duration {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), time.Second)
 	defer stop()

@@ -18,8 +18,8 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// Somebody tries cookies that nobody has got, while visitors work. None of them reaches
-// Redis: each command that does is about a visitor's session.
+// An attacker tries forged cookies while visitors work. None of them reaches Redis: all
+// commands there are about visitors' sessions.
 func TestForgedCookies(t *testing.T) {
 	t.Parallel()
 	forgeries := unlessShort(100_000, 20_000)
@@ -31,9 +31,9 @@ func TestForgedCookies(t *testing.T) {
 	name, value, _ := strings.Cut(genuine, "=")
 	p.Forget()
 
-	// Nobody logs in or out, so each session that was ever asked for is still there.
+	// No one logs in or out, so each session that there was is still there.
 	commands, strange := 0, 0
-	s.suffer(func(context.Context) {
+	s.run(func(context.Context) {
 		var forging sync.WaitGroup
 		const forgers = 4
 		for i := range forgers {
@@ -58,7 +58,7 @@ func TestForgedCookies(t *testing.T) {
 	for _, c := range p.Commands() {
 		if commands++; len(c.Args) > 2 && !known[sessionOf(c.Args[2])] {
 			if strange++; strange == 1 {
-				t.Errorf("there was a command about a session that nobody has: %.200q", c.Args)
+				t.Errorf("a command was about no visitor's session: %.200q", c.Args)
 			}
 		}
 	}
@@ -71,14 +71,14 @@ func TestForgedCookies(t *testing.T) {
 	s.seen = fmt.Sprintf("%d commands, %d of them about no visitor's session", commands, strange)
 }
 
-// sessionOf returns what a key of Redis is about: its own part ends with a brace.
+// sessionOf returns what all keys of a session begin with: its own id ends with a brace.
 func sessionOf(key string) string {
 	session, _, _ := strings.Cut(key, "}")
 	return session
 }
 
 // An attacker sends many requests at once on one connection, and then reads the answers,
-// so that it costs the site more than itself.
+// which is little work for itself.
 type attacker struct {
 	*testing.T
 	net.Conn
@@ -130,7 +130,7 @@ func (a *attacker) attack() {
 // forge returns a cookie that differs from a genuine one.
 func forge(random *rand.Rand, genuine string, n int) string {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-	at := random.IntN(len(genuine) - 3) // the last letters have bits that say nothing
+	at := random.IntN(len(genuine) - 3) // the last letters have unused bits
 	switch n % 4 {
 	case 0: // one letter is another
 		other := letters[random.IntN(len(letters))]

@@ -19,12 +19,13 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// Clients go away at any moment of their request. Each request writes two things; both
-// are there, or none; both, if the handler came to its end, whoever was there to see it.
+// Clients go away at random moments of their requests. Each request writes two values,
+// and both are stored or neither is; both, if the handler has returned, even if the client
+// had gone.
 func TestClientsGoAway(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
-	h := build(t, poolOf(t, r.Addr, 8), store.Options{Lease: lease}, middleware.Options{LockWait: lockWait})
+	h := newSite(t, poolOf(t, r.Addr, 8), store.Options{Lease: lease}, middleware.Options{LockWait: lockWait})
 	var mu sync.Mutex
 	done, answered, left := make(map[string]bool), make(map[string]bool), make(map[string]bool)
 	h.HandleFunc("POST /pair", func(w http.ResponseWriter, r *http.Request) {
@@ -40,14 +41,14 @@ func TestClientsGoAway(t *testing.T) {
 	row := noted(t, fmt.Sprintf("%d requests, most of whose clients go away at random moments", requests),
 		"P2, P5: their place is free at once, their commit stays, nothing half")
 
-	g := invite(t, 1, h.at)[0]
+	u := newUsers(t, 1, h.at)[0]
 	random := chance(14)
 	for n := 0; n < requests; n += batch {
 		var running sync.WaitGroup
 		for i := range batch {
 			patience, name := time.Duration(random.Int64N(int64(40*time.Millisecond))), fmt.Sprint("pair", n+i)
 			running.Go(func() {
-				status := g.impatient(h.URL+"/pair", name, patience)
+				status := u.impatient(h.URL+"/pair", name, patience)
 				mu.Lock()
 				defer mu.Unlock()
 				switch status {
@@ -63,14 +64,14 @@ func TestClientsGoAway(t *testing.T) {
 		running.Wait()
 	}
 	begun := time.Now()
-	if status := g.set(h.URL, "last"); status != http.StatusOK {
+	if status := u.set(h.URL, "last"); status != http.StatusOK {
 		t.Errorf("the next was answered with %d", status)
 	}
 	if row.recovered = time.Since(begun); row.recovered > 2*time.Second {
 		t.Errorf("the next waited for %v", row.recovered)
 	}
 
-	_, body, err := g.request(t.Context(), http.MethodGet, h.URL+"/params", nil)
+	_, body, err := u.request(t.Context(), http.MethodGet, h.URL+"/params", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestClientsGoAway(t *testing.T) {
 	kept := 0
 	for name, n := range halves {
 		if n != 2 || !answered[name] && !left[name] {
-			t.Errorf("%s is there by half", name)
+			t.Errorf("%s is half stored", name)
 		}
 		if left[name] {
 			kept++
@@ -95,12 +96,12 @@ func TestClientsGoAway(t *testing.T) {
 	}
 	for name := range answered {
 		if halves[name] == 0 {
-			t.Errorf("%s was answered, and is not there", name)
+			t.Errorf("%s was answered, and is not stored", name)
 		}
 	}
 	for name := range done {
 		if halves[name] == 0 {
-			t.Errorf("the handler of %s came to its end, and nothing is there", name)
+			t.Errorf("the handler of %s returned, and nothing is stored", name)
 		}
 	}
 	gone := len(left)
@@ -112,10 +113,10 @@ func TestClientsGoAway(t *testing.T) {
 }
 
 // impatient makes a request and goes away after a while; the status is 0 then.
-func (g *stranger) impatient(at, name string, patience time.Duration) (status int) {
+func (u *user) impatient(at, name string, patience time.Duration) (status int) {
 	ctx, leave := context.WithTimeout(context.Background(), patience)
 	defer leave()
-	res, _, err := g.request(ctx, http.MethodPost, at, url.Values{"name": {name}})
+	res, _, err := u.request(ctx, http.MethodPost, at, url.Values{"name": {name}})
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return 0
@@ -125,30 +126,30 @@ func (g *stranger) impatient(at, name string, patience time.Duration) (status in
 	return res.StatusCode
 }
 
-// All places in the line of a session are taken; then all those clients go away. Others
-// find the line empty.
+// As many clients as may wait for one session do so; then all of them go away. Others can
+// wait in their place.
 func TestClientsLeaveTheLine(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
 	const places = 128 // the default
-	h := build(t, poolOf(t, r.Addr, 8), store.Options{Lease: lease}, middleware.Options{LockWait: lockWait})
+	h := newSite(t, poolOf(t, r.Addr, 8), store.Options{Lease: lease}, middleware.Options{LockWait: lockWait})
 	begun, free := make(chan bool), make(chan bool)
 	h.HandleFunc("POST /hold", func(w http.ResponseWriter, r *http.Request) {
 		begun <- true
 		<-free
 	})
 	row := noted(t, "all 128 who wait for a session go away", "P5: their places are free at once")
-	g := invite(t, 1, h.at)[0]
-	var holder, line, second sync.WaitGroup
-	holder.Go(func() { _, _, _ = g.request(t.Context(), http.MethodPost, h.URL+"/hold", nil) })
+	u := newUsers(t, 1, h.at)[0]
+	var holder, first, second sync.WaitGroup
+	holder.Go(func() { _, _, _ = u.request(t.Context(), http.MethodPost, h.URL+"/hold", nil) })
 	<-begun
 
 	ctx, leave := context.WithCancel(t.Context())
 	var refused atomic.Int64
 	const more = 5
 	for range places + more {
-		line.Go(func() {
-			switch status, err := g.wait(ctx, h.URL); {
+		first.Go(func() {
+			switch status, err := u.wait(ctx, h.URL); {
 			case status == http.StatusServiceUnavailable:
 				refused.Add(1)
 			case !errors.Is(err, context.Canceled):
@@ -156,48 +157,48 @@ func TestClientsLeaveTheLine(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, lockWait/2, "the line is full", func() bool { return refused.Load() == more })
+	eventually(t, lockWait/2, "all places are taken", func() bool { return refused.Load() == more })
 	left := time.Now()
 	leave()
-	line.Wait()
+	first.Wait()
 	eventually(t, lockWait/2, "a place is free", func() bool {
 		ctx, leave := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer leave()
 		row.recovered = time.Since(left)
-		status, _ := g.wait(ctx, h.URL)
-		return status == 0 // it was let in
+		status, _ := u.wait(ctx, h.URL)
+		return status == 0 // it was not refused, and has waited
 	})
 	if row.recovered > time.Second {
 		t.Errorf("no place was free for %v", row.recovered)
 	}
-	// As many as before find a place: those who went away have none.
+	// As many as before find a place: those that went away have none.
 	refused.Store(0)
 	var served atomic.Int64
 	for range places + more {
 		second.Go(func() {
-			switch status, err := g.wait(t.Context(), h.URL); status {
+			switch status, err := u.wait(t.Context(), h.URL); status {
 			case http.StatusOK:
 				served.Add(1)
 			case http.StatusServiceUnavailable:
 				refused.Add(1)
 			default:
-				t.Errorf("who came after them got %d, %v", status, err)
+				t.Errorf("one that came after them got %d, %v", status, err)
 			}
 		})
 	}
-	eventually(t, lockWait/2, "the line is full again", func() bool { return refused.Load() >= more })
+	eventually(t, lockWait/2, "all places are taken again", func() bool { return refused.Load() >= more })
 	close(free)
 	holder.Wait()
 	second.Wait()
-	if served.Load() < places-1 { // the last one to try for a place may just be leaving
-		t.Errorf("%d who came after them were served, want %d", served.Load(), places)
+	if served.Load() < places-1 { // the last one that tried for a place may just be leaving
+		t.Errorf("%d that came after them were served, want %d", served.Load(), places)
 	}
 	allFree(t, r)
 }
 
-// wait makes a request that has to wait for its session, until ctx ends.
-func (g *stranger) wait(ctx context.Context, site string) (status int, err error) {
-	res, _, err := g.request(ctx, http.MethodPost, site+"/set", url.Values{"name": {"waiter"}})
+// wait makes a request that has to wait for its session, and goes away when ctx ends.
+func (u *user) wait(ctx context.Context, site string) (status int, err error) {
+	res, _, err := u.request(ctx, http.MethodPost, site+"/set", url.Values{"name": {"waiter"}})
 	if err != nil {
 		return 0, err
 	}

@@ -11,14 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/cmd/faults/rig"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// drip sends the beginning of a request, and then a byte of the body in each interval,
-// or nothing more, until ctx ends. It returns what was answered until then.
+// drip sends the head of a request, and then one byte of the body per interval, until ctx
+// ends. It returns what was answered until then.
 func drip(ctx context.Context, t *testing.T, site, head, cookie, body string, each time.Duration) string {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(site, "http://"))
 	if err != nil {
@@ -38,13 +38,13 @@ func drip(ctx context.Context, t *testing.T, site, head, cookie, body string, ea
 	return string(answer)
 }
 
-// Many clients send their bodies a byte per second, or stop in the middle. They hold
-// nothing: small bodies are read before the session is locked.
+// Many clients send their bodies a byte per second, or stop in the middle. They hold no
+// session: small bodies are read before it is locked.
 func TestClientsDripBodies(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
-	d := rig.StartDemo(t, "-redis", r.URL, "-lease", lease.String(), "-lock-wait", lockWait.String())
-	g := invite(t, 1, func(float64) string { return d.URL })[0]
+	d := demotest.Start(t, "-redis", r.URL, "-lease", lease.String(), "-lock-wait", lockWait.String())
+	u := newUsers(t, 1, func(float64) string { return d.URL })[0]
 	const clients = 50
 	served, longest := 0, time.Duration(0)
 	row := noted(t, "50 clients send a byte per second, 50 stop in the middle, all with one cookie", "P5: they hold nothing")
@@ -54,7 +54,7 @@ func TestClientsDripBodies(t *testing.T) {
 	for range clients {
 		for _, each := range []time.Duration{time.Second, time.Hour} {
 			dripping.Go(func() {
-				if answer := drip(ctx, t, d.URL, "Content-Length: 1000\r\n", g.cookie, "name=drip"+strings.Repeat("x", 991), each); answer != "" {
+				if answer := drip(ctx, t, d.URL, "Content-Length: 1000\r\n", u.cookie, "name=drip"+strings.Repeat("x", 991), each); answer != "" {
 					t.Errorf("half a body was answered with %q", answer)
 				}
 			})
@@ -63,7 +63,7 @@ func TestClientsDripBodies(t *testing.T) {
 	eventually(t, timeout, "all are connected", func() bool { return d.Files(t) >= files+2*clients })
 	for begun := time.Now(); time.Since(begun) < unlessShort(3*time.Second, 1500*time.Millisecond); served++ {
 		sent := time.Now()
-		if status := g.set(d.URL, fmt.Sprint("quick", served)); status != http.StatusOK {
+		if status := u.set(d.URL, fmt.Sprint("quick", served)); status != http.StatusOK {
 			t.Errorf("another was answered with %d", status)
 		}
 		longest = max(longest, time.Since(sent))
@@ -74,11 +74,11 @@ func TestClientsDripBodies(t *testing.T) {
 	}
 	stop()
 	dripping.Wait()
-	farewell(t, []*stranger{g}) // which fails if half a body has left a name
+	lastLook(t, []*user{u}) // which fails if half a body has stored a name
 }
 
-// The exceptions that README tells: a body that is large, of unknown length, or waits
-// to be asked for, is read while the session is held. That ends with MaxHold.
+// The exceptions in the README: a body that is large, of unknown length, or announced with
+// Expect: 100-continue is read while the session is held. That ends with MaxHold.
 func TestClientsDripWhatIsReadLate(t *testing.T) {
 	const maxHold = time.Second
 	for name, head := range map[string]string{
@@ -89,15 +89,15 @@ func TestClientsDripWhatIsReadLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := redistest.Real(t)
-			h := build(t, poolOf(t, r.Addr, 8), store.Options{Lease: lease}, middleware.Options{LockWait: lockWait, MaxHold: maxHold})
-			g := invite(t, 1, h.at)[0]
+			h := newSite(t, poolOf(t, r.Addr, 8), store.Options{Lease: lease}, middleware.Options{LockWait: lockWait, MaxHold: maxHold})
+			u := newUsers(t, 1, h.at)[0]
 			row := noted(t, "a client holds its session by a body that stops: "+name, "P5's exception: others wait for MaxHold (1 s) at most")
 			ctx, stop := context.WithCancel(t.Context())
 			var dripping sync.WaitGroup
-			dripping.Go(func() { drip(ctx, t, h.URL, head, g.cookie, "", time.Hour) })
+			dripping.Go(func() { drip(ctx, t, h.URL, head, u.cookie, "", time.Hour) })
 			eventually(t, timeout, "the session is held", func() bool { return len(guards(t, r)) > 0 })
 			begun := time.Now()
-			if status := g.set(h.URL, "other"); status != http.StatusOK {
+			if status := u.set(h.URL, "other"); status != http.StatusOK {
 				t.Errorf("another was answered with %d", status)
 			}
 			waited := time.Since(begun)
@@ -107,7 +107,7 @@ func TestClientsDripWhatIsReadLate(t *testing.T) {
 			}
 			stop()
 			dripping.Wait()
-			farewell(t, []*stranger{g})
+			lastLook(t, []*user{u})
 			allFree(t, r)
 		})
 	}

@@ -11,17 +11,18 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 )
 
-// A guest has a session of its own, beside the visitors', and makes one request at a
-// time, where a test must know which. Its slow writes go to /set, where no visitor goes.
+// A guest has a session of its own, and makes one request at a time, for tests that must
+// know which one it is. Its slow writes go to /set, where no visitor goes.
 type guest struct {
 	*testing.T
 	http   *http.Client
 	cookie string
 }
 
-// A reply is what a guest got. Status 0 is none at all.
+// A reply is the answer to a guest. Status 0 means that there was none.
 type reply struct {
 	status       int
 	text, cookie string
@@ -29,33 +30,33 @@ type reply struct {
 }
 
 // guest returns one that has a session already.
-func (s *scene) guest(d *rig.Demo) *guest {
+func (s *scene) guest(d *demotest.Demo) *guest {
 	s.Helper()
 	g := s.guestWith("")
 	g.begin(d)
 	return g
 }
 
-// guestWith returns a guest with a cookie that is there already, "" for none.
+// guestWith returns a guest with a given cookie, "" for none.
 func (s *scene) guestWith(cookie string) *guest {
 	return &guest{T: s.T, http: client(s.T), cookie: cookie}
 }
 
 // begin begins another session.
-func (g *guest) begin(d *rig.Demo) {
+func (g *guest) begin(d *demotest.Demo) {
 	g.Helper()
 	g.cookie = ""
 	g.adopt(d, "/reset")
 }
 
 // login gives the session another id.
-func (g *guest) login(d *rig.Demo) {
+func (g *guest) login(d *demotest.Demo) {
 	g.Helper()
 	g.adopt(d, "/login")
 }
 
 // adopt takes the cookie that comes with an answer.
-func (g *guest) adopt(d *rig.Demo, path string) {
+func (g *guest) adopt(d *demotest.Demo, path string) {
 	g.Helper()
 	got := g.post(d, path)
 	if got.cookie == "" {
@@ -64,25 +65,27 @@ func (g *guest) adopt(d *rig.Demo, path string) {
 	g.cookie = got.cookie
 }
 
-func (g *guest) get(d *rig.Demo, path string) reply  { return g.ask(d, http.MethodGet, path, nil) }
-func (g *guest) post(d *rig.Demo, path string) reply { return g.ask(d, http.MethodPost, path, nil) }
+func (g *guest) get(d *demotest.Demo, path string) reply { return g.ask(d, http.MethodGet, path, nil) }
+func (g *guest) post(d *demotest.Demo, path string) reply {
+	return g.ask(d, http.MethodPost, path, nil)
+}
 
 // set stores a name, which takes as long as the demo's -work.
-func (g *guest) set(d *rig.Demo, name string) reply {
+func (g *guest) set(d *demotest.Demo, name string) reply {
 	return g.ask(d, http.MethodPost, "/set", url.Values{"name": {name}})
 }
 
 // setting begins to do so.
-func (g *guest) setting(d *rig.Demo, name string) <-chan reply {
+func (g *guest) setting(d *demotest.Demo, name string) <-chan reply {
 	replies := make(chan reply, 1)
 	go func() { replies <- g.set(d, name) }()
 	return replies
 }
 
-func (g *guest) ask(d *rig.Demo, method, path string, form url.Values) reply {
+func (g *guest) ask(d *demotest.Demo, method, path string, form url.Values) reply {
 	req, err := http.NewRequest(method, d.URL+path, strings.NewReader(form.Encode()))
 	if err != nil {
-		panic(err) // a test's own mistake
+		panic(err) // a mistake in the test
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	if g.cookie != "" {
@@ -105,7 +108,7 @@ func (g *guest) ask(d *rig.Demo, method, path string, form url.Values) reply {
 	return got
 }
 
-// must asserts what a reply is. An empty text stands for any.
+// must asserts the status and the text of a reply. An empty text stands for any.
 func (g *guest) must(what string, got reply, status int, text string) {
 	g.Helper()
 	if got.status != status || text != "" && got.text != text {
@@ -114,13 +117,13 @@ func (g *guest) must(what string, got reply, status int, text string) {
 }
 
 // mustSet stores a name.
-func (g *guest) mustSet(d *rig.Demo, name string) {
+func (g *guest) mustSet(d *demotest.Demo, name string) {
 	g.Helper()
 	g.must("/set "+name, g.set(d, name), http.StatusOK, "ok")
 }
 
-// names returns what is stored.
-func (g *guest) names(d *rig.Demo) (names []string) {
+// names returns the names that are stored.
+func (g *guest) names(d *demotest.Demo) (names []string) {
 	g.Helper()
 	got := g.get(d, "/params")
 	if err := json.Unmarshal([]byte(got.text), &names); err != nil || got.status != http.StatusOK {
@@ -129,8 +132,8 @@ func (g *guest) names(d *rig.Demo) (names []string) {
 	return names
 }
 
-// mustHave asserts what is stored.
-func (g *guest) mustHave(d *rig.Demo, want ...string) {
+// mustHave asserts which names are stored.
+func (g *guest) mustHave(d *demotest.Demo, want ...string) {
 	g.Helper()
 	slices.Sort(want)
 	if got := g.names(d); !slices.Equal(got, want) {
@@ -138,9 +141,9 @@ func (g *guest) mustHave(d *rig.Demo, want ...string) {
 	}
 }
 
-// mustBeForgotten asserts that the guest's session is not there, and that a write
-// begins a new one, not with the old id.
-func (g *guest) mustBeForgotten(d *rig.Demo) {
+// mustBeForgotten asserts that the guest's session is gone, and that a write begins a new
+// one with another id.
+func (g *guest) mustBeForgotten(d *demotest.Demo) {
 	g.Helper()
 	g.must("a read after the loss", g.get(d, "/count"), http.StatusOK, "0")
 	g.mustHave(d)
@@ -148,7 +151,7 @@ func (g *guest) mustBeForgotten(d *rig.Demo) {
 		got := g.post(d, "/incr")
 		g.must("a write after the loss", got, http.StatusOK, "1")
 		if got.cookie == "" || rig.RecordKey(g.T, got.cookie) == rig.RecordKey(g.T, g.cookie) {
-			g.Errorf("an id that Redis does not know was adopted: cookie %q", got.cookie)
+			g.Errorf("an unknown id was adopted: cookie %q", got.cookie)
 		}
 	}
 }
@@ -160,19 +163,19 @@ type holding struct {
 	replies      <-chan reply
 }
 
-// hold begins one for a new guest, which is to store a name.
-func (s *scene) hold(d *rig.Demo, name string) *holding {
+// hold begins one with a new guest, which stores a name.
+func (s *scene) hold(d *demotest.Demo, name string) *holding {
 	s.Helper()
 	return s.holdAs(s.guest(d), d, name)
 }
 
-// holdAs does so for a guest, and returns when it has the lock.
-func (s *scene) holdAs(g *guest, d *rig.Demo, name string) *holding {
+// holdAs does so with a given guest, and returns when that has the lock.
+func (s *scene) holdAs(g *guest, d *demotest.Demo, name string) *holding {
 	s.Helper()
 	record := rig.RecordKey(s.T, g.cookie)
 	h := &holding{guest: g, record: record, lock: record + ".lock", replies: g.setting(d, name)}
 	eventually(s.T, s.longest, "the request holds its session", func() bool {
-		if len(h.replies) > 0 { // it is over, unseen: this machine is busy
+		if len(h.replies) > 0 { // it was over before this looked: the machine is busy
 			h.must("a save", <-h.replies, http.StatusOK, "ok")
 			h.replies = h.setting(d, name)
 		}

@@ -1,14 +1,14 @@
-// Package faults attacks the promises of Latchkey, as its README tells them, with real
-// processes: the demo, Redis, and a wire between them that can be made to fail.
+// Package faults attacks the promises in Latchkey's README with real processes: the demo,
+// Redis, and a wire between them that can be made to fail.
 //
-// Each fault is a named test. Visitors fire requests at several processes of the demo;
-// the fault happens; what the visitors saw is recorded and judged, see package history.
-// After each fault the same is promised: no answered write is lost, beyond what Redis
-// itself lost; no stale write, no session back from the dead, no data of another
-// session; waits are bounded; no lock outlives its lease; no connection is left.
+// Each fault is a named test. Visitors send requests to several processes of the demo,
+// the fault happens, and what the visitors saw is recorded and checked; see package
+// history. The same is promised after each fault: no answered write is lost, except what
+// Redis itself lost; no stale write, no revived session, no data of another session;
+// waits are bounded; no lock outlives its lease; no connection is left behind.
 //
-// TestBroken shows that the suite would find it: it runs parts of it on a Latchkey that
-// is broken on purpose, once for each promise.
+// TestBroken shows that the suite finds broken promises: it runs parts of the suite on a
+// Latchkey that is broken on purpose, at least once for each promise.
 package faults
 
 import (
@@ -19,12 +19,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 	"go.uber.org/goleak"
 )
 
-// seed is what all random choices are drawn from. It makes visitors ask the same again.
-// It cannot make the processes meet in the same way again.
+// seed is what all random choices are drawn from. The same seed makes visitors send the
+// same requests, but cannot make the processes interleave in the same way.
 var seed uint64
 
 func TestMain(m *testing.M) {
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	begun := time.Now()
 	goleak.VerifyTestMain(m,
-		// Toxiproxy leaves these behind where a client goes away before its reply has come.
+		// Toxiproxy leaves these behind when a client goes away before its reply has come.
 		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"),
 		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2.(*ToxicLink).read"),
 		goleak.Cleanup(func(code int) {
@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 					code = max(code, 1)
 				}
 			}
-			rig.Clean()
+			demotest.Clean()
 			os.Exit(code)
 		}))
 }

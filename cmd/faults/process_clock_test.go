@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 )
 
-// The demo with a clock that can be set: POST /clock, form field ahead. It moves what
-// time.Now tells of the date, in all of the process. Timers and durations are not
-// touched by that, as with a real clock.
-var clockwork = rig.Variant{Edits: []rig.Edit{
+// clockwork is the demo with a clock that can be set: POST /clock, form field ahead. It
+// shifts the date of time.Now in the whole process. Timers and durations are not affected,
+// as with a real clock.
+var clockwork = demotest.Variant{Edits: []rig.Edit{
 	{File: "$GOROOT/src/time/shift.go", New: `package time
 
 import "sync/atomic"
@@ -31,8 +32,8 @@ var Shift atomic.Int64
 	mux.HandleFunc("GET /info", `},
 }}
 
-// setClock sets the clock of a process, and sees in its next answer that it is so.
-func (s *scene) setClock(of *rig.Demo, ahead time.Duration) {
+// setClock sets the clock of a process, and checks it in the next answer.
+func (s *scene) setClock(of *demotest.Demo, ahead time.Duration) {
 	s.Helper()
 	g := s.guestWith("")
 	g.ask(of, http.MethodPost, "/clock", url.Values{"ahead": {fmt.Sprint(int64(ahead.Seconds()))}})
@@ -48,7 +49,8 @@ func (s *scene) setClock(of *rig.Demo, ahead time.Duration) {
 }
 
 // Clocks jump by half a day, forward and back, and differ by almost a day, which is how
-// long a session may live. No session ends and no lock opens: leases are Redis's.
+// long a session may live. No session ends and no lock is free too early: leases are
+// measured by Redis.
 func TestClocksJump(t *testing.T) {
 	t.Parallel()
 	clockwork.Build(t)
@@ -56,17 +58,17 @@ func TestClocksJump(t *testing.T) {
 	const work = 700 * time.Millisecond
 	one, two := s.addVariant(&clockwork, "-work", work.String()), s.addVariant(&clockwork)
 	jumps := 0
-	s.suffer(func(context.Context) {
+	s.run(func(context.Context) {
 		const jump = 11 * time.Hour
 		for i, ahead := range []struct{ one, two time.Duration }{{jump, 0}, {jump, -jump}, {-jump, jump}, {0, 0}} {
 			h := s.hold(one, "early")
 			s.setClock(one, ahead.one)
 			s.setClock(two, ahead.two)
 			jumps += 2
-			h.mustSet([]*rig.Demo{two, s.demos[0]}[i%2], "late")
-			// If it believed that its lease is over, its work would end at once.
+			h.mustSet([]*demotest.Demo{two, s.demos[0]}[i%2], "late")
+			// If the holder believed that its lease was over, its work would end at once.
 			if got := <-h.replies; got.status != http.StatusOK || got.took < work {
-				t.Errorf("who held the session while clocks jumped was answered with %d after %v of %v", got.status, got.took, work)
+				t.Errorf("the holder while clocks jumped was answered with %d after %v of %v", got.status, got.took, work)
 			}
 			h.mustHave(one, "early", "late")
 			h.mustHave(two, "early", "late")
@@ -76,17 +78,17 @@ func TestClocksJump(t *testing.T) {
 }
 
 // The clock of one process jumps past the lifetime of all sessions, and back. Meanwhile
-// they are over there, as P12 tells; but they are not harmed, and are there again.
+// they count as ended there, by P12; but they are not damaged, and come back.
 func TestClockPastLifetime(t *testing.T) {
 	t.Parallel()
 	clockwork.Build(t)
 	s := stage(t, "the clock of a process jumps past the lifetime of sessions, and back", "P12: over where the clock says so, and not harmed", setting{logins: true})
 	jumps := 0
-	s.suffer(func(context.Context) {
+	s.run(func(context.Context) {
 		wrong, right := s.startVariant(&clockwork), s.demos[0]
 		g, future := s.guest(right), s.guest(right)
 		for i := range 3 {
-			// The cookie is younger than the session, so that it is the record that tells.
+			// The cookie is younger than the session, so the age in the record decides.
 			s.setClock(wrong, 2*time.Hour)
 			g.login(wrong)
 			g.mustSet(wrong, fmt.Sprint("w", i))

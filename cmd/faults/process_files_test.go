@@ -10,19 +10,19 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 )
 
-// A process gets no file descriptor any more, neither for clients nor for Redis, to
-// which it loses its connections. It recovers when it gets some again.
+// A process can open no more files, neither for clients nor for Redis, to which it loses
+// its connections. It recovers when it can again.
 func TestAppOutOfFiles(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "process out of file descriptors", "P8: refusals, nothing lost, back by itself", setting{logins: true})
 	short := s.demos[1]
-	s.suffer(func(context.Context) {
+	s.run(func(context.Context) {
 		for range stops() {
 			unaccepted, refused := outOfFiles(short)
-			before := limitFiles(t, short, 3) // those that every process has from its start
+			before := limitFiles(t, short, 3) // stdin, stdout and stderr
 			client, err := net.Dial("tcp", strings.TrimPrefix(short.URL, "http://"))
 			if err != nil {
 				t.Fatal(err)
@@ -40,19 +40,19 @@ func TestAppOutOfFiles(t *testing.T) {
 	s.seen = fmt.Sprintf("%d requests refused", refused)
 }
 
-// refusal is a line in the log of a session that was not available for that reason.
+// refusal matches the log line of a session that was not available for that reason.
 var refusal = regexp.MustCompile(`session failed.* status=503 .*too many open files`)
 
-// outOfFiles returns how often a process could accept no client for want of a file
-// descriptor, and how many requests it has refused for that.
-func outOfFiles(d *rig.Demo) (unaccepted, refused int) {
+// outOfFiles returns how often a process could not accept a client for lack of a file
+// descriptor, and how many requests it has refused for that reason.
+func outOfFiles(d *demotest.Demo) (unaccepted, refused int) {
 	log := d.Log()
 	return strings.Count(log, "Accept error"), len(refusal.FindAllString(log, -1))
 }
 
-// limitFiles sets how many file descriptors a process may have, and returns how many
-// it might have before. Those that it has remain.
-func limitFiles(t *testing.T, d *rig.Demo, files uint64) (before uint64) {
+// limitFiles sets how many files a process may have open, and returns the limit before.
+// Those that are open stay open.
+func limitFiles(t *testing.T, d *demotest.Demo, files uint64) (before uint64) {
 	t.Helper()
 	var old syscall.Rlimit
 	pid := uintptr(d.PID())

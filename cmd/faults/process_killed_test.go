@@ -14,57 +14,60 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 const killedPromise = "P7: the next one within the lease; the write is there wholly or not at all"
 
-// Its take is on the way to Redis. In every other round that arrives after its death.
+// The process's take is on its way to Redis. In every other round it arrives there after
+// the process has died.
 func TestAppKilledAtLock(t *testing.T) {
-	killedAt(t, "process killed, its take not yet in Redis", doom{at: byGuest(isTake), by: redistest.HangCommand})
+	killedAt(t, "process killed, its take not yet in Redis", death{at: byGuest(isTake), by: redistest.HangCommand})
 }
 
-// Redis has taken the lock and read the record for it, but the reply has not come.
+// Redis has taken the lock and read the record for the process, but the reply has not
+// come.
 func TestAppKilledAtLoad(t *testing.T) {
-	killedAt(t, "process killed, its take in Redis, without the reply", doom{at: byGuest(isTake), by: redistest.Hang, locked: true})
+	killedAt(t, "process killed, its take in Redis, without the reply", death{at: byGuest(isTake), by: redistest.Hang, locked: true})
 }
 
-// It has held the session for a while, and put the end of its lease off.
+// The process has held the session for a while, and has extended its lease.
 func TestAppKilledInHandler(t *testing.T) {
-	killedAt(t, "process killed in the handler", doom{at: byGuest(isExtend), nth: 2, locked: true, flags: []string{"-work", "1h"}})
+	killedAt(t, "process killed in the handler", death{at: byGuest(isExtend), nth: 2, locked: true, flags: []string{"-work", "1h"}})
 }
 
-// Redis has done its commit, but the reply has not come.
+// Redis has executed the commit, but the reply has not come.
 func TestAppKilledWithCommitSent(t *testing.T) {
-	killedAt(t, "process killed, its commit in Redis, without the reply", doom{at: byGuest(isCommit), by: redistest.Hang, written: true})
+	killedAt(t, "process killed, its commit in Redis, without the reply", death{at: byGuest(isCommit), by: redistest.Hang, written: true})
 }
 
-// It has heard that its commit is done and has answered, but the answer is lost.
+// The process knows that its commit was executed and has answered, but the answer is lost.
 func TestAppKilledWithCommitAnswered(t *testing.T) {
-	killedAt(t, "process killed, its commit done, without the answer", doom{at: byGuest(isCommit), answered: true})
+	killedAt(t, "process killed, its commit done, without the answer", death{at: byGuest(isCommit), answered: true})
 }
 
-// A doom is how a process dies.
-type doom struct {
+// A death describes how a process dies.
+type death struct {
 	at    func(redistest.Command) bool // the command at which it happens
 	nth   int                          // which of them, if not the first
-	by    redistest.Fault              // what the network does with that
+	by    redistest.Fault              // what the network does with it
 	flags []string                     // of the process
 
-	locked   bool // it dies with the lock
+	locked   bool // it dies while it has the lock
 	written  bool // it dies when the write is in Redis
 	answered bool // it dies when the answer is on its way, not before
 }
 
-// killedAt lets several processes die that way, one after another, each with requests
-// of visitors in all stages, and with three of a guest.
-func killedAt(t *testing.T, fault string, how doom) {
+// killedAt makes several processes die in the given way, one after another, each with
+// visitors' requests in all stages, and three of a guest.
+func killedAt(t *testing.T, fault string, how death) {
 	t.Parallel()
 	s := stage(t, fault, killedPromise, setting{logins: true})
 	rounds := unlessShort(4, 2)
 	var longest time.Duration
 	shut := 0
-	s.suffer(func(context.Context) {
+	s.run(func(context.Context) {
 		for round := range rounds {
 			locked, waited := s.kill(how, round%2 == 1)
 			longest = max(longest, waited)
@@ -74,15 +77,15 @@ func killedAt(t *testing.T, fault string, how doom) {
 		}
 	})
 	if shut == 0 && !how.written && !how.answered {
-		t.Error("it never died with the lock")
+		t.Error("no process died while it had the lock")
 	}
 	s.seen = fmt.Sprintf("killed %d times, %d with the lock, the next one waited %v at most", rounds, shut, longest.Round(time.Millisecond))
 }
 
-// kill starts a process and lets it die. late says that what the network has held
-// back arrives after its death. It returns whether that leaves the guest's session
-// locked, and how long the next request waits for it.
-func (s *scene) kill(how doom, late bool) (locked bool, waited time.Duration) {
+// kill starts a process and makes it die. If late is set, what the network has held back
+// arrives after that. kill returns whether the guest's session is left locked, and how
+// long the next request waits for it.
+func (s *scene) kill(how death, late bool) (locked bool, waited time.Duration) {
 	s.Helper()
 	proxy := redistest.NewProxy(s.T, s.redis)
 	doomed := s.add(proxy.URL, how.flags...)
@@ -111,7 +114,7 @@ func (s *scene) kill(how doom, late bool) (locked bool, waited time.Duration) {
 		want = namesIn(s.T, recordIn(cmd))
 		eventually(s.T, s.longest, "the write is in Redis", func() bool { return slices.Equal(g.names(s.demos[0]), want) })
 	}
-	if !how.answered { // else it dies by who reads the answer
+	if !how.answered { // otherwise reading the answer kills it
 		doomed.Kill()
 	}
 	requests.Wait()
@@ -135,7 +138,7 @@ func (s *scene) kill(how doom, late bool) (locked bool, waited time.Duration) {
 	return locked, waited
 }
 
-// namesIn returns what a record has stored by /set.
+// namesIn returns the names in a record.
 func namesIn(t *testing.T, record string) (names []string) {
 	t.Helper()
 	var stored struct{ Data map[string]any }
@@ -151,10 +154,11 @@ func namesIn(t *testing.T, record string) (names []string) {
 	return names
 }
 
-// catch lets the network do with the guest's command what it is to do, and tells when.
-func catch(proxy *redistest.Proxy, how doom) <-chan redistest.Command {
+// catch makes the network apply a death's fault to the guest's command, which is sent on
+// the channel then.
+func catch(proxy *redistest.Proxy, how death) <-chan redistest.Command {
 	caught, n := make(chan redistest.Command, 1), 0
-	proxy.Inject(func(cmd redistest.Command) redistest.Fault { // one at a time
+	proxy.Inject(func(cmd redistest.Command) redistest.Fault { // calls do not overlap
 		if !how.at(cmd) {
 			return redistest.Pass
 		}
@@ -167,8 +171,8 @@ func catch(proxy *redistest.Proxy, how doom) <-chan redistest.Command {
 	return caught
 }
 
-// mustHaveLeases asserts that whatever locks a dead process has will end.
-func (s *scene) mustHaveLeases(of *rig.Demo) {
+// mustHaveLeases asserts that all locks of a dead process will expire.
+func (s *scene) mustHaveLeases(of *demotest.Demo) {
 	s.Helper()
 	for _, key := range s.locks(of) {
 		if left, _ := s.redis.Do(s.T, "PTTL", key).(int64); left == -1 || left > lease.Milliseconds() {
@@ -177,16 +181,16 @@ func (s *scene) mustHaveLeases(of *rig.Demo) {
 	}
 }
 
-// An end is that of a process which dies when its answer is on the way to a client.
+// An end is that of a process that dies when its answer is on its way to a client.
 type end struct {
-	of     *rig.Demo
-	deadly bool // a client that reads an answer kills it
+	of     *demotest.Demo
+	deadly bool // a client that reads an answer kills the process
 
 	mu       sync.Mutex
-	answered []string // whose answers were on the way
+	answered []string // the names whose answers were on their way
 }
 
-// client returns one that never sees an answer.
+// client returns a client that never sees an answer if the end is deadly.
 func (e *end) client(t *testing.T, name string) *http.Client {
 	c := client(t)
 	if !e.deadly {
@@ -199,13 +203,14 @@ func (e *end) client(t *testing.T, name string) *http.Client {
 	return c
 }
 
-// mustHaveAnswered asserts that what was answered is stored, and returns what is.
+// mustHaveAnswered asserts that the names that were answered are stored, and returns all
+// that are stored.
 func (e *end) mustHaveAnswered(t *testing.T, stored []string) []string {
 	t.Helper()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.answered) == 0 {
-		t.Error("no answer was on the way")
+		t.Error("no answer was on its way")
 	}
 	for _, name := range e.answered {
 		if !slices.Contains(stored, name) {
@@ -215,7 +220,7 @@ func (e *end) mustHaveAnswered(t *testing.T, stored []string) []string {
 	return stored
 }
 
-// A lastConn gets an answer only to lose it.
+// A lastConn kills the process when it receives the answer, and does not deliver it.
 type lastConn struct {
 	net.Conn
 	end  *end

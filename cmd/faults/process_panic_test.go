@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 )
 
-// The demo with a handler that changes the session, and then panics every now and then.
-var panicking = rig.Variant{Edits: []rig.Edit{
+// panicking is the demo with a handler that sometimes panics after it has changed the
+// session.
+var panicking = demotest.Variant{Edits: []rig.Edit{
 	{File: "cmd/demo/app.go", Old: `s.Set("n", n+1)`, New: `s.Set("n", n+1)
 	if time.Now().UnixNano()>>10%8 == 0 {
 		s.Set("n", n+1000)
@@ -19,15 +21,15 @@ var panicking = rig.Variant{Edits: []rig.Edit{
 	}`},
 }}
 
-// Each panic gives the session back, and nothing of what was set before is kept: it
-// would be a number that no history explains.
+// Each panic frees the session, and saves nothing of what was set before: otherwise a
+// history would have a number that no order explains.
 func TestAppPanics(t *testing.T) {
 	t.Parallel()
 	panicking.Build(t)
 	s := stage(t, "a handler panics again and again", "P7: saves nothing, frees the session", setting{logins: true, demos: 1})
 	d := s.addVariant(&panicking)
 	panics := func() int { return strings.Count(d.Log(), "http: panic serving") }
-	s.suffer(func(ctx context.Context) { pause(ctx, time.Second) })
+	s.run(func(ctx context.Context) { pause(ctx, time.Second) })
 	if panics() < 20 {
 		t.Errorf("there were only %d panics", panics())
 	}

@@ -13,14 +13,14 @@ import (
 
 const stoppedPromise = "P3: it cannot write any more"
 
-// stops is how often a process is stopped while a guest's request is at a known point.
+// stops is how often a process is stopped at a known point of a guest's request.
 func stops() int { return unlessShort(3, 1) }
 
-// A process that is frozen in a handler wakes up when others have had its session.
+// A process is stopped in a handler, and continues when others have had its session.
 func TestAppStoppedInHandler(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "process stopped past its lease, in the handler", stoppedPromise, setting{logins: true})
-	s.suffer(func(context.Context) {
+	s.run(func(context.Context) {
 		frozen := s.add(s.redis.URL, "-work", "1h")
 		for range stops() {
 			h := s.hold(frozen, "stale")
@@ -34,11 +34,11 @@ func TestAppStoppedInHandler(t *testing.T) {
 	s.seen = fmt.Sprintf("%d writes refused", stops())
 }
 
-// Its commit is on the way to Redis, and arrives when others have had the session.
+// The commit of a stopped process arrives in Redis when others have had the session.
 func TestAppStoppedWithLateCommit(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "process stopped past its lease, its commit comes late", stoppedPromise, setting{logins: true})
-	s.suffer(func(context.Context) {
+	s.run(func(context.Context) {
 		for range stops() {
 			r := s.stopAtCommit()
 			r.guest.mustSet(s.demos[0], "rightful")
@@ -50,24 +50,24 @@ func TestAppStoppedWithLateCommit(t *testing.T) {
 	s.seen = fmt.Sprintf("%d commits refused", stops())
 }
 
-// Its commit is in Redis while it is stopped, and the reply is there when it wakes up.
-// The write came before those of the others, so they have built on it.
+// The commit of a process is executed while the process is stopped, and the reply is there
+// when it continues. The write came before those of the others, so they include it.
 func TestAppStoppedWithReplyOnTheWire(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "process stopped past its lease, the reply to its commit waits", "P1, P3: the write is there, and all that came after it",
 		setting{logins: true})
 	answered := 0
-	s.suffer(func(ctx context.Context) {
+	s.run(func(ctx context.Context) {
 		for range stops() {
 			r := s.stopAtCommit()
 			r.proxy.Release()
 			r.guest.mustHave(s.demos[0], "stale")
 			r.guest.mustSet(s.demos[0], "rightful")
-			pause(ctx, lease) // it is stopped for longer than that, whatever the others do
+			pause(ctx, lease) // so that it is stopped for longer than that
 			switch got := r.goOn(); got.status {
 			case http.StatusOK:
 				answered++
-			case http.StatusServiceUnavailable: // it has waited for too long to know
+			case http.StatusServiceUnavailable: // its exchange has timed out
 			default:
 				t.Errorf("the write was answered with %+v", got)
 			}
@@ -77,19 +77,19 @@ func TestAppStoppedWithReplyOnTheWire(t *testing.T) {
 	s.seen = fmt.Sprintf("%d of %d writes answered", answered, stops())
 }
 
-// A rest is a process that was stopped while its commit was on the way to Redis.
-type rest struct {
+// A stopped is a process that was stopped while its commit was on its way to Redis.
+type stopped struct {
 	proxy *redistest.Proxy
 	guest *guest
-	goOn  func() reply // lets it go on, and returns the answer
+	goOn  func() reply // continues it, and returns the answer
 }
 
-func (s *scene) stopAtCommit() rest {
+func (s *scene) stopAtCommit() stopped {
 	s.Helper()
 	proxy := redistest.NewProxy(s.T, s.redis)
 	frozen := s.add(proxy.URL)
 	g := s.guest(frozen)
-	caught := catch(proxy, doom{at: byGuest(isCommit), by: redistest.HangCommand})
+	caught := catch(proxy, death{at: byGuest(isCommit), by: redistest.HangCommand})
 	answer := g.setting(frozen, "stale")
 	select {
 	case <-caught:
@@ -97,23 +97,23 @@ func (s *scene) stopAtCommit() rest {
 		s.Fatal("the guest's commit did not come")
 	}
 	frozen.Signal(s.T, syscall.SIGSTOP)
-	return rest{proxy, g, func() reply {
+	return stopped{proxy, g, func() reply {
 		frozen.Signal(s.T, syscall.SIGCONT)
 		got := <-answer
-		s.close(frozen) // one that is stopped at a time
+		s.close(frozen) // visitors go to one such process at a time
 		return got
 	}}
 }
 
 // One process after another is stopped, for longer and for shorter than its lease, at
-// any moment: between a take and its commit, too.
+// random moments: between a take and its commit, too.
 func TestAppStoppedAgainAndAgain(t *testing.T) {
 	t.Parallel()
-	const lease = 200 * time.Millisecond // short, so that there is time for many
+	const lease = 200 * time.Millisecond // short, so that there is time for many stops
 	s := stage(t, "processes stopped at random moments, some past their lease", stoppedPromise,
 		setting{logins: true, demos: 3, visitors: 8, flags: []string{"-lease", lease.String()}})
 	random, rounds, past := chance(7), unlessShort(24, 12), 0
-	s.suffer(func(ctx context.Context) {
+	s.run(func(ctx context.Context) {
 		for round := range rounds {
 			d := s.demos[random.IntN(len(s.demos))]
 			length := time.Duration(random.Int64N(int64(lease / 3)))

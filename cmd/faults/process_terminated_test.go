@@ -8,16 +8,16 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 )
 
-// Both processes are told to end, one after the other, each while it holds sessions
-// and waits for one. They answer what they have begun, and leave nothing behind.
+// Both processes get SIGTERM, one after the other, each while it holds sessions and waits
+// for one. They answer all requests that have begun, and leave no lock behind.
 func TestAppsTerminatedInTurn(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "processes terminated in turn", "what was begun is answered; no lock is left", setting{logins: true, flags: []string{"-work", "1s"}})
 	var answered int
-	s.suffer(func(context.Context) {
+	s.run(func(context.Context) {
 		first, second := s.demos[0], s.demos[1]
 		answered += s.terminate(first, second)
 		third := s.add(s.redis.URL)
@@ -26,8 +26,8 @@ func TestAppsTerminatedInTurn(t *testing.T) {
 	s.seen = fmt.Sprintf("all %d requests that had begun were answered", answered)
 }
 
-// terminate ends a process and returns how many requests it was in the middle of.
-func (s *scene) terminate(d, other *rig.Demo) (answered int) {
+// terminate ends a process and returns how many requests it was serving.
+func (s *scene) terminate(d, other *demotest.Demo) (answered int) {
 	s.Helper()
 	guests := make([]*guest, 8)
 	for i := range guests {
@@ -47,15 +47,15 @@ func (s *scene) terminate(d, other *rig.Demo) (answered int) {
 		h.must("a request that had begun", <-h.replies, http.StatusOK, "ok")
 		h.mustHave(other, "held")
 	}
-	elsewhere.must("who held the session elsewhere", <-elsewhere.replies, http.StatusOK, "ok")
-	elsewhere.must("who waited for it", <-waits, http.StatusOK, "ok")
+	elsewhere.must("the holder in the other process", <-elsewhere.replies, http.StatusOK, "ok")
+	elsewhere.must("the request that waited", <-waits, http.StatusOK, "ok")
 	elsewhere.mustHave(other, "held", "waited")
 	s.mustHaveEnded(d)
 	return len(here) + 1
 }
 
-// mustHaveEnded asserts that a process that was told to end does so, and leaves no lock.
-func (s *scene) mustHaveEnded(d *rig.Demo) {
+// mustHaveEnded asserts that a process ends after SIGTERM, and leaves no lock.
+func (s *scene) mustHaveEnded(d *demotest.Demo) {
 	s.Helper()
 	if err := d.Wait(s.T, s.longest); err != nil {
 		s.Errorf("it ended with %v", err)
@@ -65,8 +65,8 @@ func (s *scene) mustHaveEnded(d *rig.Demo) {
 	}
 }
 
-// locks returns the keys of those that a process has.
-func (s *scene) locks(of *rig.Demo) (keys []string) {
+// locks returns the keys of a process's locks.
+func (s *scene) locks(of *demotest.Demo) (keys []string) {
 	s.Helper()
 	for _, key := range guards(s.T, s.redis) {
 		if !strings.HasSuffix(key, ".lock") {
@@ -79,8 +79,8 @@ func (s *scene) locks(of *rig.Demo) (keys []string) {
 	return keys
 }
 
-// replace ends a process whose place another has taken, as a rolling restart does.
-func (s *scene) replace(old *rig.Demo) {
+// replace ends a process that another has replaced, as a rolling restart does.
+func (s *scene) replace(old *demotest.Demo) {
 	s.Helper()
 	s.close(old)
 	old.Signal(s.T, syscall.SIGTERM)

@@ -8,25 +8,26 @@ import (
 	"testing"
 
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 )
 
-// A later version, as it may be: other scripts, of which Redis knows the old ones by
-// other hashes; locks that tell more of their holder; and a value in the session that
-// this version knows nothing of.
-var laterVersion = rig.Variant{Edits: append(otherScripts(),
+// laterVersion is what a later version may be like: it has other scripts, with other
+// hashes; tokens that say more about the holder; and a value in the session that this
+// version does not know.
+var laterVersion = demotest.Variant{Edits: append(otherScripts(),
 	rig.Edit{File: "locker/owner.go", Old: "return string(b)\n", New: "return string(b) + \" later\"\n"},
 	rig.Edit{File: "cmd/demo/app.go", Old: `s.Set("n", n+1)`, New: `s.Set("n", n+1); s.Set("later", n+1)`},
 )}
 
-// One whose processes wait in other queues, so that nobody of one version tells those
-// of the other that a session is free.
-var otherQueues = rig.Variant{Edits: append(otherScripts(),
+// otherQueues is a version whose processes wait in other queues, so that no version
+// notifies processes of the other that a session is free.
+var otherQueues = demotest.Variant{Edits: append(otherScripts(),
 	rig.Edit{File: "store/store.go", Old: `".queue"`, New: `".line"`},
 	rig.Edit{File: "locker/relay.go", Old: `".queue`, New: `".line`},
 )}
 
-// One whose records this one cannot read.
-var foreignVersion = rig.Variant{Edits: append(otherRecords(),
+// foreignVersion is one whose records this one cannot read.
+var foreignVersion = demotest.Variant{Edits: append(otherRecords(),
 	rig.Edit{File: "store/record.go", Old: `{"v":1,`, New: `{"v":2,`},
 )}
 
@@ -49,21 +50,21 @@ func otherRecords() (edits []rig.Edit) {
 }
 
 // addVariant starts one more process of another version.
-func (s *scene) addVariant(v *rig.Variant, flags ...string) *rig.Demo {
+func (s *scene) addVariant(v *demotest.Variant, flags ...string) *demotest.Demo {
 	s.Helper()
 	d := s.startVariant(v, flags...)
 	s.open(d)
 	return d
 }
 
-// startVariant does so and lets no visitor come.
-func (s *scene) startVariant(v *rig.Variant, flags ...string) *rig.Demo {
+// startVariant does so, but lets no visitor go there.
+func (s *scene) startVariant(v *demotest.Variant, flags ...string) *demotest.Demo {
 	s.Helper()
 	return v.Start(s.T, append([]string{"-redis", s.redis.URL, "-lease", lease.String(), "-lock-wait", lockWait.String()}, flags...)...)
 }
 
-// Two versions serve the same sessions during a rolling restart, and after it was
-// taken back.
+// Two versions serve the same sessions during a rolling restart, and while it is rolled
+// back.
 func TestVersionsMixed(t *testing.T) {
 	t.Parallel()
 	mixed(t, "rolling restart with a later version, and back", &laterVersion, ".queue", func(s *scene, n int) {
@@ -74,7 +75,7 @@ func TestVersionsMixed(t *testing.T) {
 	})
 }
 
-// So it is where neither version sees who waits for the other.
+// The same with a version that does not see the other's queues.
 func TestVersionsWithOtherQueues(t *testing.T) {
 	t.Parallel()
 	mixed(t, "rolling restart with a version that queues elsewhere, and back", &otherQueues, ".line", func(s *scene, n int) {
@@ -89,19 +90,19 @@ func TestVersionsWithOtherQueues(t *testing.T) {
 	})
 }
 
-// mixed lets a later version take the place of one process, and of the other, and back.
-// Its processes queue where queue says. A guest's requests go to both versions in
-// turn; check sees what is left.
-func mixed(t *testing.T, fault string, version *rig.Variant, queue string, check func(s *scene, n int)) {
+// mixed replaces one process by another version, then the other, and rolls back. queue is
+// what the keys of that version's queues end with. A guest's requests go to both versions
+// in turn; check sees what is left.
+func mixed(t *testing.T, fault string, version *demotest.Variant, queue string, check func(s *scene, n int)) {
 	version.Build(t) // not under load
 	s := stage(t, fault, "P1: nothing lost", setting{logins: true, flags: []string{"-work", "300ms"}})
 	n := 0
-	s.suffer(func(context.Context) {
+	s.run(func(context.Context) {
 		g := s.guest(s.anyDemo())
-		alternate := func(a, b *rig.Demo) {
+		alternate := func(a, b *demotest.Demo) {
 			for i := range 10 {
 				n++
-				g.must("a write", g.post([]*rig.Demo{a, b}[i%2], "/incr"), http.StatusOK, fmt.Sprint(n))
+				g.must("a write", g.post([]*demotest.Demo{a, b}[i%2], "/incr"), http.StatusOK, fmt.Sprint(n))
 			}
 		}
 		first, second := s.demos[0], s.demos[1]
@@ -120,27 +121,27 @@ func mixed(t *testing.T, fault string, version *rig.Variant, queue string, check
 	s.seen = fmt.Sprintf("3 processes replaced, %d writes to both versions in turn", n)
 }
 
-// mustQueue lets a guest's request hold its session in one process, and another wait
-// for it in another process, with a queue of that name.
-func (s *scene) mustQueue(g *guest, holds, waits *rig.Demo, queue string) {
+// mustQueue makes a guest's request hold its session in one process, and another wait for
+// it in another process, in a queue whose key ends like that.
+func (s *scene) mustQueue(g *guest, holds, waits *demotest.Demo, queue string) {
 	s.Helper()
 	h := s.holdAs(g, holds, "mixed")
 	second := g.setting(waits, "waited")
 	eventually(s.T, s.longest, "the other one waits", func() bool { return s.redis.Exists(s.T, h.lock+queue) })
-	g.must("who held the session", <-h.replies, http.StatusOK, "ok")
-	g.must("who waited for it", <-second, http.StatusOK, "ok")
+	g.must("the request that held the session", <-h.replies, http.StatusOK, "ok")
+	g.must("the request that waited", <-second, http.StatusOK, "ok")
 }
 
-// A version with another format of records: neither reads the other's, and neither
-// writes over them.
+// With another format of records, neither version reads the other's records, or overwrites
+// them.
 func TestVersionsIncompatible(t *testing.T) {
 	t.Parallel()
 	foreignVersion.Build(t)
 	s := stage(t, "a version with another format of records", "P13: reported, and stays as it is", setting{logins: true})
 	refused := 0
-	s.suffer(func(context.Context) {
+	s.run(func(context.Context) {
 		ours, theirs := s.demos[0], s.startVariant(&foreignVersion)
-		for _, way := range []struct{ owner, other *rig.Demo }{{theirs, ours}, {ours, theirs}} {
+		for _, way := range []struct{ owner, other *demotest.Demo }{{theirs, ours}, {ours, theirs}} {
 			g := s.guest(way.owner)
 			g.mustSet(way.owner, "kept")
 			stored := s.recordWith("param_kept")

@@ -11,15 +11,15 @@ import (
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
 )
 
-// Redis's clock jumps forwards, past all leases. A lock is over then, although its
-// holder believes to have it. Whoever comes next has the session, and the holder is
-// refused.
+// Redis's clock jumps forwards, past all leases. So locks expire while their holders
+// believe that they have them. The next request takes the session, and the first holder's
+// save is refused.
 func TestClockJumpsForwards(t *testing.T) {
 	t.Parallel()
 	m := rig.NewMachine(t)
 	s := stage(t, "Redis's clock jumps 5 s forwards, three times", "P3: a holder may be refused; nothing lost",
 		setting{env: m.Env, flags: []string{"-work", "800ms"}, logins: true})
-	s.suffer(func(ctx context.Context) {
+	s.run(func(ctx context.Context) {
 		h := s.hold(s.demos[0], "first")
 		m.SetClock(5 * lease)
 		h.must("the save of the second holder", h.set(s.demos[1], "second"), http.StatusOK, "ok")
@@ -33,16 +33,16 @@ func TestClockJumpsForwards(t *testing.T) {
 	})
 }
 
-// Redis's clock jumps backwards. All leases are longer by that then. That matters to
-// those only whose holder was killed: others are extended or given back anyway. Who
-// waits for one does so for LockWait and no longer.
+// Redis's clock jumps backwards, which makes all leases longer. That matters only where a
+// holder was killed: others extend or release their locks as before. A request waits for
+// LockWait and no longer.
 func TestClockJumpsBackwards(t *testing.T) {
 	t.Parallel()
 	const wait, back = 2 * time.Second, 3 * time.Second
 	m := rig.NewMachine(t)
 	s := stage(t, "Redis's clock jumps 3 s backwards, a holder killed", "P5: 503 after LockWait; P7: shut for lease + 3 s",
 		setting{env: m.Env, flags: []string{"-work", "800ms", "-lock-wait", wait.String()}, logins: true})
-	s.suffer(func(ctx context.Context) {
+	s.run(func(ctx context.Context) {
 		killed := s.add(s.redis.URL)
 		s.close(killed)
 		h := s.hold(killed, "first")
@@ -54,7 +54,7 @@ func TestClockJumpsBackwards(t *testing.T) {
 		if got.took < wait || got.took > wait+2*time.Second {
 			t.Errorf("a request waited %v, not %v", got.took, wait)
 		}
-		eventually(t, 2*(lease+back), "the lock is over", func() bool { return !s.redis.Exists(t, h.lock) })
+		eventually(t, 2*(lease+back), "the lock has expired", func() bool { return !s.redis.Exists(t, h.lock) })
 		shut := time.Since(began)
 		h.must("a request that comes later", h.set(s.demos[0], "second"), http.StatusOK, "ok")
 		if shut < back || shut > lease+back+2*time.Second {
@@ -65,7 +65,7 @@ func TestClockJumpsBackwards(t *testing.T) {
 	})
 }
 
-// mustHaveJumped asserts that Redis's clock is wrong by so much.
+// mustHaveJumped asserts by how much Redis's clock is wrong.
 func (s *scene) mustHaveJumped(by time.Duration) {
 	s.Helper()
 	times := s.redis.Do(s.T, "TIME").([]any)

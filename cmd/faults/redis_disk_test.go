@@ -10,7 +10,7 @@ import (
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
 )
 
-// smallDisk returns a disk to fill up. Where there can be none, the table says so.
+// smallDisk returns a disk to fill up. Where that is not possible, the table says so.
 func smallDisk(t *testing.T, fault, promise string) *rig.Disk {
 	t.Helper()
 	disk := rig.NewDisk(t)
@@ -22,14 +22,14 @@ func smallDisk(t *testing.T, fault, promise string) *rig.Disk {
 	return disk
 }
 
-// There is no room for Redis's log. With everysec Redis goes on to read, refuses writes,
-// and tries by itself again.
+// There is no room for Redis's log. With everysec, Redis continues to serve reads, refuses
+// writes, and recovers by itself.
 func TestDiskFullWithLogEverySecond(t *testing.T) {
 	t.Parallel()
 	const fault, promise = "Redis's disk full for 1.5 s, appendfsync everysec", "P8: 503, nothing lost, back by itself"
 	disk := smallDisk(t, fault, promise)
 	s := stage(t, fault, promise, setting{redis: withLog(disk.Dir, "everysec"), logins: true})
-	s.suffer(func(ctx context.Context) {
+	s.run(func(ctx context.Context) {
 		g := s.guest(s.demos[0])
 		disk.Fill(t)
 		eventually(t, 10*time.Second, "Redis refuses writes", func() bool {
@@ -41,13 +41,13 @@ func TestDiskFullWithLogEverySecond(t *testing.T) {
 	})
 }
 
-// With always, Redis has no other way to keep its word than to end at once.
+// With always, Redis ends at once rather than break its promise.
 func TestDiskFullWithLogAlways(t *testing.T) {
 	t.Parallel()
 	const fault, promise = "Redis's disk full, so that it ends, appendfsync always", "P1, P8: 503, nothing lost; back after a restart"
 	disk := smallDisk(t, fault, promise)
 	s := stage(t, fault, promise, setting{redis: withLog(disk.Dir, "always"), logins: true})
-	s.suffer(func(ctx context.Context) {
+	s.run(func(ctx context.Context) {
 		disk.Fill(t)
 		eventually(t, 10*time.Second, "Redis ends by itself", func() bool {
 			conn, err := net.Dial("tcp", s.redis.Addr)

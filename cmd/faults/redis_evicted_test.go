@@ -2,13 +2,14 @@ package faults
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
 )
 
-// One key goes while a request holds the session: somebody deletes it, or Redis evicts
-// it. What the request had in mind to save must not undo what others did meanwhile.
+// A key disappears while a request holds the session: someone deletes it, or Redis evicts
+// it. What the request then saves must not undo what others have done meanwhile.
 func TestKeyEvictedWhileHeld(t *testing.T) {
 	fence := "P3: the save of the first holder is refused"
 	stale := func(h *holding, s *scene, second <-chan reply) {
@@ -32,7 +33,7 @@ func TestKeyEvictedWhileHeld(t *testing.T) {
 				h.must("the save of the holder", <-h.replies, http.StatusServiceUnavailable, "")
 				h.mustBeForgotten(s.demos[1])
 			}},
-		// That is how to log a visitor out: nobody saves the session again.
+		// This is a way to log a visitor out: the session is not saved again.
 		{"record", "the visitor is logged out, for good", func(h *holding) []any { return []any{h.record} },
 			func(h *holding, s *scene, _ <-chan reply) {
 				h.must("the save of the holder", <-h.replies, http.StatusServiceUnavailable, "")
@@ -43,11 +44,11 @@ func TestKeyEvictedWhileHeld(t *testing.T) {
 		t.Run(one.name, func(t *testing.T) {
 			t.Parallel()
 			s := stage(t, one.name+" of a held session deleted", one.promise, setting{flags: []string{"-work", "800ms"}})
-			s.suffer(func(context.Context) {
+			s.run(func(context.Context) {
 				h := s.hold(s.demos[0], "first")
 				keys := one.keys(h)
 				var second <-chan reply
-				if slices.Contains(keys, any(h.lock+".queue")) { // there is one if somebody waits
+				if slices.Contains(keys, any(h.lock+".queue")) { // it exists while another waits
 					second = h.setting(s.demos[1], "second")
 					eventually(t, lockWait, "another one waits", func() bool { return s.redis.Exists(t, h.lock+".queue") })
 				}
@@ -60,39 +61,33 @@ func TestKeyEvictedWhileHeld(t *testing.T) {
 	}
 }
 
-// Whoever waits for a session is in its queue. When that is gone, nobody is told when
-// the session is free, and those who wait must find out.
+// Processes that wait for a session are in its queue. When that is gone, they are not
+// notified when the session is free, and must notice it by themselves.
 func TestQueuesEvicted(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "all queues deleted again and again", "P5, P6: the next one notices by itself", setting{logins: true, demos: 3})
-	s.suffer(func(ctx context.Context) {
-		deleted := 0
-		eventually(t, 2*lockWait, "20 queues are deleted", func() bool {
-			deleted += s.deleteAll(".queue")
-			return deleted >= 20
-		})
-	})
+	s.run(func(context.Context) { s.deleteMany(20, ".queue") })
 	s.allAnswered()
 }
 
-// All locks go, again and again, whoever holds them.
+// All locks are deleted, again and again, no matter who holds them.
 func TestLocksDeleted(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "all locks deleted again and again", "P3: a holder may be refused; nothing lost", setting{logins: true, demos: 3})
-	s.suffer(func(ctx context.Context) {
-		deleted := 0
-		eventually(t, 2*lockWait, "100 locks are deleted", func() bool {
-			deleted += s.deleteAll(".lock")
-			return deleted >= 100
-		})
+	s.run(func(context.Context) {
+		s.deleteMany(100, ".lock")
 		s.mustHaveLogged("lock was lost")
 	})
 }
 
-// deleteAll deletes all keys with a suffix, and returns how many there were.
-func (s *scene) deleteAll(suffix string) int {
+// deleteMany deletes all keys with a suffix, again and again, until there were n.
+func (s *scene) deleteMany(n int64, suffix string) {
+	s.Helper()
 	const script = `
 		local found = redis.call('KEYS', '*' .. ARGV[1])
 		return #found > 0 and redis.call('DEL', unpack(found)) or 0`
-	return int(s.redis.Do(s.T, "EVAL", script, 0, suffix).(int64))
+	eventually(s.T, 2*lockWait, fmt.Sprintf("%d keys of the kind %s are deleted", n, suffix), func() bool {
+		n -= s.redis.Do(s.T, "EVAL", script, 0, suffix).(int64)
+		return n <= 0
+	})
 }

@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// Redis is full and evicts nothing: it refuses writes, and goes on to answer reads. Who
-// could not save gives the session back all the same, so that it is free at once.
+// Redis is full and evicts nothing: it refuses writes, and continues to answer reads. A
+// holder that cannot save releases the session all the same, at once.
 func TestOutOfMemory(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "Redis full for 1.5 s, noeviction", "P8: writes are 503, reads go on; nothing lost",
 		setting{logins: true, apart: true, flags: []string{"-work", "800ms"}})
-	s.suffer(func(ctx context.Context) {
+	s.run(func(ctx context.Context) {
 		g := s.guest(s.demos[0])
 		g.must("a write before", g.post(s.demos[0], "/incr"), http.StatusOK, "1")
 		h := s.hold(s.demos[0], "held")
 		s.redis.Do(t, "CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory", 1)
-		h.must("the save of whoever held a session", <-h.replies, http.StatusServiceUnavailable, "")
+		h.must("the save of a holder", <-h.replies, http.StatusServiceUnavailable, "")
 		if s.redis.Exists(t, h.lock) {
-			t.Error("the session is not given back")
+			t.Error("the session was not released")
 		}
 		for range 12 {
 			g.must("a write", g.post(s.demos[0], "/incr"), http.StatusServiceUnavailable, "")
@@ -37,14 +37,14 @@ func TestOutOfMemory(t *testing.T) {
 }
 
 // The policy volatile-ttl evicts what expires soonest: locks, before all else. So two
-// may hold a session at once, and the fence must tell who is right.
+// requests may hold a session at once, and the fence must decide.
 func TestLocksEvicted(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "Redis full, volatile-ttl: locks evicted", "P3: a holder may be refused; nothing lost",
 		setting{logins: true, redis: []string{"--maxmemory-samples", "64"}})
-	s.suffer(func(ctx context.Context) {
+	s.run(func(ctx context.Context) {
 		s.redis.Do(t, "EVAL", `for i = 1, 2000 do redis.call('SET', 'junk-' .. i, string.rep('x', 2000), 'PX', 20000) end`, 0)
-		// The junk expires after any lock, and before sessions and what is left of ended ones.
+		// The junk expires after any lock, and before sessions and tombstones.
 		evicted := s.overfill(ctx, "volatile-ttl", func(i int) {
 			s.redis.Do(t, "SET", "junk"+strconv.Itoa(i), strings.Repeat("x", 2000), "PX", 20_000)
 		})
@@ -53,12 +53,12 @@ func TestLocksEvicted(t *testing.T) {
 	})
 }
 
-// The policy allkeys-random evicts sessions. That is what README warns of: they are
-// lost, but no other session, and none that is older, takes their place.
+// The policy allkeys-random evicts sessions, of which the README warns: they are lost, but
+// no other session and no older state takes their place.
 func TestSessionsEvicted(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "Redis full, allkeys-random: sessions evicted", "sessions are lost; nothing is mixed up, or old", setting{losing: true})
-	s.suffer(func(ctx context.Context) {
+	s.run(func(ctx context.Context) {
 		evicted := s.overfill(ctx, "allkeys-random", func(i int) {
 			s.redis.Do(t, "SET", "junk"+strconv.Itoa(i%20), strings.Repeat("x", 20_000+i%7*5000))
 		})

@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// Redis answers nothing for a while, as when its machine swaps.
+// Redis does not answer for a while, as when its machine swaps.
 func TestRedisPaused(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "Redis paused for 3 s", "P8: nothing lost, back by itself", setting{logins: true, apart: true})
-	s.suffer(func(ctx context.Context) {
+	s.run(func(ctx context.Context) {
 		s.redis.Pause(t)
 		pause(ctx, 3*time.Second)
 		s.redis.Resume(t)
 	})
 	if s.summary().Silent == 0 {
-		t.Error("all requests were answered, though Redis was silent for longer than the time-out")
+		t.Error("all requests were answered, although Redis was silent for longer than the time-out")
 	}
 }
 
-// A pause that is shorter than the lease and the time-out of an exchange is only a
-// wait: nobody needs an error for that.
+// A pause shorter than the lease and the time-out of an exchange makes requests wait, and
+// none fail.
 func TestRedisPausedShortly(t *testing.T) {
 	t.Parallel()
 	const length = 2 * lease / 5
 	s := stage(t, "Redis paused for 0.4 s, three times", "not noticed, but for the wait", setting{logins: true})
-	s.suffer(func(ctx context.Context) {
+	s.run(func(ctx context.Context) {
 		for range 3 {
 			s.redis.Pause(t)
 			pause(ctx, length)
@@ -43,17 +43,17 @@ func TestRedisPausedShortly(t *testing.T) {
 }
 
 // A holder saves while Redis is paused. Its command waits in Redis's socket, and is
-// done when Redis goes on; but by then its lease is over, and its client was told that
-// nothing is saved. So it must not be.
+// executed when Redis continues; but by then the lease is over, and the client has the
+// answer that nothing was saved. So nothing must be.
 func TestRedisPausedPastLease(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "Redis paused past lease and time-out, while a session is held", "P3: the late save is refused",
 		setting{apart: true, flags: []string{"-work", "800ms"}})
-	s.suffer(func(ctx context.Context) {
+	s.run(func(ctx context.Context) {
 		h := s.hold(s.demos[0], "late")
 		s.redis.Pause(t)
 		held := <-h.replies
-		pause(ctx, lease) // since the holder was last heard of
+		pause(ctx, lease) // after the holder's last command
 		s.redis.Resume(t)
 		h.must("the save during the pause", held, http.StatusServiceUnavailable, "")
 		h.mustHave(s.demos[1])
@@ -63,13 +63,13 @@ func TestRedisPausedPastLease(t *testing.T) {
 	})
 }
 
-// CLIENT PAUSE WRITE holds all scripts back, and with them the expiry of locks.
+// CLIENT PAUSE WRITE holds back all scripts, and the expiry of locks.
 func TestClientPause(t *testing.T) {
 	for _, length := range []time.Duration{1500 * time.Millisecond, 3500 * time.Millisecond} {
 		t.Run(length.String(), func(t *testing.T) {
 			t.Parallel()
 			s := stage(t, fmt.Sprintf("CLIENT PAUSE %v WRITE", length), "P8: nothing lost, back by itself", setting{logins: true, apart: true})
-			s.suffer(func(ctx context.Context) {
+			s.run(func(ctx context.Context) {
 				s.redis.Do(t, "CLIENT", "PAUSE", length.Milliseconds(), "WRITE")
 				g := s.guestWith("")
 				began := time.Now()

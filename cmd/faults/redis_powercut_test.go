@@ -9,20 +9,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/cmd/faults/history"
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
+	"github.com/a2139e8d/latchkey/testdata/history"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 	"github.com/gomodule/redigo/redis"
 )
 
-// A process that is killed leaves what it has written to the kernel. A power cut leaves
-// only what was synced. With appendfsync always that is all that Redis has answered.
+// What a killed process has written is safe in the kernel. After a power cut only what was
+// synced is left. With appendfsync always that is all that Redis has answered.
 func TestPowerCutWithLogAlways(t *testing.T) {
 	t.Parallel()
 	m, dir := rig.NewMachine(t), t.TempDir()
 	s := stage(t, "power cut of Redis, appendfsync always", "P1: no answered write lost",
 		setting{env: m.Env, redis: withLog(dir, "always"), logins: true})
-	s.suffer(func(context.Context) {
+	s.run(func(context.Context) {
 		if m.Syncs() < 10 {
 			t.Errorf("Redis has synced %d times", m.Syncs())
 		}
@@ -32,18 +33,18 @@ func TestPowerCutWithLogAlways(t *testing.T) {
 	})
 }
 
-// With appendfsync everysec Redis answers before it has synced. README says what that
-// may cost: the last moments before the crash, and no more than that.
+// With appendfsync everysec, Redis answers before it has synced. The README says what that
+// may cost: the last moments before the crash, and nothing else.
 func TestRedisKilledWithLogEverySecond(t *testing.T) {
 	t.Run("killed", func(t *testing.T) { // which may lose nothing
 		everySecond(t, crash{fault: "Redis killed, appendfsync everysec", await: func(*scene, *rig.Machine) {}})
 	})
-	// While a sync is under way, Redis keeps what it should write to itself.
+	// During a sync, Redis keeps in memory what it should write.
 	t.Run("slow disk", func(t *testing.T) {
 		everySecond(t, crash{fault: "Redis killed, appendfsync everysec, slow disk", loses: true, await: func(s *scene, m *rig.Machine) {
 			m.SlowDisk(1500 * time.Millisecond)
 			var since time.Time
-			eventually(t, 10*time.Second, "Redis keeps something for half a second", func() bool {
+			eventually(t, 10*time.Second, "Redis keeps something in memory for half a second", func() bool {
 				if s.stat("aof_buffer_length") == 0 {
 					since = time.Now()
 				}
@@ -60,16 +61,16 @@ func TestRedisKilledWithLogEverySecond(t *testing.T) {
 	})
 }
 
-// recent is how old may be what is lost with appendfsync everysec. Redis begins a sync
-// each second, and when the one before is late, it waits for it for two.
+// recent is the greatest age of what is lost with appendfsync everysec. Redis begins a
+// sync every second, and waits for up to two if the one before is late.
 const recent = 2*time.Second + 500*time.Millisecond
 
-// A crash is how a Redis with appendfsync everysec ends.
+// A crash describes how a Redis with appendfsync everysec ends.
 type crash struct {
 	fault string
 	await func(*scene, *rig.Machine) // returns when there is something to lose
-	loses bool                       // something is lost then, for sure
-	power bool                       // so is what the kernel has not synced
+	loses bool                       // something is lost for certain
+	power bool                       // what the kernel has not synced is lost, too
 }
 
 func everySecond(t *testing.T, c crash) {
@@ -77,20 +78,20 @@ func everySecond(t *testing.T, c crash) {
 	m, dir := rig.NewMachine(t), t.TempDir()
 	s := stage(t, c.fault, "lost: what was answered in the last 2 s, and nothing else",
 		setting{env: m.Env, redis: withLog(dir, "everysec")})
-	s.suffer(func(ctx context.Context) {
+	s.run(func(ctx context.Context) {
 		eventually(t, 10*time.Second, "what is there is synced", func() bool { return m.Syncs() > 2 })
 		c.await(s, m)
 		from := time.Now()
 		s.redis.Stop(t)
-		// Redis stays away until nobody waits for it who has asked before.
+		// Redis stays away until all that have sent something before have given up.
 		silent := s.summary().Silent
-		eventually(t, 2*timeout, "all know that Redis is away", func() bool {
+		eventually(t, 2*timeout, "all have noticed that Redis is away", func() bool {
 			return s.summary().Silent > silent+3*s.setting.visitors*s.clients
 		})
 		if c.power {
 			cutOff(t, dir, m)
 		}
-		left := s.museum(dir)
+		left := s.inspect(dir)
 		until := time.Now()
 		s.redis.Restart(t)
 		s.setback = &history.Setback{From: from, Until: until, Left: left}
@@ -125,26 +126,26 @@ func cutOff(t *testing.T, dir string, m *rig.Machine) int64 {
 	return info.Size() - m.Synced()
 }
 
-// museum starts a Redis and a demo on a copy of a log, and returns a function that
-// tells what is there.
-func (s *scene) museum(dir string) func(cookie string) (n int, there bool) {
+// inspect starts a Redis and a demo on a copy of a log, and returns a function that looks
+// up the number of a session there.
+func (s *scene) inspect(dir string) func(cookie string) (n int, there bool) {
 	s.Helper()
 	saved := s.TempDir()
 	if err := os.CopyFS(saved, os.DirFS(dir)); err != nil {
 		s.Fatal(err)
 	}
-	d := rig.StartDemo(s.T, "-redis", redistest.Real(s.T, withLog(saved, "always")...).URL)
+	d := demotest.Start(s.T, "-redis", redistest.Real(s.T, withLog(saved, "always")...).URL)
 	known := make(map[string]int)
 	var mu sync.Mutex // guards known
 	return func(cookie string) (n int, there bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		if n, there = known[cookie]; !there {
-			// Only of an unknown session does a write make another.
+			// A write with an unknown session begins another.
 			got := s.guestWith(cookie).post(d, "/incr")
 			var err error
 			if n, err = redis.Int([]byte(got.text), nil); err != nil {
-				s.Errorf("asked what is left of a session: %+v", got)
+				s.Errorf("looking up what is left of a session: %+v", got)
 			}
 			if n--; got.cookie != "" {
 				n = gone

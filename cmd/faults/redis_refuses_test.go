@@ -15,7 +15,7 @@ import (
 func TestScriptFlush(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "SCRIPT FLUSH, ten times", "not noticed", setting{logins: true})
-	s.suffer(func(ctx context.Context) {
+	s.run(func(ctx context.Context) {
 		s.redis.Do(t, "CONFIG", "RESETSTAT")
 		for range 10 {
 			s.redis.Do(t, "SCRIPT", "FLUSH")
@@ -31,17 +31,17 @@ func TestScriptFlush(t *testing.T) {
 	s.allAnswered()
 }
 
-// A failover makes the master a replica, which refuses all writes. Somebody makes it a
+// A failover makes the master a replica, which refuses all writes. Later it is made a
 // master again.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "Redis demoted for 1.5 s", "P8: 503, nothing lost, back by itself", setting{logins: true, apart: true})
-	s.suffer(func(ctx context.Context) {
+	s.run(func(ctx context.Context) {
 		g := s.guest(s.demos[0])
 		g.must("a write before", g.post(s.demos[0], "/incr"), http.StatusOK, "1")
-		s.redis.Do(t, "REPLICAOF", "127.0.0.1", "1") // nobody is there
+		s.redis.Do(t, "REPLICAOF", "127.0.0.1", "1") // where nothing listens
 		g.must("a write to a replica", g.post(s.demos[0], "/incr"), http.StatusServiceUnavailable, "")
-		g.must("a read, which puts the time-out off", g.get(s.demos[1], "/count"), http.StatusServiceUnavailable, "")
+		g.must("a read, which prolongs the session", g.get(s.demos[1], "/count"), http.StatusServiceUnavailable, "")
 		pause(ctx, 1500*time.Millisecond)
 		s.redis.Do(t, "REPLICAOF", "NO", "ONE")
 		g.must("a read after that", g.get(s.demos[1], "/count"), http.StatusOK, "1")
@@ -49,13 +49,12 @@ func TestReadOnly(t *testing.T) {
 	})
 }
 
-// Another program's script keeps Redis busy. It answers BUSY to all others meanwhile,
-// to some of them twice, since what is not known by its hash is sent as a text.
+// Another program's script keeps Redis busy, so that it answers BUSY to all others.
 func TestBusyScript(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "Redis busy with a script for 1.5 s", "P8: 503, nothing lost, back by itself",
 		setting{redis: []string{"--busy-reply-threshold", "100"}, logins: true, apart: true})
-	s.suffer(func(ctx context.Context) {
+	s.run(func(ctx context.Context) {
 		script, err := redis.DialURL(s.redis.URL)
 		if err != nil {
 			t.Fatal(err)

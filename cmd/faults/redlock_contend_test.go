@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// contend lets two processes set one value after another in the same session, which each
-// holds for the demos' -work, while enough makes it happen that both hold it. All that
-// was answered must be there in the end.
+// contend makes two processes set one value after another in the same session, holding it
+// for the demos' -work each time, while enough makes both hold it at once; enough returns
+// whether that has happened often enough. All that was answered must be there in the end.
 func (s *scene) contend(enough func() bool) {
 	s.Helper()
 	g := s.guest(s.demos[0])
@@ -28,7 +28,7 @@ func (s *scene) contend(enough func() bool) {
 			}
 		})
 	}
-	eventually(s.T, 10*time.Second, "two have had the lock", enough)
+	eventually(s.T, 10*time.Second, "two processes have had the lock", enough)
 	stop()
 	writers.Wait()
 	all := slices.Concat(answered...)
@@ -38,5 +38,5 @@ func (s *scene) contend(enough func() bool) {
 			s.Errorf("%s was answered, and is lost", name)
 		}
 	}
-	s.seen = fmt.Sprintf("%d holders were told that they had lost the lock, %d others answered and kept", s.logged("lock was lost"), len(all))
+	s.seen = fmt.Sprintf("%d holders noticed that they had lost the lock, %d others were answered and their writes kept", s.logged("lock was lost"), len(all))
 }

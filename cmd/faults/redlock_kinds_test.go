@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// eachLock runs a fault for the locks that lie apart from the record, and so cannot
-// fence a write: the record's own check does.
+// eachLock runs a fault for locks that are separate from the record. They cannot fence a
+// write: the script that stores the record does that.
 func eachLock(t *testing.T, f func(t *testing.T, lock string, with setting)) {
 	for _, lock := range []string{"timestamp", "lease"} {
 		t.Run(lock, func(t *testing.T) {
@@ -20,21 +20,21 @@ func eachLock(t *testing.T, f func(t *testing.T, lock string, with setting)) {
 	}
 }
 
-// Redis is killed, and has the locks again when it is back.
+// Redis is killed, and still has the locks when it is back.
 func TestOtherLocksRedisKilled(t *testing.T) {
 	eachLock(t, func(t *testing.T, lock string, with setting) {
 		with.redis = []string{"--appendonly", "yes", "--appendfsync", "always"}
 		s := stage(t, lock+" lock: Redis killed and restarted, appendfsync always", "P1: no answered write lost", with)
-		s.suffer(func(context.Context) { s.redis.Restart(t) })
+		s.run(func(context.Context) { s.redis.Restart(t) })
 	})
 }
 
-// Somebody deletes the locks, again and again, so that two have one.
+// All locks are deleted, again and again, so that two processes have the same.
 func TestOtherLocksDeleted(t *testing.T) {
 	eachLock(t, func(t *testing.T, lock string, with setting) {
 		with.flags = append(with.flags, "-work", "20ms")
 		s := stage(t, lock+" lock: locks deleted, many times", "P1: the record's own check loses nothing", with)
-		s.suffer(func(context.Context) {
+		s.run(func(context.Context) {
 			s.contend(func() bool {
 				for _, key := range s.redis.Keys(t) {
 					if strings.Contains(key, ".lock") {
@@ -52,7 +52,7 @@ func TestOtherLocksHolderKilled(t *testing.T) {
 	eachLock(t, func(t *testing.T, lock string, with setting) {
 		with.flags = append(with.flags, "-work", "30s")
 		s := stage(t, lock+" lock: process killed while it holds a session", "P7: the session is free after the lease", with)
-		s.suffer(func(context.Context) {
+		s.run(func(context.Context) {
 			holder, other := s.demos[0], s.demos[1]
 			h := s.hold(holder, "held")
 			s.close(holder)
@@ -66,18 +66,18 @@ func TestOtherLocksHolderKilled(t *testing.T) {
 			if took := time.Since(begun); took > lease+2*time.Second {
 				t.Errorf("the next had it after %v, with a lease of %v", took, lease)
 			}
-			h.must("what the killed one would have set", h.get(other, "/result"), 200, "0")
+			h.must("what the killed process would have set", h.get(other, "/result"), 200, "0")
 		})
 	})
 }
 
-// A process is stopped while a handler holds a session, for longer than the lease. When
-// it goes on, it cannot save, as another has had the session.
+// A process is stopped for longer than the lease while a handler holds a session. When it
+// continues, it cannot save, as another has had the session.
 func TestOtherLocksHolderStopped(t *testing.T) {
 	eachLock(t, func(t *testing.T, lock string, with setting) {
 		with.flags = append(with.flags, "-work", "1s")
 		s := stage(t, lock+" lock: process stopped for longer than its lease", "P3: a stale holder cannot write", with)
-		s.suffer(func(ctx context.Context) {
+		s.run(func(ctx context.Context) {
 			holder, other := s.demos[0], s.demos[1]
 			h := s.hold(holder, "held")
 			holder.Signal(t, syscall.SIGSTOP)
@@ -86,7 +86,7 @@ func TestOtherLocksHolderStopped(t *testing.T) {
 			}
 			h.must("the next", h.post(other, "/incr"), 200, "1")
 			holder.Signal(t, syscall.SIGCONT)
-			h.must("who was stopped", <-h.replies, 503, "")
+			h.must("the one that was stopped", <-h.replies, 503, "")
 			h.must("what it would have set", h.get(other, "/result"), 200, "0")
 			h.must("what the next has set", h.get(other, "/count"), 200, "1")
 		})

@@ -10,8 +10,8 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// redlockLease is longer than that of other scenes, since a node may take a fiftieth of
-// it for an answer.
+// redlockLease is longer than that of other scenes, since a node has only a fiftieth of it
+// to answer.
 const redlockLease = 2 * time.Second
 
 // A quorum is a scene whose sessions are guarded by Redlock on five servers. The first
@@ -52,11 +52,11 @@ func stageRedlock(t *testing.T, fault, promise string, with setting) *quorum {
 	return q
 }
 
-// suffer is that of a scene, with more connections: to each node a process has four as a
-// rule, but not from the start, and as many again where that was silent for a while.
-func (q *quorum) suffer(fault func(ctx context.Context)) {
+// run is that of a scene, but allows for more connections: a process has four to each node
+// as a rule, but not from the start, and as many again where a node was silent.
+func (q *quorum) run(fault func(ctx context.Context)) {
 	q.Helper()
-	q.scene.suffer(func(ctx context.Context) {
+	q.scene.run(func(ctx context.Context) {
 		for i := range q.files {
 			q.files[i] += 4 * len(q.nodes)
 		}
@@ -64,14 +64,14 @@ func (q *quorum) suffer(fault func(ctx context.Context)) {
 	})
 }
 
-// works waits until each visitor's writes are answered, as they are now.
-func (q *quorum) works(when string) {
+// mustWork waits until a new write of each visitor has been answered.
+func (q *quorum) mustWork(when string) {
 	q.Helper()
 	q.awaitWrites(when, time.Now())
 }
 
-// rests asserts that no write is answered, once those on their way are.
-func (q *quorum) rests(ctx context.Context, when string) {
+// mustAnswerNone asserts that no write is answered, except those already on their way.
+func (q *quorum) mustAnswerNone(ctx context.Context, when string) {
 	q.Helper()
 	begun := time.Now()
 	pause(ctx, 300*time.Millisecond)

@@ -11,10 +11,10 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// The host behind the address is another one from now on. The old one says nothing any
-// more, and its connections stay open, as when it was unplugged. Those who come one
-// after another find the new one after a single exchange without an answer, however
-// many old connections are in the pool: they are as good as dead, too.
+// The address leads to another host from now on. The old host is silent, and connections
+// to it stay open, as if it had been unplugged. Requests that come one after another reach
+// the new host after a single exchange without an answer, no matter how many old
+// connections there are: all of them are given up.
 func TestAddressMoves(t *testing.T) {
 	t.Parallel()
 	r := noted(t, "the address leads elsewhere, the old host is silent", "P8: back after one time-out")
@@ -33,7 +33,7 @@ func TestAddressMoves(t *testing.T) {
 	}
 	rig.AwaitAcks(t, master, 1)
 
-	// As many connections as there can be.
+	// First, as many connections as possible.
 	master.Pause(t)
 	var all sync.WaitGroup
 	for range 100 {

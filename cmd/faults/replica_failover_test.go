@@ -9,13 +9,13 @@ import (
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
 )
 
-// The replica hears nothing for a while, the master dies, and the replica takes its
-// place. What it had not heard is lost. All else is in order: each record is a version
-// that was there once, and what is written from now on builds on that.
+// The replica receives nothing for a while, the master dies, and the replica takes its
+// place. What it had not received is lost. All else is in order: each record is a version
+// that existed, and what is written from now on builds on it.
 func TestFailoverToLaggingReplica(t *testing.T) {
 	t.Parallel()
 	f := stageFailover(t, "master killed, replica 200 ms behind", "P1: lost is what the replica had not heard, nothing else", false, setting{})
-	f.suffer(func(ctx context.Context) {
+	f.run(func(ctx context.Context) {
 		f.lag()
 		pause(ctx, 200*time.Millisecond)
 		f.kill()
@@ -28,8 +28,9 @@ func TestFailoverToLaggingReplica(t *testing.T) {
 	}
 }
 
-// As README advises, the master has to have heard of its replica. When it has not for a
-// second, it refuses writes, so no more than that, and its own inexactness, can be lost.
+// With min-replicas-to-write, as the README advises, the master refuses writes when it has
+// not heard from its replica for a second. So no more than that, and the inaccuracy of
+// Redis's measuring, can be lost.
 func TestFailoverWithMinReplicas(t *testing.T) {
 	t.Parallel()
 	const most = 1 // second
@@ -37,7 +38,7 @@ func TestFailoverWithMinReplicas(t *testing.T) {
 		setting{apart: true, redis: []string{"--min-replicas-to-write", "0", "--min-replicas-max-lag", fmt.Sprint(most)}})
 	f.redis.Do(t, "CONFIG", "SET", "min-replicas-to-write", 1)
 	var bound time.Duration
-	f.suffer(func(ctx context.Context) {
+	f.run(func(ctx context.Context) {
 		f.lag()
 		begun := time.Now()
 		eventually(t, 10*time.Second, "the master refuses", func() bool {
@@ -57,7 +58,7 @@ func TestFailoverWithMinReplicas(t *testing.T) {
 		f.follow()
 	})
 	f.seen = fmt.Sprintf("refused after %v, %d answered writes lost", bound.Round(10*time.Millisecond), f.lost)
-	// Redis looks once a second, and reckons in whole seconds.
+	// Redis checks once a second, and counts in whole seconds.
 	if bound > (most+2)*time.Second+2*time.Second {
 		t.Errorf("the master took writes for %v without a replica", bound)
 	}
@@ -66,16 +67,16 @@ func TestFailoverWithMinReplicas(t *testing.T) {
 	}
 }
 
-// FAILOVER makes the master stop, let its replica catch up, and swap the parts with it.
-// Nothing is lost by that. The connections stay open, to what is a replica now: they
-// are given up at the first READONLY.
+// FAILOVER makes the master pause, let its replica catch up, and swap roles with it.
+// Nothing is lost. The connections stay open, to what is a replica now, and are given up
+// at the first READONLY.
 func TestFailoverByCommand(t *testing.T) {
 	t.Parallel()
 	f := stageFailover(t, "FAILOVER, the address follows 200 ms later", "P1: nothing lost", true, setting{logins: true})
 	old := f.redis
-	f.suffer(func(ctx context.Context) {
+	f.run(func(ctx context.Context) {
 		old.Do(t, "FAILOVER")
-		eventually(t, 10*time.Second, "the parts are swapped", func() bool {
+		eventually(t, 10*time.Second, "the roles are swapped", func() bool {
 			return rig.Role(old) == "slave" && rig.Role(f.replica) == "master"
 		})
 		pause(ctx, 200*time.Millisecond)
@@ -85,6 +86,6 @@ func TestFailoverByCommand(t *testing.T) {
 	n := f.logged("READONLY")
 	f.seen = fmt.Sprintf("READONLY in %d log lines", n)
 	if n == 0 {
-		t.Error("no request met the replica")
+		t.Error("no request reached the old master as a replica")
 	}
 }

@@ -8,10 +8,9 @@ import (
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
 )
 
-// Redis fails over just after a login, or a logout. Where the replica had heard of it,
-// the old id stays dead. Where it had not, that is forgotten as any write is: the id is
-// alive again, as it was before, and the new one is not known. The visitor that is not
-// the same any more is never given the other's session.
+// Redis fails over just after a login, or a logout. If the replica had received it, the old
+// id stays dead. If not, it is lost like any other write: the old id is alive again, as it
+// was before, and the new one is unknown. But an unknown id is never adopted.
 func TestFailoverAfterLoginAndLogout(t *testing.T) {
 	for _, heard := range []bool{true, false} {
 		name, promise := "heard of it", "P4: out means out, after a failover, too"
@@ -38,7 +37,7 @@ func TestFailoverAfterLoginAndLogout(t *testing.T) {
 			if heard {
 				rig.AwaitAcks(t, f.redis, 1)
 			} else {
-				pause(context.Background(), 20*time.Millisecond) // for what is on its way, if the link did not hold
+				pause(context.Background(), 20*time.Millisecond) // would let it through if the link were not cut
 			}
 			f.kill()
 			f.promote()

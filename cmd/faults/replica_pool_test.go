@@ -11,8 +11,9 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A program with a pool of its own, which knows nothing of failovers, is back soon, too:
-// its connections stay open, to what is a replica now, and are given up at its refusal.
+// A program with a pool of its own, which knows nothing about failovers, recovers soon,
+// too: its connections stay open, to what is a replica now, and each is given up when that
+// refuses a command.
 func TestOwnPoolAfterFailover(t *testing.T) {
 	t.Parallel()
 	r := noted(t, "FAILOVER, with store.New and a plain pool", "P8: back by itself, the session is there")
@@ -28,7 +29,7 @@ func TestOwnPoolAfterFailover(t *testing.T) {
 		t.Fatal(err)
 	}
 	master.Do(t, "FAILOVER")
-	eventually(t, 10*time.Second, "the parts are swapped", func() bool {
+	eventually(t, 10*time.Second, "the roles are swapped", func() bool {
 		return rig.Role(master) == "slave" && rig.Role(replica) == "master"
 	})
 	address.Lead(replica.Addr)

@@ -7,9 +7,9 @@ import (
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
 )
 
-// The address leads to a replica by mistake, and one that lags behind. It is no
-// session's judge: what it does not know may well exist, and what it knows may be old.
-// So there is no answer, for reading neither, until the address leads to a master.
+// The address leads to a replica by mistake, and one that lags behind. A session that the
+// replica does not have may exist, and one that it has may be old. So all requests with a
+// session get a 503, even reads, until the address leads to a master.
 func TestReplicaIsRefused(t *testing.T) {
 	t.Parallel()
 	f := stageFailover(t, "the address leads to a lagging replica", "P8: never an empty session where there is one", false, setting{demos: 1})
@@ -31,11 +31,11 @@ func TestReplicaIsRefused(t *testing.T) {
 		for range 10 { // on several connections, old and new
 			for _, path := range []string{"/count", "/result"} {
 				known.must(what+", a session that it has", known.get(d, path), 503, "")
-				unknown.must(what+", a session that it has not heard of", unknown.get(d, path), 503, "")
+				unknown.must(what+", a session that it does not have", unknown.get(d, path), 503, "")
 			}
 			for _, path := range []string{"/incr", "/login", "/logout"} {
 				known.must(what+", a session that it has", known.post(d, path), 503, "")
-				unknown.must(what+", a session that it has not heard of", unknown.post(d, path), 503, "")
+				unknown.must(what+", a session that it does not have", unknown.post(d, path), 503, "")
 			}
 			nobody := f.guestWith("")
 			nobody.must(what+", no session", nobody.get(d, "/count"), 200, "0")
@@ -48,7 +48,7 @@ func TestReplicaIsRefused(t *testing.T) {
 	refuses("a replica")
 	f.replica.Do(t, "CONFIG", "SET", "replica-serve-stale-data", "no")
 	f.link.Cut()
-	eventually(t, lockWait, "the replica misses its master", func() bool { return rig.LinkDown(t, f.replica) })
+	eventually(t, lockWait, "the replica knows that its master is gone", func() bool { return rig.LinkDown(t, f.replica) })
 	refuses("a replica without master")
 
 	f.lead(f.redis)

@@ -6,23 +6,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/cmd/faults/history"
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/history"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 	"github.com/gomodule/redigo/redis"
 )
 
-// A failover is a scene with a master and a replica. Each demo has an address, as of a
-// virtual IP, which leads to the master until the test says otherwise.
+// A failover is a scene with a master and a replica. Each demo reaches Redis through an
+// address, like a virtual IP, which leads to the master until the test changes that.
 type failover struct {
 	*scene
-	link      *rig.Wire // by which the replica follows the master
+	link      *rig.Wire // between the replica and the master; nil: none
 	replica   *redistest.Server
 	addresses []*rig.Address
 	killed    time.Time
 }
 
-// stageFailover starts a scene with a replica. Where Sentinel is to watch, the replica
+// stageFailover starts a scene with a replica. For Sentinel, and for FAILOVER, the replica
 // must follow the master directly, without a link that a test could cut.
 func stageFailover(t *testing.T, fault, promise string, direct bool, with setting) *failover {
 	t.Helper()
@@ -43,8 +43,8 @@ func stageFailover(t *testing.T, fault, promise string, direct bool, with settin
 	return f
 }
 
-// lag makes the replica hear nothing any more, and the master nothing from it, though
-// the connection stays.
+// lag stops all traffic between the replica and the master, though their connection stays
+// open.
 func (f *failover) lag() {
 	f.Helper()
 	for _, stream := range []string{"downstream", "upstream"} {
@@ -62,17 +62,17 @@ func (f *failover) kill() {
 	}
 }
 
-// promote makes the replica a master, with what it has.
+// promote makes the replica a master, with the data that it has.
 func (f *failover) promote() {
 	f.Helper()
 	rig.Promote(f.T, f.replica)
 }
 
-// delivery is how long an answer may be on its way to a visitor. What the old master has
-// answered must not be taken for what the new one has.
+// delivery is how long an answer may be on its way to a visitor. Answers that come later
+// are from after the setback.
 const delivery = 200 * time.Millisecond
 
-// follow lets all addresses lead to the new master, having noted what it knows.
+// follow makes all addresses lead to the new master, after it has noted the data there.
 func (f *failover) follow() {
 	f.Helper()
 	time.Sleep(time.Until(f.killed.Add(delivery)))

@@ -12,9 +12,9 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// Two masters: a network splits, the replica is made a master on its side, and the old
-// one is one still, with a demo on its side. What is answered there is lost when the
-// network is whole again. With min-replicas-to-write 1 that comes to an end by itself.
+// A network splits, and the replica becomes a master on its side while the old master
+// still is one on the other, with a demo on each side. What the old side answers is lost
+// when the network is whole again. With min-replicas-to-write 1 it soon stops answering.
 // The sides never mix: each counts on from where the split was.
 func TestTwoMasters(t *testing.T) {
 	t.Parallel()
@@ -23,8 +23,8 @@ func TestTwoMasters(t *testing.T) {
 		setting{redis: []string{"--min-replicas-max-lag", fmt.Sprint(most)}, visitors: 1})
 	f.redis.Do(t, "CONFIG", "SET", "min-replicas-to-write", 1)
 	old := f.redis
-	// The replica that is promoted leaves the old master in a way that it notices. Of this
-	// one it hears nothing more, as of both where a network splits.
+	// When a replica is promoted, the old master notices that it leaves. A second one just
+	// becomes silent, like both would where a network splits.
 	cutOff := rig.Replica(t, old.Addr)
 	here, there := f.demos[0], f.demos[1]
 	g := f.guest(here)
@@ -56,7 +56,7 @@ func TestTwoMasters(t *testing.T) {
 		g.must("on the old side", got, 503, "")
 		return true
 	})
-	for range 10 { // for good, and for reading, too
+	for range 10 { // from now on, and for reads, too
 		g.must("on the old side", g.post(here, "/incr"), 503, "")
 		g.must("on the old side", g.get(here, "/count"), 503, "")
 		theirs++
@@ -69,7 +69,7 @@ func TestTwoMasters(t *testing.T) {
 		t.Errorf("the old master took writes for %v", bound)
 	}
 
-	// The network is whole. The connections to the old master are open still.
+	// The network is whole again. The connections to the old master are still open.
 	healed := time.Now()
 	rig.Follow(t, old, f.replica)
 	f.addresses[0].Lead(f.replica.Addr)
@@ -83,8 +83,8 @@ func TestTwoMasters(t *testing.T) {
 }
 
 // A failover loses the lock of a holder, and another takes the session. They do not
-// overwrite each other: the first is told that it has lost it. A lock that was
-// replicated is still good.
+// overwrite each other: the first gets ErrLost. A lock that was replicated is still
+// valid.
 func TestHolderAcrossFailover(t *testing.T) {
 	for _, tt := range []struct {
 		name       string

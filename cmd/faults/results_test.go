@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// writeResults writes the tables to a file, for those who want to read before they run.
+// writeResults writes the tables to a file, for readers who do not run the suite.
 func writeResults(path string, took time.Duration) error {
 	table.Lock()
 	defer table.Unlock()
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Every promise under attack\n\nWritten by `make faults` on %s: %d faults in %v, on %d cores, `-seed %d`.\n"+
-		"What each test does stands above it; what is promised after each fault, in main_test.go.\n"+
-		"An answer that is a 503, or missing, leaves open what was done; these are the \"requests without\".\n\n",
+		"What a test does is said above it; what is promised after every fault, in main_test.go.\n"+
+		"A request that is answered with a 503, or not at all, may or may not have been done; these are the \"requests without\".\n\n",
 		time.Now().Format(time.DateOnly), len(table.rows), took.Round(time.Second), runtime.NumCPU(), seed)
 	fmt.Fprint(&b, "| fault | promised | seen | recovered in | |\n|---|---|---|---|---|\n")
 	for _, r := range table.rows {

@@ -11,24 +11,25 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/cmd/faults/history"
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
+	"github.com/a2139e8d/latchkey/testdata/history"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// What the demos of a scene run with. Each is short, so that a fault is over soon.
+// Settings of the demos in a scene. They are short, so that a fault is over soon.
 const (
 	lease    = time.Second
 	lockWait = 5 * time.Second
 	timeout  = 2 * time.Second // the store's default, for one exchange
 
-	// recovery is how soon after a fault all must be well: when a lease has run out, and
-	// a time-out on either side of that.
+	// recovery is how soon after a fault all visitors must be served again: when a lease
+	// has run out, and a time-out on either side of that.
 	recovery = lease + 2*timeout
 )
 
-// A setting says what a scene is made of. The zero value is two demos, straight at a
-// Redis that stores nothing on disk.
+// A setting describes a scene. The zero value is two demos, connected directly to a Redis
+// that stores nothing on disk.
 type setting struct {
 	redis  []string // flags of redis-server
 	env    []string // its environment
@@ -37,15 +38,15 @@ type setting struct {
 	wired  bool     // a wire between each demo and Redis
 	logins bool     // some requests are logins and logouts
 	losing bool     // Redis may lose sessions; not with logins
-	apart  bool     // Redis may be out of reach for longer than a lease
+	apart  bool     // Redis may be unreachable for longer than a lease
 
-	// url returns where the next demo finds Redis; nil: straight at it, or by its wire.
+	// url returns where the next demo finds Redis; nil: directly, or through its wire.
 	url func(*scene) string
 
 	visitors, clients int // 0: four visitors with four clients each
 
-	// longest is the longest time that a request may take, whatever happens; 0: a
-	// wait for the session, and an exchange that gets no answer before and after it.
+	// longest is the longest time that a request may take, whatever happens; 0: a wait for
+	// the session, and an exchange without an answer before and after it.
 	longest time.Duration
 }
 
@@ -55,22 +56,21 @@ type scene struct {
 	setting
 
 	redis *redistest.Server
-	demos []*rig.Demo
+	demos []*demotest.Demo
 	wires []*rig.Wire // one for each demo, if wired
 
-	mu       sync.Mutex // guards what follows
-	sites    []string   // the demos that visitors go to
+	sites    history.Sites // the demos that visitors go to
 	visitors []*history.Visitor
 
 	files     []int // open in each demo, with all visitors there
 	recovered time.Duration
-	seen      string // said in the table, besides the numbers
+	seen      string // for the table, besides the numbers
 
-	setback *history.Setback // set by a fault in which Redis itself loses something
+	setback *history.Setback // set by a fault in which Redis itself loses writes
 	lost    int              // answered writes
 }
 
-// stage starts a scene. promise is what the fault is to leave whole, for the table.
+// stage starts a scene. fault and promise are what the table says about it.
 func stage(t *testing.T, fault, promise string, with setting) *scene {
 	t.Helper()
 	if with.visitors == 0 {
@@ -107,50 +107,33 @@ func (s *scene) wire() string {
 }
 
 // add starts one more demo.
-func (s *scene) add(redisURL string, flags ...string) *rig.Demo {
+func (s *scene) add(redisURL string, flags ...string) *demotest.Demo {
 	s.Helper()
-	d := rig.StartDemo(s.T, append(append([]string{"-redis", redisURL, "-lease", lease.String(), "-lock-wait", lockWait.String()},
+	d := demotest.Start(s.T, append(append([]string{"-redis", redisURL, "-lease", lease.String(), "-lock-wait", lockWait.String()},
 		s.flags...), flags...)...)
 	s.open(d)
 	return d
 }
 
 // open lets visitors go to a demo.
-func (s *scene) open(d *rig.Demo) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *scene) open(d *demotest.Demo) {
 	s.demos = append(s.demos, d)
-	s.sites = append(s.sites, d.URL)
+	s.sites.Add(d.URL)
 }
 
-// close lets no visitor go to a demo any more.
-func (s *scene) close(d *rig.Demo) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, url := range s.sites {
-		if url == d.URL {
-			s.sites = append(s.sites[:i:i], s.sites[i+1:]...)
-			return
-		}
-	}
-}
+// close keeps visitors away from a demo.
+func (s *scene) close(d *demotest.Demo) { s.sites.Remove(d.URL) }
 
-func (s *scene) site(random float64) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.sites[int(random*float64(len(s.sites)))]
-}
-
-// suffer lets the fault happen while visitors make requests, and then judges all that
-// they saw. fault returns when the fault is over; ctx ends with the test. From then on
-// it is measured how long it takes until each visitor's writes are answered again.
-func (s *scene) suffer(fault func(ctx context.Context)) {
+// run makes the fault happen while visitors make requests, and then checks all that they
+// saw. fault returns when the fault is over; its ctx ends with the test. From then on run
+// measures how long it takes until each visitor's writes are answered again.
+func (s *scene) run(fault func(ctx context.Context)) {
 	s.Helper()
 	ctx, stop := context.WithCancel(s.Context())
 	defer stop()
 	var running sync.WaitGroup
 	for i := range s.setting.visitors {
-		v := &history.Visitor{HTTP: client(s.T), Site: s.site, Logins: s.logins, Losing: s.losing}
+		v := &history.Visitor{HTTP: client(s.T), Site: s.sites.Any, Logins: s.logins, Losing: s.losing}
 		s.visitors = append(s.visitors, v)
 		running.Go(func() { v.Run(ctx, s.clients, seed+uint64(i)) })
 	}
@@ -174,7 +157,7 @@ func (s *scene) suffer(fault func(ctx context.Context)) {
 // warmUp is how long visitors make requests before and after a fault.
 func warmUp() time.Duration { return unlessShort(time.Second, 300*time.Millisecond) }
 
-// unlessShort is how long, or how many, and less for -short.
+// unlessShort returns a duration or a number, a lower one with -short.
 func unlessShort[T any](full, short T) T {
 	if testing.Short() {
 		return short
@@ -198,7 +181,7 @@ func (s *scene) awaitWrites(when string, moment time.Time) time.Duration {
 	return time.Since(moment)
 }
 
-// judge asserts what holds after each fault.
+// judge asserts what must hold after every fault.
 func (s *scene) judge() {
 	s.Helper()
 	sum := s.summary()
@@ -230,7 +213,7 @@ func (s *scene) summary() (sum history.Summary) {
 }
 
 // nothingLeft asserts that no lock outlives its lease, and that the demos have no more
-// connections than before the fault.
+// connections open than before the fault.
 func (s *scene) nothingLeft() {
 	s.Helper()
 	var left []string
@@ -252,18 +235,18 @@ func (s *scene) nothingLeft() {
 	}
 }
 
-// orphaned tells whether a queue may be that of a session that its visitor has given up
-// since: Redis went back to when it was there, or those who waited could not leave it for
-// as long as they try, which is a lease. Nobody looks after it; it goes within a minute.
+// orphaned reports whether a queue may be one that no process cares about any more: Redis
+// went back to when the queue was there, or the processes could not leave it for as long
+// as they try, which is a lease. It expires within a minute.
 func (s *scene) orphaned(queue string) bool {
 	left := s.redis.Do(s.T, "PTTL", queue).(int64)
 	return (s.apart || s.setback != nil || slices.Contains(s.setting.redis, "--appendonly")) && left <= time.Minute.Milliseconds() && left != -1
 }
 
-// slack is how many connections more may be in a demo's pool, and those of visitors.
+// slack is by how much a demo's connections to Redis and to visitors may vary.
 const slack = 8
 
-// client returns a client of its own connections.
+// client returns a client with connections of its own.
 func client(t *testing.T) *http.Client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 32}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -288,5 +271,5 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// chance returns a source of random numbers for a test, drawn from the seed.
+// chance returns a source of random numbers for a test, seeded by -seed.
 func chance(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }

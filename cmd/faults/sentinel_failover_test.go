@@ -9,14 +9,14 @@ import (
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
 )
 
-// The master is killed, the sentinels make a master of the replica, and the address
-// follows. What the replica had not heard at that moment is lost, and nothing else.
+// The master is killed, the sentinels promote the replica, and the address follows. What
+// the replica had not received at that moment is lost, and nothing else.
 func TestSentinelFailover(t *testing.T) {
 	t.Parallel()
 	f := stageFailover(t, "master killed, Sentinel promotes the replica", "P1: lost is what was not replicated; back by itself", true, setting{})
 	sentinels := rig.NewSentinels(t, f.redis, 1)
 	var took time.Duration
-	f.suffer(func(context.Context) {
+	f.run(func(context.Context) {
 		sentinels.Watch(t)
 		f.kill()
 		if now := sentinels.AwaitMaster(t, f.redis.Addr); now != f.replica.Addr {
@@ -29,14 +29,14 @@ func TestSentinelFailover(t *testing.T) {
 }
 
 // SENTINEL FAILOVER promotes the replica while the old master still takes writes, until
-// it is told to follow. With min-replicas-to-write 1 it stops when its only replica
-// leaves, so only what was under way at that moment can be lost.
+// Sentinel demotes it. With min-replicas-to-write 1 it stops when its only replica leaves,
+// so only what was on its way at that moment can be lost.
 func TestSentinelHandover(t *testing.T) {
 	t.Parallel()
 	f := stageFailover(t, "SENTINEL FAILOVER with min-replicas-to-write 1", "P1: lost is what was not replicated; back by itself", true, setting{})
 	sentinels := rig.NewSentinels(t, f.redis, 1)
 	f.redis.Do(t, "CONFIG", "SET", "min-replicas-to-write", 1)
-	f.suffer(func(context.Context) {
+	f.run(func(context.Context) {
 		f.killed = time.Now()
 		sentinels.Failover(t)
 		sentinels.AwaitMaster(t, f.redis.Addr)
@@ -45,7 +45,7 @@ func TestSentinelHandover(t *testing.T) {
 		})
 		f.follow()
 		for _, a := range f.addresses {
-			a.Drop() // Sentinel does so when it has told the old master, which takes it a while
+			a.Drop() // Sentinel does so, too, but only after it has demoted the old master
 		}
 	})
 	f.seen = fmt.Sprintf("%d answered writes lost", f.lost)

@@ -14,9 +14,9 @@ import (
 )
 
 // A program that knows the sentinels needs no address that follows the master: its pool
-// asks them. When the master is killed, it finds the new one by itself. When the old one
-// comes back, empty, and takes itself for a master until it is told otherwise, nobody
-// goes there.
+// asks them. When the master is killed, the pool finds the new one by itself. When the old
+// one comes back, empty, and is a master until Sentinel demotes it, the pool does not go
+// there.
 func TestSentinelPool(t *testing.T) {
 	t.Parallel()
 	master := redistest.Real(t, "--repl-diskless-sync", "no")
@@ -64,10 +64,10 @@ func TestSentinelPool(t *testing.T) {
 	if alone == 0 {
 		t.Error("the old master was never one again")
 	}
-	r.seen = fmt.Sprintf("%d requests refused; %d answered beside an old master that was back", refused, alone)
+	r.seen = fmt.Sprintf("%d requests refused; %d answered while the old master was back as a master", refused, alone)
 }
 
-// sentinelPool is what README advises.
+// sentinelPool is a pool as in the README.
 func sentinelPool(t *testing.T, sentinels []string) *redis.Pool {
 	options := []redis.DialOption{
 		redis.DialConnectTimeout(time.Second), redis.DialReadTimeout(timeout), redis.DialWriteTimeout(timeout),
@@ -95,7 +95,7 @@ func sentinelPool(t *testing.T, sentinels []string) *redis.Pool {
 	return pool
 }
 
-// A counter counts in a session of its own, and checks that it finds what it left.
+// A counter counts in a session of its own, and checks that it finds what it has stored.
 type counter struct {
 	t  *testing.T
 	st *store.Store
@@ -103,7 +103,7 @@ type counter struct {
 	n  byte
 }
 
-// up counts one more. An error leaves open whether that was done.
+// up counts one more. After an error, that may or may not have been done.
 func (c *counter) up() error {
 	h, err := c.st.Take(c.t.Context(), c.id, store.Terms{LockWait: lockWait})
 	if err != nil {

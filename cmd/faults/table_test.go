@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// A row of the table says what a fault did.
+// A row of the table describes what a fault did.
 type row struct {
 	fault, promise, seen string
 	recovered            time.Duration // 0: not measured
-	broken               bool
-	undone               string // why it could not be tried
+	broken               bool          // the promise
+	undone               string        // why the fault could not be tried
 }
 
-// verdict returns whether the promise held, and how soon all was well again.
+// verdict returns whether the promise held, and how soon all was well again, in words.
 func (r row) verdict() (verdict, recovered string) {
 	verdict, recovered = "held", "–"
 	switch {
@@ -41,7 +41,7 @@ var table struct {
 	finds []find
 }
 
-// A find says that a defect was found, or not, and how long that took.
+// A find is the result of looking for a defect, and how long that took.
 type find struct {
 	defect
 	took  time.Duration
@@ -57,7 +57,7 @@ func note(r row) {
 	table.rows = append(table.rows, r)
 }
 
-// noted puts a row into the table when the test has ended.
+// noted returns a row that is put into the table when the test has ended.
 func noted(t *testing.T, fault, promise string) *row {
 	r := &row{fault: fault, promise: promise}
 	t.Cleanup(func() {
@@ -70,7 +70,7 @@ func noted(t *testing.T, fault, promise string) *row {
 // row puts a scene into the table when its test has ended.
 func (s *scene) row(fault, promise string) {
 	seen := s.seen
-	if sum := s.summary(); sum.Answered+sum.Silent > 0 { // else it had other guests
+	if sum := s.summary(); sum.Answered+sum.Silent > 0 { // otherwise it had no visitors
 		if seen != "" {
 			seen += "; "
 		}
@@ -85,7 +85,8 @@ func caught(d defect, took time.Duration, found bool) {
 	table.finds = append(table.finds, find{d, took, found})
 }
 
-// printTables prints all tables, and returns whether all is well.
+// printTables prints all tables, and reports whether all promises held. A whole run must
+// also have tried enough faults.
 func printTables(w io.Writer, whole bool) (well bool) {
 	table.Lock()
 	defer table.Unlock()

@@ -32,17 +32,18 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// pool is what those trust who trust the authority.
+// pool returns the certificates of a client that trusts the authority.
 func (a *authority) pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
 	return pool
 }
 
-// A certificate is for a host, until a moment: the paths of it and of its key.
+// A certificate is the paths of one and of its key.
 type certificate struct{ cert, key string }
 
-// issue makes a certificate. Without an authority it signs itself.
+// issue makes a certificate for a host, valid until a moment, signed by the authority or
+// by itself.
 func (a *authority) issue(host string, until time.Time, selfSigned bool) certificate {
 	a.Helper()
 	key := ecdsaKey(a.T)
@@ -64,7 +65,7 @@ func (a *authority) issue(host string, until time.Time, selfSigned bool) certifi
 	return certificate{a.store("cert.pem", "CERTIFICATE", signed.Raw), a.store("key.pem", "PRIVATE KEY", der)}
 }
 
-// sign completes a certificate for a key; without a parent it is signed by itself.
+// sign completes a certificate for a key. Without a parent it is self-signed.
 func (a *authority) sign(c, parent *x509.Certificate, key *ecdsa.PrivateKey) *x509.Certificate {
 	a.Helper()
 	c.SerialNumber, c.NotBefore = big.NewInt(time.Now().UnixNano()), time.Now().Add(-time.Hour)

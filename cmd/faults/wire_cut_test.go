@@ -15,11 +15,11 @@ func TestWireReset(t *testing.T) {
 	s := stage(t, "connections reset in mid-reply, again and again", "P1: nothing lost", setting{wired: true, logins: true})
 	var torn int64
 	before := 0
-	s.suffer(func(ctx context.Context) {
+	s.run(func(ctx context.Context) {
 		before = s.connections()
 		for range 10 {
 			for i, w := range s.wires {
-				// One gets half of a reply and an end, the other a reset.
+				// One demo gets half a reply and a closed connection, the other a reset.
 				if i == 0 {
 					w.Add(t, rig.Toxic{Type: "tear", Attributes: map[string]any{"every": 10}})
 				} else {
@@ -39,8 +39,8 @@ func TestWireReset(t *testing.T) {
 	s.seen = fmt.Sprintf("%d replies torn, %d connections made anew", torn, again)
 }
 
-// cut breaks all connections of all demos and refuses new ones for a while. A site
-// without Redis must say so at once, and have nothing for those with a session.
+// cut breaks all connections of all demos and refuses new ones for a while. A site without
+// Redis must answer 503 at once to requests with a session.
 func (s *scene) cut(ctx context.Context, g *guest, d time.Duration) {
 	s.Helper()
 	for _, w := range s.wires {
@@ -57,31 +57,31 @@ func (s *scene) cut(ctx context.Context, g *guest, d time.Duration) {
 	}
 }
 
-// Redis cannot be reached for a moment.
+// Redis is unreachable for a moment.
 func TestWireCut(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "connections cut, and new connections refused, for half a lease", "P8: 503 at once, back by itself", setting{wired: true, logins: true})
 	g := s.guest(s.demos[0])
-	s.suffer(func(ctx context.Context) { s.cut(ctx, g, lease/2) })
+	s.run(func(ctx context.Context) { s.cut(ctx, g, lease/2) })
 	s.backWithin(2 * lease)
 }
 
-// Redis cannot be reached for longer than locks live, so that those who held one come
-// back to a session that is anybody's.
+// Redis is unreachable for longer than a lease, so that holders come back to sessions that
+// others may have taken.
 func TestWireCutForLong(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "connections cut, and new connections refused, for 2.5 leases", "P3, P8: 503 at once, back by itself", setting{apart: true, wired: true, logins: true})
 	g := s.guest(s.demos[0])
-	s.suffer(func(ctx context.Context) { s.cut(ctx, g, 5*lease/2) })
+	s.run(func(ctx context.Context) { s.cut(ctx, g, 5*lease/2) })
 	s.backWithin(2 * lease)
 }
 
-// Replies end after so many bytes, and with them the connection.
+// Each connection is closed after a number of bytes, in the middle of a reply.
 func TestWireTruncatedUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "each connection ends after 2,000 bytes of replies", "P1: nothing lost, no half-read record", setting{wired: true, logins: true})
 	before := 0
-	s.suffer(func(ctx context.Context) {
+	s.run(func(ctx context.Context) {
 		before = s.connections()
 		for _, w := range s.wires {
 			w.Add(t, rig.Toxic{Type: "limit_data", Attributes: map[string]any{"bytes": 2000}})

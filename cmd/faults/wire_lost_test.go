@@ -10,7 +10,7 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// proxied adds a demo that reaches Redis by way of a proxy of commands.
+// proxied adds a demo that reaches Redis through a proxy.
 func (s *scene) proxied() *redistest.Proxy {
 	s.Helper()
 	p := redistest.NewProxy(s.T, s.redis)
@@ -18,7 +18,7 @@ func (s *scene) proxied() *redistest.Proxy {
 	return p
 }
 
-// The lock was taken, but nobody was told. The same token may take it again.
+// The lock was taken, but the reply is lost. The same token may take it again.
 func TestWireTakeUnheard(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "the reply to one take in ten is lost", "P1: not noticed", setting{demos: 1, logins: true, flags: []string{"-lease", "10s"}})
@@ -26,7 +26,8 @@ func TestWireTakeUnheard(t *testing.T) {
 	s.allAnswered()
 }
 
-// The record was stored, but nobody was told. The repetition must find its own.
+// The record was stored, but the reply is lost. The repetition must recognize its own
+// write.
 func TestWireCommitUnheard(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "the reply to one commit in ten is lost", "P1: not noticed", setting{demos: 1, logins: true})
@@ -36,8 +37,8 @@ func TestWireCommitUnheard(t *testing.T) {
 	s.allAnswered()
 }
 
-// The same where another process may write before the repetition comes. The record was
-// stored then, but nobody can tell: the answer is a 503.
+// The same where another process may write before the repetition comes. Then the first
+// process cannot know that its record was stored, and answers 503.
 func TestWireCommitUnheardAndOverwritten(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "the reply to one commit in ten is lost, while others write", "P1: nothing lost; 503 where nobody can tell", setting{demos: 1, logins: true})
@@ -45,11 +46,11 @@ func TestWireCommitUnheardAndOverwritten(t *testing.T) {
 }
 
 // loseReplies loses one in ten of the replies to commands of a kind. The command is
-// repeated on another connection, and so are those that were sent along with it.
+// repeated on another connection, and so are those that were sent with it.
 func (s *scene) loseReplies(concerned func(redistest.Command) bool) {
 	s.Helper()
 	p, lost, n := s.proxied(), 0, 0
-	s.suffer(func(ctx context.Context) {
+	s.run(func(ctx context.Context) {
 		p.Inject(func(c redistest.Command) redistest.Fault {
 			if !concerned(c) {
 				return redistest.Pass
@@ -69,12 +70,12 @@ func (s *scene) loseReplies(concerned func(redistest.Command) bool) {
 	s.seen = fmt.Sprintf("%d replies lost", lost)
 }
 
-// Replies and commands are lost at random, and some never come to an end.
+// Replies and commands are lost at random, and some replies never come.
 func TestWireRandomLosses(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "one command in 20 lost, or its reply, or half of that", "P1: nothing lost", setting{apart: true, demos: 1, logins: true})
 	p, random, happened := s.proxied(), chance(77), map[redistest.Fault]int{}
-	s.suffer(func(ctx context.Context) {
+	s.run(func(ctx context.Context) {
 		faults := []redistest.Fault{redistest.DropReply, redistest.DropCommand, redistest.CutReply, redistest.Hang}
 		p.Inject(func(redistest.Command) redistest.Fault {
 			n := random.IntN(20 * 3)
@@ -100,20 +101,20 @@ func TestWireRandomLosses(t *testing.T) {
 	s.seen = fmt.Sprintf("%d losses, %d commands without an end", total, happened[redistest.Hang])
 }
 
-// Commands are held back until their sender has given up, others have taken over, and
-// written. Then Redis gets them. They must change nothing, and whoever they give a lock
-// to must not keep it.
+// Commands are held back until their sender has given up, and others have taken over and
+// written. Then Redis executes them. They must change nothing, and a lock that they take
+// must not last.
 func TestWireCommandsExecutedLate(t *testing.T) {
 	for what, concerned := range map[string]func(redistest.Command) bool{"take": isTake, "commit": isCommit} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			s := stage(t, "a "+what+" reaches Redis after its sender gave up", "P3: no stale write, no lock beyond its lease", setting{apart: true, demos: 1})
 			p := s.proxied()
-			all := invite(t, 4, s.site) // whose sessions stay the same
+			all := newUsers(t, 4, s.sites.Any) // whose sessions stay the same
 			var held int
-			s.suffer(func(ctx context.Context) {
-				var mingling sync.WaitGroup
-				mingling.Go(func() { mingleFor(ctx, all, timeout*5/4+500*time.Millisecond) })
+			s.run(func(ctx context.Context) {
+				var working sync.WaitGroup
+				working.Go(func() { workFor(ctx, all, timeout*5/4+500*time.Millisecond) })
 				p.Inject(func(c redistest.Command) redistest.Fault {
 					if !concerned(c) {
 						return redistest.Pass
@@ -131,12 +132,12 @@ func TestWireCommandsExecutedLate(t *testing.T) {
 					}
 				}
 				p.Release()
-				mingling.Wait()
+				working.Wait()
 			})
 			if held == 0 {
 				t.Error("no command was late")
 			}
-			s.seen = fmt.Sprintf("%d commands late; strangers: %v", held, farewell(t, all))
+			s.seen = fmt.Sprintf("%d commands late; users: %v", held, lastLook(t, all))
 		})
 	}
 }

@@ -15,21 +15,21 @@ import (
 
 const password = "correct-horse-battery-staple"
 
-// The password of one of the processes is changed, and its connections are killed; then
-// it is put back.
+// The password of one process is changed, and its connections are killed; then the
+// password is changed back.
 func TestWireWrongPassword(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "the password is changed for 2 s, connections killed", "P8, P11: 503 at once, back by itself, no secret told", setting{apart: true, demos: 1, logins: true})
 	s.redis.Do(t, "ACL", "SETUSER", "app", "on", ">"+password, "~*", "&*", "+@all")
 	d := s.add("redis://app:" + password + "@" + s.redis.Addr)
 	g := s.guest(d)
-	s.suffer(func(ctx context.Context) {
+	s.run(func(ctx context.Context) {
 		s.redis.Do(t, "ACL", "SETUSER", "app", "resetpass", ">another")
 		killed := s.redis.Do(t, "CLIENT", "KILL", "USER", "app").(int64)
 		if got := g.post(d, "/incr"); got.status != http.StatusServiceUnavailable || got.took > time.Second {
 			t.Errorf("with a wrong password, a write was answered with %d after %v", got.status, got.took)
 		} else if strings.Contains(got.text, password) {
-			t.Error("the answer tells the password")
+			t.Error("the answer contains the password")
 		}
 		pause(ctx, 2*time.Second)
 		s.redis.Do(t, "ACL", "SETUSER", "app", "resetpass", ">"+password)
@@ -43,12 +43,12 @@ func TestWireWrongPassword(t *testing.T) {
 		t.Error("the log does not say what is wrong")
 	}
 	if strings.Contains(d.Log(), password) {
-		t.Error("the log tells the password")
+		t.Error("the log contains the password")
 	}
 }
 
-// The same for the password that all have, in Redis's older way, in the test's own
-// process, so that it sees the error.
+// The same for requirepass, the one password of all clients, with a store in the test's
+// own process, so that it sees the error.
 func TestWireRequirepass(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
@@ -58,7 +58,7 @@ func TestWireRequirepass(t *testing.T) {
 	}
 	t.Cleanup(func() { st.Close() })
 	row := noted(t, "requirepass is set while Latchkey has another password", "P8, P11: a clear error, no secret in it")
-	r.Do(t, "CONFIG", "SET", "requirepass", password) // which keeps the test's own connection
+	r.Do(t, "CONFIG", "SET", "requirepass", password) // the test's own connection stays valid
 	admin := func(args ...any) { r.Do(t, "CONFIG", args...) }
 	if err := st.Create(t.Context(), "id", []byte(`{"a":1}`), store.Terms{}); err != nil {
 		t.Fatal(err)

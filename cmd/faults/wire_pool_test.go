@@ -14,8 +14,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// The pool has one connection or two, and is shared with a foreign user who takes all
-// of them for a while: shorter than the time-out, which nobody must notice, and longer.
+// The pool has one connection or two, and is shared with other code, which takes all of
+// them for a while: for less than the time-out, which no request may notice, and for more.
 func TestWirePoolExhausted(t *testing.T) {
 	for _, size := range []int{1, 2} {
 		for _, wait := range []bool{true, false} {
@@ -25,18 +25,18 @@ func TestWirePoolExhausted(t *testing.T) {
 				row := noted(t, fmt.Sprintf("a pool of %d, Wait %v, all taken by another for 0.5 s, then for 3 s", size, wait),
 					"P5, P8: nothing lost, back by itself")
 
-				// Two processes, as it were, that compete for the sessions.
+				// Two sites compete for the sessions, like two processes.
 				pool, other := poolOf(t, r.Addr, size), poolOf(t, r.Addr, size)
 				pool.Wait, other.Wait = wait, wait
 				of, with := store.Options{Lease: lease}, middleware.Options{LockWait: lockWait}
-				houses := []*house{build(t, pool, of, with), build(t, other, of, with)}
-				all := invite(t, 6, func(random float64) string { return houses[int(random*2)].URL })
+				sites := []*site{newSite(t, pool, of, with), newSite(t, other, of, with)}
+				all := newUsers(t, 6, func(random float64) string { return sites[int(random*2)].URL })
 
 				for _, d := range []time.Duration{500 * time.Millisecond, 3 * time.Second} {
 					short := d < timeout
 					before := unanswered(all)
-					var mingling sync.WaitGroup
-					mingling.Go(func() { mingleFor(t.Context(), all, d+time.Second) })
+					var working sync.WaitGroup
+					working.Go(func() { workFor(t.Context(), all, d+time.Second) })
 					time.Sleep(100 * time.Millisecond)
 					taken := occupy(t, pool, size)
 					time.Sleep(d)
@@ -44,18 +44,18 @@ func TestWirePoolExhausted(t *testing.T) {
 						c.Close()
 					}
 					begun := time.Now()
-					for _, g := range all {
+					for _, u := range all {
 						eventually(t, lease+timeout, "a write is answered", func() bool {
-							return g.set(houses[0].URL, fmt.Sprint(g.name, "-after-", d)) == http.StatusOK
+							return u.set(sites[0].URL, fmt.Sprint(u.name, "-after-", d)) == http.StatusOK
 						})
 					}
 					row.recovered = time.Since(begun)
-					mingling.Wait()
+					working.Wait()
 					if n := unanswered(all) - before; short && n > 0 || !short && n == 0 {
 						t.Errorf("while the pool was taken for %v, %d requests were not answered", d, n)
 					}
 				}
-				sum := farewell(t, all)
+				sum := lastLook(t, all)
 				if limit := lockWait + 2*timeout*5/4 + time.Second; sum.longest > limit {
 					t.Errorf("a request took %v", sum.longest)
 				}
@@ -74,29 +74,29 @@ func occupy(t *testing.T, pool *redis.Pool, size int) (taken []redis.Conn) {
 		if _, err := c.Do("PING"); err == nil {
 			taken = append(taken, c)
 		} else {
-			c.Close() // it is exhausted
+			c.Close() // the pool is exhausted
 		}
 	}
 	return taken
 }
 
-func unanswered(all []*stranger) (n int) {
-	for _, g := range all {
-		g.mu.Lock()
-		n += g.silent
-		g.mu.Unlock()
+func unanswered(all []*user) (n int) {
+	for _, u := range all {
+		u.mu.Lock()
+		n += u.silent
+		u.mu.Unlock()
 	}
 	return n
 }
 
-// Many wait for a session, and the pool has a single connection. None of them has it:
-// another user gets it at once, and so does the holder, who releases in the end.
+// Many requests wait for a session, and the pool has a single connection. None of them
+// occupies it: others get it at once, and so does the holder, to release the session.
 func TestWirePoolAndWaiters(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
 	pool := poolOf(t, r.Addr, 1)
-	pool.Wait = false // who finds none is told so
-	h := build(t, pool, store.Options{Lease: lease}, middleware.Options{LockWait: lockWait})
+	pool.Wait = false // finding none is an error
+	h := newSite(t, pool, store.Options{Lease: lease}, middleware.Options{LockWait: lockWait})
 	begun, free := make(chan bool), make(chan bool)
 	h.HandleFunc("POST /hold", func(w http.ResponseWriter, r *http.Request) {
 		begun <- true
@@ -107,17 +107,17 @@ func TestWirePoolAndWaiters(t *testing.T) {
 	gotAtOnce := 0
 	row := noted(t, "100 wait for a session, and the pool has one connection", "P5: waiters hold no connection, the holder can release")
 
-	g := invite(t, 1, h.at)[0]
+	u := newUsers(t, 1, h.at)[0]
 	released := make(chan time.Time, 1)
 	go func() {
-		_, _, _ = g.request(t.Context(), http.MethodPost, h.URL+"/hold", nil)
+		_, _, _ = u.request(t.Context(), http.MethodPost, h.URL+"/hold", nil)
 		released <- time.Now()
 	}()
 	<-begun
 	var running sync.WaitGroup
 	for i := range waiters {
 		running.Go(func() {
-			if status := g.set(h.URL, fmt.Sprint("waiter", i)); status != http.StatusOK {
+			if status := u.set(h.URL, fmt.Sprint("waiter", i)); status != http.StatusOK {
 				t.Errorf("a waiter was answered with %d", status)
 			}
 		})
@@ -130,7 +130,7 @@ func TestWirePoolAndWaiters(t *testing.T) {
 		}
 		c.Close()
 	}
-	if gotAtOnce < 15 { // now and then the lease is extended
+	if gotAtOnce < 15 { // now and then it is in use to extend the lease
 		t.Errorf("another got the connection %d times of 20", gotAtOnce)
 	}
 	since := time.Now()
@@ -141,8 +141,8 @@ func TestWirePoolAndWaiters(t *testing.T) {
 		t.Errorf("the holder released after %v", took)
 	}
 	running.Wait()
-	g.asked["held"] = true
-	if sum := farewell(t, []*stranger{g}); sum.answered != waiters {
+	u.asked["held"] = true
+	if sum := lastLook(t, []*user{u}); sum.answered != waiters {
 		t.Errorf("%v, want %d writes", sum, waiters)
 	}
 	allFree(t, r)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// ask sends a command to Redis by a way of one's own, and counts in how many pieces
-// the answer comes, which has so many bytes.
+// ask sends a command to Redis on a new connection. It returns in how many pieces the
+// reply comes, which has the given number of bytes, and how long that takes.
 func (s *scene) ask(addr, command string, bytes int) (pieces int, took time.Duration) {
 	s.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -37,14 +37,14 @@ func (s *scene) ping(addr string) time.Duration {
 	return took
 }
 
-// pieces returns in how many pieces an answer of a hundred bytes comes.
+// pieces returns in how many pieces a reply of a hundred bytes comes.
 func (s *scene) pieces(addr string) int {
 	s.Helper()
 	n, _ := s.ask(addr, "ECHO "+strings.Repeat("x", 100)+"\r\n", 100)
 	return n
 }
 
-// pull returns how long an answer of many bytes takes.
+// pull returns how long a reply of many bytes takes.
 func (s *scene) pull(addr string, bytes int) time.Duration {
 	s.Helper()
 	s.redis.Do(s.T, "SET", "probe", strings.Repeat("x", bytes))

@@ -18,7 +18,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// tlsPort returns the flags that make a Redis speak TLS, too, and where.
+// tlsPort returns the flags that make a Redis also speak TLS, and the address for that.
 func tlsPort(t *testing.T, c certificate) (flags []string, addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -31,14 +31,14 @@ func tlsPort(t *testing.T, c certificate) (flags []string, addr string) {
 	return []string{"--tls-port", port, "--tls-cert-file", c.cert, "--tls-key-file", c.key, "--tls-auth-clients", "no"}, addr
 }
 
-// present makes a Redis show another certificate to those who connect from now on.
+// present makes a Redis show another certificate on new connections.
 func present(t *testing.T, r *redistest.Server, c certificate) {
 	t.Helper()
 	r.Do(t, "CONFIG", "SET", "tls-cert-file", c.cert, "tls-key-file", c.key)
 }
 
-// Redis shows a certificate that is no good. There is no way around: not a word without
-// TLS, and nothing secret before it is known who listens.
+// Redis shows an invalid certificate. Nothing is sent without TLS, and nothing secret before
+// the server is authenticated.
 func TestWireCertificateRefused(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
@@ -72,7 +72,7 @@ func TestWireCertificateRefused(t *testing.T) {
 		refused(t, bad.what, err, bad.says)
 	}
 
-	// What Open makes of a URL trusts only whom the system trusts.
+	// A store from Open trusts only the system's authorities.
 	present(t, r, good)
 	st, err := store.Open("rediss://app:"+password+"@"+wire.Addr, store.Options{})
 	if err != nil {
@@ -103,12 +103,12 @@ func refused(t *testing.T, what string, err error, says string) {
 		t.Errorf("%s: the error is %v, and should say %q", what, err, says)
 	}
 	if err != nil && strings.Contains(err.Error(), password) {
-		t.Errorf("%s: the error tells the password: %v", what, err)
+		t.Errorf("%s: the error contains the password: %v", what, err)
 	}
 }
 
-// The certificate is replaced while demos work, by a good one, and then by one that is
-// not: until that is gone, who has to connect anew gets nothing.
+// The certificate is replaced while demos work, by a valid one, and then by an expired one:
+// as long as that is there, new connections fail and requests get a 503.
 func TestWireCertificateReplaced(t *testing.T) {
 	a := newAuthority(t)
 	t.Setenv("SSL_CERT_FILE", a.Path) // for the demo, so this test is not parallel
@@ -118,7 +118,7 @@ func TestWireCertificateReplaced(t *testing.T) {
 		apart: true, redis: flags, demos: 1, logins: true})
 	d := s.add("rediss://" + addr)
 	g := s.guest(d)
-	s.suffer(func(ctx context.Context) {
+	s.run(func(ctx context.Context) {
 		present(t, s.redis, a.issue("127.0.0.1", time.Now().Add(time.Hour), false))
 		killed := s.disconnect(addr)
 		g.must("with a new certificate", g.post(d, "/incr"), http.StatusOK, "1")

@@ -11,8 +11,8 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// A reply is cut off after each number of bytes that it may be cut off at: whoever asked
-// gets an error then, and else the record, whole.
+// A reply is cut off after every possible number of bytes: the result is an error, or the
+// whole record.
 func TestWireTruncated(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)

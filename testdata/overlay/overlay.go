@@ -1,5 +1,5 @@
-// Package overlay changes sources for a build, without touching them: see -overlay of
-// the go command. It is how tests get a Latchkey that is broken on purpose, or another
+// Package overlay changes sources for a build, without touching the files: see -overlay of
+// the go command. With it, tests build a Latchkey that is broken on purpose, or another
 // version of it.
 package overlay
 
@@ -14,13 +14,13 @@ import (
 	"strings"
 )
 
-// Env names the environment variable with the path of a list of files that are changed
-// already. Other changes come on top of these.
+// Env is the environment variable with the path of a list of files that are changed
+// already. Other changes are applied on top of them.
 const Env = "LATCHKEY_OVERLAY"
 
-// An Edit replaces a text in a file, wherever it is in it. If Old is empty, it adds New
-// at the end, and the file need not be there. Its path begins at Latchkey's root, or at
-// Go's own sources if it begins with $GOROOT.
+// An Edit replaces all occurrences of a text in a file. If Old is empty, it appends New,
+// and the file need not exist. The path begins at Latchkey's root, or at that of Go with
+// $GOROOT.
 type Edit struct{ File, Old, New string }
 
 // Write writes the changed files to dir, and returns the path of a list of them, for
@@ -63,7 +63,7 @@ func Write(dir string, edits []Edit) (string, error) {
 	return path, os.WriteFile(path, text, 0o666)
 }
 
-// Sources returns where a module is.
+// Sources returns the directory of a module.
 func Sources(module string) (string, error) { return goSays("list", "-m", "-f", "{{.Dir}}", module) }
 
 func goSays(args ...string) (string, error) {
@@ -83,8 +83,8 @@ func (e Edit) path() (string, error) {
 	return filepath.Join(root, e.File), err
 }
 
-// Apply returns the text of a file after the edit. One that finds nothing to replace
-// is a mistake.
+// Apply returns the text of a file after the edit. It is an error if there is nothing to
+// replace.
 func (e Edit) Apply(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	switch {

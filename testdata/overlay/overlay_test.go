@@ -31,7 +31,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// Edits of one file add up, and come on top of what LATCHKEY_OVERLAY has changed.
+// Edits of one file add up, and are applied on top of the changes in LATCHKEY_OVERLAY.
 func TestOverlay(t *testing.T) {
 	first, err := Write(t.TempDir(), []Edit{{File: "store/take.lua", New: "\n-- one"}})
 	if err != nil {

@@ -20,7 +20,7 @@ func dial(network, addr string) (redis.Conn, error) {
 		redis.DialWriteTimeout(timeout))
 }
 
-// newPool makes a pool of at most size connections. Who asks for one more waits.
+// newPool makes a pool of at most size connections; callers wait for a free one.
 func newPool(tb testing.TB, addr string, size int) *redis.Pool {
 	pool := &redis.Pool{
 		Dial:      func() (redis.Conn, error) { return dial("tcp", addr) },
@@ -32,9 +32,9 @@ func newPool(tb testing.TB, addr string, size int) *redis.Pool {
 	return pool
 }
 
-// newAdminPool makes the pool behind Do. It probes idle connections, because
-// those from before a Restart are broken, and a test's own look at the data must
-// not fail for that.
+// newAdminPool makes the pool behind Do. It probes idle connections, because those
+// from before a Restart are broken, which must not fail a test that only looks at
+// the data.
 func newAdminPool(tb testing.TB, addr string) *redis.Pool {
 	pool := &redis.Pool{
 		Dial:    func() (redis.Conn, error) { return dial("tcp", addr) },
@@ -78,7 +78,7 @@ func (s *Server) Get(tb testing.TB, key string) (string, bool) {
 	return value, err == nil
 }
 
-// Exists tells whether there is anything at key.
+// Exists reports whether there is anything at key.
 func (s *Server) Exists(tb testing.TB, key string) bool {
 	tb.Helper()
 	return s.Do(tb, "EXISTS", key) == int64(1)

@@ -13,8 +13,8 @@ import (
 // counts expiry in milliseconds.
 const tickEvery = time.Millisecond
 
-// A clock makes the keys of a Miniredis expire. By itself a Miniredis only lets
-// time pass when told to.
+// A clock makes the keys of a Miniredis expire. By itself, a Miniredis does not let
+// time pass.
 //
 // Miniredis can follow the system's clock (ClockTTL), but then a key may expire
 // between two calls of one Lua script. In Redis time stands still during a

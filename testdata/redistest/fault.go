@@ -7,8 +7,8 @@ type Command struct {
 }
 
 // Fault is what a Proxy does with a command and its reply. A client that gets no
-// reply cannot tell whether its command was executed. The faults are the cases
-// between which it cannot tell.
+// reply cannot know whether its command was executed. The faults are the cases
+// that it cannot distinguish.
 type Fault int
 
 const (
@@ -54,8 +54,8 @@ func (p *Proxy) Inject(decide func(Command) Fault) {
 	p.inject = decide
 }
 
-// decide records a command and returns its fate. Recording and holding are one
-// step, so whoever sees a command in the record can Release it.
+// decide records a command and returns its fault. Recording and holding are one
+// step, so a test that sees a command in the record can Release it.
 func (p *Proxy) decide(cmd Command) (Fault, *heldCommand) {
 	// Not under p.mu: the injected function may call methods that take it.
 	p.deciding.Lock()

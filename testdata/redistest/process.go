@@ -1,15 +1,15 @@
 package redistest
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/a2139e8d/latchkey/testdata/child"
 )
 
 // Real starts a redis-server process (or a valkey-server, which is a fork of it)
@@ -20,7 +20,7 @@ func Real(tb testing.TB, args ...string) *Server {
 	return RealWith(tb, nil, args...)
 }
 
-// RealWith does the same with more in the environment, as "NAME=value".
+// RealWith does the same with additional environment variables, as "NAME=value".
 func RealWith(tb testing.TB, env []string, args ...string) *Server {
 	tb.Helper()
 	// Not tb.TempDir, which has the test's name in it: the path of a Unix
@@ -31,7 +31,7 @@ func RealWith(tb testing.TB, env []string, args ...string) *Server {
 	}
 	tb.Cleanup(func() { os.RemoveAll(dir) })
 	return newServer(tb, &process{
-		binary: findBinary(tb),
+		binary: Binary(tb),
 		dir:    tb.TempDir(),
 		socket: filepath.Join(dir, "s"),
 		args:   args,
@@ -39,7 +39,9 @@ func RealWith(tb testing.TB, env []string, args ...string) *Server {
 	})
 }
 
-func findBinary(tb testing.TB) string {
+// Binary returns the path of the server that Real starts: the one that REDIS_SERVER
+// names, or else the first that is installed.
+func Binary(tb testing.TB) string {
 	tb.Helper()
 	names := []string{"redis-server", "valkey-server"}
 	if name := os.Getenv("REDIS_SERVER"); name != "" {
@@ -63,9 +65,7 @@ type process struct {
 	args   []string
 	env    []string
 
-	cmd    *exec.Cmd
-	log    *bytes.Buffer   // to be read after exited only
-	exited <-chan struct{} // closed when the process has ended
+	running *child.Process // the latest
 }
 
 func (p *process) start(addr string) error {
@@ -73,7 +73,6 @@ func (p *process) start(addr string) error {
 	if err != nil {
 		return err
 	}
-	log := new(bytes.Buffer)
 	cmd := exec.Command(p.binary, append([]string{
 		"--bind", host,
 		"--port", port,
@@ -83,29 +82,22 @@ func (p *process) start(addr string) error {
 		"--appendonly", "no",
 	}, p.args...)...)
 	cmd.Env = append(os.Environ(), p.env...)
-	cmd.Stdout = log
-	cmd.Stderr = log
-	cmd.SysProcAttr = dieWithParent()
-	if err := cmd.Start(); err != nil {
+	running, err := child.Start(cmd)
+	if err != nil {
 		return err
 	}
-	exited := make(chan struct{})
-	go func() {
-		cmd.Wait() // its error says that the process was killed: no news
-		close(exited)
-	}()
-	p.cmd, p.log, p.exited = cmd, log, exited
+	p.running = running
 	return p.waitReady()
 }
 
-// waitReady asks over the Unix socket. Nobody else has that path, while on the
-// TCP port another server may answer, the very one that keeps ours from it.
+// waitReady asks over the Unix socket. No other server has that path, while one may
+// answer on the TCP port if it was there first.
 func (p *process) waitReady() error {
 	const patience = 10 * time.Second
 	for begin := time.Now(); time.Since(begin) < patience; {
 		select {
-		case <-p.exited:
-			return fmt.Errorf("%s ended at once:\n%s", p.binary, p.log)
+		case <-p.running.Done():
+			return fmt.Errorf("%s ended at once:\n%s", p.binary, p.running.Log())
 		case <-time.After(5 * time.Millisecond):
 		}
 		if c, err := dial("unix", p.socket); err == nil {
@@ -117,19 +109,8 @@ func (p *process) waitReady() error {
 		}
 	}
 	p.stop()
-	return fmt.Errorf("%s does not answer:\n%s", p.binary, p.log)
+	return fmt.Errorf("%s does not answer:\n%s", p.binary, p.running.Log())
 }
 
 // stop kills the process, which works on a paused one too.
-func (p *process) stop() {
-	p.cmd.Process.Kill() // fails if it has ended already, which is as good
-	<-p.exited
-}
-
-func (p *process) pause() error {
-	return p.cmd.Process.Signal(syscall.SIGSTOP)
-}
-
-func (p *process) resume() error {
-	return p.cmd.Process.Signal(syscall.SIGCONT)
-}
+func (p *process) stop() { p.running.Kill() }

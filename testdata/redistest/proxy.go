@@ -13,9 +13,9 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Proxy stands between clients and a Server. It records the commands and, where
-// told so by Inject, makes them fail the way networks do. It understands what
-// has one reply for each command, so no publish and subscribe.
+// Proxy stands between clients and a Server. It records the commands and, if Inject
+// says so, makes them fail the way networks do. It expects one reply to each
+// command, so subscriptions get no messages.
 type Proxy struct {
 	Addr string // host:port
 	URL  string // redis://host:port

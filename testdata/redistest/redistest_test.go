@@ -77,7 +77,7 @@ func TestKeysExpire(t *testing.T) {
 	})
 }
 
-// Nobody asks the server for the key here, so the clock has to tick by itself.
+// No command comes here, so the clock has to tick by itself.
 func TestEmbeddedClockTicksWhileIdle(t *testing.T) {
 	t.Parallel()
 	s := redistest.Embedded(t)

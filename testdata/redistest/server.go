@@ -1,15 +1,17 @@
 // Package redistest gives a test a Redis of its own, and a proxy that makes the
-// way to it fail on purpose.
+// connection to it fail on purpose.
 //
-// It sits below testdata so that it is no part of the module's build: the go
-// command skips such directories in patterns like "./...", yet a test may still
-// import it by its full path.
+// It is below testdata so that it is no part of the module's build: the go command
+// skips such directories in patterns like "./...", yet a test may still import it
+// by its full path.
 package redistest
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
+	"syscall"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
@@ -28,17 +30,17 @@ type Server struct {
 
 // A backend is what differs between the two kinds of server.
 type backend interface {
-	// start begins a new server listening on addr. It is empty, except where a real
-	// one was told to keep its data.
+	// start starts a new server that listens on addr. It is empty, except for a real
+	// one whose flags make it keep its data.
 	start(addr string) error
 	// stop ends a started server and waits for its end. A second call does
 	// nothing.
 	stop()
 }
 
-// Ports are taken from below the range that Linux hands out by itself (32768 and
-// up). So while a server is stopped, no outgoing connection and no other
-// listener gets its port by chance, and Restart finds it free.
+// Ports are below the range that Linux assigns by itself (32768 and up). So while a
+// server is stopped, no outgoing connection and no other listener gets its port by
+// chance, and Restart finds it free.
 const (
 	firstPort = 20000
 	ports     = 12000
@@ -63,7 +65,7 @@ func newServer(tb testing.TB, b backend) *Server {
 }
 
 // startReserved starts b until the end of the test. It also binds the UDP port of
-// the same number, which nobody needs: that keeps other tests, even those of
+// the same number, which is not used otherwise: that keeps other tests, even in
 // other processes, from starting a server there while this one is stopped.
 func startReserved(tb testing.TB, b backend, addr string) error {
 	reservation, err := net.ListenPacket("udp", addr)
@@ -95,7 +97,7 @@ func Each(t *testing.T, f func(t *testing.T, s *Server)) {
 	})
 }
 
-// IsReal tells whether s is a process rather than the embedded imitation.
+// IsReal reports whether s is a process rather than the embedded imitation.
 func (s *Server) IsReal() bool {
 	_, ok := s.backend.(*process)
 	return ok
@@ -142,23 +144,21 @@ func (s *Server) Restart(tb testing.TB) {
 // accepted by the kernel, but nothing is answered. Resume thaws it.
 func (s *Server) Pause(tb testing.TB) {
 	tb.Helper()
-	s.signal(tb, (*process).pause)
+	s.signal(tb, syscall.SIGSTOP)
 }
 
 // Resume lets a paused server go on. What clients sent meanwhile is executed
 // then, even if they have given up.
 func (s *Server) Resume(tb testing.TB) {
 	tb.Helper()
-	s.signal(tb, (*process).resume)
+	s.signal(tb, syscall.SIGCONT)
 }
 
-func (s *Server) signal(tb testing.TB, send func(*process) error) {
+func (s *Server) signal(tb testing.TB, sig os.Signal) {
 	tb.Helper()
 	p, ok := s.backend.(*process)
 	if !ok {
 		tb.Fatal("redistest: only a real server can be paused and resumed")
 	}
-	if err := send(p); err != nil {
-		tb.Fatalf("redistest: %v", err)
-	}
+	p.running.Signal(tb, sig)
 }

@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// An Address is what a virtual IP, or a load balancer, is to its clients: it leads to
-// one server, and can be made to lead to another. Connections that are open stay with
-// the server that they lead to.
+// An Address leads to one server, and can be made to lead to another, like a virtual IP
+// or a load balancer. Open connections stay with their server.
 type Address struct {
 	Addr string // host:port
 	URL  string // redis://host:port
@@ -53,11 +52,11 @@ func (a *Address) Drop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for conn := range a.open {
-		_ = conn.Close() // what is under way on it ends
+		_ = conn.Close() // ends its goroutine, too
 	}
 }
 
-// Connections returns how many were made so far.
+// Connections returns how many connections have been made so far.
 func (a *Address) Connections() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -91,7 +90,7 @@ func (a *Address) connect(client net.Conn) {
 	for _, way := range [][2]net.Conn{{client, server}, {server, client}} {
 		both.Go(func() {
 			_, _ = io.Copy(way[0], way[1])
-			_, _ = client.Close(), server.Close() // one way is not worth keeping
+			_, _ = client.Close(), server.Close() // one direction alone is of no use
 		})
 	}
 	both.Wait()

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// RecordKey returns the key of the record that a cookie, name=value, opens. Only a test
-// may look into the cookie like that: it is signed, and has the secret in it.
+// RecordKey returns the key of the record that a cookie, name=value, opens. Only tests may
+// look into a cookie like this: it is signed, and contains the secret.
 func RecordKey(tb testing.TB, cookie string) string {
 	tb.Helper()
 	_, value, _ := strings.Cut(cookie, "=")
@@ -17,7 +17,7 @@ func RecordKey(tb testing.TB, cookie string) string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	parts := strings.Split(string(signed), "|") // when it was signed, the secret, the signature
+	parts := strings.Split(string(signed), "|") // the time, the secret, the signature
 	if len(parts) < 3 {
 		tb.Fatalf("the cookie has %d parts", len(parts))
 	}

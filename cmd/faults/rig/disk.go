@@ -16,8 +16,8 @@ type Disk struct {
 	ballast string
 }
 
-// NewDisk mounts one until the end of the test. It takes a privileged user; for
-// others it returns nil.
+// NewDisk mounts one until the end of the test. That needs a privileged user; for others
+// it returns nil.
 func NewDisk(tb testing.TB) *Disk {
 	tb.Helper()
 	d := &Disk{Dir: tb.TempDir()}
@@ -30,7 +30,7 @@ func NewDisk(tb testing.TB) *Disk {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
-		// Whoever has a file there still is killed by a cleanup of its own.
+		// A process that still has a file open there is killed by a cleanup of its own.
 		if err := syscall.Unmount(d.Dir, syscall.MNT_DETACH); err != nil {
 			tb.Error(err)
 		}

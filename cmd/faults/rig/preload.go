@@ -12,26 +12,28 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 )
 
 //go:embed preload/machine.c
 var preloadText []byte
 
-// A Machine is what a Redis believes to run on: its clock can jump, and its disk says
-// what it has really written, and can be slow. (A ready-made library for the clock,
-// libfaketime, hangs at the start of a Redis with jemalloc.)
+// A Machine is what a Redis seems to run on: its clock can jump, and its disk can be slow,
+// and reports what it has really written. (libfaketime, a library that changes the clock,
+// hangs at the start of a Redis with jemalloc.)
 type Machine struct {
 	Env []string // for redistest.RealWith
 
 	shared *control
 }
 
-// control is what machine.c has under the same name.
+// control is shared with machine.c, which has a struct of that name.
 type control struct{ jump, slow, synced, syncs int64 }
 
 // preload builds machine.c, once.
 var preload = sync.OnceValues(func() (string, error) {
-	dir, err := buildDir()
+	dir, err := demotest.TempDir()
 	if err != nil {
 		return "", err
 	}
@@ -39,7 +41,7 @@ var preload = sync.OnceValues(func() (string, error) {
 	if err := os.WriteFile(source, preloadText, 0o666); err != nil {
 		return "", err
 	}
-	// The race detector asks for gcc, too, so .ci/setup has seen to it.
+	// The race detector needs gcc, too, so .ci/setup has installed it.
 	out, err := exec.Command("gcc", "-O1", "-Wall", "-shared", "-fPIC", "-o", library, source).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("building machine.c: %w\n%s", err, out)
@@ -78,7 +80,7 @@ func NewMachine(tb testing.TB) *Machine {
 // SetClock makes the clock differ from the true one from now on.
 func (m *Machine) SetClock(by time.Duration) { atomic.StoreInt64(&m.shared.jump, by.Milliseconds()) }
 
-// SlowDisk makes each sync take so long.
+// SlowDisk makes each sync take a given time.
 func (m *Machine) SlowDisk(by time.Duration) { atomic.StoreInt64(&m.shared.slow, by.Milliseconds()) }
 
 // Syncs returns how often Redis's log was synced.

@@ -24,7 +24,7 @@ func Replica(tb testing.TB, addr string) *redistest.Server {
 	return r
 }
 
-// awaitReplica waits until a server is a replica that is in touch with its master.
+// awaitReplica waits until a server is a replica that is connected to its master.
 func awaitReplica(tb testing.TB, r *redistest.Server) {
 	tb.Helper()
 	await(tb, 20*time.Second, "the replica follows its master", func() bool {
@@ -43,7 +43,7 @@ func Follow(tb testing.TB, r, master *redistest.Server) {
 	awaitReplica(tb, r)
 }
 
-// AwaitAcks waits until so many replicas have all that a master has.
+// AwaitAcks waits until a number of replicas have all that a master has.
 func AwaitAcks(tb testing.TB, master *redistest.Server, replicas int) {
 	tb.Helper()
 	conn, err := redis.DialURL(master.URL)
@@ -51,7 +51,7 @@ func AwaitAcks(tb testing.TB, master *redistest.Server, replicas int) {
 		tb.Fatal(err)
 	}
 	defer conn.Close()
-	// WAIT is about what its own connection has sent to replicas, so there must be something.
+	// WAIT is about writes of its own connection, so there must be one.
 	_, err = conn.Do("PUBLISH", "nobody", "")
 	if err == nil {
 		var acks int
@@ -64,19 +64,19 @@ func AwaitAcks(tb testing.TB, master *redistest.Server, replicas int) {
 	}
 }
 
-// LinkDown reports whether a replica knows that it has no master.
+// LinkDown reports whether a replica knows that its master is gone.
 func LinkDown(tb testing.TB, r *redistest.Server) bool {
 	tb.Helper()
 	return strings.Contains(replication(tb, r), "master_link_status:down")
 }
 
-// Promote makes a master of a replica, which stays with what it has got so far.
+// Promote makes a replica a master, with the data that it has.
 func Promote(tb testing.TB, r *redistest.Server) {
 	tb.Helper()
 	r.Do(tb, "REPLICAOF", "NO", "ONE")
 }
 
-// replication returns what a server tells of its part in replication.
+// replication returns the section of that name from a server's INFO.
 func replication(tb testing.TB, r *redistest.Server) string {
 	tb.Helper()
 	info, err := redis.String(r.Do(tb, "INFO", "replication"), nil)
@@ -86,8 +86,8 @@ func replication(tb testing.TB, r *redistest.Server) string {
 	return info
 }
 
-// Role returns master or slave, or nothing if the server does not say: Sentinel breaks
-// its connections when it changes its part.
+// Role returns master or slave, or "" if the server does not answer: Sentinel breaks its
+// connections when it changes its role.
 func Role(r *redistest.Server) string {
 	conn, err := redis.Dial("tcp", r.Addr, redis.DialConnectTimeout(time.Second), redis.DialReadTimeout(time.Second))
 	if err != nil {
@@ -102,7 +102,7 @@ func Role(r *redistest.Server) string {
 	return role
 }
 
-// await is for what must come: without it, the test cannot go on.
+// await waits for something without which the test cannot continue.
 func await(tb testing.TB, patience time.Duration, what string, ok func() bool) {
 	tb.Helper()
 	for begun := time.Now(); !ok(); time.Sleep(5 * time.Millisecond) {

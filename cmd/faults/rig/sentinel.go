@@ -1,7 +1,6 @@
 package rig
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -9,10 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/testdata/child"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 	"github.com/gomodule/redigo/redis"
 )
@@ -20,8 +19,8 @@ import (
 // masterName is what the sentinels call the master.
 const masterName = "sessions"
 
-// Sentinels are three processes that watch a master and its replicas, and make a master
-// of a replica when two of them find that the master does not answer.
+// Sentinels are three processes that watch a master and its replicas, and promote a
+// replica when two of them find that the master does not answer.
 type Sentinels struct {
 	Addrs []string // host:port
 }
@@ -35,7 +34,7 @@ func NewSentinels(tb testing.TB, master *redistest.Server, replicas int) *Sentin
 		s.Addrs = append(s.Addrs, startSentinel(tb, master.Addr))
 	}
 	for _, at := range s.Addrs {
-		// They talk more often than by default, so that a test need not wait so long.
+		// They talk more often than by default, so that tests are faster.
 		_, _ = sentinelDo(at, "SENTINEL", "DEBUG", "INFO-PERIOD", 500, "PUBLISH-PERIOD", 100, "ASK-PERIOD", 100)
 	}
 	for _, at := range s.Addrs {
@@ -45,15 +44,15 @@ func NewSentinels(tb testing.TB, master *redistest.Server, replicas int) *Sentin
 		})
 	}
 	for _, at := range s.Addrs {
-		// After four such periods a sentinel that has not heard of the failover yet would
-		// undo it.
+		// A sentinel that does not know of the failover after four such periods would undo
+		// it.
 		_, _ = sentinelDo(at, "SENTINEL", "DEBUG", "PUBLISH-PERIOD", 2000)
 	}
 	return s
 }
 
-// Master returns where the sentinels say that the master is. They do so as soon as one
-// of them has seen that the replica has become one.
+// Master returns the address of the master, according to the sentinels. It is the new one
+// as soon as one of them has seen the replica promoted.
 func (s *Sentinels) Master(tb testing.TB) string {
 	tb.Helper()
 	at, err := MasterOf(tb.Context(), s.Addrs)
@@ -63,9 +62,9 @@ func (s *Sentinels) Master(tb testing.TB) string {
 	return at
 }
 
-// Watch makes them take a master for dead that has said nothing for 700 ms. Until then
-// they are patient, and so they are after the failover: on a busy machine, a master that
-// is late must not pass for a dead one.
+// Watch makes the sentinels take a master for dead that has not answered for 700 ms. They
+// are more patient before, and after the failover: on a busy machine, a master that is
+// slow must not pass for a dead one.
 func (s *Sentinels) Watch(tb testing.TB) {
 	tb.Helper()
 	s.set(tb, "down-after-milliseconds", 700)
@@ -80,11 +79,12 @@ func (s *Sentinels) set(tb testing.TB, option string, value int) {
 	}
 }
 
-// AwaitMaster waits until the sentinels tell of another master than before.
+// AwaitMaster waits until the sentinels have another master than before, and returns its
+// address.
 func (s *Sentinels) AwaitMaster(tb testing.TB, before string) string {
 	tb.Helper()
 	now := before
-	await(tb, 30*time.Second, "the sentinels have made a master", func() bool {
+	await(tb, 30*time.Second, "the sentinels have promoted a replica", func() bool {
 		for _, at := range s.Addrs {
 			if found, err := askSentinel(tb.Context(), at); err == nil && found != before {
 				now = found
@@ -96,8 +96,8 @@ func (s *Sentinels) AwaitMaster(tb testing.TB, before string) string {
 	return now
 }
 
-// Hurry makes them correct within a second what does not follow the master, instead of
-// eight. It is for when all of them know who the master is.
+// Hurry makes the sentinels demote a stale master within one second instead of eight. It
+// waits until all of them know the master.
 func (s *Sentinels) Hurry(tb testing.TB, master string) {
 	tb.Helper()
 	for _, at := range s.Addrs {
@@ -109,7 +109,7 @@ func (s *Sentinels) Hurry(tb testing.TB, master string) {
 	}
 }
 
-// Failover makes the sentinels hand over as if the master did not answer.
+// Failover makes the sentinels fail over as if the master did not answer.
 func (s *Sentinels) Failover(tb testing.TB) {
 	tb.Helper()
 	if _, err := sentinelDo(s.Addrs[0], "SENTINEL", "FAILOVER", masterName); err != nil {
@@ -150,7 +150,7 @@ func startSentinel(tb testing.TB, master string) string {
 	tb.Helper()
 	host, port, _ := net.SplitHostPort(master)
 	for range 5 { // a port may be in use: try others
-		// Below those that the kernel gives out, and reserved, as package redistest does.
+		// Below the ports that the kernel assigns, and reserved, as in package redistest.
 		mine := fmt.Sprint(20000 + rand.IntN(12000))
 		reservation, err := net.ListenPacket("udp", "127.0.0.1:"+mine)
 		if err != nil {
@@ -175,28 +175,14 @@ func startSentinel(tb testing.TB, master string) string {
 // runSentinel reports whether it answers.
 func runSentinel(tb testing.TB, file, at string) bool {
 	tb.Helper()
-	out := &bytes.Buffer{}
-	cmd := exec.Command(redisServer(tb), file, "--sentinel")
-	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	p, err := child.Start(exec.Command(redistest.Binary(tb), file, "--sentinel"))
+	if err != nil {
 		tb.Fatal(err)
 	}
-	ended := make(chan struct{})
-	go func() {
-		_ = cmd.Wait() // it was killed
-		close(ended)
-	}()
-	tb.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended already
-		<-ended
-		if tb.Failed() {
-			keep(tb, fmt.Sprintf("sentinel-%d.log", cmd.Process.Pid), out.String())
-		}
-	})
+	p.EndWith(tb)
 	for begun := time.Now(); time.Since(begun) < 10*time.Second; time.Sleep(5 * time.Millisecond) {
 		select {
-		case <-ended:
+		case <-p.Done():
 			return false
 		default:
 		}
@@ -205,20 +191,4 @@ func runSentinel(tb testing.TB, file, at string) bool {
 		}
 	}
 	return false
-}
-
-// redisServer is the binary that package redistest uses.
-func redisServer(tb testing.TB) string {
-	tb.Helper()
-	names := []string{"redis-server", "valkey-server"}
-	if name := os.Getenv("REDIS_SERVER"); name != "" {
-		names = []string{name}
-	}
-	for _, name := range names {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	tb.Fatalf("found none of %q", names)
-	return ""
 }

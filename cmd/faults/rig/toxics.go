@@ -11,7 +11,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Toxics that toxiproxy has not. Each counts what it does, so that a test can show
+// Toxics that toxiproxy does not have. They count what they do, so that tests can assert
 // that the fault has happened.
 func init() {
 	zerolog.SetGlobalLevel(zerolog.Disabled) // the toxic "bandwidth" has no logger of its own
@@ -21,8 +21,7 @@ func init() {
 	toxics.Register("record", new(record))
 }
 
-// Happened returns how often one of these toxics has done what it is for. Ask before
-// Heal.
+// Happened returns how often one of these toxics has taken effect. Call it before Heal.
 func (w *Wire) Happened(tb testing.TB, name, stream string) int64 {
 	tb.Helper()
 	return w.find(tb, name, stream).(interface{ times() int64 }).times()
@@ -50,8 +49,8 @@ type count struct{ n atomic.Int64 }
 
 func (c *count) times() int64 { return c.n.Load() }
 
-// carry passes what comes to do, until that is false or the link is at its end. It
-// returns whether it was interrupted.
+// carry calls do with each piece, until do returns false or the link ends. It reports
+// whether it was interrupted.
 func carry(stub *toxics.ToxicStub, do func(*stream.StreamChunk) bool) (interrupted bool) {
 	for {
 		select {
@@ -66,14 +65,14 @@ func carry(stub *toxics.ToxicStub, do func(*stream.StreamChunk) bool) (interrupt
 	}
 }
 
-// give does not wait for ever, since toxiproxy stops to read from a link whose other
-// side is gone.
+// give passes a piece on. It does not wait for ever, since toxiproxy stops reading from a
+// link whose other side is gone.
 func give(stub *toxics.ToxicStub, c *stream.StreamChunk) bool {
 	return stub.WriteOutput(c, time.Second) == nil
 }
 
 // A repeat sends every n-th piece of a stream twice: at once, or again after some more
-// pieces. A piece is what comes in at once: a reply, or those of a batch.
+// pieces. A piece is what is read at once: a reply, or several.
 type repeat struct {
 	Every int64 `json:"every"`
 	Later int   `json:"later"` // pieces
@@ -86,7 +85,7 @@ func (r *repeat) Pipe(stub *toxics.ToxicStub) {
 	left := 0 // pieces until then
 	carry(stub, func(c *stream.StreamChunk) bool {
 		if again == nil && r.seen.Add(1)%max(r.Every, 1) == 0 {
-			// A copy, since who gets it may cut it.
+			// A copy, since the next toxic may modify it.
 			again, left = &stream.StreamChunk{Data: append([]byte(nil), c.Data...), Timestamp: c.Timestamp}, r.Later
 		} else {
 			left--
@@ -124,9 +123,9 @@ func (t *tear) Pipe(stub *toxics.ToxicStub) {
 	})
 }
 
-// A stall keeps all that comes, and delivers it when it is taken away, even if the
-// sender has given up by then: as TCP does when a network comes back. A wire that has
-// one must be healed before its end.
+// A stall keeps all pieces, and delivers them when it is removed, even if the sender has
+// given up by then, as TCP does when a network comes back. It must be removed before the
+// wire ends.
 type stall struct{ count }
 
 func (s *stall) Pipe(stub *toxics.ToxicStub) {
@@ -155,7 +154,7 @@ func (s *stall) Pipe(stub *toxics.ToxicStub) {
 	}
 }
 
-// A record keeps a copy of what goes through it, all connections together.
+// A record keeps a copy of what goes through it, on all connections together.
 type record struct {
 	mu    sync.Mutex
 	bytes []byte

@@ -19,7 +19,7 @@ func pass(toxic toxics.Toxic, pieces ...string) (got []string) {
 	toxic.Pipe(toxics.NewToxicStub(in, out))
 	for c := range out {
 		got = append(got, string(c.Data))
-		clear(c.Data) // what comes again must be a copy
+		clear(c.Data) // a repeated piece must be a copy
 	}
 	return got
 }
@@ -54,7 +54,7 @@ func TestToxics(t *testing.T) {
 	}
 }
 
-// What a stall has kept comes when it is taken away, in order.
+// What a stall has kept comes when it is removed, in order.
 func TestStall(t *testing.T) {
 	in, out := make(chan *stream.StreamChunk), make(chan *stream.StreamChunk, 10)
 	stub, s, ended := toxics.NewToxicStub(in, out), &stall{}, make(chan bool)

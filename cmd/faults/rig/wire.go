@@ -1,3 +1,6 @@
+// Package rig has the real parts of the fault suite: wires and addresses that can be made
+// to fail, replicas, sentinels, disks and clocks. The servers come from package redistest,
+// the demos from package demotest.
 package rig
 
 import (
@@ -12,9 +15,9 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// A Wire is a TCP proxy in front of a server. What goes through it can be slowed,
-// cut, broken and repeated. It does not know what it carries; where a test must hit
-// a certain command, redistest.Proxy does.
+// A Wire is a TCP proxy in front of a server. What goes through it can be delayed, cut off
+// and repeated. It knows nothing about the protocol: to hit a certain command, use
+// redistest.Proxy.
 type Wire struct {
 	Addr string // host:port
 	URL  string // redis://host:port
@@ -37,15 +40,14 @@ func NewWire(tb testing.TB, target string) *Wire {
 	return &Wire{Addr: proxy.Listen, URL: "redis://" + proxy.Listen, proxy: proxy}
 }
 
-// A Toxic says what happens to the bytes on a wire, in toxiproxy's words.
+// A Toxic describes what happens to the bytes on a wire, in toxiproxy's terms.
 type Toxic struct {
 	Type       string         `json:"type"`             // latency, timeout, reset_peer, limit_data, slicer, bandwidth, or one of toxics.go
-	Stream     string         `json:"stream,omitempty"` // downstream: what Redis answers, unless it is upstream
+	Stream     string         `json:"stream,omitempty"` // upstream, or downstream: to the client, the default
 	Attributes map[string]any `json:"attributes"`
 }
 
-// Add makes the wire toxic, for connections that are open, too. By default that
-// concerns the answers, on all connections.
+// Add adds a toxic to all connections, including those that are open.
 func (w *Wire) Add(tb testing.TB, toxic Toxic) {
 	tb.Helper()
 	text, err := json.Marshal(toxic)
@@ -57,7 +59,7 @@ func (w *Wire) Add(tb testing.TB, toxic Toxic) {
 	}
 }
 
-// Heal takes all toxics away.
+// Heal removes all toxics.
 func (w *Wire) Heal(tb testing.TB) {
 	tb.Helper()
 	w.proxy.Toxics.ResetToxics(tb.Context())

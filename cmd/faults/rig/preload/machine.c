@@ -1,5 +1,5 @@
-// What Redis is started with, by LD_PRELOAD, where a test needs a clock that jumps or
-// a disk that has not written everything yet. See ../preload.go.
+// Loaded into Redis by LD_PRELOAD where a test needs a clock that jumps, or a disk that has
+// not written everything yet. See ../preload.go.
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,12 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
-// control is a file that the test and Redis share.
+// control is in a file that the test and Redis share.
 static struct control {
   int64_t jump;   // added to the clock, in ms; set by the test
   int64_t slow;   // how long a sync takes, in ms; set by the test
-  int64_t synced; // the size of the log when the last sync that is complete began
-  int64_t syncs;  // how many there were
+  int64_t synced; // the size of the log when the last completed sync began
+  int64_t syncs;  // how many were completed
 } none, *control = &none;
 
 __attribute__((constructor)) static void begin(void) {
@@ -28,7 +28,7 @@ __attribute__((constructor)) static void begin(void) {
   close(file);
 }
 
-// The clock that people read jumps. The one that only measures does not.
+// The wall clock jumps, the monotonic clock does not.
 int clock_gettime(clockid_t clock, struct timespec *t) {
   int failed = syscall(SYS_clock_gettime, clock, t);
   if (failed || (clock != CLOCK_REALTIME && clock != CLOCK_REALTIME_COARSE)) return failed;
@@ -53,8 +53,8 @@ time_t time(time_t *t) {
   return now.tv_sec;
 }
 
-// What was written before a sync began is safe when it has ended. Only the log's size
-// is told: of all that Redis syncs, its name has ".incr." in it.
+// What was written before a sync began is safe when it has ended. Only the size of the log
+// is recorded: of all the files that Redis syncs, its name contains ".incr.".
 int fdatasync(int file) {
   char link[32] = "/proc/self/fd/", path[512] = "", digits[12], *d = digits + sizeof digits - 1;
   struct stat before;

@@ -6,43 +6,45 @@ import (
 	"time"
 )
 
-// A Summary is what a visitor, or several, met.
+// A Summary counts the requests of a visitor, or of several.
 type Summary struct {
-	Answered, Silent int
+	Answered, Silent int // with and without an answer
+	Writes           int // answered ones
 	Sessions         int
-	Longest          time.Duration // request
+	Longest          time.Duration // of all requests
 }
 
 // Add adds another's.
 func (s *Summary) Add(other Summary) {
 	s.Answered += other.Answered
 	s.Silent += other.Silent
+	s.Writes += other.Writes
 	s.Sessions += other.Sessions
 	s.Longest = max(s.Longest, other.Longest)
 }
 
-// WroteSince tells whether a write that was sent after the moment was answered.
+// WroteSince reports whether a write that was sent after the moment has been answered.
 func (v *Visitor) WroteSince(moment time.Time) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.latest > 0 && v.latest > moment.Sub(v.began)
 }
 
-// Summary may be asked for at any time.
+// Summary returns the counts so far.
 func (v *Visitor) Summary() Summary {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	s := Summary{Answered: v.answered, Silent: v.silent, Longest: v.longest, Sessions: len(v.over)}
+	s := Summary{Answered: v.answered, Silent: v.silent, Writes: v.writes, Longest: v.longest, Sessions: len(v.over)}
 	if v.now != nil {
 		s.Sessions++
 	}
 	return s
 }
 
-// most is how many mistakes are told.
+// most is how many mistakes are reported.
 const most = 3
 
-// Check judges all histories. It is for when Run has returned.
+// Check checks all histories. It is for after Run.
 func (v *Visitor) Check() error {
 	errs := append(v.wrongs[:len(v.wrongs):len(v.wrongs)], v.comebacks()...)
 	for _, s := range v.sessions() {
@@ -56,7 +58,7 @@ func (v *Visitor) Check() error {
 	return errors.Join(errs...)
 }
 
-// sessions returns all that the visitor had.
+// sessions returns all that the visitor has had.
 func (v *Visitor) sessions() []*session {
 	if v.now == nil {
 		return v.over

@@ -9,9 +9,12 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/overlay"
 )
 
-// Modfile returns the path of a go.mod like that of this module, but with another
-// module changed by an edit, whose path begins at that module's root. Go does not
-// permit to lay anything over what it has downloaded.
+// An Edit changes a file of Latchkey's, of Go's, or of another module's.
+type Edit = overlay.Edit
+
+// Modfile returns the path of a go.mod like that of this module, but with another module
+// changed by an edit, whose path begins at that module's root. It is needed because Go
+// permits no overlay over downloaded modules.
 func Modfile(tb testing.TB, module string, edit Edit) string {
 	tb.Helper()
 	path, err := modfile(tb.TempDir(), module, edit)

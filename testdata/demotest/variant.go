@@ -1,7 +1,8 @@
-package rig
+package demotest
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -10,27 +11,24 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/overlay"
 )
 
-// A Variant is the demo made of a changed Latchkey: another version of it, say, or one
-// with another clock.
+// A Variant is the demo built from a changed Latchkey: another version, say, or one
+// with another clock. The zero value is the demo as it is.
 type Variant struct {
-	Edits []Edit
+	Edits []overlay.Edit
 
 	once sync.Once
 	path string
 	err  error
 }
 
-// An Edit changes a file of Latchkey's, or of Go's.
-type Edit = overlay.Edit
-
-// Start starts the demo, made that way, as StartDemo does.
+// Start starts this variant; otherwise it is like the function Start.
 func (v *Variant) Start(tb testing.TB, args ...string) *Demo {
 	tb.Helper()
 	return start(tb, v.Build(tb), args...)
 }
 
-// Build builds it, once, and returns the path of the binary. What LATCHKEY_OVERLAY
-// breaks is broken here, too.
+// Build builds the variant, once, and returns the path of the binary. What
+// LATCHKEY_OVERLAY breaks is broken in it, too.
 func (v *Variant) Build(tb testing.TB) string {
 	tb.Helper()
 	v.once.Do(func() {
@@ -47,13 +45,13 @@ func (v *Variant) Build(tb testing.TB) string {
 
 // build builds the demo with a list of changed files.
 func build(list string) (path string, err error) {
-	dir, err := buildDir()
+	dir, err := TempDir()
 	if err != nil {
 		return "", err
 	}
 	path = filepath.Join(dir, "demo")
 	cmd := exec.Command("go", "build", "-o", path, "-overlay", list, "./cmd/demo")
-	// In Latchkey's own module, so that this one need not have the demo's dependencies.
+	// In Latchkey's own module, so that others need not have the demo's dependencies.
 	if cmd.Dir, err = overlay.Sources("github.com/a2139e8d/latchkey"); err != nil {
 		return "", err
 	}
@@ -63,13 +61,26 @@ func build(list string) (path string, err error) {
 	return path, nil
 }
 
-// Overlay writes the changed files, for the time of the test, and returns the path of
-// a list of them, for -overlay and LATCHKEY_OVERLAY.
-func (v *Variant) Overlay(tb testing.TB) string {
-	tb.Helper()
-	path, err := overlay.Write(tb.TempDir(), v.Edits)
-	if err != nil {
-		tb.Fatal(err)
+// built are the directories that Clean removes.
+var built struct {
+	sync.Mutex
+	dirs []string
+}
+
+// TempDir returns a new directory that lasts until Clean, for what several tests use.
+func TempDir() (string, error) {
+	dir, err := os.MkdirTemp("", "demotest")
+	built.Lock()
+	defer built.Unlock()
+	built.dirs = append(built.dirs, dir)
+	return dir, err
+}
+
+// Clean removes all that was built. TestMain calls it.
+func Clean() {
+	built.Lock()
+	defer built.Unlock()
+	for _, dir := range built.dirs {
+		_ = os.RemoveAll(dir)
 	}
-	return path
 }

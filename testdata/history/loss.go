@@ -8,12 +8,12 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Redis may forget sessions as a whole: it had no log, somebody empties it, it is full
-// and evicts. What a visitor sees then is more than the model of a session permits, so
-// it is judged here. Where Redis goes back to what it was earlier, see setback.go.
+// Redis may lose whole sessions: it keeps no log, is emptied, or is full and evicts
+// keys. What a visitor sees then is more than the model of a session permits, so it is
+// checked here. For a Redis that returns to an earlier state, see setback.go.
 
-// isEmpty tells whether the answer is that of a session that is not there: nothing to
-// read, and a write that begins another.
+// isEmpty reports whether the answer is that of a session that does not exist: nothing
+// to read, or a write that begins another.
 func isEmpty(op Operation, got Answer) bool {
 	switch op.What {
 	case Read:
@@ -24,8 +24,8 @@ func isEmpty(op Operation, got Answer) bool {
 	return false
 }
 
-// forgotten records an empty answer apart from the history, and goes on with the
-// session that a write has begun. It is called with mu held.
+// forgotten records an empty answer apart from the history, and continues with the
+// session that a write has begun. The caller holds mu.
 func (v *Visitor) forgotten(s *session, entry porcupine.Operation) {
 	op, got := entry.Input.(Operation), entry.Output.(Answer)
 	s.empties = append(s.empties, entry)
@@ -37,23 +37,23 @@ func (v *Visitor) forgotten(s *session, entry porcupine.Operation) {
 	}
 	if v.now == s {
 		v.over = append(v.over, s)
-		// Its history begins with 0, and all numbers that are seen are one less.
+		// Its history begins with 0, so one is subtracted from all its numbers.
 		entry.Input = Operation{What: Begin}
 		entry.Output = Answer{Known: true, Status: http.StatusNoContent, Cookie: got.Cookie}
 		v.now = &session{cookies: []string{got.Cookie}, base: 1, operations: []porcupine.Operation{entry}}
 	}
 }
 
-// Forgot tells the visitor that Redis forgot all sessions at a time between two moments.
-// Then Check asserts that each session that was there before was whole up to then, and
-// is gone for good after that.
+// Forgot says that Redis lost all sessions at some time between two moments. Check then
+// asserts that each session that had begun before was there until the first, and never
+// again after the second.
 func (v *Visitor) Forgot(from, to time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.forgot = &[2]int64{int64(from.Sub(v.began)), int64(to.Sub(v.began))}
 }
 
-// comebacks returns what speaks against that. It is for when Run has returned.
+// comebacks returns what contradicts Forgot. It is for after Run.
 func (v *Visitor) comebacks() (wrongs []error) {
 	if v.forgot == nil {
 		return nil
@@ -65,13 +65,13 @@ func (v *Visitor) comebacks() (wrongs []error) {
 		}
 		for _, op := range s.operations {
 			if got := op.Output.(Answer); got.Known && op.Call > after {
-				wrongs = append(wrongs, fmt.Errorf("%9.1f ms: a session that Redis has lost is back: %s",
+				wrongs = append(wrongs, fmt.Errorf("%9.1f ms: a session that Redis lost is back: %s",
 					ms(op.Call), describe(op.Input.(Operation), got)))
 			}
 		}
 		for _, op := range s.empties {
 			if op.Return < before && op.Call > s.written() {
-				wrongs = append(wrongs, fmt.Errorf("%9.1f ms: an empty session, though Redis has not lost it: %s",
+				wrongs = append(wrongs, fmt.Errorf("%9.1f ms: an empty session before Redis lost it: %s",
 					ms(op.Call), describe(op.Input.(Operation), op.Output.(Answer))))
 			}
 		}
@@ -79,8 +79,8 @@ func (v *Visitor) comebacks() (wrongs []error) {
 	return wrongs
 }
 
-// written returns when the first write of a session had been answered. Until then it
-// may be empty.
+// written returns when the first write of a session was answered. Until then the
+// session may be empty.
 func (s *session) written() int64 {
 	first := int64(never)
 	for _, op := range s.operations {
@@ -91,7 +91,7 @@ func (s *session) written() int64 {
 	return first
 }
 
-// Empties returns how many requests met no session where one had been.
+// Empties returns how many requests found no session where there had been one.
 func (v *Visitor) Empties() (n int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

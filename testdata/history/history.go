@@ -1,15 +1,15 @@
-// Package history records what many clients did to sessions while something went
-// wrong, and judges it: is there an order of the requests, one after the other, in
-// which every answer is right?
+// Package history records what many clients of the demo do to sessions at once, and
+// checks that it is linearizable: is there an order of the requests, which agrees with
+// when each began and ended, in which every answer is right?
 //
 // What counts is what a client can see. A request without an answer may have been
-// done, at any time after it was sent, or never. So is one answered with a 503.
+// done, at any time after it was sent, or never. The same goes for a 503.
 //
-// A session is {record, deleted, version} here: a number that each write makes one
-// larger, so that it is the version, too, and the cookie that opens it, if any does.
-// A lost update, a stale write and a session back from the dead all give a number, or
-// an answer at all, that no order explains. Sessions are independent of each other,
-// so each has a history of its own, and another session's number in it is wrong.
+// The model of a session is a number that each write increments, so that it is the
+// version, too, and the cookie that opens the session, if any does. A lost update, a
+// stale write and a revived session all give a number, or an answer at all, that no
+// order explains. Sessions are independent of each other, so each has a history of its
+// own, in which another session's number is wrong.
 package history
 
 import (
@@ -33,12 +33,12 @@ const (
 // An Operation is one request.
 type Operation struct {
 	What   string
-	Cookie string // that it was sent with
+	Cookie string // it was sent with
 }
 
-// An Answer is what came of it.
+// An Answer is the reply to it, as far as the client knows.
 type Answer struct {
-	Known  bool   // whether anything is known
+	Known  bool   // false: there was none, or a 503
 	Status int    // of HTTP
 	N      int    // the number, of Write and Read
 	Cookie string // a new one
@@ -48,7 +48,7 @@ type Answer struct {
 type state struct {
 	cookie string // "": none opens it
 	n      int
-	wild   bool // nothing is known: what comes first tells
+	wild   bool // nothing is known until the first answer with a number
 }
 
 // model is what a session is to do, one request after the other.
@@ -88,7 +88,7 @@ func step(s state, op Operation, got Answer) []any {
 		return when(got.Status == http.StatusNoContent && got.Cookie != "", state{cookie: got.Cookie, n: s.n})
 	case op.What == Logout && got.Known:
 		return when(got.Status == http.StatusNoContent, ended)
-	default: // a login whose new cookie nobody has seen ends the session, too
+	default: // a login without an answer ends the session for all clients, too
 		return []any{s, ended}
 	}
 }
@@ -105,7 +105,7 @@ func dead(op Operation) Answer {
 	}
 }
 
-// learn is the step of a session of which the history begins in the middle.
+// learn is the step of a session whose history begins in the middle.
 func learn(s state, op Operation, got Answer) []any {
 	if got.Known && got.Status == http.StatusOK && got.N > 0 {
 		return []any{state{cookie: op.Cookie, n: got.N}}
@@ -134,17 +134,17 @@ func describe(op Operation, got Answer) string {
 	}
 }
 
-// mark is enough of a cookie to tell it from others.
+// mark is enough of a cookie to distinguish it from others.
 func mark(cookie string) string { return cookie[max(0, len(cookie)-6):] }
 
-// someones is the cookie of a write without an answer that stands for several such
-// writes, with different cookies.
+// someones is the cookie of a write without an answer where several such writes, with
+// different cookies, may have been the one that was done.
 const someones = "*"
 
-// never is when a request without an answer ends.
+// never is the end of a request without an answer.
 const never = math.MaxInt64
 
-// entry is an operation as the checker wants it.
+// entry returns an operation in the checker's form.
 func entry(client int, op Operation, got Answer, call, back time.Duration) porcupine.Operation {
 	e := porcupine.Operation{ClientId: client, Input: op, Output: got, Call: int64(call), Return: int64(back)}
 	if !got.Known {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What is right where Redis forgot all sessions, between 100 and 110 ms, and what is not.
+// What is right if Redis lost all sessions between 100 and 110 ms, and what is not.
 func TestForgot(t *testing.T) {
 	const a, b = "a", "b"
 	num := func(n int) Answer { return Answer{Known: true, Status: http.StatusOK, N: n} }
@@ -22,7 +22,7 @@ func TestForgot(t *testing.T) {
 		empties int
 		right   bool
 	}{
-		"nothing is lost that was not there":     {[]event{{3, Read, a, num(0)}, {5, Write, a, num(1)}}, 0, true},
+		"empty before the first write":           {[]event{{3, Read, a, num(0)}, {5, Write, a, num(1)}}, 0, true},
 		"gone, for reading":                      {[]event{{3, Write, a, num(1)}, {120, Read, a, num(0)}}, 1, true},
 		"gone, and another begun":                {[]event{{3, Write, a, num(1)}, {120, Write, a, lost}, {130, Write, b, num(2)}, {140, Read, b, num(2)}}, 1, true},
 		"the next one has a history, too":        {[]event{{3, Write, a, num(1)}, {120, Write, a, lost}, {130, Write, b, num(2)}, {140, Read, b, num(1)}}, 1, false},
@@ -30,7 +30,7 @@ func TestForgot(t *testing.T) {
 		"gone too early":                         {[]event{{3, Write, a, num(1)}, {50, Read, a, num(0)}}, 1, false},
 		"back":                                   {[]event{{3, Write, a, num(1)}, {120, Read, a, num(0)}, {130, Read, a, num(1)}}, 1, false},
 		"still there":                            {[]event{{3, Write, a, num(1)}, {120, Write, a, num(2)}}, 0, false},
-		"lost before as ever":                    {[]event{{3, Write, a, num(1)}, {10, Write, a, num(1)}}, 0, false},
+		"a lost update before":                   {[]event{{3, Write, a, num(1)}, {10, Write, a, num(1)}}, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := &Visitor{Losing: true, began: time.Now()}

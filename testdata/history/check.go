@@ -11,19 +11,19 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// patience is how long the checker may think. It takes milliseconds.
+// patience bounds the checker's time. As a rule it takes milliseconds.
 const patience = time.Minute
 
 // Check returns nil if there is an order of the operations in which all answers are
-// right. Else the error has the shortest part of them that it could find for which
-// there is none.
+// right. Otherwise the error lists the shortest part of them that it could find for
+// which there is none.
 func Check(operations []porcupine.Operation) error {
 	begin := state{}
 	switch judge(operations, begin) {
 	case porcupine.Ok:
 		return nil
 	case porcupine.Unknown:
-		return errors.New("the checker has found no verdict in time")
+		return errors.New("the checker has reached no verdict in time")
 	}
 	short, begin := shrink(operations)
 	lines := []string{fmt.Sprintf("no order explains these %d of %d operations", len(short), len(operations))}
@@ -47,13 +47,13 @@ func judge(operations []porcupine.Operation, begin state) porcupine.CheckResult 
 	return porcupine.CheckOperationsTimeout(model(begin), settled(operations), patience)
 }
 
-// settled says of each write without an answer what it did, or leaves it out: it was
-// done at any time after it was sent, or never.
+// settled gives each write without an answer the number that it wrote, or leaves it out
+// where it may count as not done.
 //
-// The answers tell which numbers were given to nobody, up to the last that was seen.
-// Those are what such writes made. If there is any order in which all answers are
-// right, there is one in which the writes that were sent first made them, in turn.
-// Without that, the checker would have to try all combinations.
+// The numbers that are missing from the answers, up to the highest, must come from such
+// writes. If there is any order in which all answers are right, there is one in which
+// the writes that were sent first wrote the lowest of these numbers. Otherwise the
+// checker would have to try all combinations.
 func settled(operations []porcupine.Operation) (known []porcupine.Operation) {
 	given, last, first := make(map[int]bool), 0, 0
 	var open []porcupine.Operation
@@ -74,7 +74,7 @@ func settled(operations []porcupine.Operation) (known []porcupine.Operation) {
 	}
 	slices.SortStableFunc(open, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 	if !slices.ContainsFunc(operations, begins) && first > 0 {
-		// The beginning was cut off, and with it those who made the first numbers.
+		// The beginning was cut off, and with it the writes of the first numbers.
 		for n := 1; n < first; n++ {
 			given[n] = true
 		}

@@ -9,10 +9,10 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// A story is a history, told in the order in which the requests began.
+// A story is a history, in the order in which the requests began.
 type story []porcupine.Operation
 
-// tell adds an operation that lasts from one ms to another; 0: it has no end.
+// tell adds an operation that lasts from one millisecond to another; 0: it has no end.
 func (s story) tell(from, to int, what, cookie string, got Answer) story {
 	end := time.Duration(to) * time.Millisecond
 	got.Known = to > 0
@@ -29,7 +29,7 @@ var (
 	unknown  = Answer{}
 )
 
-// What each broken promise looks like from outside, and what looks like one and is none.
+// What broken promises look like to clients, and what looks like one and is none.
 func TestCheck(t *testing.T) {
 	for name, tt := range map[string]struct {
 		story
@@ -51,14 +51,14 @@ func TestCheck(t *testing.T) {
 		"no answer, and undone":     {begun.tell(3, 0, Write, "a", unknown).tell(5, 6, Read, "a", number(1)).tell(7, 8, Read, "a", number(0)), false},
 
 		"out is out":                     {begun.tell(3, 4, Logout, "a", done).tell(5, 6, Write, "a", refused).tell(7, 8, Read, "a", number(0)), true},
-		"back from the dead":             {begun.tell(3, 4, Write, "a", number(1)).tell(5, 6, Logout, "a", done).tell(7, 8, Read, "a", number(1)), false},
+		"revived":                        {begun.tell(3, 4, Write, "a", number(1)).tell(5, 6, Logout, "a", done).tell(7, 8, Read, "a", number(1)), false},
 		"written after the end":          {begun.tell(3, 4, Logout, "a", done).tell(5, 6, Write, "a", number(1)), false},
 		"the old cookie after a login":   {begun.tell(3, 4, Login, "a", loggedIn).tell(5, 6, Write, "a", refused).tell(7, 8, Write, "b", number(1)), true},
 		"the old cookie opens it":        {begun.tell(3, 4, Login, "a", loggedIn).tell(5, 6, Write, "a", number(1)), false},
 		"a login loses the number":       {begun.tell(3, 4, Write, "a", number(1)).tell(5, 6, Login, "a", loggedIn).tell(7, 8, Read, "b", number(0)), false},
 		"refused, and nobody logged out": {begun.tell(3, 4, Write, "a", refused), false},
 		"a logout without an answer":     {begun.tell(3, 0, Logout, "a", unknown).tell(5, 6, Write, "a", number(1)).tell(7, 8, Write, "a", refused), true},
-		"it did not happen by itself":    {begun.tell(3, 0, Logout, "a", unknown).tell(5, 6, Write, "a", refused).tell(7, 8, Write, "a", number(1)), false},
+		"refused, and alive after that":  {begun.tell(3, 0, Logout, "a", unknown).tell(5, 6, Write, "a", refused).tell(7, 8, Write, "a", number(1)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -69,7 +69,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What is printed of a wrong history is what matters of it.
+// Of a wrong history only the part that matters is printed.
 func TestShortest(t *testing.T) {
 	s := begun
 	for n := 1; n <= 50; n++ {

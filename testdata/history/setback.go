@@ -11,22 +11,23 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// A Setback is a moment at which the sessions become what they were earlier, since Redis
-// has failed over to a replica that lagged behind, or has lost the end of its log.
+// A Setback is a moment at which sessions return to an earlier state, because Redis has
+// failed over to a replica that lagged behind, or has lost the end of its log.
 //
-// Nobody may lose more than that. Up to the moment all is in order; after it, all is in
-// order again, and begins with what was left. It is for visitors without logins.
+// Nothing else may be lost. The history up to that moment is linearizable, and so is the
+// one after it, which begins with what was left. It is for visitors without logins.
 type Setback struct {
 	// From and Until bound the moment: an answer that came before Until is from before
-	// it, and what was sent after From and answered later is from after it.
+	// the moment; a request that was sent after From and answered after Until is from
+	// after it.
 	From, Until time.Time
-	// Left returns the number in the record that a cookie opens, as it was found in what
-	// was left of Redis's data before anybody could write there.
+	// Left returns the number in the record that a cookie opens, as it was found in the
+	// data that was left, before anyone could write there.
 	Left func(cookie string) (n int, there bool)
 }
 
-// CheckSetback is Check where there was a setback. It returns how many answered writes
-// were lost by that.
+// CheckSetback is Check for a run with a setback. It returns how many answered writes
+// the setback lost.
 func (v *Visitor) CheckSetback(b Setback) (lost int, _ error) {
 	errs := v.wrongs
 	for _, s := range v.sessions() {
@@ -39,8 +40,8 @@ func (v *Visitor) CheckSetback(b Setback) (lost int, _ error) {
 	return lost, errors.Join(errs[:min(len(errs), most)]...)
 }
 
-// Oldest returns how long before a setback the first of the answered writes was answered
-// that were lost by it, 0 if none was.
+// Oldest returns how long before a setback the oldest of the writes that it lost had
+// been answered; 0 if none was lost.
 func (v *Visitor) Oldest(b Setback) (age time.Duration) {
 	from, until := b.From.Sub(v.began), int64(b.Until.Sub(v.began))
 	for _, s := range v.sessions() {
@@ -55,7 +56,7 @@ func (v *Visitor) Oldest(b Setback) (age time.Duration) {
 	return age
 }
 
-// check judges one session.
+// check checks one session.
 func (b Setback) check(all []porcupine.Operation, from, until int64) (lost int, _ error) {
 	var before, after, open []porcupine.Operation
 	cookie, last := "", 0
@@ -104,10 +105,10 @@ func (b Setback) check(all []porcupine.Operation, from, until int64) (lost int, 
 	return lost, nil
 }
 
-// redis is who makes what no client has made.
+// redis is the client of operations that no client has made.
 const redis = -1
 
-// counted turns a history of what comes after some writes into one that begins with none.
+// counted turns a history that begins after some writes into one that begins with none.
 func counted(cookie string, writes int, operations []porcupine.Operation, from int64) []porcupine.Operation {
 	history := []porcupine.Operation{{ClientId: redis, Call: from, Return: from,
 		Input: Operation{What: Begin}, Output: Answer{Known: true, Status: http.StatusNoContent, Cookie: cookie}}}
@@ -121,7 +122,7 @@ func counted(cookie string, writes int, operations []porcupine.Operation, from i
 	return history
 }
 
-// orphans judges what comes after a session is lost as a whole. Its cookie opens nothing;
+// orphans checks what comes after the loss of a whole session. Its cookie opens nothing;
 // each write with it begins a session of its own.
 func orphans(cookie string, operations []porcupine.Operation) error {
 	of := func(cookie string) []porcupine.Operation {
@@ -136,7 +137,7 @@ func orphans(cookie string, operations []porcupine.Operation) error {
 		case asked.What == Read && got.Status == http.StatusOK && got.N == 0:
 		case asked.What == Write && got.Status == http.StatusOK && got.N == 1 && got.Cookie != "":
 			if err := Check(counted(got.Cookie, 1, of(got.Cookie), op.Call)); err != nil {
-				return fmt.Errorf("in a session that came after a loss: %w", err)
+				return fmt.Errorf("in a session that was begun after the loss: %w", err)
 			}
 		default:
 			return fmt.Errorf("after the loss of the session: %s", describe(asked, got))

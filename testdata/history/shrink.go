@@ -8,11 +8,11 @@ import (
 )
 
 // shrink returns a short part of operations that is still wrong, and the state that it
-// begins with. Each step keeps this: a right history would be right after it, too.
+// begins with. No step would make a right history wrong.
 //
-// First, the shortest beginning, since what comes after a mistake does not matter.
-// Then, the latest start, with a session of which nothing is known. And last, as few
-// reads as possible, since a read changes nothing.
+// First it finds the earliest end, since what comes after a mistake does not matter;
+// then the latest start, with a session about which nothing is known; and last it
+// leaves out as many reads as possible, since a read changes nothing.
 func shrink(operations []porcupine.Operation) (short []porcupine.Operation, begin state) {
 	wrong := func(ops []porcupine.Operation, begin state) bool {
 		return judge(ops, begin) == porcupine.Illegal
@@ -67,7 +67,7 @@ func until(operations []porcupine.Operation, moment int64) (part []porcupine.Ope
 	return part
 }
 
-// since leaves out what had ended before a moment.
+// since leaves out what had ended by a moment.
 func since(operations []porcupine.Operation, moment int64) (part []porcupine.Operation) {
 	for _, op := range operations {
 		if op.Return >= moment && !begins(op) {

@@ -18,38 +18,43 @@ import (
 // as a web page does. When the session is over, it begins another.
 type Visitor struct {
 	HTTP *http.Client
-	Site func(random float64) string // one of the site's processes, http://host:port
-	// Logins lets some of the requests be logins, and a few logouts.
+	Site func(random float64) string // one of the processes, http://host:port; see Sites.Any
+	// Reads are the paths of reads; none: /count.
+	Reads []string
+	// Logins makes some of the requests logins, and a few logouts.
 	Logins bool
-	// Losing is for where Redis may lose sessions, see loss.go. It goes without Logins.
+	// Losing is for a Redis that may lose sessions; see loss.go. Not with Logins.
 	Losing bool
 
 	began    time.Time
 	mu       sync.Mutex // guards what follows
 	now      *session   // nil: none
 	over     []*session
-	wrongs   []error // answers that are wrong in themselves
-	forgot   *[2]int64
-	latest   time.Duration
+	wrongs   []error       // answers that are wrong in themselves
+	forgot   *[2]int64     // see Forgot
+	latest   time.Duration // when the last write that was answered had been sent
 	longest  time.Duration
 	answered int
 	silent   int
+	writes   int
 }
 
 // A session is one history.
 type session struct {
 	cookies    []string // all that it ever had
 	operations []porcupine.Operation
-	asked      int  // requests, so far
-	ended      bool // somebody has tried to log out
-	base       int  // what the number was in the beginning
-	empties    []porcupine.Operation
+	asked      int                   // how many requests there were
+	base       int                   // the number that it began with
+	empties    []porcupine.Operation // see forgotten
 }
 
-// enough is how many requests there are for one session.
-const enough = 2000
+const (
+	enough = 2000 // requests with one session
+	dying  = 20   // of them after a logout, so that a dead cookie is tried, too
+)
 
-// Run lets clients make requests until ctx ends. It draws from seed what they do.
+// Run makes requests from several clients until ctx ends. What they do is drawn from
+// seed. A last read shows what is left.
 func (v *Visitor) Run(ctx context.Context, clients int, seed uint64) {
 	v.began = time.Now()
 	var all sync.WaitGroup
@@ -62,36 +67,38 @@ func (v *Visitor) Run(ctx context.Context, clients int, seed uint64) {
 		})
 	}
 	all.Wait()
-	// One more, so that the history shows what is left.
 	v.mu.Lock()
 	s := v.now
 	v.mu.Unlock()
 	if s != nil {
-		v.do(s, 0, Operation{What: Read, Cookie: s.cookies[len(s.cookies)-1]}, v.Site(0))
+		last := Operation{What: Read, Cookie: s.cookies[len(s.cookies)-1]}
+		v.do(s, 0, last, v.Site(0)+v.path(last, 0))
 	}
 }
 
 // turn makes one request.
 func (v *Visitor) turn(ctx context.Context, id int, random *rand.Rand) {
 	s, op := v.choose(random)
+	url := v.Site(random.Float64()) + v.path(op, random.Float64())
+	var got Answer
 	if s == nil {
-		v.begin(ctx, id, v.Site(random.Float64()))
-		return
+		got = v.begin(id, op, url)
+	} else {
+		got = v.do(s, id, op, url)
 	}
-	if got := v.do(s, id, op, v.Site(random.Float64())); !got.Known {
-		// As a page would: not at once again.
+	if !got.Known { // like a page: not at once again
 		pause(ctx, 10*time.Millisecond)
 	}
 }
 
-// choose picks a request and one of the newest cookies, so that dead ones are
-// tried, too. There is none where the session is over.
+// choose picks a request, with one of the two newest cookies, so that dead ones are
+// tried, too. Where the session is over, it returns nil, and Begin.
 func (v *Visitor) choose(random *rand.Rand) (*session, Operation) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	s := v.now
-	if s == nil || s.ended || s.asked >= enough {
-		return nil, Operation{}
+	if s == nil || s.asked >= enough {
+		return nil, Operation{What: Begin}
 	}
 	s.asked++
 	newest := s.cookies[max(0, len(s.cookies)-2):]
@@ -103,36 +110,37 @@ func (v *Visitor) choose(random *rand.Rand) (*session, Operation) {
 		op.What = Login
 	case v.Logins && chance < 273:
 		op.What = Logout
-		s.ended = true
+		s.asked = max(s.asked, enough-dying)
 	}
 	return s, op
 }
 
 // begin begins a session, unless another client has done so meanwhile.
-func (v *Visitor) begin(ctx context.Context, id int, site string) {
+func (v *Visitor) begin(id int, op Operation, url string) Answer {
 	v.mu.Lock()
 	old := v.now
 	v.mu.Unlock()
 	next := &session{}
-	got := v.do(next, id, Operation{What: Begin}, site)
+	got := v.do(next, id, op, url)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if got.Known && got.Cookie == "" {
 		v.wrongs = append(v.wrongs, fmt.Errorf("a session was begun without a cookie, with status %d", got.Status))
 	}
 	if got.Cookie == "" || v.now != old {
-		return
+		return got
 	}
 	if old != nil {
 		v.over = append(v.over, old)
 	}
 	v.now = next
+	return got
 }
 
 // do makes a request and records it.
-func (v *Visitor) do(s *session, id int, op Operation, site string) Answer {
+func (v *Visitor) do(s *session, id int, op Operation, url string) Answer {
 	call := time.Since(v.began)
-	got, err := ask(v.HTTP, site, op)
+	got, err := v.ask(url, op)
 	back := time.Since(v.began)
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -143,21 +151,23 @@ func (v *Visitor) do(s *session, id int, op Operation, site string) Answer {
 	return v.record(s, id, op, got, call, back)
 }
 
-// record adds a request to a session's history. It is called with mu held.
+// record adds a request to a session's history. The caller holds mu.
 func (v *Visitor) record(s *session, id int, op Operation, got Answer, call, back time.Duration) Answer {
 	empty := v.Losing && isEmpty(op, got)
 	if !got.Known {
 		v.silent++
 		if op.What == Read || op.What == Begin {
-			return got // it did nothing that anybody will see
+			return got // it did nothing that anyone will see
 		}
-		id = 1000 + len(s.operations) // a client makes one request at a time, and this one does not end
+		// A client makes one request at a time, and this one has no end.
+		id = 1000 + len(s.operations)
 	} else {
 		v.answered++
 		if got.Status == http.StatusOK && s.base > 0 && !empty {
 			got.N -= s.base
 		}
 		if op.What == Write && got.Status == http.StatusOK {
+			v.writes++
 			v.latest = max(v.latest, call)
 		}
 	}
@@ -172,23 +182,32 @@ func (v *Visitor) record(s *session, id int, op Operation, got Answer, call, bac
 	return got
 }
 
-// ask makes the request. Its error is an answer that nothing explains.
-func ask(client *http.Client, site string, op Operation) (Answer, error) {
-	method, path := http.MethodPost, "/"+op.What
-	switch op.What {
-	case Read:
-		method = http.MethodGet
-	case Begin:
-		path = "/reset"
+// path returns where a request goes; random is in [0, 1).
+func (v *Visitor) path(op Operation, random float64) string {
+	switch {
+	case op.What == Begin:
+		return "/reset"
+	case op.What == Read && len(v.Reads) > 0:
+		return v.Reads[int(random*float64(len(v.Reads)))]
+	default:
+		return "/" + op.What
 	}
-	req, err := http.NewRequest(method, site+path, nil)
+}
+
+// ask makes the request. Its error is an answer that nothing explains.
+func (v *Visitor) ask(url string, op Operation) (Answer, error) {
+	method := http.MethodPost
+	if op.What == Read {
+		method = http.MethodGet
+	}
+	req, err := http.NewRequest(method, url, nil)
 	if err != nil {
 		return Answer{}, err
 	}
 	if op.Cookie != "" {
 		req.Header.Set("Cookie", op.Cookie)
 	}
-	res, err := client.Do(req)
+	res, err := v.HTTP.Do(req)
 	if err != nil {
 		return Answer{}, nil
 	}

@@ -10,26 +10,26 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/a2139e8d/latchkey/cmd/faults/rig"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 	"github.com/gomodule/redigo/redis"
 )
 
-// A house is what the demo is, inside the test: for where a fault needs a pool of its
-// own, or options that the demo has no flags for.
-type house struct {
+// A site is like the demo, but inside the test: for faults that need a pool of their own,
+// or options that the demo has no flags for.
+type site struct {
 	*http.ServeMux
 	URL   string
 	store *store.Store
 }
 
-// build starts a house on a pool. Its cookies are those of the demos.
-func build(t *testing.T, pool *redis.Pool, of store.Options, with middleware.Options) *house {
+// newSite starts a site on a pool. Its cookies are valid in the demos, too.
+func newSite(t *testing.T, pool *redis.Pool, of store.Options, with middleware.Options) *site {
 	t.Helper()
-	h := &house{ServeMux: http.NewServeMux(), store: store.New(pool, of)}
-	key, err := hex.DecodeString(rig.Key)
+	h := &site{ServeMux: http.NewServeMux(), store: store.New(pool, of)}
+	key, err := hex.DecodeString(demotest.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,8 +69,8 @@ func build(t *testing.T, pool *redis.Pool, of store.Options, with middleware.Opt
 	return h
 }
 
-// at is where all strangers go to.
-func (h *house) at(float64) string { return h.URL }
+// at is where all users go.
+func (h *site) at(float64) string { return h.URL }
 
 // poolOf returns a pool of at most size connections, closed when the test ends.
 func poolOf(t *testing.T, addr string, size int) *redis.Pool {

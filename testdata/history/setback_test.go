@@ -7,7 +7,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// What a setback explains, and what it does not. It is at 100 ms, and leaves the number 3.
+// What a setback at 100 ms explains, and what it does not.
 func TestSetback(t *testing.T) {
 	t.Parallel()
 	begin := Operation{What: Begin}
@@ -29,7 +29,7 @@ func TestSetback(t *testing.T) {
 		"two lost":             {map[string]int{"c": 3}, []porcupine.Operation{at(200, read, n(3)), at(210, write, n(4))}, 2, true},
 		"one lost after it":    {map[string]int{"c": 3}, []porcupine.Operation{at(200, write, n(4)), at(210, read, n(3))}, 2, false},
 		"one too many lost":    {map[string]int{"c": 3}, []porcupine.Operation{at(200, read, n(2))}, 2, false},
-		"back from the dead":   {map[string]int{"c": 3}, []porcupine.Operation{at(200, write, n(6))}, 2, false},
+		"revived":              {map[string]int{"c": 3}, []porcupine.Operation{at(200, write, n(6))}, 2, false},
 		"an empty session":     {map[string]int{"c": 3}, []porcupine.Operation{at(200, read, n(0))}, 2, false},
 		"what was never there": {map[string]int{"c": 9}, []porcupine.Operation{at(200, read, n(9))}, 0, false},
 		"all lost": {nil, []porcupine.Operation{at(200, read, n(0)),

@@ -1,0 +1,192 @@
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A user stores names of its own in its session, and looks at what is there. So it notices
+// another's data, while in a history one session's number looks like another's.
+type user struct {
+	name   string
+	client *http.Client
+	site   func(random float64) string
+	cookie string
+
+	mu       sync.Mutex // guards what follows
+	asked    map[string]bool
+	answered map[string]bool
+	looks    int
+	silent   int // requests that were answered with a 503, or not at all
+	longest  time.Duration
+	wrong    []error
+}
+
+// newUsers returns users, each with a session.
+func newUsers(t *testing.T, n int, site func(random float64) string) (all []*user) {
+	t.Helper()
+	for i := range n {
+		u := &user{name: fmt.Sprintf("user%d", i), client: client(t), site: site,
+			asked: make(map[string]bool), answered: make(map[string]bool)}
+		res, _, err := u.request(context.Background(), http.MethodPost, site(0)+"/reset", nil)
+		if err != nil || len(res.Cookies()) != 1 {
+			t.Fatalf("%s got no session: %v", u.name, err)
+		}
+		u.cookie = res.Cookies()[0].Name + "=" + res.Cookies()[0].Value
+		all = append(all, u)
+	}
+	return all
+}
+
+// workFor makes requests from two clients of each user at once, for a while.
+func workFor(ctx context.Context, all []*user, d time.Duration) {
+	ctx, stop := context.WithTimeout(ctx, d)
+	defer stop()
+	var running sync.WaitGroup
+	for i, u := range all {
+		for half := range uint64(2) {
+			running.Go(func() { u.run(ctx, chance(1000+2*uint64(i)+half), half) })
+		}
+	}
+	running.Wait()
+	for _, u := range all {
+		u.client.CloseIdleConnections() // they count among the site's open files
+	}
+}
+
+func (u *user) run(ctx context.Context, random *rand.Rand, half uint64) {
+	for ctx.Err() == nil {
+		if random.IntN(3) == 0 {
+			u.look(u.site(random.Float64()))
+		} else {
+			u.set(u.site(random.Float64()), fmt.Sprintf("%s-%d-%d", u.name, half, random.Uint32()))
+		}
+	}
+}
+
+// set stores a name.
+func (u *user) set(site, name string) (status int) {
+	u.mu.Lock()
+	u.asked[name] = true
+	u.mu.Unlock()
+	res, body, err := u.request(context.Background(), http.MethodPost, site+"/set", url.Values{"name": {name}})
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case err != nil:
+		u.silent++
+		return 0
+	case res.StatusCode == http.StatusServiceUnavailable:
+		u.silent++
+	case res.StatusCode != http.StatusOK || body != "ok\n":
+		u.wrong = append(u.wrong, fmt.Errorf("%s: /set was answered with %s: %q", u.name, res.Status, body))
+	default:
+		u.answered[name] = true
+	}
+	return res.StatusCode
+}
+
+// look reads what is in the session. All names whose storing was answered before must be
+// there, and none that was never sent. It reports whether there was an answer.
+func (u *user) look(site string) (known bool) {
+	u.mu.Lock()
+	var before []string
+	for name := range u.answered {
+		before = append(before, name)
+	}
+	u.mu.Unlock()
+	res, body, err := u.request(context.Background(), http.MethodGet, site+"/params", nil)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if err != nil || res.StatusCode == http.StatusServiceUnavailable {
+		u.silent++
+		return false
+	}
+	u.looks++
+	var names []string
+	if err := json.Unmarshal([]byte(body), &names); err != nil || res.StatusCode != http.StatusOK {
+		u.wrong = append(u.wrong, fmt.Errorf("%s: /params was answered with %s: %.200q", u.name, res.Status, body))
+		return true
+	}
+	there := make(map[string]bool)
+	for _, name := range names {
+		there[name] = true
+		if !u.asked[name] {
+			u.wrong = append(u.wrong, fmt.Errorf("%s found %q, and has never sent it", u.name, name))
+		}
+	}
+	for _, name := range before {
+		if !there[name] {
+			u.wrong = append(u.wrong, fmt.Errorf("%s did not find %q, which was answered", u.name, name))
+		}
+	}
+	return true
+}
+
+func (u *user) request(ctx context.Context, method, at string, form url.Values) (*http.Response, string, error) {
+	req, err := http.NewRequestWithContext(ctx, method, at, strings.NewReader(form.Encode()))
+	if err != nil {
+		return nil, "", err
+	}
+	if form != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if u.cookie != "" {
+		req.Header.Set("Cookie", u.cookie)
+	}
+	begun := time.Now()
+	defer func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.longest = max(u.longest, time.Since(begun))
+	}()
+	res, err := u.client.Do(req)
+	if err != nil {
+		return nil, "", err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return res, string(body), err
+}
+
+// A tally counts the requests of several users.
+type tally struct {
+	answered, looks, silent int
+	longest                 time.Duration
+}
+
+func (c tally) String() string {
+	return fmt.Sprintf("%d writes and %d looks answered, %d requests not, longest %v",
+		c.answered, c.looks, c.silent, c.longest.Round(time.Millisecond))
+}
+
+// lastLook makes all users look once more, and asserts that none has met a wrong answer.
+func lastLook(t *testing.T, all []*user) (sum tally) {
+	t.Helper()
+	for _, u := range all {
+		eventually(t, 10*time.Second, u.name+" can look at the session", func() bool { return u.look(u.site(0)) })
+		u.mu.Lock()
+		sum.answered += len(u.answered)
+		sum.looks += u.looks
+		sum.silent += u.silent
+		sum.longest = max(sum.longest, u.longest)
+		if n := len(u.wrong); n > 0 {
+			t.Errorf("%d wrong answers, such as: %v", n, errors.Join(u.wrong[:min(n, 3)]...))
+		}
+		u.mu.Unlock()
+	}
+	if sum.answered == 0 {
+		t.Error("no user has written anything")
+	}
+	return sum
+}
