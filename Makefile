@@ -10,7 +10,7 @@ PACKAGES = ./... ./testdata/overlay ./testdata/redistest ./testdata/quickstart
 # The modules of their own, which keep their dependencies out of this one.
 MODULES = cmd/bench cmd/demo/e2e cmd/faults cmd/simulate
 
-.PHONY: test simulate simulate-broken faults soak check fuzz e2e bench experiment setup
+.PHONY: test simulate simulate-broken faults soak check fuzz e2e bench setup
 
 # Everything, with the race detector, on the embedded Redis and on a real one.
 test: setup
@@ -75,10 +75,7 @@ e2e: setup
 	@.ci/chromium
 	cd cmd/demo/e2e && $(GO) test -count=1 ./...
 
-# Latchkey beside its peers; see cmd/bench. It takes some ten minutes.
+# Latchkey beside its peers; see cmd/bench. It takes some ten minutes. With
+# AGAINST=DIR beside another checkout of itself, which takes five.
 bench: setup
-	cd cmd/bench && $(GO) run . -markdown results.md -plots .
-
-# How long to sleep between two tries for a lock.
-experiment: setup
-	cd cmd/bench && $(GO) run . -experiment -svg sleep.svg -markdown sleep.md
+	cd cmd/bench && $(GO) run . $(if $(AGAINST),-against $(abspath $(AGAINST)),-markdown results.md -chart hot.svg)
