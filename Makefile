@@ -10,7 +10,7 @@ PACKAGES = ./... $(addprefix ./testdata/,child demotest history overlay quicksta
 # Further modules, which keep their dependencies out of this one.
 MODULES = cmd/bench cmd/demo/e2e cmd/faults cmd/simulate
 
-.PHONY: test simulate simulate-broken faults soak check fuzz e2e bench experiment setup
+.PHONY: test simulate simulate-broken faults soak check fuzz e2e bench setup
 
 # All tests, with the race detector, on the embedded Redis and on a real one.
 test: setup
@@ -75,10 +75,7 @@ e2e: setup
 	@.ci/chromium
 	cd cmd/demo/e2e && $(GO) test -count=1 ./...
 
-# Latchkey compared with its peers; see cmd/bench. It takes about ten minutes.
+# Latchkey compared with its peers; see cmd/bench. It takes about ten minutes. With
+# AGAINST=DIR it is compared with another checkout of itself, which takes five.
 bench: setup
-	cd cmd/bench && $(GO) run . -markdown results.md -plots .
-
-# Which pause between two tries for a lock is best.
-experiment: setup
-	cd cmd/bench && $(GO) run . -experiment -svg sleep.svg -markdown sleep.md
+	cd cmd/bench && $(GO) run . $(if $(AGAINST),-against $(abspath $(AGAINST)),-markdown results.md -chart hot.svg)

@@ -11,19 +11,14 @@ import (
 	"github.com/a2139e8d/latchkey/cmd/bench/app"
 )
 
-// alone is a lock that is used without any session, by all processes of a fleet.
+// alone is a lock that all processes use without sessions.
 type alone struct {
 	ctx   context.Context
-	fleet *fleet
-	turns int
+	fleet fleet
+	runs  int
 }
 
-const (
-	aloneGoroutines = 16 // in each process
-	aloneHold       = time.Millisecond
-)
-
-func beginLock(ctx context.Context, f *fleet) (load, error) {
+func beginLock(ctx context.Context, f fleet) (load, error) {
 	a := &alone{ctx: ctx, fleet: f}
 	_, err := a.run(100 * time.Millisecond) // the warm-up
 	return a, err
@@ -32,15 +27,15 @@ func beginLock(ctx context.Context, f *fleet) (load, error) {
 func (a *alone) prepare(time.Duration) error { return nil }
 
 func (a *alone) run(d time.Duration) (tally, error) {
-	a.turns++
-	question := app.Alone{Key: fmt.Sprintf("alone%d", a.turns), Goroutines: aloneGoroutines, Hold: aloneHold, For: d}
-	ctx, cancel := context.WithTimeout(a.ctx, d+stillness)
+	a.runs++
+	use := app.Alone{Key: fmt.Sprintf("alone%d", a.runs), Goroutines: aloneGoroutines, Hold: aloneHold, For: d}
+	ctx, cancel := context.WithTimeout(a.ctx, d+stallAfter)
 	defer cancel()
-	waits := make([]app.Waits, len(a.fleet.processes))
+	waits := make([]app.Waits, len(a.fleet))
 	errs := make([]error, len(waits))
 	var group sync.WaitGroup
-	for i, p := range a.fleet.processes {
-		group.Go(func() { errs[i] = p.ask(ctx, http.MethodPost, "/lock", question, &waits[i]) })
+	for i, p := range a.fleet {
+		group.Go(func() { errs[i] = p.ask(ctx, http.MethodPost, "/lock", use, &waits[i]) })
 	}
 	group.Wait()
 	t := tally{took: millis(d)}

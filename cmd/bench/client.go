@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,17 +11,19 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync"
 	"sync/atomic"
+	"time"
 )
 
-// A client is one connection of a visitor's browser, and its cookie. It does
-// without package http's client, which would take more of the machine than some
-// of the servers that are to be compared.
+// A client is one connection of a visitor's browser, and its cookie. It does not
+// use the client of net/http, which would take more of the machine than some of
+// the servers measured.
 type client struct {
 	host   string
 	conn   net.Conn
 	reader *bufio.Reader
-	out    []byte // the last request, to be written over
+	out    []byte // the last request, reused for the next
 	cookie string // name=value
 	forget func() bool
 
@@ -65,8 +68,8 @@ func (c *client) call(method, target string) (int, error) {
 	return strconv.Atoi(string(body))
 }
 
-// answer reads a whole answer and returns its body. It knows what the app's
-// server sends, and nothing else.
+// answer reads a whole answer and returns its body. It understands what the
+// application sends, and no more.
 func (c *client) answer() ([]byte, error) {
 	line, err := c.line()
 	if err != nil {
@@ -110,8 +113,104 @@ func (c *client) answer() ([]byte, error) {
 	return body, nil
 }
 
-// line reads one line. It is good until the next one is read.
+// line reads one line, which is valid until the next one is read.
 func (c *client) line() ([]byte, error) {
 	line, err := c.reader.ReadSlice('\n')
 	return bytes.TrimRight(line, "\r\n"), err
+}
+
+// A crowd is some clients of one application, spread over its processes.
+type crowd []*client
+
+// stallAfter is how long a crowd may get no answer at all. Then the application
+// has stalled, and all calls fail with [os.ErrDeadlineExceeded].
+const stallAfter = 10 * time.Second
+
+func dialCrowd(ctx context.Context, f fleet, size int) (crowd, error) {
+	var c crowd
+	for i := range size {
+		one, err := dial(ctx, f.addr(i))
+		if err != nil {
+			c.close()
+			return nil, err
+		}
+		c = append(c, one)
+	}
+	return c, nil
+}
+
+func (c crowd) close() {
+	for _, one := range c {
+		one.close()
+	}
+}
+
+// each does something with every client at the same time, beginning at the time
+// that it returns. It reports the first client's error: what is wrong with one is
+// wrong with most.
+func (c crowd) each(do func(i int, c *client) error) (began time.Time, err error) {
+	if len(c) == 1 {
+		return time.Now(), do(0, c[0])
+	}
+	errs := make([]error, len(c))
+	start := make(chan struct{}) // none begins before all are ready
+	var ready, group sync.WaitGroup
+	for i, one := range c {
+		ready.Add(1)
+		group.Go(func() {
+			ready.Done()
+			<-start
+			errs[i] = do(i, one)
+		})
+	}
+	ready.Wait()
+	began = time.Now()
+	close(start)
+	group.Wait()
+	return began, cmp.Or(errs...)
+}
+
+// watch makes the clients' calls fail when none of them has got an answer for the
+// limit, until stop is called.
+func (c crowd) watch(limit time.Duration) (stop func()) {
+	done := make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		answers, since := 0, time.Now()
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(limit / 10):
+			}
+			if n := c.answers(); n != answers {
+				answers, since = n, time.Now()
+			} else if time.Since(since) >= limit {
+				for _, one := range c {
+					_ = one.conn.SetDeadline(time.Now()) // fails if it is closed, which is as good
+				}
+				return
+			}
+		}
+	})
+	return func() {
+		close(done)
+		group.Wait()
+	}
+}
+
+// answers returns how many there were since the clients were dialled.
+func (c crowd) answers() int {
+	sum := 0
+	for _, one := range c {
+		sum += int(one.answers.Load())
+	}
+	return sum
+}
+
+// share gives all clients the same session.
+func (c crowd) share(cookie string) {
+	for _, one := range c {
+		one.cookie = cookie
+	}
 }

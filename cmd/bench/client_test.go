@@ -48,8 +48,8 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// TestStillness has a server that never answers.
-func TestStillness(t *testing.T) {
+// TestStall has a server that never answers.
+func TestStall(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestStillness(t *testing.T) {
 	defer c.close()
 	stop := crowd{c}.watch(50 * time.Millisecond)
 	if _, err := c.call("GET", "/"); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("the error is %v: it must be a time-out", err)
+		t.Errorf("the error is %v: it must be a timeout", err)
 	}
 	stop()
 }

@@ -5,6 +5,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/a2139e8d/latchkey/cmd/bench/app"
@@ -16,17 +20,11 @@ type config struct {
 	time       time.Duration
 	limit      time.Duration
 	workloads  []workload
-	peers      []app.Peer
-	processes  []int // none: as the workload says
+	contenders []contender
+	against    string
 	cpuProfile string
-
-	experiment bool // instead of the workloads
-	lock       string
-	hold       time.Duration
-	svg        string
-
-	markdown string
-	plots    string
+	markdown   string
+	chart      string
 }
 
 // errUsage marks a command line that package flag has complained about.
@@ -34,76 +32,132 @@ var errUsage = errors.New("wrong usage")
 
 // What -rounds is where it is not given.
 const (
-	workloadRounds   = 12
-	experimentRounds = 2
+	usualRounds   = 12
+	againstRounds = 50
 )
 
 func parseFlags(args []string, stderr io.Writer) (config, error) {
 	var c config
-	var w wanted
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	c.define(f)
-	w.define(f)
+	f.IntVar(&c.rounds, "rounds", 0, fmt.Sprintf("measure in this `number` of rounds (default %d, with -against %d)", usualRounds, againstRounds))
+	f.DurationVar(&c.time, "time", 250*time.Millisecond, "load each peer for this long in each round")
+	f.DurationVar(&c.limit, "limit", 5*time.Second, "leave a peer out of further rounds of a workload when it has taken this long")
+	f.StringVar(&c.against, "against", "", "measure this Latchkey beside the one in this `directory`, and no peers")
+	f.StringVar(&c.cpuProfile, "cpuprofile", "", "write a CPU profile of Latchkey's first process to this `file`")
+	f.StringVar(&c.markdown, "markdown", "", "also write the tables to this `file`")
+	f.StringVar(&c.chart, "chart", "", "draw a chart of the workload hot in this `file`")
+	workload := f.String("workload", "", "measure these `names` only, separated by commas: "+list(workloadNames()))
+	peer := f.String("peer", "", "measure these `names` only: "+list(peerNames()))
+	processes := f.String("processes", "", "measure with these `numbers` of processes only, such as 1,2,4")
+	delay := f.Duration("delay", 0, "make a round trip to Redis take this much longer")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return c, err
 		}
 		return c, fmt.Errorf("%w: %w", errUsage, err)
 	}
-	if f.NArg() > 0 {
-		return c, fmt.Errorf("unexpected argument %q: there are only flags, see -help", f.Arg(0))
-	}
 	given := make(map[string]bool)
 	f.Visit(func(one *flag.Flag) { given[one.Name] = true })
 	if !given["rounds"] {
-		c.rounds = workloadRounds
-		if c.experiment {
-			c.rounds = experimentRounds
+		c.rounds = usualRounds
+		if c.against != "" {
+			c.rounds = againstRounds
 		}
 	}
-	if err := c.choose(w); err != nil {
-		return c, err
+	if c.against != "" {
+		c.limit = math.MaxInt64
 	}
-	return c, c.check(given)
-}
-
-func (c *config) define(f *flag.FlagSet) {
-	f.IntVar(&c.rounds, "rounds", 0, fmt.Sprintf("measure in this `number` of rounds (default %d, with -experiment %d)", workloadRounds, experimentRounds))
-	f.DurationVar(&c.time, "time", 250*time.Millisecond, "load each peer for this long in each round")
-	f.DurationVar(&c.limit, "limit", 5*time.Second, "leave a peer out of further rounds of a workload when it has taken this long")
-	f.StringVar(&c.cpuProfile, "cpuprofile", "", "write a CPU profile of Latchkey's first process to this `file`")
-	f.StringVar(&c.markdown, "markdown", "", "also write the tables to this `file`")
-	f.StringVar(&c.plots, "plots", "", "draw pictures in this `directory`")
-	f.BoolVar(&c.experiment, "experiment", false, "measure how long to sleep between two tries for a lock, and no peers")
-	f.StringVar(&c.lock, "lock", "spin", "with -experiment: the `kind` of lock, spin or timestamp")
-	f.DurationVar(&c.hold, "hold", time.Millisecond, "with -experiment: how long a request works under the lock, besides a GET and a SET")
-	f.StringVar(&c.svg, "svg", "", "with -experiment: draw a picture in this `file`")
-}
-
-func (c config) check(given map[string]bool) error {
-	with, without := []string{"lock", "hold", "svg"}, []string{"workload", "peer", "processes", "time", "limit", "cpuprofile", "plots"}
 	switch {
+	case f.NArg() > 0:
+		return c, fmt.Errorf("unexpected argument %q: there are only flags, see -help", f.Arg(0))
 	case c.rounds < 1:
-		return fmt.Errorf("-rounds is %d: it must be at least 1", c.rounds)
+		return c, fmt.Errorf("-rounds is %d: it must be at least 1", c.rounds)
 	case c.time <= 0:
-		return fmt.Errorf("-time is %v: it must be positive", c.time)
+		return c, fmt.Errorf("-time is %v: it must be positive", c.time)
 	case c.limit <= 0:
-		return fmt.Errorf("-limit is %v: it must be positive", c.limit)
-	case c.hold < 0:
-		return fmt.Errorf("-hold is %v: it must not be negative", c.hold)
-	case c.lock != "spin" && c.lock != "timestamp":
-		return fmt.Errorf("-lock is %q: it must be spin or timestamp", c.lock)
+		return c, fmt.Errorf("-limit is %v: it must be positive", c.limit)
+	case *delay < 0:
+		return c, fmt.Errorf("-delay is %v: it must not be negative", *delay)
+	case c.against != "" && (given["peer"] || given["limit"]):
+		return c, errors.New("-peer and -limit have no meaning with -against")
 	}
-	for _, name := range with {
-		if given[name] && !c.experiment {
-			return fmt.Errorf("-%s says something about -experiment, which is missing", name)
+	return c, errors.Join(c.choosePeers(*peer), c.chooseWorkloads(*workload, *processes, *delay))
+}
+
+func (c *config) choosePeers(given string) error {
+	if c.against != "" {
+		given = app.Latchkey
+	}
+	names, err := choice("peer", given, peerNames())
+	for _, p := range app.Peers() {
+		if slices.Contains(names, p.Name) {
+			c.contenders = append(c.contenders, contender{Peer: p})
 		}
 	}
-	for _, name := range without {
-		if given[name] && c.experiment {
-			return fmt.Errorf("-%s has no meaning with -experiment", name)
+	return err
+}
+
+func (c *config) chooseWorkloads(given, processes string, delay time.Duration) error {
+	names, err := choice("workload", given, workloadNames())
+	if err != nil {
+		return err
+	}
+	var numbers []int
+	for _, s := range fields(processes) {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 || n > 16 {
+			return fmt.Errorf("-processes names %q: it must be numbers from 1 to 16", s)
 		}
+		numbers = append(numbers, n)
+	}
+	for _, w := range workloads() {
+		if !slices.Contains(names, w.name) || c.against != "" && given == "" && !w.versus {
+			continue
+		}
+		if len(numbers) > 0 {
+			w.processes = numbers
+		}
+		if delay > 0 {
+			w.delay = delay
+		}
+		c.workloads = append(c.workloads, w)
 	}
 	return nil
+}
+
+// choice returns the names that were given with a flag, or all.
+func choice(flag, given string, all []string) ([]string, error) {
+	names := fields(given)
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			return nil, fmt.Errorf("-%s names %q: there are %s", flag, name, list(all))
+		}
+	}
+	if len(names) == 0 {
+		return all, nil
+	}
+	return names, nil
+}
+
+func workloadNames() []string {
+	return namesOf(workloads(), func(w workload) string { return w.name })
+}
+
+func peerNames() []string {
+	return namesOf(app.Peers(), func(p app.Peer) string { return p.Name })
+}
+
+func namesOf[T any](all []T, name func(T) string) []string {
+	var names []string
+	for _, one := range all {
+		names = append(names, name(one))
+	}
+	return names
+}
+
+func list(names []string) string { return strings.Join(names, ", ") }
+
+func fields(s string) []string {
+	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' })
 }

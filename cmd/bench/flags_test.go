@@ -2,8 +2,10 @@ package main
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/a2139e8d/latchkey/cmd/bench/app"
 )
@@ -13,23 +15,20 @@ func TestFlags(t *testing.T) {
 		args   string
 		rounds int // 0: it is an error
 	}{
-		{"", workloadRounds},
+		{"", usualRounds},
 		{"-rounds 7", 7},
-		{"-experiment", experimentRounds},
-		{"-experiment -rounds 7 -lock timestamp -hold 0s", 7},
+		{"-against dir", againstRounds},
+		{"-against dir -rounds 7 -workload big -processes 4", 7},
 		{"-rounds 0", 0},
-		{"-experiment -rounds 0", 0},
-		{"-experiment -lock other", 0},
-		{"-experiment -hold -1ms", 0},
-		{"-experiment -workload hot", 0},
-		{"-experiment -plots dir", 0},
-		{"-workload hot,page -peer latchkey,scs -processes 1,2 -rounds 7 -plots dir -markdown file", 7},
+		{"-workload hot,page -peer latchkey,scs -processes 1,2 -rounds 7 -delay 1ms -chart file -markdown file", 7},
 		{"-workload other", 0},
 		{"-peer latchkey,other", 0},
 		{"-processes 0", 0},
 		{"-processes many", 0},
 		{"-limit 0s", 0},
-		{"-svg file", 0},
+		{"-delay -1ms", 0},
+		{"-against dir -peer scs", 0},
+		{"-against dir -limit 1s", 0},
 		{"argument", 0},
 	} {
 		c, err := parseFlags(strings.Fields(tt.args), io.Discard)
@@ -40,24 +39,24 @@ func TestFlags(t *testing.T) {
 }
 
 func TestChoice(t *testing.T) {
-	c, err := parseFlags(strings.Fields("-workload page,hot -peer scs -processes 4"), io.Discard)
+	c, err := parseFlags(strings.Fields("-workload page,hot -peer scs -processes 4 -delay 5ms"), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(c.workloads) != 2 || c.workloads[0].name != "hot" || c.workloads[1].name != "page" {
 		t.Errorf("the workloads are %v", c.workloads)
 	}
-	if len(c.peers) != 1 || c.peers[0].Name != app.SCS {
-		t.Errorf("the peers are %v", c.peers)
+	if len(c.contenders) != 1 || c.contenders[0].Name != app.SCS {
+		t.Errorf("the peers are %v", c.contenders)
 	}
-	if n := c.processesOf(c.workloads[0]); len(n) != 1 || n[0] != 4 {
-		t.Errorf("the processes are %v", n)
+	if w := c.workloads[0]; !slices.Equal(w.processes, []int{4}) || w.delay != 5*time.Millisecond {
+		t.Errorf("it has %v processes and a delay of %v", w.processes, w.delay)
 	}
 	all, err := parseFlags(nil, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(all.workloads) != len(workloads()) || len(all.peers) != len(app.Peers()) {
-		t.Errorf("%d workloads and %d peers: it must be all", len(all.workloads), len(all.peers))
+	if len(all.workloads) != len(workloads()) || len(all.contenders) != len(app.Peers()) {
+		t.Errorf("%d workloads and %d peers: it must be all", len(all.workloads), len(all.contenders))
 	}
 }

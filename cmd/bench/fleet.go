@@ -2,11 +2,13 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -15,54 +17,49 @@ import (
 	"github.com/a2139e8d/latchkey/cmd/bench/app"
 )
 
-// A fleet is the processes of one peer. They are this program itself, started
-// once more, so what they spend can be told from what the clients spend.
-type fleet struct {
-	peer      app.Peer
-	processes []*process
-}
+// A fleet is the processes of one application. They run this program, or the same
+// one built with another Latchkey. So what they spend can be told apart from what
+// the clients spend.
+type fleet []*process
 
-// A process is one of them.
 type process struct {
 	addr  string
 	cmd   *exec.Cmd
-	stdin io.Closer // it ends when this is closed, so also when this program dies
+	stdin io.Closer // the process ends when this is closed, also by the end of this program
 }
 
-// startFleet starts n processes. They are killed when ctx ends.
-func startFleet(ctx context.Context, c app.Config, n int) (*fleet, error) {
-	peer, _ := app.Find(c.Peer) // the name is from app
-	f := &fleet{peer: peer}
+// startFleet starts n processes of a binary, or of this program if there is none.
+// They are killed when ctx ends.
+func startFleet(ctx context.Context, binary string, c app.Config, n int) (f fleet, err error) {
+	if binary == "" {
+		if binary, err = os.Executable(); err != nil {
+			return nil, err
+		}
+	}
 	for range n {
-		p, err := startProcess(ctx, c)
+		p, err := startProcess(ctx, binary, c)
 		if err != nil {
 			f.close()
 			return nil, fmt.Errorf("starting a process: %w", err)
 		}
-		f.processes = append(f.processes, p)
-		c.Profile = "" // of the first one only
+		f = append(f, p)
+		c.Profile = "" // only of the first one
 	}
 	return f, nil
 }
 
-func startProcess(ctx context.Context, c app.Config) (*process, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
+func startProcess(ctx context.Context, binary string, c app.Config) (*process, error) {
 	config, err := json.Marshal(c)
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: exec.CommandContext(ctx, self)}
+	p := &process{cmd: exec.CommandContext(ctx, binary)}
 	p.cmd.Env = append(os.Environ(), app.Env+"="+string(config))
 	p.cmd.Stderr = os.Stderr
 	p.cmd.WaitDelay = time.Second
-	stdin, err := p.cmd.StdinPipe()
-	if err != nil {
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	p.stdin = stdin
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -79,34 +76,58 @@ func startProcess(ctx context.Context, c app.Config) (*process, error) {
 	return p, nil
 }
 
-// close ends the process: when it is asked to, or else soon after.
+// close asks the process to end, and kills it if it does not.
 func (p *process) close() {
-	_ = p.stdin.Close() // fails if it has ended already, which is as good
+	_ = p.stdin.Close() // fails if the process has ended already, which is as good
 	kill := time.AfterFunc(3*time.Second, func() { _ = p.cmd.Process.Kill() })
 	defer kill.Stop()
 	_ = p.cmd.Wait() // however it has ended
 }
 
-func (f *fleet) close() {
-	for _, p := range f.processes {
+func (f fleet) close() {
+	for _, p := range f {
 		p.close()
 	}
 }
 
 // addr returns the address for client i: they are spread evenly.
-func (f *fleet) addr(i int) string { return f.processes[i%len(f.processes)].addr }
+func (f fleet) addr(i int) string { return f[i%len(f)].addr }
 
 // stats returns what all processes have spent since they began.
-func (f *fleet) stats(ctx context.Context) (app.Stats, error) {
+func (f fleet) stats(ctx context.Context) (app.Stats, error) {
 	var sum app.Stats
 	var err error
-	for _, p := range f.processes {
+	for _, p := range f {
 		var s app.Stats
-		err = errors.Join(err, p.ask(ctx, "GET", "/stats", nil, &s))
+		err = errors.Join(err, p.ask(ctx, http.MethodGet, "/stats", nil, &s))
 		sum.CPU += s.CPU
 		sum.Mallocs += s.Mallocs
-		sum.Slow += s.Slow
-		sum.Slept += s.Slept
 	}
 	return sum, err
+}
+
+// ask sends a question to the process itself, not to its sessions, as JSON both
+// ways.
+func (p *process) ask(ctx context.Context, method, path string, question, reply any) error {
+	body, err := json.Marshal(question)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, method, "http://"+p.addr+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s %s: %s: %s", method, path, answer.Status, bytes.TrimSpace(text))
+	}
+	return json.Unmarshal(text, reply)
 }

@@ -21,7 +21,7 @@ func TestFleet(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			f, err := startFleet(ctx, app.Config{Peer: app.SCS, Redis: server.addr}, 2)
+			f, err := startFleet(ctx, "", app.Config{Peer: app.SCS, Redis: server.addr}, 2)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -35,10 +35,50 @@ func TestFleet(t *testing.T) {
 				cancel()
 			}
 			f.close()
-			for _, p := range f.processes {
+			for _, p := range f {
 				// One that is interrupted is killed, or sees before that that nobody listens.
 				if state := p.cmd.ProcessState; state == nil || !state.Success() && !tt.interrupted {
 					t.Errorf("the process has ended as %v", state)
+				}
+			}
+		})
+	}
+}
+
+// TestPeersAnswerAlike makes sure that the peers do the same work.
+func TestPeersAnswerAlike(t *testing.T) {
+	server, err := startRedis(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.close()
+	for _, p := range app.Peers() {
+		t.Run(p.Name, func(t *testing.T) {
+			f, err := startFleet(t.Context(), "", app.Config{Peer: p.Name, Redis: server.addr, Key: make([]byte, 32)}, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.close()
+			c, err := dial(t.Context(), f.addr(0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.close()
+			for _, step := range []struct {
+				method, target string
+				want           int
+			}{
+				{"POST", "/incr", 1},
+				{"POST", "/slow?1ms", 2},
+				{"POST", "/set?k", 1},
+				{"GET", "/count", 2},
+				{"GET", "/size", 2},
+				{"POST", "/fill?40", 40},
+				{"POST", "/incr", 3},
+				{"GET", "/size", 2 + 40},
+			} {
+				if n, err := c.call(step.method, step.target); n != step.want || err != nil {
+					t.Errorf("%s %s: %d, error %v: it must be %d", step.method, step.target, n, err, step.want)
 				}
 			}
 		})

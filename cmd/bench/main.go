@@ -1,39 +1,39 @@
-// Command bench measures Latchkey beside what else there is, with and without a
-// lock: in one run, over real HTTP, against one real Redis.
+// Command bench measures Latchkey beside other ways to keep sessions, with and
+// without a lock: in one run, over real HTTP, on one real Redis.
 //
-// # How it measures
+//	go run . -markdown results.md -chart hot.svg    # make bench; some ten minutes
+//	go run . -workload hot,page -peer latchkey,scs  # a part of it
+//	go run . -against ../../../other                # this tree beside another one
 //
-//   - redis.go: the Redis, started for the run and killed after it.
-//   - app: the application, which every peer serves in the same way.
-//   - fleet.go and ask.go: its processes, which are this program once more.
-//   - client.go and crowd.go: clients that cost little, so that the app is what
-//     counts.
-//   - workload.go: the kinds of load. rush.go: all at once on one session.
-//     pageviews.go: a few at once on each of many. loop.go: a session for each.
-//     alone.go: only a lock.
-//   - measure.go and outcome.go: the rounds.
-//   - cost.go: what the requests took from Redis.
-//   - turn.go and figure.go: what one round has shown. fair.go: how evenly the
-//     processes were served.
-//   - rule.go and verdict.go: what must hold, and whether it does.
-//   - report.go, table.go and machine.go: all of it as Markdown.
-//   - plots.go and chart: some of it as SVG.
+// Clients, the processes of the application and Redis share the machine. So the
+// numbers themselves mean little; their ratios count. All peers take part in each
+// round, in alternating order, and a ratio is taken within each round: whatever
+// else the machine does meanwhile, it does to all of them. Every answer is checked,
+// and every answered write is looked for in the session.
 //
-// Clients, processes of the app and Redis share the machine. So the numbers
-// themselves mean little; what counts is their ratio. The peers take turns, in
-// alternating order, and a ratio is taken within each round: whatever else the
-// machine does meanwhile, it does to all of them.
+// # Whether a change makes anything slower
 //
-// # The experiment
+// With -against, the peers are this tree and another checkout of Latchkey, such as
+// one that git worktree has made of an older commit. Only the library is taken from
+// there: this program is built a second time, with a replace directive to the other
+// tree. The workloads are hot, page, spread, read, and far: sessions of 40 KB, with
+// 1 ms for a round trip to Redis. The processes of both trees are started anew
+// every few rounds, since two processes of the very same program differ, too. The
+// last table has the ratios new ÷ old: the median of the rounds, and the range in
+// which it would lie with 95 % confidence after many more rounds. What is worse is
+// bold. One range in twenty misses, so measure again what stands out. It takes five
+// minutes on two cores; -workload, -rounds and -time make it shorter.
 //
-// With -experiment it measures something else: how long who waits for a lock
-// should sleep between two tries.
+// # Where to find what
 //
-//   - way.go: the ways to wait.
-//   - page.go: what each request does.
-//   - experiment.go: the rounds.
-//   - findings.go: the medians, as Markdown.
-//   - picture.go: the same as SVG.
+//   - redis.go: the Redis, started for the run, and what requests took from it.
+//     delay.go: a longer way to it.
+//   - app: the application, which every peer serves alike. fleet.go: its processes.
+//   - client.go: clients that cost little, so that the application counts.
+//   - workload.go: the workloads. pages.go: visitors. alone.go: only a lock.
+//   - measure.go: the rounds. sample.go: the figures of one, and statistics.
+//   - rule.go: what must hold. report.go, table.go, chart.go: how it is shown.
+//   - against.go: the other tree.
 package main
 
 import (
@@ -44,14 +44,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 
 	"github.com/a2139e8d/latchkey/cmd/bench/app"
 )
 
 func main() {
-	app.Run() // does not return in a process of the app
+	app.Run() // does not return in a process of the application
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	switch err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); {
@@ -64,90 +63,40 @@ func main() {
 	}
 }
 
-// run is the program: it measures, and prints the tables.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+// run is the program. It prints each table as soon as it is complete, then what
+// must hold or the comparison of the trees.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	c, err := parseFlags(args, stderr)
 	if err != nil {
 		return err
+	}
+	if c.against != "" {
+		other, remove, err := build(ctx, c.against)
+		if err != nil {
+			return err
+		}
+		defer remove()
+		c.contenders = append(c.contenders, other)
 	}
 	server, err := startRedis(ctx)
 	if err != nil {
 		return err
 	}
 	defer server.close()
-	work := compare
-	if c.experiment {
-		work = explore
-	}
-	err = work(ctx, c, server, stdout, stderr)
+	r := newReport(c, server.version)
+	err = r.measure(ctx, server, stdout, stderr)
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // says more than the errors of broken connections
 	}
-	return err
-}
-
-// compare measures Latchkey beside its peers, under every workload. The tables
-// are printed as they come, and what must hold at the end.
-func compare(ctx context.Context, c config, server *redisServer, stdout, stderr io.Writer) error {
-	before := busy()
-	var results []*result
-	for _, w := range c.workloads {
-		for _, n := range c.processesOf(w) {
-			one := cell{w, n}
-			fmt.Fprintf(stderr, "bench: %s\n", one)
-			r, err := measure(ctx, c, server, one, stderr)
-			if err != nil {
-				return fmt.Errorf("%s: %w", one, err)
-			}
-			results = append(results, r)
-			fmt.Fprint(stdout, r.table())
-		}
-	}
-	fmt.Fprintf(stdout, "## What must hold\n\n%s", mustHold(judge(results)))
-	return errors.Join(save(c, server.version, before, results), failures(results))
-}
-
-// failures is an error where Latchkey has failed: the others may, it must not.
-func failures(results []*result) error {
-	var err error
-	for _, r := range results {
-		if o := r.find(app.Latchkey); o != nil && o.err != nil {
-			err = errors.Join(err, fmt.Errorf("%s: %w", r.cell, o.err))
-		}
-	}
-	return err
-}
-
-// save writes the files that were asked for.
-func save(c config, redisVersion, before string, results []*result) error {
-	var err error
-	if c.markdown != "" {
-		err = os.WriteFile(c.markdown, []byte(report(c, redisVersion, before, results)), 0o644)
-	}
-	if c.plots == "" {
-		return err
-	}
-	for _, p := range plots() {
-		if svg, ok := p.draw(c, redisVersion, results); ok {
-			err = errors.Join(err, os.WriteFile(filepath.Join(c.plots, p.file), []byte(svg), 0o644))
-		}
-	}
-	return err
-}
-
-// explore makes the experiment.
-func explore(ctx context.Context, c config, server *redisServer, stdout, stderr io.Writer) error {
-	trials, err := experiment(ctx, c, server, stderr)
 	if err != nil {
 		return err
 	}
-	found := findings(c, server.version, trials)
+	fmt.Fprint(stdout, r.summary())
 	if c.markdown != "" {
-		err = os.WriteFile(c.markdown, []byte(found), 0o644)
+		err = os.WriteFile(c.markdown, []byte(r.String()), 0o644)
 	}
-	if c.svg != "" {
-		err = errors.Join(err, os.WriteFile(c.svg, []byte(picture(c, server.version, trials)), 0o644))
+	if picture, ok := chart(c, server.version, r.results); ok && c.chart != "" {
+		err = errors.Join(err, os.WriteFile(c.chart, []byte(picture), 0o644))
 	}
-	_, e := io.WriteString(stdout, found) // also where there is no file
-	return errors.Join(err, e)
+	return errors.Join(err, r.failures())
 }

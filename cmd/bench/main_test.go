@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/xml"
 	"errors"
 	"io"
 	"os"
@@ -20,30 +21,62 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestRun measures a little of everything that is measured in another way.
+// TestRun measures a little of everything that is measured in a way of its own.
 func TestRun(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "results.md")
-	args := "-workload hot,page,read,lock -peer latchkey,scs -processes 1,2 -rounds 1 -time 20ms -plots " + dir + " -markdown " + file
+	file, picture := filepath.Join(t.TempDir(), "results.md"), filepath.Join(t.TempDir(), "hot.svg")
+	args := "-workload hot,page,far,lock -peer latchkey,scs -processes 1,2 -rounds 1 -time 20ms -markdown " + file + " -chart " + picture
 	var out strings.Builder
 	if err := run(t.Context(), strings.Fields(args), &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
+	report := read(t, file)
+	for _, want := range []string{
+		"### hot, 1 process\n", "### hot, 2 processes\n", "### page, 2 processes\n", "### far, 1 process\n", "; a round trip to Redis takes 1ms longer.\n", "### lock, 2 processes\n",
+		"| hot, 1 process: kept, % | **100** | ≥ 100 | yes |",
+		"| hot, 2 processes: kept, % | **100** | ≥ 100 | yes |",
+	} {
+		if !strings.Contains(report, want) {
+			t.Errorf("%q is not in the report:\n%s", want, report)
+		}
+	}
+	if !strings.Contains(out.String(), "### far, 2 processes\n") {
+		t.Errorf("the tables are not printed:\n%s", out.String())
+	}
+	drawn := read(t, picture)
+	if err := xml.Unmarshal([]byte(drawn), new(struct{})); err != nil {
+		t.Errorf("the chart is not valid: %v", err)
+	}
+	for _, want := range []string{"Latchkey", "scs + goredisstore", "1 process", "2 processes"} {
+		if !strings.Contains(drawn, ">"+want+"<") {
+			t.Errorf("%q is not in the chart:\n%s", want, drawn)
+		}
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{
-		"### hot, 1 process\n", "### hot, 2 processes\n", "### page, 2 processes\n", "### read, 1 process\n", "### lock, 2 processes\n",
-		"| hot, 1 process: kept, % | **100** | ≥ 100 | yes |",
-		"| hot, 2 processes: kept, % | **100** | ≥ 100 | yes |",
-	} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("%q is not in the report:\n%s", want, text)
+	return string(text)
+}
+
+// TestAgainst has this tree as the other one, too.
+func TestAgainst(t *testing.T) {
+	var out strings.Builder
+	err := run(t.Context(), strings.Fields("-against ../.. -workload read -processes 1 -rounds 2 -time 20ms"), &out, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"| Latchkey | 2 |", "| the other tree | 2 |", "| read, 1 process | "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in the output:\n%s", want, out.String())
 		}
 	}
-	if !strings.Contains(out.String(), "### read, 2 processes\n") {
-		t.Errorf("the tables are not printed:\n%s", out.String())
+	err = run(t.Context(), []string{"-against", "nowhere"}, io.Discard, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "nowhere") {
+		t.Errorf("a tree that does not exist: the error is %v", err)
 	}
 }
 

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"time"
 
@@ -17,39 +19,62 @@ type cell struct {
 	n int
 }
 
-// key signs the cookies of all processes.
-var key = []byte(rand.Text() + rand.Text())
+func (c cell) String() string {
+	if c.n == 1 {
+		return c.name + ", 1 process"
+	}
+	return fmt.Sprintf("%s, %d processes", c.name, c.n)
+}
 
 // A result is what was measured in a cell.
 type result struct {
 	cell
-	peers []*outcome // in the order of app.Peers
+	peers []*outcome
 }
 
-// measure gives all peers their turns. Each other round is in the opposite
-// order, since the second one may find the machine warmer, or busier. A peer that
-// fails is left out from then on, and its outcome says why.
+// A contender is a peer, built with this Latchkey or with another one.
+type contender struct {
+	app.Peer
+	binary string // what its processes run; empty: this program
+}
+
+// measure lets all contenders take part in each round. Every other round is in the
+// opposite order, since the machine may be warmer or busier for the second one.
+// A contender that fails is left out from then on, and its outcome says why.
 func measure(ctx context.Context, c config, server *redisServer, w cell, progress io.Writer) (*result, error) {
 	if err := server.admin.FlushDB(ctx).Err(); err != nil {
 		return nil, fmt.Errorf("emptying Redis: %w", err)
 	}
+	e := environment{cell: w, config: c, server: server, addr: server.addr}
+	if w.delay > 0 {
+		d, err := startDelayer(ctx, server.addr, w.delay)
+		if err != nil {
+			return nil, fmt.Errorf("delaying Redis: %w", err)
+		}
+		defer d.close()
+		e.addr = d.addr
+	}
 	r := &result{cell: w}
-	for _, p := range c.peers {
-		if w.peers(p) {
+	for _, p := range c.contenders {
+		if w.peers(p.Peer) {
 			o := &outcome{peer: p}
 			defer o.close()
-			o.try(func() error { return o.begin(ctx, c, server, w) })
 			r.peers = append(r.peers, o)
 		}
 	}
 	for round := range c.rounds {
+		if c.against != "" && round%fresh == 0 {
+			for _, o := range r.peers {
+				o.close()
+			}
+		}
 		for place := range r.peers {
 			o := r.peers[place]
 			if round%2 == 1 {
 				o = r.peers[len(r.peers)-1-place]
 			}
 			if o.err == nil && o.spent < c.limit {
-				o.try(func() error { return o.play(ctx, c, server, w, round) })
+				o.try(func() error { return o.play(ctx, e, round) })
 			}
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
@@ -58,38 +83,90 @@ func measure(ctx context.Context, c config, server *redisServer, w cell, progres
 	}
 	for _, o := range r.peers {
 		if o.err != nil {
-			fmt.Fprintf(progress, "bench: %s: %s: %v\n", w, o.peer.Name, o.err)
+			fmt.Fprintf(progress, "bench: %s: %s: %v\n", w, o.peer.Title, o.err)
 		}
 	}
 	return r, nil
 }
 
-// begin starts the peer's processes, and its clients.
-func (o *outcome) begin(ctx context.Context, c config, server *redisServer, w cell) (err error) {
-	a := app.Config{Peer: o.peer.Name, Redis: server.addr, Key: key}
-	if o.peer.Name == app.Latchkey {
-		a.Profile = c.cpuProfile
+// An environment is what all contenders of a cell share.
+type environment struct {
+	cell
+	config config
+	server *redisServer
+	addr   string // of Redis, as the application reaches it
+}
+
+// key signs the cookies of all processes.
+var key = []byte(rand.Text() + rand.Text())
+
+// An outcome is what one contender did in a cell.
+type outcome struct {
+	peer    contender
+	samples []sample
+	stalled int   // how many times
+	err     error // why there are no more samples
+
+	fleet fleet
+	load  load // nil: to be begun
+	spent time.Duration
+}
+
+// chances is how many times a contender may stall before it is left out.
+const chances = 2
+
+// try does something with the contender. One that stalls is started anew, since
+// that is what its operator would do.
+func (o *outcome) try(do func() error) {
+	err := do()
+	switch {
+	case err == nil:
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+		o.close()
+		if o.stalled++; o.stalled == chances {
+			o.err = fmt.Errorf("stalled %d times", chances)
+		}
+	default:
+		o.err = err
 	}
-	if o.fleet, err = startFleet(ctx, a, w.n); err != nil {
+}
+
+// close ends the clients and the processes.
+func (o *outcome) close() {
+	if o.load != nil {
+		o.load.close()
+		o.load = nil
+	}
+	o.fleet.close()
+	o.fleet = nil
+}
+
+// begin starts the processes and the clients.
+func (o *outcome) begin(ctx context.Context, e environment) (err error) {
+	a := app.Config{Peer: o.peer.Name, Redis: e.addr, Key: key}
+	if o.peer.Name == app.Latchkey && o.peer.binary == "" {
+		a.Profile = e.config.cpuProfile
+	}
+	if o.fleet, err = startFleet(ctx, o.peer.binary, a, e.n); err != nil {
 		return err
 	}
-	o.load, err = w.begin(ctx, o.fleet)
+	o.load, err = e.begin(ctx, o.fleet)
 	return err
 }
 
-// play adds one turn.
-func (o *outcome) play(ctx context.Context, c config, server *redisServer, w cell, round int) error {
-	if o.load == nil { // it has stood still
-		if err := o.begin(ctx, c, server, w); err != nil {
+// play adds one sample.
+func (o *outcome) play(ctx context.Context, e environment, round int) error {
+	if o.load == nil {
+		if err := o.begin(ctx, e); err != nil {
 			return err
 		}
 	}
-	d := c.time * time.Duration(max(1, w.times))
+	d := e.config.time * time.Duration(max(1, e.times))
 	if err := o.load.prepare(d); err != nil {
 		return err
 	}
-	runtime.GC() // nobody pays for what the one before has left
-	before, err := o.look(ctx, server)
+	runtime.GC() // none pays for what the one before has left
+	before, err := o.look(ctx, e.server)
 	if err != nil {
 		return err
 	}
@@ -99,18 +176,30 @@ func (o *outcome) play(ctx context.Context, c config, server *redisServer, w cel
 		return err
 	}
 	o.spent += time.Since(began)
-	after, err := o.look(ctx, server)
+	after, err := o.look(ctx, e.server)
 	if err != nil {
 		return err
 	}
 	if err := o.load.check(&t); err != nil {
 		return err
 	}
-	shown := newTurn(t, after.redis.since(before.redis), before.app, after.app)
-	shown.number = round
-	o.turns = append(o.turns, shown)
+	o.samples = append(o.samples, newSample(round, t, before, after))
 	if o.peer.Locks && t.kept < t.writes {
 		return fmt.Errorf("lost %d of %d answered writes", t.writes-t.kept, t.writes)
 	}
 	return nil
+}
+
+// A look is what was spent by then.
+type look struct {
+	app   app.Stats
+	redis cost
+}
+
+func (o *outcome) look(ctx context.Context, server *redisServer) (l look, err error) {
+	if l.app, err = o.fleet.stats(ctx); err != nil {
+		return l, err
+	}
+	l.redis, err = server.cost(ctx)
+	return l, err
 }

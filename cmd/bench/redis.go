@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,10 +19,10 @@ import (
 type redisServer struct {
 	addr    string
 	version string
-	admin   *redis.Client // for looking at it from outside; no peer uses it
+	admin   *redis.Client // looks at it from outside; no peer uses it
 	cmd     *exec.Cmd
 	dir     string
-	log     bytes.Buffer    // to be read after exited only
+	log     bytes.Buffer    // to be read only after exited
 	exited  <-chan struct{} // closed when the process has ended
 }
 
@@ -49,7 +50,7 @@ func startRedis(ctx context.Context) (*redisServer, error) {
 	s.cmd = exec.CommandContext(ctx, binary, "--bind", host, "--port", port, "--dir", dir, "--save", "", "--appendonly", "no")
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	if err := s.cmd.Start(); err != nil {
-		_ = os.RemoveAll(dir) // the other error is the one to tell
+		_ = os.RemoveAll(dir) // the other error is the one to report
 		return nil, fmt.Errorf("starting Redis: %w", err)
 	}
 	exited := make(chan struct{})
@@ -116,4 +117,56 @@ func (s *redisServer) close() {
 	_ = s.cmd.Process.Kill() // fails if it has ended already, which is as good
 	<-s.exited
 	_ = os.RemoveAll(s.dir) // empty, and in the temporary directory
+}
+
+// A cost is what requests take from Redis. It is steadier than any time on a
+// machine that does other work, too.
+type cost struct {
+	cpu      time.Duration
+	reads    int            // how often Redis has read from a connection
+	commands map[string]int // what it has executed, for clients and for scripts
+}
+
+// cost returns what the server has spent since it was started.
+func (s *redisServer) cost(ctx context.Context) (cost, error) {
+	c := cost{commands: make(map[string]int)}
+	info, err := s.admin.InfoMap(ctx, "cpu", "stats", "commandstats").Result()
+	if err != nil {
+		return c, fmt.Errorf("asking Redis for its costs: %w", err)
+	}
+	for _, field := range []string{"used_cpu_user", "used_cpu_sys"} {
+		seconds, err := strconv.ParseFloat(info["CPU"][field], 64)
+		if err != nil {
+			return c, fmt.Errorf("asking Redis for its costs: %s: %w", field, err)
+		}
+		c.cpu += time.Duration(seconds * float64(time.Second))
+	}
+	if c.reads, err = strconv.Atoi(info["Stats"]["total_reads_processed"]); err != nil {
+		return c, fmt.Errorf("asking Redis for its costs: %w", err)
+	}
+	for name, stat := range info["Commandstats"] {
+		name = strings.TrimPrefix(name, "cmdstat_")
+		switch command, _, _ := strings.Cut(name, "|"); command {
+		case "info", "hello", "client": // this program, and new connections
+			continue
+		}
+		calls, _, _ := strings.Cut(strings.TrimPrefix(stat, "calls="), ",")
+		if c.commands[name], err = strconv.Atoi(calls); err != nil {
+			return c, fmt.Errorf("asking Redis for its costs: %s: %w", name, err)
+		}
+	}
+	return c, nil
+}
+
+// since returns what was spent after an earlier cost was taken.
+func (c cost) since(before cost) cost {
+	spent := cost{
+		cpu:      c.cpu - before.cpu,
+		reads:    c.reads - before.reads - 1, // the one of the INFO for c itself
+		commands: make(map[string]int),
+	}
+	for name, calls := range c.commands {
+		spent.commands[name] = calls - before.commands[name]
+	}
+	return spent
 }

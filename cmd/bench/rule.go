@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/a2139e8d/latchkey/cmd/bench/app"
 )
@@ -10,36 +11,33 @@ import (
 // A rule is what must hold in some cells.
 type rule struct {
 	workload string
-	in       []int // processes; none: all that were measured
+	in       []int // numbers of processes; none: all that were measured
 	what     string
 	limit    limit
-	of       gauge
+	of       func(*result) []float64 // one figure for each round, none where not measured
 }
 
-// A limit is for the median over the rounds.
+// A limit is for the median of the rounds.
 type limit struct {
 	value float64
-	least bool // not below it, instead of not above it
+	least bool // it must not be less, instead of not more
 }
 
 func atMost(v float64) limit  { return limit{value: v} }
 func atLeast(v float64) limit { return limit{value: v, least: true} }
 
-// A gauge returns a figure of each round, none where it was not measured, and
-// whatever there is to say about it.
-type gauge func(*result) (figures []float64, note string)
-
 func rules() []rule {
 	const scs = "÷ scs without a lock"
+	queue := figure{of: func(s sample) float64 { return s.queue }}
+	overhead := figure{of: func(s sample) float64 { return s.crowd / (hotSize * millis(slowSleep)) }}
 	return []rule{
 		{"hot", []int{1}, "round " + scs, atMost(0.6), versus(app.SCS, roundTime)},
 		{"hot", []int{2, 4}, "round " + scs, atMost(1), versus(app.SCS, roundTime)},
 		{"hot", nil, "kept, %", atLeast(100), keptShare},
-		{"hot", []int{1}, "round ÷ best locking peer's", atMost(0.15), versusBest},
-		{"slow", nil, fmt.Sprintf("round ÷ (%d × %d ms)", hotSize, slowSleep.Milliseconds()), atMost(1.1), versusSleep},
-		{"slow", nil, fmt.Sprintf("round ÷ (%d × time in the handler)", hotSize), atMost(1.1), versusHandler},
+		{"hot", []int{1}, "round ÷ rueidislock's", atMost(0.15), versus(app.Rueidislock, roundTime)},
+		{"slow", nil, fmt.Sprintf("round ÷ (%d × %d ms)", hotSize, slowSleep.Milliseconds()), atMost(1.1), our(overhead)},
 		{"page", nil, "99 % " + scs, atMost(1.5), versus(app.SCS, tail)},
-		{"page", nil, "of each page, the longest wait ÷ the median one", atMost(3), queueing},
+		{"page", nil, "of each page, the longest wait ÷ the median one", atMost(3), our(queue)},
 		{"page", nil, "kept, %", atLeast(100), keptShare},
 		{"spread", nil, "throughput " + scs, atLeast(1.1), versus(app.SCS, throughput)},
 		{"read", nil, "throughput " + scs, atLeast(1.1), versus(app.SCS, throughput)},
@@ -52,75 +50,74 @@ func rules() []rule {
 }
 
 // our is a figure of Latchkey's.
-func our(f figure) gauge {
-	return func(r *result) ([]float64, string) {
-		o := r.find(app.Latchkey)
-		if o == nil {
-			return nil, ""
+func our(f figure) func(*result) []float64 {
+	return func(r *result) []float64 {
+		if o := r.find(app.Latchkey); o != nil {
+			return o.of(f)
 		}
-		return o.of(f), ""
+		return nil
 	}
 }
 
-// versus is the ratio to a peer, round by round.
-func versus(name string, f figure) gauge {
-	return func(r *result) ([]float64, string) {
+// versus is the ratio to a peer in each round.
+func versus(name string, f figure) func(*result) []float64 {
+	return func(r *result) []float64 {
 		ours, theirs := r.find(app.Latchkey), r.find(name)
 		if ours == nil || theirs == nil {
-			return nil, ""
+			return nil
 		}
-		return ratios(ours, theirs, f), ""
+		return ratios(ours, theirs, f)
 	}
-}
-
-// versusBest is the ratio to the fastest peer that has a lock.
-func versusBest(r *result) ([]float64, string) {
-	var best *outcome
-	fastest := math.Inf(1)
-	for _, o := range r.peers {
-		if !o.peer.Locks || o.peer.Name == app.Latchkey || len(o.turns) == 0 {
-			continue
-		}
-		if took := median(o.of(roundTime)); took < fastest {
-			best, fastest = o, took
-		}
-	}
-	if best == nil {
-		return nil, ""
-	}
-	figures, _ := versus(best.peer.Name, roundTime)(r)
-	return figures, best.peer.Title
-}
-
-// versusSleep is the ratio to the time in which the handlers would sleep one
-// after another, if sleeping took no longer than asked for.
-func versusSleep(r *result) ([]float64, string) {
-	return our(figure{of: func(t turn) float64 { return t.round / (hotSize * millis(slowSleep)) }})(r)
-}
-
-// versusHandler is the same with the time that they really took.
-func versusHandler(r *result) ([]float64, string) {
-	return our(figure{of: func(t turn) float64 { return t.round / (hotSize * t.handler) }})(r)
-}
-
-// queueing is about those who wait for each other: the requests of one page. It notes
-// the same of all pages together, which tells more of the machine.
-func queueing(r *result) ([]float64, string) {
-	figures, note := our(figure{of: func(t turn) float64 { return t.queue }})(r)
-	all := figure{of: func(t turn) float64 { return t.max / t.p50 }}
-	ours, scs := r.find(app.Latchkey), r.find(app.SCS)
-	if ours != nil && scs != nil && len(ours.turns) > 0 && len(scs.turns) > 0 {
-		note = fmt.Sprintf("of all requests %s, %s without a lock", number(median(ours.of(all))), number(median(scs.of(all))))
-	}
-	return figures, note
 }
 
 // keptShare is one figure for all rounds: none of them may lose anything.
-func keptShare(r *result) ([]float64, string) {
+func keptShare(r *result) []float64 {
 	if o := r.find(app.Latchkey); o != nil {
 		if share, ok := o.kept(); ok {
-			return []float64{percentage(share)}, ""
+			return []float64{percentage(share)}
 		}
 	}
-	return nil, ""
+	return nil
+}
+
+// mustHold applies all rules to all cells that they are about, as Markdown.
+func mustHold(results []*result) string {
+	rows := [][]string{{"", "median (range of the rounds)", "limit", "met"}}
+	for _, rule := range rules() {
+		for _, r := range results {
+			if r.name == rule.workload && (rule.in == nil || slices.Contains(rule.in, r.n)) {
+				rows = append(rows, rule.judge(r))
+			}
+		}
+	}
+	return markdown(rows)
+}
+
+func (u rule) judge(r *result) []string {
+	name := fmt.Sprintf("%s: %s", r.cell, u.what)
+	numbers := u.of(r)
+	switch {
+	case len(numbers) == 0:
+		return []string{name, "not measured", u.limit.String(), "–"}
+	case u.limit.met(median(numbers)):
+		return []string{name, withRange(numbers), u.limit.String(), "yes"}
+	default:
+		return []string{name, withRange(numbers), u.limit.String(), "**no**"}
+	}
+}
+
+// met goes by two decimals, which is what the table shows. What must not be less
+// than a limit is not rounded up to it.
+func (l limit) met(v float64) bool {
+	if l.least {
+		return math.Floor(v*100)/100 >= l.value
+	}
+	return math.Round(v*100)/100 <= l.value
+}
+
+func (l limit) String() string {
+	if l.least {
+		return fmt.Sprintf("≥ %g", l.value)
+	}
+	return fmt.Sprintf("≤ %g", l.value)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // table returns what one cell has shown, as Markdown: a row for each peer, and a
-// column for each figure that somebody has.
+// column for each figure that any of them has.
 func (r *result) table() string {
 	columns := slices.DeleteFunc(allFigures(), func(f figure) bool { return !r.has(f) })
 	head := []string{"", "rounds", "kept"}
@@ -31,16 +31,11 @@ func (r *result) table() string {
 		}
 		rows = append(rows, append(row, r.ratioText(o)))
 	}
-	return fmt.Sprintf("### %s\n\n%s.\n\n%s\n", r.cell, r.about, markdown(rows))
-}
-
-func (c cell) String() string { return c.name + ", " + processes(c.n) }
-
-func processes(n int) string {
-	if n == 1 {
-		return "1 process"
+	about := r.about
+	if r.delay > 0 {
+		about += fmt.Sprintf("; a round trip to Redis takes %v longer", r.delay)
 	}
-	return fmt.Sprintf("%d processes", n)
+	return fmt.Sprintf("### %s\n\n%s.\n\n%s\n", r.cell, about, markdown(rows))
 }
 
 // markdown returns a table whose first row is its head and whose first column
@@ -69,20 +64,31 @@ func (r *result) title(o *outcome) string {
 	return o.peer.Title
 }
 
+// find returns what a peer did, or nil. With -against, it returns what this tree
+// did, which comes first.
+func (r *result) find(name string) *outcome {
+	for _, o := range r.peers {
+		if o.peer.Name == name {
+			return o
+		}
+	}
+	return nil
+}
+
 // rounds says how many there were, and why no more.
 func (o *outcome) rounds() string {
 	switch {
 	case o.err != nil:
-		return fmt.Sprintf("%d: %v", len(o.turns), o.err)
-	case o.stood > 0:
-		return fmt.Sprintf("%d; once it stood still", len(o.turns))
+		return fmt.Sprintf("%d: %v", len(o.samples), o.err)
+	case o.stalled > 0:
+		return fmt.Sprintf("%d; stalled once", len(o.samples))
 	default:
-		return fmt.Sprint(len(o.turns))
+		return fmt.Sprint(len(o.samples))
 	}
 }
 
 func (o *outcome) text(f figure) string {
-	if len(o.turns) == 0 {
+	if len(o.samples) == 0 {
 		return "–"
 	}
 	v := median(o.of(f))
@@ -121,17 +127,7 @@ func (r *result) ratioText(o *outcome) string {
 	return withRange(all)
 }
 
-// find returns what a peer did, or nil.
-func (r *result) find(name string) *outcome {
-	for _, o := range r.peers {
-		if o.peer.Name == name {
-			return o
-		}
-	}
-	return nil
-}
-
-// withRange is the median of some numbers, and their least and most.
+// withRange returns the median of some numbers, and their least and most.
 func withRange(numbers []float64) string {
 	if len(numbers) == 1 {
 		return fmt.Sprintf("**%s**", number(numbers[0]))
@@ -139,7 +135,7 @@ func withRange(numbers []float64) string {
 	return fmt.Sprintf("**%s** (%s–%s)", number(median(numbers)), number(slices.Min(numbers)), number(slices.Max(numbers)))
 }
 
-// number writes two digits behind the point, or three in all, or two where that
+// number writes two decimals, or three digits in all, or two digits where that
 // would leave nothing.
 func number(f float64) string {
 	switch {

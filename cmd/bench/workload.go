@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/a2139e8d/latchkey/cmd/bench/app"
@@ -12,76 +14,104 @@ import (
 type workload struct {
 	name      string
 	about     string
-	figure    figure // the one that peers are compared by
-	processes []int  // in how many of them the app is measured
-	times     int    // how many times as long as others a turn takes, if not once
-	alone     bool   // the lock, without sessions
+	figure    figure        // peers are compared by it
+	processes []int         // in how many processes the application is measured
+	delay     time.Duration // of a round trip to Redis
+	times     int           // how many times as long as usual it is measured in a round, if not once
+	alone     bool          // the lock, without sessions
+	versus    bool          // also measured with -against
 	peers     func(app.Peer) bool
-	begin     func(context.Context, *fleet) (load, error)
+	begin     func(context.Context, fleet) (load, error)
 }
 
-// A load is a workload under way at one peer. Each turn calls its methods in
-// this order.
+// A load is a workload that has begun, at one peer. In each round its methods are
+// called in this order.
 type load interface {
-	// prepare makes the sessions for a turn of about d.
+	// prepare makes the sessions for a round of about d.
 	prepare(d time.Duration) error
 	// run is what is measured.
 	run(d time.Duration) (tally, error)
-	// check completes the tally with what was kept.
+	// check adds to the tally how many writes were kept.
 	check(*tally) error
 	close()
 }
 
-// A tally is what the clients have seen in one turn. Times are in ms.
+// A tally is what the clients have seen in one round. Times are in ms.
 type tally struct {
 	took      float64
-	rounds    []float64 // of each crowd, until all of it was answered
+	rounds    []float64 // for each crowd, the time until all of it was answered
 	latencies []float64 // of each request
 	requests  int
-	late      int // of these, after what is counted as time
-	writes    int // answered, that must be in the record
+	late      int // of these, answered after took
+	writes    int // that were answered, so they must be in the record
 	kept      int // that are
 	unfair    float64
-	pages     []float64 // of each page, its longest wait ÷ its median one
+	pages     []float64 // for each page, its longest wait ÷ its median one
 }
 
+const (
+	hotSize         = 100
+	slowSleep       = 5 * time.Millisecond
+	crowdSize       = 1000
+	crowdWait       = 300 * time.Millisecond
+	pageVisitors    = 16
+	pageRequests    = 8
+	visitors        = 64
+	bigValues       = 200
+	farValues       = 40
+	farDelay        = time.Millisecond
+	aloneGoroutines = 16
+	aloneHold       = time.Millisecond
+)
+
 func workloads() []workload {
+	incr := func(int) string { return "/incr" }
+	count := func(int) string { return "/count" }
+	slow := func(int) string { return "/slow?" + slowSleep.String() }
+	set := func(i int) string { return "/set?k" + strconv.Itoa(i) }
+	all := func(app.Peer) bool { return true }
 	return []workload{{
-		name: "hot", figure: roundTime, processes: []int{1, 2, 4}, peers: all, begin: beginHot,
+		name: "hot", figure: roundTime, processes: []int{1, 2, 4}, versus: true, peers: all,
+		begin: pages{visitors: 1, parallel: hotSize, fresh: true, method: http.MethodPost, target: set, step: 1, counter: "/size"}.begin,
 		about: fmt.Sprintf("%d concurrent writes of distinct keys to one fresh session", hotSize),
 	}, {
-		name: "page", figure: tail, processes: []int{2}, peers: all, begin: beginPage,
+		name: "page", figure: tail, processes: []int{2}, versus: true, peers: all,
+		begin: pages{visitors: pageVisitors, parallel: pageRequests, method: http.MethodPost, target: incr, step: 1, counter: "/count"}.begin,
 		about: fmt.Sprintf("%d visitors open page after page; each page is %d parallel writes to the visitor's session", pageVisitors, pageRequests),
 	}, {
-		name: "spread", figure: throughput, processes: []int{1, 2}, peers: all, begin: beginSpread,
+		name: "spread", figure: throughput, processes: []int{1, 2}, versus: true, peers: all,
+		begin: pages{visitors: visitors, parallel: 1, method: http.MethodPost, target: incr, step: 1, counter: "/count"}.begin,
 		about: fmt.Sprintf("%d clients, each with a session of its own, add 1 to a counter in it, over and over", visitors),
 	}, {
-		name: "read", figure: throughput, processes: []int{1, 2}, peers: all, begin: beginRead,
+		name: "read", figure: throughput, processes: []int{1, 2}, versus: true, peers: all,
+		begin: pages{visitors: visitors, parallel: 1, method: http.MethodGet, target: count, counter: "/count"}.begin,
 		about: fmt.Sprintf("%d clients, each with a session of its own, read a counter in it, over and over", visitors),
 	}, {
-		name: "slow", figure: roundTime, processes: []int{1, 2}, peers: quick, begin: beginSlow,
+		name: "slow", figure: roundTime, processes: []int{1, 2},
+		peers: func(p app.Peer) bool { return p.Name != "spin200" }, // it takes a quarter of a minute for a crowd
+		begin: pages{visitors: 1, parallel: hotSize, fresh: true, method: http.MethodPost, target: slow, step: 1, counter: "/count"}.begin,
 		about: fmt.Sprintf("%d concurrent writes to one fresh session, in a handler that sleeps for %d ms", hotSize, slowSleep.Milliseconds()),
 	}, {
-		name: "big", figure: throughput, processes: []int{1}, peers: all, begin: beginBig,
-		about: fmt.Sprintf("as spread, with %d values of %d bytes in each session", app.BigValues, app.BigValue),
+		name: "big", figure: throughput, processes: []int{1}, peers: all,
+		begin: pages{visitors: visitors, parallel: 1, method: http.MethodPost, target: incr, step: 1, counter: "/count", values: bigValues}.begin,
+		about: fmt.Sprintf("as spread, with %d values of %d bytes in each session", bigValues, app.BigValue),
 	}, {
-		name: "crowd", figure: roundTime, processes: []int{4}, peers: scales, begin: beginCrowd,
-		about: fmt.Sprintf("%d concurrent writes to one fresh session, which another request holds for %d ms first, so that all of them wait", crowdSize, crowdDoor.Milliseconds()),
+		name: "far", figure: throughput, processes: []int{1}, delay: farDelay, versus: true, peers: all,
+		begin: pages{visitors: visitors, parallel: 1, method: http.MethodPost, target: incr, step: 1, counter: "/count", values: farValues}.begin,
+		about: fmt.Sprintf("as spread, with %d values of %d bytes in each session", farValues, app.BigValue),
 	}, {
-		name: "lock", figure: tail, processes: []int{4}, times: 6, alone: true, peers: shared, begin: beginLock,
-		about: fmt.Sprintf("the lock alone, without sessions and HTTP: in each process %d goroutines take one key, hold it for %d ms, and give it back, over and over", aloneGoroutines, aloneHold.Milliseconds()),
+		name: "crowd", figure: roundTime, processes: []int{4},
+		peers: func(p app.Peer) bool { // those that serve it in a reasonable time
+			return p.Name == app.Latchkey || p.Name == app.Rueidislock || p.Name == "redsync"
+		},
+		begin: pages{visitors: 1, parallel: crowdSize, fresh: true, method: http.MethodPost, target: incr, step: 1, counter: "/count", wait: crowdWait, ordered: true}.begin,
+		about: fmt.Sprintf("%d concurrent writes to one fresh session, which another request holds for %d ms first, so that all of them wait", crowdSize, crowdWait.Milliseconds()),
+	}, {
+		name: "lock", figure: tail, processes: []int{4}, times: 6, alone: true,
+		peers: func(p app.Peer) bool { return p.Lock != "" },
+		begin: beginLock,
+		about: fmt.Sprintf("the lock alone, without sessions and HTTP: in each process %d goroutines lock one key, hold it for %d ms, and release it, over and over", aloneGoroutines, aloneHold.Milliseconds()),
 	}}
 }
 
-func all(app.Peer) bool { return true }
-
-// shared are the peers whose lock can be measured without any session.
-func shared(p app.Peer) bool { return p.Lock != "" }
-
-// quick are all but the one that takes a quarter of a minute for a crowd.
-func quick(p app.Peer) bool { return p.Name != "spin200" }
-
-// scales are the peers that serve a large crowd in a reasonable time.
-func scales(p app.Peer) bool {
-	return p.Name == app.Latchkey || p.Name == app.Rueidislock || p.Name == "redsync"
-}
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Alone says how to use a lock without any session: this many goroutines take
-// one key, hold it, and give it back, until the time is over.
+// Alone says how to use a lock without sessions: this many goroutines lock one
+// key, hold it, and release it, until the time is over.
 type Alone struct {
 	Key        string
 	Goroutines int
 	Hold, For  time.Duration
 }
 
-// Waits are what came of it.
+// Waits are how long they waited.
 type Waits struct {
-	Milliseconds []float64 // of each acquisition that was begun in time
-	Acquired     int       // in time
+	Milliseconds []float64 // for each lock that was asked for in time
+	Acquired     int       // of these, in time
 }
 
 func serveAlone(w http.ResponseWriter, r *http.Request, lock lockFunc) {
@@ -37,8 +37,8 @@ func serveAlone(w http.ResponseWriter, r *http.Request, lock lockFunc) {
 	reply(w, waits)
 }
 
-// run counts the whole wait of everybody who waits when the time is over: those
-// who starve must not be left out.
+// run counts the whole wait of a goroutine that still waits when the time is
+// over: one that starves must not be left out.
 func (a Alone) run(ctx context.Context, lock lockFunc) (Waits, error) {
 	var (
 		group  sync.WaitGroup

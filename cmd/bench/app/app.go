@@ -1,15 +1,11 @@
-// Package app is one process of a web application that keeps sessions: the same
-// application for every library that is measured, so that nothing else differs.
+// Package app is one process of a web application that keeps sessions. It is the
+// same application for every library measured, so that only the library differs.
 //
-//   - peer.go: what is measured.
-//   - latchkey.go, scs.go, gorilla.go: the session libraries.
-//   - locked.go: scs with a lock around each request, which is what a program
-//     does that needs one today. spin.go, redislock.go, redsync.go and
-//     rueidislock.go are those locks.
-//   - handler.go: what the application answers.
-//   - alone.go: a lock without any session.
-//   - stats.go: what it has cost.
-//   - profile.go: for whoever wants to make it cheaper.
+//   - latchkey.go, stores.go: the session libraries.
+//   - locks.go: scs with a lock around each request, as a program does it that
+//     needs one today; and those locks.
+//   - handler.go: what the application answers, and what it has spent.
+//   - alone.go: a lock without sessions.
 package app
 
 import (
@@ -22,7 +18,53 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"runtime/pprof"
+	"slices"
 	"time"
+)
+
+// A Peer is one way to keep sessions.
+type Peer struct {
+	Name  string // for the command line
+	Title string // for tables
+	Locks bool   // it promises to lose nothing
+	Lock  string // the name of its lock, if that can be used without sessions
+	open  func(Config) (backend, error)
+}
+
+// The names of the peers that others are compared with.
+const (
+	Latchkey    = "latchkey"
+	SCS         = "scs" // has no lock
+	Rueidislock = "rueidislock"
+)
+
+// Peers returns all of them.
+func Peers() []Peer {
+	return []Peer{
+		{Name: Latchkey, Title: "Latchkey", Locks: true, Lock: "locker.NewSpin", open: openLatchkey},
+		{Name: SCS, Title: "scs + goredisstore", open: openSCS},
+		{Name: "gorilla", Title: "gorilla + redistore", open: openGorilla},
+		{Name: Rueidislock, Title: "scs + rueidislock", Locks: true, Lock: "rueidislock", open: locked(newRueidislock)},
+		{Name: "redsync", Title: "scs + redsync", Locks: true, Lock: "redsync", open: locked(newRedsync)},
+		{Name: "redislock", Title: "scs + redislock", Locks: true, Lock: "redislock", open: locked(newRedislock)},
+		{Name: "spin1", Title: "scs + spin, 1 ms", Locks: true, open: locked(newSpin(time.Millisecond))},
+		{Name: "spin200", Title: "scs + spin, 200 ms", Locks: true, open: locked(newSpin(200 * time.Millisecond))},
+	}
+}
+
+const (
+	// connections is how many connections to Redis a process may use.
+	connections = 64
+	// endless is how long a request waits for its session or for a connection: no
+	// peer gives up before the benchmark does.
+	endless = 2 * time.Minute
+	// lease is how long a lock outlives a killed holder.
+	lease = 10 * time.Second
+	// liveHeap stands for the data that a real application keeps in memory. Without
+	// any, the garbage collector would run every few megabytes, each time over the
+	// stacks of all waiting requests.
+	liveHeap = 64 << 20
 )
 
 // Env is the environment variable that makes a process of the benchmark one of
@@ -35,58 +77,11 @@ type Config struct {
 	Peer    string // its name
 	Redis   string // host:port
 	Key     []byte // signs cookies
-	Profile string // a CPU profile is written to this file, if there is one
+	Profile string // if not empty, the file for a CPU profile
 }
 
-// liveHeap stands for the data that a real application keeps in memory. Without any,
-// the garbage collector would run as often as in no real program: every few
-// megabytes, each time over the stacks of all requests that wait. It is the same for
-// every peer.
-const liveHeap = 64 << 20
-
-// Main serves until in ends, which is when the parent closes it or dies. It
-// writes the address that it listens at to out, as one line.
-func Main(config string, in io.Reader, out io.Writer) (err error) {
-	var c Config
-	if err := json.Unmarshal([]byte(config), &c); err != nil {
-		return fmt.Errorf("%s: %w", Env, err)
-	}
-	peer, ok := Find(c.Peer)
-	if !ok {
-		return fmt.Errorf("%s: there is no peer %q", Env, c.Peer)
-	}
-	heap := make([]byte, liveHeap) // never touched, so it takes no memory
-	defer runtime.KeepAlive(heap)
-	stop, err := profile(c.Profile)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stop()) }()
-	b, err := peer.open(c)
-	if err != nil {
-		return err
-	}
-	defer b.close()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	server := &http.Server{Handler: newHandler(b), ReadHeaderTimeout: time.Minute}
-	go func() {
-		_, _ = io.Copy(io.Discard, in) // however it ends, it has ended
-		_ = server.Close()             // what is under way is of no use any more
-	}()
-	if _, err := fmt.Fprintln(out, listener.Addr()); err != nil {
-		return err
-	}
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
-}
-
-// Run is Main on the streams of this process, if it is to be one of the
-// application. Otherwise it returns at once.
+// Run serves, if this process is to be one of the application, and does not
+// return. Otherwise it returns at once.
 func Run() {
 	config, ok := os.LookupEnv(Env)
 	if !ok {
@@ -99,18 +94,65 @@ func Run() {
 	os.Exit(0)
 }
 
+// Main serves until in ends, which is when the parent closes it or dies. It
+// writes the address that it listens on to out, as one line.
+func Main(config string, in io.Reader, out io.Writer) (err error) {
+	var c Config
+	if err := json.Unmarshal([]byte(config), &c); err != nil {
+		return fmt.Errorf("%s: %w", Env, err)
+	}
+	all := Peers()
+	i := slices.IndexFunc(all, func(p Peer) bool { return p.Name == c.Peer })
+	if i < 0 {
+		return fmt.Errorf("%s: there is no peer %q", Env, c.Peer)
+	}
+	heap := make([]byte, liveHeap) // never touched, so it takes no memory
+	defer runtime.KeepAlive(heap)
+	if c.Profile != "" {
+		f, err := os.Create(c.Profile)
+		if err != nil {
+			return fmt.Errorf("CPU profile: %w", err)
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return fmt.Errorf("CPU profile: %w", err)
+		}
+		defer pprof.StopCPUProfile()
+	}
+	b, err := all[i].open(c)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: newHandler(b), ReadHeaderTimeout: time.Minute}
+	go func() {
+		_, _ = io.Copy(io.Discard, in) // however it ends, the parent is done with this process
+		_ = server.Close()             // and with its requests
+	}()
+	if _, err := fmt.Fprintln(out, listener.Addr()); err != nil {
+		return err
+	}
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
 // A backend is a peer at work.
 type backend struct {
 	// serve returns a handler that lets work use the session of the request,
 	// saves it, and answers with the number that work returns.
 	serve func(work func(*http.Request, values) int) http.Handler
-	// lock is the peer's lock without any session; nil where it has none.
-	lock  lockFunc
+	lock  lockFunc // without sessions; nil where the peer has none
 	close func()
 }
 
 // A lockFunc takes the lock of a key, for which it waits until ctx ends, and
-// returns what gives it back.
+// returns how to release it.
 type lockFunc func(ctx context.Context, key string) (unlock func() error, err error)
 
 // values are what one session holds.

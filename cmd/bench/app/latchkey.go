@@ -16,7 +16,9 @@ import (
 // crowd is more requests than any workload sends to one process at once.
 const crowd = 1024
 
-// openLatchkey has the options of a program that reads with GET.
+// openLatchkey has the options of a program in which GET only reads. It uses
+// names that any version of the library has, so that -against can build it with
+// an older one.
 func openLatchkey(c Config) (backend, error) {
 	st, err := store.Open("redis://"+c.Redis, store.Options{Lease: lease})
 	if err != nil {
@@ -42,7 +44,7 @@ func openLatchkey(c Config) (backend, error) {
 		return backend{}, errors.Join(err, st.Close())
 	}
 	pool := &redis.Pool{
-		MaxActive: Connections, MaxIdle: Connections, Wait: true,
+		MaxActive: connections, MaxIdle: connections, Wait: true,
 		DialContext: func(ctx context.Context) (redis.Conn, error) { return redis.DialContext(ctx, "tcp", c.Redis) },
 	}
 	spin := locker.NewSpin(pool, locker.Options{Lease: lease, Wait: endless, MaxWaiters: crowd})

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"math"
+	"slices"
+)
+
+// A sample is what one contender has shown in one round. Times are in ms, costs
+// for each request.
+type sample struct {
+	round     int
+	crowd     float64 // until a crowd was answered; 0 where there is none
+	perSecond float64
+	p50, p99  float64
+	max       float64
+	unfair    float64 // requests of the luckiest process ÷ the unluckiest's; 0 where not measured
+	queue     float64 // of one page: the longest wait ÷ the median one; 0 where there are none
+
+	writes, kept int
+
+	redisCPU, appCPU float64 // µs
+	mallocs          float64 // in the application
+	roundTrips       float64 // to Redis
+	commands         map[string]float64
+}
+
+// newSample puts together what the clients saw and what it cost.
+func newSample(round int, t tally, before, after look) sample {
+	each := float64(t.requests)
+	redis := after.redis.since(before.redis)
+	s := sample{
+		round:     round,
+		perSecond: float64(t.requests-t.late) / t.took * 1000,
+		p50:       quantile(t.latencies, 0.5),
+		p99:       quantile(t.latencies, 0.99),
+		max:       slices.Max(t.latencies),
+		unfair:    t.unfair,
+		writes:    t.writes, kept: t.kept,
+		redisCPU:   float64(redis.cpu.Microseconds()) / each,
+		appCPU:     float64((after.app.CPU - before.app.CPU).Microseconds()) / each,
+		mallocs:    float64(after.app.Mallocs-before.app.Mallocs) / each,
+		roundTrips: float64(redis.reads) / each,
+		commands:   make(map[string]float64),
+	}
+	if len(t.rounds) > 0 {
+		s.crowd = median(t.rounds)
+	}
+	if len(t.pages) > 0 {
+		s.queue = median(t.pages)
+	}
+	for name, calls := range redis.commands {
+		s.commands[name] = float64(calls) / each
+	}
+	return s
+}
+
+// A figure is one number of a sample.
+type figure struct {
+	name string
+	of   func(sample) float64 // 0 where there is no such number
+}
+
+var (
+	roundTime  = figure{"round, ms", func(s sample) float64 { return s.crowd }}
+	middle     = figure{"median, ms", func(s sample) float64 { return s.p50 }}
+	tail       = figure{"99 %, ms", func(s sample) float64 { return s.p99 }}
+	longest    = figure{"max, ms", func(s sample) float64 { return s.max }}
+	throughput = figure{"per second", func(s sample) float64 { return s.perSecond }}
+	roundTrips = figure{"round trips", func(s sample) float64 { return s.roundTrips }}
+	commands   = figure{"commands", sample.allCommands}
+	redisCPU   = figure{"Redis, µs", func(s sample) float64 { return s.redisCPU }}
+	appCPU     = figure{"app, µs", func(s sample) float64 { return s.appCPU }}
+	mallocs    = figure{"allocations", func(s sample) float64 { return s.mallocs }}
+	unevenness = figure{"most ÷ least", func(s sample) float64 { return s.unfair }}
+)
+
+// allFigures returns them in the order of the tables.
+func allFigures() []figure {
+	return []figure{roundTime, middle, tail, longest, throughput,
+		roundTrips, commands, redisCPU, appCPU, mallocs, unevenness}
+}
+
+func (s sample) allCommands() float64 {
+	sum := 0.0
+	for _, n := range s.commands {
+		sum += n
+	}
+	return sum
+}
+
+// of returns the figure of each sample.
+func (o *outcome) of(f figure) []float64 {
+	var numbers []float64
+	for _, s := range o.samples {
+		numbers = append(numbers, f.of(s))
+	}
+	return numbers
+}
+
+// ratios divides the figures of a by those of b, in each round in which both took
+// part.
+func ratios(a, b *outcome, f figure) []float64 {
+	var all []float64
+	for _, s := range a.samples {
+		for _, t := range b.samples {
+			if s.round == t.round {
+				all = append(all, f.of(s)/f.of(t))
+			}
+		}
+	}
+	return all
+}
+
+// kept returns the share of the answered writes that were found in the record, in
+// all rounds together. ok is false where there were none.
+func (o *outcome) kept() (share float64, ok bool) {
+	writes, kept := 0, 0
+	for _, s := range o.samples {
+		writes, kept = writes+s.writes, kept+s.kept
+	}
+	return float64(kept) / float64(writes), writes > 0
+}
+
+// quantile returns the smallest of some numbers that a share of q of them does
+// not exceed: 0.5 is the median, 0.99 is what all but one in a hundred reach.
+// There must be at least one number.
+func quantile(numbers []float64, q float64) float64 {
+	sorted := slices.Sorted(slices.Values(numbers))
+	rank := int(math.Ceil(q * float64(len(sorted))))
+	return sorted[min(max(rank, 1), len(sorted))-1]
+}
+
+// median returns the middle of some numbers, of which there must be at least one.
+func median(numbers []float64) float64 {
+	sorted := slices.Sorted(slices.Values(numbers))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}
+
+// likely returns the range in which the median of many more rounds would lie, with
+// 95 % confidence. It goes by the order of the numbers alone, so it does not
+// matter how far outliers lie out.
+func likely(numbers []float64) (low, high float64) {
+	sorted := slices.Sorted(slices.Values(numbers))
+	n := float64(len(sorted))
+	skip := max(0, int((n-1.96*math.Sqrt(n))/2))
+	return sorted[skip], sorted[len(sorted)-1-skip]
+}
+
+// owners returns the processes in the order in which they served their requests.
+// Client i's answer is its place in that order, and process i modulo n served it.
+func owners(answers []int, n int) []int {
+	clients := make([]int, len(answers))
+	for i := range clients {
+		clients[i] = i
+	}
+	slices.SortFunc(clients, func(a, b int) int { return answers[a] - answers[b] })
+	for i, client := range clients {
+		clients[i] = client % n
+	}
+	return clients
+}
+
+// unfairness returns how many times as many requests the luckiest of n processes
+// has served as the unluckiest, as long as all of them had some left. The order
+// has the process of each request, and each process has as many as the others.
+func unfairness(order []int, n int) float64 {
+	served := make([]int, n)
+	for _, p := range order {
+		served[p]++
+		if served[p] == len(order)/n {
+			break
+		}
+	}
+	return mostToLeast(served)
+}
+
+// mostToLeast is infinite where there is a zero.
+func mostToLeast(counts []int) float64 {
+	least := slices.Min(counts)
+	if least == 0 {
+		return math.Inf(1)
+	}
+	return float64(slices.Max(counts)) / float64(least)
+}

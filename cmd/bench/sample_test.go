@@ -1,0 +1,113 @@
+package main
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/cmd/bench/app"
+)
+
+func TestNewSample(t *testing.T) {
+	seen := tally{
+		took: 100, rounds: []float64{40, 60}, latencies: []float64{4, 1, 3, 2},
+		requests: 4, late: 1, writes: 4, kept: 3, unfair: 1.5,
+	}
+	before := look{
+		app:   app.Stats{CPU: time.Second, Mallocs: 1000},
+		redis: cost{cpu: time.Second, reads: 10, commands: map[string]int{"get": 5}},
+	}
+	after := look{
+		app:   app.Stats{CPU: time.Second + 400*time.Microsecond, Mallocs: 1800},
+		redis: cost{cpu: time.Second + 80*time.Microsecond, reads: 17, commands: map[string]int{"get": 9, "set": 2}}, // one read was for this look
+	}
+	want := sample{
+		round: 7, crowd: 50, perSecond: 30, p50: 2, p99: 4, max: 4, unfair: 1.5,
+		writes: 4, kept: 3,
+		redisCPU: 20, appCPU: 100, mallocs: 200, roundTrips: 1.5,
+		commands: map[string]float64{"get": 1, "set": 0.5},
+	}
+	got := newSample(7, seen, before, after)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("the sample is\n%+v: it must be\n%+v", got, want)
+	}
+	if n := got.allCommands(); n != 1.5 {
+		t.Errorf("there are %v commands: it must be 1.5", n)
+	}
+}
+
+func TestRatios(t *testing.T) {
+	a := &outcome{samples: []sample{{round: 0, p99: 1}, {round: 1, p99: 2}, {round: 2, p99: 3}}}
+	b := &outcome{samples: []sample{{round: 0, p99: 10}, {round: 2, p99: 10}}} // it stalled in between
+	if got, want := ratios(a, b, tail), []float64{0.1, 0.3}; !slices.Equal(got, want) {
+		t.Errorf("the ratios are %v: they must be %v", got, want)
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	hundred := make([]float64, 100)
+	for i := range hundred {
+		hundred[i] = float64(100 - i) // 100 down to 1
+	}
+	for _, tt := range []struct {
+		name    string
+		numbers []float64
+		q, want float64
+	}{
+		{"one", []float64{7}, 0.99, 7},
+		{"none of them", hundred, 0, 1},
+		{"median", hundred, 0.5, 50},
+		{"all but one", hundred, 0.99, 99},
+		{"all", hundred, 1, 100},
+		{"between ranks", []float64{3, 1, 2}, 0.5, 2},
+	} {
+		if got := quantile(tt.numbers, tt.q); got != tt.want {
+			t.Errorf("%s: quantile %v is %v: it must be %v", tt.name, tt.q, got, tt.want)
+		}
+	}
+	if hundred[0] != 100 {
+		t.Error("quantile has changed the order of its numbers")
+	}
+}
+
+// TestLikely has ranks that can be looked up in tables of the sign test.
+func TestLikely(t *testing.T) {
+	for _, tt := range []struct{ n, low, high float64 }{
+		{1, 1, 1}, {5, 1, 5}, {7, 1, 7}, {9, 2, 8}, {12, 3, 10}, {25, 8, 18}, {30, 10, 21},
+	} {
+		var numbers []float64
+		for i := tt.n; i > 0; i-- {
+			numbers = append(numbers, i)
+		}
+		if low, high := likely(numbers); low != tt.low || high != tt.high {
+			t.Errorf("of %v numbers: %v to %v: it must be %v to %v", tt.n, low, high, tt.low, tt.high)
+		}
+	}
+}
+
+func TestUnfairness(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		order []int
+		n     int
+		want  float64
+	}{
+		{"taking turns", []int{0, 1, 0, 1, 0, 1}, 2, 1.5}, // 3 to 2, when process 0 is through
+		{"one after the other", []int{0, 0, 0, 1, 1, 1}, 2, math.Inf(1)},
+		{"what comes after does not count", []int{0, 0, 1, 0, 1, 1}, 2, 3},
+		{"alone", []int{0, 0}, 1, 1},
+	} {
+		if got := unfairness(tt.order, tt.n); got != tt.want {
+			t.Errorf("%s: %v: it must be %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestOwners(t *testing.T) {
+	// Client 0 was served last, and clients 0 and 2 are those of process 0.
+	if got, want := owners([]int{5, 2, 3, 4}, 2), []int{1, 0, 1, 0}; !slices.Equal(got, want) {
+		t.Errorf("the owners are %v: they must be %v", got, want)
+	}
+}
