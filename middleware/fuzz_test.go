@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/internal/secret"
 )
 
 // FuzzReadCookie: no value makes the reader panic, and it takes none for genuine
@@ -20,7 +20,7 @@ func FuzzReadCookie(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	cookie, err := c.issue(session.NewSecret())
+	cookie, err := c.issue(secret.New())
 	if err != nil {
 		f.Fatal(err)
 	}

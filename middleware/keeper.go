@@ -3,27 +3,25 @@ package middleware
 import (
 	"context"
 	"log/slog"
+
+	"github.com/a2139e8d/latchkey/internal/keep"
 )
 
-// A keeper is a request as its session sees it.
-type keeper struct{ *request }
+// A request is its session's keep.Keeper. The third method is in request.go.
+var _ keep.Keeper = (*request)(nil)
 
-// SessionID implements [session.Keeper].
-func (k keeper) SessionID() string { return k.publicID() }
+// CommitSession commits. That is bounded by the store's timeout, not by a context:
+// it does not end with the request.
+func (rq *request) CommitSession(context.Context) error { return rq.commit("Commit") }
 
-// CommitSession implements [session.Keeper]. The commit is bounded by the store's
-// time-out, not by a context: it does not end with the request.
-func (k keeper) CommitSession(context.Context) error { return k.commit("Commit") }
-
-// ChangedLate implements [session.Keeper]. The change cannot be saved any more, and
-// must not be lost in silence.
-func (k keeper) ChangedLate(method, key, sealed string) {
-	rq := k.request
+// ChangedLate reports a change that cannot be saved any more, and must not be lost
+// in silence.
+func (rq *request) ChangedLate(method, key, sealed string) {
 	rq.late.Store(true)
 	if conn := rq.hijacked.Load(); conn != nil {
 		_ = (*conn).Close() // the one way to cut this answer off
 	}
 	rq.sessions.log(rq.base.Context(), slog.LevelError, "session changed after it was saved; the answer is cut off",
-		slog.String("session", rq.publicID()), slog.String("call", method), slog.String("key", key), slog.String("saved_by", sealed),
+		slog.String("session", rq.SessionID()), slog.String("call", method), slog.String("key", key), slog.String("saved_by", sealed),
 		slog.String("rule", "a session is saved before the first byte of the answer: change it before "+sealed))
 }

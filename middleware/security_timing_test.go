@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/internal/secret"
 )
 
 // Whoever can tell from the time an answer takes how much of a signature is right can
@@ -58,7 +58,7 @@ func ours(t *testing.T) verifier {
 	}
 	var summed time.Time
 	codec := c.codecs[0]().MaxLength(0).HashFunc(func() hash.Hash { return &wideHash{&summed} })
-	signed := fmt.Sprintf("%d|%s|", time.Now().Unix(), base64.URLEncoding.EncodeToString(session.NewSecret().Bytes()))
+	signed := fmt.Sprintf("%d|%s|", time.Now().Unix(), base64.URLEncoding.EncodeToString(secret.New().Bytes()))
 	return func(signature []byte) (bool, time.Duration) {
 		value := base64.URLEncoding.EncodeToString(append([]byte(signed), signature...))
 		var secret []byte

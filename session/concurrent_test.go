@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/session"
 )
 
@@ -67,7 +68,7 @@ func TestASetThatRacesTheSealIsNeverLostInSilence(t *testing.T) {
 	const workers, rounds = 8, 50
 	var mu sync.Mutex
 	late := map[string]bool{}
-	s, err := session.Open(session.Config{Keeper: keeper{late: func(_, key, _ string) {
+	s, err := session.Open(keep.Config{Keeper: keeper{late: func(_, key, _ string) {
 		mu.Lock()
 		defer mu.Unlock()
 		late[key] = true

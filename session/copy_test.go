@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/session"
 )
 
@@ -58,7 +59,7 @@ func TestSetDoesNotSeeLaterChanges(t *testing.T) {
 func TestASessionDoesNotKeepTheBytesItWasOpenedWith(t *testing.T) {
 	t.Parallel()
 	data := []byte(`{"a":"before"}`)
-	s, err := session.Open(session.Config{Data: data})
+	s, err := session.Open(keep.Config{Data: data})
 	if err != nil {
 		t.Fatal(err)
 	}
