@@ -62,17 +62,16 @@ type request struct {
 // start returns the handler's request, whose context has the session: opened, or
 // in mode Lazy to be opened by session.Start.
 func (rq *request) start(ctx context.Context) (*http.Request, error) {
-	r, s := rq.base, rq.sessions
-	body := r.Body
+	s, body := rq.sessions, rq.base.Body
 	if rq.mode == Lazy {
 		ctx = session.NewLazyContext(ctx, func(ctx context.Context) (*session.Session, error) {
-			rq.shown = s.cookies.read(r)
+			rq.shown = s.cookies.read(rq.base)
 			return rq.open(ctx)
 		})
 	} else {
-		rq.shown = s.cookies.read(r)
+		rq.shown = s.cookies.read(rq.base)
 		if rq.shown != "" && rq.mode != ReadOnly {
-			body = readAhead(r, s.options.Buffer)
+			body = readAhead(rq.base, s.options.Buffer)
 		}
 		opened, err := rq.open(ctx)
 		if err != nil {
@@ -80,7 +79,7 @@ func (rq *request) start(ctx context.Context) (*http.Request, error) {
 		}
 		ctx = session.NewContext(ctx, opened)
 	}
-	r = r.WithContext(ctx)
+	r := rq.base.WithContext(ctx)
 	r.Body = body
 	return r, nil
 }

@@ -39,11 +39,11 @@ func Get[T any](s *Session, key string) (T, bool) {
 	if !ok || decodeScalar(raw, &v) {
 		return v, ok
 	}
-	if err := decode(raw, &v); err != nil {
-		var zero T // v may be half filled
-		return zero, false
+	decoded := new(T) // not v, which may be half filled by a failure
+	if err := decode(raw, decoded); err != nil {
+		return v, false
 	}
-	return v, true
+	return *decoded, true
 }
 
 // Pop is [Get] followed by [Session.Delete]: for flash messages, which are

@@ -70,8 +70,8 @@ func parse(data []byte) (values, error) {
 		var object json.RawMessage
 		return nil, fmt.Errorf("session: stored data: %w", json.Unmarshal(data, &object)) // says what is wrong
 	}
-	var found values
-	object := string(data) // the one copy: keys and values are parts of it
+	found := make(values, 0, 8) // most sessions have no more
+	object := string(data)      // the one copy: keys and values are parts of it
 	for quoted, rest := cutToken(object[1:]); quoted != ""; quoted, rest = cutToken(rest) {
 		key, err := unquote(quoted)
 		if err != nil {
