@@ -12,8 +12,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/secret"
 )
 
-// FuzzReadCookie: no value makes the reader panic, and it takes none for genuine
-// that the key has not signed, which is checked here by hand.
+// FuzzReadCookie: no value makes the reader panic, and it accepts none that the key has
+// not signed, which is verified here by hand.
 func FuzzReadCookie(f *testing.F) {
 	key := bytes.Repeat([]byte("k"), 32)
 	c, err := newCookies(Options{Keys: [][]byte{key}})

@@ -78,7 +78,7 @@ func cookie(c http.Cookie) middleware.Options {
 	return middleware.Options{Keys: [][]byte{testKey}, Cookie: c}
 }
 
-// The status tells whether another try may help.
+// The status says whether another try may help.
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]int{

@@ -62,7 +62,7 @@ func TestGoroutinesOfOneRequestMayShareItsSession(t *testing.T) {
 	}
 }
 
-// However a Set and the Seal race: the value is either stored or reported.
+// However a Set and the Seal race, the value is either stored or reported.
 func TestASetThatRacesTheSealIsNeverLostInSilence(t *testing.T) {
 	t.Parallel()
 	const workers, rounds = 8, 50

@@ -11,8 +11,8 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// ownCopy checks that spoiling one Get's value spoils neither the next one's
-// nor what is stored.
+// ownCopy checks that changing one Get's value changes neither the next one's nor what
+// is stored.
 func ownCopy[T any](v T, spoil func(T)) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Parallel()

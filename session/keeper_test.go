@@ -6,7 +6,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/keep"
 )
 
-// A keeper is a keep.Keeper of functions. Those that are not given do nothing.
+// A keeper is a keep.Keeper of functions. Those that are nil do nothing.
 type keeper struct {
 	id     func() string
 	commit func(context.Context) error

@@ -56,7 +56,7 @@ var ErrReadOnly = errors.New("session is open for reading only: use another mode
 //
 // A Session may be used by several goroutines of its request. Each method is
 // atomic on its own; nothing is locked between a Get and the Set that follows.
-// Other requests are kept out by the session's lock, which this one holds.
+// No other request changes it while this one holds the session's lock.
 type Session struct {
 	config keep.Config
 

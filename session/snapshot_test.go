@@ -37,7 +37,7 @@ func TestASnapshotDoesNotChange(t *testing.T) {
 		if err != nil || !again.Changed {
 			t.Errorf("%s: changed %v, %v", name, again.Changed, err)
 		}
-		// What it leaves is what its bytes say.
+		// The new snapshot is what its bytes say.
 		decoded, err := parse(again.Data)
 		if err != nil || string(format(decoded)) != string(format(*again.Snapshot.(*values))) {
 			t.Errorf("%s: the snapshot is not what %s says: %v", name, again.Data, err)

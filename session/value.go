@@ -156,10 +156,11 @@ func holdsNull(t reflect.Type) bool {
 	}
 }
 
-// Most values are a string, a number or a bool, which have a short way from and
-// to JSON. It takes nothing that is in the least doubtful: that goes through
-// encoding/json, which gives the same result. A Get of an int takes 0.05 µs this
-// way instead of 0.2, and no garbage; a Set saves as much.
+// Most values are a text, a number or a bool. For these there is a short way
+// from and to JSON. It ends where there is the least doubt: what it does not
+// take goes the way through encoding/json, which gives the same result. A Get of
+// an int takes 0.05 µs this way instead of 0.2, and makes no garbage; a Set saves
+// as much.
 
 // encodeScalar returns what encodeAny returns for v, or false.
 func encodeScalar(v any) (raw string, ok bool) {

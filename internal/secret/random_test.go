@@ -8,8 +8,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/secret"
 )
 
-// A secret is made of nothing but crypto/rand: where that repeats itself, so do the
-// secrets. It cannot be in parallel with others, since all randomness is replaced.
+// A secret is made of nothing but crypto/rand: if that repeats itself, so do the
+// secrets. This cannot run in parallel with other tests, since it replaces all randomness.
 func TestSecretsComeFromCryptoRand(t *testing.T) {
 	secrets := func(seed uint64) (ids [3]string) {
 		cryptotest.SetGlobalRandom(t, seed)

@@ -28,7 +28,7 @@ func knownSecret(t *testing.T) secret.Secret {
 	return s
 }
 
-// leaks says how out gives away four neighbours of the secret's bytes, or "".
+// leaks says in what form out reveals four neighbouring bytes of the secret, or "".
 func leaks(out string, secret []byte) string {
 	for i := range len(secret) - 3 {
 		four := secret[i : i+4]
