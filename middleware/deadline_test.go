@@ -28,7 +28,7 @@ func withLateTimeout(ctx context.Context, d time.Duration) (context.Context, con
 }
 
 // P5: a request's deadline is its own. Redis is silent for a while, for longer than the
-// first request in line may wait. Those behind it may, and all are served.
+// first request in line may wait. Those behind it may wait longer, and all are served.
 func TestOneRequestsDeadlineSendsNobodyElseAway(t *testing.T) {
 	t.Parallel()
 	const (

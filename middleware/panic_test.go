@@ -44,7 +44,7 @@ func TestAPanicReleasesTheLockAndSavesNothing(t *testing.T) {
 		if n := len(s.log.lines("panic serving")); n != 1 {
 			t.Errorf("net/http has seen %d panics with a trace, want 1", n)
 		}
-		// Before the first byte the session was saved, as promised.
+		// The first byte has left, so the session was saved, as promised.
 		if a := v.post(s.URL + "/later"); a.err == nil {
 			t.Errorf("/later: the answer looks complete")
 		}
