@@ -4,6 +4,9 @@
 //	...
 //	http.ListenAndServe(":8080", sessions.Handler(mux))
 //
+// Handlers find the session with session.FromContext. A session that cannot be
+// opened or saved is answered with an error: see [Status] and Options.OnError.
+//
 // # When the session is committed
 //
 // At the end of the handler, or earlier at the first of: session.Commit, Flush,
@@ -39,7 +42,7 @@ package middleware
 //	    tail.release       tail.go        the end of a long answer waits for the handler's
 //
 // Package store continues from Store.Take and Hold.Save. Which error becomes which
-// status is in errors.go, and what a session asks of its request in keeper.go.
+// status is in errors.go.
 
 import (
 	"cmp"

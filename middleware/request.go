@@ -25,7 +25,8 @@ var (
 	errAbandoned = errors.New("middleware: the handler panicked, so its session was not saved")
 )
 
-// A request is one request's session: opened once, committed once.
+// A request is one request's session, opened once and committed once, and its
+// keep.Keeper.
 type request struct {
 	sessions *Sessions
 	mode     Mode
@@ -203,7 +204,7 @@ func (rq *request) identify(id string) {
 }
 
 // SessionID returns the session's public id. A new session gets its secret when
-// somebody asks: most never need one.
+// it is asked for: most never need one.
 func (rq *request) SessionID() string {
 	rq.idMu.Lock()
 	defer rq.idMu.Unlock()
@@ -219,4 +220,20 @@ func (rq *request) knownID() string {
 	rq.idMu.Lock()
 	defer rq.idMu.Unlock()
 	return rq.id
+}
+
+// CommitSession commits. That is bounded by the store's timeout, not by a context:
+// it does not end with the request.
+func (rq *request) CommitSession(context.Context) error { return rq.commit("Commit") }
+
+// ChangedLate reports a change that cannot be saved any more, and must not be lost
+// in silence.
+func (rq *request) ChangedLate(method, key, sealed string) {
+	rq.late.Store(true)
+	if conn := rq.hijacked.Load(); conn != nil {
+		_ = (*conn).Close() // the one way to cut this answer off
+	}
+	rq.sessions.log(rq.base.Context(), slog.LevelError, "session changed after it was saved; the answer is cut off",
+		slog.String("session", rq.SessionID()), slog.String("call", method), slog.String("key", key), slog.String("saved_by", sealed),
+		slog.String("rule", "a session is saved before the first byte of the answer: change it before "+sealed))
 }
