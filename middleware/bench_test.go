@@ -12,15 +12,15 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// What one request costs, without net/http and without another process: Redis is
-// a real one, so that none of its work is counted here. Who allocates, each
-// function charged with what it calls outside of this module:
+// What one request costs, without net/http and without Redis's own work, since that
+// is a process of its own. This shows which function allocates, each charged with
+// what it calls outside this module:
 //
 //	go test -run '^$' -bench Request/exclusive -benchtime 20000x \
 //		-memprofile mem.out -memprofilerate 1 -o bench.test ./middleware
 //	go tool pprof -sample_index alloc_objects -top -focus Sessions -show latchkey/ bench.test mem.out
 
-// BenchmarkRequest is a visitor who comes again and again, alone.
+// BenchmarkRequest is one visitor, one request after another.
 func BenchmarkRequest(b *testing.B) {
 	st, err := store.Open(redistest.Real(b).URL, store.Options{})
 	if err != nil {
@@ -60,7 +60,7 @@ func BenchmarkRequest(b *testing.B) {
 
 var welcome = []byte("welcome back\n")
 
-// login begins a session of an ordinary kind and returns its cookie.
+// login begins an ordinary session and returns its cookie.
 func login(b *testing.B, sessions *middleware.Sessions) string {
 	w := &recorder{header: http.Header{}}
 	sessions.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -81,7 +81,7 @@ func login(b *testing.B, sessions *middleware.Sessions) string {
 	return cookie.Name + "=" + cookie.Value
 }
 
-// serve lets h answer the same request again and again.
+// serve lets h answer the same request repeatedly.
 func serve(b *testing.B, h http.Handler, method, cookie string, want []byte) {
 	ctx, cancel := context.WithCancel(context.Background()) // as a server's are: it can end
 	defer cancel()

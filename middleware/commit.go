@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/a2139e8d/latchkey/internal/secret"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// commit saves the session and gives its lock back, the first time it is called,
-// and returns what came of that every time. by names what made it necessary.
+// commit saves the session and releases its lock the first time it is called, and
+// returns the error of that every time. by names what made it necessary.
 func (rq *request) commit(by string) error {
 	rq.mu.Lock()
 	defer rq.mu.Unlock()
@@ -24,7 +25,7 @@ func (rq *request) commit(by string) error {
 	if err == nil {
 		err = rq.carryOut(change)
 	}
-	rq.unlock() // if carryOut had no reason to
+	rq.unlock() // where carryOut has not
 	rq.err = err
 	return err
 }
@@ -35,18 +36,18 @@ func (rq *request) carryOut(change session.Change) (err error) {
 	if do == leave {
 		return nil
 	}
-	// Whoever went away still has the request's effect saved.
+	// If the client has gone away, the effect of its request is saved nevertheless.
 	ctx := context.WithoutCancel(rq.base.Context())
 	s, hold := rq.sessions, rq.hold
 	switch do {
 	case touch, save, renew, destroy:
-		rq.hold = nil // each of these gives it back, whatever comes of it
+		rq.hold = nil // each of these releases it, even if it fails
 	}
 	switch do {
 	case touch:
 		return hold.Touch(ctx)
 	case save:
-		hold.Record.Memory = change.Memory
+		hold.Record.Memory = change.Snapshot
 		return hold.Save(ctx, change.Data)
 	case destroy:
 		rq.cookie = s.cookies.expired()
@@ -54,16 +55,16 @@ func (rq *request) carryOut(change session.Change) (err error) {
 	case forget:
 		rq.cookie = s.cookies.expired()
 	case refuse:
-		return fmt.Errorf("middleware: session %s: %w", rq.publicID(), store.ErrGone)
+		return fmt.Errorf("middleware: session %s: %w", rq.SessionID(), store.ErrGone)
 	case create:
-		id := rq.publicID()
+		id := rq.SessionID()
 		if rq.cookie, err = s.cookies.issue(rq.secret); err == nil {
 			err = s.store.Create(ctx, id, change.Data, s.terms)
 		}
 	case renew:
-		secret := session.NewSecret()
-		id := secret.ID()
-		rq.cookie, err = s.cookies.issue(secret)
+		renewed := secret.New()
+		id := renewed.ID()
+		rq.cookie, err = s.cookies.issue(renewed)
 		if err != nil {
 			hold.Release(ctx)
 		} else if err = hold.Renew(ctx, id, change.Data); err == nil {
@@ -73,8 +74,8 @@ func (rq *request) carryOut(change session.Change) (err error) {
 	return err
 }
 
-// abandon gives the lock back and saves nothing, unless the session was
-// committed before.
+// abandon releases the lock and saves nothing, unless the session was committed
+// before.
 func (rq *request) abandon() {
 	rq.mu.Lock()
 	defer rq.mu.Unlock()
@@ -82,7 +83,7 @@ func (rq *request) abandon() {
 		rq.committed, rq.err = true, errAbandoned
 	}
 	if rq.session != nil {
-		_, _ = rq.session.Seal("a panic") // closes it; what it holds is not wanted
+		_, _ = rq.session.Seal("a panic") // closes it; its changes are not wanted
 	}
 	rq.unlock()
 }

@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -10,16 +11,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/internal/secret"
+	"github.com/a2139e8d/latchkey/store"
 	"github.com/gorilla/securecookie"
 )
 
 const (
 	minKey = 32  // bytes; a shorter HMAC-SHA256 key weakens the signature
-	longer = 512 // no genuine cookie is; spares the work on others
+	longer = 512 // no genuine cookie is, so a longer one is not looked at
 
-	// Of a cookie that is larger than this, name and value together, browsers keep
-	// nothing (RFC 6265bis).
+	// Browsers do not keep a cookie whose name and value are larger than this
+	// together (RFC 6265bis).
 	largest = 4096
 )
 
@@ -51,10 +53,7 @@ func newCookies(o Options) (cookies, error) {
 	if len(o.Keys) == 0 {
 		return c, fmt.Errorf("middleware: Options.Keys is empty: give at least one key of at least %d random bytes", minKey)
 	}
-	lifetime := o.Lifetime
-	if lifetime == 0 {
-		lifetime = 24 * time.Hour
-	}
+	lifetime := cmp.Or(o.Lifetime, store.DefaultLifetime)
 	for i, key := range o.Keys {
 		if len(key) < minKey {
 			return c, fmt.Errorf("middleware: Options.Keys[%d] has %d bytes: it must have at least %d random ones", i, len(key), minKey)
@@ -69,7 +68,7 @@ func newCookies(o Options) (cookies, error) {
 	return c, nil
 }
 
-// wholeSeconds rounds d up. No sum here may overflow: the longest lifetime is one, too.
+// wholeSeconds rounds d up, without overflow even for the longest lifetime.
 func wholeSeconds(d time.Duration) int {
 	seconds := d / time.Second
 	if d%time.Second > 0 {
@@ -102,8 +101,8 @@ func checkCookie(p *http.Cookie) error {
 	return p.Valid()
 }
 
-// read returns the public id of the request's first genuine cookie, or nothing.
-// Everything else is no cookie at all: whoever forges one learns nothing from the
+// read returns the public id of the request's first genuine cookie, or "".
+// Anything else counts as no cookie at all: a forger learns nothing from the
 // answer. The secret itself is not needed any more.
 func (c cookies) read(r *http.Request) (id string) {
 	for _, cookie := range r.CookiesNamed(c.pattern.Name) {
@@ -115,8 +114,8 @@ func (c cookies) read(r *http.Request) (id string) {
 			if codec().Decode(c.pattern.Name, cookie.Value, &b) != nil {
 				continue
 			}
-			if secret, err := session.ParseSecret(b); err == nil {
-				return secret.ID()
+			if found, err := secret.Parse(b); err == nil {
+				return found.ID()
 			}
 		}
 	}
@@ -125,20 +124,19 @@ func (c cookies) read(r *http.Request) (id string) {
 
 var strictBase64 = base64.URLEncoding.Strict()
 
-// canonical reports whether v is the one way to write what it decodes to.
-// securecookie takes others as well; a cookie that nobody issued is not genuine.
+// canonical reports whether v is the only way to write what it decodes to.
+// securecookie accepts others as well; a cookie that nobody issued is not genuine.
 func canonical(v string) bool {
 	if len(v) > longer {
 		return false
 	}
-	var b [longer]byte // on the stack
-	_, err := strictBase64.Decode(b[:], []byte(v))
+	_, err := strictBase64.DecodeString(v)
 	return err == nil
 }
 
 // issue returns the cookie for a new secret.
-func (c cookies) issue(secret session.Secret) (*http.Cookie, error) {
-	value, err := c.codecs[0]().Encode(c.pattern.Name, secret.Bytes())
+func (c cookies) issue(s secret.Secret) (*http.Cookie, error) {
+	value, err := c.codecs[0]().Encode(c.pattern.Name, s.Bytes())
 	if err != nil {
 		return nil, fmt.Errorf("middleware: signing the cookie: %w", err)
 	}

@@ -35,7 +35,7 @@ func TestTheCookieIsSafeByDefault(t *testing.T) {
 	}
 }
 
-// P11: what the options say about the cookie is kept, but for HttpOnly.
+// P11: the cookie is as the options say, except that it is always HttpOnly.
 func TestTheCookieIsAsGiven(t *testing.T) {
 	t.Parallel()
 	r := redistest.Embedded(t)
@@ -61,7 +61,7 @@ func TestTheSecretStaysInTheCookie(t *testing.T) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
 		v := newVisitor(t)
 		v.get(s.URL+"/add").want(t, 200, "1")
-		v.get(s.URL+"/lose").want(t, 503, "*") // something for the log
+		v.get(s.URL+"/lose").want(t, 503, "*") // so that there is a log
 
 		codec := securecookie.New(testKey, nil)
 		codec.SetSerializer(securecookie.NopEncoder{})

@@ -48,7 +48,7 @@ func TestAChangeAfterTheCommitCutsTheAnswerOff(t *testing.T) {
 				v.get(s.URL+"/add").want(t, 200, "1")
 				a := v.post(s.URL + "/late")
 				if a.err == nil || strings.Contains(a.body, "all is well") {
-					t.Errorf("the client was told %d %q", a.StatusCode, a.body)
+					t.Errorf("the client got %d %q", a.StatusCode, a.body)
 				}
 				lines := s.log.lines("session changed after it was saved")
 				if len(lines) != 1 || !strings.Contains(lines[0], "rule=") || !strings.Contains(lines[0], "call="+method) {
@@ -60,8 +60,8 @@ func TestAChangeAfterTheCommitCutsTheAnswerOff(t *testing.T) {
 	}
 }
 
-// P2: not even an answer whose length was declared, and of which all was written,
-// looks complete to a client if the handler goes on to break the rule.
+// P2: not even an answer whose length was declared and which was written in full
+// looks complete to a client if the handler then breaks the rule.
 func TestALateChangeCutsOffAnAnswerOfKnownLength(t *testing.T) {
 	t.Parallel()
 	r := redistest.Embedded(t)
@@ -131,14 +131,14 @@ func TestAChangeDuringTheCommitCutsTheAnswerOff(t *testing.T) {
 		for _, path := range []string{"/late", "/late?flush"} {
 			v.get(s.URL+"/set/other").want(t, 200, "")
 			if a := v.post(s.URL + path); a.err == nil {
-				t.Errorf("%s: the client was told %d %q", path, a.StatusCode, a.body)
+				t.Errorf("%s: the client got %d %q", path, a.StatusCode, a.body)
 			}
 		}
 		v.get(s.URL+"/get").want(t, 200, "5")
 	})
 }
 
-// P2: once the connection is the handler's own, cutting off means closing it.
+// P2: once the handler has the connection, cutting the answer off means closing it.
 func TestALateChangeClosesAHijackedConnection(t *testing.T) {
 	t.Parallel()
 	r := redistest.Embedded(t)
@@ -157,7 +157,7 @@ func TestALateChangeClosesAHijackedConnection(t *testing.T) {
 	v := newVisitor(t)
 	v.get(s.URL+"/add").want(t, 200, "1")
 	if a := v.post(s.URL + "/hijack"); a.err == nil {
-		t.Errorf("the client was told %d %q", a.StatusCode, a.body)
+		t.Errorf("the client got %d %q", a.StatusCode, a.body)
 	}
 }
 

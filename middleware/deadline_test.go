@@ -27,8 +27,8 @@ func withLateTimeout(ctx context.Context, d time.Duration) (context.Context, con
 	return lateContext{ctx, deadline}, cancel
 }
 
-// P5: a request's deadline is its own. Redis is silent for a while, and the request that
-// was first in line has no time for that. Those behind it have, and all are served.
+// P5: a request's deadline is its own. Redis is silent for a while, for longer than the
+// first request in line may wait. Those behind it may wait longer, and all are served.
 func TestOneRequestsDeadlineSendsNobodyElseAway(t *testing.T) {
 	t.Parallel()
 	const (
@@ -42,7 +42,7 @@ func TestOneRequestsDeadlineSendsNobodyElseAway(t *testing.T) {
 	entering := make(chan struct{})
 	s := newSiteOn(t, st, middleware.Options{LockWait: 10 * time.Second, Mode: func(req *http.Request) middleware.Mode {
 		if _, ends := req.Context().Deadline(); ends {
-			entering <- struct{}{} // the line: nobody is in it
+			entering <- struct{}{} // nobody is in line
 		}
 		return middleware.Exclusive
 	}}, app())
@@ -64,7 +64,7 @@ func TestOneRequestsDeadlineSendsNobodyElseAway(t *testing.T) {
 	r.Pause(t)
 	var all sync.WaitGroup
 	defer all.Wait()
-	for range 2 { // whoever comes now waits for a connection
+	for range 2 { // the next two wait for a connection
 		all.Go(func() {
 			if err := st.Ping(t.Context()); err != nil {
 				t.Error(err)

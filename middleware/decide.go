@@ -18,21 +18,20 @@ type action int
 
 const (
 	leave   action = iota // nothing at all
-	touch                 // put the idle time-out off, and unlock
+	touch                 // extend the idle timeout, and unlock
 	save                  // write the record, and unlock
 	create                // write the first record of a new id; set the cookie
 	renew                 // move to a new id, and unlock; set the cookie
 	destroy               // end the session, and unlock; delete the cookie
 	forget                // delete a cookie that leads nowhere
-	refuse                // an ended session was written to
+	refuse                // fail: an ended session was written to
 )
 
-// decide says what is to be done for a session that came from o and was changed
-// as c tells.
+// decide returns what to do with a session that came from o and had change c.
 //
-// For a session that another request has ended nothing reaches the client's
-// cookies: the other request may have set a new one, and an answer that comes
-// later must not take it away.
+// Where another request has ended the session, this one leaves the client's
+// cookies alone: the other may have set a new one, and an answer that comes later
+// must not take it away.
 func decide(o origin, c session.Change) action {
 	switch {
 	case o == readOnly:

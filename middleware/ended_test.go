@@ -11,7 +11,7 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// pausing adds /pause to mux: it stores n = 500 and returns when told to.
+// pausing adds /pause to mux: it stores n = 500 and returns once free is closed.
 func pausing(mux *http.ServeMux) (busy, free chan struct{}) {
 	busy, free = make(chan struct{}), make(chan struct{})
 	mux.HandleFunc("/pause", func(w http.ResponseWriter, r *http.Request) {
@@ -23,7 +23,7 @@ func pausing(mux *http.ServeMux) (busy, free chan struct{}) {
 	return busy, free
 }
 
-// P4: the write that was there first is saved, and then the session ends.
+// P4: the write that came first is saved, and then the session ends.
 func TestALogoutWaitsForTheWriteBeforeIt(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {

@@ -11,8 +11,8 @@ import (
 
 // Status returns the HTTP status for an error of the session:
 //
-//   - 503 where another try may succeed: the session was busy for too long or
-//     its lock was lost, Redis is away, or the client itself is;
+//   - 503 where another try may succeed: the session was busy for too long, its
+//     lock was lost, Redis is away, or the client is;
 //   - 409 for a write to a session that another request has ended;
 //   - 500 for the rest, which are mistakes: a value that cannot be encoded, a
 //     session that is too large, a record that cannot be read.
@@ -48,7 +48,7 @@ func (s *Sessions) answer(w http.ResponseWriter, r *http.Request, id string, err
 	http.Error(w, sentence(status, err), status)
 }
 
-// sentence is all that the client is told of an error.
+// sentence is all that the client learns of an error.
 func sentence(status int, err error) string {
 	switch {
 	case errors.Is(err, store.ErrUnavailable): // it may have been saved all the same
@@ -62,8 +62,8 @@ func sentence(status int, err error) string {
 	}
 }
 
-// levelOf says how loud an error is. A client that went away is nobody's fault,
-// and a logout in another tab is a fact of life.
+// levelOf returns the level to log err at. A client that went away is nobody's
+// fault, and a logout in another tab is a fact of life.
 func levelOf(err error) slog.Level {
 	switch {
 	case errors.Is(err, context.Canceled):

@@ -24,8 +24,8 @@ var (
 func checkPassword(*http.Request) (user string, ok bool) { return "", false }
 func sendMail(context.Context, string) error             { return nil }
 
-// Each request says how it uses its session. What only reads need not wait, and
-// what needs no session should not have one.
+// Each request says how it uses its session. One that only reads need not wait, and
+// one that needs no session should not have one.
 func ExampleOptions_mode() {
 	sessions, err := middleware.New(st, middleware.Options{
 		Keys: [][]byte{key},
@@ -65,7 +65,7 @@ func Example_login() {
 	})
 }
 
-// Slow work that needs the session no longer should not hold it.
+// Slow work that no longer needs the session should not hold it.
 func Example_commit() {
 	mux.HandleFunc("POST /order", func(w http.ResponseWriter, r *http.Request) {
 		s := session.FromContext(r.Context())
@@ -98,7 +98,7 @@ func Example_lazy() {
 	})
 }
 
-// A page of one's own for errors. They are logged already.
+// A custom page for errors, which are logged already.
 func ExampleOptions_onError() {
 	_ = middleware.Options{
 		Keys: [][]byte{key, oldKey}, // the first one signs, both verify

@@ -13,7 +13,7 @@ import (
 )
 
 // sign makes a cookie by hand, the way securecookie documents it: what an attacker
-// who has the key could make.
+// with the key could make.
 func sign(key []byte, name string, at time.Time, secret []byte) string {
 	text := fmt.Sprintf("%d|%s|", at.Unix(), base64.URLEncoding.EncodeToString(secret))
 	mac := hmac.New(sha256.New, key)
@@ -21,8 +21,8 @@ func sign(key []byte, name string, at time.Time, secret []byte) string {
 	return base64.URLEncoding.EncodeToString(mac.Sum([]byte(text)))
 }
 
-// A forger makes Cookie headers that no program with this key has issued. It has two
-// genuine cookies to begin with.
+// A forger makes Cookie headers that no program with this key has issued. It starts
+// from two genuine cookies.
 type forger struct {
 	random *rand.Rand
 	mine   string

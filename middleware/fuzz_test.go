@@ -9,18 +9,18 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/internal/secret"
 )
 
-// FuzzReadCookie: no value makes the reader panic, and it takes none for genuine
-// that the key has not signed, which is checked here by hand.
+// FuzzReadCookie: no value makes the reader panic, and it accepts none that the key has
+// not signed, which is verified here by hand.
 func FuzzReadCookie(f *testing.F) {
 	key := bytes.Repeat([]byte("k"), 32)
 	c, err := newCookies(Options{Keys: [][]byte{key}})
 	if err != nil {
 		f.Fatal(err)
 	}
-	cookie, err := c.issue(session.NewSecret())
+	cookie, err := c.issue(secret.New())
 	if err != nil {
 		f.Fatal(err)
 	}

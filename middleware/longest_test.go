@@ -10,8 +10,8 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// P12: who means "never" writes the largest number there is, and no sum of it
-// overflows. A visitor who is taken for a new one each time would read 1 for ever.
+// P12: "never" may be written as the largest number there is, and no sum with it
+// overflows. A visitor who is taken for a new one each time would always read 1.
 func TestTheLargestOptionsMeanNever(t *testing.T) {
 	t.Parallel()
 	const never time.Duration = math.MaxInt64

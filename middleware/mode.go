@@ -7,13 +7,13 @@ const (
 	// Exclusive opens the session before the handler runs and keeps it locked
 	// until the commit.
 	Exclusive Mode = iota
-	// ReadOnly reads the session without a lock, in one exchange with Redis. It
-	// sees what was last saved, waits for nobody, and makes nobody wait. A
-	// change is an error at the commit.
+	// ReadOnly reads the session without a lock, in one round trip to Redis. It
+	// sees what was last saved, waits for nobody, and makes nobody wait. A change
+	// is an error at the commit.
 	ReadOnly
 	// Lazy does nothing until the handler calls session.Start, and is Exclusive
-	// from there on. Where Start fails it may be called again; all calls together
-	// wait for LockWait, and what comes after that is a single try.
+	// from there on. A Start that fails may be repeated; all calls together wait
+	// for at most LockWait, and those that come later try once.
 	Lazy
 	// None leaves the request alone: for static files and health checks.
 	None

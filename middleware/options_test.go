@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
@@ -21,6 +22,7 @@ import (
 func TestWrongOptionsAreRefused(t *testing.T) {
 	t.Parallel()
 	st := store.New(&redis.Pool{}, store.Options{})
+	other := store.New(&redis.Pool{}, store.Options{Locker: locker.NewSpin(&redis.Pool{}, locker.Options{})})
 	good := [][]byte{testKey}
 	for _, c := range []struct {
 		name string
@@ -40,6 +42,8 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		{"MaxHold", st, middleware.Options{Keys: good, MaxHold: -1}, []string{"MaxHold"}},
 		{"TTL over Lifetime", st, middleware.Options{Keys: good, TTL: 48 * time.Hour}, []string{"TTL", "48h", "Lifetime", "24h"}},
 		{"MaxWaiters", st, middleware.Options{Keys: good, MaxWaiters: -1}, []string{"MaxWaiters"}},
+		{"MaxHold with a Locker", other, middleware.Options{Keys: good, MaxHold: time.Minute}, []string{"Options.MaxHold", "1m0s", "Locker"}},
+		{"MaxWaiters with a Locker", other, middleware.Options{Keys: good, MaxWaiters: 128}, []string{"Options.MaxWaiters", "128", "Locker"}},
 		{"MaxBytes", st, middleware.Options{Keys: good, MaxBytes: -1}, []string{"MaxBytes"}},
 		{"Buffer", st, middleware.Options{Keys: good, Buffer: -1}, []string{"Buffer"}},
 		{"__Host- with Domain", st, cookie(http.Cookie{Name: "__Host-a", Secure: true, Domain: "a.org"}), []string{"__Host-", "Domain"}},
@@ -78,7 +82,7 @@ func cookie(c http.Cookie) middleware.Options {
 	return middleware.Options{Keys: [][]byte{testKey}, Cookie: c}
 }
 
-// The status tells whether another try may help.
+// The status says whether another try may help.
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]int{

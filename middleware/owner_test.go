@@ -10,9 +10,9 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// Whoever is called because of a 503 reads in the log what holds the session, and in
-// which process. Any part of a path may be a secret, as in the link of a mail, and so
-// may the query: neither another visitor's log line nor Redis gets to see them.
+// The log line of a 503 names what holds the session, and in which process. Any part of
+// a path may be a secret, as in the link of a mail, and so may the query: neither another
+// visitor's log line nor Redis gets to see them.
 func TestTheLogNamesTheHolder(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {

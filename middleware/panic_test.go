@@ -44,7 +44,7 @@ func TestAPanicReleasesTheLockAndSavesNothing(t *testing.T) {
 		if n := len(s.log.lines("panic serving")); n != 1 {
 			t.Errorf("net/http has seen %d panics with a trace, want 1", n)
 		}
-		// After the first byte the session was saved, as it was promised.
+		// The first byte has left, so the session was saved, as promised.
 		if a := v.post(s.URL + "/later"); a.err == nil {
 			t.Errorf("/later: the answer looks complete")
 		}
@@ -56,8 +56,8 @@ func TestAPanicReleasesTheLockAndSavesNothing(t *testing.T) {
 	})
 }
 
-// A handler that recovers panics outside of the sessions answers as if the
-// handler inside had never begun.
+// A handler around the sessions that recovers from panics answers as if the handler
+// inside had never begun.
 func TestAnOuterRecoverSeesACleanHeader(t *testing.T) {
 	t.Parallel()
 	r := redistest.Embedded(t)
@@ -88,7 +88,7 @@ func TestAnOuterRecoverSeesACleanHeader(t *testing.T) {
 	}
 }
 
-// A Commit that comes after the handler's panic must not say that all is saved.
+// A Commit after the handler's panic must not report that the session was saved.
 func TestCommitAfterAPanicIsAnError(t *testing.T) {
 	t.Parallel()
 	r := redistest.Embedded(t)

@@ -8,9 +8,8 @@ import (
 
 // readAhead reads a small body before the session is locked and returns one with
 // the same content, for two reasons: a client that sends its body slowly must not
-// hold its session meanwhile, and net/http notices a client that goes away only
-// once the body is read, so that otherwise its place in the queue would stay
-// taken.
+// hold its session meanwhile, and net/http notices that a client has gone away only
+// once the body is read, so its place among the waiting requests would stay taken.
 //
 // Bodies of unknown length or longer than limit are left alone, since they may
 // be streams; so are those whose client waits for permission to send them.
@@ -21,7 +20,7 @@ func readAhead(r *http.Request, limit int) io.ReadCloser {
 	body, err := io.ReadAll(io.LimitReader(r.Body, r.ContentLength))
 	rest := io.Reader(r.Body)
 	if err != nil {
-		rest = failing{err} // for the handler to find where it would have
+		rest = failing{err} // the handler gets it where it would have
 	}
 	return struct {
 		io.Reader

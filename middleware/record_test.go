@@ -13,8 +13,8 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// P13: a record that cannot be used is reported, stays as it is, and locks
-// nobody in; OnCorrupt may decide to begin anew.
+// P13: a record that cannot be used is reported, stays as it is, and does not stay
+// locked; OnCorrupt may decide to replace it.
 func TestARecordThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
@@ -87,7 +87,7 @@ func TestASessionOverMaxBytesIsRefused(t *testing.T) {
 		v := newVisitor(t)
 		v.get(s.URL+"/add").want(t, 200, "1")
 		v.get(s.URL+"/grow").want(t, 500, "*")
-		v.get(s.URL+"/add").want(t, 200, "2") // at once: the lock was given back
+		v.get(s.URL+"/add").want(t, 200, "2") // at once: the lock was released
 		if lines := s.log.lines("too large"); len(lines) != 2 || !strings.Contains(lines[0], "MaxBytes is 1000") {
 			t.Errorf("log: %q", lines)
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// P8: without Redis there is no answer, rather than an empty session; and with
-// Redis there is one again, without anybody's help.
+// P8: without Redis there is an error, rather than an empty session; and with Redis
+// all works again, without anyone's help.
 func TestRedisStoppedIs503AndComesBack(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
@@ -38,7 +38,7 @@ func TestRedisStoppedIs503AndComesBack(t *testing.T) {
 	})
 }
 
-// P8: a Redis that hangs costs the configured time-out, not more.
+// P8: a Redis that hangs costs the configured timeout, not more.
 func TestRedisPausedIs503WithinTheTimeout(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
@@ -48,7 +48,7 @@ func TestRedisPausedIs503WithinTheTimeout(t *testing.T) {
 	r.Pause(t)
 	began := time.Now()
 	v.get(s.URL+"/add").want(t, 503, "*")
-	if took := time.Since(began); took > 5*time.Second { // the time-out is 1 s
+	if took := time.Since(began); took > 5*time.Second { // the timeout is 1 s
 		t.Errorf("took %v", took)
 	}
 	r.Resume(t)
@@ -57,7 +57,7 @@ func TestRedisPausedIs503WithinTheTimeout(t *testing.T) {
 	v.get(s.URL+"/add").want(t, 200, "2")
 }
 
-// P8: a crowd at one session learns of it together, not one after the other.
+// P8: requests that wait for one session fail together, not one after another.
 func TestRedisPausedIs503ForACrowdAtOnce(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)

@@ -12,30 +12,32 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/keep"
+	"github.com/a2139e8d/latchkey/internal/secret"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
 )
 
 var (
-	// errBegun is what a Start gets that comes too late.
+	// errBegun is the error of a Start that comes too late.
 	errBegun = errors.New("middleware: session.Start after the answer has begun: its session could not be saved before it")
-	// errAbandoned is what a Commit gets when the handler has panicked.
+	// errAbandoned is the error of a Commit after the handler has panicked.
 	errAbandoned = errors.New("middleware: the handler panicked, so its session was not saved")
 )
 
-// A request is one request's session: opened once, committed once.
+// A request is one request's session, opened once and committed once, and its
+// keep.Keeper.
 type request struct {
 	sessions *Sessions
 	mode     Mode
 	base     *http.Request           // as it came in
 	cancel   context.CancelCauseFunc // ends the handler's context
 
-	// shown is the public id that the cookie shows, or empty if it is not genuine.
-	// Set before the session is opened.
+	// shown is the public id of the secret in the cookie, or empty if there is no
+	// genuine one. Set before the session is opened.
 	shown string
 
-	// late is set by a change that came after the commit; the answer must not
-	// look complete then.
+	// late is set by a change after the commit: the answer must not look complete.
 	late atomic.Bool
 	// hijacked is the connection, once the handler has taken it over.
 	hijacked atomic.Pointer[net.Conn]
@@ -46,7 +48,7 @@ type request struct {
 	origin    origin
 	session   *session.Session // nil until opened
 	hold      *store.Hold      // not nil while locked
-	waited    time.Duration    // for the session, so far
+	waited    time.Duration    // for the lock, so far
 	committed bool
 	err       error        // of the commit
 	cookie    *http.Cookie // to be set or deleted with the answer
@@ -54,17 +56,36 @@ type request struct {
 	// idMu guards the identity. A mutex of its own, since Session.ID may be
 	// called while the commit is under way.
 	idMu   sync.Mutex
-	id     string         // the public id; empty until a new session needs one
-	secret session.Secret // of a new session that has an id
+	id     string        // the public id; empty until a new session needs one
+	secret secret.Secret // of a new session that has an id
 }
 
-// readCookie is what comes before open.
-func (rq *request) readCookie() {
-	rq.shown = rq.sessions.cookies.read(rq.base)
+// start returns the handler's request, whose context has the session: opened, or
+// in mode Lazy to be opened by session.Start.
+func (rq *request) start(ctx context.Context) (*http.Request, error) {
+	s, body := rq.sessions, rq.base.Body
+	if rq.mode == Lazy {
+		ctx = session.NewLazyContext(ctx, func(ctx context.Context) (*session.Session, error) {
+			rq.shown = s.cookies.read(rq.base)
+			return rq.open(ctx)
+		})
+	} else {
+		rq.shown = s.cookies.read(rq.base)
+		if rq.shown != "" && rq.mode != ReadOnly {
+			body = readAhead(rq.base, s.options.Buffer)
+		}
+		opened, err := rq.open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		ctx = session.NewContext(ctx, opened)
+	}
+	r := rq.base.WithContext(ctx)
+	r.Body = body
+	return r, nil
 }
 
-// open reads the session, and locks it unless the mode is ReadOnly. It is called
-// by the middleware, or in mode Lazy by session.Start.
+// open reads the session, and locks it unless the mode is ReadOnly.
 func (rq *request) open(ctx context.Context) (*session.Session, error) {
 	rq.mu.Lock()
 	defer rq.mu.Unlock()
@@ -88,9 +109,9 @@ func (rq *request) open(ctx context.Context) (*session.Session, error) {
 		rq.unlock()
 		rq.session = nil
 		if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
-			err = fmt.Errorf("%w: %w", ended, err) // whatever cause somebody gave it
+			err = fmt.Errorf("%w: %w", ended, err) // err may be a cause that somebody gave
 		}
-		if rq.mode == Lazy { // the handler answers, but somebody has to log it
+		if rq.mode == Lazy { // the handler answers this, and need not log it
 			rq.sessions.logFailure(rq.base, rq.knownID(), err)
 		}
 		return nil, err
@@ -98,7 +119,7 @@ func (rq *request) open(ctx context.Context) (*session.Session, error) {
 	return rq.session, nil
 }
 
-// fetch returns what is stored, nothing where there is none, and sets rq.origin.
+// fetch returns the record, an empty one where there is none, and sets rq.origin.
 func (rq *request) fetch(ctx context.Context) (record store.Record, err error) {
 	s, id := rq.sessions, rq.shown
 	if id == "" {
@@ -109,7 +130,9 @@ func (rq *request) fetch(ctx context.Context) (record store.Record, err error) {
 		record, err = s.store.Load(ctx, id, s.terms)
 	} else {
 		rq.origin = locked
-		terms := s.terms.After(rq.waited) // in mode Lazy a handler may try again
+		terms := s.terms
+		// In mode Lazy a handler may try again: in what is left, but at least once.
+		terms.LockWait = max(terms.LockWait-rq.waited, time.Nanosecond)
 		terms.Label = label(rq.base)
 		began := time.Now()
 		rq.hold, err = s.store.Take(ctx, id, terms)
@@ -121,8 +144,8 @@ func (rq *request) fetch(ctx context.Context) (record store.Record, err error) {
 	}
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		// Never adopt an id that somebody else may have chosen: if this session
-		// comes into being, it does so under a new one.
+		// Never adopt an id that somebody else may have chosen: if this session is
+		// created, it gets a new one.
 		rq.origin = unknownID
 		return record, nil
 	case errors.Is(err, store.ErrGone):
@@ -132,9 +155,9 @@ func (rq *request) fetch(ctx context.Context) (record store.Record, err error) {
 	return record, err
 }
 
-// label tells who waits for the session what holds it: the method, and the pattern of
-// the route where a router has found it before the session is opened. Any part of the
-// path itself may be a secret, as in the link of a mail.
+// label says what holds the session, to those that wait for it: the method, and the
+// route's pattern where a router around the sessions has found it. No part of the path
+// itself, which may be a secret, as in the link of a mail.
 func label(r *http.Request) string {
 	if r.Pattern == "" {
 		return r.Method
@@ -153,25 +176,18 @@ func (rq *request) replace(err error) error {
 			return verdict
 		}
 		rq.sessions.log(rq.base.Context(), slog.LevelError, "session replaced by an empty one",
-			slog.String("session", rq.publicID()), slog.Any("error", err))
+			slog.String("session", rq.SessionID()), slog.Any("error", err))
 		return nil
 	}
 	return err
 }
 
-func (rq *request) config(record store.Record) session.Config {
-	memory, _ := record.Memory.(*session.Memory) // of the request before, if it was in this process
-	return session.Config{
-		Data:     record.Data,
-		Memory:   memory,
-		ReadOnly: rq.mode == ReadOnly,
-		Keeper:   keeper{rq},
-	}
+func (rq *request) config(record store.Record) keep.Config {
+	return keep.Config{Data: record.Data, Snapshot: record.Memory, ReadOnly: rq.mode == ReadOnly, Keeper: rq}
 }
 
-// handBack gives the request that came in what the handler's copy of it has
-// learnt: net/http removes the temporary files of an upload, and loggers like to
-// know the pattern.
+// handBack gives the request that came in what was set in r, the handler's copy:
+// net/http removes the temporary files of an upload, and loggers show the pattern.
 func (rq *request) handBack(r *http.Request) {
 	if rq.base.MultipartForm == nil {
 		rq.base.MultipartForm = r.MultipartForm
@@ -187,21 +203,37 @@ func (rq *request) identify(id string) {
 	rq.id = id
 }
 
-// publicID returns the session's public id. A new session gets its secret when
-// somebody asks: most never need one.
-func (rq *request) publicID() string {
+// SessionID returns the session's public id. A new session gets its secret when
+// it is asked for: most never need one.
+func (rq *request) SessionID() string {
 	rq.idMu.Lock()
 	defer rq.idMu.Unlock()
 	if rq.id == "" {
-		rq.secret = session.NewSecret()
+		rq.secret = secret.New()
 		rq.id = rq.secret.ID()
 	}
 	return rq.id
 }
 
-// knownID is publicID for a log: it does not invent one.
+// knownID is SessionID for a log: it does not make one up.
 func (rq *request) knownID() string {
 	rq.idMu.Lock()
 	defer rq.idMu.Unlock()
 	return rq.id
+}
+
+// CommitSession commits. That is bounded by the store's timeout, not by a context:
+// it does not end with the request.
+func (rq *request) CommitSession(context.Context) error { return rq.commit("Commit") }
+
+// ChangedLate reports a change that cannot be saved any more, and must not be lost
+// in silence.
+func (rq *request) ChangedLate(method, key, sealed string) {
+	rq.late.Store(true)
+	if conn := rq.hijacked.Load(); conn != nil {
+		_ = (*conn).Close() // the one way to cut this answer off
+	}
+	rq.sessions.log(rq.base.Context(), slog.LevelError, "session changed after it was saved; the answer is cut off",
+		slog.String("session", rq.SessionID()), slog.String("call", method), slog.String("key", key), slog.String("saved_by", sealed),
+		slog.String("rule", "a session is saved before the first byte of the answer: change it before "+sealed))
 }

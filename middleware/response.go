@@ -9,7 +9,7 @@ import (
 // A response holds an answer back until the session is committed.
 //
 // The order is always: commit, then header (with the cookie), then body. Until
-// then the answer can be replaced by an error; from then on everything goes
+// the commit the answer can be replaced by an error; from then on everything goes
 // straight through. Like any ResponseWriter it is used by one goroutine at a
 // time.
 type response struct {
@@ -21,11 +21,10 @@ type response struct {
 	header   http.Header // as it was at that moment: later changes do not count
 	length   int64       // the Content-Length that was declared, or -1
 	buffered []byte
-	short    [64]byte    // what buffered begins as
-	begun    bool        // the header is out of our hands
+	begun    bool        // the header has left our hands
 	tail     tail        // the end of an answer that has begun
 	failed   error       // the answer was replaced by this error
-	ignored  http.Header // what the handler says after that
+	ignored  http.Header // the one that the handler gets then
 }
 
 // Unwrap gives http.ResponseController the methods that have nothing to do with
@@ -39,8 +38,8 @@ func (rw *response) Header() http.Header {
 	return rw.inner.Header()
 }
 
-// WriteHeader notes the status. The informational ones go out at once, without a
-// commit: they are no answer yet.
+// WriteHeader notes the status. An informational one goes out at once, without a
+// commit: it is no answer yet.
 func (rw *response) WriteHeader(status int) {
 	informational := status >= 100 && status <= 199 && status != http.StatusSwitchingProtocols
 	switch {
@@ -71,9 +70,6 @@ func (rw *response) Write(p []byte) (int, error) {
 	case rw.length >= 0 && written > rw.length:
 		return 0, http.ErrContentLength
 	case written <= int64(rw.request.sessions.options.Buffer):
-		if rw.buffered == nil {
-			rw.buffered = rw.short[:0]
-		}
 		rw.buffered = append(rw.buffered, p...)
 		return len(p), nil
 	}
@@ -137,7 +133,7 @@ func (rw *response) refuses() error {
 	return nil
 }
 
-// begin commits and, if that succeeds, passes on what was held back.
+// begin commits and, if that succeeds, sends what was held back.
 func (rw *response) begin(by string) error {
 	if err := rw.request.commit(by); err != nil {
 		rw.fail(err)
@@ -168,7 +164,7 @@ func (rw *response) fail(err error) {
 	rw.request.sessions.answer(rw.inner, rw.request.base, rw.request.knownID(), err)
 }
 
-// abandon takes back what the handler has put into the header.
+// abandon removes what the handler has put into the header.
 func (rw *response) abandon() {
 	if rw.begun {
 		return
@@ -179,7 +175,7 @@ func (rw *response) abandon() {
 	maps.Copy(h, rw.before)
 }
 
-// finish sends what the handler has left, when it has returned.
+// finish sends the rest of the answer, after the handler has returned.
 func (rw *response) finish() {
 	if !rw.begun && rw.failed == nil {
 		_ = rw.begin("the end of the handler") // answered, if it failed

@@ -20,7 +20,7 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// touched makes a handler's answer one that saves a new session.
+// touched makes a handler save a new session.
 func touched(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		session.FromContext(r.Context()).Set("seen", true)
@@ -166,7 +166,7 @@ func TestAnswersAreThoseOfNetHTTP(t *testing.T) {
 	}
 }
 
-// quiet serves h and says nothing about its mistakes, which are made on purpose.
+// quiet serves h and logs nothing of its mistakes, which are made on purpose.
 func quiet(h http.Handler) *httptest.Server {
 	srv := httptest.NewUnstartedServer(h)
 	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -174,7 +174,7 @@ func quiet(h http.Handler) *httptest.Server {
 	return srv
 }
 
-// Over HTTP/2 with TLS all defaults are at work, the __Host- cookie included.
+// All defaults work over HTTP/2 with TLS, including the __Host- cookie.
 func TestHTTP2(t *testing.T) {
 	t.Parallel()
 	r := redistest.Embedded(t)
@@ -227,7 +227,7 @@ func TestASlowBodyHoldsNothing(t *testing.T) {
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		done := make(chan answer, 1)
 		go func() { done <- v.do(req) }()
-		if _, err := io.WriteString(slow, "a=1"); err != nil { // the server is at it
+		if _, err := io.WriteString(slow, "a=1"); err != nil { // the server is reading it
 			t.Fatal(err)
 		}
 		v.get(s.URL+"/add").want(t, 200, "2")

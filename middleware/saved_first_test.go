@@ -71,8 +71,8 @@ func TestAFailedCommitReplacesTheAnswer(t *testing.T) {
 	})
 }
 
-// P2: whatever makes the first byte leave, the record is written by then, and
-// the lock is free.
+// P2: by the time the first byte leaves, whatever the reason, the record is written
+// and the lock is free.
 func TestTheSessionIsSavedBeforeTheFirstByte(t *testing.T) {
 	t.Parallel()
 	for name, write := range map[string]func(w http.ResponseWriter, req *http.Request){
@@ -102,7 +102,7 @@ func TestTheSessionIsSavedBeforeTheFirstByte(t *testing.T) {
 					session.FromContext(req.Context()).Set("n", 7)
 					write(w, req)
 					close(looked)
-					<-gone // the stream goes on for as long as somebody listens
+					<-gone // the stream lasts until its client goes away
 				})
 				s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
 				v := newVisitor(t)
@@ -119,7 +119,7 @@ func TestTheSessionIsSavedBeforeTheFirstByte(t *testing.T) {
 	}
 }
 
-// P2: a new session's cookie is on the answer however that begins.
+// P2: the answer has a new session's cookie however it begins.
 func TestTheCookieComesWithTheFirstByte(t *testing.T) {
 	t.Parallel()
 	r := redistest.Embedded(t)
@@ -146,7 +146,7 @@ func TestTheCookieComesWithTheFirstByte(t *testing.T) {
 	}
 }
 
-// P2: an informational answer is none yet, so it needs no commit.
+// P2: an informational answer is not the answer yet, so it needs no commit.
 func TestInformationalAnswersPassWithoutACommit(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {

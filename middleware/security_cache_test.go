@@ -11,7 +11,7 @@ import (
 )
 
 // P11: a cache would hand an answer that sets the cookie to the next visitor, and so
-// the session. Whatever the handler, or one around it, says to caches of all kinds.
+// the session. That holds whatever the handler, or one around it, asks of caches.
 func TestAnAnswerWithTheCookieIsNeverCached(t *testing.T) {
 	t.Parallel()
 	r := redistest.Embedded(t)
@@ -42,18 +42,18 @@ func TestAnAnswerWithTheCookieIsNeverCached(t *testing.T) {
 		}
 		for _, name := range []string{"CDN-Cache-Control", "Example-CDN-Cache-Control", "Surrogate-Control", "X-Accel-Expires"} {
 			if a.Header.Get(name) != "" {
-				t.Errorf("%s: a content delivery network is told: %s", path, a.Header.Get(name))
+				t.Errorf("%s: a content delivery network reads: %s", path, a.Header.Get(name))
 			}
 		}
 		if a.Header.Get("ETag") == "" {
 			t.Errorf("%s: too much is taken out: %v", path, a.Header)
 		}
 	}
-	// What sets no cookie is the handler's to cache.
+	// Whether an answer without a cookie is cached is up to the handler.
 	if a := v.get(s.URL + "/nothing"); a.Header.Get("CDN-Cache-Control") == "" || a.Header.Get("Cache-Control") == "no-store" {
 		t.Errorf("%v", a.Header)
 	}
-	// An error is nobody's.
+	// No cache keeps an error.
 	v.get(s.URL+"/add").want(t, 200, "1")
 	r.Stop(t)
 	if a := v.get(s.URL + "/add"); a.StatusCode != 503 || a.Header.Get("Cache-Control") != "no-store" || a.Header.Get("CDN-Cache-Control") != "" {
@@ -63,7 +63,7 @@ func TestAnAnswerWithTheCookieIsNeverCached(t *testing.T) {
 
 // P11: an answer for which the session was asked anything but its id, which is for
 // logs, varies by cookie: a cache must not hand one visitor's page to another.
-func TestWhateverIsMadeOfTheSessionVariesByCookie(t *testing.T) {
+func TestAnAnswerMadeOfTheSessionVariesByCookie(t *testing.T) {
 	t.Parallel()
 	r := redistest.Embedded(t)
 	uses := map[string]func(s *session.Session) any{

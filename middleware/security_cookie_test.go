@@ -31,7 +31,7 @@ var maxAge = regexp.MustCompile(`; Max-Age=\d+`)
 
 // ASVS 3.3.2, 3.3.4 and 7.4.1: HttpOnly always, and SameSite unless it is left to the
 // browser. And a logout deletes the very cookie that was set: browsers keep one with
-// another path or domain, and do not listen to a __Host- cookie without Secure.
+// another path or domain, and ignore a __Host- cookie without Secure.
 func TestTheCookieIsDeletedAsItWasSet(t *testing.T) {
 	t.Parallel()
 	for name, p := range patterns {
@@ -91,7 +91,7 @@ func TestTheCookieFitsIntoABrowser(t *testing.T) {
 	}
 }
 
-// The name of the cookie is signed, too: a cookie of one application is nothing to
+// The cookie's name is signed, too: an application does not accept the cookie of
 // another that has the same key.
 func TestACookieOfAnotherNameIsForged(t *testing.T) {
 	t.Parallel()
@@ -113,8 +113,8 @@ func TestACookieOfAnotherNameIsForged(t *testing.T) {
 	})
 }
 
-// Two applications with the same key and the same name of the cookie, but another
-// Prefix: the session of the one is unknown to the other, and not adopted.
+// Two applications with the same key and cookie name, but different Prefixes: the
+// session of the one is unknown to the other, and not adopted.
 func TestASessionOfAnotherPrefixIsUnknown(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {

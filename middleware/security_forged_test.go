@@ -16,7 +16,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// forgedModes is how a forged cookie comes in: by the request's method.
+// forgedModes chooses the mode by the request's method.
 func forgedModes(r *http.Request) middleware.Mode {
 	return map[string]middleware.Mode{"GET": middleware.ReadOnly, "PUT": middleware.Lazy}[r.Method] // else Exclusive
 }
@@ -50,7 +50,7 @@ func newForged(tb testing.TB, pool *redis.Pool) (h http.Handler, f *forger) {
 	return h, &forger{random: rand.New(rand.NewPCG(1, 2)), mine: genuine(), other: genuine()}
 }
 
-// underRaceDetector tells whether this test binary was built with -race.
+// underRaceDetector reports whether this test binary was built with -race.
 func underRaceDetector() bool {
 	info, ok := debug.ReadBuildInfo()
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})

@@ -29,7 +29,7 @@ func TestAPlantedSessionIsWorthNothingAfterTheLogin(t *testing.T) {
 			attacker.get(s.URL+"/logout").want(t, 200, "")
 			r.Do(t, "DEL", recordOf(id)) // as the minute does
 		}, "ann"},
-		// For a minute the visitor cannot log in, and is told so.
+		// For a minute the visitor cannot log in: the answer says so.
 		"just ended": {func(t *testing.T, _ *redistest.Server, s *site, attacker *visitor, _ string) {
 			attacker.get(s.URL+"/logout").want(t, 200, "")
 		}, ""},
@@ -88,7 +88,7 @@ func TestANewIDDoesNotProlongTheSession(t *testing.T) {
 	})
 }
 
-// ASVS 7.3.1: a session that nobody uses is over, and its id is not used again.
+// ASVS 7.3.1: a session that is not used times out, and its id is not used again.
 func TestAnIdleSessionIsOver(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
@@ -104,7 +104,7 @@ func TestAnIdleSessionIsOver(t *testing.T) {
 	})
 }
 
-// ASVS 7.1.1: the time-outs that the README tells are those that a session has if
+// ASVS 7.1.1: the timeouts in the README are those that a session has if
 // nothing else is said.
 func TestTheDefaultTimeoutsAreAsDocumented(t *testing.T) {
 	t.Parallel()

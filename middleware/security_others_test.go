@@ -17,9 +17,9 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// endSession ends the session with a public id, whoever's it is: it waits for the
-// request that holds it, and no request brings it back. The terms are those of the
-// middleware; with a shorter Lifetime an old session would pass for one that is over.
+// endSession ends the session with a public id: it waits for the request that holds
+// it, and no request brings it back. The terms are those of the middleware; with a
+// shorter Lifetime an old session would be taken for one that has timed out.
 func endSession(ctx context.Context, st *store.Store, id string, terms store.Terms) error {
 	hold, err := st.Take(ctx, id, terms)
 	switch {
@@ -31,7 +31,7 @@ func endSession(ctx context.Context, st *store.Store, id string, terms store.Ter
 	return err
 }
 
-// accounts is what an application keeps to know who is logged in where.
+// accounts is how an application knows who is logged in where.
 type accounts struct {
 	st    *store.Store
 	terms store.Terms
@@ -57,8 +57,8 @@ func (a *accounts) login(_ http.ResponseWriter, r *http.Request) {
 func (a *accounts) endOthers(w http.ResponseWriter, r *http.Request) {
 	s := session.FromContext(r.Context())
 	user, _ := session.Get[string](s, "user")
-	// Two requests that hold their own session and wait for that of the other would
-	// wait for long. So this one is given back first.
+	// Two requests that hold their own session and wait for each other's would wait
+	// for long, so this one is released first.
 	if s.Commit(r.Context()) != nil {
 		return
 	}
@@ -98,8 +98,8 @@ func newAccounts(t *testing.T, r *redistest.Server, mux *http.ServeMux) (*site, 
 	return newSiteOn(t, a.st, middleware.Options{TTL: a.terms.TTL, Lifetime: a.terms.Lifetime, LockWait: a.terms.LockWait}, mux), a
 }
 
-// ASVS 7.4.3 and 7.5.2: a user who has changed the password ends all sessions but the
-// own, however old these are.
+// ASVS 7.4.3 and 7.5.2: a user who has changed the password ends all other sessions,
+// however old these are.
 func TestAllOtherSessionsOfAUserCanBeEnded(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
@@ -126,7 +126,7 @@ func TestAllOtherSessionsOfAUserCanBeEnded(t *testing.T) {
 }
 
 // Two sessions of a user may end each other at the same time: neither waits for the
-// other, since each has given itself back.
+// other, since each has been released.
 func TestTwoSessionsMayEndEachOther(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
@@ -156,8 +156,8 @@ func TestTwoSessionsMayEndEachOther(t *testing.T) {
 	})
 }
 
-// ASVS 7.4.2 and 7.4.5: an administrator ends a session while a request of it is under
-// way. The end waits for that request, and nothing comes after it.
+// ASVS 7.4.2 and 7.4.5: an administrator ends a session while one of its requests is
+// under way. The end waits for that request, and nothing comes after it.
 func TestASessionThatIsInUseCanBeEnded(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
@@ -180,7 +180,7 @@ func TestASessionThatIsInUseCanBeEnded(t *testing.T) {
 	})
 }
 
-// ASVS 7.4.5: an administrator who has nothing but redis-cli deletes the record. A request
+// ASVS 7.4.5: an administrator with nothing but redis-cli deletes the record. A request
 // that is under way cannot write the session back.
 func TestDeletingTheRecordEndsASession(t *testing.T) {
 	t.Parallel()
@@ -204,7 +204,7 @@ func TestDeletingTheRecordEndsASession(t *testing.T) {
 	})
 }
 
-// The same for a session that many requests of two processes wait for: whichever of
+// The same with a session that many requests of two processes wait for: whichever of
 // them holds it, none brings it back.
 func TestDeletingTheRecordEndsASessionInACrowd(t *testing.T) {
 	t.Parallel()

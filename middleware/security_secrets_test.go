@@ -93,9 +93,9 @@ func TestTheTokenIsInSetCookieOnly(t *testing.T) {
 	})
 }
 
-// An error is told to the client in one of four sentences, and to the log in full: who
-// holds the session, which key of Redis it is about, what Redis has said.
-func TestErrorAnswersTellNothing(t *testing.T) {
+// The client gets one of four sentences about an error. The log has all of it: who holds
+// the session, which key in Redis it concerns, what Redis has said.
+func TestErrorAnswersRevealNothing(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
@@ -127,8 +127,8 @@ func TestErrorAnswersTellNothing(t *testing.T) {
 	})
 }
 
-// Whoever prints the middleware, or puts it into a log, does not print its keys.
-func TestPrintingTheMiddlewareTellsNoKey(t *testing.T) {
+// Printing or logging the middleware does not show its keys.
+func TestPrintingTheMiddlewareShowsNoKey(t *testing.T) {
 	t.Parallel()
 	key := make([]byte, 32)
 	for i := range key {
@@ -156,8 +156,8 @@ func TestPrintingTheMiddlewareTellsNoKey(t *testing.T) {
 	}
 }
 
-// A program may wipe its keys once the middleware has them. It must not sign with
-// zeros then.
+// A program may wipe its keys once the middleware has them: it must not sign with zeros
+// then.
 func TestKeysMayBeWipedAfterNew(t *testing.T) {
 	t.Parallel()
 	r := redistest.Embedded(t)

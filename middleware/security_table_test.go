@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// asvs are the rows of OWASP ASVS 5.0 that SECURITY.md has to go through: all of V7 and
+// asvs are the rows of OWASP ASVS 5.0 that SECURITY.md must go through: all of V7 and
 // of V3.3.
 var asvs = strings.Fields(`
 	7.1.1 7.1.2 7.1.3 7.2.1 7.2.2 7.2.3 7.2.4 7.3.1 7.3.2 7.4.1 7.4.2 7.4.3 7.4.4 7.4.5
@@ -44,7 +44,7 @@ func TestTheSecurityTableIsTrue(t *testing.T) {
 	}
 }
 
-// And if the table were wrong, that would show.
+// If the table were wrong, that would show.
 func TestAWrongSecurityTableIsNoticed(t *testing.T) {
 	t.Parallel()
 	text := read(t, "SECURITY.md")
@@ -73,7 +73,7 @@ var (
 	asvsRow  = regexp.MustCompile(`(?m)^\| (\d\.\d\.\d) \|[^|]+\|([^|]+)\|([^|]+)\|$`)
 )
 
-// complaints is what is wrong with the table.
+// complaints returns what is wrong with the table.
 func complaints(text string, tests map[string]bool) (found []string) {
 	for _, name := range testName.FindAllStringSubmatch(text, -1) {
 		in := name[1]

@@ -10,23 +10,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/internal/secret"
 )
 
-// Whoever can tell from the time an answer takes how much of a signature is right can
-// guess one byte by byte. What takes part of that time:
+// If the time of an answer revealed how much of a signature is right, an attacker could
+// guess one byte by byte. That time depends on:
 //
-//   - the cookie's length and form, which whoever sends it knows;
+//   - the cookie's length and form, which its sender knows;
 //   - the number of keys that are tried, which is no secret: a visitor sees from the
 //     time whether the own cookie was signed with the newest;
 //   - the comparison of the signature with the right one. That is what is tested here;
-//   - behind a signature that is right, Redis, which looks for the SHA-256 of the
-//     secret: for a record that begins like that of another visitor one would have to
-//     make secrets until the hash fits, and to have them signed.
+//   - after a right signature, Redis, which looks for the SHA-256 of the secret: to find
+//     a record that begins like another visitor's, an attacker would have to make secrets
+//     until the hash fits, and have them signed.
 //
-// On 32 bytes the difference is a few nanoseconds, which nobody measures beside the
-// noise. So the test lets the code compare longer signatures, and starts the clock as
-// the comparison begins.
+// On 32 bytes the difference is a few nanoseconds, which drown in the noise. So the test
+// lets the code compare longer signatures, and starts the clock as the comparison begins.
 
 // wide is how many bytes the signatures have here.
 const wide = 1 << 16
@@ -47,7 +46,7 @@ func (h *wideHash) Sum(b []byte) []byte {
 	return b
 }
 
-// A verifier tells whether a signature is genuine, and how long it has compared.
+// A verifier reports whether a signature is genuine, and how long it compared.
 type verifier func(signature []byte) (genuine bool, took time.Duration)
 
 // ours is the verifier of the cookies, with the wide hash in place of SHA-256.
@@ -58,7 +57,7 @@ func ours(t *testing.T) verifier {
 	}
 	var summed time.Time
 	codec := c.codecs[0]().MaxLength(0).HashFunc(func() hash.Hash { return &wideHash{&summed} })
-	signed := fmt.Sprintf("%d|%s|", time.Now().Unix(), base64.URLEncoding.EncodeToString(session.NewSecret().Bytes()))
+	signed := fmt.Sprintf("%d|%s|", time.Now().Unix(), base64.URLEncoding.EncodeToString(secret.New().Bytes()))
 	return func(signature []byte) (bool, time.Duration) {
 		value := base64.URLEncoding.EncodeToString(append([]byte(signed), signature...))
 		var secret []byte
@@ -88,7 +87,7 @@ func byteByByte(a, b []byte) bool {
 }
 
 // blockByBlock is how bytes.Equal does it, which is no better. (Under the race detector
-// that one reads all of both before it compares, and so is of no use here.)
+// it reads both in full before it compares, so it does not serve here.)
 func blockByBlock(a, b []byte) bool {
 	for ; len(a) > 0; a, b = a[32:], b[32:] {
 		if !bytes.Equal(a[:32], b[:32]) {
@@ -122,8 +121,8 @@ func leak(t *testing.T, verify verifier) float64 {
 	return float64(took[wide-1]) / float64(max(1, took[0]))
 }
 
-// The time for a forged signature does not tell where it goes wrong. And if it did,
-// this would show: it does for comparisons that stop at the first difference.
+// The time for a forged signature does not reveal where it is wrong. If it did, the test
+// would notice, as it does with comparisons that stop at the first difference.
 func TestTheComparisonOfSignaturesLeaksNothing(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -139,7 +139,7 @@ func (c *silentSite) silence(t *testing.T, r *redistest.Server) {
 	close(c.free)
 }
 
-// check checks that none is answered as if it were saved, nor later than limit.
+// check checks that no request is answered as if it were saved, or later than limit.
 func (c *silentSite) check(t *testing.T, answers chan timed, limit time.Duration) {
 	t.Helper()
 	for range cap(answers) {

@@ -138,7 +138,7 @@ func (v *visitor) get(url string) answer {
 	return v.send(context.Background(), http.MethodGet, url, nil)
 }
 
-// post is for answers that are cut off: the client would repeat a GET.
+// post is for answers that are cut off, since the client would repeat a GET.
 func (v *visitor) post(url string) answer {
 	return v.send(context.Background(), http.MethodPost, url, nil)
 }
@@ -168,7 +168,7 @@ func (v *visitor) cookies(s *site) []*http.Cookie {
 	return v.Jar.Cookies(req.URL)
 }
 
-// with returns a visitor that sends these cookies, whatever the answers say.
+// with returns a visitor that always sends these cookies.
 func with(t *testing.T, cookies ...*http.Cookie) *visitor {
 	t.Helper()
 	v := newVisitor(t)

@@ -6,12 +6,12 @@ import (
 	"net/http"
 )
 
-// What begins an answer before the handler has returned: Flush, for streams, and
-// Hijack, for websockets. Both commit first, which also frees the lock, so that
-// however long they last they hold no session.
+// Flush, for streams, and Hijack, for websockets, begin an answer before the
+// handler has returned. Both commit first, which also releases the lock: however
+// long they last, they hold no session.
 
 // Flush implements http.Flusher.
-func (rw *response) Flush() { _ = rw.FlushError() } // Flusher has no way to say it
+func (rw *response) Flush() { _ = rw.FlushError() } // a Flusher returns no error
 
 // FlushError commits the session and sends what there is. It is what
 // http.ResponseController calls.
@@ -28,7 +28,7 @@ func (rw *response) FlushError() error {
 			return err
 		}
 	}
-	if err := rw.tail.release(rw.inner); err != nil { // whoever flushes wants it all
+	if err := rw.tail.release(rw.inner); err != nil { // a Flush sends everything
 		return err
 	}
 	return http.NewResponseController(rw.inner).Flush()

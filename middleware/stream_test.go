@@ -17,7 +17,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// A stream of events holds nothing once it has begun, and arrives as it is sent.
+// A stream of events holds no session once it has begun, and arrives as it is sent.
 func TestServerSentEvents(t *testing.T) {
 	t.Parallel()
 	r := redistest.Embedded(t)
@@ -53,7 +53,7 @@ func TestServerSentEvents(t *testing.T) {
 	}
 }
 
-// A websocket commits as it takes the connection over; the cookie is on its 101.
+// A websocket commits as it takes over the connection; its 101 has the cookie.
 func TestWebsocket(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
@@ -123,7 +123,7 @@ func TestHijackWithAFailedCommit(t *testing.T) {
 	}
 }
 
-// Behind a session a reverse proxy streams, upgrades, and passes trailers on.
+// A reverse proxy inside the sessions streams, upgrades, and passes trailers on.
 func TestReverseProxy(t *testing.T) {
 	t.Parallel()
 	r := redistest.Embedded(t)

@@ -39,9 +39,9 @@ func (t *tail) write(w http.ResponseWriter, p []byte) (int, error) {
 	return len(p), nil
 }
 
-// readFrom copies all but what may be the last byte in the way that w likes
-// best: a file goes from disk to the network without passing through here. What
-// w looks for is a file, or a LimitedReader right above one.
+// readFrom copies all but what may be the last byte so that w can take a shortcut:
+// a file goes from disk to the network without passing through here. w looks for a
+// file, or a LimitedReader right above one.
 func (t *tail) readFrom(w http.ResponseWriter, src io.Reader) (int64, error) {
 	if t.declared <= 0 {
 		return io.Copy(w, src)

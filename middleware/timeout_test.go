@@ -11,8 +11,8 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// P12: every request puts the idle time-out off, whether it writes or not.
-func TestEveryRequestPutsTheIdleTimeoutOff(t *testing.T) {
+// P12: every request extends the idle timeout, whether it writes or not.
+func TestEveryRequestExtendsTheIdleTimeout(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{
@@ -33,8 +33,8 @@ func TestEveryRequestPutsTheIdleTimeoutOff(t *testing.T) {
 	})
 }
 
-// P12: who never stops is logged out all the same.
-func TestTheAbsoluteTimeoutCannotBePutOff(t *testing.T) {
+// P12: a visitor who never pauses is logged out nevertheless.
+func TestTheAbsoluteTimeoutCannotBeExtended(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{

@@ -16,8 +16,8 @@ func byPath(modes map[string]middleware.Mode) func(*http.Request) middleware.Mod
 	return func(r *http.Request) middleware.Mode { return modes[r.URL.Path] }
 }
 
-// P9: who has no session and writes none costs Redis nothing and gets no cookie,
-// in every mode.
+// P9: a request without a session that writes nothing costs no Redis command and gets
+// no cookie, in any mode.
 func TestNoCookieAndNothingWrittenIsFree(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
@@ -190,8 +190,8 @@ func as(r *http.Request, path string) *http.Request {
 	return r
 }
 
-// A read-only request waits for nobody and sees what was last saved. Writing in
-// it is a mistake that is told.
+// A read-only request waits for nobody and sees what was last saved. A write in it is an
+// error.
 func TestReadOnlyDoesNotWait(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
@@ -214,8 +214,8 @@ func TestReadOnlyDoesNotWait(t *testing.T) {
 	})
 }
 
-// In mode Lazy the handler decides what to do about a session that cannot be
-// had; too late is an error, too.
+// In mode Lazy the handler decides what to do if the session cannot be opened. A Start
+// after the answer has begun is an error, too.
 func TestLazyStart(t *testing.T) {
 	t.Parallel()
 	r := redistest.Embedded(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// P12: a request takes longer than the idle time-out. Meanwhile another tab comes to
+// P12: a request takes longer than the idle timeout. Meanwhile another tab comes to
 // another process: it waits, keeps its cookie, and finds what the request has saved.
 func TestASessionInUseDoesNotRunOut(t *testing.T) {
 	t.Parallel()

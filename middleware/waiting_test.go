@@ -16,7 +16,7 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// holding adds /hold to mux, which keeps its session until told to let go.
+// holding adds /hold to mux, which keeps its session until free is closed.
 func holding(mux *http.ServeMux) (busy, free chan struct{}) {
 	busy, free = make(chan struct{}), make(chan struct{})
 	mux.HandleFunc("/hold", func(http.ResponseWriter, *http.Request) {
@@ -26,7 +26,7 @@ func holding(mux *http.ServeMux) (busy, free chan struct{}) {
 	return busy, free
 }
 
-// P5: a wait has an end, and says when to come back.
+// P5: a wait ends, with an answer that says when to try again.
 func TestAWaitEndsWith503(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
@@ -40,7 +40,7 @@ func TestAWaitEndsWith503(t *testing.T) {
 		done := make(chan answer, 1)
 		go func() { done <- v.get(here.URL + "/hold") }()
 		<-busy
-		for _, s := range []*site{here, elsewhere} { // behind the queue, and behind the lock
+		for _, s := range []*site{here, elsewhere} { // in the holder's process, and in another
 			a := v.get(s.URL + "/add")
 			a.want(t, 503, "*")
 			if a.Header.Get("Retry-After") == "" {
@@ -56,9 +56,9 @@ func TestAWaitEndsWith503(t *testing.T) {
 	})
 }
 
-// P5: the queue has an end, too: many requests with one cookie cost the others
-// nothing. A client that goes away makes room at once, also one that has sent a
-// body, which net/http only notices once that is read.
+// P5: only so many requests may wait: many with one cookie cost the others nothing. A
+// client that goes away makes room at once, even one that has sent a body, which
+// net/http only notices once the body is read.
 func TestTheQueueIsBoundedAndLeftAtOnce(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
@@ -96,7 +96,7 @@ func TestTheQueueIsBoundedAndLeftAtOnce(t *testing.T) {
 					t.Errorf("the one that waited: %d %v", second.StatusCode, second.err)
 				}
 				eventually(t, "the place is free again", func() bool {
-					// Who gets the place gives up soon, or it would wait for a minute.
+					// The one that gets the place gives up soon, or it would wait for a minute.
 					ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 					defer cancel()
 					return v.send(ctx, http.MethodGet, s.URL+"/add", nil).StatusCode != 503
@@ -109,8 +109,8 @@ func TestTheQueueIsBoundedAndLeftAtOnce(t *testing.T) {
 	})
 }
 
-// P5: a tiny pool is no reason to stand still: waiters hold no connection, and
-// the holder can always release.
+// P5: a tiny pool suffices: waiters hold no connection, and the holder can always
+// release.
 func TestAPoolOfTwoServesAHundred(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
@@ -194,7 +194,7 @@ func TestALivingHolderKeepsItsLock(t *testing.T) {
 	})
 }
 
-// P7: a holder whose lock is lost is told at once, by its context.
+// P7: a holder whose lock is lost learns it at once, from its context.
 func TestALostLockEndsTheContext(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {

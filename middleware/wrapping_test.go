@@ -18,8 +18,8 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// around serves handlers that stand around the sessions, which newSite cannot:
-// its own sessions stay out of the way.
+// around serves handlers that are around the sessions, which newSite cannot: its own
+// sessions stay out of the way.
 func around(t *testing.T, r *redistest.Server, o middleware.Options, wrap func(sessions func(http.Handler) http.Handler) http.Handler) *site {
 	t.Helper()
 	o.Keys, o.Cookie.Name = [][]byte{testKey}, "sid"
@@ -53,7 +53,7 @@ func TestTheCookieGetsThroughATimeoutHandler(t *testing.T) {
 }
 
 // A handler that is wrapped twice has one session, and does not wait for itself,
-// whatever stands between the two.
+// whatever is between the two.
 func TestWrappedTwice(t *testing.T) {
 	t.Parallel()
 	r := redistest.Embedded(t)
@@ -65,7 +65,7 @@ func TestWrappedTwice(t *testing.T) {
 	v.get(s.URL+"/add").want(t, 200, "2")
 }
 
-// net/http removes the temporary files of an upload, if it hears of them.
+// net/http removes the temporary files of an upload, if it knows of them.
 func TestTheUploadIsHandedBack(t *testing.T) {
 	t.Parallel()
 	r := redistest.Embedded(t)
@@ -96,7 +96,7 @@ func TestTheUploadIsHandedBack(t *testing.T) {
 	}
 }
 
-// A body that somebody has read from before is passed on as it is left.
+// Of a body that was read from before, the rest is passed on.
 func TestABodyThatWasReadFrom(t *testing.T) {
 	t.Parallel()
 	r := redistest.Embedded(t)
@@ -117,8 +117,8 @@ func TestABodyThatWasReadFrom(t *testing.T) {
 	}
 }
 
-// Whatever cause an outer handler gives to the end of a wait, it is the end of a
-// wait.
+// Whatever cause an outer handler gives for the end of a wait, it counts as the end of
+// a wait.
 func TestAContextThatEndsWithACauseOfItsOwn(t *testing.T) {
 	t.Parallel()
 	r := redistest.Embedded(t)
@@ -145,8 +145,8 @@ func TestAContextThatEndsWithACauseOfItsOwn(t *testing.T) {
 	(<-done).want(t, 200, "")
 }
 
-// What the handler puts into the header after the answer was replaced gets
-// nowhere, whenever the writer around looks.
+// What the handler puts into the header after the answer was replaced never shows,
+// whenever the writer around looks.
 func TestHeadersAfterAFailedCommitAreIgnored(t *testing.T) {
 	t.Parallel()
 	r := redistest.Embedded(t)
@@ -169,8 +169,8 @@ func TestHeadersAfterAFailedCommitAreIgnored(t *testing.T) {
 	}
 }
 
-// The answer of a handler that read the session varies by cookie, also if it let
-// the session go first.
+// The answer of a handler that read the session varies by cookie, even if it read it
+// after the commit.
 func TestVaryAfterAnEarlyCommit(t *testing.T) {
 	t.Parallel()
 	r := redistest.Embedded(t)

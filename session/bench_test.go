@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/session"
 )
 
@@ -28,7 +29,7 @@ func BenchmarkRequest(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		s, err := session.Open(session.Config{Data: data})
+		s, err := session.Open(keep.Config{Data: data})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -46,7 +47,7 @@ func BenchmarkVisit(b *testing.B) {
 		`"name":"Ada Lovelace","user":"8c3f0f2e-5f0a-4d8e-9a36-0d2a6a3f7b11","visits":1000}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		s, err := session.Open(session.Config{Data: data})
+		s, err := session.Open(keep.Config{Data: data})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -59,7 +60,7 @@ func BenchmarkVisit(b *testing.B) {
 }
 
 func BenchmarkGet(b *testing.B) {
-	s, err := session.Open(session.Config{Data: twentyKeys(b)})
+	s, err := session.Open(keep.Config{Data: twentyKeys(b)})
 	if err != nil {
 		b.Fatal(err)
 	}

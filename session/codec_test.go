@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/session"
 )
 
@@ -132,7 +133,7 @@ func TestOpenRefusesWhatIsNotARecordWithoutAnySession(t *testing.T) {
 		"the empty key twice":             `{"":1,"":1}`,
 		"too deep":                        `{"a":` + strings.Repeat("[", 10000) + strings.Repeat("]", 10000) + `}`,
 	} {
-		s, err := session.Open(session.Config{Data: []byte(record)})
+		s, err := session.Open(keep.Config{Data: []byte(record)})
 		if err == nil {
 			t.Errorf("%s: opened %.100q with the keys %q", name, record, keys(s))
 		} else if !strings.HasPrefix(err.Error(), "session: stored data") {
@@ -143,7 +144,7 @@ func TestOpenRefusesWhatIsNotARecordWithoutAnySession(t *testing.T) {
 
 func TestNoDataIsANewSessionAndAnEmptyObjectIsNot(t *testing.T) {
 	t.Parallel()
-	s, err := session.Open(session.Config{})
+	s, err := session.Open(keep.Config{})
 	if err != nil || !s.IsNew() || s.Len() != 0 {
 		t.Errorf("Open without data: %v, %v", s, err)
 	}

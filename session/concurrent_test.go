@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/session"
 )
 
@@ -61,13 +62,13 @@ func TestGoroutinesOfOneRequestMayShareItsSession(t *testing.T) {
 	}
 }
 
-// However a Set and the Seal race: the value is either stored or reported.
+// However a Set and the Seal race, the value is either stored or reported.
 func TestASetThatRacesTheSealIsNeverLostInSilence(t *testing.T) {
 	t.Parallel()
 	const workers, rounds = 8, 50
 	var mu sync.Mutex
 	late := map[string]bool{}
-	s, err := session.Open(session.Config{Keeper: keeper{late: func(_, key, _ string) {
+	s, err := session.Open(keep.Config{Keeper: keeper{late: func(_, key, _ string) {
 		mu.Lock()
 		defer mu.Unlock()
 		late[key] = true

@@ -7,11 +7,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// ownCopy checks that spoiling one Get's value spoils neither the next one's
-// nor what is stored.
+// ownCopy checks that changing one Get's value changes neither the next one's nor what
+// is stored.
 func ownCopy[T any](v T, spoil func(T)) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Parallel()
@@ -58,7 +59,7 @@ func TestSetDoesNotSeeLaterChanges(t *testing.T) {
 func TestASessionDoesNotKeepTheBytesItWasOpenedWith(t *testing.T) {
 	t.Parallel()
 	data := []byte(`{"a":"before"}`)
-	s, err := session.Open(session.Config{Data: data})
+	s, err := session.Open(keep.Config{Data: data})
 	if err != nil {
 		t.Fatal(err)
 	}

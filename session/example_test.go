@@ -41,8 +41,8 @@ func ExamplePop() {
 	//  false
 }
 
-// A handler is tested without a store: the zero Session is an empty one, and a
-// handler that fills it leaves it to be looked at.
+// A handler is tested without a store: it gets a zero Session, which the test fills
+// before and looks at afterwards. Seal returns what the commit would do.
 func Example_testing() {
 	login := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := session.FromContext(r.Context())
@@ -52,6 +52,7 @@ func Example_testing() {
 	})
 
 	var s session.Session
+	s.Set("cart", []string{"tea"})
 	r := httptest.NewRequest(http.MethodPost, "/login?user=ada", nil)
 	r = r.WithContext(session.NewContext(r.Context(), &s))
 	w := httptest.NewRecorder()
@@ -59,7 +60,10 @@ func Example_testing() {
 
 	fmt.Println(w.Body)
 	fmt.Println(session.Get[string](&s, "user"))
+	change, err := s.Seal("the test")
+	fmt.Println(change.Renewed, string(change.Data), err)
 	// Output:
 	// welcome
 	// ada true
+	// true {"cart":["tea"],"user":"ada"} <nil>
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/session"
 )
 
@@ -20,7 +21,7 @@ func FuzzOpen(f *testing.F) {
 		f.Add([]byte(`{ "odd" : ` + value + ` , "n":1}`))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := session.Open(session.Config{Data: append([]byte{}, data...)})
+		s, err := session.Open(keep.Config{Data: append([]byte{}, data...)})
 		if err != nil {
 			return
 		}

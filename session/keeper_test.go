@@ -3,17 +3,17 @@ package session_test
 import (
 	"context"
 
-	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/internal/keep"
 )
 
-// A keeper is a session.Keeper of functions. Those that are not given do nothing.
+// A keeper is a keep.Keeper of functions. Those that are nil do nothing.
 type keeper struct {
 	id     func() string
 	commit func(context.Context) error
 	late   func(method, key, sealed string)
 }
 
-var _ session.Keeper = keeper{}
+var _ keep.Keeper = keeper{}
 
 func (k keeper) SessionID() string {
 	if k.id == nil {

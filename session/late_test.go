@@ -4,10 +4,11 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// call is what a Late hook is told.
+// call is the report of a late change.
 type call struct{ method, key, sealed string }
 
 func TestAChangeAfterTheSealIsReportedAndNotDone(t *testing.T) {
@@ -29,10 +30,10 @@ func TestAChangeAfterTheSealIsReportedAndNotDone(t *testing.T) {
 			t.Parallel()
 			var s *session.Session
 			var got []call
-			s, err := session.Open(session.Config{
+			s, err := session.Open(keep.Config{
 				Data: []byte(`{"a":1}`),
 				Keeper: keeper{late: func(method, key, sealed string) {
-					s.Len() // a hook may use the session
+					s.Len() // a keeper may use the session
 					got = append(got, call{method, key, sealed})
 				}},
 			})
@@ -66,7 +67,7 @@ func TestAChangeAfterTheSealIsReportedAndNotDone(t *testing.T) {
 
 func TestReadingAfterTheSealIsFine(t *testing.T) {
 	t.Parallel()
-	s, err := session.Open(session.Config{
+	s, err := session.Open(keep.Config{
 		Data:   []byte(`{"a":1}`),
 		Keeper: keeper{late: func(method, _, _ string) { t.Errorf("%s reported", method) }},
 	})
@@ -82,7 +83,7 @@ func TestReadingAfterTheSealIsFine(t *testing.T) {
 	}
 }
 
-func TestWithoutAHookALateChangeIsIgnored(t *testing.T) {
+func TestWithoutAKeeperALateChangeIsIgnored(t *testing.T) {
 	t.Parallel()
 	var s session.Session
 	seal(t, &s)
@@ -93,14 +94,15 @@ func TestWithoutAHookALateChangeIsIgnored(t *testing.T) {
 	}
 }
 
-func TestASecondSealStillTellsWhetherTheSessionWasUsed(t *testing.T) {
+func TestAUseAfterTheSealShows(t *testing.T) {
 	t.Parallel()
 	var s session.Session
-	if seal(t, &s).Used {
+	seal(t, &s)
+	if s.Used() {
 		t.Error("used before anybody used it")
 	}
 	s.Len()
-	if !seal(t, &s).Used {
-		t.Error("a use after the first Seal does not show")
+	if !s.Used() {
+		t.Error("a use after the Seal does not show")
 	}
 }

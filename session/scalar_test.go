@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/session"
 )
 
@@ -81,7 +82,7 @@ func FuzzGetScalar(f *testing.F) {
 		f.Add(value)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		s, err := session.Open(session.Config{Data: []byte(`{"v":` + raw + `}`)})
+		s, err := session.Open(keep.Config{Data: []byte(`{"v":` + raw + `}`)})
 		if err != nil || s.Len() != 1 {
 			return
 		}

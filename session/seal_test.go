@@ -8,39 +8,41 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/session"
 )
 
-func TestSealTellsWhatIsToBeDone(t *testing.T) {
+func TestSealReturnsWhatWasChanged(t *testing.T) {
 	t.Parallel()
 	const isNew = "" // no record
 	for name, test := range map[string]struct {
 		record string
 		do     func(*session.Session)
+		used   bool
 		want   session.Change
 	}{
-		"nothing happened":              {`{"a":1}`, func(*session.Session) {}, session.Change{}},
-		"nothing happened to a new one": {isNew, func(*session.Session) {}, session.Change{}},
-		"a Get":                         {`{"a":1}`, func(s *session.Session) { session.Get[int](s, "a") }, session.Change{Used: true}},
-		"a Len":                         {`{"a":1}`, func(s *session.Session) { s.Len() }, session.Change{Used: true}},
-		"a Keys":                        {`{"a":1}`, func(s *session.Session) { s.Keys() }, session.Change{Used: true}},
-		"an IsNew":                      {isNew, func(s *session.Session) { s.IsNew() }, session.Change{Used: true}},
+		"nothing happened":              {`{"a":1}`, func(*session.Session) {}, false, session.Change{}},
+		"nothing happened to a new one": {isNew, func(*session.Session) {}, false, session.Change{}},
+		"a Get":                         {`{"a":1}`, func(s *session.Session) { session.Get[int](s, "a") }, true, session.Change{}},
+		"a Len":                         {`{"a":1}`, func(s *session.Session) { s.Len() }, true, session.Change{}},
+		"a Keys":                        {`{"a":1}`, func(s *session.Session) { s.Keys() }, true, session.Change{}},
+		"an IsNew":                      {isNew, func(s *session.Session) { s.IsNew() }, true, session.Change{}},
 		"a Set": {`{"a":1}`, func(s *session.Session) { s.Set("b", 2) },
-			session.Change{Used: true, Changed: true, Data: []byte(`{"a":1,"b":2}`)}},
+			true, session.Change{Changed: true, Data: []byte(`{"a":1,"b":2}`)}},
 		"a Set in a new one": {isNew, func(s *session.Session) { s.Set("b", 2) },
-			session.Change{Used: true, Changed: true, Data: []byte(`{"b":2}`)}},
-		"a Set of the same value":  {`{"a":[1,"x"]}`, func(s *session.Session) { s.Set("a", []any{1, "x"}) }, session.Change{Used: true}},
-		"a Delete of nothing":      {`{"a":1}`, func(s *session.Session) { s.Delete("b") }, session.Change{Used: true}},
-		"a Clear of nothing":       {`{}`, (*session.Session).Clear, session.Change{Used: true}},
-		"a new one emptied again":  {isNew, func(s *session.Session) { s.Set("a", 1); s.Delete("a") }, session.Change{Used: true}},
-		"a new one cleared again":  {isNew, func(s *session.Session) { s.Set("a", 1); s.Clear() }, session.Change{Used: true}},
-		"an old one emptied":       {`{"a":1}`, func(s *session.Session) { s.Delete("a") }, session.Change{Used: true, Changed: true, Data: []byte(`{}`)}},
-		"an old one cleared":       {`{"a":1}`, (*session.Session).Clear, session.Change{Used: true, Changed: true, Data: []byte(`{}`)}},
-		"a Renew":                  {`{"a":1}`, (*session.Session).Renew, session.Change{Used: true, Renewed: true, Data: []byte(`{"a":1}`)}},
-		"a Destroy":                {`{"a":1}`, (*session.Session).Destroy, session.Change{Used: true, Destroyed: true}},
-		"a Destroy wins":           {`{"a":1}`, func(s *session.Session) { s.Destroy(); s.Renew(); s.Set("a", 2) }, session.Change{Used: true, Changed: true, Renewed: true, Destroyed: true}},
-		"an ID is no use of it":    {`{"a":1}`, func(s *session.Session) { s.ID() }, session.Change{}},
-		"a null is not an absence": {`{}`, func(s *session.Session) { s.Set("a", nil) }, session.Change{Used: true, Changed: true, Data: []byte(`{"a":null}`)}},
+			true, session.Change{Changed: true, Data: []byte(`{"b":2}`)}},
+		"a Set of the same value":  {`{"a":[1,"x"]}`, func(s *session.Session) { s.Set("a", []any{1, "x"}) }, true, session.Change{}},
+		"a Delete of nothing":      {`{"a":1}`, func(s *session.Session) { s.Delete("b") }, true, session.Change{}},
+		"a Clear of nothing":       {`{}`, (*session.Session).Clear, true, session.Change{}},
+		"a new one emptied again":  {isNew, func(s *session.Session) { s.Set("a", 1); s.Delete("a") }, true, session.Change{}},
+		"a new one cleared again":  {isNew, func(s *session.Session) { s.Set("a", 1); s.Clear() }, true, session.Change{}},
+		"an old one emptied":       {`{"a":1}`, func(s *session.Session) { s.Delete("a") }, true, session.Change{Changed: true, Data: []byte(`{}`)}},
+		"an old one cleared":       {`{"a":1}`, (*session.Session).Clear, true, session.Change{Changed: true, Data: []byte(`{}`)}},
+		"a Renew":                  {`{"a":1}`, (*session.Session).Renew, true, session.Change{Renewed: true, Data: []byte(`{"a":1}`)}},
+		"a Destroy":                {`{"a":1}`, (*session.Session).Destroy, true, session.Change{Destroyed: true}},
+		"a Destroy wins":           {`{"a":1}`, func(s *session.Session) { s.Destroy(); s.Renew(); s.Set("a", 2) }, true, session.Change{Changed: true, Renewed: true, Destroyed: true}},
+		"an ID is no use of it":    {`{"a":1}`, func(s *session.Session) { s.ID() }, false, session.Change{}},
+		"a null is not an absence": {`{}`, func(s *session.Session) { s.Set("a", nil) }, true, session.Change{Changed: true, Data: []byte(`{"a":null}`)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -49,11 +51,14 @@ func TestSealTellsWhatIsToBeDone(t *testing.T) {
 				s = open(t, test.record)
 			}
 			test.do(s)
-			got := seal(t, s)
-			if (got.Memory != nil) != (got.Data != nil) {
-				t.Errorf("Seal: data %q, memory %v", got.Data, got.Memory)
+			if s.Used() != test.used {
+				t.Errorf("Used = %v", s.Used())
 			}
-			got.Memory = nil
+			got := seal(t, s)
+			if (got.Snapshot != nil) != (got.Data != nil) {
+				t.Errorf("Seal: data %q, snapshot %v", got.Data, got.Snapshot)
+			}
+			got.Snapshot = nil
 			if !reflect.DeepEqual(got, test.want) {
 				t.Errorf("Seal = %+v (%s), want %+v (%s)", got, got.Data, test.want, test.want.Data)
 			}
@@ -105,7 +110,7 @@ func TestASetOfWhatJSONCannotHoldFailsTheCommit(t *testing.T) {
 	}
 }
 
-func TestAFailedSetTellsTheEncodersError(t *testing.T) {
+func TestAFailedSetWrapsTheEncodersError(t *testing.T) {
 	t.Parallel()
 	var s session.Session
 	s.Set("basket", make(chan int))
@@ -133,7 +138,7 @@ func TestAReadOnlySessionMayBeReadAndNotWritten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, err := session.Open(session.Config{Data: []byte(`{"a":1}`), ReadOnly: true})
+			s, err := session.Open(keep.Config{Data: []byte(`{"a":1}`), ReadOnly: true})
 			if err != nil {
 				t.Fatal(err)
 			}

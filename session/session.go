@@ -1,24 +1,37 @@
-// Package session is the session as a handler sees it: a mutable map from
-// string keys to values, which somebody else loads before the handler runs and
-// saves after it.
+// Package session is a visitor's session as a handler sees it: a map from string
+// keys to values, loaded before the handler runs and saved after it.
 //
-// # Design
+//	s := session.FromContext(r.Context())
+//	visits, _ := session.Get[int](s, "visits")
+//	s.Set("visits", visits+1)
 //
-// Values stay encoded. A session holds each value as the JSON it had in the
-// store, and decodes it only when [Get] or [Decode] asks for it with a type. So
-// a value that nobody looks at costs nothing, survives byte for byte, and
-// needs no registered type: a process that does not know a value's type passes
-// it on unharmed. Every Get decodes afresh and returns a copy, so no two
-// callers ever share a value.
+// # Values
 //
-// A session is open until it is committed, once. [Session.Commit] (or the end
-// of the handler, or the first byte of the answer) seals it: what was set
-// until then is saved, and what is set later is reported as a broken rule
-// instead of being lost in silence.
+// Values stay encoded. A session holds each value as the JSON that is stored,
+// and decodes it only when [Get] or [Session.Decode] asks for it with a type. So a value
+// that nobody looks at costs nothing, survives byte for byte, and needs no
+// registered type: a process that does not know a value's type passes it on
+// unharmed. Every Get decodes afresh and returns a copy, so no two callers ever
+// share a value.
 //
-// This package knows neither HTTP nor Redis. Package middleware opens the
-// sessions and puts them into the request's context; package store keeps what
-// [Session.Seal] hands out.
+// # When it is saved
+//
+// A session is open until it is committed, once: by [Session.Commit], by the
+// first byte of the answer, or at the end of the handler. What was set until then
+// is saved. What is set later is reported as a mistake instead of being lost in
+// silence.
+//
+// # Testing handlers
+//
+// The zero [Session] is empty, new, and kept nowhere. A test fills it, hands it to
+// the handler with [NewContext], and looks at it afterwards; [Session.Seal] returns
+// what a commit would save, and whether the handler called Renew or Destroy.
+//
+// # Keepers
+//
+// [Open], [NewLazyContext], [Session.Seal] and [Session.Used] are for package
+// middleware, which opens and commits the sessions. This package knows neither
+// HTTP nor Redis.
 package session
 
 import (
@@ -29,27 +42,28 @@ import (
 	"slices"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/a2139e8d/latchkey/internal/keep"
 )
 
 // ErrReadOnly is the error of a commit whose session was opened for reading
-// only and was written to all the same.
+// only and changed nevertheless.
 var ErrReadOnly = errors.New("session is open for reading only: use another mode for requests that write")
 
 // A Session is one visitor's data during one request.
 //
-// The zero Session is empty, new, and kept nowhere: pass it to [NewContext] to
-// test a handler without a store.
+// The zero Session is empty, new, and kept nowhere.
 //
 // A Session may be used by several goroutines of its request. Each method is
-// atomic on its own; there is no lock around a Get and the Set that follows.
-// Between requests the lock of package store is what keeps them apart.
+// atomic on its own; nothing is locked between a Get and the Set that follows.
+// No other request changes it while this one holds the session's lock.
 type Session struct {
-	config Config
+	config keep.Config
 
 	mu        sync.Mutex // guards everything below
 	values    values
-	borrowed  bool   // values are those of a Memory
-	used      bool   // somebody asked for anything at all
+	borrowed  bool   // values are a Snapshot's
+	used      bool   // see Used
 	changed   bool   // values differ from what was loaded
 	renewed   bool   // Renew was called
 	destroyed bool   // Destroy was called
@@ -74,7 +88,7 @@ func (s *Session) Set(key string, v any) {
 		switch {
 		case err == nil:
 			s.own()
-			if s.values.set(key, raw) { // else the record need not be written again
+			if s.values.set(key, raw) { // otherwise the record need not be written again
 				s.changed = true
 			}
 		case s.err == nil:
@@ -104,7 +118,7 @@ func (s *Session) Clear() {
 // Renew gives the session a new id at commit; the old id is dead from then on.
 // Call it whenever the visitor's rights change, above all at login, so that an
 // id planted before the login is worth nothing after it. The data, and the
-// absolute time-out, stay.
+// absolute timeout, stay.
 func (s *Session) Renew() {
 	s.mutate("Renew", "", func() { s.renewed = true })
 }
@@ -115,8 +129,8 @@ func (s *Session) Destroy() {
 	s.mutate("Destroy", "", func() { s.destroyed = true })
 }
 
-// mutate runs do under the mutex, or reports the call where the session is
-// sealed already and the change would be lost.
+// mutate runs do under the mutex. Where the session is sealed already, it reports
+// the call instead, since the change would be lost.
 func (s *Session) mutate(method, key string, do func()) {
 	s.mu.Lock()
 	s.used = true
@@ -134,7 +148,7 @@ func (s *Session) mutate(method, key string, do func()) {
 // held.
 func (s *Session) own() {
 	if s.borrowed {
-		s.values, s.borrowed = append(make(values, 0, len(s.values)+1), s.values...), false
+		s.values, s.borrowed = slices.Clone(s.values), false
 	}
 }
 
@@ -168,9 +182,9 @@ func (s *Session) ID() string {
 	return s.config.Keeper.SessionID()
 }
 
-// IsNew reports whether the session was empty at the start of the request for
-// want of a record: the visitor's first one, or one with an id that ran out, is
-// unknown, or was destroyed.
+// IsNew reports whether there was no record of the session at the start of the
+// request: it is the visitor's first, or its id is unknown, has timed out or was
+// destroyed.
 func (s *Session) IsNew() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,9 +192,9 @@ func (s *Session) IsNew() bool {
 	return s.config.Data == nil
 }
 
-// Commit saves the session and gives its lock back now, instead of at the end
-// of the handler: call it before slow work that no longer needs the session, so
-// that the visitor's other requests need not wait for it.
+// Commit saves the session and releases its lock now, instead of at the end of
+// the handler: call it before slow work that no longer needs the session, so that
+// the visitor's other requests need not wait for it.
 //
 // The session can still be read afterwards; a change is a mistake, which is
 // logged and cuts the answer off. An error means that nothing was saved; the

@@ -7,13 +7,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/session"
 )
 
 // open returns a session over a stored record.
 func open(t *testing.T, record string) *session.Session {
 	t.Helper()
-	s, err := session.Open(session.Config{Data: []byte(record)})
+	s, err := session.Open(keep.Config{Data: []byte(record)})
 	if err != nil {
 		t.Fatalf("Open(%s): %v", record, err)
 	}
@@ -115,7 +116,7 @@ func TestClearRemovesAllKeysAndLeavesTheSessionUsable(t *testing.T) {
 func TestIDIsAskedForAtEachCall(t *testing.T) {
 	t.Parallel()
 	id := "old"
-	s, err := session.Open(session.Config{Keeper: keeper{id: func() string { return id }}})
+	s, err := session.Open(keep.Config{Keeper: keeper{id: func() string { return id }}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +131,7 @@ func TestCommitIsWhoeverKeepsTheSession(t *testing.T) {
 	t.Parallel()
 	type key struct{}
 	failed := errors.New("the store is away")
-	s, err := session.Open(session.Config{Keeper: keeper{commit: func(ctx context.Context) error {
+	s, err := session.Open(keep.Config{Keeper: keeper{commit: func(ctx context.Context) error {
 		if ctx.Value(key{}) != "the handler's" {
 			t.Error("Commit got another context")
 		}

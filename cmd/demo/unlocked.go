@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/keep"
+	"github.com/a2139e8d/latchkey/internal/secret"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/gomodule/redigo/redis"
 )
@@ -21,54 +23,54 @@ type unlocked struct {
 
 func (u *unlocked) handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		secret, data, err := u.load(r)
+		visitor, data, err := u.load(r)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
-		s, err := session.Open(session.Config{Data: data})
+		s, err := session.Open(keep.Config{Data: data})
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		answer := &savedFirst{ResponseWriter: w, save: func() error { return u.save(w, s, secret) }}
+		answer := &savedFirst{ResponseWriter: w, save: func() error { return u.save(w, s, visitor) }}
 		next.ServeHTTP(answer, r.WithContext(session.NewContext(r.Context(), s)))
 		answer.begin()
 	})
 }
 
-func (u *unlocked) load(r *http.Request) (secret session.Secret, data []byte, err error) {
+func (u *unlocked) load(r *http.Request) (visitor secret.Secret, data []byte, err error) {
 	cookie, err := r.Cookie(u.cookie)
 	if err != nil {
-		return session.NewSecret(), nil, nil
+		return secret.New(), nil, nil
 	}
-	b, _ := hex.DecodeString(cookie.Value) // ParseSecret refuses what is wrong
-	if secret, err = session.ParseSecret(b); err != nil {
-		return session.NewSecret(), nil, nil
+	b, _ := hex.DecodeString(cookie.Value) // Parse refuses what is wrong
+	if visitor, err = secret.Parse(b); err != nil {
+		return secret.New(), nil, nil
 	}
-	data, err = redis.Bytes(u.do("GET", u.key(secret)))
+	data, err = redis.Bytes(u.do("GET", u.key(visitor)))
 	if errors.Is(err, redis.ErrNil) {
-		return session.NewSecret(), nil, nil
+		return secret.New(), nil, nil
 	}
-	return secret, data, err
+	return visitor, data, err
 }
 
-func (u *unlocked) save(w http.ResponseWriter, s *session.Session, secret session.Secret) error {
+func (u *unlocked) save(w http.ResponseWriter, s *session.Session, visitor secret.Secret) error {
 	isNew := s.IsNew()
 	change, err := s.Seal("the answer")
 	if err != nil || !change.Changed && !change.Destroyed && !change.Renewed {
 		return err
 	}
 	if (change.Destroyed || change.Renewed) && !isNew {
-		if _, err := u.do("DEL", u.key(secret)); err != nil {
+		if _, err := u.do("DEL", u.key(visitor)); err != nil {
 			return err
 		}
-		secret = session.NewSecret()
+		visitor = secret.New()
 	}
-	cookie := &http.Cookie{Name: u.cookie, Value: hex.EncodeToString(secret.Bytes()), Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
+	cookie := &http.Cookie{Name: u.cookie, Value: hex.EncodeToString(visitor.Bytes()), Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	if change.Destroyed {
 		cookie.Value, cookie.MaxAge = "", -1
-	} else if _, err := u.do("SET", u.key(secret), change.Data, "PX", u.ttl.Milliseconds()); err != nil {
+	} else if _, err := u.do("SET", u.key(visitor), change.Data, "PX", u.ttl.Milliseconds()); err != nil {
 		return err
 	}
 	if isNew || change.Renewed || change.Destroyed {
@@ -77,7 +79,7 @@ func (u *unlocked) save(w http.ResponseWriter, s *session.Session, secret sessio
 	return nil
 }
 
-func (u *unlocked) key(secret session.Secret) string { return "latchkey-unlocked:" + secret.ID() }
+func (u *unlocked) key(visitor secret.Secret) string { return "latchkey-unlocked:" + visitor.ID() }
 
 func (u *unlocked) do(command string, args ...any) (any, error) {
 	conn := u.pool.Get()

@@ -84,7 +84,7 @@ var defects = []defect{
 	{promise: "P10 two round trips", what: "one more before each commit", test: "TestRequests", in: "store",
 		edits: edit("store/exchange.go", "\ttoken, base, next := t.token", "\t_ = t.store.Ping(ctx)\n\ttoken, base, next := t.token")},
 	{promise: "P11 ids are secrets", what: "the secret is the key in Redis", test: "TestTheTokenIsInSetCookieOnly", in: "middleware",
-		edits: edit("session/id.go", "sum := sha256.Sum256(s.Bytes())", "sum := s.Bytes()")},
+		edits: edit("internal/secret/secret.go", "sum := sha256.Sum256(s.Bytes())", "sum := s.Bytes()")},
 	{promise: "P12 two time-outs", what: "the absolute one is not kept", test: "TestClockPastLifetime",
 		edits: edit("store/terms.go", "return now.Add(-t.Lifetime).UnixMilli()", "return 0")},
 	{promise: "P12 two time-outs", what: "a session runs out while it is held", test: "TestAHeldSessionDoesNotRunOut", in: "store",

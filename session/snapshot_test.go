@@ -1,9 +1,13 @@
 package session
 
-import "testing"
+import (
+	"testing"
 
-// Sessions that are opened with the same memory share nothing that can change.
-func TestMemoryDoesNotChange(t *testing.T) {
+	"github.com/a2139e8d/latchkey/internal/keep"
+)
+
+// Sessions that are opened with the same snapshot share nothing that can change.
+func TestASnapshotDoesNotChange(t *testing.T) {
 	t.Parallel()
 	var first Session
 	first.Set("a", 1)
@@ -13,7 +17,7 @@ func TestMemoryDoesNotChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := func() *Session {
-		s, err := Open(Config{Data: change.Data, Memory: change.Memory})
+		s, err := Open(keep.Config{Data: change.Data, Snapshot: change.Snapshot})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,10 +37,10 @@ func TestMemoryDoesNotChange(t *testing.T) {
 		if err != nil || !again.Changed {
 			t.Errorf("%s: changed %v, %v", name, again.Changed, err)
 		}
-		// What it leaves is what its bytes say.
+		// The new snapshot is what its bytes say.
 		decoded, err := parse(again.Data)
-		if err != nil || string(format(decoded)) != string(format(again.Memory.values)) {
-			t.Errorf("%s: the memory is not what %s says: %v", name, again.Data, err)
+		if err != nil || string(format(decoded)) != string(format(*again.Snapshot.(*values))) {
+			t.Errorf("%s: the snapshot is not what %s says: %v", name, again.Data, err)
 		}
 		for _, s := range []*Session{before, open()} {
 			if got := string(format(s.values)); got != `{"a":1,"b":1}` {

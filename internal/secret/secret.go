@@ -1,4 +1,6 @@
-package session
+// Package secret holds what a visitor proves to own a session with, and derives
+// the session's public id from it.
+package secret
 
 import (
 	"crypto/rand"
@@ -9,9 +11,8 @@ import (
 	"io"
 )
 
-// A Secret is what a visitor proves to own a session with: 256 random bits,
-// which exist in the visitor's cookie and nowhere else. Stores and logs only
-// ever see its [Secret.ID].
+// A Secret is 256 random bits, which exist in the visitor's cookie and nowhere
+// else. Stores and logs only ever see its [Secret.ID].
 //
 // Printing a Secret prints its public id; where fmt does not ask the Secret, as
 // in an unexported field, it finds an address and not the bits. Secrets cannot
@@ -20,29 +21,25 @@ type Secret struct {
 	reveal func() [sha256.Size]byte // a closure, since printers cannot look into one
 }
 
-func newSecret(bits [sha256.Size]byte) Secret {
+// New returns a new random secret.
+func New() Secret {
+	var bits [sha256.Size]byte
+	_, _ = rand.Read(bits[:]) // never fails: crypto/rand ends the program first
 	return Secret{func() [sha256.Size]byte { return bits }}
 }
 
-// NewSecret returns a new random secret.
-func NewSecret() Secret {
-	var bits [sha256.Size]byte
-	_, _ = rand.Read(bits[:]) // never fails: crypto/rand ends the program first
-	return newSecret(bits)
-}
-
-// ParseSecret returns the secret that [Secret.Bytes] gave out. The error never
-// tells what was passed.
-func ParseSecret(b []byte) (Secret, error) {
+// Parse returns the secret whose [Secret.Bytes] are b. Its error does not repeat b.
+func Parse(b []byte) (Secret, error) {
 	if len(b) != sha256.Size {
-		return Secret{}, errors.New("session: a secret has 32 bytes")
+		return Secret{}, errors.New("secret: a secret has 32 bytes")
 	}
-	return newSecret([sha256.Size]byte(b)), nil
+	bits := [sha256.Size]byte(b)
+	return Secret{func() [sha256.Size]byte { return bits }}, nil
 }
 
 // Bytes returns the secret itself: for the cookie, and for nothing else.
 func (s Secret) Bytes() []byte {
-	var bits [sha256.Size]byte // what the zero Secret holds
+	var bits [sha256.Size]byte // those of the zero Secret
 	if s.reveal != nil {
 		bits = s.reveal()
 	}
@@ -53,9 +50,7 @@ func (s Secret) Bytes() []byte {
 // names the session without giving access to it.
 func (s Secret) ID() string {
 	sum := sha256.Sum256(s.Bytes())
-	var text [2 * sha256.Size]byte
-	hex.Encode(text[:], sum[:])
-	return string(text[:])
+	return hex.EncodeToString(sum[:])
 }
 
 // Format writes the public id, whatever the verb.

@@ -1,20 +1,20 @@
-package session_test
+package secret_test
 
 import (
 	"math/bits"
 	"testing"
 	"testing/cryptotest"
 
-	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/internal/secret"
 )
 
-// A secret is made of nothing but crypto/rand: where that repeats itself, so do the
-// secrets. It cannot be in parallel with others, since all randomness is replaced.
+// A secret is made of nothing but crypto/rand: if that repeats itself, so do the
+// secrets. This cannot run in parallel with other tests, since it replaces all randomness.
 func TestSecretsComeFromCryptoRand(t *testing.T) {
 	secrets := func(seed uint64) (ids [3]string) {
 		cryptotest.SetGlobalRandom(t, seed)
 		for i := range ids {
-			ids[i] = session.NewSecret().ID()
+			ids[i] = secret.New().ID()
 		}
 		return ids
 	}
@@ -36,7 +36,7 @@ func TestAllBitsOfASecretAreRandom(t *testing.T) {
 	const secrets = 1024
 	var columns [256][secrets / 64]uint64 // each bit of all secrets
 	for n := range secrets {
-		b := session.NewSecret().Bytes()
+		b := secret.New().Bytes()
 		if len(b) != 32 {
 			t.Fatalf("%d bytes", len(b))
 		}

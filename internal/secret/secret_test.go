@@ -1,4 +1,4 @@
-package session_test
+package secret_test
 
 import (
 	"bytes"
@@ -11,24 +11,24 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/internal/secret"
 )
 
 // knownSecret is a secret of 32 different bytes, none of them like text.
-func knownSecret(t *testing.T) session.Secret {
+func knownSecret(t *testing.T) secret.Secret {
 	t.Helper()
 	b := make([]byte, 32)
 	for i := range b {
 		b[i] = byte(0xa1 + 3*i)
 	}
-	s, err := session.ParseSecret(b)
+	s, err := secret.Parse(b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// leaks says how out gives away four neighbours of the secret's bytes, or "".
+// leaks says in what form out reveals four neighbouring bytes of the secret, or "".
 func leaks(out string, secret []byte) string {
 	for i := range len(secret) - 3 {
 		four := secret[i : i+4]
@@ -59,7 +59,7 @@ func leaks(out string, secret []byte) string {
 
 func TestAnIDIsTheSHA256OfTheSecretInHex(t *testing.T) {
 	t.Parallel()
-	s := session.NewSecret()
+	s := secret.New()
 	sum := sha256.Sum256(s.Bytes())
 	if want := hex.EncodeToString(sum[:]); s.ID() != want || len(want) != 64 {
 		t.Errorf("ID = %s, want %s", s.ID(), want)
@@ -70,7 +70,7 @@ func TestEverySecretIsAnother(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for range 100 {
-		s := session.NewSecret()
+		s := secret.New()
 		if len(s.Bytes()) != 32 || bytes.Count(s.Bytes(), []byte{0}) > 16 || seen[s.ID()] {
 			t.Fatalf("not random: %x", s.Bytes())
 		}
@@ -78,13 +78,13 @@ func TestEverySecretIsAnother(t *testing.T) {
 	}
 }
 
-func TestParseSecretIsTheInverseOfBytes(t *testing.T) {
+func TestParseIsTheInverseOfBytes(t *testing.T) {
 	t.Parallel()
-	s := session.NewSecret()
+	s := secret.New()
 	b := s.Bytes()
-	parsed, err := session.ParseSecret(b)
+	parsed, err := secret.Parse(b)
 	if err != nil || parsed.ID() != s.ID() || !bytes.Equal(parsed.Bytes(), b) {
-		t.Errorf("ParseSecret = %v, %v, want %v", parsed, err, s)
+		t.Errorf("Parse = %v, %v, want %v", parsed, err, s)
 	}
 	clear(b) // neither secret is in the caller's hands
 	if parsed.ID() != s.ID() || bytes.Equal(s.Bytes(), b) || bytes.Equal(parsed.Bytes(), b) {
@@ -92,17 +92,17 @@ func TestParseSecretIsTheInverseOfBytes(t *testing.T) {
 	}
 }
 
-func TestParseSecretNeverTellsWhatItRefused(t *testing.T) {
+func TestParseNeverRepeatsWhatItRefused(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{0, 1, 16, 31, 33, 64, 1000} {
 		b := bytes.Repeat([]byte("sEcReT"), size)[:size]
-		s, err := session.ParseSecret(b)
+		s, err := secret.Parse(b)
 		if err == nil {
 			t.Errorf("%d bytes are a secret", size)
 			continue
 		}
-		if s.ID() != (session.Secret{}).ID() {
-			t.Errorf("%d bytes: a secret beside the error", size)
+		if s.ID() != (secret.Secret{}).ID() {
+			t.Errorf("%d bytes: a secret with the error", size)
 		}
 		for _, part := range []string{"sEcR", hex.EncodeToString([]byte("sEcR")), base64.StdEncoding.EncodeToString([]byte("sEc"))} {
 			if strings.Contains(err.Error(), part) {
@@ -119,9 +119,9 @@ func TestPrintingASecretPrintsItsID(t *testing.T) {
 		for holder, v := range map[string]any{
 			"secret":  s,
 			"pointer": &s,
-			"slice":   []session.Secret{s},
-			"map":     map[string]session.Secret{"a": s},
-			"field":   struct{ Secret session.Secret }{s},
+			"slice":   []secret.Secret{s},
+			"map":     map[string]secret.Secret{"a": s},
+			"field":   struct{ Secret secret.Secret }{s},
 			"pair":    struct{ Any any }{&s},
 		} {
 			out := fmt.Sprintf(verb, v)
@@ -135,7 +135,7 @@ func TestPrintingASecretPrintsItsID(t *testing.T) {
 	}
 	// Here fmt does not ask the secret.
 	for _, verb := range []string{"%w", "%p", "%v", "%+v", "%#v", "%x", "%d"} {
-		for _, v := range []any{s, &s, struct{ secret session.Secret }{s}, &struct{ secret []session.Secret }{[]session.Secret{s}}} {
+		for _, v := range []any{s, &s, struct{ secret secret.Secret }{s}, &struct{ secret []secret.Secret }{[]secret.Secret{s}}} {
 			if out := fmt.Sprintf(verb, v); leaks(out, s.Bytes()) != "" {
 				t.Errorf("%s of a %T leaks: %s", verb, v, out)
 			}
@@ -150,10 +150,10 @@ func TestNeitherJSONNorLogsHoldASecret(t *testing.T) {
 	t.Parallel()
 	s := knownSecret(t)
 	holder := struct {
-		Secret  session.Secret
-		Pointer *session.Secret
+		Secret  secret.Secret
+		Pointer *secret.Secret
 	}{s, &s}
-	for _, v := range []any{s, &s, holder, []session.Secret{s}, map[string]any{"a": s}} {
+	for _, v := range []any{s, &s, holder, []secret.Secret{s}, map[string]any{"a": s}} {
 		out, err := json.Marshal(v)
 		if err != nil || leaks(string(out), s.Bytes()) != "" {
 			t.Errorf("json.Marshal leaks: %s, %v", out, err)

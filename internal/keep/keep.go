@@ -1,0 +1,30 @@
+// Package keep is the contract between a session and its keeper: whatever loads
+// it before the handler runs and saves it afterwards, such as package middleware.
+package keep
+
+import "context"
+
+// A Config is how a keeper opens a session.
+type Config struct {
+	// Data is what an earlier commit encoded; nil for a new session.
+	Data []byte
+	// Snapshot is what came with Data in that commit's session.Change, if this
+	// process still has it: Data is not decoded then.
+	Snapshot any
+	// ReadOnly makes every change an error at the commit: session.ErrReadOnly.
+	ReadOnly bool
+	// Keeper of the session. Without one, the session has no id, and a commit saves
+	// nothing.
+	Keeper Keeper
+}
+
+// A Keeper keeps one session. Its methods may be called by any goroutine.
+type Keeper interface {
+	// SessionID returns the public id as it is at the time of the call.
+	SessionID() string
+	// CommitSession is what Session.Commit calls. It must call Seal, once.
+	CommitSession(ctx context.Context) error
+	// ChangedLate is called for every change that comes after the Seal, with the
+	// method, its key if any, and what sealed the session.
+	ChangedLate(method, key, sealed string)
+}

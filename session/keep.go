@@ -1,0 +1,89 @@
+package session
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/a2139e8d/latchkey/internal/keep"
+)
+
+// What follows is for the session's keeper, package middleware. Handlers have no
+// need of it; their tests may want [Session.Seal].
+
+// Open returns a session over stored data, or an error if these are not what a
+// [Change] held. It is for package middleware.
+func Open(c keep.Config) (*Session, error) {
+	s := &Session{config: c}
+	if c.Data == nil {
+		return s, nil
+	}
+	if snapshot, ok := c.Snapshot.(*values); ok {
+		s.values, s.borrowed = *snapshot, true
+		return s, nil
+	}
+	var err error
+	s.values, err = parse(c.Data)
+	return s, err
+}
+
+// NewLazyContext returns a copy of ctx in which [Start] opens a session with
+// open, once. An open that fails is tried again by the next Start. It is for
+// package middleware.
+func NewLazyContext(ctx context.Context, open func(context.Context) (*Session, error)) context.Context {
+	return context.WithValue(ctx, contextKey{}, &slot{open: open})
+}
+
+// A Change is what a request did to its session.
+type Change struct {
+	// Changed: Data must be stored. False for a new session that is empty again,
+	// which need not exist at all.
+	Changed bool
+	// Renewed, Destroyed: the method of that name was called.
+	Renewed, Destroyed bool
+	// Data is the session, encoded; nil if nothing need be stored.
+	Data []byte
+	// Snapshot is a pointer to the same, decoded, which never changes. Any number
+	// of sessions may be opened with it, which need not decode Data: that spares a
+	// hot session of 20 values 4.5 µs for each request.
+	Snapshot any
+}
+
+// Seal closes the session to changes and returns what was changed. Its argument
+// names what sealed the session, for the report of a later change. The error is
+// that of the first Set that failed, or wraps [ErrReadOnly]; nothing may be stored
+// then. A second Seal reports no change.
+//
+// A handler's session is sealed by its commit. A test may seal it to see what the
+// handler did.
+func (s *Session) Seal(by string) (Change, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sealed != "" {
+		return Change{}, s.err
+	}
+	s.sealed = by
+	c := Change{
+		Changed:   s.changed && (s.config.Data != nil || len(s.values) > 0),
+		Renewed:   s.renewed,
+		Destroyed: s.destroyed,
+	}
+	if s.destroyed {
+		s.err = nil // what could not be set is no longer wanted
+	}
+	if s.err == nil && s.config.ReadOnly && (s.changed || s.renewed || s.destroyed) {
+		s.err = fmt.Errorf("session: %w", ErrReadOnly)
+	}
+	if s.err == nil && (c.Changed || c.Renewed) && !c.Destroyed {
+		snapshot := s.values
+		c.Data, c.Snapshot = format(snapshot), &snapshot
+	}
+	return c, s.err
+}
+
+// Used reports whether anything has asked for the session's content so far, so
+// that the answer may depend on it.
+func (s *Session) Used() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used
+}
