@@ -62,12 +62,16 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/lease"
+	"github.com/a2139e8d/latchkey/internal/scripting"
 	"github.com/a2139e8d/latchkey/locker"
 	"github.com/gomodule/redigo/redis"
 )
@@ -122,33 +126,29 @@ const DefaultPrefix = "latchkey:"
 // A Store is safe for use by any number of goroutines.
 type Store struct {
 	options Options
-	client  locker.Client
+	runner  *scripting.Runner
 	pool    *redis.Pool
 	owned   bool // the pool is ours to close
-	spin    locker.Relay
-	guard   locker.Guard
+	spin    *lease.Spin
+	group   lease.Group
+	closed  atomic.Bool
 	alone   time.Duration // see maxAlone; tests do not want it to depend on the machine
 	err     error         // what is wrong with the options
-
-	lease, ttl, maxBytes memo // arguments of scripts, in ms and bytes
 }
 
 // New returns a store that uses pool, which stays the caller's to close. Set the
-// pool's dial, read and write time-outs. What is wrong with the arguments is
-// told by [Store.Err], which package middleware asks.
+// pool's dial, read and write timeouts. What is wrong with the arguments is
+// reported by [Store.Err], which package middleware asks.
 func New(pool *redis.Pool, o Options) *Store {
 	s := &Store{options: o, pool: pool, alone: maxAlone, err: o.check()}
 	if pool == nil {
 		s.err = errors.New("store: the pool is nil")
 	}
-	if o.Prefix == "" {
-		s.options.Prefix = DefaultPrefix
-	}
-	if o.Timeout == 0 {
-		s.options.Timeout = locker.DefaultTimeout
-	}
-	s.client = locker.NewClient(pool, s.options.Timeout)
-	s.spin = locker.SpinAlgorithm(s.client)
+	s.options.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
+	s.options.Timeout = cmp.Or(o.Timeout, locker.DefaultTimeout)
+	s.options.Lease = cmp.Or(o.Lease, locker.DefaultLease)
+	s.runner = scripting.OverPool(pool, s.options.Timeout)
+	s.spin = lease.NewSpin(s.runner)
 	return s
 }
 
@@ -175,27 +175,29 @@ func (s *Store) Ping(ctx context.Context) error {
 	if s.err != nil {
 		return s.err
 	}
-	if _, err := s.client.Eval(ctx, pingScript, nil); err != nil {
+	if err := s.runner.Ping(ctx); err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
 	return nil
 }
 
-// Close closes the connections, if [Open] made them.
+// Close ends at once all that the store does by itself: it closes the connection that
+// notifies it, and the others if [Open] made them. Requests that wait for a session fail with
+// [ErrUnavailable], as do all that come later. Those that hold one may still give it back, if
+// the pool is the caller's. A lock that was to be cleaned up in the background after a lost
+// reply is free when its lease ends.
 func (s *Store) Close() error {
+	s.closed.Store(true)
+	s.group.Close()
+	s.spin.Notifier().Close()
 	if !s.owned {
 		return nil
 	}
 	return s.pool.Close()
 }
 
-// keys returns the three keys of a session: its record, its lock, and the queue for that.
-// They are parts of one string.
-func (s *Store) keys(id string) locker.Keys {
-	const lock, queue = ".lock", ".queue"
-	all := s.options.Prefix + "{" + id + "}" + lock + queue
-	return locker.Keys{all[:len(all)-len(lock+queue)], all[:len(all)-len(queue)], all}
+// keys returns the keys of a session: its record, its lock, and the queue for that.
+func (s *Store) keys(id string) []string {
+	record := s.options.Prefix + "{" + id + "}"
+	return []string{record, record + ".lock", record + ".lock.queue"}
 }
-
-func (s *Store) recordKey(id string) string { return s.options.Prefix + "{" + id + "}" }
-func (s *Store) lockKey(id string) string   { return s.recordKey(id) + ".lock" }

@@ -1,0 +1,71 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/scripting"
+)
+
+// The errors of locks. Package locker documents them.
+var (
+	ErrTimeout        = errors.New("lock is still held by another")
+	ErrTooManyWaiters = errors.New("too many wait for this lock already")
+	ErrLost           = errors.New("lock was lost")
+	ErrExpired        = errors.New("lock expired, and nobody took it")
+	ErrForeign        = errors.New("the lock's key belongs to something else")
+	ErrUnavailable    = scripting.ErrUnavailable
+)
+
+// An Algorithm is what one kind of lock does on Redis: single tries, without waiting.
+// It is that of package locker, which documents it, except for Take.
+type Algorithm interface {
+	// Take tries to make token the holder of key for span. With a place, which only
+	// a [Queue] is given, it puts that at the end of the queue where another has the
+	// lock, unless it is there already; once the turn has come to place, Take succeeds.
+	Take(ctx context.Context, key, token, place string, span time.Duration) (Attempt, error)
+	Extender
+	Release(ctx context.Context, key, token string, after time.Duration) error
+	Valid(lease time.Duration) time.Duration
+}
+
+// An Extender makes the lease of token end d from now. A lease calls it by itself, from
+// a timer.
+type Extender interface {
+	Extend(ctx context.Context, key, token string, d time.Duration) error
+}
+
+// A Queue is an Algorithm whose lock goes from one holder to the next without being
+// free in between.
+//
+// Within one process it is handed over: with one exchange, or with none; see handoff.go.
+// Between processes there is a queue in Redis, beside the lock; see queue.go.
+type Queue interface {
+	Algorithm
+	// Quit takes place out of the queue; if the turn had come to it, the next one has it.
+	Quit(ctx context.Context, key, place string) error
+	// Pass gives the lock from one token to another, for span. others reports whether
+	// other processes wait. Errors as with Extend.
+	Pass(ctx context.Context, key, from, to string, span time.Duration) (others bool, err error)
+	// Notifier wakes the places of this process.
+	Notifier() *Notifier
+}
+
+// An Attempt is the outcome of one Take. The zero value means that another has the
+// lock, and nothing is known about it.
+type Attempt struct {
+	// Taken: the token has the lock.
+	Taken bool
+	// Data is what was read together with the lock: the [Lease.Data] of whoever holds
+	// it until it is freed. It extends the lock. nil: nothing, and the algorithm does.
+	Data Extender
+	// Holder is the token that has the lock instead, if it left one.
+	Holder string
+	// Left is how long the holder's lease still lasts. 0: that is not known.
+	Left time.Duration
+	// Queued: the place is in the queue. Joined: it was not before.
+	Queued, Joined bool
+	// Ambiguous: a reply was lost, so that something may be locked all the same.
+	Ambiguous bool
+}

@@ -1,0 +1,237 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// A Lease is a lock that is held; see locker.Lease.
+//
+// Until it is given back, a timer extends it every third of Options.Lease, for as long as
+// MaxHold allows; see renew.go.
+type Lease struct {
+	key       string
+	algorithm Algorithm
+	queue     Queue // the algorithm, if it is one
+	options   Options
+	group     *Group
+
+	// The wait for it, which is its caller's alone.
+	caller context.Context
+	began  time.Time
+	again  bool // it has waited for its turn before
+
+	// What the lock is held by. Set before it begins, by the caller or by the lease that
+	// was handed over to it.
+	token  string
+	data   Extender
+	handed bool
+	quota  quota
+
+	mu     sync.Mutex // guards everything below; never held during I/O
+	state  state
+	turn   bool      // it has the turn at the key
+	end    time.Time // when the lease runs out, by this process's clock
+	limit  time.Time // up to when it is renewed
+	timer  *time.Timer
+	lost   chan struct{}             // made when asked for
+	onLost []context.CancelCauseFunc // to be called when it is lost
+
+	// One extension at a time is on its way, so that end is that of the last one.
+	extending bool
+	extended  sync.Cond // extending became false
+}
+
+type state int
+
+const (
+	holding state = iota
+	released
+	lost
+)
+
+// start begins the lease of a lock that was taken for span by a command that was sent then:
+// Redis started counting later than that. An error says that it must not be given out.
+func (l *Lease) start(sent time.Time, span time.Duration, data Extender) error {
+	end := sent.Add(l.algorithm.Valid(span))
+	if ended := context.Cause(l.caller); ended != nil {
+		return ended
+	}
+	if !time.Now().Before(end) {
+		return fmt.Errorf("%w: it took a whole lease to answer", ErrUnavailable)
+	}
+	if l.data = data; data == nil {
+		l.data = l.algorithm
+	}
+	l.quota = quota{began: sent}
+	l.begin(sent, end)
+	return nil
+}
+
+// begin begins a lease that lasts until end, unless it is renewed.
+func (l *Lease) begin(now, end time.Time) {
+	l.group.setHolder(l.key, holder{token: l.token, lease: l})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.extended.L = &l.mu
+	l.turn = true
+	l.end = end
+	l.limit = now.Add(l.options.MaxHold)
+	l.timer = time.AfterFunc(l.untilRenewal(time.Now()), l.renew)
+}
+
+// Token returns what names this holder in the lock's key. If the lock was handed over
+// without an exchange, Redis does not know it.
+func (l *Lease) Token() string { return l.token }
+
+// Data returns the Data of the [Attempt] that took the lock, for this caller or for one
+// that handed it over.
+func (l *Lease) Data() Extender { return l.data }
+
+// Handed reports whether the lock was handed over by another caller of this process.
+func (l *Lease) Handed() bool { return l.handed }
+
+// Validity is documented in package locker.
+func (l *Lease) Validity() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != holding {
+		return 0
+	}
+	return max(0, time.Until(l.end))
+}
+
+// Span returns for how long the lock is to be given to the holder from now on: for a
+// lease, or for what MaxHold leaves of one.
+func (l *Lease) Span() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return max(time.Millisecond, wholeMillis(min(l.options.Lease, time.Until(l.limit))))
+}
+
+// Lost is documented in package locker.
+func (l *Lease) Lost() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lost == nil {
+		l.lost = make(chan struct{})
+		if l.state == lost {
+			close(l.lost)
+		}
+	}
+	return l.lost
+}
+
+// OnLost is documented in package locker.
+func (l *Lease) OnLost(cancel context.CancelCauseFunc) {
+	l.mu.Lock()
+	over := l.state == lost
+	if !over {
+		l.onLost = append(l.onLost, cancel)
+	}
+	l.mu.Unlock()
+	if over {
+		cancel(ErrLost)
+	}
+}
+
+// Lose ends a lease whose lock is known to be lost, or not known to be held any more: the
+// next caller may try.
+func (l *Lease) Lose() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == holding {
+		l.timer.Stop()
+		l.lose()
+	}
+}
+
+// lose is called with mu held. The next caller need not wait for a holder that has nothing
+// to hold. What the holder wants to be called runs by itself, since it may call the
+// lease's methods.
+func (l *Lease) lose() {
+	l.state = lost
+	if l.lost != nil {
+		close(l.lost)
+	}
+	if len(l.onLost) > 0 {
+		go func() {
+			for _, cancel := range l.onLost {
+				cancel(ErrLost)
+			}
+		}()
+	}
+	l.leave()
+}
+
+// Dismiss fails all callers of this process that wait for the lock, with err.
+func (l *Lease) Dismiss(err error) { l.group.dismiss(l.key, err) }
+
+// Extend is documented in package locker.
+func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
+	if d < time.Millisecond {
+		return fmt.Errorf("locker: Extend by %v: it must be at least 1ms", d)
+	}
+	state, err := l.extendHeld(ctx, d)
+	switch {
+	case state == released:
+		err = fmt.Errorf("it was given back: %w", ErrExpired)
+	case state == lost && err == nil:
+		// A holder that was notified of the loss does not get the lock back. This only
+		// asks who has it; if the token is still there, it has to go.
+		if err = l.algorithm.Release(ctx, l.key, l.token, 0); err == nil {
+			err = ErrExpired
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("locker: extending %s: %w", l.key, err)
+	}
+	return nil
+}
+
+// Unlock is documented in package locker.
+func (l *Lease) Unlock(ctx context.Context) error { return l.unlock(ctx, 0) }
+
+// UnlockAfter is documented in package locker.
+func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
+	if delay < 0 {
+		return fmt.Errorf("locker: UnlockAfter %v: the delay must not be negative", delay)
+	}
+	return l.unlock(ctx, wholeMillis(delay))
+}
+
+// unlock hands the lock over to the next caller, or else releases it.
+func (l *Lease) unlock(ctx context.Context, after time.Duration) error {
+	was := l.letGo(after)
+	if was == released {
+		return nil
+	}
+	ctx, token := context.WithoutCancel(ctx), l.token
+	// The next caller finds the lock free, or already has it. The turn goes on even where
+	// the algorithm panics.
+	defer l.Leave()
+	if next := l.successor(l.queue != nil && after == 0); next.Token != "" {
+		others, err := l.queue.Pass(ctx, l.key, token, next.Token, next.Span)
+		if err != nil {
+			if !errors.Is(err, ErrLost) && !errors.Is(err, ErrExpired) { // either may have it
+				l.Sweep(next.Token, token)
+			}
+			return fmt.Errorf("locker: passing %s on: %w", l.key, err)
+		}
+		if l.Give(next, others) != nil {
+			return nil
+		}
+		token = next.Token // nobody waits for it any more
+	}
+	err := l.algorithm.Release(ctx, l.key, token, after)
+	if was == lost && err == nil {
+		err = ErrExpired // it was still there, but the holder knew otherwise
+	}
+	if err != nil {
+		return fmt.Errorf("locker: releasing %s: %w", l.key, err)
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/scripting"
+)
+
+// How long a caller has for its lock.
+
+// over returns why the wait has ended, or nil. A context with a deadline would do as well,
+// but is not free.
+func (l *Lease) over() error {
+	if ended := context.Cause(l.caller); ended != nil {
+		return ended
+	}
+	if l.group.isClosed() {
+		return ErrClosed
+	}
+	if l.remains() <= 0 {
+		return ErrTimeout
+	}
+	return nil
+}
+
+// remains is what is left of Options.Wait.
+func (l *Lease) remains() time.Duration { return time.Until(l.began.Add(l.options.Wait)) }
+
+// left is remains, or less where the caller's time is over sooner.
+func (l *Lease) left() time.Duration {
+	end := l.began.Add(l.options.Wait)
+	if sooner, ok := l.caller.Deadline(); ok && sooner.Before(end) {
+		end = sooner
+	}
+	return time.Until(end)
+}
+
+// failed returns the error of the wait.
+func (l *Lease) failed(err error) error {
+	return fmt.Errorf("locker: waited %v for %s: %w", time.Since(l.began).Round(time.Millisecond), l.key, err)
+}
+
+// explain adds to a mere timeout who the holder is. It is called before the turn is given up.
+func (l *Lease) explain(err error) error {
+	if err == ErrTimeout {
+		return l.options.held(l.group.holder(l.key).token, time.Now())
+	}
+	return err
+}
+
+// silent reports whether err is that of a Redis that hangs: it had all the time that an
+// exchange has. Where the caller had less, its end says nothing about Redis.
+func (l *Lease) silent(err error) bool {
+	end, ok := l.caller.Deadline()
+	// The timer of its end may be late.
+	mine := ok && !time.Now().Before(end) || errors.Is(l.caller.Err(), context.DeadlineExceeded)
+	return !mine && scripting.Unanswered(err)
+}
