@@ -42,7 +42,7 @@ func wantIdle(t *testing.T, l *Group) {
 	}
 }
 
-func TestCallersIsFirstComeFirstServed(t *testing.T) {
+func TestCallersAreServedInOrder(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var l Group
 		var served []int
@@ -99,7 +99,7 @@ func TestCallersKeysAreIndependent(t *testing.T) {
 	})
 }
 
-func TestCallersIsFull(t *testing.T) {
+func TestCallersAreFull(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var l Group
 		ctx, cancel := context.WithCancel(t.Context())

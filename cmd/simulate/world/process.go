@@ -41,14 +41,16 @@ func (w *World) start(number, life int) *process {
 		},
 	}
 	options := store.Options{Lease: o.Lease, Timeout: o.Timeout}
+	maxHold, maxWaiters := o.MaxHold, o.MaxWaiters
 	if w.plan.Processes[number].Spin {
+		maxHold, maxWaiters = 0, 0 // its lock has them
 		options.Locker = locker.NewSpin(p.pool, locker.Options{Lease: o.Lease, Wait: o.LockWait,
 			MaxHold: o.MaxHold, MaxWaiters: o.MaxWaiters, Timeout: o.Timeout})
 	}
 	sessions, err := middleware.New(store.New(p.pool, options), middleware.Options{
 		Keys: [][]byte{signingKey},
-		TTL:  o.TTL, Lifetime: o.Lifetime, LockWait: o.LockWait, MaxHold: o.MaxHold,
-		MaxWaiters: o.MaxWaiters, MaxBytes: o.MaxBytes,
+		TTL:  o.TTL, Lifetime: o.Lifetime, LockWait: o.LockWait, MaxHold: maxHold,
+		MaxWaiters: maxWaiters, MaxBytes: o.MaxBytes,
 		Mode:    modeOf,
 		OnError: failed,
 		Logger:  slog.New(slog.DiscardHandler),
