@@ -51,9 +51,11 @@ type Attempt struct {
 // [TimestampAlgorithm] on any client. What is wrong with o is the error of every Lock.
 func New(a Algorithm, o Options) Locker {
 	if own, ok := a.(ours); ok {
-		return newLock(own.Algorithm, o)
+		return newLock(own.Algorithm, own.notifier, o)
 	}
-	return newLock(theirs{a}, o)
+	l := newLock(theirs{a}, nil, o)
+	l.options.Valid = a.Valid
+	return l
 }
 
 // A lock is a Locker on one algorithm.
@@ -64,20 +66,21 @@ type lock struct {
 	err       error // what is wrong with the options
 }
 
-func newLock(a lease.Algorithm, o Options) *lock {
-	l := &lock{algorithm: a}
-	if l.options, l.err = o.engine(); l.err != nil {
-		l.err = fmt.Errorf("locker: %w", l.err)
+// newLock returns a lock whose processes queue if there is a notifier.
+func newLock(a lease.Algorithm, n *lease.Notifier, o Options) *lock {
+	l := &lock{group: lease.Group{Notifier: n}, algorithm: a, options: o.engine()}
+	if err := o.check(); err != nil {
+		l.err = fmt.Errorf("locker: %w", err)
 	}
 	return l
 }
 
 func (l *lock) Lock(ctx context.Context, key string) (*Lease, error) {
-	return l.take(ctx, key, l.algorithm)
+	return l.lockBy(ctx, key, l.algorithm)
 }
 
-// take locks key by an algorithm that may be for this time only.
-func (l *lock) take(ctx context.Context, key string, a lease.Algorithm) (*Lease, error) {
+// lockBy locks key by an algorithm that may be for this time only.
+func (l *lock) lockBy(ctx context.Context, key string, a lease.Algorithm) (*Lease, error) {
 	if l.err != nil {
 		return nil, l.err
 	}
@@ -99,7 +102,13 @@ func (t theirs) Take(ctx context.Context, key, token, _ string, span time.Durati
 }
 
 // ours is an algorithm of the engine as users see it.
-type ours struct{ lease.Algorithm }
+type ours struct {
+	lease.Algorithm
+	notifier *lease.Notifier
+}
+
+// Valid implements [Algorithm].
+func (ours) Valid(lease time.Duration) time.Duration { return lease }
 
 // Take implements [Algorithm].
 func (o ours) Take(ctx context.Context, key, token string, span time.Duration) (Attempt, error) {

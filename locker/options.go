@@ -58,8 +58,8 @@ const (
 // such a key is a mistake.
 const MaxKey = lease.MaxKey
 
-// engine returns o for package lease, or the first rule that o breaks.
-func (o Options) engine() (lease.Options, error) {
+// engine returns o for package lease.
+func (o Options) engine() lease.Options {
 	return lease.Options{
 		Lease:      o.Lease,
 		Wait:       o.Wait,
@@ -70,9 +70,10 @@ func (o Options) engine() (lease.Options, error) {
 		Policy:     lease.Policy(o.Policy),
 		Label:      o.Label,
 		Held:       held,
-	}, o.check()
+	}
 }
 
+// check returns the first rule that o breaks.
 func (o Options) check() error {
 	switch {
 	case o.Lease < 0, o.Lease > 0 && o.Lease < time.Millisecond:

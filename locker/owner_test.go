@@ -74,7 +74,7 @@ func (o othersLock) Take(context.Context, string, string, time.Duration) (Attemp
 func TestHeldErrorOfWaiters(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var f fake
-		here, other := newLock(theirs{&f}, Options{}), newLock(theirs{&f}, Options{})
+		here, other := newLock(theirs{&f}, nil, Options{}), newLock(theirs{&f}, nil, Options{})
 		l, err := here.Lock(WithLabel(t.Context(), "GET /slow"), "k")
 		if err != nil {
 			t.Fatal(err)
@@ -112,7 +112,7 @@ func TestHeldErrorNamesNobodyGone(t *testing.T) {
 			}
 			return do()
 		}}
-		locks := newLock(theirs{&f}, Options{})
+		locks := newLock(theirs{&f}, nil, Options{})
 		l := lockWith(t, locks)
 		go func() { mustUnlock(t, lockWith(t, locks)) }()
 		synctest.Wait()

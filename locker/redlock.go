@@ -54,9 +54,10 @@ func NewRedlock(pools []*redis.Pool, o Options) *Redlock {
 	o.Backoff = cmp.Or(o.Backoff, Backoff{Min: 10 * time.Millisecond, Max: 200 * time.Millisecond})
 	r := &Redlock{timeout: o.Timeout}
 	for _, pool := range pools {
-		r.nodes = append(r.nodes, lease.NewSpin(runnerOn(pool, o.Timeout)))
+		r.nodes = append(r.nodes, lease.Spin{Runner: runnerOn(pool, o.Timeout)})
 	}
-	r.lock = newLock(nil, o)
+	r.lock = newLock(nil, nil, o)
+	r.lock.options.Valid = valid
 	err := o.check()
 	if err == nil {
 		err = checkTimes(held, o.Timeout)
@@ -102,5 +103,5 @@ func checkTimes(held, timeout time.Duration) error {
 // Lock takes key by the rules of [Locker]. The error wraps [ErrUnavailable] where
 // half of the nodes or more do not answer.
 func (r *Redlock) Lock(ctx context.Context, key string) (*Lease, error) {
-	return r.lock.take(ctx, key, newRedlock(r))
+	return r.lock.lockBy(ctx, key, newRedlock(r))
 }

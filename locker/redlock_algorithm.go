@@ -116,11 +116,9 @@ func (r *redlock) stray(node int, t try) {
 	r.strays[node] = append(slices.DeleteFunc(r.strays[node], over), t)
 }
 
-// Valid takes off what the nodes' clocks and this process's may differ in the
+// valid takes off what the nodes' clocks and this process's may differ in the
 // time of a lease.
-func (*redlock) Valid(lease time.Duration) time.Duration {
-	return lease - lease/100 - 2*time.Millisecond
-}
+func valid(lease time.Duration) time.Duration { return lease - lease/100 - 2*time.Millisecond }
 
 // on is the try's token on a node. It begins with the node's number, so that one
 // that is asked twice, by two addresses, is found out: it has the token under

@@ -68,7 +68,8 @@ func newNodes(n int) (nodes []*node) {
 func redlockOn(nodes []*node, o Options) *Redlock {
 	o.Timeout = cmp.Or(o.Timeout, s)
 	o.Backoff = cmp.Or(o.Backoff, Backoff{Min: s / 100, Max: s / 5})
-	r := &Redlock{lock: newLock(nil, o), timeout: o.Timeout}
+	r := &Redlock{lock: newLock(nil, nil, o), timeout: o.Timeout}
+	r.lock.options.Valid = valid
 	for _, n := range nodes {
 		r.nodes = append(r.nodes, theirs{n})
 	}

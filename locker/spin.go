@@ -15,16 +15,18 @@ import (
 // Redis. Callers of one process are served in the order they came. So are the
 // processes that wait: each has its place in a queue in Redis, and is notified when its
 // turn has come. Where Redis does not permit that, they try again after a jittered pause.
-type Spin struct{ lock *lock }
+type Spin struct{ lock Locker }
 
 // NewSpin returns a spin lock on the Redis of pool. What is wrong with o is the
 // error of every Lock.
 func NewSpin(pool *redis.Pool, o Options) *Spin {
-	return &Spin{newLock(lease.NewSpin(runnerOn(pool, o.Timeout)), o)}
+	return &Spin{New(SpinAlgorithm(runnerOn(pool, o.Timeout)), o)}
 }
 
 // Lock takes key itself, by the rules of [Locker].
 func (s *Spin) Lock(ctx context.Context, key string) (*Lease, error) { return s.lock.Lock(ctx, key) }
 
 // SpinAlgorithm returns the algorithm of [Spin], for [New].
-func SpinAlgorithm(r *scripting.Runner) Algorithm { return ours{lease.NewSpin(r)} }
+func SpinAlgorithm(r *scripting.Runner) Algorithm {
+	return ours{lease.Spin{Runner: r}, lease.NewNotifier(r)}
+}

@@ -36,12 +36,13 @@ import (
 //
 // Like any lock by time alone, it is no fence: the holder cannot be told from one
 // who came later. Call [Lease.Extend] before a step that matters.
-type Timestamp struct{ lock *lock }
+type Timestamp struct{ lock Locker }
 
 // NewTimestamp returns a timestamp lock on the Redis of pool. What is wrong with
 // o is the error of every Lock.
 func NewTimestamp(pool *redis.Pool, o Options) *Timestamp {
-	return &Timestamp{newLock(timestamp{runnerOn(pool, o.Timeout), o.LocalClock}, o)}
+	algorithm := timestamp{runnerOn(pool, o.Timeout), o.LocalClock}
+	return &Timestamp{New(ours{Algorithm: algorithm}, o)}
 }
 
 // Lock takes key by the rules of [Locker]. A value that is not a time in Unix
@@ -51,7 +52,7 @@ func (t *Timestamp) Lock(ctx context.Context, key string) (*Lease, error) {
 }
 
 // TimestampAlgorithm returns the algorithm of [Timestamp] by the clock of Redis, for [New].
-func TimestampAlgorithm(r *scripting.Runner) Algorithm { return ours{timestamp{runner: r}} }
+func TimestampAlgorithm(r *scripting.Runner) Algorithm { return ours{Algorithm: timestamp{runner: r}} }
 
 // timestamp is the algorithm of a Timestamp.
 type timestamp struct {
@@ -75,8 +76,6 @@ func (t timestamp) Extend(ctx context.Context, key, token string, d time.Duratio
 func (t timestamp) Release(ctx context.Context, key, token string, after time.Duration) error {
 	return lease.Verdict(t.run(ctx, key, "release", token, after))
 }
-
-func (timestamp) Valid(lease time.Duration) time.Duration { return lease }
 
 func (t timestamp) run(ctx context.Context, key, step, token string, d time.Duration) (scripting.Reply, error) {
 	now := "" // ask Redis

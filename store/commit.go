@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/lease"
@@ -132,8 +133,38 @@ func (t *tenure) lockAfter(begun time.Time, err error) {
 	t.sending, t.silence = false, nil
 	// An extension is not waited for beyond the end of its lease. What took less than a
 	// quarter of Timeout leaves time for another one.
-	if scripting.Unanswered(err) && time.Since(begun) >= t.store.options.Timeout/4 {
+	if err != nil && scripting.Unanswered(err) && time.Since(begun) >= t.store.options.Timeout/4 {
 		t.silence = err
 	}
 	t.idle.Broadcast()
+}
+
+// What commit.lua and replace.lua answer. Where a write was refused, but an earlier try of it
+// may have been done, the error wraps ErrUnavailable, too: it may be stored.
+const (
+	replyLost      = 0
+	replyDone      = 1
+	replyOthers    = 2 // done, and other processes wait
+	replyLostAgain = 3
+)
+
+var errLostAgain = fmt.Errorf("%w, after a try whose reply was lost: %w", ErrLost, ErrUnavailable)
+
+// committed reads the reply of commit.lua or replace.lua. others reports whether other
+// processes wait.
+func committed(reply scripting.Reply, err error) (others bool, _ error) {
+	if err != nil {
+		return false, err
+	}
+	if n, ok := reply.Int(); ok {
+		switch n {
+		case replyDone, replyOthers:
+			return n == replyOthers, nil
+		case replyLostAgain:
+			return false, errLostAgain
+		case replyLost:
+			return false, ErrLost
+		}
+	}
+	return false, lease.Unexpected(reply)
 }

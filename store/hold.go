@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,16 +64,19 @@ type write struct {
 // [ErrTooLarge] together with a Hold, so that the caller may replace the record;
 // the Hold must be given back.
 func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
-	h := &Hold{store: s, id: id, terms: t.withDefaults()}
-	err := s.refused(t)
+	terms, err := s.terms(t)
+	h := &Hold{store: s, id: id, terms: terms}
 	switch {
 	case err != nil:
 	case s.options.Locker != nil:
 		err = takeExternal(ctx, h)
 	default:
-		taking := &taking{Spin: s.spin, store: s, id: id, keys: s.keys(id), terms: h.terms}
+		o := s.locking
+		o.Wait, o.Label = terms.LockWait, terms.Label
+		o.MaxHold, o.MaxWaiters = cmp.Or(terms.MaxHold, o.MaxHold), cmp.Or(terms.MaxWaiters, o.MaxWaiters)
+		taking := &taking{Spin: lease.Spin{Runner: s.runner}, store: s, id: id, keys: s.keys(id), terms: terms}
 		var l *lease.Lease
-		l, err = s.group.Acquire(ctx, taking.keys[1], taking, s.lock(h.terms))
+		l, err = s.group.Acquire(ctx, taking.keys[1], taking, o)
 		for again := true; err == nil && again; {
 			if again, err = l.Data().(*tenure).admit(ctx, h, l); again {
 				l, err = l.Again()
@@ -109,7 +113,7 @@ func (h *Hold) Save(ctx context.Context, data []byte) error {
 		if record.Memory == h.memory {
 			record.Memory = nil // it is that of other data
 		}
-		err = h.fence.end(ctx, h, write{record: record, text: text, stamp: h.stamp, ttl: h.ttl()})
+		err = h.fence.end(ctx, h, write{record: record, text: text, stamp: h.stamp, ttl: h.terms.expiry(h.Record.Created, time.Now())})
 	}
 	if err != nil {
 		return fmt.Errorf("store: saving %s: %w", h.id, err)
@@ -159,7 +163,7 @@ func (h *Hold) end(ctx context.Context) error {
 // request before this one and may not be what is stored: then it is [ErrLost]. Else
 // the error can only be [ErrUnavailable].
 func (h *Hold) Touch(ctx context.Context) error {
-	err := h.fence.end(ctx, h, write{ttl: h.ttl()})
+	err := h.fence.end(ctx, h, write{ttl: h.terms.expiry(h.Record.Created, time.Now())})
 	// The request that took the lock has read what was stored then, and nothing can be wrong
 	// with that afterwards. Those that followed it have read what is known to be stored, or
 	// current, only if the lock was held until now.
@@ -171,7 +175,5 @@ func (h *Hold) Touch(ctx context.Context) error {
 
 // Release gives the session back and leaves it as it was, as after a panic.
 func (h *Hold) Release(ctx context.Context) { h.fence.release(ctx, h, nil) }
-
-func (h *Hold) ttl() int64 { return h.terms.expiry(h.Record.Created, time.Now()) }
 
 func isLost(err error) bool { return errors.Is(err, ErrLost) || errors.Is(err, locker.ErrExpired) }

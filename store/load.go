@@ -71,19 +71,10 @@ func (s *Store) create(ctx context.Context, id, token string, created time.Time,
 // drop removes a new record that came to nothing, in the background. It is tidiness
 // only: nobody has the id, and if this fails the record times out.
 func (s *Store) drop(id, stamp string, ambiguous bool) {
-	s.group.Sweep(s.lock(Terms{}), ambiguous, func(ctx context.Context) bool {
+	s.group.Sweep(s.locking, ambiguous, func(ctx context.Context) bool {
 		_, err := s.runner.Run(ctx, dropScript, s.keys(id)[:1], stamp)
 		return err == nil
 	})
-}
-
-// record returns the stored form, unless it is too large.
-func (t Terms) record(token string, created time.Time, data []byte) ([]byte, error) {
-	record := formatRecord(token, created, data)
-	if len(record) > t.MaxBytes {
-		return nil, fmt.Errorf("%w: the record would have %d bytes, MaxBytes is %d", ErrTooLarge, len(record), t.MaxBytes)
-	}
-	return record, nil
 }
 
 // unusable reports whether err says that a record is there, but cannot be used.

@@ -153,8 +153,9 @@ func ended(t *testing.T, shared *tenure, h *Hold, data string) (outcome chan err
 	h.over = true
 	shared.newest++
 	shared.record, shared.size = Record{Data: []byte(data), Created: h.Record.Created}, len(text)
-	shared.write, shared.written = write{text: text, stamp: h.stamp, ttl: h.ttl()}, shared.newest
-	if !shared.handOver(h.lease) {
+	shared.write, shared.written = write{text: text, stamp: h.stamp, ttl: h.terms.expiry(h.Record.Created, time.Now())}, shared.newest
+	next, _, _ := h.lease.Stop(shared.others)
+	if shared.lease = h.lease.HandOver(next, shared.others); shared.lease == nil {
 		t.Fatal("nobody waits")
 	}
 	return make(chan error, 1), shared.newest

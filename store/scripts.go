@@ -72,33 +72,3 @@ func found(reply scripting.Reply) ([]byte, error) {
 	}
 	return nil, lease.Unexpected(reply)
 }
-
-// What commit.lua and replace.lua answer. Where a write was refused, but an earlier try of it
-// may have been done, the error wraps ErrUnavailable, too: it may be stored.
-const (
-	replyLost      = 0
-	replyDone      = 1
-	replyOthers    = 2 // done, and other processes wait
-	replyLostAgain = 3
-)
-
-var errLostAgain = fmt.Errorf("%w, after a try whose reply was lost: %w", ErrLost, ErrUnavailable)
-
-// committed reads the reply of commit.lua or replace.lua. others reports whether other
-// processes wait.
-func committed(reply scripting.Reply, err error) (others bool, _ error) {
-	if err != nil {
-		return false, err
-	}
-	if n, ok := reply.Int(); ok {
-		switch n {
-		case replyDone, replyOthers:
-			return n == replyOthers, nil
-		case replyLostAgain:
-			return false, errLostAgain
-		case replyLost:
-			return false, ErrLost
-		}
-	}
-	return false, lease.Unexpected(reply)
-}

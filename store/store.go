@@ -129,8 +129,8 @@ type Store struct {
 	runner  *scripting.Runner
 	pool    *redis.Pool
 	owned   bool // the pool is ours to close
-	spin    *lease.Spin
 	group   lease.Group
+	locking lease.Options // of every Take
 	closed  atomic.Bool
 	alone   time.Duration // see maxAlone; tests do not want it to depend on the machine
 	err     error         // what is wrong with the options
@@ -146,9 +146,9 @@ func New(pool *redis.Pool, o Options) *Store {
 	}
 	s.options.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
 	s.options.Timeout = cmp.Or(o.Timeout, locker.DefaultTimeout)
-	s.options.Lease = cmp.Or(o.Lease, locker.DefaultLease)
 	s.runner = scripting.OverPool(pool, s.options.Timeout)
-	s.spin = lease.NewSpin(s.runner)
+	s.group.Notifier = lease.NewNotifier(s.runner)
+	s.locking = lease.Options{Lease: o.Lease, Timeout: o.Timeout, Held: held}.WithDefaults()
 	return s
 }
 
@@ -189,15 +189,8 @@ func (s *Store) Ping(ctx context.Context) error {
 func (s *Store) Close() error {
 	s.closed.Store(true)
 	s.group.Close()
-	s.spin.Notifier().Close()
 	if !s.owned {
 		return nil
 	}
 	return s.pool.Close()
-}
-
-// keys returns the keys of a session: its record, its lock, and the queue for that.
-func (s *Store) keys(id string) []string {
-	record := s.options.Prefix + "{" + id + "}"
-	return []string{record, record + ".lock", record + ".lock.queue"}
 }

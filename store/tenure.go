@@ -90,7 +90,7 @@ type tenure struct {
 // A taking is how package lease takes the lock of a session: by the spin lock, except that
 // Take reads the record as well.
 type taking struct {
-	*lease.Spin
+	lease.Spin
 	store *Store
 	id    string
 	keys  []string
@@ -132,43 +132,39 @@ func (k *taking) taken(reply scripting.Reply, token string) (lease.Attempt, erro
 		return lease.Attempt{}, err
 	}
 	if t.read = err; err == nil {
-		t.base, t.size = recordName(text), len(text)
+		t.size = len(text)
 		t.record, t.read = parseRecord(text)
+		if t.base = t.record.name; t.read != nil {
+			t.base = recordName(text)
+		}
 	}
 	return lease.Attempt{Taken: true, Data: t}, nil
 }
 
 // admit gives the session to the request that has got the lease l: as its first hold, or as
-// one that follows another. An error without again comes with h.lease where the record
-// cannot be used. again: the lock is no good, and l must wait for it again.
+// one that follows another. An error comes with h.lease where the record cannot be used.
+// again: the lock is no good, and l must wait for it again.
 func (t *tenure) admit(ctx context.Context, h *Hold, l *lease.Lease) (again bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.lease = l
-	if l.Handed() {
-		switch {
-		case t.err != nil: // what it was to build on is void
-			return true, nil
-		case ctx.Err() != nil || l.Validity() == 0:
-			t.giveUp(l)
-			return true, nil
-		case t.size <= h.terms.MaxBytes && h.terms.expired(t.record.Created, time.Now()):
-			t.giveUp(l)
-			return false, fmt.Errorf("%s: %w", t.id, ErrNotFound)
-		case t.size > h.terms.MaxBytes:
-			err = fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, t.size)
-		}
-	} else {
+	t.lease, h.joined = l, l.Handed()
+	switch {
+	case !h.joined:
 		err = t.read
+	case t.err != nil: // what it was to build on is void
+		return true, nil
+	case ctx.Err() != nil || l.Validity() == 0:
+		t.giveUp(l)
+		return true, nil
+	case t.size > h.terms.MaxBytes:
+		err = fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, t.size)
+	case h.terms.expired(t.record.Created, time.Now()):
+		t.giveUp(l)
+		return false, fmt.Errorf("%s: %w", t.id, ErrNotFound)
 	}
-	h.fence, h.lease, h.stamp, h.joined, h.Record = t, l, stampOf(l.Token()), l.Handed(), t.record
+	h.fence, h.lease, h.Record = t, l, t.record
+	h.stamp, _, _ = strings.Cut(l.Token(), " ") // which names it; the rest says who it is
 	return false, err
-}
-
-// stampOf returns the part of a token that names it; the rest says who it is.
-func stampOf(token string) string {
-	stamp, _, _ := strings.Cut(token, " ")
-	return stamp
 }
 
 // end implements [fence]: it ends a hold with a version of its own, and returns when that is
@@ -180,15 +176,17 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 	h.over = true
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.err == nil && h.lease.Validity() == 0 {
+	next, held, _ := h.lease.Stop(t.others)
+	defer h.lease.Leave()
+	if t.err == nil && !held {
 		// What is under way stores what others have ended, and only then is it known which
 		// token Redis has.
 		if t.settled() == nil {
-			t.fail(ErrLost, "") // the lease says so, or would in a moment
+			t.fail(ErrLost, "")
 		}
 	}
 	if t.err != nil {
-		return t.err // the lease has been given up
+		return t.err
 	}
 	t.newest++
 	version := t.newest
@@ -200,10 +198,8 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 	}
 	// It is sent for others, too, so it does not end with ctx.
 	ctx = context.WithoutCancel(ctx)
-	if t.handOver(h.lease) {
+	if t.passOn(ctx, h.lease, next) {
 		t.flush(ctx, version)
-	} else {
-		t.passOn(ctx, h.lease)
 	}
 	if t.stored >= version {
 		return nil
@@ -222,10 +218,12 @@ func (t *tenure) release(_ context.Context, h *Hold, failed error) {
 	t.giveUp(h.lease)
 }
 
-// giveUp gives the session to the next request, or frees it. It is called with mu held.
+// giveUp ends a hold without a version. It is called with mu held.
 func (t *tenure) giveUp(l *lease.Lease) {
-	if !t.handOver(l) {
-		t.passOn(context.Background(), l)
+	next, _, ended := l.Stop(t.others)
+	defer l.Leave()
+	if !ended {
+		t.passOn(context.Background(), l, next)
 	}
 }
 
@@ -237,41 +235,33 @@ const (
 	maxAlone = 10 * time.Millisecond
 )
 
-// handOver lets the next request in line hold the session, if there is one, without an
-// exchange. It is called with mu held, in one step with a version of the hold that ends: a
-// commit in between would give the lock to that hold, for longer than the next may have it.
-func (t *tenure) handOver(l *lease.Lease) bool {
-	if t.closed() || t.newest-t.stored >= maxAhead || time.Since(t.heard) >= t.store.alone || l.Validity() < l.Span()*2/3 {
-		return false // passOn does it when all is stored, for a whole lease
+// passOn gives the session to the next request in line, where there is one. Either at once:
+// then ahead is set, and the versions are still to be stored. Or with the exchange that stores
+// them, which frees the lock where nobody is next. It is called with mu held.
+//
+// A hold that ends and the next one's beginning are one step: a commit in between would give
+// the lock to the one that ends, for longer than the next may have it.
+func (t *tenure) passOn(ctx context.Context, l *lease.Lease, next lease.Next) (ahead bool) {
+	if t.ended || t.read != nil || t.err != nil { // nobody could use it
+		next = lease.Next{}
 	}
-	next := l.HandOver(t.others)
-	if next == nil {
-		return false
+	if next.Fresh && t.newest-t.stored < maxAhead && time.Since(t.heard) < t.store.alone {
+		if given := l.HandOver(next, t.others); given != nil {
+			t.lease = given
+			return true
+		}
+		next = lease.Next{} // nobody waits any more
 	}
-	t.lease = next
-	return true
-}
-
-// passOn stores all versions, and gives the lock to the next request in line with the same
-// exchange, or frees it. It is called with mu held.
-func (t *tenure) passOn(ctx context.Context, l *lease.Lease) {
-	next, ok := l.Stop(t.closed())
-	if !ok {
-		return // it has been given back
-	}
-	defer l.Leave()
 	if t.settled() == nil {
 		t.send(ctx, next.Token, next.Span)
 	}
 	if next.Token == "" || t.err != nil {
-		return
+		return false
 	}
 	if given := l.Give(next, t.others); given != nil {
 		t.lease = given
 	} else {
-		t.send(ctx, "", 0) // nobody waits for it any more
+		t.send(ctx, "", 0) // nobody waits any more
 	}
+	return false
 }
-
-// closed reports whether nobody may hold the session after the present hold.
-func (t *tenure) closed() bool { return t.ended || t.read != nil || t.err != nil }

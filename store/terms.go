@@ -61,23 +61,42 @@ func (s *Store) Check(t Terms) error {
 	if d := t.withDefaults(); d.TTL > d.Lifetime {
 		return fmt.Errorf("TTL is %v and Lifetime %v: a session must be allowed to live for as long as it may be idle", d.TTL, d.Lifetime)
 	}
-	return s.checkLocker(t)
+	if s.options.Locker != nil {
+		return checkLocker(t)
+	}
+	return nil
 }
 
 // checkLocker reports what t says about a lock that has options of its own.
-func (s *Store) checkLocker(t Terms) error {
+func checkLocker(t Terms) error {
 	const rule = "it must be 0 with a Locker of one's own, whose options say it instead"
-	switch {
-	case s.options.Locker == nil:
-		return nil
-	case t.MaxHold != 0:
+	if t.MaxHold != 0 {
 		return fmt.Errorf("MaxHold is %v: %s", t.MaxHold, rule)
-	case t.MaxWaiters != 0:
+	}
+	if t.MaxWaiters != 0 {
 		return fmt.Errorf("MaxWaiters is %d: %s", t.MaxWaiters, rule)
 	}
 	return nil
 }
 
+// terms returns t with its zero fields filled in, or why a request must not take a session.
+func (s *Store) terms(t Terms) (Terms, error) {
+	switch {
+	case s.closed.Load():
+		return t, lease.ErrClosed
+	case t.LockWait < 0, t.MaxHold < 0, t.MaxHold > 0 && t.MaxHold < time.Millisecond, t.MaxWaiters < 0:
+		if t.LockWait == locker.NoWait {
+			t.LockWait = 0 // it is permitted here
+		}
+		return t, s.Check(t)
+	case s.options.Locker != nil:
+		return t.withDefaults(), checkLocker(t)
+	default:
+		return t.withDefaults(), nil
+	}
+}
+
+// withDefaults returns t with its zero fields filled in.
 func (t Terms) withDefaults() Terms {
 	t.TTL = cmp.Or(t.TTL, DefaultTTL)
 	t.Lifetime = cmp.Or(t.Lifetime, DefaultLifetime)
@@ -111,35 +130,7 @@ func (t Terms) expired(created, now time.Time) bool {
 	return !created.Add(t.Lifetime).After(now)
 }
 
-// lock returns how to lock a record by these terms.
-func (s *Store) lock(t Terms) lease.Options {
-	return lease.Options{
-		Lease:      s.options.Lease,
-		Wait:       t.LockWait,
-		MaxHold:    t.MaxHold,
-		MaxWaiters: t.MaxWaiters,
-		Timeout:    s.options.Timeout,
-		Label:      t.Label,
-		Held:       held,
-	}
-}
-
 // held returns the error that package locker has for a wait.
 func held(o lease.Owner, d time.Duration) error {
 	return &locker.HeldError{Owner: locker.Owner(o), For: d}
-}
-
-// refused returns why a request with these terms must not take a session.
-func (s *Store) refused(t Terms) error {
-	switch {
-	case s.closed.Load():
-		return lease.ErrClosed
-	case t.LockWait < 0, t.MaxHold < 0, t.MaxHold > 0 && t.MaxHold < time.Millisecond, t.MaxWaiters < 0:
-		if t.LockWait == locker.NoWait {
-			t.LockWait = 0 // it is permitted here
-		}
-		return s.Check(t)
-	default:
-		return s.checkLocker(t)
-	}
 }

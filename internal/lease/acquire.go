@@ -24,7 +24,7 @@ const MaxKey = 1024
 
 // Lock waits for key by the rules of locker.Locker and returns the lease on it.
 func (g *Group) Lock(ctx context.Context, key string, a Algorithm, o Options) (*Lease, error) {
-	l, err := g.Acquire(ctx, key, a, o)
+	l, err := g.Acquire(ctx, key, a, o.WithDefaults())
 	for err == nil && l.handed && (ctx.Err() != nil || l.Validity() <= 0) {
 		_ = l.Unlock(ctx) // what it returns does not matter
 		l, err = l.Again()
@@ -34,16 +34,18 @@ func (g *Group) Lock(ctx context.Context, key string, a Algorithm, o Options) (*
 
 // Acquire is Lock, except that a lock that was handed over within this process may be lost
 // by now, or come as ctx ends: where it is no good, the caller gives it back and calls Again.
+// o has no zero fields.
 func (g *Group) Acquire(ctx context.Context, key string, a Algorithm, o Options) (*Lease, error) {
 	if key == "" || len(key) > MaxKey {
 		return nil, fmt.Errorf("locker: the key has %d bytes: it must have 1 to %d", len(key), MaxKey)
 	}
-	l := &Lease{key: key, algorithm: a, options: o.withDefaults(), group: g, caller: ctx, began: time.Now()}
+	l := &Lease{key: key, algorithm: a, options: o, group: g, caller: ctx, began: time.Now()}
 	l.queue, _ = a.(Queue)
+	l.span = wholeMillis(min(o.Lease, o.MaxHold))
 	var place *place
 	err := context.Cause(ctx)
 	if err == nil {
-		place, err = l.enter()
+		place, err = g.enter(l)
 	}
 	if err == nil && !l.handed {
 		err = l.acquire(place)
@@ -58,16 +60,21 @@ func (g *Group) Acquire(ctx context.Context, key string, a Algorithm, o Options)
 // caller keeps its turn, or its place in line, and has what is left of its time.
 func (l *Lease) Again() (*Lease, error) {
 	next := &Lease{
-		key: l.key, algorithm: l.algorithm, queue: l.queue, options: l.options, group: l.group,
+		key: l.key, algorithm: l.algorithm, queue: l.queue, options: l.options, span: l.span, group: l.group,
 		caller: l.caller, began: l.began, again: true,
 	}
-	_ = l.letGo(0)
+	l.mu.Lock()
+	turn := l.turn // otherwise it was lost, and the turn with it
+	l.state, l.turn = released, false
+	l.timer.Stop()
+	l.mu.Unlock()
 	var place *place
-	err := next.explain(next.over())
-	if err != nil {
-		l.Leave()
-	} else if !l.yieldTurn() { // it was lost, and the turn with it
-		place, err = next.enter()
+	err := next.over()
+	switch {
+	case err == nil && !turn:
+		place, err = l.group.enter(next)
+	case err != nil && turn:
+		l.group.leave(l.key, nil)
 	}
 	if err == nil && !next.handed {
 		err = next.acquire(place)
@@ -76,17 +83,6 @@ func (l *Lease) Again() (*Lease, error) {
 		return nil, next.failed(err)
 	}
 	return next, nil
-}
-
-// enter waits for l's turn among the callers of its process.
-func (l *Lease) enter() (*place, error) {
-	if l.options.Policy == LeaseEnd {
-		if h := l.group.holder(l.key); h.left() > l.left() {
-			return nil, l.options.held(h.token, time.Now())
-		}
-	}
-	place, err := l.group.enter(l)
-	return place, l.explain(err)
 }
 
 // An acquisition is the caller that has the turn competing with other processes.
@@ -109,11 +105,11 @@ func (l *Lease) acquire(p *place) (err error) {
 			a.leave(err)
 		}
 	}()
-	if l.options.Policy == Poll {
+	if l.options.Policy == Poll && l.group.Notifier != nil {
 		a.queue = l.queue
 	}
 	// Where others of this process wait, the lock is likely to be held.
-	if a.queue != nil && p == nil && a.queue.Notifier().listening() {
+	if a.queue != nil && p == nil && l.group.Notifier.listening() {
 		a.join()
 	}
 	for try := 0; ; try++ {
@@ -122,15 +118,27 @@ func (l *Lease) acquire(p *place) (err error) {
 			l.token = newToken(l.options.Label, sent)
 		}
 		var found Attempt
-		name, err := a.placeName()
+		name, err := "", error(nil)
+		if a.place != nil {
+			name, err = a.placeName()
+		}
 		if err == nil {
-			found, err = l.algorithm.Take(l.caller, l.key, l.token, name, l.options.span())
+			found, err = l.algorithm.Take(l.caller, l.key, l.token, name, l.span)
+		}
+		if name != "" {
 			a.tried(found, err)
 		}
 		if err == nil && found.Taken {
-			if err = l.start(sent, l.options.span(), found.Data); err == nil {
-				won = true
-				a.won()
+			end := l.validUntil(sent, l.span)
+			if err = l.unusable(end); err == nil {
+				if won = true; a.place != nil {
+					a.won()
+				}
+				l.quota.began = sent
+				if l.data = found.Data; l.data == nil {
+					l.data = l.algorithm
+				}
+				l.begin(sent, end)
 				return nil
 			}
 		}
@@ -167,7 +175,7 @@ func (a *acquisition) fail(found Attempt, err error) error {
 		// after its own time.
 		a.group.dismiss(a.key, err)
 	}
-	return a.explain(err)
+	return err
 }
 
 // leave gives up the turn after err. The place goes with it, or out of the queue.
@@ -187,12 +195,9 @@ func (a *acquisition) leave(err error) {
 // won is the end of a place that is in the queue no more, unless a try whose reply was lost
 // comes late and puts it there again.
 func (a *acquisition) won() {
-	switch {
-	case a.place == nil:
-	case a.place.ambiguous || a.ambiguous:
-		a.place.ambiguous = true
+	if a.place.ambiguous = a.place.ambiguous || a.ambiguous; a.place.ambiguous {
 		a.place.quitLater()
-	default:
+	} else {
 		a.place.leave()
 	}
 }
@@ -209,7 +214,7 @@ func (a *acquisition) join() {
 // might be won without it, and be given to it later.
 func (a *acquisition) placeName() (string, error) {
 	p := a.place
-	if p == nil || p.name == "" && !p.settled() {
+	if p.name == "" && !p.settled() {
 		return "", nil
 	}
 	old := p.name
@@ -226,9 +231,6 @@ func (a *acquisition) placeName() (string, error) {
 // tried notes what a try with the place has found.
 func (a *acquisition) tried(found Attempt, err error) {
 	p := a.place
-	if p == nil || p.name == "" {
-		return
-	}
 	// The turn has come without a message: the lock was given to the place. It may be the
 	// message that is late; a wrong suspicion costs little.
 	if p.queued && !a.notified && len(p.notified) == 0 &&
@@ -243,7 +245,7 @@ func (a *acquisition) rest(try int, found Attempt) error {
 	a.group.setHolder(a.key, holder{token: found.Holder, end: time.Now().Add(found.Left)})
 	d, worth := a.options.next(try, found.Left, a.left(), chance())
 	if !worth {
-		return ErrTimeout
+		return a.timeout()
 	}
 	a.notified, a.until = true, time.Now().Add(forever)
 	if found.Left > 0 {

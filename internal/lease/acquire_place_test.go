@@ -12,7 +12,7 @@ import (
 // mustHave takes the lock for a process.
 func mustHave(t *testing.T, f *fakeQueue, o Options) *Lease {
 	t.Helper()
-	l, err := new(Group).Lock(t.Context(), "k", f, o)
+	l, err := f.group().Lock(t.Context(), "k", f, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func contend(t *testing.T, ctx context.Context, f *fakeQueue, o Options) <-chan 
 	before := len(f.site.inQueue("k"))
 	got := make(chan result, 1)
 	go func() {
-		var g Group
+		g := f.group()
 		begin := time.Now()
 		l, err := g.Lock(ctx, "k", f, o)
 		got <- result{l, err, time.Since(begin)}
@@ -141,7 +141,7 @@ func TestAcquireWithoutQueue(t *testing.T) {
 		got := make(chan result)
 		go func() {
 			begin := time.Now()
-			l, err := new(Group).Lock(t.Context(), "k", f, Options{})
+			l, err := f.group().Lock(t.Context(), "k", f, Options{})
 			got <- result{l, err, time.Since(begin)}
 		}()
 		time.Sleep(s)
@@ -163,7 +163,7 @@ func TestAcquireOfOthersDoesNotQueue(t *testing.T) {
 		f := site.process()
 		l := mustHave(t, site.process(), Options{})
 		for _, o := range []Options{{Wait: NoWait}, {Policy: LeaseEnd, Wait: s}} {
-			if _, err := new(Group).Lock(t.Context(), "k", f, o); !errors.Is(err, ErrTimeout) {
+			if _, err := f.group().Lock(t.Context(), "k", f, o); !errors.Is(err, ErrTimeout) {
 				t.Error(err)
 			}
 		}
@@ -187,14 +187,14 @@ func TestAcquirePanics(t *testing.T) {
 					return Attempt{}, nil
 				}
 				l := mustHave(t, site.process(), Options{})
-				var g Group
+				g := f.group()
 				go func() {
 					defer func() { _ = recover() }()
 					g.Lock(t.Context(), "k", f, Options{})
 				}()
 				time.Sleep(s)
 				synctest.Wait()
-				wantIdle(t, &g)
+				wantIdle(t, g)
 				mustUnlock(t, l)
 				wantRest(t, site, f)
 			})

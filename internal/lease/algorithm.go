@@ -19,7 +19,7 @@ var (
 )
 
 // An Algorithm is what one kind of lock does on Redis: single tries, without waiting.
-// It is that of package locker, which documents it, except for Take.
+// Package locker documents it, except for Take.
 type Algorithm interface {
 	// Take tries to make token the holder of key for span. With a place, which only
 	// a [Queue] is given, it puts that at the end of the queue where another has the
@@ -27,7 +27,6 @@ type Algorithm interface {
 	Take(ctx context.Context, key, token, place string, span time.Duration) (Attempt, error)
 	Extender
 	Release(ctx context.Context, key, token string, after time.Duration) error
-	Valid(lease time.Duration) time.Duration
 }
 
 // An Extender makes the lease of token end d from now. A lease calls it by itself, from
@@ -48,8 +47,6 @@ type Queue interface {
 	// Pass gives the lock from one token to another, for span. others reports whether
 	// other processes wait. Errors as with Extend.
 	Pass(ctx context.Context, key, from, to string, span time.Duration) (others bool, err error)
-	// Notifier wakes the places of this process.
-	Notifier() *Notifier
 }
 
 // An Attempt is the outcome of one Take. The zero value means that another has the

@@ -11,6 +11,9 @@ import (
 // come, first served. Only the one that has the turn talks to Redis. All callers that
 // compete for a key in one process should use one Group. The zero Group is ready.
 type Group struct {
+	// Notifier wakes the places of this process, if the algorithm has a queue.
+	Notifier *Notifier
+
 	mu     sync.Mutex               // guards all below, and is never held during I/O
 	keys   map[string]*callers      // a key is in it while somebody has its turn
 	timers map[*time.Timer]struct{} // of sweeps
@@ -53,9 +56,12 @@ func (h holder) left() time.Duration {
 // later.
 var ErrClosed = fmt.Errorf("%w: the store was closed", ErrUnavailable)
 
-// Close dismisses all callers that wait, and ends the sweeps. What was to be swept is
-// free when its lease ends. Leases that are held are not touched.
+// Close dismisses all callers that wait, and ends the sweeps and the Notifier. What was to be
+// swept is free when its lease ends. Leases that are held are not touched.
 func (g *Group) Close() {
+	if g.Notifier != nil {
+		defer g.Notifier.close()
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
@@ -79,6 +85,11 @@ func (g *Group) isClosed() bool {
 // dismissal, or the reason why the wait is over; nothing is left to undo then. A turn that
 // comes as the wait ends is left to the next, unless the lock came with it.
 func (g *Group) enter(l *Lease) (*place, error) {
+	if l.options.Policy == LeaseEnd {
+		if h := g.holder(l.key); h.left() > l.left() {
+			return nil, l.options.held(h.token, time.Now())
+		}
+	}
 	g.mu.Lock()
 	c := g.keys[l.key]
 	switch {
@@ -179,12 +190,12 @@ func (g *Group) leave(key string, p *place) (left *place) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.keys[key]
-	c.holder = holder{} // what the next one finds may be somebody else
-	w := c.next()
-	if w == nil {
+	if len(c.waiting) == 0 {
 		delete(g.keys, key)
 		return p
 	}
+	c.holder = holder{} // what the next one finds may be somebody else
+	w := c.next()
 	w.place = p
 	w.turn <- nil
 	return nil

@@ -11,7 +11,7 @@ import (
 type crowd struct {
 	t     *testing.T
 	f     *fakeQueue
-	group Group
+	group *Group
 	got   []chan result
 }
 
@@ -19,6 +19,7 @@ type crowd struct {
 func newCrowd(t *testing.T, n int) (*crowd, *Lease) {
 	t.Helper()
 	c := &crowd{t: t, f: newFakeSite(t).process()}
+	c.group = c.f.group()
 	l, err := c.group.Lock(t.Context(), "k", c.f, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -69,5 +70,5 @@ func (c *crowd) holds(i int) *Lease {
 func (c *crowd) wantRest() {
 	c.t.Helper()
 	wantRest(c.t, c.f.site, c.f)
-	wantIdle(c.t, &c.group)
+	wantIdle(c.t, c.group)
 }

@@ -14,7 +14,7 @@ func TestConnectionToReplicaIsGivenUp(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
 	pool := s.Pool(t, 4)
-	algorithm := NewSpin(scripting.OverPool(pool, DefaultTimeout))
+	algorithm := Spin{scripting.OverPool(pool, DefaultTimeout)}
 	s.Do(t, "REPLICAOF", "127.0.0.1", "1") // nobody is there
 	if _, err := algorithm.Take(t.Context(), "k", "token", "", DefaultLease); !errors.Is(err, ErrUnavailable) {
 		t.Fatal(err)

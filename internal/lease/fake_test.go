@@ -29,7 +29,6 @@ type fake struct {
 	take    func(ctx context.Context, n int, do func() (bool, error)) (bool, error)
 	extend  func(ctx context.Context, n int, do func() error) error
 	release func(ctx context.Context, n int, do func() error) error
-	drift   time.Duration // what may not be relied on of any lease
 
 	mu    sync.Mutex // guards all below
 	locks map[string]entry
@@ -56,8 +55,6 @@ func (f *fake) Take(ctx context.Context, key, token, _ string, lease time.Durati
 	defer f.mu.Unlock()
 	return Attempt{Holder: f.holderLocked(key), Left: time.Until(f.locks[key].end)}, nil
 }
-
-func (f *fake) Valid(lease time.Duration) time.Duration { return lease - f.drift }
 
 func (f *fake) try(ctx context.Context, key, token string, lease time.Duration) (bool, error) {
 	n := f.record(call{"Take", key, token, lease, time.Now()})

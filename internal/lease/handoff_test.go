@@ -10,10 +10,7 @@ import (
 
 // hand gives the lock to a caller that was taken out of line, as Give and HandOver do.
 func hand(l *Lease, w *caller, token string, now, end time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.turn = false
-	l.give(w, token, false, now, end)
+	l.hand(w, Next{Token: token, sent: now}, false, end)
 }
 
 // The lock is passed on in the order they came, by one exchange each, and is never
@@ -124,7 +121,7 @@ func TestHandoffToWhoIsGoing(t *testing.T) {
 		c.join(ctx)
 		c.join(t.Context())
 		w := l.group.next("k") // what HandOver and pass do, step by step
-		l.letGo(0)
+		l.Stop(false)
 		cancel()
 		synctest.Wait()
 		now := time.Now()
@@ -144,7 +141,7 @@ func TestHandoffTakesTooLong(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c, l := newCrowd(t, 2)
 		w := l.group.next("k")
-		l.letGo(0)
+		l.Stop(false)
 		now := time.Now()
 		c.f.put("k", "", 0)
 		hand(l, w, "passed", now.Add(-s), now)
@@ -164,7 +161,7 @@ func TestHandoffOfALostLock(t *testing.T) {
 			c.join(t.Context())
 		}
 		w := l.group.next("k")
-		l.letGo(0)
+		l.Stop(false)
 		now := time.Now()
 		c.f.put("k", "another's", 10*s)
 		hand(l, w, "passed", now, now.Add(s))
@@ -186,7 +183,7 @@ func TestHandoffOfALostLockWhereManyWait(t *testing.T) {
 			c.joinAs(t.Context(), Options{Wait: time.Minute, MaxWaiters: 2})
 		}
 		w := l.group.next("k")
-		l.letGo(0)
+		l.Stop(false)
 		c.joinAs(t.Context(), Options{Wait: time.Minute, MaxWaiters: 2})
 		now := time.Now()
 		c.f.put("k", "another's", 10*s)
@@ -221,7 +218,7 @@ func TestHandoffOfALostLockAtTheEnd(t *testing.T) {
 		f.release = func(context.Context, int, func() error) error { return silent() }
 		f.take = func(context.Context, int, func() (bool, error)) (bool, error) { return false, silent() }
 		w := l.group.next("k")
-		l.letGo(0)
+		l.Stop(false)
 		now := time.Now()
 		hand(l, w, "passed", now, now.Add(s))
 		w.lease.Lose()

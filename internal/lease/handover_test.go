@@ -16,7 +16,7 @@ func TestHandOverWithoutExchange(t *testing.T) {
 			c.group.dismiss("k", ErrTimeout)
 		}},
 		"others are to have it": {none: true, before: func(_ *crowd, l *Lease) { l.quota.began = time.Now().Add(-maxTimeAlone) }},
-		"it was given back":     {none: true, before: func(_ *crowd, l *Lease) { l.letGo(0) }},
+		"it was given back":     {none: true, before: func(_ *crowd, l *Lease) { l.Stop(false); l.Leave() }},
 		"it was lost": {none: true, before: func(c *crowd, l *Lease) {
 			c.f.put("k", "another", s)
 			l.Lose()
@@ -32,17 +32,15 @@ func TestHandOverWithoutExchange(t *testing.T) {
 				c, l := newCrowd(t, 1)
 				before := len(c.f.calls)
 				tt.before(c, l)
-				end := l.end
-				next := l.HandOver(false)
+				end, known := l.end, l.state == lost
+				next, held, _ := l.Stop(false)
 				if tt.none {
-					if next != nil {
-						t.Fatal("it was handed over")
+					if held && next.Token != "" {
+						t.Fatal("it could be handed over")
 					}
-					if l.state == released {
-						l.Leave()
+					l.Leave()
+					if !known { // else another has it
 						c.f.put("k", "", 0)
-					} else {
-						l.Unlock(t.Context())
 					}
 					if r := <-c.got[0]; r.err == nil {
 						mustUnlock(t, r.lease)
@@ -50,17 +48,18 @@ func TestHandOverWithoutExchange(t *testing.T) {
 					c.wantRest()
 					return
 				}
-				if l := c.holds(0); l != next || l.end != end || l.Data() != c.f {
+				heir := l.HandOver(next, false)
+				if l := c.holds(0); l != heir || l.end != end || l.Data() != c.f {
 					t.Error("it is another lease that came")
 				}
 				if n := len(c.f.calls); n != before {
 					t.Errorf("%d exchanges", n-before)
 				}
 				if l.Validity() != 0 || l.Unlock(t.Context()) != nil {
-					t.Error("who gave it away still has it")
+					t.Error("the one that gave it away still has it")
 				}
-				c.f.put("k", next.Token(), s)
-				mustUnlock(t, next)
+				c.f.put("k", heir.Token(), s)
+				mustUnlock(t, heir)
 				c.wantRest()
 			})
 		})

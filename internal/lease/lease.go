@@ -17,6 +17,7 @@ type Lease struct {
 	algorithm Algorithm
 	queue     Queue // the algorithm, if it is one
 	options   Options
+	span      time.Duration // for which the lock is taken at a time, in whole milliseconds
 	group     *Group
 
 	// The wait for it, which is its caller's alone.
@@ -53,25 +54,8 @@ const (
 	lost
 )
 
-// start begins the lease of a lock that was taken for span by a command that was sent then:
-// Redis started counting later than that. An error says that it must not be given out.
-func (l *Lease) start(sent time.Time, span time.Duration, data Extender) error {
-	end := sent.Add(l.algorithm.Valid(span))
-	if ended := context.Cause(l.caller); ended != nil {
-		return ended
-	}
-	if !time.Now().Before(end) {
-		return fmt.Errorf("%w: it took a whole lease to answer", ErrUnavailable)
-	}
-	if l.data = data; data == nil {
-		l.data = l.algorithm
-	}
-	l.quota = quota{began: sent}
-	l.begin(sent, end)
-	return nil
-}
-
-// begin begins a lease that lasts until end, unless it is renewed.
+// begin begins a lease that lasts until end, unless it is renewed, and is the holder's since
+// now.
 func (l *Lease) begin(now, end time.Time) {
 	l.group.setHolder(l.key, holder{token: l.token, lease: l})
 	l.mu.Lock()
@@ -81,6 +65,38 @@ func (l *Lease) begin(now, end time.Time) {
 	l.end = end
 	l.limit = now.Add(l.options.MaxHold)
 	l.timer = time.AfterFunc(l.untilRenewal(time.Now()), l.renew)
+}
+
+// untilRenewal is how long after now the timer is to fire next: when two thirds of a lease
+// are left, or at its end where it may not be extended any further. Called with mu held.
+func (l *Lease) untilRenewal(now time.Time) time.Duration {
+	limit := l.limit
+	if l.options.Valid != nil { // an extension up to the limit ends before it
+		limit = limit.Add(l.options.Valid(l.options.Lease) - l.options.Lease)
+	}
+	if !l.end.Before(limit) {
+		return l.end.Sub(now)
+	}
+	return l.end.Add(-l.span * 2 / 3).Sub(now)
+}
+
+// validUntil is when a lease ends that was asked for then, for d. Redis started counting
+// later than that.
+func (l *Lease) validUntil(sent time.Time, d time.Duration) time.Time {
+	if l.options.Valid != nil {
+		d = l.options.Valid(d)
+	}
+	return sent.Add(d)
+}
+
+// wholeMillis rounds d up to what Redis counts in. If it were cut short there,
+// Redis would end a lease before the holder does.
+func wholeMillis(d time.Duration) time.Duration {
+	short := d.Truncate(time.Millisecond)
+	if short == d {
+		return d
+	}
+	return max(short, short+time.Millisecond) // the sum may overflow
 }
 
 // Token returns what names this holder in the lock's key. If the lock was handed over
@@ -125,6 +141,17 @@ func (l *Lease) Lost() <-chan struct{} {
 	return l.lost
 }
 
+// unusable returns why a lock that was taken until end must not be given out.
+func (l *Lease) unusable(end time.Time) error {
+	if ended := context.Cause(l.caller); ended != nil {
+		return ended
+	}
+	if !time.Now().Before(end) {
+		return fmt.Errorf("%w: it took a whole lease to answer", ErrUnavailable)
+	}
+	return nil
+}
+
 // OnLost is documented in package locker.
 func (l *Lease) OnLost(cancel context.CancelCauseFunc) {
 	l.mu.Lock()
@@ -149,7 +176,7 @@ func (l *Lease) Lose() {
 	}
 }
 
-// lose is called with mu held. The next caller need not wait for a holder that has nothing
+// lose is called with mu held, and the turn. The next caller need not wait for a holder that has nothing
 // to hold. What the holder wants to be called runs by itself, since it may call the
 // lease's methods.
 func (l *Lease) lose() {
@@ -164,7 +191,8 @@ func (l *Lease) lose() {
 			}
 		}()
 	}
-	l.leave()
+	l.turn = false
+	_ = l.group.leave(l.key, nil)
 }
 
 // Dismiss fails all callers of this process that wait for the lock, with err.
@@ -205,7 +233,7 @@ func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 
 // unlock hands the lock over to the next caller, or else releases it.
 func (l *Lease) unlock(ctx context.Context, after time.Duration) error {
-	was := l.letGo(after)
+	next, was := l.stop(l.quota.others, after)
 	if was == released {
 		return nil
 	}
@@ -213,7 +241,7 @@ func (l *Lease) unlock(ctx context.Context, after time.Duration) error {
 	// The next caller finds the lock free, or already has it. The turn goes on even where
 	// the algorithm panics.
 	defer l.Leave()
-	if next := l.successor(l.queue != nil && after == 0); next.Token != "" {
+	if next.Token != "" && l.queue != nil && after == 0 {
 		others, err := l.queue.Pass(ctx, l.key, token, next.Token, next.Span)
 		if err != nil {
 			if !errors.Is(err, ErrLost) && !errors.Is(err, ErrExpired) { // either may have it

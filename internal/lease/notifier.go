@@ -32,7 +32,7 @@ const (
 // its own, too, which exists only while somebody waits.
 //
 // A goroutine receives from it. It ends with the connection, which is closed when nobody
-// has waited for a moment, when a message that was due has not come, and by Close.
+// has waited for a moment, when a message that was due has not come, or when the Group is closed.
 type Notifier struct {
 	subscriber Subscriber
 	channel    string
@@ -64,9 +64,8 @@ func NewNotifier(s Subscriber) *Notifier {
 	return &Notifier{subscriber: s, channel: channelPrefix + rand.Text(), places: make(map[string]*place)}
 }
 
-// Close ends the subscription and the goroutine, for good. Places ask Redis by themselves
-// from then on.
-func (n *Notifier) Close() {
+// close ends the subscription and the goroutine, for good.
+func (n *Notifier) close() {
 	n.mu.Lock()
 	n.closed = true
 	s := n.subscription

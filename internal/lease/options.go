@@ -17,6 +17,8 @@ type Options struct {
 	Backoff                       Backoff
 	Policy                        Policy
 	Label                         string
+	// Valid is that of locker.Algorithm. nil: all of a lease.
+	Valid func(lease time.Duration) time.Duration
 	// Held makes the error of a wait that ended while another held the lock: a
 	// locker.HeldError. nil: it is ErrTimeout.
 	Held func(o Owner, held time.Duration) error
@@ -37,7 +39,8 @@ const NoWait time.Duration = 1
 // forever is the Left of a lock that has no end.
 const forever time.Duration = math.MaxInt64
 
-func (o Options) withDefaults() Options {
+// WithDefaults returns o with its zero fields filled in.
+func (o Options) WithDefaults() Options {
 	o.MaxHold = cmp.Or(o.MaxHold, max(DefaultMaxHold, o.Lease))
 	o.Lease = cmp.Or(o.Lease, DefaultLease)
 	o.Wait = cmp.Or(o.Wait, DefaultWait)
@@ -45,19 +48,6 @@ func (o Options) withDefaults() Options {
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	o.Backoff = cmp.Or(o.Backoff, Backoff{Min: time.Millisecond, Max: 16 * time.Millisecond})
 	return o
-}
-
-// span is for how long the lock is taken at a time, in whole milliseconds.
-func (o Options) span() time.Duration { return wholeMillis(min(o.Lease, o.MaxHold)) }
-
-// wholeMillis rounds d up to what Redis counts in. If it were cut short there,
-// Redis would end a lease before the holder does.
-func wholeMillis(d time.Duration) time.Duration {
-	short := d.Truncate(time.Millisecond)
-	if short == d {
-		return d
-	}
-	return max(short, short+time.Millisecond) // the sum may overflow
 }
 
 // held returns the error of a wait that ended while token had the lock.

@@ -17,13 +17,13 @@ func TestOptionsDefaults(t *testing.T) {
 		Backoff:    Backoff{Min: time.Millisecond, Max: 16 * time.Millisecond},
 		Timeout:    2 * s,
 	}
-	if got := (Options{}).withDefaults(); !reflect.DeepEqual(got, want) {
+	if got := (Options{}).WithDefaults(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
-	if got := want.withDefaults(); !reflect.DeepEqual(got, want) {
+	if got := want.WithDefaults(); !reflect.DeepEqual(got, want) {
 		t.Errorf("what was set was changed: %+v", got)
 	}
-	if got := (Options{Lease: time.Hour}).withDefaults(); got.MaxHold != time.Hour {
+	if got := (Options{Lease: time.Hour}).WithDefaults(); got.MaxHold != time.Hour {
 		t.Errorf("MaxHold is %v for a lease of an hour", got.MaxHold)
 	}
 }

@@ -43,7 +43,7 @@ func isPlace(value string) bool {
 
 // newPlace returns a place of l's process, which must leave or quit.
 func newPlace(l *Lease) *place {
-	p := l.queue.Notifier().place()
+	p := l.group.Notifier.place()
 	p.queue, p.group, p.key, p.options = l.queue, l.group, l.key, l.options
 	return p
 }

@@ -17,7 +17,7 @@ import (
 // subscription.
 func wantSilence(t *testing.T, spin *peer) {
 	t.Helper()
-	b := spin.algorithm.(Queue).Notifier()
+	b := spin.group.Notifier
 	eventually(t, "the end of the subscription", func() bool {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -108,7 +108,7 @@ func TestRelayIsFair(t *testing.T) {
 	for i := range processes {
 		runner := scripting.OverPool(server.Pool(t, 8), 10*s)
 		ears[i].Subscriber = runner
-		spin := &peer{algorithm: &Spin{runner, NewNotifier(&ears[i])}, options: patient}
+		spin := &peer{group: Group{Notifier: NewNotifier(&ears[i])}, algorithm: Spin{runner}, options: patient}
 		for range callers {
 			all.Go(func() {
 				for {

@@ -45,7 +45,8 @@ func (s *fakeSite) process() *fakeQueue {
 	return &fakeQueue{fake: &s.fake, site: s, notifier: NewNotifier(&s.ears)}
 }
 
-func (f *fakeQueue) Notifier() *Notifier { return f.notifier }
+// group returns callers of this process.
+func (f *fakeQueue) group() *Group { return &Group{Notifier: f.notifier} }
 
 func (f *fakeQueue) Take(ctx context.Context, key, token, place string, lease time.Duration) (Attempt, error) {
 	if place == "" {

@@ -193,10 +193,10 @@ type proxiedEars struct {
 
 func newProxiedEars(t *testing.T, server *redistest.Server) *proxiedEars {
 	p := &proxiedEars{proxy: redistest.NewProxy(t, server)}
-	spin := &Spin{
-		scripting.OverPool(p.proxy.Pool(t, 8), 10*s),
-		NewNotifier(scripting.OverPool(server.Pool(t, 8), 10*s)),
+	p.spin = &peer{
+		group:     Group{Notifier: NewNotifier(scripting.OverPool(server.Pool(t, 8), 10*s))},
+		algorithm: Spin{scripting.OverPool(p.proxy.Pool(t, 8), 10*s)},
+		options:   sluggish,
 	}
-	p.spin = &peer{algorithm: spin, options: sluggish}
 	return p
 }

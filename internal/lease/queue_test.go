@@ -14,11 +14,11 @@ import (
 type scripts struct {
 	t      *testing.T
 	server *redistest.Server
-	spin   *Spin
+	spin   Spin
 }
 
 func newScripts(t *testing.T, server *redistest.Server) *scripts {
-	return &scripts{t, server, NewSpin(scripting.OverPool(server.Pool(t, 2), 10*s))}
+	return &scripts{t, server, Spin{scripting.OverPool(server.Pool(t, 2), 10*s)}}
 }
 
 // hears makes a place in the queue whose process listens.

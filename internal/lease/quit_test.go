@@ -133,7 +133,7 @@ func TestQuitOfWhatComesLater(t *testing.T) {
 					return Attempt{}, errNoReply
 				}
 				l := mustHave(t, site.process(), Options{})
-				if _, err := new(Group).Lock(t.Context(), "k", f, Options{}); !errors.Is(err, ErrUnavailable) {
+				if _, err := f.group().Lock(t.Context(), "k", f, Options{}); !errors.Is(err, ErrUnavailable) {
 					t.Fatal(err)
 				}
 				if places := site.inQueue("k"); len(places) > 0 {

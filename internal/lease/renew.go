@@ -8,17 +8,6 @@ import (
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-// untilRenewal is how long after now the timer is to fire next: when two thirds of a lease
-// are left, or at its end where it may not be extended any further. Called with mu held.
-func (l *Lease) untilRenewal(now time.Time) time.Duration {
-	// An extension up to the limit ends before it, by what is not to be relied on.
-	reliance := l.algorithm.Valid(l.options.Lease) - l.options.Lease
-	if !l.end.Before(l.limit.Add(reliance)) {
-		return l.end.Sub(now)
-	}
-	return l.end.Add(-l.options.span() * 2 / 3).Sub(now)
-}
-
 // renew is what the timer calls: it extends the lease, or finds that it is over.
 func (l *Lease) renew() {
 	l.mu.Lock()
@@ -64,7 +53,7 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 	ctx, cancel := context.WithDeadline(ctx, l.end)
 	defer cancel()
 	sent, before := time.Now(), l.end
-	if sooner := sent.Add(l.algorithm.Valid(d)); sooner.Before(l.end) {
+	if sooner := l.validUntil(sent, d); sooner.Before(l.end) {
 		l.end = sooner // from now on it may be so, whatever the answer
 	}
 	l.timer.Reset(time.Until(l.end))
@@ -74,7 +63,7 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 	switch {
 	case l.state != holding:
 	case err == nil:
-		l.end = sent.Add(l.algorithm.Valid(d))
+		l.end = l.validUntil(sent, d)
 		if l.limit.Before(l.end) {
 			l.limit = l.end
 		}

@@ -30,7 +30,8 @@ type peer struct {
 }
 
 func newSpin(pool *redis.Pool, o Options) *peer {
-	return &peer{algorithm: NewSpin(scripting.OverPool(pool, cmp.Or(o.Timeout, DefaultTimeout))), options: o}
+	runner := scripting.OverPool(pool, cmp.Or(o.Timeout, DefaultTimeout))
+	return &peer{group: Group{Notifier: NewNotifier(runner)}, algorithm: Spin{runner}, options: o}
 }
 
 func newProcess(t *testing.T, server *redistest.Server, o Options) *peer {

@@ -10,14 +10,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-// Spin is the spin lock's algorithm, and its [Queue].
-type Spin struct {
-	runner   *scripting.Runner
-	notifier *Notifier
-}
-
-// NewSpin returns the algorithm of the spin lock.
-func NewSpin(r *scripting.Runner) *Spin { return &Spin{r, NewNotifier(r)} }
+// Spin is the algorithm of the spin lock, a [Queue].
+type Spin struct{ Runner *scripting.Runner }
 
 var (
 	//go:embed queue.lua
@@ -47,27 +41,27 @@ func NewScript(text string) *scripting.Script {
 }
 
 // Take implements [Algorithm].
-func (s *Spin) Take(ctx context.Context, key, token, place string, span time.Duration) (Attempt, error) {
+func (s Spin) Take(ctx context.Context, key, token, place string, span time.Duration) (Attempt, error) {
 	return Taken(s.run(ctx, takeScript, key, token, span.Milliseconds(), place))
 }
 
 // Extend implements [Algorithm].
-func (s *Spin) Extend(ctx context.Context, key, token string, d time.Duration) error {
-	return Verdict(s.runner.Run(ctx, extendScript, []string{key}, token, max(1, d.Milliseconds())))
+func (s Spin) Extend(ctx context.Context, key, token string, d time.Duration) error {
+	return Verdict(s.Runner.Run(ctx, extendScript, []string{key}, token, max(1, d.Milliseconds())))
 }
 
 // Release implements [Algorithm].
-func (s *Spin) Release(ctx context.Context, key, token string, after time.Duration) error {
+func (s Spin) Release(ctx context.Context, key, token string, after time.Duration) error {
 	return Verdict(s.run(ctx, releaseScript, key, token, after.Milliseconds()))
 }
 
 // Quit implements [Queue].
-func (s *Spin) Quit(ctx context.Context, key, place string) error {
+func (s Spin) Quit(ctx context.Context, key, place string) error {
 	return Verdict(s.run(ctx, quitScript, key, place))
 }
 
 // Pass implements [Queue].
-func (s *Spin) Pass(ctx context.Context, key, from, to string, span time.Duration) (others bool, err error) {
+func (s Spin) Pass(ctx context.Context, key, from, to string, span time.Duration) (others bool, err error) {
 	reply, err := s.run(ctx, passScript, key, from, to, span.Milliseconds())
 	if err = Verdict(reply, err); err != nil {
 		return false, err
@@ -79,18 +73,12 @@ func (s *Spin) Pass(ctx context.Context, key, from, to string, span time.Duratio
 	return n != 0, nil
 }
 
-// Valid implements [Algorithm].
-func (*Spin) Valid(lease time.Duration) time.Duration { return lease }
-
-// Notifier implements [Queue].
-func (s *Spin) Notifier() *Notifier { return s.notifier }
-
 // run runs a script on key and the queue beside it. If rights to the queue's key are
 // missing, it does without.
-func (s *Spin) run(ctx context.Context, script *scripting.Script, key string, args ...any) (scripting.Reply, error) {
-	reply, err := s.runner.Run(ctx, script, []string{key, queueKey(key)}, args...)
+func (s Spin) run(ctx context.Context, script *scripting.Script, key string, args ...any) (scripting.Reply, error) {
+	reply, err := s.Runner.Run(ctx, script, []string{key, queueKey(key)}, args...)
 	if keyRefused(err) {
-		return s.runner.Run(ctx, script, []string{key}, args...)
+		return s.Runner.Run(ctx, script, []string{key}, args...)
 	}
 	return reply, err
 }

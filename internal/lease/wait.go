@@ -21,9 +21,15 @@ func (l *Lease) over() error {
 		return ErrClosed
 	}
 	if l.remains() <= 0 {
-		return ErrTimeout
+		return l.timeout()
 	}
 	return nil
+}
+
+// timeout returns an ErrTimeout that says who the holder is, if that is known. It is for the
+// caller that has the turn, or waits for it.
+func (l *Lease) timeout() error {
+	return l.options.held(l.group.holder(l.key).token, time.Now())
 }
 
 // remains is what is left of Options.Wait.
@@ -41,14 +47,6 @@ func (l *Lease) left() time.Duration {
 // failed returns the error of the wait.
 func (l *Lease) failed(err error) error {
 	return fmt.Errorf("locker: waited %v for %s: %w", time.Since(l.began).Round(time.Millisecond), l.key, err)
-}
-
-// explain adds to a mere timeout who the holder is. It is called before the turn is given up.
-func (l *Lease) explain(err error) error {
-	if err == ErrTimeout {
-		return l.options.held(l.group.holder(l.key).token, time.Now())
-	}
-	return err
 }
 
 // silent reports whether err is that of a Redis that hangs: it had all the time that an
