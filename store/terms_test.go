@@ -36,6 +36,28 @@ func TestTermsCheck(t *testing.T) {
 	}
 }
 
+// With a Locker of one's own, the terms that it would not know of are errors, not ignored.
+func TestTermsWithALockerOfOnesOwn(t *testing.T) {
+	t.Parallel()
+	pool := &redis.Pool{}
+	st := New(pool, Options{Locker: locker.NewSpin(pool, locker.Options{})})
+	for _, tt := range []struct {
+		terms Terms
+		want  []string
+	}{
+		{Terms{}, nil},
+		{Terms{LockWait: time.Second, Label: "GET /", MaxBytes: 1}, nil},
+		{Terms{MaxHold: time.Minute}, []string{"MaxHold", "1m0s", "must be 0", "Locker"}},
+		{Terms{MaxWaiters: 5}, []string{"MaxWaiters", "5", "must be 0", "Locker"}},
+	} {
+		wantMessage(t, st.Check(tt.terms), tt.want)
+		if tt.want != nil {
+			_, err := st.Take(t.Context(), theID, tt.terms)
+			wantMessage(t, err, tt.want)
+		}
+	}
+}
+
 func TestOptionsCheck(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
