@@ -9,13 +9,35 @@
 //	<prefix>{ID}.lock        the lock: the token of its holder, for the time of a lease
 //	<prefix>{ID}.lock.queue  the processes that wait for the lock, while there are any
 //
-// An exclusive request is two exchanges. [Store.Take] takes the lock and reads
-// the record in one script; [Hold.Save] writes the record and releases the lock
-// in another. [Store.Load] reads without a lock, in one.
+// An exclusive request is two exchanges: [Store.Take] takes the lock and reads the record in
+// one script, [Hold.Save] writes the record and releases the lock in another. [Store.Load]
+// reads without a lock, in one. Where requests of one process wait for the same session,
+// they are fewer: they share one tenure of it, and an exchange commits for several of them.
+// tenure.go says how, and why nothing is lost by it.
 //
-// Where requests of one process wait for the same session, they are fewer: they
-// share one tenure of it, and an exchange commits for several of them. tenure.go
-// tells how, and why nothing is lost by it.
+// # The way of an exclusive request
+//
+// The middleware calls two methods, and each ends in one exchange:
+//
+//	Store.Take       hold.go: checks the terms, and gets a lease
+//	  Group.Acquire    internal/lease/acquire.go: waits for the lock
+//	    Group.enter      callers.go: for its turn among the requests of this process
+//	    Lease.acquire    for other processes: tries, and rests in between (queue.go, notifier.go)
+//	      taking.Take      tenure.go: one try, by take.lua; what it has read becomes a tenure
+//	        Runner.Run       internal/scripting: the exchange
+//	      Lease.begin      lease.go: from now on a timer renews the lease
+//	  tenure.admit     tenure.go: hands out the record
+//
+//	Hold.Save        hold.go: the record's new form
+//	  tenure.end       tenure.go: makes it the newest version
+//	    Lease.Stop       handoff.go: renews no more, and returns the request that is next, if any
+//	    tenure.passOn    hands over at once, or with the exchange that stores the version
+//	      tenure.send      commit.go: the commit, by commit.lua, with the token of the next holder
+//	        Runner.Run
+//	    Lease.Leave      handoff.go: the turn goes on
+//
+// The lease calls the store for one thing only: [tenure.Extend] renews it, from the timer. With
+// another Locker (external.go) the steps are the same, in five exchanges.
 //
 // # The fence
 //
@@ -36,7 +58,7 @@
 // that lock fails and two hold it at once, or if two processes use different locks.
 //
 // A holder that fails this test gets [ErrLost] and has changed nothing. Every script may be
-// repeated: the stamp tells a writer that the record it finds is its own. Only where a
+// repeated: the stamp shows a writer that the record it finds is its own. Only where a
 // try was left without an answer, and a repetition of it was refused, is it not known
 // whether the first one was done: the error then wraps [ErrUnavailable] as well.
 //
@@ -45,19 +67,19 @@
 // A session that is held, or waited for, does not run out. Each script that takes or
 // extends the lock lets the record outlast it, and each that finds the lock held lets the
 // record outlast the time until it is asked for again. An id whose lock is held is never
-// told to be absent. That is so where the lock is beside the record. With another Locker a
-// timer keeps the session in use (inuse.go), and whether its lock is held is not asked.
+// said to be absent. With another Locker a timer keeps the session in use, and whether its
+// lock is held is not asked.
 //
 // # The end of an id
 //
 // A destroyed or renewed id leaves a tombstone for a minute, so that a request
-// that still comes with it is told apart from one whose session ran out. An id
+// that still comes with it is distinguished from one whose session ran out. An id
 // that Redis does not know is never written to.
 //
 // # Clocks
 //
-// The idle time-out is Redis's to keep, by the record's TTL. The absolute one is
-// reckoned from the creation time in the record by the clocks of the processes,
+// The idle timeout is Redis's to keep, by the record's TTL. The absolute one counts
+// from the creation time in the record, by the clocks of the processes,
 // so it is as exact as these agree.
 package store
 
@@ -88,8 +110,7 @@ var (
 	ErrTooLarge = errors.New("session is too large")
 )
 
-// The errors of the lock, under the store's name. They equal those of package
-// locker, which tells what they mean.
+// The errors of the lock. They equal those of package locker, which documents them.
 var (
 	ErrTimeout        = locker.ErrTimeout
 	ErrTooManyWaiters = locker.ErrTooManyWaiters

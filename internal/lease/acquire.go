@@ -19,9 +19,6 @@ const (
 	asking = 100 * time.Millisecond
 )
 
-// MaxKey is the length of the longest key, in bytes.
-const MaxKey = 1024
-
 // Lock waits for key by the rules of locker.Locker and returns the lease on it.
 func (g *Group) Lock(ctx context.Context, key string, a Algorithm, o Options) (*Lease, error) {
 	l, err := g.Acquire(ctx, key, a, o.WithDefaults())
@@ -42,13 +39,9 @@ func (g *Group) Acquire(ctx context.Context, key string, a Algorithm, o Options)
 	l := &Lease{key: key, algorithm: a, options: o, group: g, caller: ctx, began: time.Now()}
 	l.queue, _ = a.(Queue)
 	l.span = wholeMillis(min(o.Lease, o.MaxHold))
-	var place *place
 	err := context.Cause(ctx)
 	if err == nil {
-		place, err = g.enter(l)
-	}
-	if err == nil && !l.handed {
-		err = l.acquire(place)
+		err = l.acquire(false)
 	}
 	if err != nil {
 		return nil, l.failed(err)
@@ -68,16 +61,11 @@ func (l *Lease) Again() (*Lease, error) {
 	l.state, l.turn = released, false
 	l.timer.Stop()
 	l.mu.Unlock()
-	var place *place
 	err := next.over()
-	switch {
-	case err == nil && !turn:
-		place, err = l.group.enter(next)
-	case err != nil && turn:
+	if err == nil {
+		err = next.acquire(turn)
+	} else if turn {
 		l.group.leave(l.key, nil)
-	}
-	if err == nil && !next.handed {
-		err = next.acquire(place)
 	}
 	if err != nil {
 		return nil, next.failed(err)
@@ -96,20 +84,26 @@ type acquisition struct {
 	cleaning  time.Duration // how long the caller has waited for that
 }
 
-// acquire tries until l has the lock. Where it fails, the token does not hold it, or will
-// be swept; the turn, and the process's place, go to the next caller.
-func (l *Lease) acquire(p *place) (err error) {
-	a, won := acquisition{Lease: l, place: p, notified: true}, false
+// acquire waits for the turn at the key, unless l has it, and then tries until it has the
+// lock. Where it fails, the token does not hold the lock, or will be swept; the turn, and the
+// process's place, go to the next caller.
+func (l *Lease) acquire(turn bool) (err error) {
+	a, won := acquisition{Lease: l, notified: true}, false
+	if !turn {
+		if a.place, err = l.group.enter(l); err != nil || l.handed {
+			return err
+		}
+	}
 	defer func() { // also where the algorithm panics
-		if !won {
-			a.leave(err)
+		if !won || a.place != nil {
+			a.end(won, err)
 		}
 	}()
 	if l.options.Policy == Poll && l.group.Notifier != nil {
 		a.queue = l.queue
 	}
 	// Where others of this process wait, the lock is likely to be held.
-	if a.queue != nil && p == nil && l.group.Notifier.listening() {
+	if a.queue != nil && a.place == nil && l.group.Notifier.listening() {
 		a.join()
 	}
 	for try := 0; ; try++ {
@@ -131,14 +125,12 @@ func (l *Lease) acquire(p *place) (err error) {
 		if err == nil && found.Taken {
 			end := l.validUntil(sent, l.span)
 			if err = l.unusable(end); err == nil {
-				if won = true; a.place != nil {
-					a.won()
-				}
-				l.quota.began = sent
 				if l.data = found.Data; l.data == nil {
 					l.data = l.algorithm
 				}
+				l.quota.began = sent
 				l.begin(sent, end)
+				won = true
 				return nil
 			}
 		}
@@ -164,60 +156,56 @@ func (a *acquisition) fail(found Attempt, err error) error {
 		a.group.sweep(a.options, a.options.Timeout/4, a.ambiguous, a.free) // the caller has waited long enough
 		a.cleaning = time.Since(begun)
 	}
-	if end, ok := a.caller.Deadline(); ok && !time.Now().Before(end) {
+	end, ok := a.caller.Deadline()
+	ok = ok && !time.Now().Before(end)
+	if ok {
 		<-a.caller.Done() // its timer may be a little late
+	}
+	// A Redis that hangs had all the time that an exchange has. Those behind would each find
+	// that out in turn, and the last one long after its own time. Where the caller had less
+	// time, its end says nothing about Redis.
+	if scripting.Unanswered(err) && !ok && !errors.Is(a.caller.Err(), context.DeadlineExceeded) {
+		a.group.dismiss(a.key, err)
 	}
 	if ended := context.Cause(a.caller); ended != nil && !errors.Is(err, ended) {
 		err = fmt.Errorf("%w: %w", ended, err)
 	}
-	if a.silent(err) {
-		// Those behind would each find that out in turn, and the last one long
-		// after its own time.
-		a.group.dismiss(a.key, err)
-	}
 	return err
 }
 
-// leave gives up the turn after err. The place goes with it, or out of the queue.
-func (a *acquisition) leave(err error) {
-	if a.place != nil {
-		a.place.ambiguous = a.place.ambiguous || a.ambiguous
+// end gives up the turn after err, and the place goes with it, or out of the queue. A place
+// that has won is in the queue no more, unless a try whose reply was lost comes late and puts
+// it there again.
+func (a *acquisition) end(won bool, err error) {
+	p := a.place
+	if p != nil {
+		p.ambiguous = p.ambiguous || a.ambiguous
 	}
-	left := a.group.leave(a.key, a.place)
 	// The caller has waited long enough: together, a quarter of Timeout is for cleaning up.
-	if most := a.options.Timeout/4 - a.cleaning; most > 0 && !scripting.Unanswered(err) {
-		left.quit(most)
-	} else {
-		left.quitLater()
-	}
-}
-
-// won is the end of a place that is in the queue no more, unless a try whose reply was lost
-// comes late and puts it there again.
-func (a *acquisition) won() {
-	if a.place.ambiguous = a.place.ambiguous || a.ambiguous; a.place.ambiguous {
-		a.place.quitLater()
-	} else {
-		a.place.leave()
+	most := a.options.Timeout/4 - a.cleaning
+	switch {
+	case won && p.ambiguous:
+		p.quitLater()
+	case won:
+		p.leave()
+	case most > 0 && !scripting.Unanswered(err):
+		a.group.leave(a.key, p).quit(most)
+	default:
+		a.group.leave(a.key, p).quitLater()
 	}
 }
 
 // join gets a place, for the next try to put into the queue.
 func (a *acquisition) join() {
 	if a.options.Wait != NoWait {
-		a.place = newPlace(a.Lease)
+		a.place = a.group.Notifier.place()
+		a.place.lease = a.Lease
 	}
 }
 
-// placeName returns the name of the place for the next try, "" for none: it is used once it
-// is known whether the place will be notified, and from then on always. Otherwise the lock
-// might be won without it, and be given to it later.
+// placeName returns the name of the place for the next try, "" for none.
 func (a *acquisition) placeName() (string, error) {
-	p := a.place
-	if p.name == "" && !p.settled() {
-		return "", nil
-	}
-	old := p.name
+	p, old := a.place, a.place.name
 	if p.choose() == old || old == "" {
 		return p.name, nil
 	}
@@ -225,7 +213,7 @@ func (a *acquisition) placeName() (string, error) {
 		return "", err
 	}
 	p.queued = false
-	return p.name, a.over() // which may be, by now
+	return p.name, a.over() // which it may be by now
 }
 
 // tried notes what a try with the place has found.

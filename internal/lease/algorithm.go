@@ -1,3 +1,30 @@
+// Package lease is the engine of all locks: it waits, takes, renews, hands over and gives
+// back. Package locker is what users see of it, and package store holds sessions by it.
+//
+// # Words
+//
+//   - A token names one holder of one lock; a lease is a lock that is held, renewed by a timer.
+//   - Callers wait for a key within one process, in a Group. One of them has the turn: only it
+//     tries at Redis, and its holder keeps the turn until the lock is given back.
+//   - The queue is the processes that wait at Redis. Each has a place in it, and a Notifier
+//     wakes that. The holder is who was last seen to hold a lock.
+//   - A handoff gives a lock to the next caller of the same process, with an exchange or
+//     without one. A quota bounds for how long, where other processes wait.
+//   - An exchange is ambiguous if it may have been done or not. A sweep cleans up after it.
+//
+// # Files
+//
+//   - algorithm.go: what one kind of lock does. spin.go, *.lua: the spin lock. reply.go: the
+//     replies of scripts.
+//   - acquire.go: from Lock to the lease. callers.go: the wait for the turn. queue.go,
+//     notifier.go: the wait among processes. options.go, wait.go: for how long.
+//   - lease.go: a lock that is held, and given back. renew.go: its renewal. handoff.go: who has
+//     it next. token.go: who holds it. sweep.go: what is left behind.
+//
+// # Concurrency
+//
+// Group.mu, Lease.mu and Notifier.mu are held for moments only, never during an exchange. A
+// goroutine that holds a Lease's may take its Group's, not the other way around.
 package lease
 
 import (

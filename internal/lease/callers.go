@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -14,10 +15,10 @@ type Group struct {
 	// Notifier wakes the places of this process, if the algorithm has a queue.
 	Notifier *Notifier
 
+	closed atomic.Bool
 	mu     sync.Mutex               // guards all below, and is never held during I/O
 	keys   map[string]*callers      // a key is in it while somebody has its turn
 	timers map[*time.Timer]struct{} // of sweeps
-	closed bool
 }
 
 // callers are those of one key.
@@ -64,7 +65,7 @@ func (g *Group) Close() {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.closed = true
+	g.closed.Store(true)
 	for timer := range g.timers {
 		timer.Stop()
 	}
@@ -72,12 +73,6 @@ func (g *Group) Close() {
 	for _, c := range g.keys {
 		c.dismiss(ErrClosed)
 	}
-}
-
-func (g *Group) isClosed() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.closed
 }
 
 // enter waits for the turn at l's key, behind at most options.MaxWaiters others. After nil
@@ -93,7 +88,7 @@ func (g *Group) enter(l *Lease) (*place, error) {
 	g.mu.Lock()
 	c := g.keys[l.key]
 	switch {
-	case g.closed:
+	case g.closed.Load():
 		g.mu.Unlock()
 		return nil, ErrClosed
 	case c == nil:
@@ -212,8 +207,8 @@ func (c *callers) next() *caller {
 	return first
 }
 
-// next takes out the caller that has waited longest, or returns nil. The turn passes to it
-// once it is told so. It is called by the one that has the turn, like first.
+// next takes out the caller that has waited longest, or returns nil. It is called by the one
+// that has the turn, like first.
 func (g *Group) next(key string) *caller {
 	g.mu.Lock()
 	defer g.mu.Unlock()

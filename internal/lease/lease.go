@@ -8,10 +8,7 @@ import (
 	"time"
 )
 
-// A Lease is a lock that is held; see locker.Lease.
-//
-// Until it is given back, a timer extends it every third of Options.Lease, for as long as
-// MaxHold allows; see renew.go.
+// A Lease is a lock that is held, and before that, the wait for it; see locker.Lease.
 type Lease struct {
 	key       string
 	algorithm Algorithm
@@ -38,7 +35,7 @@ type Lease struct {
 	end    time.Time // when the lease runs out, by this process's clock
 	limit  time.Time // up to when it is renewed
 	timer  *time.Timer
-	lost   chan struct{}             // made when asked for
+	lost   chan struct{}             // closed when it is lost
 	onLost []context.CancelCauseFunc // to be called when it is lost
 
 	// One extension at a time is on its way, so that end is that of the last one.
@@ -60,9 +57,8 @@ func (l *Lease) begin(now, end time.Time) {
 	l.group.setHolder(l.key, holder{token: l.token, lease: l})
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.extended.L = &l.mu
-	l.turn = true
-	l.end = end
+	l.extended.L, l.lost = &l.mu, make(chan struct{})
+	l.turn, l.end = true, end
 	l.limit = now.Add(l.options.MaxHold)
 	l.timer = time.AfterFunc(l.untilRenewal(time.Now()), l.renew)
 }
@@ -129,17 +125,7 @@ func (l *Lease) Span() time.Duration {
 }
 
 // Lost is documented in package locker.
-func (l *Lease) Lost() <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.lost == nil {
-		l.lost = make(chan struct{})
-		if l.state == lost {
-			close(l.lost)
-		}
-	}
-	return l.lost
-}
+func (l *Lease) Lost() <-chan struct{} { return l.lost }
 
 // unusable returns why a lock that was taken until end must not be given out.
 func (l *Lease) unusable(end time.Time) error {
@@ -176,14 +162,12 @@ func (l *Lease) Lose() {
 	}
 }
 
-// lose is called with mu held, and the turn. The next caller need not wait for a holder that has nothing
-// to hold. What the holder wants to be called runs by itself, since it may call the
-// lease's methods.
+// lose is called with mu held. The next caller need not wait for a holder that has nothing to
+// hold. What the holder wants to be called runs by itself, since it may call the lease's
+// methods.
 func (l *Lease) lose() {
 	l.state = lost
-	if l.lost != nil {
-		close(l.lost)
-	}
+	close(l.lost)
 	if len(l.onLost) > 0 {
 		go func() {
 			for _, cancel := range l.onLost {

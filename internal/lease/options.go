@@ -33,6 +33,9 @@ const (
 	DefaultTimeout    = 2 * time.Second
 )
 
+// MaxKey is the length of the longest key, in bytes.
+const MaxKey = 1024
+
 // NoWait as Options.Wait means a single try.
 const NoWait time.Duration = 1
 

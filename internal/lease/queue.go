@@ -22,14 +22,11 @@ import (
 // up. So a process keeps its turn however impatient its callers are.
 type place struct {
 	notifier *Notifier
-	queue    Queue
-	group    *Group
-	key      string
-	options  Options // of the caller that made it
-	name     string  // chosen when it is first used
-	number   int     // of all that the process has had
-	tail     string  // of name
-	queued   bool    // it was in the queue after the last try
+	lease    *Lease // of the caller that made it
+	name     string // chosen when it is first used
+	number   int    // of all that the process has had
+	tail     string // of name
+	queued   bool   // it was in the queue after the last try
 	// ambiguous: a reply was lost, so it may be there, or get there, all the same.
 	ambiguous bool
 	notified  chan struct{} // gets a value when the turn has come, or may have
@@ -41,13 +38,6 @@ func isPlace(value string) bool {
 	return strings.HasPrefix(strings.TrimPrefix(value, "-"), channelPrefix)
 }
 
-// newPlace returns a place of l's process, which must leave or quit.
-func newPlace(l *Lease) *place {
-	p := l.group.Notifier.place()
-	p.queue, p.group, p.key, p.options = l.queue, l.group, l.key, l.options
-	return p
-}
-
 // quit takes p out of the queue, if it is there, and is its end. It keeps the caller no
 // longer than for most. Without a place it does nothing.
 func (p *place) quit(most time.Duration) {
@@ -56,14 +46,15 @@ func (p *place) quit(most time.Duration) {
 	}
 	defer p.leave()
 	if p.name != "" {
-		p.group.sweep(p.options, most, p.ambiguous, func(ctx context.Context) bool { return p.queue.Quit(ctx, p.key, p.name) == nil })
+		l := p.lease
+		l.group.sweep(l.options, most, p.ambiguous, func(ctx context.Context) bool { return l.queue.Quit(ctx, l.key, p.name) == nil })
 	}
 }
 
 // quitLater is quit where the caller has no time.
 func (p *place) quitLater() {
 	if p != nil {
-		p.group.after(0, func() { p.quit(p.options.Timeout) })
+		p.lease.group.after(0, func() { p.quit(p.lease.options.Timeout) })
 	}
 }
 
@@ -85,15 +76,6 @@ func (p *place) ready() <-chan struct{} {
 	return n.ready
 }
 
-// settled reports whether that is known by now, or takes too long.
-func (p *place) settled() bool {
-	n := p.notifier
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.subscribe()
-	return n.subscription != nil || n.unavailable()
-}
-
 // isNotified reports whether the place will be notified when its turn has come. Otherwise
 // it has to ask.
 func (p *place) isNotified() bool {
@@ -104,9 +86,10 @@ func (p *place) isNotified() bool {
 	return n.subscription != nil && !strings.HasPrefix(p.name, "-")
 }
 
-// choose returns the name of the place. It changes, once, if the subscription is
-// gone and cannot be had again: a release that gave the lock to the old name would find
-// that nobody listens, and pass it over for ever.
+// choose returns the name of the place, "" until it is known whether it will be notified:
+// before, the lock might be won without it, and be given to it later. The name changes, once,
+// if the subscription is gone and cannot be had again: a release that gave the lock to the old
+// name would find that nobody listens, and pass it over for ever.
 func (p *place) choose() string {
 	n := p.notifier
 	n.mu.Lock()
@@ -116,7 +99,7 @@ func (p *place) choose() string {
 	case strings.HasPrefix(p.name, "-"):
 	case n.unavailable():
 		p.name = "-" + n.channel + p.tail
-	default:
+	case n.subscription != nil:
 		p.name = n.channel + p.tail
 	}
 	return p.name

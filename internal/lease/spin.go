@@ -40,27 +40,22 @@ func NewScript(text string) *scripting.Script {
 	return scripting.NewScript(strings.Replace(text, "-- include queue.lua\n", queueText, 1))
 }
 
-// Take implements [Algorithm].
 func (s Spin) Take(ctx context.Context, key, token, place string, span time.Duration) (Attempt, error) {
 	return Taken(s.run(ctx, takeScript, key, token, span.Milliseconds(), place))
 }
 
-// Extend implements [Algorithm].
 func (s Spin) Extend(ctx context.Context, key, token string, d time.Duration) error {
 	return Verdict(s.Runner.Run(ctx, extendScript, []string{key}, token, max(1, d.Milliseconds())))
 }
 
-// Release implements [Algorithm].
 func (s Spin) Release(ctx context.Context, key, token string, after time.Duration) error {
 	return Verdict(s.run(ctx, releaseScript, key, token, after.Milliseconds()))
 }
 
-// Quit implements [Queue].
 func (s Spin) Quit(ctx context.Context, key, place string) error {
 	return Verdict(s.run(ctx, quitScript, key, place))
 }
 
-// Pass implements [Queue].
 func (s Spin) Pass(ctx context.Context, key, from, to string, span time.Duration) (others bool, err error) {
 	reply, err := s.run(ctx, passScript, key, from, to, span.Milliseconds())
 	if err = Verdict(reply, err); err != nil {

@@ -38,7 +38,7 @@ func (g *Group) sweep(o Options, first time.Duration, ambiguous bool, clean func
 func (g *Group) after(d time.Duration, f func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed {
+	if g.closed.Load() {
 		return
 	}
 	if g.timers == nil {
@@ -48,9 +48,8 @@ func (g *Group) after(d time.Duration, f func()) {
 	timer = time.AfterFunc(d, func() {
 		g.mu.Lock()
 		delete(g.timers, timer)
-		closed := g.closed
 		g.mu.Unlock()
-		if !closed {
+		if !g.closed.Load() {
 			f()
 		}
 	})

@@ -2,11 +2,8 @@ package lease
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
-
-	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
 // How long a caller has for its lock.
@@ -17,7 +14,7 @@ func (l *Lease) over() error {
 	if ended := context.Cause(l.caller); ended != nil {
 		return ended
 	}
-	if l.group.isClosed() {
+	if l.group.closed.Load() {
 		return ErrClosed
 	}
 	if l.remains() <= 0 {
@@ -47,13 +44,4 @@ func (l *Lease) left() time.Duration {
 // failed returns the error of the wait.
 func (l *Lease) failed(err error) error {
 	return fmt.Errorf("locker: waited %v for %s: %w", time.Since(l.began).Round(time.Millisecond), l.key, err)
-}
-
-// silent reports whether err is that of a Redis that hangs: it had all the time that an
-// exchange has. Where the caller had less, its end says nothing about Redis.
-func (l *Lease) silent(err error) bool {
-	end, ok := l.caller.Deadline()
-	// The timer of its end may be late.
-	mine := ok && !time.Now().Before(end) || errors.Is(l.caller.Err(), context.DeadlineExceeded)
-	return !mine && scripting.Unanswered(err)
 }
