@@ -57,12 +57,12 @@ var defects = []defect{
 		edit("store/tenure.go", "case t.err != nil: // what it was", "case false: // what it was"),
 		edit("store/commit.go", "\tt.err = err\n", "\tt.stored, t.written = t.newest, t.newest\n"))},
 	{"whoever only looked is not told that the lock was lost", "cut", edit("store/hold.go", "if err == nil || isLost(err) && !h.joined {", "if err == nil || err != nil {")},
-	{"a tenure goes on after a logout", "calm", edit("store/tenure.go", "{ return t.ended || t.read", "{ return t.read")},
+	{"a tenure goes on after a logout", "calm", edit("store/tenure.go", "if t.ended || t.read != nil", "if t.read != nil")},
 	{"a hold goes on for longer than its MaxHold", "calm", edit("internal/lease/lease.go", "l.limit = now.Add(l.options.MaxHold)", "l.limit = now.Add(time.Hour)")},
 
 	// The queue and the line.
 	{"a place is dropped behind the one that has its turn", "turns", edit("internal/lease/queue.lua", "keep(queue, rest)", "keep(queue, string.match(rest, '^%S+ (.*)$') or '')")},
-	{"a place is left in the queue", "crowd", edit("internal/lease/queue.go", "if p.name != \"\" {\n\t\tp.group.sweep", "if false {\n\t\tp.group.sweep")},
+	{"a place is left in the queue", "crowd", edit("internal/lease/queue.go", "if p.name != \"\" {\n\t\tl := p.lease", "if false {\n\t\tl := p.lease")},
 	{"who gives up gives up the place of the process", "turns", edit("internal/lease/callers.go", "\tw.place = p\n", "\tgo p.quit(DefaultTimeout)\n")},
 	{"nobody hears the bell", "calm", edit("internal/lease/queue.go", "case p.notified <- struct{}{}:", "case (chan struct{})(nil) <- struct{}{}:")},
 	{"any number may wait", "crowd", edit("internal/lease/callers.go", "case len(c.waiting) >= l.options.MaxWaiters && !l.again:", "case false:")},
