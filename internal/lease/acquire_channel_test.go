@@ -11,7 +11,7 @@ func TestAcquireWithoutChannel(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		site := newFakeSite(t)
 		deaf, told := site.process(), site.process()
-		deaf.notifier.subscriber = &fakeEars{denied: true}
+		deaf.notifier.subscriber = &fakePubSub{denied: true}
 		l := mustHave(t, site.process(), Options{})
 		first := contend(t, t.Context(), deaf, Options{Backoff: slow.Backoff})
 		second := contend(t, t.Context(), told, slow)
@@ -24,7 +24,7 @@ func TestAcquireWithoutChannel(t *testing.T) {
 			mustUnlock(t, r.lease)
 		}
 		mustWin(t, second)
-		deaf.notifier.subscriber = &site.ears // for what follows
+		deaf.notifier.subscriber = &site.pubsub // for what follows
 		wantRest(t, site, deaf, told)
 	})
 }
@@ -38,12 +38,12 @@ func TestAcquireWonWhileChannelIsBroken(t *testing.T) {
 		f := site.process()
 		site.put("k", "of the dead", s)
 		got := contend(t, t.Context(), f, Options{})
-		ear := f.notifier.subscription
+		sub := f.notifier.subscription
 		f.notifier.mu.Lock()
-		ear.received = true // so that there is hope for another
+		sub.received = true // so that there is hope for another
 		f.notifier.mu.Unlock()
-		site.ears.set(func(e *fakeEars) { e.takes = 90 * s })
-		site.ears.cut()
+		site.pubsub.set(func(e *fakePubSub) { e.takes = 90 * s })
+		site.pubsub.cut()
 		r := <-got
 		if r.err != nil {
 			t.Fatal(r.err)
@@ -69,8 +69,8 @@ func TestAcquireLosesItsChannel(t *testing.T) {
 				f.notifier.mu.Lock()
 				f.notifier.subscription.received = heard
 				f.notifier.mu.Unlock()
-				site.ears.set(func(e *fakeEars) { e.denied = true })
-				site.ears.cut()
+				site.pubsub.set(func(e *fakePubSub) { e.denied = true })
+				site.pubsub.cut()
 				time.Sleep(s)
 				if places := site.inQueue("k"); len(places) != 1 || !strings.HasPrefix(places[0], "-") {
 					t.Errorf("it waits as %q", places)
@@ -93,7 +93,7 @@ func TestAcquireIsNotTold(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		site := newFakeSite(t)
 		f := site.process()
-		site.ears.set(func(e *fakeEars) { e.lossy = true })
+		site.pubsub.set(func(e *fakePubSub) { e.lossy = true })
 		for _, want := range []time.Duration{fallback, asking} {
 			l := mustHave(t, site.process(), Options{})
 			got := contend(t, t.Context(), f, Options{})
@@ -122,7 +122,7 @@ func TestAcquireWasPassedOver(t *testing.T) {
 		if places := site.inQueue("k"); len(places) != 1 {
 			t.Errorf("it is not in the queue any more: %q", places)
 		}
-		wantEars(t, &site.ears, 0, 1) // and nobody relies on the bell for now
+		wantSubscriptions(t, &site.pubsub, 0, 1) // and nobody relies on the notifier for now
 		mustUnlock(t, l)
 		mustWin(t, got)
 		wantRest(t, site, f)

@@ -102,7 +102,7 @@ func TestAcquireGoesByTheQueue(t *testing.T) {
 	})
 }
 
-// A holder that is killed tells nobody. It is not the bell's fault.
+// A holder that is killed tells nobody. It is not the fault of the notifier.
 func TestAcquireAfterKilledHolder(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		site := newFakeSite(t)
@@ -115,7 +115,7 @@ func TestAcquireAfterKilledHolder(t *testing.T) {
 		}
 		f.notifier.mu.Lock()
 		if f.notifier.subscription == nil {
-			t.Error("it does not rely on the bell any more")
+			t.Error("it does not rely on the notifier any more")
 		}
 		f.notifier.mu.Unlock()
 		wantRest(t, site, f)
@@ -149,7 +149,7 @@ func TestAcquireWithoutQueue(t *testing.T) {
 		if n := len(f.made("Queue")); n < 50 || n > 150 {
 			t.Errorf("asked %d times in a second", n)
 		}
-		wantEars(t, &site.ears, 1, 1)
+		wantSubscriptions(t, &site.pubsub, 1, 1)
 		mustUnlock(t, l)
 		mustWin(t, got)
 		wantRest(t, site, f)
@@ -167,8 +167,8 @@ func TestAcquireOfOthersDoesNotQueue(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if n := len(f.made("Queue")); n > 0 || site.ears.asked() > 0 {
-			t.Errorf("joined %d times, and listened %d times", n, site.ears.asked())
+		if n := len(f.made("Queue")); n > 0 || site.pubsub.asked() > 0 {
+			t.Errorf("joined %d times, and listened %d times", n, site.pubsub.asked())
 		}
 		mustUnlock(t, l)
 		wantRest(t, site, f)

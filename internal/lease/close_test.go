@@ -43,7 +43,7 @@ func TestCloseEndsAllWaits(t *testing.T) {
 		if _, err := g.Lock(t.Context(), "k", f, Options{}); !errors.Is(err, ErrClosed) {
 			t.Errorf("one that comes later got %v", err)
 		}
-		wantEars(t, &site.ears, 0, 1)
+		wantSubscriptions(t, &site.pubsub, 0, 1)
 		mustUnlock(t, held)
 		mustUnlock(t, l)
 		time.Sleep(time.Minute) // the place runs out, as in Redis
@@ -56,18 +56,18 @@ func TestCloseEndsAllWaits(t *testing.T) {
 // A subscription that is only being made is closed, too, as soon as it is there.
 func TestCloseWhileSubscribing(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		ears := fakeEars{takes: s}
-		n := NewNotifier(&ears)
+		pubsub := fakePubSub{takes: s}
+		n := NewNotifier(&pubsub)
 		g := Group{Notifier: n}
 		p := n.place()
 		synctest.Wait()
 		g.Close()
 		time.Sleep(s)
-		wantEars(t, &ears, 0, 1)
+		wantSubscriptions(t, &pubsub, 0, 1)
 		if p.isNotified() {
 			t.Error("the place relies on it")
 		}
-		wantEars(t, &ears, 0, 1)
+		wantSubscriptions(t, &pubsub, 0, 1)
 	})
 }
 

@@ -11,24 +11,24 @@ import (
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-// fakeEars is a Redis that can publish, and nothing else.
-type fakeEars struct {
+// fakePubSub is a Redis that can publish, and nothing else.
+type fakePubSub struct {
 	mu         sync.Mutex // guards all below
-	open       []*fakeEar
+	open       []*fakeSubscription
 	subscribed int
 	takes      time.Duration // to subscribe
 	denied     bool
 	lossy      bool // messages count as heard, but get lost
 }
 
-type fakeEar struct {
-	ears    *fakeEars
+type fakeSubscription struct {
+	pubsub  *fakePubSub
 	channel string
 	heard   chan string
 	closed  chan struct{}
 }
 
-func (e *fakeEars) Subscribe(_ context.Context, channel string) (scripting.Subscription, error) {
+func (e *fakePubSub) Subscribe(_ context.Context, channel string) (scripting.Subscription, error) {
 	e.mu.Lock()
 	e.subscribed++
 	takes := e.takes
@@ -39,26 +39,26 @@ func (e *fakeEars) Subscribe(_ context.Context, channel string) (scripting.Subsc
 	if e.denied {
 		return nil, errRefused
 	}
-	ear := &fakeEar{e, channel, make(chan string, 10), make(chan struct{})}
-	e.open = append(e.open, ear)
-	return ear, nil
+	sub := &fakeSubscription{e, channel, make(chan string, 10), make(chan struct{})}
+	e.open = append(e.open, sub)
+	return sub, nil
 }
 
-func (e *fakeEars) publish(place string) (heard int) {
+func (e *fakePubSub) publish(place string) (heard int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, ear := range e.open {
-		if ear.channel == place[:strings.LastIndex(place, "/")] {
+	for _, sub := range e.open {
+		if sub.channel == place[:strings.LastIndex(place, "/")] {
 			heard++
 			if !e.lossy {
-				ear.heard <- place
+				sub.heard <- place
 			}
 		}
 	}
 	return heard
 }
 
-func (e *fakeEar) Receive() (string, error) {
+func (e *fakeSubscription) Receive() (string, error) {
 	select {
 	case m := <-e.heard:
 		return m, nil
@@ -67,38 +67,38 @@ func (e *fakeEar) Receive() (string, error) {
 	}
 }
 
-func (e *fakeEar) Close() error {
-	e.ears.mu.Lock()
-	defer e.ears.mu.Unlock()
-	if i := slices.Index(e.ears.open, e); i >= 0 {
-		e.ears.open = slices.Delete(e.ears.open, i, i+1)
+func (e *fakeSubscription) Close() error {
+	e.pubsub.mu.Lock()
+	defer e.pubsub.mu.Unlock()
+	if i := slices.Index(e.pubsub.open, e); i >= 0 {
+		e.pubsub.open = slices.Delete(e.pubsub.open, i, i+1)
 		close(e.closed)
 	}
 	return nil
 }
 
 // set changes how subscribing goes from now on.
-func (e *fakeEars) set(change func(e *fakeEars)) {
+func (e *fakePubSub) set(change func(e *fakePubSub)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	change(e)
 }
 
 // cut breaks all connections.
-func (e *fakeEars) cut() {
-	for _, ear := range e.listeners() {
-		ear.Close()
+func (e *fakePubSub) cut() {
+	for _, sub := range e.listeners() {
+		sub.Close()
 	}
 }
 
-func (e *fakeEars) listeners() []*fakeEar {
+func (e *fakePubSub) listeners() []*fakeSubscription {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.open)
 }
 
 // asked is how often a subscription was asked for.
-func (e *fakeEars) asked() int {
+func (e *fakePubSub) asked() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.subscribed

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// wantEars says how many subscriptions there are, and how often one was asked for.
-func wantEars(t *testing.T, e *fakeEars, open, asked int) {
+// wantSubscriptions says how many subscriptions there are, and how often one was asked for.
+func wantSubscriptions(t *testing.T, e *fakePubSub, open, asked int) {
 	t.Helper()
 	synctest.Wait()
 	if n := len(e.listeners()); n != open {
@@ -20,15 +20,15 @@ func wantEars(t *testing.T, e *fakeEars, open, asked int) {
 	}
 }
 
-// wantQuiet says that a bell has nothing left a moment after the last of its places.
+// wantQuiet says that a Notifier has nothing left a moment after the last of its places.
 func wantQuiet(t *testing.T, b *Notifier) {
 	t.Helper()
 	time.Sleep(idleTime)
 	synctest.Wait()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.places) != 0 || b.subscription != nil || len(b.subscriber.(*fakeEars).listeners()) != 0 {
-		t.Errorf("left are %d places, and the ear %v", len(b.places), b.subscription)
+	if len(b.places) != 0 || b.subscription != nil || len(b.subscriber.(*fakePubSub).listeners()) != 0 {
+		t.Errorf("left are %d places, and the sub %v", len(b.places), b.subscription)
 	}
 }
 
@@ -47,23 +47,23 @@ func wasNotified(p *place) bool {
 // in which a goroutine is left over fails its test.
 func TestNotifierListensWhileSomebodyWaits(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		var ears fakeEars
-		b := NewNotifier(&ears)
-		wantEars(t, &ears, 0, 0)
+		var pubsub fakePubSub
+		b := NewNotifier(&pubsub)
+		wantSubscriptions(t, &pubsub, 0, 0)
 		a, c := b.place(), b.place()
-		wantEars(t, &ears, 1, 1)
+		wantSubscriptions(t, &pubsub, 1, 1)
 		a.leave()
 		time.Sleep(time.Minute)
-		wantEars(t, &ears, 1, 1)
+		wantSubscriptions(t, &pubsub, 1, 1)
 		c.leave()
 		time.Sleep(idleTime / 2)
-		wantEars(t, &ears, 1, 1)
+		wantSubscriptions(t, &pubsub, 1, 1)
 		d := b.place() // comes before it is over
 		time.Sleep(time.Minute)
-		wantEars(t, &ears, 1, 1)
+		wantSubscriptions(t, &pubsub, 1, 1)
 		d.leave()
 		time.Sleep(idleTime)
-		wantEars(t, &ears, 0, 1)
+		wantSubscriptions(t, &pubsub, 0, 1)
 		wantQuiet(t, b)
 	})
 }
@@ -73,16 +73,16 @@ func TestNotifierListensWhileSomebodyWaits(t *testing.T) {
 func TestNotifierPlaceComesAtTheEnd(t *testing.T) {
 	for range 50 { // it is a matter of chance which comes first
 		synctest.Test(t, func(t *testing.T) {
-			var ears fakeEars
-			b := NewNotifier(&ears)
+			var pubsub fakePubSub
+			b := NewNotifier(&pubsub)
 			b.place().leave()
 			time.Sleep(idleTime)
 			p := b.place() // the timer runs now, too
 			p.choose()
 			time.Sleep(time.Millisecond)
 			synctest.Wait()
-			if name := p.choose(); ears.publish(name) != 1 || !wasNotified(p) || !p.isNotified() {
-				t.Errorf("%s hears nothing; subscriptions: %d", p.name, ears.asked())
+			if name := p.choose(); pubsub.publish(name) != 1 || !wasNotified(p) || !p.isNotified() {
+				t.Errorf("%s hears nothing; subscriptions: %d", p.name, pubsub.asked())
 			}
 			p.leave()
 			wantQuiet(t, b)
@@ -93,31 +93,31 @@ func TestNotifierPlaceComesAtTheEnd(t *testing.T) {
 // The last place leaves before Redis has answered.
 func TestNotifierClosesWhileStarting(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		ears := fakeEars{takes: s}
-		NewNotifier(&ears).place().leave()
+		pubsub := fakePubSub{takes: s}
+		NewNotifier(&pubsub).place().leave()
 		time.Sleep(s)
-		wantEars(t, &ears, 1, 1)
+		wantSubscriptions(t, &pubsub, 1, 1)
 		time.Sleep(idleTime)
-		wantEars(t, &ears, 0, 1)
+		wantSubscriptions(t, &pubsub, 0, 1)
 	})
 }
 
 func TestNotifierRingsOnlyTheOneThatIsMeant(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		var ears fakeEars
-		b := NewNotifier(&ears)
+		var pubsub fakePubSub
+		b := NewNotifier(&pubsub)
 		a, c := b.place(), b.place()
 		synctest.Wait()
 		for range 3 { // one too many does nothing
-			ears.publish(c.choose())
+			pubsub.publish(c.choose())
 		}
 		if wasNotified(a) || !wasNotified(c) || wasNotified(c) {
 			t.Error("not c alone was rung, once")
 		}
 		gone := c.choose()
 		c.leave()
-		ears.publish(gone)
-		ears.publish(b.channel + "/none")
+		pubsub.publish(gone)
+		pubsub.publish(b.channel + "/none")
 		if wasNotified(a) {
 			t.Error("a was rung for others")
 		}
@@ -130,16 +130,16 @@ func TestNotifierRingsOnlyTheOneThatIsMeant(t *testing.T) {
 // not known. Then there is a new one.
 func TestNotifierBreaks(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		var ears fakeEars
-		b := NewNotifier(&ears)
+		var pubsub fakePubSub
+		b := NewNotifier(&pubsub)
 		a, c := b.place(), b.place()
 		synctest.Wait()
-		ears.publish(a.choose())
+		pubsub.publish(a.choose())
 		wasNotified(a)
 		c.choose()
 
-		ears.set(func(e *fakeEars) { e.takes = s })
-		ears.cut()
+		pubsub.set(func(e *fakePubSub) { e.takes = s })
+		pubsub.cut()
 		if !wasNotified(a) || !wasNotified(c) {
 			t.Error("not all were rung")
 		}
@@ -150,7 +150,7 @@ func TestNotifierBreaks(t *testing.T) {
 		if name := a.choose(); !a.isNotified() || strings.HasPrefix(name, "-") {
 			t.Errorf("%s is not told again", name)
 		}
-		wantEars(t, &ears, 1, 2)
+		wantSubscriptions(t, &pubsub, 1, 2)
 		a.leave()
 		c.leave()
 		wantQuiet(t, b)
@@ -162,46 +162,46 @@ func TestNotifierBreaks(t *testing.T) {
 // takes too long.
 func TestNotifierIsDeaf(t *testing.T) {
 	for name, steps := range map[string]struct {
-		before func(e *fakeEars)
-		after  func(e *fakeEars, p *place)
+		before func(e *fakePubSub)
+		after  func(e *fakePubSub, p *place)
 	}{
-		"denied": {before: func(e *fakeEars) { e.denied = true }},
-		"breaks, and then it is denied": {after: func(e *fakeEars, p *place) {
+		"denied": {before: func(e *fakePubSub) { e.denied = true }},
+		"breaks, and then it is denied": {after: func(e *fakePubSub, p *place) {
 			e.publish(p.choose())
 			synctest.Wait()
-			e.set(func(e *fakeEars) { e.denied = true })
+			e.set(func(e *fakePubSub) { e.denied = true })
 			e.cut()
 			synctest.Wait()
 			p.isNotified() // asks for another
 		}},
-		"breaks before it was of any use": {after: func(e *fakeEars, _ *place) { e.cut() }},
-		"distrusted":                      {after: func(_ *fakeEars, p *place) { p.notifier.replace() }},
+		"breaks before it was of any use": {after: func(e *fakePubSub, _ *place) { e.cut() }},
+		"distrusted":                      {after: func(_ *fakePubSub, p *place) { p.notifier.replace() }},
 		"takes too long": {
-			before: func(e *fakeEars) { e.takes = time.Minute },
-			after:  func(*fakeEars, *place) { time.Sleep(subscribeTime + 1) },
+			before: func(e *fakePubSub) { e.takes = time.Minute },
+			after:  func(*fakePubSub, *place) { time.Sleep(subscribeTime + 1) },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				var ears fakeEars
+				var pubsub fakePubSub
 				if steps.before != nil {
-					steps.before(&ears)
+					steps.before(&pubsub)
 				}
-				p := NewNotifier(&ears).place()
+				p := NewNotifier(&pubsub).place()
 				synctest.Wait()
 				if steps.after != nil {
-					steps.after(&ears, p)
+					steps.after(&pubsub, p)
 				}
 				synctest.Wait()
-				asked := ears.asked()
+				asked := pubsub.asked()
 				for range 100 {
 					if name := p.choose(); p.isNotified() || !strings.HasPrefix(name, "-") {
 						t.Fatalf("%s relies on being told", name)
 					}
 				}
-				wantEars(t, &ears, len(ears.listeners()), asked)
+				wantSubscriptions(t, &pubsub, len(pubsub.listeners()), asked)
 				old := p.choose()
-				ears.set(func(e *fakeEars) { e.denied, e.takes = false, 0 })
+				pubsub.set(func(e *fakePubSub) { e.denied, e.takes = false, 0 })
 				time.Sleep(time.Minute)
 				next := p.notifier.place()
 				synctest.Wait()
@@ -222,19 +222,19 @@ func TestNotifierIsDeaf(t *testing.T) {
 // One that has heard something is replaced at once when it misses something.
 func TestNotifierReplacesWhatItDistrusts(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		var ears fakeEars
-		b := NewNotifier(&ears)
+		var pubsub fakePubSub
+		b := NewNotifier(&pubsub)
 		p := b.place()
 		synctest.Wait()
-		before := ears.listeners()
-		ears.publish(p.choose())
+		before := pubsub.listeners()
+		pubsub.publish(p.choose())
 		wasNotified(p)
 		b.replace()
 		if !wasNotified(p) || p.isNotified() {
 			t.Error("the place was not told to ask")
 		}
-		wantEars(t, &ears, 1, 2)
-		if !p.isNotified() || slices.Equal(ears.listeners(), before) {
+		wantSubscriptions(t, &pubsub, 1, 2)
+		if !p.isNotified() || slices.Equal(pubsub.listeners(), before) {
 			t.Error("there is no new one")
 		}
 		b.replace()

@@ -27,7 +27,7 @@ func wantSilence(t *testing.T, spin *peer) {
 
 // A crowd in several processes counts with a variable that only the lock guards, and
 // all get their turn, whatever happens to the messages between them.
-func TestRelayCrowd(t *testing.T) {
+func TestQueuedCrowd(t *testing.T) {
 	for name, disturb := range map[string]func(t *testing.T, server *redistest.Server){
 		"undisturbed":        nil,
 		"scripts vanish":     func(t *testing.T, server *redistest.Server) { server.Do(t, "SCRIPT", "FLUSH") },
@@ -96,19 +96,19 @@ func TestRelayCrowd(t *testing.T) {
 
 // While all wait, no process is served more often than another, and all are told by one
 // subscription each.
-func TestRelayIsFair(t *testing.T) {
+func TestQueuedIsFair(t *testing.T) {
 	t.Parallel()
 	server := redistest.Real(t)
 	const processes, callers, times = 4, 3, 3000
-	ears := make([]countedEars, processes)
+	pubsub := make([]countedSubscriber, processes)
 	served := make([]int, processes) // guarded by the lock
 	total := 0                       // too
 	first := mustLock(t, newProcess(t, server, patient), "k")
 	var all sync.WaitGroup
 	for i := range processes {
 		runner := scripting.OverPool(server.Pool(t, 8), 10*s)
-		ears[i].Subscriber = runner
-		spin := &peer{group: Group{Notifier: NewNotifier(&ears[i])}, algorithm: Spin{runner}, options: patient}
+		pubsub[i].Subscriber = runner
+		spin := &peer{group: Group{Notifier: NewNotifier(&pubsub[i])}, algorithm: Spin{runner}, options: patient}
 		for range callers {
 			all.Go(func() {
 				for {
@@ -145,28 +145,28 @@ func TestRelayIsFair(t *testing.T) {
 	if least, most := slices.Min(served), slices.Max(served); float64(most) > 1.3*float64(least) {
 		t.Errorf("served %v", served)
 	}
-	for i := range ears {
-		if n := ears[i].asked(); n > 2 {
+	for i := range pubsub {
+		if n := pubsub[i].asked(); n > 2 {
 			t.Errorf("a process subscribed %d times", n)
 		}
 	}
 }
 
-// countedEars counts its subscriptions.
-type countedEars struct {
+// countedSubscriber counts its subscriptions.
+type countedSubscriber struct {
 	Subscriber
 	mu sync.Mutex
 	n  int
 }
 
-func (c *countedEars) Subscribe(ctx context.Context, channel string) (scripting.Subscription, error) {
+func (c *countedSubscriber) Subscribe(ctx context.Context, channel string) (scripting.Subscription, error) {
 	c.mu.Lock()
 	c.n++
 	c.mu.Unlock()
 	return c.Subscriber.Subscribe(ctx, channel)
 }
 
-func (c *countedEars) asked() int {
+func (c *countedSubscriber) asked() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.n

@@ -24,7 +24,7 @@ type fakeQueue struct {
 // A fakeSite is what the relays of several processes share.
 type fakeSite struct {
 	fake
-	ears fakeEars
+	pubsub fakePubSub
 
 	mu     sync.Mutex // guards the queues; before that of fake
 	queues map[string][]string
@@ -42,7 +42,7 @@ func newFakeSite(t *testing.T) *fakeSite {
 
 // process returns what one process has.
 func (s *fakeSite) process() *fakeQueue {
-	return &fakeQueue{fake: &s.fake, site: s, notifier: NewNotifier(&s.ears)}
+	return &fakeQueue{fake: &s.fake, site: s, notifier: NewNotifier(&s.pubsub)}
 }
 
 // group returns callers of this process.
@@ -135,7 +135,7 @@ func (s *fakeSite) freeLocked(key string) {
 		s.leaveLocked(key, place)
 		patience := 250 * time.Millisecond
 		if !strings.HasPrefix(place, "-") {
-			if patience = time.Second; s.ears.publish(place) == 0 {
+			if patience = time.Second; s.pubsub.publish(place) == 0 {
 				continue
 			}
 		}

@@ -39,7 +39,7 @@ func joins(t *testing.T, server *redistest.Server, spin *peer) <-chan time.Time 
 }
 
 // A process that waits is told when its turn has come. It does not find out by asking.
-func TestRelayTells(t *testing.T) {
+func TestQueuedNotifies(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		holder, waiter := newProcess(t, server, patient), newProcess(t, server, sluggish)
 		soon := 0
@@ -59,14 +59,14 @@ func TestRelayTells(t *testing.T) {
 }
 
 // Processes that were killed while they waited cost nothing.
-func TestRelayPassesOverTheDead(t *testing.T) {
+func TestQueuedPassesOverTheDead(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		l := mustLock(t, newProcess(t, server, patient), "k")
 		q := newScripts(t, server)
 		for i := range 9 {
 			q.wantHeld("dead", dead(fmt.Sprint(i)))
 		}
-		waiter := newProxiedEars(t, server)
+		waiter := newProxiedPeer(t, server)
 		had := joins(t, server, waiter.spin)
 		asked := waiter.proxy.Requests()
 		mustUnlock(t, l)
@@ -78,7 +78,7 @@ func TestRelayPassesOverTheDead(t *testing.T) {
 }
 
 // One that hears and does not answer costs a second.
-func TestRelayPassesOverTheSilent(t *testing.T) {
+func TestQueuedPassesOverTheSilent(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		l := mustLock(t, newProcess(t, server, patient), "k")
 		q := newScripts(t, server)
@@ -95,7 +95,7 @@ func TestRelayPassesOverTheSilent(t *testing.T) {
 
 // A program that knows nothing of the queue deletes the lock. Those in the queue find
 // out by themselves, and it, too, has its turn when nobody is in the queue.
-func TestRelayBesideOthers(t *testing.T) {
+func TestQueuedBesideOthers(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		server.Do(t, "SET", "k", newToken("", time.Now()), "NX", "PX", 60_000)
 		had := joins(t, server, newProcess(t, server, sluggish))
@@ -112,7 +112,7 @@ func TestRelayBesideOthers(t *testing.T) {
 
 // Whatever a user of Redis may not do: the lock excludes, everybody has a turn, and
 // nothing is left.
-func TestRelayRights(t *testing.T) {
+func TestQueuedRights(t *testing.T) {
 	least := []any{"+ping", "+get", "+set", "+del", "+pexpire", "+eval", "+evalsha"}
 	for name, rules := range map[string][]any{
 		"all of it":             {"~*", "&latchkey:wake:*", "+publish", "+subscribe", "+pubsub|numsub"},
@@ -161,7 +161,7 @@ func TestRelayRights(t *testing.T) {
 }
 
 // Redis forgets everything while processes wait, and their connections break.
-func TestRelayAfterRestart(t *testing.T) {
+func TestQueuedAfterRestart(t *testing.T) {
 	t.Parallel()
 	server := redistest.Real(t)
 	l := mustLock(t, newProcess(t, server, patient), "k")
@@ -184,15 +184,15 @@ func TestRelayAfterRestart(t *testing.T) {
 	}
 }
 
-// proxiedEars is a process whose commands go through a proxy, and whose messages do
+// proxiedPeer is a process whose commands go through a proxy, and whose messages do
 // not: a proxy knows none.
-type proxiedEars struct {
+type proxiedPeer struct {
 	proxy *redistest.Proxy
 	spin  *peer
 }
 
-func newProxiedEars(t *testing.T, server *redistest.Server) *proxiedEars {
-	p := &proxiedEars{proxy: redistest.NewProxy(t, server)}
+func newProxiedPeer(t *testing.T, server *redistest.Server) *proxiedPeer {
+	p := &proxiedPeer{proxy: redistest.NewProxy(t, server)}
 	p.spin = &peer{
 		group:     Group{Notifier: NewNotifier(scripting.OverPool(server.Pool(t, 8), 10*s))},
 		algorithm: Spin{scripting.OverPool(p.proxy.Pool(t, 8), 10*s)},
