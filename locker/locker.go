@@ -1,5 +1,5 @@
-// Package locker is locks on Redis: one holder at a time in any number of
-// processes, who learns at once when the lock is no longer theirs.
+// Package locker implements distributed locks on Redis: one holder at a time in any
+// number of processes, which learns at once when it has lost the lock.
 //
 // # Which lock
 //
@@ -50,7 +50,7 @@
 //
 // The commands get, set, del, pexpire, eval and evalsha; time for Timestamp. With
 // pttl it is known when another's lease ends, which the policy LeaseEnd needs. With
-// publish, subscribe and the channels latchkey:wake:* a process is told when its turn
+// publish, subscribe and the channels latchkey:wake:* a process is notified when its turn
 // has come; without, it asks every few milliseconds, and with subscribe alone it also
 // waits for nothing now and then, for up to half a second. With pubsub|numsub a process
 // that has died is passed over also while somebody listens to all channels.

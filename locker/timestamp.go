@@ -34,8 +34,8 @@ import (
 // write the time of their own host need Options.LocalClock; and no clock may jump,
 // since the lock is over when a clock says so.
 //
-// Like any lock by time alone, it is no fence: the holder cannot be told from one
-// who came later. Call [Lease.Extend] before a step that matters.
+// Like any lock by time alone, it is no fence: the holder cannot be distinguished
+// from one that came later. Call [Lease.Extend] before a step that matters.
 type Timestamp struct{ lock Locker }
 
 // NewTimestamp returns a timestamp lock on the Redis of pool. What is wrong with

@@ -134,7 +134,7 @@ type Options struct {
 	// Default: the spin lock beside the record, which needs two exchanges per
 	// request or less; any other needs five. Its own options then say how long it is
 	// held. All processes should use the same: different ones do not keep each other
-	// out. Nothing is lost then, but whoever saves second gets ErrLost.
+	// out. Nothing is lost then, but the second one to save gets ErrLost.
 	Locker locker.Locker
 }
 

@@ -81,8 +81,8 @@ type Queue interface {
 type Attempt struct {
 	// Taken: the token has the lock.
 	Taken bool
-	// Data is what was read together with the lock: the [Lease.Data] of whoever holds
-	// it until it is freed. It extends the lock. nil: nothing, and the algorithm does.
+	// Data is what was read together with the lock: the [Lease.Data] of all that
+	// hold it until it is freed. It extends the lock. nil: nothing, and the algorithm does.
 	Data Extender
 	// Holder is the token that has the lock instead, if it left one.
 	Holder string

@@ -1,4 +1,4 @@
--- What the scripts of a lock with a queue include; see relay.go.
+-- What the scripts of a lock with a queue include; see queue.go.
 --
 -- The queue is a string: the places of the processes that wait, first come first,
 -- with a space after each. A place is <channel>/<number>. One that begins with -
