@@ -1,73 +1,37 @@
 package transport
 
 import (
-	"slices"
 	"sync/atomic"
 	"time"
 
-	"bytes"
+	"github.com/gomodule/redigo/redis"
 )
 
-// A call is one Do on its way.
+// A call is the commands of one exchange on a link.
 type call struct {
-	commands  []Command
-	deadline  time.Time       // when its link breaks
-	hurried   bool            // its caller leaves sooner, at the time of leaves
-	leaves    time.Time       //
-	cancelled <-chan struct{} // nil once the caller has noticed
+	commands []Command
+	deadline time.Time // when its link breaks
+	link     *link
+	since    time.Time   // when the link got it
+	taken    bool        // it is sent, or is being sent
+	sent     atomic.Bool // redigo has it, and needs the arguments no more
 
-	link  *link
-	since time.Time   // when the link got it
-	begun bool        // guarded by the writer's role
-	sent  atomic.Bool // it is wholly with the connection, and its arguments are not needed
+	waits bool          // for wake, which has room for one signal
+	wake  chan struct{} //
 
-	done    bool // the rest is final
+	done    bool
 	replies []any
 	err     error
-
-	waiting bool // the caller waits for wake
-	wake    chan struct{}
 }
 
-func (c Command) valid() bool {
-	if len(c) == 0 {
-		return false
-	}
-	_, ok := c[0].(string)
-	return ok
-}
-
-// hurry is for a caller that leaves before the deadline. It may do so in the middle
-// of a write, and its commands are its own then.
-func (x *call) hurry(leaves time.Time) {
-	x.hurried, x.leaves = true, leaves
-	x.commands = slices.Clone(x.commands)
-	for i, command := range x.commands {
-		command = slices.Clone(command)
-		for j, arg := range command {
-			if b, ok := arg.([]byte); ok {
-				command[j] = bytes.Clone(b)
-			}
-		}
-		x.commands[i] = command
-	}
-}
-
-// finish ends x.
-func (x *call) finish(err error) {
-	if x.done {
-		return // the caller has left
-	}
-	x.done, x.err = true, err
-	if err != nil {
-		x.replies = nil
-	}
+func (x *call) end(replies []any, err error) {
+	x.done, x.replies, x.err = true, replies, err
 	x.signal()
 }
 
-// signal makes the caller look again, if it waits.
+// signal makes the one that waits look again.
 func (x *call) signal() {
-	if x.waiting {
+	if x.waits {
 		select {
 		case x.wake <- struct{}{}:
 		default: // it will
@@ -75,19 +39,33 @@ func (x *call) signal() {
 	}
 }
 
-// size is about how many bytes x takes on the wire.
-func (x *call) size() int {
-	size := 0
+// send sends the commands. It is called without the client's mu, as is receive.
+func (x *call) send(conn redis.Conn) (err error) {
+	defer recovered(&err) // a command without a name
 	for _, command := range x.commands {
-		for _, arg := range command {
-			size += 16
-			switch arg := arg.(type) {
-			case string:
-				size += len(arg)
-			case []byte:
-				size += len(arg)
-			}
+		if err := conn.Send(command[0].(string), command[1:]...); err != nil {
+			return err
 		}
 	}
-	return size
+	x.sent.Store(true)
+	return nil
+}
+
+// receive returns the replies. The link's tick limits how long that takes.
+func (x *call) receive(conn redis.Conn) (replies []any, err error) {
+	defer recovered(&err) // redigo panics where a reply is absurd
+	replies = make([]any, len(x.commands))
+	for i := range replies {
+		reply, err := redis.ReceiveWithTimeout(conn, 0)
+		if refused, ok := err.(redis.Error); ok {
+			reply = refused
+		} else if err != nil {
+			return nil, err
+		}
+		replies[i] = reply
+	}
+	if !x.sent.Load() {
+		return nil, errStray
+	}
+	return replies, nil
 }

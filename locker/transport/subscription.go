@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -15,45 +14,35 @@ func (c *Redigo) Subscribe(ctx context.Context, channel string) (Subscription, e
 	closed := c.closed
 	c.mu.Unlock()
 	if closed {
-		return nil, Refused(errClosed)
+		return nil, unsent(errClosed)
 	}
 	conn, err := c.dial(ctx)
 	if err != nil {
-		return nil, Refused(err)
+		return nil, unsent(err)
+	}
+	left := c.timeout
+	if end, ok := ctx.Deadline(); ok {
+		left = min(left, max(time.Until(end), 1)) // 0 would be no limit
 	}
 	s := subscription{redis.PubSubConn{Conn: conn}}
-	if err := s.begin(ctx, channel); err != nil {
-		return nil, Unavailable(errors.Join(fmt.Errorf("subscribing: %w", err), conn.Close()))
+	if err = s.Subscribe(channel); err == nil {
+		err, _ = s.ReceiveWithTimeout(left).(error)
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("%w: subscribing: %w", ErrUnavailable, err)
 	}
 	return s, nil
 }
 
 type subscription struct{ redis.PubSubConn }
 
-func (s subscription) begin(ctx context.Context, channel string) error {
-	if err := s.Subscribe(channel); err != nil {
-		return err
-	}
-	left := time.Minute
-	if end, ok := ctx.Deadline(); ok {
-		left = max(time.Until(end), 1) // 0 would be no limit
-	}
-	switch answer := s.ReceiveWithTimeout(left).(type) {
-	case error:
-		return answer
-	case redis.Subscription:
-		return nil
-	default:
-		return fmt.Errorf("unexpected answer %T", answer)
-	}
-}
-
 // Receive waits for as long as the connection lasts.
 func (s subscription) Receive() (string, error) {
 	for {
 		switch m := s.ReceiveWithTimeout(0).(type) {
 		case error:
-			return "", Unavailable(m)
+			return "", fmt.Errorf("%w: %w", ErrUnavailable, m)
 		case redis.Message:
 			return string(m.Data), nil
 		}
