@@ -59,8 +59,8 @@ func (r *Runner) Run(ctx context.Context, s *Script, keys []string, args ...any)
 }
 
 // maxRepeats is how often an exchange is repeated. Once does where Redis has restarted; the
-// others are for connections that break again and again.
-const maxRepeats = 4
+// other time is for a bad network.
+const maxRepeats = 2
 
 // Exchange returns the replies to the commands, of which some may be errors, and to the script.
 // When the exchange is repeated, so are the commands.

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -50,7 +51,7 @@ func (l *link) dial(ctx context.Context) {
 	defer l.cancel()
 	conn, err := l.client.dial(ctx)
 	if ctx.Err() != nil && err != nil {
-		err = context.DeadlineExceeded
+		err = os.ErrDeadlineExceeded
 	}
 	l.client.mu.Lock()
 	defer l.client.mu.Unlock()
@@ -84,7 +85,7 @@ func (l *link) work(x *call) {
 	for l.conn != nil && l.err == nil && !x.done {
 		switch {
 		case !l.writing && l.taken < len(l.calls):
-			l.write()
+			l.write(x)
 		case !l.reading && x.taken:
 			l.read(x)
 		default:
@@ -105,8 +106,8 @@ func (l *link) mind() {
 	}
 }
 
-// write sends what was not sent.
-func (l *link) write() {
+// write sends what was not sent, as long as x waits for its reply.
+func (l *link) write(x *call) {
 	l.writing = true
 	if l.taken > 0 {
 		// Others may be about to send, and share the flush. With 64 callers on two cores,
@@ -116,13 +117,13 @@ func (l *link) write() {
 		l.client.mu.Lock()
 	}
 	var err error
-	for err == nil && l.err == nil && l.taken < len(l.calls) {
-		x := l.calls[l.taken]
-		x.taken = true
+	for err == nil && l.err == nil && l.taken < len(l.calls) && !x.done {
+		next := l.calls[l.taken]
+		next.taken = true
 		l.taken++
 		l.mind()
 		l.client.mu.Unlock()
-		err = x.send(l.conn)
+		err = next.send(l.conn)
 		l.client.mu.Lock()
 	}
 	l.client.mu.Unlock()
@@ -187,7 +188,7 @@ func (l *link) tick() {
 	if left := time.Until(l.due); left > 0 && l.err == nil {
 		l.timer.Reset(left)
 	} else {
-		l.fail(context.DeadlineExceeded)
+		l.fail(os.ErrDeadlineExceeded)
 	}
 }
 
@@ -235,12 +236,12 @@ func (l *link) settle() {
 		late := !now.Before(x.deadline)
 		switch {
 		case x.taken && late:
-			x.end(nil, fmt.Errorf("%w: no reply: %w", ErrUnavailable, context.DeadlineExceeded))
+			x.end(nil, fmt.Errorf("%w: no reply: %w", ErrUnavailable, os.ErrDeadlineExceeded))
 		case x.taken: // only the text of err, which may be a timeout, but not this one's
 			x.end(nil, fmt.Errorf("%w: the connection broke: %v", ErrUnavailable, l.err))
 		case late:
-			x.end(nil, unsent(context.DeadlineExceeded))
-		case l.conn == nil && l.err != context.DeadlineExceeded:
+			x.end(nil, unsent(os.ErrDeadlineExceeded))
+		case l.conn == nil && l.err != os.ErrDeadlineExceeded:
 			x.end(nil, unsent(l.err))
 		default:
 			if l.client.enqueue(x, now); !x.done {
