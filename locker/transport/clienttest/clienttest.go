@@ -82,7 +82,7 @@ var promises = []struct {
 }
 
 // patience is how long to wait for what should happen soon, on a busy machine.
-const patience = 20 * time.Second
+var patience = 20 * time.Second
 
 // A check is one promise being checked.
 type check struct {
@@ -142,6 +142,14 @@ type result struct {
 	replies []any
 	err     error
 	took    time.Duration
+}
+
+// first is the first reply.
+func (r result) first() string {
+	if len(r.replies) == 0 {
+		return "nothing"
+	}
+	return text(r.replies[0])
 }
 
 // wait waits for an exchange.

@@ -125,7 +125,7 @@ func deadlineHarmsNobody(c *check) {
 	time.Sleep(300 * time.Millisecond)
 	c.server.Resume()
 	for _, done := range patient {
-		if r := c.wait(done); r.err != nil || text(r.replies[0]) != "patient" {
+		if r := c.wait(done); r.err != nil || r.first() != "patient" {
 			c.Errorf("%q, %v", r.replies, r.err)
 		}
 	}
@@ -142,7 +142,7 @@ func cancelDoesNotBreakOff(c *check) {
 	cancel(errors.New("the caller has gone"))
 	c.wantPending(done)
 	c.server.Resume()
-	if r := c.wait(done); r.err != nil || text(r.replies[0]) != "on its way" {
+	if r := c.wait(done); r.err != nil || r.first() != "on its way" {
 		c.Errorf("%q, %v", r.replies, r.err)
 	}
 }

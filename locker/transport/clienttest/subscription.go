@@ -40,7 +40,7 @@ func messages(c *check) {
 		c.do(client, transport.Command{"PUBLISH", "another", "no"}, transport.Command{"PUBLISH", "mine", want[i]})
 	}
 	for _, want := range want {
-		if r := c.wait(receive(s)); r.err != nil || r.replies[0] != want {
+		if r := c.wait(receive(s)); r.err != nil || r.first() != want {
 			c.Fatalf("%q, %v, want %q", r.replies, r.err, want)
 		}
 	}
@@ -85,7 +85,7 @@ func subscriptionOutlastsContext(c *check) {
 	cancel()
 	c.wantPending(done)
 	c.do(client, transport.Command{"PUBLISH", "mine", "still there"})
-	if r := c.wait(done); r.err != nil || r.replies[0] != "still there" {
+	if r := c.wait(done); r.err != nil || r.first() != "still there" {
 		c.Errorf("%q, %v", r.replies, r.err)
 	}
 }
