@@ -2,8 +2,8 @@ package scripting
 
 import "strconv"
 
-// A Reply is what a script has answered. Some clients return a string where others
-// return a []byte, which makes no difference here.
+// A Reply is what a script has answered. Some clients return a string where others return a
+// []byte, which makes no difference here.
 type Reply struct{ value any }
 
 // Int returns a reply that is one number.
@@ -19,10 +19,10 @@ func (r Reply) Len() int {
 }
 
 func (r Reply) at(i int) any {
-	if i < r.Len() {
-		return r.value.([]any)[i]
+	if i >= r.Len() {
+		return nil
 	}
-	return nil
+	return r.value.([]any)[i]
 }
 
 // IntAt returns a value of an array that is a number, or the text of one.
@@ -37,22 +37,18 @@ func (r Reply) IntAt(i int) (int64, bool) {
 
 // TextAt returns a value of an array that is text.
 func (r Reply) TextAt(i int) (string, bool) {
-	switch v := r.at(i).(type) {
-	case string:
-		return v, true
-	case []byte:
-		return string(v), true
+	if text, ok := r.at(i).(string); ok {
+		return text, true
 	}
-	return "", false
+	b, ok := r.at(i).([]byte)
+	return string(b), ok
 }
 
-// BytesAt is TextAt for what may be large: the bytes are the caller's.
+// BytesAt is TextAt for what may be large.
 func (r Reply) BytesAt(i int) ([]byte, bool) {
-	switch v := r.at(i).(type) {
-	case string:
-		return []byte(v), true
-	case []byte:
-		return v, true
+	if b, ok := r.at(i).([]byte); ok {
+		return b, true
 	}
-	return nil, false
+	text, ok := r.at(i).(string)
+	return []byte(text), ok
 }

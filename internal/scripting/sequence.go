@@ -7,21 +7,21 @@ import (
 	"sync/atomic"
 )
 
-// Replies have no names in Redis's protocol: the next one that arrives is taken for
-// that of the next command. If one arrives twice, by a fault of a proxy, say, all
-// that follow are taken for others', and users see each other's sessions. So each
-// call has a number, which is its last argument and comes back in its reply. A reply
-// with another number is nobody's, and the connection is given up.
+// Replies have no names in Redis's protocol: the next one that arrives is taken for that of the
+// next command. If a fault of a proxy makes one arrive twice, all that follow are taken for
+// others', and users see each other's sessions. So each call has a number, which is its last
+// argument and comes back in its reply. A reply with another number is nobody's, and the
+// connection is given up.
 //
-// The number is negative where an earlier try of the same call may have been done, or may
-// be done yet, which some scripts answer differently.
+// The number is negative where an earlier try of the same call may have been done, or may be done
+// yet, which some scripts answer differently.
 //
-// An array gets the number as one more value. A number, which must be 0 to 3, becomes
-// 4*call + number. Errors have none, since most are not made by the script. One that is
-// taken for another call's may make that one look refused though it was done: a commit is
-// a 503 then, and a lock may stay shut for a lease. The reply behind it is found out.
+// An array gets the number as one more value. A number, which must be 0 to 3, becomes 4*call +
+// number. Errors have none, since most are not made by the script. One that is taken for another
+// call's may make that look refused though it was done: a commit is a 503 then, and a lock may
+// stay shut for a lease. The reply behind it is found out.
 
-// framed is the script that Redis runs. It costs it half a microsecond more.
+// framed is the script that Redis runs. It costs Redis half a microsecond more.
 func framed(text string) string {
 	return "local function script()\n" + text + `
 end
@@ -35,8 +35,8 @@ return reply
 `
 }
 
-// calls numbers the calls of this process. It begins somewhere, since connections
-// may go through a proxy that gives those of several processes to the same one.
+// calls numbers the calls of this process. It begins somewhere, since a proxy may give the
+// connections of several processes to the same one.
 var calls atomic.Int64
 
 func init() {
@@ -45,7 +45,6 @@ func init() {
 	calls.Store(int64(binary.BigEndian.Uint32(random[:])))
 }
 
-// errStray is the error of a connection with a reply that belongs to another call.
 var errStray = errors.New("a reply belongs to another call")
 
 // unframe returns the reply of a script without its number.

@@ -31,7 +31,7 @@ type link struct {
 	taken            int     // how many of them are sent, or are being sent
 	writing, reading bool
 
-	retired bool        // it takes no more calls, and ends when it has none
+	retired bool        // it takes no more calls
 	err     error       // why it has ended
 	used    time.Time   // when the last call came
 	due     time.Time   // when the timer fires
@@ -61,7 +61,6 @@ func (l *link) dial(ctx context.Context) {
 		l.close()
 	} else {
 		l.mind()
-		l.rest()
 	}
 }
 
@@ -157,7 +156,6 @@ func (l *link) read(x *call) {
 	}
 	l.reading = false
 	l.fail(err)
-	l.rest()
 }
 
 func isReadOnly(reply any) bool {
@@ -175,13 +173,15 @@ func (l *link) withdraw(x *call, why error) bool {
 }
 
 // tick breaks the link if a reply, or the connection itself, has not come in time, and
-// closes it if it was not used for long.
+// closes it if it was not used for long, or will not be.
 func (l *link) tick() {
 	l.client.mu.Lock()
 	defer l.client.mu.Unlock()
-	l.due = l.used.Add(maxIdle)
-	for _, x := range l.calls {
-		if x.deadline.Before(l.due) {
+	if l.due = l.used.Add(maxIdle); l.retired {
+		l.due = l.used
+	}
+	for i, x := range l.calls {
+		if i == 0 || x.deadline.Before(l.due) {
 			l.due = x.deadline
 		}
 	}
@@ -189,13 +189,6 @@ func (l *link) tick() {
 		l.timer.Reset(left)
 	} else {
 		l.fail(os.ErrDeadlineExceeded)
-	}
-}
-
-// rest ends a link that is retired and has no more calls.
-func (l *link) rest() {
-	if l.retired && len(l.calls) == 0 {
-		l.fail(errClosed)
 	}
 }
 

@@ -274,13 +274,13 @@ func TestLinkIsDemoted(t *testing.T) {
 		other, c := p.begin("c")
 		w.answer("b")
 		b.wantReply()
-		w.wantEnd()
 		other.answer("c")
 		c.wantReply()
 		last := p.ask(t.Context(), "last")
 		other.wantCommands("last")
 		other.answer("last")
 		last.wantReply()
+		w.wantEnd()
 	})
 }
 

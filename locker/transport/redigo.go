@@ -178,14 +178,13 @@ func (c *Redigo) Reset() {
 	}
 }
 
-// retire gives no more calls to the present links.
+// retire gives no more calls to the present links, which end when they have none.
 func (c *Redigo) retire() {
-	links := c.links
-	c.links = nil
-	for _, l := range links {
+	for _, l := range c.links {
 		l.retired = true
-		l.rest()
+		l.timer.Reset(0)
 	}
+	c.links = nil
 }
 
 // dial makes a connection as the pool does. It is called without mu.
