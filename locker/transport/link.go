@@ -116,20 +116,19 @@ func (l *link) write(x *call) {
 		l.client.mu.Lock()
 	}
 	var err error
-	for err == nil && l.err == nil && l.taken < len(l.calls) && !x.done {
+	flushed := true
+	for err == nil && l.err == nil && l.taken < len(l.calls) && !(flushed && x.done) {
 		next := l.calls[l.taken]
 		next.taken = true
 		l.taken++
+		flushed = l.taken == len(l.calls)
 		l.mind()
 		l.client.mu.Unlock()
-		err = next.send(l.conn)
+		if err = next.send(l.conn); err == nil && flushed {
+			err = l.conn.Flush()
+		}
 		l.client.mu.Lock()
 	}
-	l.client.mu.Unlock()
-	if err == nil {
-		err = l.conn.Flush()
-	}
-	l.client.mu.Lock()
 	l.writing = false
 	l.fail(err)
 }
