@@ -3,6 +3,7 @@ package transport
 import (
 	"errors"
 	"io"
+	"net"
 	"runtime"
 	"strings"
 	"testing"
@@ -116,6 +117,46 @@ func TestLinkReadsWhileItWrites(t *testing.T) {
 	})
 }
 
+// Who has its reply does not go on writing for others that came later.
+func TestLinkWriterLeaves(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newPuppet(t)
+		w, first := p.begin("first")
+		w.answer("first")
+		first.wantReply()
+		a, b := p.ask(t.Context(), "a"), p.ask(t.Context(), "b")
+		w.wantCommands("a")
+		w.answer("a") // while its caller writes b
+		c := p.ask(t.Context(), "c")
+		w.wantCommands("b")
+		a.wantReply()
+		w.wantCommands("c")
+		w.answer("b", "c")
+		b.wantReply()
+		c.wantReply()
+	})
+}
+
+// Who is not sent yet does not read: it may be needed to write.
+func TestLinkReaderIsSent(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newPuppet(t)
+		w, first := p.begin("first")
+		w.answer("first")
+		first.wantReply()
+		a, b := p.ask(t.Context(), "a"), p.ask(t.Context(), "b") // a is being written
+		p.client.mu.Lock()
+		if l := p.client.links[0]; !l.writing || l.reading {
+			t.Errorf("writing %v, reading %v", l.writing, l.reading)
+		}
+		p.client.mu.Unlock()
+		w.wantCommands("a", "b")
+		w.answer("a", "b")
+		a.wantReply()
+		b.wantReply()
+	})
+}
+
 // A second connection is made while the first is stuck, and no longer.
 func TestLinkIsStuck(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
@@ -197,6 +238,39 @@ func TestLinkBreaksWhileSending(t *testing.T) {
 		b.wantReply()
 	})
 }
+
+// A connection that breaks while somebody writes ends the exchanges only when that has ended: the
+// arguments are read until then.
+func TestLinkBreaksDuringWrite(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newPuppet(t)
+		written := make(chan struct{})
+		p.pool.Dial = func() (redis.Conn, error) { return redis.NewConn(slow{written}, 0, 0), nil }
+		a, b := p.ask(t.Context(), "a"), p.ask(t.Context(), "b")
+		p.client.Reset()
+		a.wantWaiting()
+		b.wantWaiting()
+		p.pool.Dial = p.dial
+		close(written)
+		a.wantBroken()
+		w := p.accept()
+		w.wantCommands("b") // which was not sent
+		w.answer("b")
+		b.wantReply()
+	})
+}
+
+// A slow connection takes its time to end a write, even when it has been closed.
+type slow struct{ written chan struct{} }
+
+func (s slow) Write([]byte) (int, error)      { <-s.written; return 0, io.ErrClosedPipe }
+func (s slow) Read([]byte) (int, error)       { <-s.written; return 0, io.ErrClosedPipe }
+func (slow) Close() error                     { return nil }
+func (slow) SetReadDeadline(time.Time) error  { return nil }
+func (slow) SetWriteDeadline(time.Time) error { return nil }
+func (slow) SetDeadline(time.Time) error      { return nil }
+func (slow) LocalAddr() net.Addr              { return nil }
+func (slow) RemoteAddr() net.Addr             { return nil }
 
 // What Redis says about one command is not the others' business.
 func TestLinkRefusal(t *testing.T) {
@@ -316,8 +390,11 @@ func TestLinkIsIdle(t *testing.T) {
 			w.answer("b")
 			b.wantReply()
 		}
-		time.Sleep(61 * s)
+		begun := time.Now()
 		w.wantEnd()
+		if after := time.Since(begun); after != time.Minute {
+			t.Errorf("closed after %v", after)
+		}
 		w, c := p.begin("c")
 		w.answer("c")
 		c.wantReply()
@@ -355,6 +432,10 @@ func TestCloseWhenIdle(t *testing.T) {
 		w.answer("a")
 		a.wantReply()
 		p.client.Close()
+		begun := time.Now()
 		w.wantEnd()
+		if after := time.Since(begun); after > 0 {
+			t.Errorf("closed after %v", after)
+		}
 	})
 }
