@@ -63,7 +63,8 @@ func (r *Runner) Run(ctx context.Context, s *Script, keys []string, args ...any)
 const maxRepeats = 2
 
 // Exchange returns the replies to the commands, of which some may be errors, and to the script.
-// When the exchange is repeated, so are the commands.
+// When the exchange is repeated, so are the commands. The error is the script's: with one that
+// wraps ErrRefused, the commands were executed if there are replies to them.
 func (r *Runner) Exchange(ctx context.Context, x Exchange) (before []any, reply Reply, err error) {
 	end := time.Now().Add(r.timeout)
 	for repeat := 0; ; repeat++ {
@@ -112,7 +113,7 @@ func (r *Runner) try(ctx context.Context, x Exchange, doubt bool) ([]any, Reply,
 	if isNoScript(value) {
 		script[0], script[1] = "EVAL", x.Script.text
 		if replies, err = r.client.Do(ctx, slot, script); err != nil {
-			return nil, Reply{}, err
+			return before, Reply{}, err
 		}
 		if value = replies[0]; isNoScript(value) {
 			return nil, Reply{}, r.stray(resets) // EVAL is never told that: it was another's

@@ -204,6 +204,18 @@ func TestExchange(t *testing.T) {
 	if len(f.calls) != 2 || len(f.calls[0]) != 3 || len(f.calls[1]) != 1 {
 		t.Errorf("sent %v", f.calls)
 	}
+
+	// The script is refused. The commands were executed all the same.
+	f = &fake{do: func(n int, _ []transport.Command, next func() ([]any, error)) ([]any, error) {
+		if n == 2 {
+			return nil, errRefused
+		}
+		return next()
+	}}
+	before, _, err = NewRunner(f, time.Minute).Exchange(t.Context(), x)
+	if !errors.Is(err, transport.ErrRefused) || len(before) != 2 {
+		t.Errorf("%v, %v", before, err)
+	}
 	if len(x.Before) != 2 || len(x.Args) != 1 {
 		t.Errorf("the exchange has become %v", x)
 	}

@@ -210,7 +210,9 @@ func (l *link) fail(err error) {
 	}
 }
 
-// close closes the connection without mu, since that may take a while.
+// close closes the connection without mu, since that may take a while. Redigo does not promise
+// that this may be done while others send and receive, but all it does is to close the network
+// connection, which makes them fail.
 func (l *link) close() {
 	if conn := l.conn; conn != nil {
 		l.client.mu.Unlock()

@@ -61,6 +61,9 @@ func (c *Redigo) Do(ctx context.Context, _ string, commands ...Command) ([]any, 
 	end, ok := ctx.Deadline()
 	hurried := ok && end.Before(x.deadline)
 	if hurried {
+		if !now.Before(end) { // its timer is late
+			return nil, unsent(context.DeadlineExceeded)
+		}
 		x.commands = cloned(commands)
 	}
 	c.mu.Lock()
@@ -135,7 +138,7 @@ func (c *Redigo) finish(ctx context.Context, x *call) {
 
 // hurry is finish for a caller that has less time than an exchange may take, and must not
 // break the connection of others by leaving. So a goroutine does it, which ends by the
-// timeout. The commands are its own, as they may just be being sent when the caller leaves.
+// timeout. The commands are its own, since the caller may leave while they are being sent.
 func (c *Redigo) hurry(ctx context.Context, x *call, end time.Time) ([]any, error) {
 	done := make(chan struct{})
 	go func() {

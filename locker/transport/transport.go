@@ -45,7 +45,8 @@ type Client interface {
 	// are sent. The commands are the caller's again when Do has returned.
 	//
 	// An error of Do itself means that there are no replies. It wraps ErrRefused if nothing
-	// was sent, and otherwise ErrUnavailable.
+	// was sent, and otherwise ErrUnavailable. If it was time that ran out, it has a method
+	// Timeout, as a net.Error has, that says so: what has had its time is not repeated.
 	//
 	// Do takes no longer than the client's own timeout and ctx's deadline allow, and a
 	// deadline does not harm others that use the same connection. To cancel ctx does not
