@@ -1,12 +1,19 @@
 package locker
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/lease"
+	"github.com/a2139e8d/latchkey/internal/scripting"
+	"github.com/a2139e8d/latchkey/locker/transport"
+	"github.com/gomodule/redigo/redis"
 )
 
 // An Algorithm is what one kind of lock does on Redis: single tries, without
-// waiting. A [Guard] makes a lock of it.
+// waiting. [New] makes a [Locker] of it.
 //
 // A token names one holder of one lock, and is never used again. All methods are
 // safe to repeat with the same arguments, since a reply may be lost after Redis
@@ -28,18 +35,90 @@ type Algorithm interface {
 	Valid(lease time.Duration) time.Duration
 }
 
-// An Attempt is what one Take came to. The zero value means that another has the
+// An Attempt is the outcome of one Take. The zero value means that another has the
 // lock, and nothing is known about it.
 type Attempt struct {
 	// Taken: the token has the lock.
 	Taken bool
-	// Holder is the token of whoever has the lock instead, if it left one.
+	// Holder is the token that has the lock instead, if it left one.
 	Holder string
 	// Left is how long the holder's lease still lasts. 0: that is not known.
 	Left time.Duration
-	// Queued: the place that was given to Queue is in the queue. Joined: it was not
-	// before.
-	Queued, Joined bool
-	// Doubt: an answer was lost, so that something may be locked all the same.
-	Doubt bool
+	// Ambiguous: a reply was lost, so that something may be locked all the same.
+	Ambiguous bool
+}
+
+// New returns a Locker of an algorithm of one's own, or of [SpinAlgorithm] or
+// [TimestampAlgorithm] on any client. What is wrong with o is the error of every Lock.
+func New(a Algorithm, o Options) Locker {
+	if own, ok := a.(ours); ok {
+		return newLock(own.Algorithm, own.notifier, o)
+	}
+	l := newLock(theirs{a}, nil, o)
+	l.options.Valid = a.Valid
+	return l
+}
+
+// A lock is a Locker on one algorithm.
+type lock struct {
+	group     lease.Group
+	algorithm lease.Algorithm
+	options   lease.Options
+	err       error // what is wrong with the options
+}
+
+// newLock returns a lock whose processes queue if there is a notifier.
+func newLock(a lease.Algorithm, n *lease.Notifier, o Options) *lock {
+	l := &lock{group: lease.Group{Notifier: n}, algorithm: a, options: o.engine()}
+	if err := o.check(); err != nil {
+		l.err = fmt.Errorf("locker: %w", err)
+	}
+	return l
+}
+
+func (l *lock) Lock(ctx context.Context, key string) (*Lease, error) {
+	return l.lockBy(ctx, key, l.algorithm)
+}
+
+// lockBy locks key by an algorithm that may be for this time only.
+func (l *lock) lockBy(ctx context.Context, key string, a lease.Algorithm) (*Lease, error) {
+	if l.err != nil {
+		return nil, l.err
+	}
+	o := l.options
+	if label, _ := ctx.Value(labelKey{}).(string); label != "" {
+		o.Label = label
+	}
+	got, err := l.group.Lock(ctx, key, a, o)
+	return (*Lease)(got), err
+}
+
+// theirs is an Algorithm as the engine sees it.
+type theirs struct{ Algorithm }
+
+// Take implements [lease.Algorithm].
+func (t theirs) Take(ctx context.Context, key, token, _ string, span time.Duration) (lease.Attempt, error) {
+	found, err := t.Algorithm.Take(ctx, key, token, span)
+	return lease.Attempt{Taken: found.Taken, Holder: found.Holder, Left: found.Left, Ambiguous: found.Ambiguous}, err
+}
+
+// ours is an algorithm of the engine as users see it.
+type ours struct {
+	lease.Algorithm
+	notifier *lease.Notifier
+}
+
+// Valid implements [Algorithm].
+func (ours) Valid(lease time.Duration) time.Duration { return lease }
+
+// Take implements [Algorithm].
+func (o ours) Take(ctx context.Context, key, token string, span time.Duration) (Attempt, error) {
+	found, err := o.Algorithm.Take(ctx, key, token, "", span)
+	return Attempt{Taken: found.Taken, Holder: found.Holder, Left: found.Left, Ambiguous: found.Ambiguous}, err
+}
+
+// runnerOn returns how the algorithms of this package reach the Redis of pool.
+func runnerOn(pool *redis.Pool, timeout time.Duration) *scripting.Runner {
+	timeout = cmp.Or(timeout, DefaultTimeout)
+	return scripting.NewRunner(transport.NewRedigo(pool, timeout), timeout)
 }

@@ -1,9 +1,24 @@
 package locker
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/lease"
+)
+
+// A Policy is how to wait for a lock that another process holds.
+type Policy int
+
+const (
+	// Poll tries again after the pauses of Options.Backoff, so that it notices when the
+	// holder gives the lock back.
+	Poll = Policy(lease.Poll)
+	// LeaseEnd sleeps until the holder's lease ends and tries then. Where that
+	// would be too late, Lock gives up at once. It suits long jobs: the second
+	// caller learns that in one exchange, and nobody polls for an hour. A
+	// release is noticed late, or not at all, except by callers of the holder's
+	// own process.
+	LeaseEnd = Policy(lease.LeaseEnd)
 )
 
 // Backoff is how long to pause between tries: Min before the second try, twice
@@ -17,21 +32,5 @@ type Backoff struct {
 // shortens it to between half and all of its length, so that contenders that
 // were turned away together do not come back together.
 func (b Backoff) Delay(try int, random float64) time.Duration {
-	d := b.Min
-	for ; try > 0 && d < b.Max; try-- {
-		d = min(2*d, b.Max)
-		if d <= 0 { // Min is 0, or doubling overflowed
-			d = b.Max
-		}
-	}
-	d = min(d, b.Max)
-	return d/2 + time.Duration(random*float64(d-d/2))
-}
-
-// chance returns a number in [0, 1). It comes from crypto/rand, which tests can seed, so
-// that a simulation of many processes can be repeated exactly; only who waits needs it.
-func chance() float64 {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program first
-	return float64(binary.LittleEndian.Uint64(b[:])>>11) / (1 << 53)
+	return lease.Backoff(b).Delay(try, random)
 }

@@ -2,19 +2,20 @@ package locker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/lease"
+	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
 // What may come instead of an answer.
 var (
-	errNoReply = &evalError{err: errors.New("the reply was lost"), maybe: true}
-	errRefused = &evalError{err: errors.New("READONLY")}
-	errOther   = fmt.Errorf("%w, says another Client", ErrUnavailable)
+	errNoReply = fmt.Errorf("%w: the reply was lost", ErrUnavailable)
+	errRefused = fmt.Errorf("%w: %w: READONLY", ErrUnavailable, transport.ErrRefused)
 )
 
 // A fake is an Algorithm in memory. It goes by the clock of the bubble, counts its
@@ -159,10 +160,32 @@ func (f *fake) madeLocked(method string) []call {
 	return calls
 }
 
-// lock takes key, which is free or becomes so.
-func lock(t *testing.T, g *Guard, f *fake, o Options) *Lease {
+// inBubble runs f in virtual time. There synctest.Wait returns when everybody
+// waits for something, so "still waits" is a fact.
+func inBubble(t *testing.T, f func(t *testing.T)) {
+	t.Parallel()
+	synctest.Test(t, f)
+}
+
+// second-long times read well, and cost nothing in a bubble.
+const s = time.Second
+
+// wantIdle says that no caller of this process is left at key "k".
+func wantIdle(t *testing.T, g *lease.Group) {
 	t.Helper()
-	l, err := g.Lock(t.Context(), "k", f, o)
+	l, err := g.Lock(t.Context(), "k", theirs{&fake{}}, lease.Options{Wait: NoWait})
+	if err != nil {
+		t.Fatalf("somebody is left: %v", err)
+	}
+	if err := l.Unlock(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// lockWith takes key, which is free or becomes so.
+func lockWith(t *testing.T, locks Locker) *Lease {
+	t.Helper()
+	l, err := locks.Lock(t.Context(), "k")
 	if err != nil {
 		t.Fatal(err)
 	}

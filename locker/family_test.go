@@ -2,7 +2,6 @@ package locker_test
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"sync"
 	"testing"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/locker/lockertest"
+	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 	"github.com/gomodule/redigo/redis"
 )
@@ -66,18 +66,8 @@ func spin(pools []*redis.Pool, o locker.Options) locker.Locker {
 // lease has no queue of processes, and no notifications: it polls at one pace.
 func lease(pools []*redis.Pool, o locker.Options) locker.Locker {
 	o.Backoff = locker.Backoff{Min: 10 * time.Millisecond, Max: 10 * time.Millisecond}
-	client := locker.NewClient(pools[0], cmp.Or(o.Timeout, locker.DefaultTimeout))
-	return &leaseLock{algorithm: polled{locker.SpinAlgorithm(client)}, options: o}
-}
-
-type leaseLock struct {
-	guard     locker.Guard
-	algorithm locker.Algorithm
-	options   locker.Options
-}
-
-func (l *leaseLock) Lock(ctx context.Context, key string) (*locker.Lease, error) {
-	return l.guard.Lock(ctx, key, l.algorithm, l.options)
+	client := transport.NewRedigo(pools[0], cmp.Or(o.Timeout, locker.DefaultTimeout))
+	return locker.New(polled{locker.SpinAlgorithm(client)}, o)
 }
 
 // polled hides the queue of an algorithm.

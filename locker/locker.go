@@ -1,5 +1,5 @@
-// Package locker is locks on Redis: one holder at a time in any number of
-// processes, who learns at once when the lock is no longer theirs.
+// Package locker implements distributed locks on Redis: one holder at a time in any
+// number of processes, which learns at once when it has lost the lock.
 //
 // # Which lock
 //
@@ -14,25 +14,18 @@
 //
 // A lock is a key in Redis. What differs from one kind of lock to the next is
 // an [Algorithm]: how to take, extend and release that key, one try each,
-// nothing else. What they share is here once:
+// nothing else. What they share is the engine below all of them, in internal/lease: callers
+// of one process wait in line, and only the first of them talks to Redis; processes wait in
+// a queue in Redis and are notified when their turn has come; a lease is renewed while it
+// is held.
 //
-//   - line.go: callers of one process wait for one key in a queue, first come,
-//     first served. Only the head of the queue talks to Redis, so a crowd costs
-//     Redis one contender, and the waiters hold no connection.
-//   - guard.go: from the call of Lock to the lease, or to the error.
-//   - contest.go: the head's loop. Try, wait, try again, until the wait is over or
-//     the context ends. sweep.go: what a try may have left behind is cleaned up.
-//   - policy.go and backoff.go: for how long to wait between two tries.
-//   - relay.go: a queue of processes in Redis, so that the lock goes from one to
-//     the next. place.go: where a process stands in it. bell.go and subscription.go:
-//     how it is told of its turn.
-//   - lease.go: a lock that was won, and the ways to give it back.
-//   - pass.go: the lock goes to the next caller of the same process instead, and
-//     turn.go: for how long it may.
-//   - watchdog.go: extends a lease while it is held, up to MaxHold. When it is lost,
-//     the holder is told.
-//   - owner.go: who holds it, for whoever waits.
-//   - client.go: Redis itself, as two methods.
+// The files:
+//
+//   - locker.go, options.go, backoff.go, owner.go, lease.go: what users see.
+//   - algorithm.go: the interface to a kind of lock, and New, which makes a Locker of it.
+//   - spin.go, timestamp.go and timestamp.lua: the locks on one Redis. The spin lock's
+//     algorithm is part of the engine, since package store uses it, too.
+//   - redlock.go, quorum.go: the lock on several, and how their votes are counted.
 //
 // # What is guaranteed, and what is not
 //
@@ -51,13 +44,13 @@
 //
 // Redis may lose the key: a failover to a replica that did not have it yet, an
 // eviction, a FLUSHALL. Then two callers may hold the lock until the first one's
-// watchdog notices, at most a third of the lease later.
+// renewal notices, at most a third of the lease later.
 //
 // # What Redis must permit
 //
 // The commands get, set, del, pexpire, eval and evalsha; time for Timestamp. With
 // pttl it is known when another's lease ends, which the policy LeaseEnd needs. With
-// publish, subscribe and the channels latchkey:wake:* a process is told when its turn
+// publish, subscribe and the channels latchkey:wake:* a process is notified when its turn
 // has come; without, it asks every few milliseconds, and with subscribe alone it also
 // waits for nothing now and then, for up to half a second. With pubsub|numsub a process
 // that has died is passed over also while somebody listens to all channels.
@@ -65,27 +58,28 @@ package locker
 
 import (
 	"context"
-	"errors"
+
+	"github.com/a2139e8d/latchkey/internal/lease"
 )
 
 // The errors of this package, to be matched with [errors.Is].
 var (
 	// ErrTimeout: the lock was not free within Options.Wait.
-	ErrTimeout = errors.New("lock is still held by another")
+	ErrTimeout = lease.ErrTimeout
 	// ErrTooManyWaiters: Options.MaxWaiters callers of this process wait for
 	// the key already.
-	ErrTooManyWaiters = errors.New("too many wait for this lock already")
+	ErrTooManyWaiters = lease.ErrTooManyWaiters
 	// ErrLost: the lease ran out or its key vanished, and another may hold the
 	// lock by now.
-	ErrLost = errors.New("lock was lost")
+	ErrLost = lease.ErrLost
 	// ErrExpired: the lease ran out, but nobody has taken the lock since.
-	ErrExpired = errors.New("lock expired, and nobody took it")
+	ErrExpired = lease.ErrExpired
 	// ErrForeign: the key holds something that no lock of this kind has written.
 	// It is left as it is.
-	ErrForeign = errors.New("the lock's key belongs to something else")
+	ErrForeign = lease.ErrForeign
 	// ErrUnavailable: Redis could not be reached, did not answer in time, or
 	// refused the command.
-	ErrUnavailable = errors.New("redis is unavailable")
+	ErrUnavailable = lease.ErrUnavailable
 )
 
 // A Locker gives out leases on keys. Its methods may be called at any time by

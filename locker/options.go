@@ -3,6 +3,8 @@ package locker
 import (
 	"fmt"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/lease"
 )
 
 // Options say how to lock. The zero value means the defaults.
@@ -15,14 +17,14 @@ type Options struct {
 	// it and the release after it. Default 10 s.
 	Wait time.Duration
 	// MaxHold is how long a lease is extended. Then it runs out, and the holder
-	// is told by Lease.Lost. Default 1 min, or Lease where that is longer.
+	// is notified by Lease.Lost. Default 1 min, or Lease where that is longer.
 	MaxHold time.Duration
 	// MaxWaiters is how many callers of this process may wait for one key; the
 	// holder does not count. Default 128.
 	MaxWaiters int
 	// Backoff is the pause between two tries while another process holds the
-	// lock, where that process cannot tell when it is free: with Spin only if
-	// Redis does not permit it. Default 1 ms, doubling up to 16 ms; with Redlock
+	// lock and cannot notify this one when it is free: with Spin only if
+	// Redis does not permit that. Default 1 ms, doubling up to 16 ms; with Redlock
 	// 10 ms up to 200 ms.
 	//
 	// With 100 callers that polled for one lock, each to hold it for 1 ms, pauses
@@ -37,49 +39,46 @@ type Options struct {
 	// connection. Default 2 s; with Redlock it is for each node, by default a
 	// fiftieth of Lease, at least 10 ms.
 	Timeout time.Duration
-	// Label says what the locks are for, where [WithLabel] does not say it of one.
+	// Label says what the locks are for, except those that [WithLabel] labels.
 	Label string
 	// LocalClock makes Timestamp go by the clock of this host instead of that
 	// of Redis. It is for sharing locks with programs that do so, too; all
-	// their clocks must then agree. The other locks do not look at it.
+	// their clocks must then agree. The other locks ignore it.
 	LocalClock bool
 }
 
+// NoWait as Options.Wait means a single try.
+const NoWait = lease.NoWait
+
 // Defaults of [Options].
 const (
-	DefaultLease      = 10 * time.Second
-	DefaultWait       = 10 * time.Second
-	DefaultMaxHold    = time.Minute
-	DefaultMaxWaiters = 128
-	DefaultTimeout    = 2 * time.Second
+	DefaultLease      = lease.DefaultLease      // 10 s
+	DefaultWait       = lease.DefaultWait       // 10 s
+	DefaultMaxHold    = lease.DefaultMaxHold    // 1 min
+	DefaultMaxWaiters = lease.DefaultMaxWaiters // 128
+	DefaultTimeout    = lease.DefaultTimeout    // 2 s
 )
 
-// MaxKey is the length of the longest key, in bytes. Redis would take more, but
+// MaxKey is the length of the longest key, 1024 bytes. Redis would take more, but
 // such a key is a mistake.
-const MaxKey = 1024
+const MaxKey = lease.MaxKey
 
-func checkKey(key string) error {
-	if key == "" || len(key) > MaxKey {
-		return fmt.Errorf("the key has %d bytes: it must have 1 to %d", len(key), MaxKey)
+// engine returns o for package lease.
+func (o Options) engine() lease.Options {
+	return lease.Options{
+		Lease:      o.Lease,
+		Wait:       o.Wait,
+		MaxHold:    o.MaxHold,
+		Timeout:    o.Timeout,
+		MaxWaiters: o.MaxWaiters,
+		Backoff:    lease.Backoff(o.Backoff),
+		Policy:     lease.Policy(o.Policy),
+		Label:      o.Label,
+		Held:       held,
 	}
-	return nil
 }
 
-// withDefaults returns o with its zero fields filled in, or the first rule that
-// o breaks.
-func (o Options) withDefaults() (Options, error) {
-	if err := o.check(); err != nil {
-		return o, err
-	}
-	o.Lease = orElse(o.Lease, DefaultLease)
-	o.Wait = orElse(o.Wait, DefaultWait)
-	o.MaxHold = orElse(o.MaxHold, max(DefaultMaxHold, o.Lease))
-	o.MaxWaiters = orElse(o.MaxWaiters, DefaultMaxWaiters)
-	o.Timeout = orElse(o.Timeout, DefaultTimeout)
-	o.Backoff = orElse(o.Backoff, Backoff{Min: time.Millisecond, Max: 16 * time.Millisecond})
-	return o, nil
-}
-
+// check returns the first rule that o breaks.
 func (o Options) check() error {
 	switch {
 	case o.Lease < 0, o.Lease > 0 && o.Lease < time.Millisecond:
@@ -98,13 +97,4 @@ func (o Options) check() error {
 		return fmt.Errorf("Options.Policy is %d: it must be Poll or LeaseEnd", o.Policy)
 	}
 	return nil
-}
-
-// orElse returns v, or other where v is zero.
-func orElse[T comparable](v, other T) T {
-	var zero T
-	if v == zero {
-		return other
-	}
-	return v
 }

@@ -1,7 +1,6 @@
 package locker
 
 import (
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -20,10 +19,11 @@ func TestLockRefusesBadOptions(t *testing.T) {
 		"Min must not be negative":                           {Backoff: Backoff{Min: -1, Max: 1}},
 		"Options.Backoff is 2ns to 1ns: Min must":            {Backoff: Backoff{Min: 2, Max: 1}},
 		"Options.Backoff is 1s to 0s: Min must not be negat": {Backoff: Backoff{Min: s}},
+		"Options.Policy is -1: it must be Poll or LeaseEnd":  {Policy: -1},
+		"Options.Policy is 2: it must be Poll or LeaseEnd":   {Policy: 2},
 	} {
-		var g Guard
 		var f fake
-		if _, err := g.Lock(t.Context(), "k", &f, o); err == nil || !strings.Contains(err.Error(), rule) {
+		if _, err := New(&f, o).Lock(t.Context(), "k"); err == nil || !strings.Contains(err.Error(), rule) {
 			t.Errorf("%+v: error %v, want %q", o, err, rule)
 		}
 		if len(f.calls) > 0 {
@@ -37,51 +37,15 @@ func TestLockRefusesBadOptions(t *testing.T) {
 
 func TestLockRefusesBadKeys(t *testing.T) {
 	t.Parallel()
-	var g Guard
+	locks := New(&fake{}, Options{})
 	for _, key := range []string{"", strings.Repeat("k", MaxKey+1)} {
-		_, err := g.Lock(t.Context(), key, &fake{}, Options{})
+		_, err := locks.Lock(t.Context(), key)
 		if err == nil || !strings.Contains(err.Error(), "it must have 1 to 1024") {
 			t.Errorf("%d bytes: %v", len(key), err)
 		}
 	}
 	longest := strings.Repeat("k", MaxKey)
-	if _, err := g.Lock(t.Context(), longest, &fake{}, Options{}); err != nil {
+	if _, err := locks.Lock(t.Context(), longest); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestOptionsDefaults(t *testing.T) {
-	t.Parallel()
-	want := Options{
-		Lease:      10 * s,
-		Wait:       10 * s,
-		MaxHold:    time.Minute,
-		MaxWaiters: 128,
-		Backoff:    Backoff{Min: time.Millisecond, Max: 16 * time.Millisecond},
-		Timeout:    2 * s,
-	}
-	if got, err := (Options{}).withDefaults(); got != want || err != nil {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if got, err := want.withDefaults(); got != want || err != nil {
-		t.Errorf("what was set was changed: %+v, %v", got, err)
-	}
-	if got, _ := (Options{Lease: time.Hour}).withDefaults(); got.MaxHold != time.Hour {
-		t.Errorf("MaxHold is %v for a lease of an hour", got.MaxHold)
-	}
-}
-
-// Redis counts milliseconds. Were a lease cut short to them, it would end there
-// before it ends here.
-func TestWholeMillisRoundsUp(t *testing.T) {
-	t.Parallel()
-	const ms = time.Millisecond
-	for d, want := range map[time.Duration]time.Duration{
-		0: 0, 1: ms, ms - 1: ms, ms: ms, ms + 1: 2 * ms, 10 * s: 10 * s,
-		math.MaxInt64: math.MaxInt64 / ms * ms, // there is no more to round up to
-	} {
-		if got := wholeMillis(d); got != want {
-			t.Errorf("wholeMillis(%v) = %v, want %v", d, got, want)
-		}
 	}
 }

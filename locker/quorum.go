@@ -4,70 +4,73 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/a2139e8d/latchkey/internal/lease"
+	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-// A word is what a node has said.
-type word int
+// A vote is what a node has answered.
+type vote int
 
 const (
-	silent word = iota // nothing yet
+	silent vote = iota // nothing yet
 	yes                // done
 	no                 // another has the lock on that node
 	none               // nobody has
-	failed             // it could not be asked, or did not say
+	failed             // it could not be asked, or did not answer
 )
 
 // A tally is what the nodes of a Redlock have answered so far. Their number is
 // odd.
 type tally struct {
-	words  []word
-	others []Attempt  // what those know that said no
-	errs   nodeErrors // of those that failed
-	doubt  bool       // one of them may have done it all the same
+	votes     []vote
+	others    []lease.Attempt // what those know that said no
+	errs      nodeErrors      // of those that failed
+	ambiguous bool            // one of them may have done it all the same
 }
 
-func newTally(nodes int) *tally { return &tally{words: make([]word, nodes)} }
+func newTally(nodes int) *tally { return &tally{votes: make([]vote, nodes)} }
 
 // quorum is more than half: two holders would need one node to say yes to both.
-func (t *tally) quorum() int { return len(t.words)/2 + 1 }
+func (t *tally) quorum() int { return len(t.votes)/2 + 1 }
 
-func (t *tally) count(w word) int {
+func (t *tally) count(v vote) int {
 	n := 0
-	for _, said := range t.words {
-		if said == w {
+	for _, said := range t.votes {
+		if said == v {
 			n++
 		}
 	}
 	return n
 }
 
-// most reports whether a majority has said w.
-func (t *tally) most(w word) bool { return t.count(w) >= t.quorum() }
+// most reports whether a majority has voted v.
+func (t *tally) most(v vote) bool { return t.count(v) >= t.quorum() }
 
 // add counts the answer of a node.
-func (t *tally) add(node int, found Attempt, err error) {
+func (t *tally) add(node int, found lease.Attempt, err error) {
 	switch {
 	case errors.Is(err, ErrLost):
-		t.words[node] = no
+		t.votes[node] = no
 	case errors.Is(err, ErrExpired):
-		t.words[node] = none
+		t.votes[node] = none
 	case err != nil:
-		t.words[node] = failed
+		t.votes[node] = failed
 		t.errs = append(t.errs, fmt.Errorf("node %d: %w", node+1, err))
-		t.doubt = t.doubt || mayHaveHappened(err)
+		t.ambiguous = t.ambiguous || scripting.Ambiguous(err)
 	case found.Taken:
-		t.words[node] = yes
+		t.votes[node] = yes
 	default:
-		t.words[node] = no
+		t.votes[node] = no
 		t.others = append(t.others, found)
 	}
 }
 
 // addSilent counts those that have not answered as failed.
 func (t *tally) addSilent() {
-	for node, said := range t.words {
+	for node, said := range t.votes {
 		if said == silent {
-			t.add(node, Attempt{}, errSilent)
+			t.add(node, lease.Attempt{}, errSilent)
 		}
 	}
 }
@@ -82,12 +85,12 @@ func (t *tally) decided() bool {
 
 // attempt is the outcome of a Take: a majority has said yes, or could have later.
 // An error means that there are too few to ask.
-func (t *tally) attempt() (Attempt, error) {
+func (t *tally) attempt() (lease.Attempt, error) {
 	switch {
 	case t.most(yes):
-		return Attempt{Taken: true}, nil
+		return lease.Attempt{Taken: true}, nil
 	case t.most(failed):
-		return Attempt{}, t.err()
+		return lease.Attempt{}, t.err()
 	default:
 		return t.holder(), nil
 	}
@@ -96,7 +99,7 @@ func (t *tally) attempt() (Attempt, error) {
 // holder returns what is known of who has the lock instead. The votes may be
 // split among several who came at the same time. Then nobody has it, and nobody's
 // lease need be waited for.
-func (t *tally) holder() Attempt {
+func (t *tally) holder() lease.Attempt {
 	unknown := t.count(silent) + t.count(failed)
 	for _, some := range t.others {
 		votes := 0
@@ -110,12 +113,11 @@ func (t *tally) holder() Attempt {
 			return some
 		}
 	}
-	return Attempt{}
+	return lease.Attempt{}
 }
 
-// verdict is the outcome of an Extend or a Release. Where a majority cannot be
-// told for lack of answers, that is the error, unless so many say no that
-// another may have one.
+// verdict is the outcome of an Extend or a Release. Where too few answers show no
+// majority, that is the error, unless so many say no that another may have one.
 func (t *tally) verdict() error {
 	switch {
 	case t.most(yes):
@@ -129,22 +131,22 @@ func (t *tally) verdict() error {
 	}
 }
 
-// undone counts the nodes that said yes to t, and w to the release that was to
+// undone counts the nodes that said yes to t, and v to the release that was to
 // undo it.
-func (t *tally) undone(release *tally, w word) int {
+func (t *tally) undone(release *tally, v vote) int {
 	n := 0
-	for node, said := range t.words {
-		if said == yes && release.words[node] == w {
+	for node, said := range t.votes {
+		if said == yes && release.votes[node] == v {
 			n++
 		}
 	}
 	return n
 }
 
-// err tells why too few nodes answered. What it wraps, the nodes decide: as a
+// err says why too few nodes answered. What it wraps, the nodes decide: as a
 // rule ErrUnavailable.
 func (t *tally) err() error {
-	return fmt.Errorf("%d of %d nodes failed: %w", len(t.errs), len(t.words), t.errs)
+	return fmt.Errorf("%d of %d nodes failed: %w", len(t.errs), len(t.votes), t.errs)
 }
 
 // nodeErrors are several errors in one line.

@@ -5,20 +5,23 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/lease"
+	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
 // everyAnswer calls f with each way in which n nodes can answer, one after the
-// other. Who is who does not matter, only which word comes when.
-func everyAnswer(n int, f func(words []word)) {
-	words := make([]word, n)
+// other. Who is who does not matter, only which vote comes when.
+func everyAnswer(n int, f func(votes []vote)) {
+	votes := make([]vote, n)
 	var choose func(i int)
 	choose = func(i int) {
 		if i == n {
-			f(words)
+			f(votes)
 			return
 		}
-		for _, w := range []word{yes, no, none, failed} {
-			words[i] = w
+		for _, w := range []vote{yes, no, none, failed} {
+			votes[i] = w
 			choose(i + 1)
 		}
 	}
@@ -26,11 +29,11 @@ func everyAnswer(n int, f func(words []word)) {
 }
 
 // tallyOf counts the given answers; the other nodes are silent.
-func tallyOf(nodes int, words ...word) *tally {
+func tallyOf(nodes int, votes ...vote) *tally {
 	t := newTally(nodes)
-	for node, w := range words {
-		err := map[word]error{no: ErrLost, none: ErrExpired, failed: errRefused}[w]
-		t.add(node, Attempt{Taken: w == yes}, err)
+	for node, w := range votes {
+		err := map[vote]error{no: ErrLost, none: ErrExpired, failed: errRefused}[w]
+		t.add(node, lease.Attempt{Taken: w == yes}, err)
 	}
 	return t
 }
@@ -49,16 +52,16 @@ func outcome(err error) string {
 func TestTallyDecidesOnce(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 3, 5} {
-		everyAnswer(n, func(words []word) {
-			final := outcome(tallyOf(n, words...).verdict())
-			for i := range words {
-				sofar := tallyOf(n, words[:i]...)
+		everyAnswer(n, func(votes []vote) {
+			final := outcome(tallyOf(n, votes...).verdict())
+			for i := range votes {
+				sofar := tallyOf(n, votes[:i]...)
 				if got := outcome(sofar.verdict()); sofar.decided() && got != final {
-					t.Errorf("%v: decided as %q after %d answers, and %q after all", words, got, i, final)
+					t.Errorf("%v: decided as %q after %d answers, and %q after all", votes, got, i, final)
 				}
 			}
-			if !tallyOf(n, words...).decided() {
-				t.Errorf("%v: undecided after all answers", words)
+			if !tallyOf(n, votes...).decided() {
+				t.Errorf("%v: undecided after all answers", votes)
 			}
 		})
 	}
@@ -67,7 +70,7 @@ func TestTallyDecidesOnce(t *testing.T) {
 // A majority is enough to know, whatever it says: no need to wait for the slow.
 func TestTallyDecidesByMajority(t *testing.T) {
 	t.Parallel()
-	for _, w := range []word{yes, no, none, failed} {
+	for _, w := range []vote{yes, no, none, failed} {
 		if tallyOf(5, w, w).decided() {
 			t.Errorf("two of five decide by saying %d", w)
 		}
@@ -82,14 +85,14 @@ func TestTallyDecidesByMajority(t *testing.T) {
 func TestTallyWinsByMajorityOnly(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 3, 5} {
-		everyAnswer(n, func(words []word) {
-			all := tallyOf(n, words...)
+		everyAnswer(n, func(votes []vote) {
+			all := tallyOf(n, votes...)
 			found, err := all.attempt()
 			if want := 2*all.count(yes) > n; found.Taken != want || (all.verdict() == nil) != want {
-				t.Errorf("%v: taken: %v, verdict: %v", words, found.Taken, all.verdict())
+				t.Errorf("%v: taken: %v, verdict: %v", votes, found.Taken, all.verdict())
 			}
 			if want := 2*all.count(failed) > n; errors.Is(err, ErrUnavailable) != want || (err != nil) != want {
-				t.Errorf("%v: attempt: %v", words, err)
+				t.Errorf("%v: attempt: %v", votes, err)
 			}
 		})
 	}
@@ -101,7 +104,7 @@ func TestTallyHasOneWinner(t *testing.T) {
 	t.Parallel()
 	const a, b = yes, no // whom a node votes for; or for none, or it fails
 	for _, n := range []int{1, 3, 5} {
-		everyAnswer(n, func(votes []word) {
+		everyAnswer(n, func(votes []vote) {
 			for lost := range 1 << n { // each bit: the answer of a node to a
 				first, second := newTally(n), newTally(n)
 				for node, vote := range votes {
@@ -109,8 +112,8 @@ func TestTallyHasOneWinner(t *testing.T) {
 					if lost>>node&1 == 1 {
 						err = errNoReply
 					}
-					first.add(node, Attempt{Taken: vote == a}, err)
-					second.add(node, Attempt{Taken: vote == b}, nil)
+					first.add(node, lease.Attempt{Taken: vote == a}, err)
+					second.add(node, lease.Attempt{Taken: vote == b}, nil)
 				}
 				one, _ := first.attempt()
 				two, _ := second.attempt()
@@ -126,29 +129,29 @@ func TestTallyHasOneWinner(t *testing.T) {
 func TestTallyVerdict(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		words []word
+		votes []vote
 		want  error
 	}{
-		{[]word{yes}, nil},
-		{[]word{no}, ErrLost},
-		{[]word{none}, ErrExpired},
-		{[]word{failed}, ErrUnavailable},
-		{[]word{yes, yes, no}, nil},
-		{[]word{yes, failed, failed}, ErrUnavailable}, // it may be there
-		{[]word{yes, failed, none}, ErrUnavailable},   // it may be there
-		{[]word{yes, failed, no}, ErrUnavailable},     // it may be there
-		{[]word{yes, no, no}, ErrLost},
-		{[]word{yes, no, none}, ErrExpired}, // neither has a majority
-		{[]word{none, none, failed}, ErrExpired},
-		{[]word{no, none, failed}, ErrLost}, // another may have a majority
-		{[]word{no, none, none}, ErrExpired},
-		{[]word{yes, yes, no, no, none}, ErrExpired},
-		{[]word{yes, no, no, failed, none}, ErrLost},
-		{[]word{yes, yes, no, no, failed}, ErrUnavailable},
-		{[]word{no, no, failed, failed, failed}, ErrUnavailable},
+		{[]vote{yes}, nil},
+		{[]vote{no}, ErrLost},
+		{[]vote{none}, ErrExpired},
+		{[]vote{failed}, ErrUnavailable},
+		{[]vote{yes, yes, no}, nil},
+		{[]vote{yes, failed, failed}, ErrUnavailable}, // it may be there
+		{[]vote{yes, failed, none}, ErrUnavailable},   // it may be there
+		{[]vote{yes, failed, no}, ErrUnavailable},     // it may be there
+		{[]vote{yes, no, no}, ErrLost},
+		{[]vote{yes, no, none}, ErrExpired}, // neither has a majority
+		{[]vote{none, none, failed}, ErrExpired},
+		{[]vote{no, none, failed}, ErrLost}, // another may have a majority
+		{[]vote{no, none, none}, ErrExpired},
+		{[]vote{yes, yes, no, no, none}, ErrExpired},
+		{[]vote{yes, no, no, failed, none}, ErrLost},
+		{[]vote{yes, yes, no, no, failed}, ErrUnavailable},
+		{[]vote{no, no, failed, failed, failed}, ErrUnavailable},
 	} {
-		if got := tallyOf(len(tt.words), tt.words...).verdict(); !errors.Is(got, tt.want) {
-			t.Errorf("%v: %v, want %v", tt.words, got, tt.want)
+		if got := tallyOf(len(tt.votes), tt.votes...).verdict(); !errors.Is(got, tt.want) {
+			t.Errorf("%v: %v, want %v", tt.votes, got, tt.want)
 		}
 	}
 }
@@ -157,23 +160,23 @@ func TestTallyVerdict(t *testing.T) {
 // nodes that told, and those that did not.
 func TestTallyHolder(t *testing.T) {
 	t.Parallel()
-	held := func(by string, left time.Duration) Attempt { return Attempt{Holder: by, Left: left} }
+	held := func(by string, left time.Duration) lease.Attempt { return lease.Attempt{Holder: by, Left: left} }
 	for name, tt := range map[string]struct {
-		answers []Attempt // nothing: the node failed
-		want    Attempt
+		answers []lease.Attempt // nothing: the node failed
+		want    lease.Attempt
 	}{
-		"everywhere":             {[]Attempt{held("a", s), held("a", 3*s), held("a", 2*s)}, held("a", 3*s)},
-		"on a majority":          {[]Attempt{held("b", 9*s), held("a", s), held("a", s)}, held("a", s)},
-		"one may have the rest":  {[]Attempt{held("a", s), {}, {Taken: true}}, held("a", s)},
-		"votes are split":        {[]Attempt{held("a", s), held("b", s), {Taken: true}}, Attempt{}},
-		"split three ways":       {[]Attempt{held("a", s), held("b", s), held("c", s)}, Attempt{}},
-		"two of five":            {[]Attempt{held("a", s), held("a", s), held("b", s), {Taken: true}, {Taken: true}}, Attempt{}},
-		"two of five, one hides": {[]Attempt{held("b", s), held("a", s), held("a", s), {Taken: true}, {}}, held("a", s)},
+		"everywhere":             {[]lease.Attempt{held("a", s), held("a", 3*s), held("a", 2*s)}, held("a", 3*s)},
+		"on a majority":          {[]lease.Attempt{held("b", 9*s), held("a", s), held("a", s)}, held("a", s)},
+		"one may have the rest":  {[]lease.Attempt{held("a", s), {}, {Taken: true}}, held("a", s)},
+		"votes are split":        {[]lease.Attempt{held("a", s), held("b", s), {Taken: true}}, lease.Attempt{}},
+		"split three ways":       {[]lease.Attempt{held("a", s), held("b", s), held("c", s)}, lease.Attempt{}},
+		"two of five":            {[]lease.Attempt{held("a", s), held("a", s), held("b", s), {Taken: true}, {Taken: true}}, lease.Attempt{}},
+		"two of five, one hides": {[]lease.Attempt{held("b", s), held("a", s), held("a", s), {Taken: true}, {}}, held("a", s)},
 	} {
 		all := newTally(len(tt.answers))
 		for node, found := range tt.answers {
 			var err error
-			if found == (Attempt{}) {
+			if found == (lease.Attempt{}) {
 				err = errRefused
 			}
 			all.add(node, found, err)
@@ -188,15 +191,15 @@ func TestTallyHolder(t *testing.T) {
 func TestTallyNamesFailedNodes(t *testing.T) {
 	t.Parallel()
 	all := newTally(3)
-	all.add(2, Attempt{}, errRefused)
-	all.add(1, Attempt{Taken: true}, nil)
+	all.add(2, lease.Attempt{}, errRefused)
+	all.add(1, lease.Attempt{Taken: true}, nil)
 	all.addSilent()
 	_, err := all.attempt()
-	const want = "2 of 3 nodes failed: node 3: redis is unavailable: READONLY; node 1: redis is unavailable: i/o timeout"
+	want := "2 of 3 nodes failed: node 3: " + errRefused.Error() + "; node 1: redis is unavailable: i/o timeout"
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v", err)
 	}
-	if !errors.Is(err, ErrUnavailable) || !isTimeout(err) || !all.doubt {
-		t.Errorf("%v: unavailable: %v, a time-out: %v, in doubt: %v", err, errors.Is(err, ErrUnavailable), isTimeout(err), all.doubt)
+	if !errors.Is(err, ErrUnavailable) || !scripting.Unanswered(err) || !all.ambiguous {
+		t.Errorf("%v: unavailable: %v, a time-out: %v, in doubt: %v", err, errors.Is(err, ErrUnavailable), scripting.Unanswered(err), all.ambiguous)
 	}
 }

@@ -1,6 +1,7 @@
 package locker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,10 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/gomodule/redigo/redis"
 )
 
-// Redlock is a lock on several independent Redis servers, the nodes. Whoever has
+// Redlock is a lock on several independent Redis servers, the nodes. The holder of
 // the spin lock on more than half of them has the lock, so it survives the loss
 // of the others. The algorithm is the one of Redis's documentation of distributed
 // locks:
@@ -28,13 +30,12 @@ import (
 // it sync each write to its disk.
 //
 // One process has one connection pool for each node. A node that is down or slow
-// costs at most its time-out, and nothing where the others are a majority: once
+// costs at most its timeout, and nothing where the others are a majority: once
 // all nodes have answered, which shows that they are not the same.
 type Redlock struct {
-	guard   Guard
-	nodes   []Algorithm
-	options Options
-	err     error // what is wrong with the arguments
+	lock    *lock
+	nodes   []lease.Algorithm
+	timeout time.Duration // of each
 
 	// distinct is set once all nodes have said yes to one Take, so that none was
 	// met twice. Until then a Take waits for all of them.
@@ -42,21 +43,30 @@ type Redlock struct {
 }
 
 // NewRedlock returns a lock on the Redis servers of pools, an odd number of them.
-// Let the pools dial by DialContext, or set their dial time-outs. What is wrong
+// Let the pools dial by DialContext, or set their dial timeouts. What is wrong
 // with the arguments is the error of every Lock.
 func NewRedlock(pools []*redis.Pool, o Options) *Redlock {
-	lease := min(orElse(o.Lease, DefaultLease), orElse(o.MaxHold, forever))
-	o.Timeout = orElse(o.Timeout, min(max(lease/50, 10*time.Millisecond), lease/4))
-	o.Backoff = orElse(o.Backoff, Backoff{Min: 10 * time.Millisecond, Max: 200 * time.Millisecond})
-	r := &Redlock{}
-	if r.options, r.err = o.withDefaults(); r.err == nil {
-		r.err = r.options.checkRedlock()
+	held := cmp.Or(o.Lease, DefaultLease)
+	if o.MaxHold > 0 {
+		held = min(held, o.MaxHold)
 	}
-	if r.err == nil {
-		r.err = checkPools(pools)
-	}
+	o.Timeout = cmp.Or(o.Timeout, min(max(held/50, 10*time.Millisecond), held/4))
+	o.Backoff = cmp.Or(o.Backoff, Backoff{Min: 10 * time.Millisecond, Max: 200 * time.Millisecond})
+	r := &Redlock{timeout: o.Timeout}
 	for _, pool := range pools {
-		r.nodes = append(r.nodes, SpinAlgorithm(NewClient(pool, o.Timeout)))
+		r.nodes = append(r.nodes, lease.Spin{Runner: runnerOn(pool, o.Timeout)})
+	}
+	r.lock = newLock(nil, nil, o)
+	r.lock.options.Valid = valid
+	err := o.check()
+	if err == nil {
+		err = checkTimes(held, o.Timeout)
+	}
+	if err == nil {
+		err = checkPools(pools)
+	}
+	if err != nil {
+		r.lock.err = fmt.Errorf("locker: Redlock: %w", err)
 	}
 	return r
 }
@@ -76,15 +86,16 @@ func checkPools(pools []*redis.Pool) error {
 	return nil
 }
 
-// errSameNode: who is asked twice must not have two votes.
+// errSameNode: a node that is asked twice must not have two votes.
 var errSameNode = errors.New("it is the same Redis")
 
-func (o Options) checkRedlock() error {
-	switch lease := min(o.Lease, o.MaxHold); {
-	case lease < 10*time.Millisecond:
-		return fmt.Errorf("Options.Lease or MaxHold is %v: it must be at least 10ms, of which the clocks take some", lease)
-	case o.Timeout > lease/4:
-		return fmt.Errorf("Options.Timeout is %v, and Lease or MaxHold %v: a node may take a quarter of it at most", o.Timeout, lease)
+// checkTimes checks for how long the lock is taken at once, and how long a node may take.
+func checkTimes(held, timeout time.Duration) error {
+	switch {
+	case held < 10*time.Millisecond:
+		return fmt.Errorf("Options.Lease or MaxHold is %v: it must be at least 10ms, of which the clocks take some", held)
+	case timeout > held/4:
+		return fmt.Errorf("Options.Timeout is %v, and Lease or MaxHold %v: a node may take a quarter of it at most", timeout, held)
 	}
 	return nil
 }
@@ -92,8 +103,5 @@ func (o Options) checkRedlock() error {
 // Lock takes key by the rules of [Locker]. The error wraps [ErrUnavailable] where
 // half of the nodes or more do not answer.
 func (r *Redlock) Lock(ctx context.Context, key string) (*Lease, error) {
-	if r.err != nil {
-		return nil, fmt.Errorf("locker: Redlock: %w", r.err)
-	}
-	return r.guard.Lock(ctx, key, newRedlock(r), r.options)
+	return r.lock.lockBy(ctx, key, newRedlock(r))
 }

@@ -4,10 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/lease"
+	"github.com/a2139e8d/latchkey/internal/scripting"
+	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
 // redlock is the algorithm of a [Redlock], for one lease.
@@ -16,12 +22,17 @@ import (
 // same one, a release that was sent after a failed try, and is still on its way
 // to a slow node, could undo the next one, which believes in that node's yes.
 type redlock struct {
-	*Redlock
-	*panel
+	lock *Redlock
 	last try
-	// strays are tries whose tokens each node may still have or get. Only
+	// strays are tries whose tokens each node may still have or get. The sweep of the engine
+	// would not do: it knows one token, and each try has its own on each node. Only
 	// questions to that node look at them, one at a time.
 	strays [][]try
+
+	// Each node gets its questions one after another, in the order of the calls of ask.
+	// So a release does not overtake the take that it is to undo.
+	mu    sync.Mutex      // guards the slice
+	asked []chan struct{} // of each node: closed when it is through with the last question
 }
 
 // A try is one Take.
@@ -33,49 +44,49 @@ type try struct {
 
 func newRedlock(r *Redlock) *redlock {
 	n := len(r.nodes)
-	return &redlock{Redlock: r, panel: newPanel(n, r.options.Timeout), strays: make([][]try, n)}
+	return &redlock{lock: r, strays: make([][]try, n), asked: make([]chan struct{}, n)}
 }
 
-func (r *redlock) Take(ctx context.Context, key, token string, lease time.Duration) (Attempt, error) {
-	this := try{r.last.number + 1, token, time.Now().Add(lease)}
+func (r *redlock) Take(ctx context.Context, key, token, _ string, span time.Duration) (lease.Attempt, error) {
+	this := try{r.last.number + 1, token, time.Now().Add(span)}
 	r.last = this
-	t := r.ask(ctx, func(sure context.Context, node int) (Attempt, error) {
+	t := r.ask(ctx, func(sure context.Context, node int) (lease.Attempt, error) {
 		if err := ctx.Err(); err != nil {
-			return Attempt{}, &evalError{err: err} // it was never sent
+			return lease.Attempt{}, fmt.Errorf("%w: %w: %w", ErrUnavailable, transport.ErrRefused, err) // it was never sent
 		}
-		found, err := r.nodes[node].Take(sure, key, this.on(node), lease)
+		found, err := r.lock.nodes[node].Take(sure, key, this.on(node), "", span)
 		other, holder := cutNode(found.Holder)
 		found.Holder = holder
 		switch {
-		case mayHaveHappened(err):
+		case scripting.Ambiguous(err):
 			r.stray(node, this)
 		case holder == token && other != node:
 			err = fmt.Errorf("%w as node %d", errSameNode, other+1)
 		case holder == token: // in an earlier try
-			found = Attempt{}
+			found = lease.Attempt{}
 		}
 		return found, err
-	}, func(t *tally) bool { return t.most(yes) && r.distinct.Load() })
-	if t.count(yes) == len(r.nodes) {
-		r.distinct.Store(true)
+	}, func(t *tally) bool { return t.most(yes) && r.lock.distinct.Load() })
+	if t.count(yes) == len(r.lock.nodes) {
+		r.lock.distinct.Store(true)
 	}
 	found, err := t.attempt()
 	if errors.Is(t.errs, errSameNode) {
-		found, err = Attempt{}, t.errs
+		found, err = lease.Attempt{}, t.errs
 	}
 	if !found.Taken {
-		// All are told to release it. Those that said yes are waited for.
+		// All are asked to release it. Those that said yes are waited for.
 		released := r.ask(ctx, r.release(key, 0), func(released *tally) bool {
 			return t.undone(released, silent) == 0
 		})
-		found.Doubt = t.doubt || t.undone(released, failed) > 0
+		found.Ambiguous = t.ambiguous || t.undone(released, failed) > 0
 	}
 	return found, err
 }
 
 func (r *redlock) Extend(ctx context.Context, key, _ string, d time.Duration) error {
-	return r.ask(ctx, func(ctx context.Context, node int) (Attempt, error) {
-		return Attempt{Taken: true}, r.nodes[node].Extend(ctx, key, r.last.on(node), d)
+	return r.ask(ctx, func(ctx context.Context, node int) (lease.Attempt, error) {
+		return lease.Attempt{Taken: true}, r.lock.nodes[node].Extend(ctx, key, r.last.on(node), d)
 	}, (*tally).decided).verdict()
 }
 
@@ -86,17 +97,17 @@ func (r *redlock) Release(ctx context.Context, key, _ string, after time.Duratio
 // release gives back what the last try took, and what earlier ones may have left.
 func (r *redlock) release(key string, after time.Duration) question {
 	last := r.last
-	return func(ctx context.Context, node int) (Attempt, error) {
-		err := r.nodes[node].Release(ctx, key, last.on(node), after)
+	return func(ctx context.Context, node int) (lease.Attempt, error) {
+		err := r.lock.nodes[node].Release(ctx, key, last.on(node), after)
 		for _, old := range r.strays[node] {
 			if old != last && !errors.Is(err, ErrUnavailable) {
-				_ = r.nodes[node].Release(ctx, key, old.on(node), 0)
+				_ = r.lock.nodes[node].Release(ctx, key, old.on(node), 0)
 			}
 		}
-		if mayHaveHappened(err) {
+		if scripting.Ambiguous(err) {
 			r.stray(node, last)
 		}
-		return Attempt{Taken: true}, err
+		return lease.Attempt{Taken: true}, err
 	}
 }
 
@@ -106,18 +117,16 @@ func (r *redlock) stray(node int, t try) {
 	r.strays[node] = append(slices.DeleteFunc(r.strays[node], over), t)
 }
 
-// Valid takes off what the nodes' clocks and this process's may differ in the
+// valid takes off what the nodes' clocks and this process's may differ in the
 // time of a lease.
-func (*redlock) Valid(lease time.Duration) time.Duration {
-	return lease - lease/100 - 2*time.Millisecond
-}
+func valid(lease time.Duration) time.Duration { return lease - lease/100 - 2*time.Millisecond }
 
 // on is the try's token on a node. It begins with the node's number, so that one
 // that is asked twice, by two addresses, is found out: it has the token under
 // another number.
 func (t try) on(node int) string { return fmt.Sprintf("%d.%d:%s", node+1, t.number, t.token) }
 
-// cutNode parts a token on a node. What is none stays whole.
+// cutNode splits node number and token; any other string is returned unchanged.
 func cutNode(s string) (node int, token string) {
 	number, token, _ := strings.Cut(s, ":")
 	first, _, _ := strings.Cut(number, ".")
@@ -126,4 +135,54 @@ func cutNode(s string) (node int, token string) {
 		return 0, s
 	}
 	return node - 1, token
+}
+
+// A question is put to one node, counted from 0. Its ctx does not end with that of
+// ask, since the node is to get it even if nobody waits for the answer.
+type question func(ctx context.Context, node int) (lease.Attempt, error)
+
+// errSilent reads like the timeout of the node's connection.
+var errSilent = fmt.Errorf("%w: %w", ErrUnavailable, os.ErrDeadlineExceeded)
+
+// ask puts a question to all nodes at once, and counts their answers until it has
+// heard enough, or the time for all of them is over. Those that come later are
+// not counted, but each question ends by its own timeout.
+func (r *redlock) ask(ctx context.Context, q question, enough func(*tally) bool) *tally {
+	type answer struct {
+		node  int
+		found lease.Attempt
+		err   error
+	}
+	answers := make(chan answer, len(r.asked)) // room for all, so that none waits to be heard
+	r.mu.Lock()
+	for node, before := range r.asked {
+		done := make(chan struct{})
+		r.asked[node] = done
+		go func() {
+			defer close(done)
+			if before != nil {
+				<-before
+			}
+			found, err := q(context.WithoutCancel(ctx), node)
+			answers <- answer{node, found, err}
+		}()
+	}
+	r.mu.Unlock()
+
+	limit := r.lock.timeout
+	if end, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(end))
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	t := newTally(len(r.asked))
+	for !t.complete() && !enough(t) {
+		select {
+		case a := <-answers:
+			t.add(a.node, a.found, a.err)
+		case <-timer.C:
+			t.addSilent()
+		}
+	}
+	return t
 }

@@ -1,6 +1,7 @@
 package locker
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 	"testing"
@@ -65,11 +66,12 @@ func newNodes(n int) (nodes []*node) {
 
 // redlockOn returns what one process has: a lock on the nodes.
 func redlockOn(nodes []*node, o Options) *Redlock {
-	o.Timeout = orElse(o.Timeout, s)
-	o.Backoff = orElse(o.Backoff, Backoff{Min: s / 100, Max: s / 5})
-	r := &Redlock{options: o}
+	o.Timeout = cmp.Or(o.Timeout, s)
+	o.Backoff = cmp.Or(o.Backoff, Backoff{Min: s / 100, Max: s / 5})
+	r := &Redlock{lock: newLock(nil, nil, o), timeout: o.Timeout}
+	r.lock.options.Valid = valid
 	for _, n := range nodes {
-		r.nodes = append(r.nodes, n)
+		r.nodes = append(r.nodes, theirs{n})
 	}
 	return r
 }

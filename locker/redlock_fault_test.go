@@ -137,7 +137,7 @@ func TestRedlockTooFewNodes(t *testing.T) {
 				t.Errorf("%d nodes are locked; releases: %+v", n, nodes[1].made("Release"))
 			}
 		})
-		wantIdle(t, &r.guard.line)
+		wantIdle(t, &r.lock.group)
 	})
 }
 
@@ -160,7 +160,7 @@ func TestRedlockSilence(t *testing.T) {
 		}
 		time.Sleep(s + s/4)
 		synctest.Wait()
-		wantIdle(t, &r.guard.line)
+		wantIdle(t, &r.lock.group)
 		time.Sleep(3 * time.Hour)
 	})
 }

@@ -95,7 +95,7 @@ func TestRedlockLeaseErrors(t *testing.T) {
 						t.Errorf("Extend: lost is %v", isLost(l))
 					}
 					l.Unlock(t.Context())
-					wantIdle(t, &r.guard.line)
+					wantIdle(t, &r.lock.group)
 				}
 			})
 		})

@@ -55,7 +55,7 @@ func TestRedlockWithoutMajority(t *testing.T) {
 			if err := l.Unlock(t.Context()); !errors.Is(err, ErrUnavailable) {
 				t.Errorf("Unlock: %v", err)
 			}
-			wantIdle(t, &lock.guard.line)
+			wantIdle(t, &lock.lock.group)
 
 			for _, server := range servers[1:4] {
 				tt.mend(server, t)

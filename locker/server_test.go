@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/testdata/redistest"
-	"github.com/gomodule/redigo/redis"
 )
 
 // patient are options for tests on servers that are not about time: nothing runs
@@ -22,32 +21,6 @@ func onServers(t *testing.T, f func(t *testing.T, server *redistest.Server)) {
 // nothing of each other.
 func newProcess(t *testing.T, server *redistest.Server, o Options) *Spin {
 	return NewSpin(server.Pool(t, 8), o)
-}
-
-// newProxied returns a process whose way to Redis leads through a proxy. Redis
-// knows the scripts already.
-func newProxied(t *testing.T, server *redistest.Server, o Options) (*Spin, *redistest.Proxy) {
-	t.Helper()
-	teach(t, server)
-	proxy := redistest.NewProxy(t, server)
-	return NewSpin(proxy.Pool(t, 8), o), proxy
-}
-
-// teach makes Redis know the scripts, which it does after their first use.
-func teach(t *testing.T, server *redistest.Server) {
-	t.Helper()
-	l := mustLock(t, NewSpin(server.Pool(t, 1), patient), "any")
-	mustExtend(t, l)
-	mustUnlock(t, l)
-}
-
-func mustLock(t *testing.T, spin *Spin, key string) *Lease {
-	t.Helper()
-	l, err := spin.Lock(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
 }
 
 func mustExtend(t *testing.T, l *Lease) {
@@ -75,8 +48,18 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// inUse is how many connections of a pool are lent out.
-func inUse(pool *redis.Pool) int {
-	stats := pool.Stats()
-	return stats.ActiveCount - stats.IdleCount
+// hasty are options for tests in which Redis does not answer. The lease is so long
+// that no lock of nobody's ends by itself during a test.
+var hasty = Options{Lease: 10 * time.Minute, Wait: 10 * s, Timeout: 300 * time.Millisecond}
+
+// sequence injects one fault after another, and then none.
+func sequence(proxy *redistest.Proxy, faults ...redistest.Fault) {
+	proxy.Inject(func(redistest.Command) redistest.Fault {
+		if len(faults) == 0 {
+			return redistest.Pass
+		}
+		fault := faults[0]
+		faults = faults[1:]
+		return fault
+	})
 }

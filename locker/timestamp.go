@@ -3,14 +3,18 @@ package locker
 import (
 	"context"
 	_ "embed"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/lease"
+	"github.com/a2139e8d/latchkey/internal/scripting"
+	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/gomodule/redigo/redis"
 )
 
 // Timestamp is the lock whose value is the moment it expires, in Unix
-// milliseconds. It was told in Redis's documentation of SETNX before SET had
+// milliseconds. It was in Redis's documentation of SETNX before SET had
 // options, and many programs take it by SETNX, GET and GETSET. It excludes those
 // and they exclude it:
 //
@@ -21,67 +25,68 @@ import (
 //   - To release, DEL it, unless it is stale: it may be another's then.
 //
 // Here each of these is one script, in which nothing can come between two steps.
-// What can still happen is told in timestamp.lua: those who take the lock step by
+// What can still happen is in timestamp.lua: those who take the lock step by
 // step may change the value of a winner. It is known by a note in a second key,
 // {<key>}.owner, which others need not know of. Until the winner extends its lease,
 // the lock ends when a loser's lease would: so all should use leases of about the
 // same length.
 //
 // Which time it is, Redis says, so hosts need no clocks that agree. Programs that
-// write the time of their own host need Options.LocalClock; and they must be told
-// of a jump of any clock, since the lock is over when a clock says so.
+// write the time of their own host need Options.LocalClock; and no clock may jump,
+// since the lock is over when a clock says so.
 //
-// Like any lock by time alone, it is no fence: the holder cannot be told from one
-// who came later. Call [Lease.Extend] before a step that matters.
-type Timestamp struct {
-	guard     Guard
-	algorithm Algorithm
-	options   Options
-}
+// Like any lock by time alone, it is no fence: the holder cannot be distinguished
+// from one that came later. Call [Lease.Extend] before a step that matters.
+type Timestamp struct{ lock Locker }
 
 // NewTimestamp returns a timestamp lock on the Redis of pool. What is wrong with
 // o is the error of every Lock.
 func NewTimestamp(pool *redis.Pool, o Options) *Timestamp {
-	client := NewClient(pool, orElse(o.Timeout, DefaultTimeout))
-	return &Timestamp{algorithm: timestamp{client, o.LocalClock}, options: o}
+	algorithm := timestamp{runnerOn(pool, o.Timeout), o.LocalClock}
+	return &Timestamp{New(ours{Algorithm: algorithm}, o)}
 }
 
 // Lock takes key by the rules of [Locker]. A value that is not a time in Unix
 // milliseconds is an [ErrForeign], at once.
 func (t *Timestamp) Lock(ctx context.Context, key string) (*Lease, error) {
-	return t.guard.Lock(ctx, key, t.algorithm, t.options)
+	return t.lock.Lock(ctx, key)
 }
 
+// TimestampAlgorithm returns the algorithm of [Timestamp] on any client, by the clock of
+// Redis, for [New].
+func TimestampAlgorithm(c transport.Client) Algorithm {
+	return ours{Algorithm: timestamp{runner: scripting.NewRunner(c, DefaultTimeout)}}
+}
+
+// timestamp is the algorithm of a Timestamp.
 type timestamp struct {
-	client     Client
+	runner     *scripting.Runner
 	localClock bool
 }
 
 //go:embed timestamp.lua
 var timestampText string
 
-var timestampScript = NewScript(timestampText)
+var timestampScript = scripting.NewScript(timestampText)
 
-func (t timestamp) Take(ctx context.Context, key, token string, lease time.Duration) (Attempt, error) {
-	return attempt(t.eval(ctx, key, "take", token, lease))
+func (t timestamp) Take(ctx context.Context, key, token, _ string, span time.Duration) (lease.Attempt, error) {
+	return lease.Taken(t.run(ctx, key, "take", token, span))
 }
 
 func (t timestamp) Extend(ctx context.Context, key, token string, d time.Duration) error {
-	return verdict(t.eval(ctx, key, "extend", token, max(d, time.Millisecond)))
+	return lease.Verdict(t.run(ctx, key, "extend", token, max(d, time.Millisecond)))
 }
 
 func (t timestamp) Release(ctx context.Context, key, token string, after time.Duration) error {
-	return verdict(t.eval(ctx, key, "release", token, after))
+	return lease.Verdict(t.run(ctx, key, "release", token, after))
 }
 
-func (timestamp) Valid(lease time.Duration) time.Duration { return lease }
-
-func (t timestamp) eval(ctx context.Context, key, step, token string, d time.Duration) (any, error) {
+func (t timestamp) run(ctx context.Context, key, step, token string, d time.Duration) (scripting.Reply, error) {
 	now := "" // ask Redis
 	if t.localClock {
-		now = millis(time.Now())
+		now = strconv.FormatInt(time.Now().UnixMilli(), 10)
 	}
-	return t.client.Eval(ctx, timestampScript, Keys{key, noteKey(key)}, step, token, d.Milliseconds(), now)
+	return t.runner.Run(ctx, timestampScript, []string{key, noteKey(key)}, step, token, d.Milliseconds(), now)
 }
 
 // noteKey is in the slot of key. What is in the first braces chooses that; without

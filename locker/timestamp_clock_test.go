@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
@@ -36,8 +37,8 @@ func (c *clockwork) value() string {
 }
 
 // another returns what somebody else's try comes to.
-func (c *clockwork) another() Attempt {
-	found, err := c.Take(context.Background(), "k", rand.Text(), patient.Lease)
+func (c *clockwork) another() lease.Attempt {
+	found, err := c.Take(context.Background(), "k", rand.Text(), "", patient.Lease)
 	if err != nil {
 		c.t.Error(err)
 	}

@@ -22,13 +22,13 @@ type contender struct {
 }
 
 func newContender(t *testing.T, server *redistest.Server, key string) *contender {
-	algorithm := timestamp{client: NewClient(server.Pool(t, 1), patient.Timeout)}
+	algorithm := timestamp{runner: runnerOn(server.Pool(t, 1), patient.Timeout)}
 	return &contender{t: t, timestamp: algorithm, key: key, token: rand.Text()}
 }
 
 // take makes one try, which is one step for all others.
 func (c *contender) take() step {
-	found, err := c.Take(context.Background(), c.key, c.token, patient.Lease)
+	found, err := c.Take(context.Background(), c.key, c.token, "", patient.Lease)
 	if err != nil {
 		c.t.Errorf("Take: %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
@@ -60,7 +61,7 @@ func TestTimestampForeign(t *testing.T) {
 			if err := l.UnlockAfter(t.Context(), s); !errors.Is(err, ErrForeign) {
 				t.Errorf("%s: UnlockAfter: %v", name, err)
 			}
-			if err := l.algorithm.Release(t.Context(), "k", l.token, 0); !errors.Is(err, ErrForeign) {
+			if err := timestamp.lock.(*lock).algorithm.Release(t.Context(), "k", (*lease.Lease)(l).Token(), 0); !errors.Is(err, ErrForeign) {
 				t.Errorf("%s: Release: %v", name, err)
 			}
 			if got := server.Do(t, get[0].(string), get[1:]...); !reflect.DeepEqual(got, want) {

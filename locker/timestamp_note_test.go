@@ -2,9 +2,11 @@ package locker
 
 import (
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
@@ -19,7 +21,7 @@ func TestTimestampNote(t *testing.T) {
 			for range 2 {
 				value, _ := server.Get(t, "k")
 				note, _ := server.Get(t, "{k}.owner")
-				if want := value + " " + way + " " + l.token; note != want {
+				if want := value + " " + way + " " + (*lease.Lease)(l).Token(); note != want {
 					t.Errorf("the note is %q, want %q", note, want)
 				}
 				mustExtend(t, l)
@@ -80,8 +82,8 @@ func TestTimestampOwner(t *testing.T) {
 // none.
 func TestTimestampOldNote(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
-		value := millis(time.Now().Add(time.Hour))
-		owner := newToken("", time.Now())
+		value := strconv.FormatInt(time.Now().Add(time.Hour).UnixMilli(), 10)
+		owner := token("")(time.Now().UnixMilli())
 		for _, note := range []string{longAgo + " f " + owner, longAgo + " s " + owner, value, "hello", ""} {
 			server.Do(t, "MSET", "k", value, noteKey("k"), note)
 			if err := wantHeld(t, server, "k"); errors.Is(err, ErrForeign) || errors.As(err, new(*HeldError)) {

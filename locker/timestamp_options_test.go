@@ -1,12 +1,14 @@
 package locker
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // What cannot work is the error of every Lock.
@@ -21,38 +23,38 @@ func TestTimestampUnusable(t *testing.T) {
 	}
 }
 
+// A Redis that hangs is waited for as long as Timeout says.
 func TestTimestampTimeout(t *testing.T) {
-	for given, want := range map[time.Duration]time.Duration{0: DefaultTimeout, s: s} {
-		client := NewTimestamp(nil, Options{Timeout: given}).algorithm.(timestamp).client
-		if got := client.(*poolClient).timeout; got != want {
-			t.Errorf("Timeout %v: an exchange may take %v", given, got)
+	onServers(t, func(t *testing.T, server *redistest.Server) {
+		proxy := redistest.NewProxy(t, server)
+		proxy.Inject(func(redistest.Command) redistest.Fault { return redistest.HangCommand })
+		for _, o := range []Options{{Timeout: s / 4}, {}} {
+			begin := time.Now()
+			_, err := NewTimestamp(proxy.Pool(t, 1), o).Lock(t.Context(), "k")
+			if took, want := time.Since(begin), cmp.Or(o.Timeout, DefaultTimeout); !errors.Is(err, ErrUnavailable) || took < want || took > want+2*s {
+				t.Errorf("Timeout %v: after %v: %v", o.Timeout, took, err)
+			}
 		}
-	}
-}
-
-// sentTimes is a Client that notes the times it was given.
-type sentTimes []int64
-
-func (c *sentTimes) Eval(_ context.Context, _ *Script, _ Keys, args ...any) (any, error) {
-	*c = append(*c, args[2].(int64))
-	return []any{int64(stateDone)}, nil
-}
-
-func (c *sentTimes) Subscribe(context.Context, string) (Subscription, error) {
-	return nil, ErrUnavailable
+	})
 }
 
 // No time at all means to delete the lock. So that is not what an extension by less
 // than a millisecond sends.
 func TestTimestampExtendByNothing(t *testing.T) {
-	var sent sentTimes
-	a := timestamp{client: &sent}
-	for _, d := range []time.Duration{-s, 0, 1, time.Millisecond, s} {
-		if err := a.Extend(t.Context(), "k", "token", d); err != nil {
-			t.Error(err)
+	onServers(t, func(t *testing.T, server *redistest.Server) {
+		proxy := redistest.NewProxy(t, server)
+		a := timestamp{runner: runnerOn(proxy.Pool(t, 1), 0)}
+		for _, d := range []time.Duration{-s, 0, 1, time.Millisecond, s} {
+			_ = a.Extend(t.Context(), "k", "token", d) // which nobody has
 		}
-	}
-	if want := (sentTimes{1, 1, 1, 1, 1000}); !slices.Equal(sent, want) {
-		t.Errorf("sent %d, want %d", sent, want)
-	}
+		var sent []string
+		for _, cmd := range proxy.Commands() {
+			if cmd.Name == "EVALSHA" {
+				sent = append(sent, cmd.Args[6])
+			}
+		}
+		if want := []string{"1", "1", "1", "1", "1000"}; !slices.Equal(sent, want) {
+			t.Errorf("sent %q, want %q", sent, want)
+		}
+	})
 }

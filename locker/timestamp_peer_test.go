@@ -121,7 +121,7 @@ func (p *peer) stale() bool {
 }
 
 func (p *peer) newValue() string {
-	p.value = millis(time.Now().Add(p.lease))
+	p.value = strconv.FormatInt(time.Now().Add(p.lease).UnixMilli(), 10)
 	return p.value
 }
 

@@ -2,6 +2,7 @@ package locker
 
 import (
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -37,7 +38,7 @@ func TestTimestampLeaseEndSleeps(t *testing.T) {
 		o.Policy = LeaseEnd
 		timestamp, proxy := newProxiedTimestamp(t, server, o)
 		end := time.Now().Add(500 * time.Millisecond)
-		server.Do(t, "SET", "k", millis(end)+".4")
+		server.Do(t, "SET", "k", strconv.FormatInt(end.UnixMilli(), 10)+".4")
 		l := mustTake(t, timestamp, "k")
 		if early := time.Until(end.Truncate(time.Millisecond)); early > 0 {
 			t.Errorf("the lock was taken %v early", early)

@@ -59,14 +59,14 @@ func wantHeld(t *testing.T, server *redistest.Server, key string) error {
 // touches the other's value.
 func wantLost(t *testing.T, server *redistest.Server, l *Lease) {
 	t.Helper()
-	before, _ := server.Get(t, l.key)
+	before, _ := server.Get(t, "k")
 	if err := l.Extend(t.Context(), time.Hour); !errors.Is(err, ErrLost) {
 		t.Errorf("Extend: %v, want %v", err, ErrLost)
 	}
 	if err := l.Unlock(t.Context()); !errors.Is(err, ErrLost) {
 		t.Errorf("Unlock: %v, want %v", err, ErrLost)
 	}
-	if after, _ := server.Get(t, l.key); after != before {
+	if after, _ := server.Get(t, "k"); after != before {
 		t.Errorf("another's value %q became %q", before, after)
 	}
 }

@@ -126,7 +126,7 @@ func New(st *store.Store, o Options) (*Sessions, error) {
 		TTL: o.TTL, Lifetime: o.Lifetime, LockWait: o.LockWait,
 		MaxHold: o.MaxHold, MaxWaiters: o.MaxWaiters, MaxBytes: o.MaxBytes,
 	}
-	if err := terms.Check(); err != nil {
+	if err := st.Check(terms); err != nil {
 		return nil, fmt.Errorf("middleware: Options.%w", err)
 	}
 	if o.Buffer < 0 {

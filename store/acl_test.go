@@ -6,6 +6,7 @@ import (
 
 	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/gomodule/redigo/redis"
 )
 
 // What a Redis user must be allowed at the least, as the README says.
@@ -24,8 +25,10 @@ func TestLeastRightsSuffice(t *testing.T) {
 			o := Options{Prefix: "app:", Lease: 1500 * time.Millisecond, Timeout: 20 * time.Second}
 			st := opened(t, "redis://app:pw@"+s.Addr, o)
 			if withLocker {
-				o.Locker = locker.NewSpin(st.pool, locker.Options{Lease: o.Lease})
-				st = New(st.pool, o)
+				pool := s.Pool(t, 1)
+				pool.Dial = func() (redis.Conn, error) { return redis.DialURL("redis://app:pw@" + s.Addr) }
+				o.Locker = locker.NewSpin(pool, locker.Options{Lease: o.Lease})
+				st = New(pool, o)
 			}
 			useEverything(t, s, st)
 		})

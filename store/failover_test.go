@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,7 +21,6 @@ func TestDemotedServerIsUnavailable(t *testing.T) {
 	st := opened(t, s.URL, patient)
 	create(t, st, "before")
 	held := take(t, st)
-	fill(t, st.pool, 4)
 
 	s.Do(t, "REPLICAOF", "127.0.0.1", "1") // nobody is there: it keeps its data
 	wantError(t, "Save", held.Save(t.Context(), []byte("lost")), ErrUnavailable)
@@ -41,69 +41,59 @@ func TestDemotedServerIsUnavailable(t *testing.T) {
 	}
 }
 
-// A connection that met a replica is given up, and with it all that are older:
-// they lead to the same server.
-func TestConnectionsToDemotedServerAreDropped(t *testing.T) {
+// A connection that met a replica is given up, whatever pool made it.
+func TestConnectionToDemotedServerIsDropped(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
-	st := opened(t, s.URL, patient)
+	st, dialled := counted(t, s, patient)
 	create(t, st, "data")
-	fill(t, st.pool, 4)
 
 	s.Do(t, "REPLICAOF", "127.0.0.1", "1")
 	_, err := st.Load(t.Context(), theID, Terms{})
 	wantError(t, "Load", err, ErrUnavailable)
 	s.Do(t, "REPLICAOF", "NO", "ONE")
-	if _, err := st.Load(t.Context(), theID, Terms{}); err != nil {
-		t.Error(err)
+	for range 2 { // the new one is kept
+		if _, err := st.Load(t.Context(), theID, Terms{}); err != nil {
+			t.Error(err)
+		}
 	}
-	if n := st.pool.ActiveCount(); n != 1 {
-		t.Errorf("%d connections are open, want the new one only", n)
-	}
-
-	// A new one is kept.
-	if _, err := st.Load(t.Context(), theID, Terms{}); err != nil {
-		t.Error(err)
-	}
-	if stats := st.pool.Stats(); stats.ActiveCount != 1 || stats.IdleCount != 1 {
-		t.Errorf("the pool has %+v, want one connection, idle", stats)
+	if n := dialled.Load(); n != 2 {
+		t.Errorf("%d connections were made, want a new one, once", n)
 	}
 }
 
-// A server that is silent may be there no more, while its address leads to another
-// already. It costs one time-out, not one for each connection that is idle.
-func TestConnectionsToSilentServerAreDropped(t *testing.T) {
+// The address of a silent server may lead to another by now. So it costs one timeout, and
+// the next exchange has a new connection.
+func TestConnectionToSilentServerIsDropped(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
-	st := opened(t, s.URL, Options{Timeout: 300 * time.Millisecond})
+	st, dialled := counted(t, s, Options{Timeout: 300 * time.Millisecond})
 	create(t, st, "data")
-	fill(t, st.pool, 4)
 
 	s.Pause(t)
 	_, err := st.Load(t.Context(), theID, Terms{})
 	wantError(t, "Load", err, ErrUnavailable)
 	s.Resume(t)
-	if n := st.pool.IdleCount(); n != 3 {
-		t.Errorf("%d connections are idle, want those that were not used", n)
-	}
 	if _, err := st.Load(t.Context(), theID, Terms{}); err != nil {
 		t.Error(err)
 	}
-	if n := st.pool.ActiveCount(); n != 1 {
-		t.Errorf("%d connections are open, want the new one only", n)
+	if n := dialled.Load(); n != 2 {
+		t.Errorf("%d connections were made, want a new one, once", n)
 	}
 }
 
-// fill leaves n idle connections in the pool.
-func fill(t *testing.T, pool *redis.Pool, n int) {
+// counted returns a store, and how many connections it has made.
+func counted(t *testing.T, s *redistest.Server, o Options) (*Store, *atomic.Int32) {
 	t.Helper()
-	for range n {
-		c := pool.Get()
-		defer c.Close() // all together, when n are open
-		if _, err := c.Do("PING"); err != nil {
-			t.Fatal(err)
-		}
+	pool, dialled := s.Pool(t, 4), new(atomic.Int32)
+	dial := pool.Dial
+	pool.Dial = func() (redis.Conn, error) {
+		dialled.Add(1)
+		return dial()
 	}
+	st := New(pool, o)
+	t.Cleanup(func() { st.Close() })
+	return st, dialled
 }
 
 // Also where to connect takes exchanges of its own, a silent server keeps nobody for
@@ -115,14 +105,13 @@ func TestSilentServerWithPassword(t *testing.T) {
 	const timeout = time.Second
 	st := opened(t, strings.Replace(s.URL, "redis://", "redis://ann:pass@", 1), Options{Timeout: timeout})
 	create(t, st, "data")
-	fill(t, st.pool, 8)
 	s.Pause(t)
 	defer s.Resume(t)
 	var all sync.WaitGroup
 	for i := range 12 {
 		all.Go(func() {
 			if i >= 4 {
-				time.Sleep(20 * time.Millisecond) // until all lanes are taken
+				time.Sleep(20 * time.Millisecond) // until the first are under way
 			}
 			begun := time.Now()
 			_, err := st.Load(t.Context(), theID, Terms{})
@@ -139,9 +128,8 @@ func TestSilentServerWithPassword(t *testing.T) {
 func TestShortDeadlineIsNoSilence(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
-	st := opened(t, s.URL, patient)
+	st, dialled := counted(t, s, patient)
 	create(t, st, "data")
-	fill(t, st.pool, 4)
 	s.Pause(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -151,5 +139,7 @@ func TestShortDeadlineIsNoSilence(t *testing.T) {
 	if _, err := st.Load(t.Context(), theID, Terms{}); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "all connections are kept", func() bool { return st.pool.IdleCount() == 4 })
+	if n := dialled.Load(); n != 1 {
+		t.Errorf("%d connections were made, want the first to be kept", n)
+	}
 }

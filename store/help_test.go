@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/scripting"
 	"github.com/a2139e8d/latchkey/locker"
+	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 	"github.com/gomodule/redigo/redis"
 )
@@ -47,7 +49,7 @@ func (s *site) open(records, locks *redis.Pool, o Options) *Store {
 }
 
 // commit returns the script that writes a record.
-func (s *site) commit() *locker.Script {
+func (s *site) commit() *scripting.Script {
 	if s.locks != s.Server {
 		return replaceScript
 	}
@@ -183,7 +185,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 }
 
 // runs tells whether a command runs a script.
-func runs(cmd redistest.Command, script *locker.Script) bool {
+func runs(cmd redistest.Command, script *scripting.Script) bool {
 	text := asSent(script)
 	return cmd.Name == "EVAL" && cmd.Args[0] == text ||
 		cmd.Name == "EVALSHA" && cmd.Args[0] == fmt.Sprintf("%x", sha1.Sum([]byte(text)))
@@ -192,7 +194,7 @@ func runs(cmd redistest.Command, script *locker.Script) bool {
 // sent is what scripts look like on their way to Redis, where they have a frame.
 var sent sync.Map
 
-func asSent(script *locker.Script) string {
+func asSent(script *scripting.Script) string {
 	if text, ok := sent.Load(script); ok {
 		return text.(string)
 	}
@@ -202,13 +204,13 @@ func asSent(script *locker.Script) string {
 // learn makes Redis know all scripts, as it does after the first few requests.
 func learn(t *testing.T, s *redistest.Server) {
 	t.Helper()
-	for _, script := range []*locker.Script{
+	for _, script := range []*scripting.Script{
 		takeScript, loadScript, commitScript, createScript, replaceScript, dropScript,
 	} {
 		if _, known := sent.Load(script); !known {
 			p := redistest.NewProxy(t, redistest.Embedded(t))
 			// It fails, for lack of arguments.
-			_, _ = locker.NewClient(p.Pool(t, 1), time.Second).Eval(t.Context(), script, locker.Keys{"a", "b", "c"})
+			_, _ = scripting.NewRunner(transport.NewRedigo(p.Pool(t, 1), time.Second), time.Second).Run(t.Context(), script, []string{"a", "b", "c"})
 			for _, cmd := range p.Commands() {
 				if cmd.Name == "EVAL" {
 					sent.Store(script, cmd.Args[0])
@@ -221,7 +223,7 @@ func learn(t *testing.T, s *redistest.Server) {
 
 // once injects a fault into the next run of a script. What it returns lets a held
 // command go.
-func once(t *testing.T, s *redistest.Server, p *redistest.Proxy, script *locker.Script, fault redistest.Fault) (release func()) {
+func once(t *testing.T, s *redistest.Server, p *redistest.Proxy, script *scripting.Script, fault redistest.Fault) (release func()) {
 	t.Helper()
 	learn(t, s) // else the next run may be an EVALSHA that only finds out
 	var done atomic.Bool
@@ -233,13 +235,14 @@ func once(t *testing.T, s *redistest.Server, p *redistest.Proxy, script *locker.
 	})
 	t.Cleanup(func() {
 		if !done.Load() {
-			t.Errorf("the script was never run: %s", firstLine(script.Text()))
+			t.Errorf("the script was never run: %s", firstLine(asSent(script)))
 		}
 	})
 	return p.Release
 }
 
-func firstLine(s string) string { return strings.SplitN(s, "\n", 2)[0] }
+// firstLine returns the comment that a script begins with, inside its frame.
+func firstLine(s string) string { return strings.SplitN(s, "\n", 3)[1] }
 
 // number reads a counter out of a record.
 func number(t *testing.T, r Record) int {

@@ -1,10 +1,14 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/lease"
+	"github.com/a2139e8d/latchkey/internal/scripting"
 	"github.com/a2139e8d/latchkey/locker"
 )
 
@@ -22,17 +26,36 @@ type Hold struct {
 	store  *Store
 	id     string
 	terms  Terms
-	lease  *locker.Lease
+	lease  *lease.Lease
+	fence  fence
 	memory any    // that came with Record
 	stamp  string // of what this holder writes
-	fence  fence
-	joined bool   // tenure: it follows another hold of this process
-	over   bool   // tenure: it was given back
-	base   string // under: the name of the record that was loaded
-	inUse  *inUse // under: keeps it from running out
+	joined bool   // it follows another hold of its tenure
+	over   bool   // its tenure: it was given back
 }
 
-// Take waits for the session's lock and reads its record, as one. Where there is
+// A fence gives a hold back, and writes its session only if nobody else has written that
+// meanwhile. There are two: a tenure, for the lock beside the record, and an external, for
+// others; the package's comment says why.
+type fence interface {
+	// end gives the hold back with what it leaves, or returns ErrLost.
+	end(ctx context.Context, h *Hold, w write) error
+	// release gives it back and leaves nothing. failed is the error of an exchange before, if
+	// there was one: if Redis has not answered that, the caller does not wait for another. If
+	// it fails, the lease ends by itself; there is nothing that the caller could do about it.
+	release(ctx context.Context, h *Hold, failed error)
+}
+
+// A write is what a hold leaves in Redis.
+type write struct {
+	record Record // where it is changed
+	text   []byte // its stored form; nil: it is not changed
+	stamp  string // which is part of that
+	ttl    int64  // ms
+	ended  bool   // it is a tombstone
+}
+
+// Take waits for the session's lock and reads its record, in one exchange. Where there is
 // no record, no lock is taken: the error wraps [ErrNotFound] or [ErrGone]. Else
 // it wraps [ErrTimeout], [ErrTooManyWaiters], [ErrUnavailable], or the cause of
 // ctx's end.
@@ -41,16 +64,25 @@ type Hold struct {
 // [ErrTooLarge] together with a Hold, so that the caller may replace the record;
 // the Hold must be given back.
 func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
-	var both struct { // as one, since they are made together and often
-		hold   Hold
-		tenure tenure
+	terms, err := s.terms(t)
+	h := &Hold{store: s, id: id, terms: terms}
+	switch {
+	case err != nil:
+	case s.options.Locker != nil:
+		err = takeExternal(ctx, h)
+	default:
+		o := s.locking
+		o.Wait, o.Label = terms.LockWait, terms.Label
+		o.MaxHold, o.MaxWaiters = cmp.Or(terms.MaxHold, o.MaxHold), cmp.Or(terms.MaxWaiters, o.MaxWaiters)
+		taking := &taking{Spin: lease.Spin{Runner: s.runner}, store: s, id: id, keys: s.keys(id), terms: terms}
+		var l *lease.Lease
+		l, err = s.group.Acquire(ctx, taking.keys[1], taking, o)
+		for again := true; err == nil && again; {
+			if again, err = l.Data().(*tenure).admit(ctx, h, l); again {
+				l, err = l.Again()
+			}
+		}
 	}
-	h := &both.hold
-	h.store, h.id, h.terms, h.fence = s, id, t.withDefaults(), &both.tenure
-	if s.options.Locker != nil {
-		h.fence = under{s.options.Locker}
-	}
-	err := h.fence.take(ctx, h)
 	if h.lease == nil {
 		return nil, fmt.Errorf("store: taking a session: %w", err) // which names the key
 	}
@@ -62,7 +94,8 @@ func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 	return h, nil
 }
 
-// OnLost arranges for cancel to be called with [ErrLost] when the lock is lost.
+// OnLost arranges for cancel to be called with [ErrLost] when the lock is lost, in a
+// goroutine of its own, or at once if it is lost already.
 func (h *Hold) OnLost(cancel context.CancelCauseFunc) { h.lease.OnLost(cancel) }
 
 // Save stores data and gives the session back. It keeps data, which must not be
@@ -80,7 +113,7 @@ func (h *Hold) Save(ctx context.Context, data []byte) error {
 		if record.Memory == h.memory {
 			record.Memory = nil // it is that of other data
 		}
-		err = h.fence.save(ctx, h, record, write{text, h.stamp, h.ttl()})
+		err = h.fence.end(ctx, h, write{record: record, text: text, stamp: h.stamp, ttl: h.terms.expiry(h.Record.Created, time.Now())})
 	}
 	if err != nil {
 		return fmt.Errorf("store: saving %s: %w", h.id, err)
@@ -91,7 +124,7 @@ func (h *Hold) Save(ctx context.Context, data []byte) error {
 // Destroy ends the session and gives it back. Its id is remembered as gone for a
 // minute. Errors as with Save.
 func (h *Hold) Destroy(ctx context.Context) error {
-	if err := h.bury(ctx); err != nil {
+	if err := h.end(ctx); err != nil {
 		return fmt.Errorf("store: destroying %s: %w", h.id, err)
 	}
 	return nil
@@ -106,42 +139,41 @@ func (h *Hold) Destroy(ctx context.Context) error {
 // safe side.
 func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	err := h.store.create(ctx, id, h.stamp, h.Record.Created, data, h.terms)
+	ambiguous := scripting.Ambiguous(err)
 	if err != nil {
-		h.fence.abandon(ctx, h, err)
+		h.fence.release(ctx, h, err)
 	} else {
-		err = h.bury(ctx)
+		err = h.end(ctx)
 	}
 	if err != nil {
-		h.store.dropLater(id, h.stamp)
+		h.store.drop(id, h.stamp, ambiguous)
 		return fmt.Errorf("store: renewing %s: %w", h.id, err)
 	}
 	return nil
 }
 
-// dropLater removes a new record that came to nothing, in the background. It is tidiness
-// only: nobody has the id, and if this fails the record times out.
-func (s *Store) dropLater(id, stamp string) {
-	time.AfterFunc(0, func() {
-		_, _ = s.client.Eval(context.Background(), dropScript, locker.Keys{s.recordKey(id)}, stamp)
-	})
+// end leaves a tombstone.
+func (h *Hold) end(ctx context.Context) error {
+	text := formatTombstone(h.stamp, time.Now())
+	return h.fence.end(ctx, h, write{text: text, stamp: h.stamp, ttl: tombstoneTime.Milliseconds(), ended: true})
 }
 
-func (h *Hold) bury(ctx context.Context) error {
-	return h.fence.bury(ctx, h, write{formatTombstone(h.stamp, time.Now()), h.stamp, tombstoneTime.Milliseconds()})
-}
-
-// Touch puts the idle time-out off and gives the session back. Nothing was to be
+// Touch extends the idle timeout and gives the session back. Nothing was to be
 // written, so a lock that was lost is no error, unless what was read came from a
 // request before this one and may not be what is stored: then it is [ErrLost]. Else
 // the error can only be [ErrUnavailable].
 func (h *Hold) Touch(ctx context.Context) error {
-	if err := h.fence.touch(ctx, h, h.ttl()); err != nil {
-		return fmt.Errorf("store: touching %s: %w", h.id, err)
+	err := h.fence.end(ctx, h, write{ttl: h.terms.expiry(h.Record.Created, time.Now())})
+	// The request that took the lock has read what was stored then, and nothing can be wrong
+	// with that afterwards. Those that followed it have read what is known to be stored, or
+	// current, only if the lock was held until now.
+	if err == nil || isLost(err) && !h.joined {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("store: touching %s: %w", h.id, err)
 }
 
 // Release gives the session back and leaves it as it was, as after a panic.
-func (h *Hold) Release(ctx context.Context) { h.fence.release(ctx, h) }
+func (h *Hold) Release(ctx context.Context) { h.fence.release(ctx, h, nil) }
 
-func (h *Hold) ttl() int64 { return h.terms.expiry(h.Record.Created, time.Now()) }
+func isLost(err error) bool { return errors.Is(err, ErrLost) || errors.Is(err, locker.ErrExpired) }

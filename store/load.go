@@ -3,23 +3,23 @@ package store
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"time"
 
-	"github.com/a2139e8d/latchkey/locker"
-	"github.com/gomodule/redigo/redis"
+	"github.com/a2139e8d/latchkey/internal/lease"
 )
 
-// Load reads a record without a lock and puts its idle time-out off, in one
+// Load reads a record without a lock and extends its idle timeout, in one
 // exchange. It sees what was last committed, also while another request holds
 // the session. The error wraps [ErrNotFound], [ErrGone], [ErrCorrupt],
 // [ErrTooLarge] or [ErrUnavailable].
 func (s *Store) Load(ctx context.Context, id string, t Terms) (Record, error) {
-	raw, err := s.load(ctx, id, t.withDefaults())
-	if err != nil {
-		return Record{}, fmt.Errorf("store: loading %s: %w", id, err)
+	text, err := s.load(ctx, id, t.withDefaults())
+	var record Record
+	if err == nil {
+		record, err = parseRecord(text)
 	}
-	record, err := parseRecord(raw)
 	if err != nil {
 		return Record{}, fmt.Errorf("store: loading %s: %w", id, err)
 	}
@@ -28,15 +28,26 @@ func (s *Store) Load(ctx context.Context, id string, t Terms) (Record, error) {
 
 // load returns the record as it is stored.
 func (s *Store) load(ctx context.Context, id string, t Terms) ([]byte, error) {
-	return found(s.client.Eval(ctx, loadScript, locker.Keys{s.recordKey(id)},
-		t.outlived(time.Now()), s.ttl.of(t.TTL.Milliseconds()), s.maxBytes.of(int64(t.MaxBytes))))
+	if s.closed.Load() {
+		return nil, lease.ErrClosed
+	}
+	reply, err := s.runner.Run(ctx, loadScript, s.keys(id)[:1],
+		t.outlived(time.Now()), t.TTL.Milliseconds(), t.MaxBytes)
+	if err != nil {
+		return nil, err
+	}
+	return found(reply)
 }
 
 // Create stores the first record of a new id, in one exchange and without a
 // lock: nobody else knows the id yet. The error wraps [ErrTooLarge] or
 // [ErrUnavailable].
 func (s *Store) Create(ctx context.Context, id string, data []byte, t Terms) error {
-	if err := s.create(ctx, id, rand.Text(), time.Now(), data, t.withDefaults()); err != nil {
+	err := error(lease.ErrClosed)
+	if !s.closed.Load() {
+		err = s.create(ctx, id, rand.Text(), time.Now(), data, t.withDefaults())
+	}
+	if err != nil {
 		return fmt.Errorf("store: creating %s: %w", id, err)
 	}
 	return nil
@@ -47,19 +58,26 @@ func (s *Store) create(ctx context.Context, id, token string, created time.Time,
 	if err != nil {
 		return err
 	}
-	n, err := redis.Int(s.client.Eval(ctx, createScript, locker.Keys{s.recordKey(id)},
-		token, record, t.expiry(created, time.Now())))
-	if err == nil && n != 1 {
-		err = fmt.Errorf("%w: the new id exists already", ErrCorrupt)
+	reply, err := s.runner.Run(ctx, createScript, s.keys(id)[:1], token, record, t.expiry(created, time.Now()))
+	if err != nil {
+		return err
 	}
-	return err
+	if n, ok := reply.Int(); !ok || n != 1 {
+		return fmt.Errorf("%w: the new id exists already", ErrCorrupt)
+	}
+	return nil
 }
 
-// record returns the stored form, unless it is too large.
-func (t Terms) record(token string, created time.Time, data []byte) ([]byte, error) {
-	record := formatRecord(token, created, data)
-	if len(record) > t.MaxBytes {
-		return nil, fmt.Errorf("%w: the record would have %d bytes, MaxBytes is %d", ErrTooLarge, len(record), t.MaxBytes)
-	}
-	return record, nil
+// drop removes a new record that came to nothing, in the background. It is tidiness
+// only: nobody has the id, and if this fails the record times out.
+func (s *Store) drop(id, stamp string, ambiguous bool) {
+	s.group.Sweep(s.locking, ambiguous, func(ctx context.Context) bool {
+		_, err := s.runner.Run(ctx, dropScript, s.keys(id)[:1], stamp)
+		return err == nil
+	})
+}
+
+// unusable reports whether err says that a record is there, but cannot be used.
+func unusable(err error) bool {
+	return errors.Is(err, ErrCorrupt) || errors.Is(err, ErrTooLarge)
 }

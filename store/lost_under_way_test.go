@@ -1,38 +1,64 @@
 package store
 
 import (
-	"context"
+	"bytes"
+	"crypto/sha1"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/gomodule/redigo/redis"
 )
 
-// A slowCommit is a client whose first commit is done, and whose reply is held back.
+// A slowCommit holds back the reply to the first commit, which is done.
 type slowCommit struct {
-	locker.Client
 	done, letGo chan struct{}
+	once        sync.Once
 }
 
 // slow makes d's store use one.
-func slow(d *desk) slowCommit {
-	c := slowCommit{d.st.client, make(chan struct{}), make(chan struct{})}
-	d.st.client = c
+func slow(t *testing.T, d *desk) *slowCommit {
+	c := &slowCommit{done: make(chan struct{}), letGo: make(chan struct{})}
+	pool := d.proxy.Pool(t, 8)
+	pool.Dial = func() (redis.Conn, error) {
+		conn, err := net.Dial("tcp", d.proxy.Addr)
+		if err != nil {
+			return nil, err
+		}
+		return redis.NewConn(&slowConn{Conn: conn, commit: c}, 0, 0), nil
+	}
+	pool.DialContext = nil
+	d.st = New(pool, d.st.options)
+	d.st.alone = time.Hour
 	return c
 }
 
-func (c slowCommit) Eval(ctx context.Context, s *locker.Script, keys locker.Keys, args ...any) (any, error) {
-	reply, err := c.Client.Eval(ctx, s, keys, args...)
-	if s == commitScript {
-		select {
-		case <-c.done:
-		default:
-			close(c.done)
-			<-c.letGo
-		}
+type slowConn struct {
+	net.Conn
+	commit  *slowCommit
+	carries atomic.Bool // a commit
+}
+
+func (c *slowConn) Write(b []byte) (int, error) {
+	if bytes.Contains(b, fmt.Appendf(nil, "%x", sha1.Sum([]byte(asSent(commitScript))))) {
+		c.carries.Store(true)
 	}
-	return reply, err
+	return c.Conn.Write(b)
+}
+
+func (c *slowConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if c.carries.Load() {
+		c.commit.once.Do(func() {
+			close(c.commit.done)
+			<-c.commit.letGo
+		})
+	}
+	return n, err
 }
 
 // A hold is lost while the commit of the one before is under way. That one was in time, so
@@ -40,7 +66,7 @@ func (c slowCommit) Eval(ctx context.Context, s *locker.Script, keys locker.Keys
 // free.
 func TestAHoldIsLostWhileAnotherCommits(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
-		c := slow(d)
+		c := slow(t, d)
 		first := take(t, d.st)
 		waiting := guests(t, d.st, 1, Terms{})
 		one := saving(t, first, "1")
@@ -82,7 +108,7 @@ func TestAHoldIsLostWhileAnotherCommitTravels(t *testing.T) {
 // stores it was sent by another.
 func TestLostMeansNotStored(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
-		c := slow(d)
+		c := slow(t, d)
 		first := take(t, d.st)
 		waiting := guests(t, d.st, 2, Terms{})
 		shared := first.fence.(*tenure)
@@ -92,7 +118,16 @@ func TestLostMeansNotStored(t *testing.T) {
 		<-c.done
 		third.lease.Lose()
 		three := saving(t, third, "3")
-		go func() { one <- shared.flush(t.Context(), version) }()
+		go func() {
+			shared.mu.Lock()
+			defer shared.mu.Unlock()
+			shared.flush(t.Context(), version)
+			if shared.stored >= version {
+				one <- nil
+			} else {
+				one <- shared.err
+			}
+		}()
 		close(c.letGo)
 		if err := <-one; err != nil {
 			t.Errorf("the first, which is stored: %v", err)
@@ -118,8 +153,9 @@ func ended(t *testing.T, shared *tenure, h *Hold, data string) (outcome chan err
 	h.over = true
 	shared.newest++
 	shared.record, shared.size = Record{Data: []byte(data), Created: h.Record.Created}, len(text)
-	shared.write, shared.written = write{text, h.stamp, h.ttl()}, shared.newest
-	if !shared.handOver(h.lease) {
+	shared.write, shared.written = write{text: text, stamp: h.stamp, ttl: h.terms.expiry(h.Record.Created, time.Now())}, shared.newest
+	next, _, _ := h.lease.Stop(shared.others)
+	if shared.lease = h.lease.HandOver(next, shared.others); shared.lease == nil {
 		t.Fatal("nobody waits")
 	}
 	return make(chan error, 1), shared.newest

@@ -41,13 +41,13 @@ func TestMixedLocksBeyondMaxHoldLoseNoAnsweredWrite(t *testing.T) {
 				redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 					plain, spin := open(t, r, patient), spinning(t, r, maxHold)
 					create(t, plain, "0", store.Terms{})
-					late, next := plain, spin
+					late, next, terms := plain, spin, store.Terms{MaxHold: maxHold}
 					if slow == "spin" {
-						late, next = spin, plain
+						late, next, terms = spin, plain, store.Terms{} // its Locker has the MaxHold
 					}
-					a := take(t, late, store.Terms{MaxHold: maxHold})
+					a := take(t, late, terms)
 					toldLost(t, a)
-					b := take(t, next, store.Terms{MaxHold: time.Minute})
+					b := take(t, next, store.Terms{})
 					if first == "the other" {
 						a, b = b, a
 					}

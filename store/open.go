@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -9,23 +10,14 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/a2139e8d/latchkey/locker"
 	"github.com/gomodule/redigo/redis"
 )
 
-// Size of the pool that [Open] makes. Package locker's client shares a few
-// connections among all exchanges, so there are always some to spare.
-const (
-	poolSize    = 64
-	idleTimeout = 4 * time.Minute // less than what firewalls tend to allow
-)
-
-// Open returns a store on the Redis at the given URL, with a pool of its own.
-// It does not connect yet, so a process may start before its Redis does; see
-// [Store.Ping]. The forms are
+// Open returns a store on the Redis at the given URL. It does not connect yet, so a
+// process may start before its Redis does; see [Store.Ping]. The forms are
 //
 //	redis://[user:password@]host[:port][/database]
 //	rediss://…                                       the same over TLS
@@ -41,13 +33,7 @@ func Open(rawURL string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: redis URL: %w", err)
 	}
-	timeout := o.Timeout
-	if timeout == 0 {
-		timeout = locker.DefaultTimeout
-	}
-	s := New(target.pool(timeout), o)
-	s.owned = true
-	return s, nil
+	return New(target.pool(cmp.Or(o.Timeout, locker.DefaultTimeout)), o), nil
 }
 
 // A target is what a Redis URL says.
@@ -130,91 +116,7 @@ func (t target) pool(timeout time.Duration) *redis.Pool {
 			redis.DialTLSHandshakeTimeout(timeout),
 			redis.DialTLSConfig(&tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}))
 	}
-	forsaken := &moment{base: time.Now()}
-	return &redis.Pool{
-		MaxActive:   poolSize,
-		MaxIdle:     poolSize,
-		IdleTimeout: idleTimeout,
-		Wait:        false, // package locker's client waits, and only where it must
-		DialContext: func(ctx context.Context) (redis.Conn, error) {
-			c, err := redis.DialContext(ctx, t.network, t.address, options...)
-			if err != nil {
-				return nil, err
-			}
-			return &masterConn{Conn: c, forsaken: forsaken, patience: timeout / 2}, nil
-		},
-		TestOnBorrowContext: func(_ context.Context, _ redis.Conn, last time.Time) error {
-			if !forsaken.before(last) {
-				return errForsaken
-			}
-			return nil
-		},
-	}
-}
-
-var errForsaken = errors.New("the server was demoted to a replica, or is silent")
-
-// A masterConn is a connection that is of no more use once its server has become
-// a replica. After a failover the address usually leads to the new master, but
-// connections that are open stay with the old one: they, and all that are older,
-// must be given up. The same goes for a server that does not answer: it may be
-// there no more, and each connection to it would cost a time-out.
-type masterConn struct {
-	redis.Conn
-	forsaken *moment // no connection of the pool that was not used since is to be used
-	dead     bool
-	patience time.Duration // a shorter silence says nothing of the server
-}
-
-// ReceiveWithTimeout is how package locker's client gets its replies.
-func (c *masterConn) ReceiveWithTimeout(d time.Duration) (any, error) {
-	begun := time.Now()
-	reply, err := redis.ReceiveWithTimeout(c.Conn, d)
-	return reply, c.heed(begun, d, err)
-}
-
-// DoWithTimeout completes [redis.ConnWithTimeout].
-func (c *masterConn) DoWithTimeout(d time.Duration, command string, args ...any) (any, error) {
-	begun := time.Now()
-	reply, err := redis.DoWithTimeout(c.Conn, d, command, args...)
-	return reply, c.heed(begun, d, err)
-}
-
-// heed returns err, having noted whether it is that of a replica, or of a server that
-// has said nothing for d.
-func (c *masterConn) heed(begun time.Time, d time.Duration, err error) error {
-	if refused, ok := errors.AsType[redis.Error](err); ok && strings.Contains(string(refused), "READONLY") {
-		c.dead = true
-		c.forsaken.move(time.Now())
-	}
-	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() && d >= c.patience {
-		c.forsaken.move(begun) // what was used since then has got an answer since then
-	}
-	return err
-}
-
-// A moment only moves forwards. It is reckoned from another one, so that it does not
-// matter when the clock is set.
-type moment struct {
-	base time.Time
-	ns   atomic.Int64 // since base; 0: never
-}
-
-func (m *moment) before(t time.Time) bool { return m.ns.Load() < int64(t.Sub(m.base)) }
-
-func (m *moment) move(to time.Time) {
-	next := int64(to.Sub(m.base))
-	for old := m.ns.Load(); old < next; old = m.ns.Load() {
-		if m.ns.CompareAndSwap(old, next) {
-			return
-		}
-	}
-}
-
-// Err tells the pool whether to keep the connection.
-func (c *masterConn) Err() error {
-	if c.dead {
-		return errForsaken
-	}
-	return c.Conn.Err()
+	return &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+		return redis.DialContext(ctx, t.network, t.address, options...)
+	}}
 }

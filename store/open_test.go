@@ -5,14 +5,12 @@ import (
 	"errors"
 	"io"
 	"log"
-	"net"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/testdata/redistest"
-	"github.com/gomodule/redigo/redis"
 )
 
 func TestParseURL(t *testing.T) {
@@ -114,27 +112,6 @@ func TestOpenDoesNotConnect(t *testing.T) {
 	})
 }
 
-// Close ends what Open has made. A pool that was given to New stays open.
-func TestClose(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		own := opened(t, s.URL, patient)
-		create(t, own, "data")
-		if err := own.Close(); err != nil {
-			t.Error(err)
-		}
-		wantError(t, "Ping after Close", own.Ping(t.Context()), ErrUnavailable)
-
-		given := New(s.Pool(t, 1), patient)
-		if err := given.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := given.Ping(t.Context()); err != nil {
-			t.Errorf("Close closed a pool that is not its own: %v", err)
-		}
-	})
-}
-
 func TestOpenUnixSocket(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -192,36 +169,6 @@ func TestOpenTLSVerifiesTheServer(t *testing.T) {
 	}
 	if took := time.Since(begin); took > 30*time.Second {
 		t.Errorf("it took %v", took)
-	}
-}
-
-// Whichever way a connection learns that its server is a replica, it is of no more
-// use, and so are all that are older. Other errors are not its end.
-func TestMasterConnHeedsEachReply(t *testing.T) {
-	t.Parallel()
-	for refusal, want := range map[string]bool{
-		"READONLY You can't write against a read only replica.": true,
-		"ERR user_script:1: READONLY You can't write":           true, // from within a script
-		"OOM command not allowed":                               false,
-	} {
-		for name, ask := range map[string]func(redis.Conn) (any, error){
-			"DoWithTimeout":      func(c redis.Conn) (any, error) { return redis.DoWithTimeout(c, time.Minute, "GET", "k") },
-			"ReceiveWithTimeout": func(c redis.Conn) (any, error) { return redis.ReceiveWithTimeout(c, time.Minute) },
-		} {
-			near, far := net.Pipe()
-			go io.Copy(io.Discard, far) // the command
-			go io.WriteString(far, "-"+refusal+"\r\n")
-			used := time.Now()
-			forsaken := &moment{base: used.Add(-time.Minute)}
-			c := &masterConn{Conn: redis.NewConn(near, 0, 0), forsaken: forsaken}
-			if _, err := ask(c); !errors.Is(err, redis.Error(refusal)) {
-				t.Errorf("%s: %v, want %s", name, err, refusal)
-			}
-			if ended := c.Err() != nil; ended != want || forsaken.before(used) == want {
-				t.Errorf("%s, %s: ended %v, the older ones: %v", name, refusal, ended, !forsaken.before(used))
-			}
-			c.Close()
-		}
 	}
 }
 

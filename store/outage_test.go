@@ -54,17 +54,15 @@ func TestTakeWithoutReply(t *testing.T) {
 	})
 }
 
-// Nothing is known about an old session after a crash: it is not made up. All
-// connections in the pool are dead then, and nobody notices.
+// Nothing is known about an old session after a crash: it is not made up. The connection is
+// dead then, and nobody notices until it is used.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	eachFence(t, func(t *testing.T, s *site) {
 		ctx := t.Context()
-		pool := s.Pool(t, 8)
-		st := s.open(pool, s.locks.Pool(t, 8), patient)
+		st := s.open(s.Pool(t, 8), s.locks.Pool(t, 8), patient)
 		create(t, st, "before")
 		h := take(t, st)
-		fill(t, pool, 8)
 
 		s.Stop(t)
 		wantError(t, "Ping", st.Ping(ctx), ErrUnavailable)
@@ -74,7 +72,6 @@ func TestRestart(t *testing.T) {
 		wantError(t, "Load", err, ErrUnavailable)
 		wantError(t, "Create", st.Create(ctx, newID, []byte("1"), Terms{}), ErrUnavailable)
 		s.Restart(t)
-		fill(t, pool, 8)
 		s.Restart(t)
 
 		_, err = st.Load(ctx, theID, Terms{})

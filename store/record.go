@@ -17,6 +17,14 @@ type Record struct {
 	// this process a moment ago: a pointer to Data in another form, so that it need
 	// not be decoded.
 	Memory any
+
+	name string // as it was read; see recordName
+}
+
+// keys returns the keys of a session: its record, its lock, and the queue for that.
+func (s *Store) keys(id string) []string {
+	record := s.options.Prefix + "{" + id + "}"
+	return []string{record, record + ".lock", record + ".lock.queue"}
 }
 
 // The stored form is one line of JSON whose head is fixed to the byte, so that
@@ -55,8 +63,8 @@ func parseRecord(b []byte) (Record, error) {
 	if !ok {
 		return Record{}, fmt.Errorf("%w: its head is not that of format 1", ErrCorrupt)
 	}
-	token, rest, ok := bytes.Cut(rest, []byte(`","created":`))
-	if !ok || !isToken(token) {
+	stamp, rest, ok := bytes.Cut(rest, []byte(`","created":`))
+	if !ok || !isToken(stamp) {
 		return Record{}, fmt.Errorf("%w: no creation time", ErrCorrupt)
 	}
 	digits, rest, ok := bytes.Cut(rest, []byte(`,"data":`))
@@ -68,7 +76,11 @@ func parseRecord(b []byte) (Record, error) {
 	if !ok || len(data) == 0 {
 		return Record{}, fmt.Errorf("%w: it is cut off", ErrCorrupt)
 	}
-	return Record{Data: data, Created: time.UnixMilli(created)}, nil
+	r := Record{Data: data, Created: time.UnixMilli(created), name: string(stamp)}
+	if len(stamp) != stampLength {
+		r.name = recordName(b)
+	}
+	return r, nil
 }
 
 // stampLength is that of rand.Text. The scripts know it, and that of head.
@@ -98,4 +110,13 @@ func isToken(b []byte) bool {
 		}
 	}
 	return len(b) > 0
+}
+
+// record returns the stored form, unless it is too large.
+func (t Terms) record(token string, created time.Time, data []byte) ([]byte, error) {
+	record := formatRecord(token, created, data)
+	if len(record) > t.MaxBytes {
+		return nil, fmt.Errorf("%w: the record would have %d bytes, MaxBytes is %d", ErrTooLarge, len(record), t.MaxBytes)
+	}
+	return record, nil
 }

@@ -4,45 +4,58 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/a2139e8d/latchkey/internal/scripting"
+	"github.com/a2139e8d/latchkey/locker/transport"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // A reply that no script gives is an outage: some other thing answers there.
 func TestUnexpectedReplies(t *testing.T) {
 	t.Parallel()
-	for name, reply := range map[string]any{
-		"nil":                    nil,
-		"a number":               int64(1),
-		"a string":               []byte("OK"),
-		"an empty array":         []any{},
-		"no state":               []any{[]byte("x")},
-		"an unknown state":       []any{int64(99)},
-		"found, but no more":     []any{int64(stateFound)},
-		"found, others not told": []any{int64(stateFound), []byte("x")},
-		"found, no others":       []any{int64(stateFound), []byte("x"), []byte("y")},
-		"too large, no size":     []any{int64(stateTooLarge)},
-		"too large, no name":     []any{int64(stateTooLarge), int64(9)},
-		"busy, but no more":      []any{int64(stateBusy)},
+	runner := scripting.NewRunner(transport.NewRedigo(redistest.Embedded(t).Pool(t, 1), patient.Timeout), patient.Timeout)
+	replyOf := func(lua string) (reply scripting.Reply) {
+		if lua != "" {
+			var err error
+			if reply, err = runner.Run(t.Context(), scripting.NewScript("return "+lua), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return reply
+	}
+	k := &taking{store: &Store{}}
+	for name, lua := range map[string]string{
+		"nil":                   "",
+		"a number":              "1",
+		"an empty array":        "{}",
+		"no state":              "{'x'}",
+		"an unknown state":      "{99}",
+		"found, but no more":    "{1}",
+		"found, others missing": "{1, 'x'}",
+		"found, no others":      "{1, 'x', 'y'}",
+		"too large, no size":    "{4}",
+		"too large, no name":    "{4, 9}",
+		"busy, but no more":     "{0}",
+		"busy, left no number":  "{0, 'x', 'y'}",
 	} {
-		got, err := taken(reply, nil)
+		got, err := k.taken(replyOf(lua), "token")
 		if !errors.Is(err, ErrUnavailable) || got.Taken {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
-	for name, reply := range map[string]any{
-		"nil": nil, "a string": []byte("1"), "an array": []any{int64(1)}, "a number that is none of them": int64(4),
-	} {
-		if others, err := committed(reply, nil); others || !errors.Is(err, ErrUnavailable) {
+	for name, lua := range map[string]string{"nil": "", "an array": "{1}"} {
+		if others, err := committed(replyOf(lua), nil); others || !errors.Is(err, ErrUnavailable) {
 			t.Errorf("a commit, %s: %v, %v", name, others, err)
 		}
 	}
 	outage := errors.New("outage")
-	if _, err := taken(nil, outage); err != outage {
+	if _, err := committed(scripting.Reply{}, outage); err != outage {
 		t.Errorf("error %v, want that of the exchange", err)
 	}
-	if raw, err := found([]any{int64(stateFound), []byte("x")}, nil); string(raw) != "x" || err != nil {
-		t.Errorf("found: %q, %v", raw, err)
+	if text, err := found(replyOf("{1, 'x'}")); string(text) != "x" || err != nil {
+		t.Errorf("found: %q, %v", text, err)
 	}
-	if held, err := taken([]any{int64(stateBusy), []byte("")}, nil); held.Taken || err != nil {
+	if held, err := k.taken(replyOf("{0, ''}"), "token"); held.Taken || err != nil {
 		t.Errorf("busy: %v, %v", held, err)
 	}
 }

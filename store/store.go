@@ -9,13 +9,35 @@
 //	<prefix>{ID}.lock        the lock: the token of its holder, for the time of a lease
 //	<prefix>{ID}.lock.queue  the processes that wait for the lock, while there are any
 //
-// An exclusive request is two exchanges. [Store.Take] takes the lock and reads
-// the record in one script; [Hold.Save] writes the record and releases the lock
-// in another. [Store.Load] reads without a lock, in one.
+// An exclusive request is two exchanges: [Store.Take] takes the lock and reads the record in
+// one script, [Hold.Save] writes the record and releases the lock in another. [Store.Load]
+// reads without a lock, in one. Where requests of one process wait for the same session,
+// they are fewer: they share one tenure of it, and an exchange commits for several of them.
+// tenure.go says how, and why nothing is lost by it.
 //
-// Where requests of one process wait for the same session, they are fewer: they
-// share one tenure of it, and an exchange commits for several of them. tenure.go
-// tells how, and why nothing is lost by it.
+// # The way of an exclusive request
+//
+// The middleware calls two methods, and each ends in one exchange:
+//
+//	Store.Take       hold.go: checks the terms, and gets a lease
+//	  Group.Acquire    internal/lease/acquire.go: waits for the lock
+//	    Group.enter      callers.go: for its turn among the requests of this process
+//	    Lease.acquire    for other processes: tries, and rests in between (queue.go, notifier.go)
+//	      taking.Take      tenure.go: one try, by take.lua; what it has read becomes a tenure
+//	        Runner.Run       internal/scripting: the exchange
+//	      Lease.begin      lease.go: from now on a timer renews the lease
+//	  tenure.admit     tenure.go: hands out the record
+//
+//	Hold.Save        hold.go: the record's new form
+//	  tenure.end       tenure.go: makes it the newest version
+//	    Lease.Stop       handoff.go: renews no more, and returns the request that is next, if any
+//	    tenure.passOn    hands over at once, or with the exchange that stores the version
+//	      tenure.send      commit.go: the commit, by commit.lua, with the token of the next holder
+//	        Runner.Run
+//	    Lease.Leave      handoff.go: the turn goes on
+//
+// The lease calls the store for one thing only: [tenure.Extend] renews it, from the timer. With
+// another Locker (external.go) the steps are the same, in five exchanges.
 //
 // # The fence
 //
@@ -36,7 +58,7 @@
 // that lock fails and two hold it at once, or if two processes use different locks.
 //
 // A holder that fails this test gets [ErrLost] and has changed nothing. Every script may be
-// repeated: the stamp tells a writer that the record it finds is its own. Only where a
+// repeated: the stamp shows a writer that the record it finds is its own. Only where a
 // try was left without an answer, and a repetition of it was refused, is it not known
 // whether the first one was done: the error then wraps [ErrUnavailable] as well.
 //
@@ -45,30 +67,36 @@
 // A session that is held, or waited for, does not run out. Each script that takes or
 // extends the lock lets the record outlast it, and each that finds the lock held lets the
 // record outlast the time until it is asked for again. An id whose lock is held is never
-// told to be absent. That is so where the lock is beside the record. With another Locker a
-// timer keeps the session in use (inuse.go), and whether its lock is held is not asked.
+// said to be absent. With another Locker a timer keeps the session in use, and whether its
+// lock is held is not asked.
 //
 // # The end of an id
 //
 // A destroyed or renewed id leaves a tombstone for a minute, so that a request
-// that still comes with it is told apart from one whose session ran out. An id
+// that still comes with it is distinguished from one whose session ran out. An id
 // that Redis does not know is never written to.
 //
 // # Clocks
 //
-// The idle time-out is Redis's to keep, by the record's TTL. The absolute one is
-// reckoned from the creation time in the record by the clocks of the processes,
+// The idle timeout is Redis's to keep, by the record's TTL. The absolute one counts
+// from the creation time in the record, by the clocks of the processes,
 // so it is as exact as these agree.
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/lease"
+	"github.com/a2139e8d/latchkey/internal/scripting"
 	"github.com/a2139e8d/latchkey/locker"
+	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/gomodule/redigo/redis"
 )
 
@@ -84,8 +112,7 @@ var (
 	ErrTooLarge = errors.New("session is too large")
 )
 
-// The errors of the lock, under the store's name. They equal those of package
-// locker, which tells what they mean.
+// The errors of the lock. They equal those of package locker, which documents them.
 var (
 	ErrTimeout        = locker.ErrTimeout
 	ErrTooManyWaiters = locker.ErrTooManyWaiters
@@ -109,7 +136,7 @@ type Options struct {
 	// Default: the spin lock beside the record, which needs two exchanges per
 	// request or less; any other needs five. Its own options then say how long it is
 	// held. All processes should use the same: different ones do not keep each other
-	// out. Nothing is lost then, but whoever saves second gets ErrLost.
+	// out. Nothing is lost then, but the second one to save gets ErrLost.
 	Locker locker.Locker
 }
 
@@ -122,33 +149,42 @@ const DefaultPrefix = "latchkey:"
 // A Store is safe for use by any number of goroutines.
 type Store struct {
 	options Options
-	client  locker.Client
-	pool    *redis.Pool
-	owned   bool // the pool is ours to close
-	spin    locker.Relay
-	guard   locker.Guard
+	runner  *scripting.Runner
+	owned   io.Closer // the client, if it is ours to close
+	group   lease.Group
+	locking lease.Options // of every Take
+	closed  atomic.Bool
 	alone   time.Duration // see maxAlone; tests do not want it to depend on the machine
 	err     error         // what is wrong with the options
-
-	lease, ttl, maxBytes memo // arguments of scripts, in ms and bytes
 }
 
-// New returns a store that uses pool, which stays the caller's to close. Set the
-// pool's dial, read and write time-outs. What is wrong with the arguments is
-// told by [Store.Err], which package middleware asks.
+// New returns a store whose connections are made as pool makes its own: by its
+// DialContext or Dial, which should have dial and write timeouts. None is taken from the
+// pool, so its size does not matter. What is wrong with the arguments is reported by
+// [Store.Err], which package middleware asks.
 func New(pool *redis.Pool, o Options) *Store {
-	s := &Store{options: o, pool: pool, alone: maxAlone, err: o.check()}
+	client := transport.NewRedigo(pool, cmp.Or(o.Timeout, locker.DefaultTimeout))
+	s := NewOn(client, o)
+	s.owned = client
 	if pool == nil {
 		s.err = errors.New("store: the pool is nil")
 	}
-	if o.Prefix == "" {
-		s.options.Prefix = DefaultPrefix
+	return s
+}
+
+// NewOn returns a store on any client, which stays the caller's. The client bounds each
+// exchange by a timeout of its own, which Options.Timeout should be equal to. For errors
+// see [New].
+func NewOn(c transport.Client, o Options) *Store {
+	s := &Store{options: o, alone: maxAlone, err: o.check()}
+	if c == nil {
+		s.err = errors.New("store: the client is nil")
 	}
-	if o.Timeout == 0 {
-		s.options.Timeout = locker.DefaultTimeout
-	}
-	s.client = locker.NewClient(pool, s.options.Timeout)
-	s.spin = locker.SpinAlgorithm(s.client)
+	s.options.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
+	s.options.Timeout = cmp.Or(o.Timeout, locker.DefaultTimeout)
+	s.runner = scripting.NewRunner(c, s.options.Timeout)
+	s.group.Notifier = lease.NewNotifier(s.runner)
+	s.locking = lease.Options{Lease: o.Lease, Timeout: o.Timeout, Held: held}.WithDefaults()
 	return s
 }
 
@@ -175,27 +211,26 @@ func (s *Store) Ping(ctx context.Context) error {
 	if s.err != nil {
 		return s.err
 	}
-	if _, err := s.client.Eval(ctx, pingScript, nil); err != nil {
+	err := error(lease.ErrClosed)
+	if !s.closed.Load() {
+		err = s.runner.Ping(ctx)
+	}
+	if err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
 	return nil
 }
 
-// Close closes the connections, if [Open] made them.
+// Close ends at once all that the store does by itself, and closes its connections, except
+// those of a client given to [NewOn]. Requests that wait for a session fail with
+// [ErrUnavailable], as do all that come later, and those that hold one when they save it: let
+// them finish first, as [net/http.Server.Shutdown] does. A lock that is held by then, or was
+// to be cleaned up in the background after a lost reply, is free when its lease ends.
 func (s *Store) Close() error {
-	if !s.owned {
+	s.closed.Store(true)
+	s.group.Close()
+	if s.owned == nil {
 		return nil
 	}
-	return s.pool.Close()
+	return s.owned.Close()
 }
-
-// keys returns the three keys of a session: its record, its lock, and the queue for that.
-// They are parts of one string.
-func (s *Store) keys(id string) locker.Keys {
-	const lock, queue = ".lock", ".queue"
-	all := s.options.Prefix + "{" + id + "}" + lock + queue
-	return locker.Keys{all[:len(all)-len(lock+queue)], all[:len(all)-len(queue)], all}
-}
-
-func (s *Store) recordKey(id string) string { return s.options.Prefix + "{" + id + "}" }
-func (s *Store) lockKey(id string) string   { return s.recordKey(id) + ".lock" }

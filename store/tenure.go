@@ -1,13 +1,15 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/a2139e8d/latchkey/locker"
+	"github.com/a2139e8d/latchkey/internal/lease"
+	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
 // A tenure is the time in which one process has one session: from the exchange
@@ -19,7 +21,7 @@ import (
 // When a hold ends, its version of the record becomes the newest, and the next
 // request in line starts on it at once, while the version is still on its way to
 // Redis. Only one exchange is under way at a time. What ends meanwhile goes into the
-// next one together: the newest version contains them all. Whoever ended a hold
+// next one together: the newest version contains them all. A request that ended its hold
 // waits until an exchange that was sent after that has succeeded. How far the
 // requests may run ahead of Redis is bounded, by number and by time.
 //
@@ -45,7 +47,7 @@ import (
 // exchange failed, when only the reply was lost; that is so with any commit.
 //
 // Where Redis has not answered at all, those who wait get the same error. They would find
-// out the same, one after another, each after a time-out of its own.
+// out the same, one after another, each after a timeout of its own.
 //
 // # Late commands
 //
@@ -56,25 +58,22 @@ import (
 // Records never come back, so a commit takes effect once, on what its holds have read, or
 // never.
 type tenure struct {
-	locker.Relay // the lock beside the record; some of its methods are replaced
-	store        *Store
-	id           string
-	keys         locker.Keys // of all scripts: record, lock, queue
-	terms        Terms       // of whoever takes the lock
-
-	raw []byte // what the take has found, before any hold begins
+	store *Store
+	id    string
+	keys  []string // of all scripts: record, lock, queue
+	terms Terms    // of the request that took the lock
 
 	mu   sync.Mutex // guards all below; never held during an exchange
 	idle sync.Cond  // sending became false
 
 	// What Redis has.
-	token   string        // in the lock; "" before the take
-	base    string        // the name of the record
-	lease   *locker.Lease // of the present hold
-	others  bool          // other processes wait, as of heard
-	heard   time.Time     // when Redis answered last
-	sending bool          // an exchange is under way
-	silence error         // of the last exchange, if Redis has not answered it
+	token   string       // in the lock; "" once it is freed
+	base    string       // the name of the record
+	lease   *lease.Lease // of the present hold; nil before the first
+	others  bool         // other processes wait, as of heard
+	heard   time.Time    // when Redis answered last
+	sending bool         // an exchange is under way
+	silence error        // of the last exchange, if Redis has not answered it
 
 	// The versions. Each hold that ends makes one, changed or not.
 	record  Record // the newest state
@@ -84,69 +83,185 @@ type tenure struct {
 	newest  int
 	written int   // the newest version that changed the record
 	stored  int   // the newest version that Redis has
+	ended   bool  // the newest version is a tombstone: nobody joins a session that has ended
 	err     error // why there will be no more
 }
 
-// stampOf returns the part of a token that names it; the rest tells who it is.
-func stampOf(token string) string {
-	stamp, _, _ := strings.Cut(token, " ")
-	return stamp
+// A taking is how package lease takes the lock of a session: by the spin lock, except that
+// Take reads the record as well.
+type taking struct {
+	lease.Spin
+	store *Store
+	id    string
+	keys  []string
+	terms Terms
 }
 
-// take implements fence: it begins a tenure, or a hold of one that another request
-// has begun. One whose commit failed meanwhile has nothing to build on, so it takes
-// the lock itself.
-func (t *tenure) take(ctx context.Context, h *Hold) error {
-	s := h.store
-	t.Relay, t.store, t.id, t.keys, t.terms = s.spin, s, h.id, s.keys(h.id), h.terms
-	t.idle.L = &t.mu
-	lease, err := s.guard.Lock(ctx, t.keys[1].(string), t, s.lock(h.terms))
-	for err == nil {
-		joined := lease.Algorithm().(*tenure)
-		h.fence, h.lease, h.stamp = joined, lease, stampOf(lease.Token())
-		if joined == t {
-			return t.begin(h)
-		}
-		over, unusable := joined.join(h)
-		if !over {
-			return unusable
-		}
-		h.lease, h.joined = nil, false
-		lease, err = s.guard.LockAgain(lease, t)
+// Take implements [lease.Algorithm].
+func (k *taking) Take(ctx context.Context, _, token, place string, span time.Duration) (lease.Attempt, error) {
+	reply, err := k.store.runner.Run(ctx, takeScript, k.keys, token, span.Milliseconds(),
+		k.terms.MaxBytes, k.terms.outlived(time.Now()), place, k.terms.TTL.Milliseconds())
+	if err != nil {
+		return lease.Attempt{}, err
 	}
-	return err
+	return k.taken(reply, token)
 }
 
-// begin is the first hold.
-func (t *tenure) begin(h *Hold) error {
+// taken reads the reply of take.lua. Where it took the lock, a tenure begins.
+func (k *taking) taken(reply scripting.Reply, token string) (lease.Attempt, error) {
+	t := &tenure{store: k.store, id: k.id, keys: k.keys, terms: k.terms, token: token, heard: time.Now()}
+	t.idle.L = &t.mu
+	ok := true
+	switch state, _ := reply.IntAt(0); state {
+	case stateBusy:
+		return lease.Held(reply)
+	case stateFound:
+		var others int64
+		others, ok = reply.IntAt(2)
+		t.others = others != 0
+	case stateTooLarge:
+		t.base, ok = reply.TextAt(2)
+	case stateWrongType:
+		t.base = foreignName
+	}
+	text, err := found(reply)
+	if !ok {
+		err = lease.Unexpected(reply)
+	}
+	if err != nil && !unusable(err) {
+		return lease.Attempt{}, err
+	}
+	if t.read = err; err == nil {
+		t.size = len(text)
+		t.record, t.read = parseRecord(text)
+		if t.base = t.record.name; t.read != nil {
+			t.base = recordName(text)
+		}
+	}
+	return lease.Attempt{Taken: true, Data: t}, nil
+}
+
+// admit gives the session to the request that has got the lease l: as its first hold, or as
+// one that follows another. An error comes with h.lease where the record cannot be used.
+// again: the lock is no good, and l must wait for it again.
+func (t *tenure) admit(ctx context.Context, h *Hold, l *lease.Lease) (again bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.lease, t.token, t.heard = h.lease, h.lease.Token(), time.Now()
-	if t.read == nil {
-		t.size = len(t.raw)
-		t.record, t.read = parseRecord(t.raw)
+	t.lease, h.joined = l, l.Handed()
+	switch {
+	case !h.joined:
+		err = t.read
+	case t.err != nil: // what it was to build on is void
+		return true, nil
+	case ctx.Err() != nil || l.Validity() == 0:
+		t.giveUp(l)
+		return true, nil
+	case t.size > h.terms.MaxBytes:
+		err = fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, t.size)
+	case h.terms.expired(t.record.Created, time.Now()):
+		t.giveUp(l)
+		return false, fmt.Errorf("%s: %w", t.id, ErrNotFound)
 	}
-	h.Record = t.record
-	return t.read
+	h.fence, h.lease, h.Record = t, l, t.record
+	h.stamp, _, _ = strings.Cut(l.Token(), " ") // which names it; the rest says who it is
+	return false, err
 }
 
-// join is a hold that follows another. The rules that the scripts keep where the
-// record is read are kept here. over tells that the tenure came to its end.
-func (t *tenure) join(h *Hold) (over bool, err error) {
+// end implements [fence]: it ends a hold with a version of its own, and returns when that is
+// stored.
+func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
+	if h.over {
+		return ErrLost // it was given back before
+	}
+	h.over = true
 	t.mu.Lock()
-	t.lease = h.lease
-	h.Record, h.joined = t.record, true
-	over, size := t.err != nil, t.size
-	t.mu.Unlock()
-	switch {
-	case !over && size > h.terms.MaxBytes:
-		return false, fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, size)
-	case !over && !h.terms.expired(h.Record.Created, time.Now()):
-		return false, nil
+	defer t.mu.Unlock()
+	next, held, _ := h.lease.Stop(t.others)
+	defer h.lease.Leave()
+	if t.err == nil && !held {
+		// What is under way stores what others have ended, and only then is it known which
+		// token Redis has.
+		if t.settled() == nil {
+			t.fail(ErrLost, "")
+		}
 	}
-	if !over {
-		t.giveUp(context.Background(), h.lease)
-		h.lease, h.joined = nil, false
+	if t.err != nil {
+		return t.err
 	}
-	return over, fmt.Errorf("%s: %w", t.id, ErrNotFound)
+	t.newest++
+	version := t.newest
+	if w.text == nil {
+		t.write.ttl = w.ttl
+	} else {
+		t.record, t.size, t.write, t.read, t.ended = w.record, len(w.text), w, nil, w.ended
+		t.written = version
+	}
+	// It is sent for others, too, so it does not end with ctx.
+	ctx = context.WithoutCancel(ctx)
+	if t.passOn(ctx, h.lease, next) {
+		t.flush(ctx, version)
+	}
+	if t.stored >= version {
+		return nil
+	}
+	return cmp.Or(t.err, ErrLost)
+}
+
+// release implements [fence]: it ends a hold without a version.
+func (t *tenure) release(_ context.Context, h *Hold, failed error) {
+	h.over = true
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err == nil && scripting.Unanswered(failed) {
+		t.fail(failed, "")
+	}
+	t.giveUp(h.lease)
+}
+
+// giveUp ends a hold without a version. It is called with mu held.
+func (t *tenure) giveUp(l *lease.Lease) {
+	next, _, ended := l.Stop(t.others)
+	defer l.Leave()
+	if !ended {
+		t.passOn(context.Background(), l, next)
+	}
+}
+
+// How far a process goes on before it hears from Redis again: by versions that are not
+// stored yet, which a failed commit would take with it, and by time, since others may
+// have begun to wait.
+const (
+	maxAhead = 128
+	maxAlone = 10 * time.Millisecond
+)
+
+// passOn gives the session to the next request in line, where there is one. Either at once:
+// then ahead is set, and the versions are still to be stored. Or with the exchange that stores
+// them, which frees the lock where nobody is next. It is called with mu held.
+//
+// A hold that ends and the next one's beginning are one step: a commit in between would give
+// the lock to the one that ends, for longer than the next may have it.
+func (t *tenure) passOn(ctx context.Context, l *lease.Lease, next lease.Next) (ahead bool) {
+	if t.ended || t.read != nil || t.err != nil { // nobody could use it
+		next = lease.Next{}
+	}
+	if next.Fresh && t.newest-t.stored < maxAhead && time.Since(t.heard) < t.store.alone {
+		if given := l.HandOver(next, t.others); given != nil {
+			t.lease = given
+			return true
+		}
+		next = lease.Next{} // nobody waits any more
+	}
+	if t.settled() == nil {
+		t.send(ctx, next.Token, next.Span)
+	}
+	if next.Token == "" || t.err != nil {
+		return false
+	}
+	if given := l.Give(next, t.others); given != nil {
+		t.lease = given
+	} else {
+		t.send(ctx, "", 0) // nobody waits any more
+	}
+	return false
 }

@@ -146,7 +146,8 @@ func TestWhoJoinsTooLate(t *testing.T) {
 		waiting := guests(t, d.st, 1, Terms{})
 		over := first.fence.(*tenure)
 		over.mu.Lock() // so that the guest cannot join yet
-		if over.lease.HandOver(false) == nil {
+		next, _, _ := over.lease.Stop(false)
+		if over.lease.HandOver(next, false) == nil {
 			t.Error("the guest does not wait")
 		}
 		over.fail(ErrUnavailable, "")

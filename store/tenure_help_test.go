@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/scripting"
 	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
@@ -131,7 +132,7 @@ func (d *desk) holdBack(t *testing.T) (letGo func()) {
 }
 
 // count returns how often the process ran a script.
-func (d *desk) count(script *locker.Script) (n int) {
+func (d *desk) count(script *scripting.Script) (n int) {
 	for _, cmd := range d.proxy.Commands() {
 		if runs(cmd, script) {
 			n++
@@ -141,7 +142,7 @@ func (d *desk) count(script *locker.Script) (n int) {
 }
 
 // sent waits until the process has run a script for the nth time.
-func (d *desk) sent(t *testing.T, script *locker.Script, n int) {
+func (d *desk) sent(t *testing.T, script *scripting.Script, n int) {
 	t.Helper()
 	eventually(t, "the script is sent", func() bool { return d.count(script) >= n })
 }

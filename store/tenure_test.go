@@ -96,9 +96,14 @@ func TestReleaseLeavesNoTrace(t *testing.T) {
 				waiting := guests(t, d.st, 2, Terms{})
 				letGo := d.holdBack(t)
 				one := saving(t, first, "1")
-				end(t, waiting[0].holds(t, "1"))
+				h, ended := waiting[0].holds(t, "1"), make(chan struct{})
+				go func() {
+					defer close(ended)
+					end(t, h)
+				}()
+				letGo() // what end sends comes behind the commit, on the same connection
+				<-ended
 				last := waiting[1].holds(t, "1")
-				letGo()
 				if err := one.wait(); err != nil {
 					t.Error(err)
 				}

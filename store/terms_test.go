@@ -32,7 +32,29 @@ func TestTermsCheck(t *testing.T) {
 		{Terms{TTL: 25 * time.Hour}, []string{"TTL", "25h", "Lifetime", "24h"}},             // against the default
 		{Terms{Lifetime: time.Minute}, []string{"TTL", "30m", "Lifetime", "1m", "be idle"}}, // likewise
 	} {
-		wantMessage(t, tt.terms.Check(), tt.want)
+		wantMessage(t, New(&redis.Pool{}, Options{}).Check(tt.terms), tt.want)
+	}
+}
+
+// With a Locker of one's own, the terms that it would not know of are errors, not ignored.
+func TestTermsWithALockerOfOnesOwn(t *testing.T) {
+	t.Parallel()
+	pool := &redis.Pool{}
+	st := New(pool, Options{Locker: locker.NewSpin(pool, locker.Options{})})
+	for _, tt := range []struct {
+		terms Terms
+		want  []string
+	}{
+		{Terms{}, nil},
+		{Terms{LockWait: time.Second, Label: "GET /", MaxBytes: 1}, nil},
+		{Terms{MaxHold: time.Minute}, []string{"MaxHold", "1m0s", "must be 0", "Locker"}},
+		{Terms{MaxWaiters: 5}, []string{"MaxWaiters", "5", "must be 0", "Locker"}},
+	} {
+		wantMessage(t, st.Check(tt.terms), tt.want)
+		if tt.want != nil {
+			_, err := st.Take(t.Context(), theID, tt.terms)
+			wantMessage(t, err, tt.want)
+		}
 	}
 }
 

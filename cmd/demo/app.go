@@ -77,13 +77,17 @@ func newApp(c config, r *server, st *store.Store, log *slog.Logger) (http.Handle
 
 // lockedSessions is all that a program needs to have locked sessions.
 func lockedSessions(c config, st *store.Store, log *slog.Logger, cookie string) (sessions, error) {
+	maxHold, maxWaiters := c.maxHold(), c.maxWaiters()
+	if c.lock != lockSpin && c.lock != lockNone {
+		maxHold, maxWaiters = 0, 0 // the lock has them
+	}
 	s, err := middleware.New(st, middleware.Options{
 		Keys:       c.keys,
 		TTL:        c.ttl,
 		Lifetime:   max(c.ttl, 24*time.Hour),
 		LockWait:   c.lockWait,
-		MaxHold:    c.maxHold(),
-		MaxWaiters: c.maxWaiters(),
+		MaxHold:    maxHold,
+		MaxWaiters: maxWaiters,
 		Cookie:     http.Cookie{Name: cookie}, // plain HTTP: no __Host-, no Secure
 		Logger:     log,
 		Mode: func(req *http.Request) middleware.Mode {

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"context"
 	"time"
 
 	"github.com/a2139e8d/latchkey/locker"
+	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/gomodule/redigo/redis"
 )
 
@@ -29,8 +29,8 @@ func newLocker(c config, pools []*redis.Pool) locker.Locker {
 		return locker.NewTimestamp(pools[0], o)
 	case lockLease:
 		o.Backoff = locker.Backoff{Min: pollEvery, Max: pollEvery}
-		client := locker.NewClient(pools[0], locker.DefaultTimeout)
-		return &leaseLock{algorithm: polled{locker.SpinAlgorithm(client)}, options: o}
+		client := transport.NewRedigo(pools[0], locker.DefaultTimeout)
+		return locker.New(polled{locker.SpinAlgorithm(client)}, o)
 	case lockRedlock:
 		return locker.NewRedlock(pools, o)
 	default:
@@ -41,20 +41,9 @@ func newLocker(c config, pools []*redis.Pool) locker.Locker {
 // pollEvery is the longest pause between two tries for the lease lock.
 const pollEvery = 10 * time.Millisecond
 
-// A leaseLock is a key with an owner and a lease, as of the spin lock, but the processes
-// that wait for it do not queue, and are not notified: each tries again every few
-// milliseconds, until the lock is free or its time is up. So the processes are not
-// served in order. The callers of one process are.
-type leaseLock struct {
-	guard     locker.Guard
-	algorithm locker.Algorithm
-	options   locker.Options
-}
-
-func (l *leaseLock) Lock(ctx context.Context, key string) (*locker.Lease, error) {
-	return l.guard.Lock(ctx, key, l.algorithm, l.options)
-}
-
 // polled leaves of an algorithm what every algorithm has, single tries, and hides its
-// queue.
+// queue. So a lock of it is a key with an owner and a lease, like the spin lock, but the
+// processes that wait for it do not queue, and are not notified: each tries again every few
+// milliseconds, until the lock is free or its time is up. They are not served in order. The
+// callers of one process are.
 type polled struct{ locker.Algorithm }

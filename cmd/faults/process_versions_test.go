@@ -15,7 +15,7 @@ import (
 // hashes; tokens that say more about the holder; and a value in the session that this
 // version does not know.
 var laterVersion = demotest.Variant{Edits: append(otherScripts(),
-	rig.Edit{File: "locker/owner.go", Old: "return string(b)\n", New: "return string(b) + \" later\"\n"},
+	rig.Edit{File: "internal/lease/token.go", Old: "return string(b)\n", New: "return string(b) + \" later\"\n"},
 	rig.Edit{File: "cmd/demo/app.go", Old: `s.Set("n", n+1)`, New: `s.Set("n", n+1); s.Set("later", n+1)`},
 )}
 
@@ -23,7 +23,7 @@ var laterVersion = demotest.Variant{Edits: append(otherScripts(),
 // notifies processes of the other that a session is free.
 var otherQueues = demotest.Variant{Edits: append(otherScripts(),
 	rig.Edit{File: "store/store.go", Old: `".queue"`, New: `".line"`},
-	rig.Edit{File: "locker/relay.go", Old: `".queue`, New: `".line`},
+	rig.Edit{File: "internal/lease/spin.go", Old: `".queue`, New: `".line`},
 )}
 
 // foreignVersion is one whose records this one cannot read.
@@ -35,7 +35,7 @@ func otherScripts() (edits []rig.Edit) {
 	for _, name := range []string{
 		"store/take.lua", "store/load.lua", "store/commit.lua", "store/extend.lua", "store/create.lua", "store/replace.lua",
 		"store/drop.lua", "store/record.lua",
-		"locker/take.lua", "locker/pass.lua", "locker/release.lua", "locker/extend.lua", "locker/quit.lua", "locker/queue.lua",
+		"internal/lease/take.lua", "internal/lease/pass.lua", "internal/lease/release.lua", "internal/lease/extend.lua", "internal/lease/quit.lua", "internal/lease/queue.lua",
 	} {
 		edits = append(edits, rig.Edit{File: name, New: "\n-- of another version\n"})
 	}

@@ -64,13 +64,13 @@ var breaks = []struct {
 	},
 	{
 		name:  "a place is taken from the queue and not given the lock",
-		edits: []edit{{"locker/queue.lua", "if redis.pcall('SET', lock, place, 'PX', deaf and 250 or 1000).err then", "if redis.call('DEL', lock) == 2 then"}},
+		edits: []edit{{"internal/lease/queue.lua", "if redis.pcall('SET', lock, place, 'PX', deaf and 250 or 1000).err then", "if redis.call('DEL', lock) == 2 then"}},
 		work:  "wtw",
 		want:  "is dropped",
 	},
 	{
 		name:  "places behind the first are dropped",
-		edits: []edit{{"locker/queue.lua", "rest = behind", "rest = ''"}},
+		edits: []edit{{"internal/lease/queue.lua", "rest = behind", "rest = ''"}},
 		work:  "wtw",
 		want:  "is dropped",
 	},
@@ -82,7 +82,7 @@ var breaks = []struct {
 	},
 	{
 		name:  "the second in the queue has the turn first",
-		edits: []edit{{"locker/queue.lua", "local rest = found", "local rest = string.gsub(found, '^(%S+) (%S+) ', '%2 %1 ')"}},
+		edits: []edit{{"internal/lease/queue.lua", "local rest = found", "local rest = string.gsub(found, '^(%S+) (%S+) ', '%2 %1 ')"}},
 		work:  "wtw",
 		want:  "stood before it",
 	},
@@ -94,7 +94,7 @@ var breaks = []struct {
 	},
 	{
 		name:  "a process that listens is passed over",
-		edits: []edit{{"locker/queue.lua", "listening[2] ~= 0", "listening[2] == 0"}},
+		edits: []edit{{"internal/lease/queue.lua", "listening[2] ~= 0", "listening[2] == 0"}},
 		work:  "wtw",
 		want:  "is dropped",
 	},
@@ -106,13 +106,13 @@ var breaks = []struct {
 	},
 	{
 		name:  "who gives up stays in the queue",
-		edits: []edit{{"locker/quit.lua", "quit(KEYS[2], ARGV[1])\nif", "if"}},
+		edits: []edit{{"internal/lease/quit.lua", "quit(KEYS[2], ARGV[1])\nif", "if"}},
 		work:  "wtw",
 		want:  "left behind in the queue",
 	},
 	{
 		name:  "a place joins at the front",
-		edits: []edit{{"locker/queue.lua", "found .. place .. ' '", "place .. ' ' .. found"}},
+		edits: []edit{{"internal/lease/queue.lua", "found .. place .. ' '", "place .. ' ' .. found"}},
 		work:  "wtw",
 		want:  "changed its order",
 	},
@@ -124,7 +124,7 @@ var breaks = []struct {
 	},
 	{
 		name:  "a lock is released by a plain DEL",
-		edits: []edit{{"locker/release.lua", "if holder == ARGV[1] then", "if true then"}},
+		edits: []edit{{"internal/lease/release.lua", "if holder == ARGV[1] then", "if true then"}},
 		work:  "wtw",
 		want:  "taken away",
 	},

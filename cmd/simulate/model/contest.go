@@ -1,7 +1,7 @@
 package model
 
-// The way of a request to the lock, as in locker/guard.go, locker/contest.go and
-// locker/relay.go.
+// The way of a request to the lock, as in internal/lease/acquire.go and
+// internal/lease/queue.go.
 
 func (n *step) arrive(r uint8) {
 	q := &n.requests[r]

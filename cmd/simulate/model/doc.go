@@ -11,8 +11,8 @@
 //
 // The server's side is not modelled. It is the library's own scripts, read from the
 // source, in package redis. The client's side is a few hundred lines that follow
-// store/tenure.go, store/exchange.go, store/version.go, locker/guard.go,
-// locker/contest.go, locker/relay.go and locker/sweep.go step by step. Where a clock
+// store/tenure.go, store/commit.go, internal/lease/acquire.go,
+// internal/lease/queue.go and internal/lease/sweep.go step by step. Where a clock
 // decides there, both outcomes are explored here.
 //
 // A state is what Redis has, where each request and tenure is, and the commands on their
@@ -34,7 +34,7 @@
 // message has no step of its own: a place asks when asking is of use, told or not. A
 // reply that is late has none either: it is like a client that is slow to act on what it
 // was told, and all are. A reply that comes twice is dropped by its number, see
-// locker/frame.go.
+// internal/scripting/frame.go.
 //
 // # What is checked
 //

@@ -109,7 +109,7 @@ func (n *step) crash(p uint8) {
 }
 
 // sweeps take away, at any time, tokens and places that nobody owns, as in
-// locker/sweep.go.
+// internal/lease/sweep.go.
 func (m *model) sweeps(s *state) {
 	for r := range uint8(requests) {
 		for i := range uint8(spares) {

@@ -13,14 +13,14 @@ import (
 type Scripts map[string]string
 
 // includes are what scripts include, by a line that says so.
-var includes = []string{"locker/queue.lua", "store/record.lua"}
+var includes = []string{"internal/lease/queue.lua", "store/record.lua"}
 
 // files are the scripts of the kinds.
 var files = [kinds]string{
 	take:     "store/take.lua",
 	commit:   "store/commit.lua",
-	giveBack: "locker/release.lua",
-	quit:     "locker/quit.lua",
+	giveBack: "internal/lease/release.lua",
+	quit:     "internal/lease/quit.lua",
 }
 
 // Read reads the scripts of the library whose source is in root.
@@ -36,7 +36,7 @@ func Read(root string) (Scripts, error) {
 	return s, nil
 }
 
-// whole returns a script with what it includes, as locker.NewQueueScript and newScript of
+// whole returns a script with what it includes, as lease.NewScript and newScript of
 // package store put it together.
 func (s Scripts) whole(file string) string {
 	text := s[file]

@@ -13,25 +13,25 @@ import (
 // signatures tell what the keys and arguments of the project's scripts are. The last
 // argument of each is the number of the call.
 var signatures = map[string]signature{
-	"locker/extend.lua":    {"lock", "token lease"},
-	"locker/pass.lua":      {"lock queue", "token token lease"},
-	"locker/quit.lua":      {"lock queue", "place"},
-	"locker/release.lua":   {"lock queue", "token delay"},
-	"locker/take.lua":      {"lock queue", "token lease place"},
-	"locker/timestamp.lua": {"time note", "mode token delay moment"},
-	"store/commit.lua":     {"record lock queue", "token next lease ttl base text?"},
-	"store/create.lua":     {"record", "stamp text lease"},
-	"store/drop.lua":       {"record", "stamp"},
-	"store/extend.lua":     {"record lock", "token lease base"},
-	"store/load.lua":       {"record", "began lease size"},
-	"store/replace.lua":    {"record", "base text lease"},
-	"store/take.lua":       {"record lock queue", "token lease size began place lease"},
+	"internal/lease/extend.lua":  {"lock", "token lease"},
+	"internal/lease/pass.lua":    {"lock queue", "token token lease"},
+	"internal/lease/quit.lua":    {"lock queue", "place"},
+	"internal/lease/release.lua": {"lock queue", "token delay"},
+	"internal/lease/take.lua":    {"lock queue", "token lease place"},
+	"locker/timestamp.lua":       {"time note", "mode token delay moment"},
+	"store/commit.lua":           {"record lock queue", "token next lease ttl base text?"},
+	"store/create.lua":           {"record", "stamp text lease"},
+	"store/drop.lua":             {"record", "stamp"},
+	"store/extend.lua":           {"record lock", "token lease base"},
+	"store/load.lua":             {"record", "began lease size"},
+	"store/replace.lua":          {"record", "base text lease"},
+	"store/take.lua":             {"record lock queue", "token lease size began place lease"},
 }
 
 type signature struct{ keys, args string }
 
 // included are files that are no scripts by themselves.
-var included = []string{"locker/queue.lua", "store/record.lua"}
+var included = []string{"internal/lease/queue.lua", "store/record.lua"}
 
 // source reads a file of the project.
 func source(tb testing.TB, file string) string {
@@ -55,10 +55,10 @@ func framed(tb testing.TB, file string) string {
 		tb.Fatalf("%s includes what this test does not know", file)
 	}
 	const begin = `"local function script()\n" + text + ` + "`"
-	_, frame, ok := strings.Cut(source(tb, "locker/frame.go"), begin)
+	_, frame, ok := strings.Cut(source(tb, "internal/scripting/frame.go"), begin)
 	end, _, ok2 := strings.Cut(frame, "`")
 	if !ok || !ok2 {
-		tb.Fatal("locker/frame.go wraps scripts in another way than this test knows")
+		tb.Fatal("internal/scripting/frame.go wraps scripts in another way than this test knows")
 	}
 	return "local function script()\n" + text + end
 }
@@ -66,7 +66,7 @@ func framed(tb testing.TB, file string) string {
 // A script that is new, or has got an argument more, would not be compared well.
 func TestTheSignaturesAreThoseOfTheScripts(t *testing.T) {
 	var files []string
-	for _, folder := range []string{"locker/", "store/"} {
+	for _, folder := range []string{"internal/lease/", "locker/", "store/"} {
 		found, err := filepath.Glob("../../../" + folder + "*.lua")
 		if err != nil {
 			t.Fatal(err)

@@ -43,6 +43,7 @@ func (w *World) start(number, life int) *process {
 	options := store.Options{Lease: o.Lease, Timeout: o.Timeout}
 	maxHold, maxWaiters := o.MaxHold, o.MaxWaiters
 	if w.plan.Processes[number].Spin {
+		maxHold, maxWaiters = 0, 0 // its lock has them
 		options.Locker = locker.NewSpin(p.pool, locker.Options{Lease: o.Lease, Wait: o.LockWait,
 			MaxHold: maxHold, MaxWaiters: maxWaiters, Timeout: o.Timeout})
 		maxHold, maxWaiters = 0, 0 // they are the locker's then

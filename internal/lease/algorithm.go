@@ -1,0 +1,95 @@
+// Package lease is the engine of all locks: it waits, takes, renews, hands over and gives
+// back. Package locker is what users see of it, and package store holds sessions by it.
+//
+// # Words
+//
+//   - A token names one holder of one lock; a lease is a lock that is held, renewed by a timer.
+//   - Callers wait for a key within one process, in a Group. One of them has the turn: only it
+//     tries at Redis, and its holder keeps the turn until the lock is given back.
+//   - The queue is the processes that wait at Redis. Each has a place in it, and a Notifier
+//     wakes that. The holder is who was last seen to hold a lock.
+//   - A handoff gives a lock to the next caller of the same process, with an exchange or
+//     without one. A quota bounds for how long, where other processes wait.
+//   - An exchange is ambiguous if it may have been done or not. A sweep cleans up after it.
+//
+// # Files
+//
+//   - algorithm.go: what one kind of lock does. spin.go, *.lua: the spin lock. reply.go: the
+//     replies of scripts.
+//   - acquire.go: from Lock to the lease. callers.go: the wait for the turn. queue.go,
+//     notifier.go: the wait among processes. options.go, wait.go: for how long.
+//   - lease.go: a lock that is held, and given back. renew.go: its renewal. handoff.go: who has
+//     it next. token.go: who holds it. sweep.go: what is left behind.
+//
+// # Concurrency
+//
+// Group.mu, Lease.mu and Notifier.mu are held for moments only, never during an exchange. A
+// goroutine that holds a Lease's may take its Group's, not the other way around.
+package lease
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/a2139e8d/latchkey/locker/transport"
+)
+
+// The errors of locks. Package locker documents them.
+var (
+	ErrTimeout        = errors.New("lock is still held by another")
+	ErrTooManyWaiters = errors.New("too many wait for this lock already")
+	ErrLost           = errors.New("lock was lost")
+	ErrExpired        = errors.New("lock expired, and nobody took it")
+	ErrForeign        = errors.New("the lock's key belongs to something else")
+	ErrUnavailable    = transport.ErrUnavailable
+)
+
+// An Algorithm is what one kind of lock does on Redis: single tries, without waiting.
+// Package locker documents it, except for Take.
+type Algorithm interface {
+	// Take tries to make token the holder of key for span. With a place, which only
+	// a [Queue] is given, it puts that at the end of the queue where another has the
+	// lock, unless it is there already; once the turn has come to place, Take succeeds.
+	Take(ctx context.Context, key, token, place string, span time.Duration) (Attempt, error)
+	Extender
+	Release(ctx context.Context, key, token string, after time.Duration) error
+}
+
+// An Extender makes the lease of token end d from now. A lease calls it by itself, from
+// a timer.
+type Extender interface {
+	Extend(ctx context.Context, key, token string, d time.Duration) error
+}
+
+// A Queue is an Algorithm whose lock goes from one holder to the next without being
+// free in between.
+//
+// Within one process it is handed over: with one exchange, or with none; see handoff.go.
+// Between processes there is a queue in Redis, beside the lock; see queue.go.
+type Queue interface {
+	Algorithm
+	// Quit takes place out of the queue; if the turn had come to it, the next one has it.
+	Quit(ctx context.Context, key, place string) error
+	// Pass gives the lock from one token to another, for span. others reports whether
+	// other processes wait. Errors as with Extend.
+	Pass(ctx context.Context, key, from, to string, span time.Duration) (others bool, err error)
+}
+
+// An Attempt is the outcome of one Take. The zero value means that another has the
+// lock, and nothing is known about it.
+type Attempt struct {
+	// Taken: the token has the lock.
+	Taken bool
+	// Data is what was read together with the lock: the [Lease.Data] of all that
+	// hold it until it is freed. It extends the lock. nil: nothing, and the algorithm does.
+	Data Extender
+	// Holder is the token that has the lock instead, if it left one.
+	Holder string
+	// Left is how long the holder's lease still lasts. 0: that is not known.
+	Left time.Duration
+	// Queued: the place is in the queue. Joined: it was not before.
+	Queued, Joined bool
+	// Ambiguous: a reply was lost, so that something may be locked all the same.
+	Ambiguous bool
+}

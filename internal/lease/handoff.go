@@ -1,0 +1,128 @@
+package lease
+
+import "time"
+
+// A lock that callers of this process wait for need not become free. Its lease is stopped,
+// and then the lock is handed over to the next of them, with an exchange that gives Redis
+// its token, or without one. Their leases are made before they wait, so that a handoff
+// only fills in what the lock is held by.
+
+// How long one process may hand a lock over among its own callers before others have their
+// turn. Long enough that a change of processes, which costs some exchanges and a message,
+// does not count; short enough that the others do not notice.
+const (
+	maxHandoffs = 32
+	maxTime     = 10 * time.Millisecond
+	// Others that are in no queue may wait all the same: programs that poll, or earlier
+	// versions of this one. Now and then they have their chance, too.
+	maxTimeAlone = time.Second
+)
+
+// A quota is how much of that is used up.
+type quota struct {
+	began    time.Time
+	handoffs int
+	others   bool // wait for the lock, as of the last exchange
+}
+
+// over reports whether the lock is to be freed although callers of this process wait.
+func (q quota) over(now time.Time) bool {
+	if q.others {
+		return q.handoffs >= maxHandoffs || now.Sub(q.began) >= maxTime
+	}
+	return now.Sub(q.began) >= maxTimeAlone
+}
+
+// after returns the quota after one handoff more.
+func (q quota) after(others bool) quota {
+	return quota{began: q.began, handoffs: q.handoffs + 1, others: others}
+}
+
+// A Next is the caller that gets the lock next. The zero value is nobody: the lock is to be
+// freed.
+type Next struct {
+	Token string        // by which it gets the lock
+	Span  time.Duration // for which it gets it
+	// Fresh: more than two thirds of the lease are left. Otherwise it is time for an exchange.
+	Fresh bool
+	sent  time.Time
+}
+
+// Stop ends the lease: it is not renewed any more, and its holder has the lock no more. It
+// returns the next caller of this process, if one waits and the process may keep the lock.
+// The lock is then to be handed over, by HandOver or by an exchange and Give, or freed.
+// Leave must be called in the end, whatever came of it. others reports whether other
+// processes wait, as far as is known; held, whether l had the lock until now; ended, whether
+// it was given back before.
+func (l *Lease) Stop(others bool) (next Next, held, ended bool) {
+	next, was := l.stop(others, 0)
+	return next, was == holding && time.Now().Before(l.end), was == released
+}
+
+// stop is Stop, and returns the state that ends here. An extension that is on its way finds
+// no token after a release. But it would replace a cool-down, so that has to come after it.
+func (l *Lease) stop(others bool, after time.Duration) (next Next, was state) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was = l.state
+	l.state = released
+	l.timer.Stop()
+	for was != released && after > 0 && l.extending {
+		l.extended.Wait()
+	}
+	if !l.turn {
+		return next, was
+	}
+	l.quota.others = others
+	first, now := l.group.first(l.key), time.Now()
+	if first == nil || l.quota.over(now) {
+		return next, was
+	}
+	fresh := l.end.Sub(now) >= min(l.options.Lease, l.limit.Sub(now))*2/3
+	return Next{newToken(first.options.Label, now), first.span, fresh, now}, was
+}
+
+// HandOver gives the lock to the next caller without an exchange, and returns its lease, nil
+// if none waits any more. Redis still knows the token of l, or an earlier one. It is for the
+// caller to know that, and to bring it up to date.
+func (l *Lease) HandOver(next Next, others bool) *Lease { return l.give(next, others, l.end) }
+
+// Give gives the lock that Redis has given to next to the next caller, and returns its lease,
+// nil if none waits any more: then the lock has to be freed.
+func (l *Lease) Give(next Next, others bool) *Lease {
+	return l.give(next, others, l.validUntil(next.sent, next.Span))
+}
+
+func (l *Lease) give(next Next, others bool, end time.Time) *Lease {
+	w := l.group.next(l.key)
+	if w == nil {
+		return nil
+	}
+	l.hand(w, next, others, end)
+	return w.lease
+}
+
+// hand makes a caller the holder, until end, and gives it the turn.
+func (l *Lease) hand(w *caller, next Next, others bool, end time.Time) {
+	l.mu.Lock()
+	l.turn = false
+	l.mu.Unlock()
+	heir := w.lease
+	if limit := next.sent.Add(heir.options.MaxHold); limit.Before(end) {
+		end = limit // it may hold it for a shorter time than the one before
+	}
+	heir.token, heir.data, heir.handed, heir.quota = next.Token, l.data, true, l.quota.after(others)
+	heir.begin(next.sent, end)
+	w.turn <- nil
+}
+
+// Leave gives the turn to the next caller, without the lock, unless l has done so before or
+// has given it the lock. A process that has the lock has no place in the queue.
+func (l *Lease) Leave() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.turn {
+		l.turn = false
+		_ = l.group.leave(l.key, nil)
+	}
+}

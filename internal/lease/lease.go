@@ -1,0 +1,249 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// A Lease is a lock that is held, and before that, the wait for it; see locker.Lease.
+type Lease struct {
+	key       string
+	algorithm Algorithm
+	queue     Queue // the algorithm, if it is one
+	options   Options
+	span      time.Duration // for which the lock is taken at a time, in whole milliseconds
+	group     *Group
+
+	// The wait for it, which is its caller's alone.
+	caller context.Context
+	began  time.Time
+	again  bool // it has waited for its turn before
+
+	// What the lock is held by. Set before it begins, by the caller or by the lease that
+	// was handed over to it.
+	token  string
+	data   Extender
+	handed bool
+	quota  quota
+
+	mu     sync.Mutex // guards everything below; never held during I/O
+	state  state
+	turn   bool      // it has the turn at the key
+	end    time.Time // when the lease runs out, by this process's clock
+	limit  time.Time // up to when it is renewed
+	timer  *time.Timer
+	lost   chan struct{}             // closed when it is lost
+	onLost []context.CancelCauseFunc // to be called when it is lost
+
+	// One extension at a time is on its way, so that end is that of the last one.
+	extending bool
+	extended  sync.Cond // extending became false
+}
+
+type state int
+
+const (
+	holding state = iota
+	released
+	lost
+)
+
+// begin begins a lease that lasts until end, unless it is renewed, and is the holder's since
+// now.
+func (l *Lease) begin(now, end time.Time) {
+	l.group.setHolder(l.key, holder{token: l.token, lease: l})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.extended.L, l.lost = &l.mu, make(chan struct{})
+	l.turn, l.end = true, end
+	l.limit = now.Add(l.options.MaxHold)
+	l.timer = time.AfterFunc(l.untilRenewal(time.Now()), l.renew)
+}
+
+// untilRenewal is how long after now the timer is to fire next: when two thirds of a lease
+// are left, or at its end where it may not be extended any further. Called with mu held.
+func (l *Lease) untilRenewal(now time.Time) time.Duration {
+	limit := l.limit
+	if l.options.Valid != nil { // an extension up to the limit ends before it
+		limit = limit.Add(l.options.Valid(l.options.Lease) - l.options.Lease)
+	}
+	if !l.end.Before(limit) {
+		return l.end.Sub(now)
+	}
+	return l.end.Add(-l.span * 2 / 3).Sub(now)
+}
+
+// validUntil is when a lease ends that was asked for then, for d. Redis started counting
+// later than that.
+func (l *Lease) validUntil(sent time.Time, d time.Duration) time.Time {
+	if l.options.Valid != nil {
+		d = l.options.Valid(d)
+	}
+	return sent.Add(d)
+}
+
+// wholeMillis rounds d up to what Redis counts in. If it were cut short there,
+// Redis would end a lease before the holder does.
+func wholeMillis(d time.Duration) time.Duration {
+	short := d.Truncate(time.Millisecond)
+	if short == d {
+		return d
+	}
+	return max(short, short+time.Millisecond) // the sum may overflow
+}
+
+// Token returns what names this holder in the lock's key. If the lock was handed over
+// without an exchange, Redis does not know it.
+func (l *Lease) Token() string { return l.token }
+
+// Data returns the Data of the [Attempt] that took the lock, for this caller or for one
+// that handed it over.
+func (l *Lease) Data() Extender { return l.data }
+
+// Handed reports whether the lock was handed over by another caller of this process.
+func (l *Lease) Handed() bool { return l.handed }
+
+// Validity is documented in package locker.
+func (l *Lease) Validity() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != holding {
+		return 0
+	}
+	return max(0, time.Until(l.end))
+}
+
+// Span returns for how long the lock is to be given to the holder from now on: for a
+// lease, or for what MaxHold leaves of one.
+func (l *Lease) Span() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return max(time.Millisecond, wholeMillis(min(l.options.Lease, time.Until(l.limit))))
+}
+
+// Lost is documented in package locker.
+func (l *Lease) Lost() <-chan struct{} { return l.lost }
+
+// unusable returns why a lock that was taken until end must not be given out.
+func (l *Lease) unusable(end time.Time) error {
+	if ended := context.Cause(l.caller); ended != nil {
+		return ended
+	}
+	if !time.Now().Before(end) {
+		return fmt.Errorf("%w: it took a whole lease to answer", ErrUnavailable)
+	}
+	return nil
+}
+
+// OnLost is documented in package locker.
+func (l *Lease) OnLost(cancel context.CancelCauseFunc) {
+	l.mu.Lock()
+	over := l.state == lost
+	if !over {
+		l.onLost = append(l.onLost, cancel)
+	}
+	l.mu.Unlock()
+	if over {
+		cancel(ErrLost)
+	}
+}
+
+// Lose ends a lease whose lock is known to be lost, or not known to be held any more: the
+// next caller may try.
+func (l *Lease) Lose() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == holding {
+		l.timer.Stop()
+		l.lose()
+	}
+}
+
+// lose is called with mu held. The next caller need not wait for a holder that has nothing to
+// hold. What the holder wants to be called runs by itself, since it may call the lease's
+// methods.
+func (l *Lease) lose() {
+	l.state = lost
+	close(l.lost)
+	if len(l.onLost) > 0 {
+		go func() {
+			for _, cancel := range l.onLost {
+				cancel(ErrLost)
+			}
+		}()
+	}
+	l.turn = false
+	_ = l.group.leave(l.key, nil)
+}
+
+// Dismiss fails all callers of this process that wait for the lock, with err.
+func (l *Lease) Dismiss(err error) { l.group.dismiss(l.key, err) }
+
+// Extend is documented in package locker.
+func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
+	if d < time.Millisecond {
+		return fmt.Errorf("locker: Extend by %v: it must be at least 1ms", d)
+	}
+	state, err := l.extendHeld(ctx, d)
+	switch {
+	case state == released:
+		err = fmt.Errorf("it was given back: %w", ErrExpired)
+	case state == lost && err == nil:
+		// A holder that was notified of the loss does not get the lock back. This only
+		// asks who has it; if the token is still there, it has to go.
+		if err = l.algorithm.Release(ctx, l.key, l.token, 0); err == nil {
+			err = ErrExpired
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("locker: extending %s: %w", l.key, err)
+	}
+	return nil
+}
+
+// Unlock is documented in package locker.
+func (l *Lease) Unlock(ctx context.Context) error { return l.unlock(ctx, 0) }
+
+// UnlockAfter is documented in package locker.
+func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
+	if delay < 0 {
+		return fmt.Errorf("locker: UnlockAfter %v: the delay must not be negative", delay)
+	}
+	return l.unlock(ctx, wholeMillis(delay))
+}
+
+// unlock hands the lock over to the next caller, or else releases it.
+func (l *Lease) unlock(ctx context.Context, after time.Duration) error {
+	next, was := l.stop(l.quota.others, after)
+	if was == released {
+		return nil
+	}
+	ctx, token := context.WithoutCancel(ctx), l.token
+	// The next caller finds the lock free, or already has it. The turn goes on even where
+	// the algorithm panics.
+	defer l.Leave()
+	if next.Token != "" && l.queue != nil && after == 0 {
+		others, err := l.queue.Pass(ctx, l.key, token, next.Token, next.Span)
+		if err != nil {
+			if !errors.Is(err, ErrLost) && !errors.Is(err, ErrExpired) { // either may have it
+				l.Sweep(next.Token, token)
+			}
+			return fmt.Errorf("locker: passing %s on: %w", l.key, err)
+		}
+		if l.Give(next, others) != nil {
+			return nil
+		}
+		token = next.Token // nobody waits for it any more
+	}
+	err := l.algorithm.Release(ctx, l.key, token, after)
+	if was == lost && err == nil {
+		err = ErrExpired // it was still there, but the holder knew otherwise
+	}
+	if err != nil {
+		return fmt.Errorf("locker: releasing %s: %w", l.key, err)
+	}
+	return nil
+}

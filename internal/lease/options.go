@@ -1,0 +1,118 @@
+package lease
+
+import (
+	"cmp"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Options are those of package locker, which documents and checks them. Zero fields
+// mean the defaults.
+type Options struct {
+	Lease, Wait, MaxHold, Timeout time.Duration
+	MaxWaiters                    int
+	Backoff                       Backoff
+	Policy                        Policy
+	Label                         string
+	// Valid is that of locker.Algorithm. nil: all of a lease.
+	Valid func(lease time.Duration) time.Duration
+	// Held makes the error of a wait that ended while another held the lock: a
+	// locker.HeldError. nil: it is ErrTimeout.
+	Held func(o Owner, held time.Duration) error
+}
+
+// Defaults of [Options].
+const (
+	DefaultLease      = 10 * time.Second
+	DefaultWait       = 10 * time.Second
+	DefaultMaxHold    = time.Minute
+	DefaultMaxWaiters = 128
+	DefaultTimeout    = 2 * time.Second
+)
+
+// MaxKey is the length of the longest key, in bytes.
+const MaxKey = 1024
+
+// NoWait as Options.Wait means a single try.
+const NoWait time.Duration = 1
+
+// forever is the Left of a lock that has no end.
+const forever time.Duration = math.MaxInt64
+
+// WithDefaults returns o with its zero fields filled in.
+func (o Options) WithDefaults() Options {
+	o.MaxHold = cmp.Or(o.MaxHold, max(DefaultMaxHold, o.Lease))
+	o.Lease = cmp.Or(o.Lease, DefaultLease)
+	o.Wait = cmp.Or(o.Wait, DefaultWait)
+	o.MaxWaiters = cmp.Or(o.MaxWaiters, DefaultMaxWaiters)
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	o.Backoff = cmp.Or(o.Backoff, Backoff{Min: time.Millisecond, Max: 16 * time.Millisecond})
+	return o
+}
+
+// held returns the error of a wait that ended while token had the lock.
+func (o Options) held(token string, now time.Time) error {
+	owner, ours := parseToken(token)
+	switch {
+	case token != "" && !ours:
+		return fmt.Errorf("%w: %w", ErrTimeout, ErrForeign)
+	case token == "" || o.Held == nil:
+		return ErrTimeout
+	}
+	// One whose clock is a little ahead of ours has held it for no time.
+	return o.Held(owner, max(0, now.Sub(owner.Since)).Round(time.Millisecond))
+}
+
+// A Policy is how to wait for a lock that another process holds; see locker.Policy.
+type Policy int
+
+// The policies.
+const (
+	Poll Policy = iota
+	LeaseEnd
+)
+
+// next returns for how long to sleep before the next try, where the holder's
+// lease lasts for left more and the caller can wait for patience. It returns
+// false where there is no point in waiting. random is as in [Backoff.Delay].
+func (o Options) next(try int, left, patience time.Duration, random float64) (time.Duration, bool) {
+	pause := o.Backoff.Delay(try, random)
+	if o.Policy == Poll || left <= 0 {
+		return pause, true
+	}
+	if left > patience {
+		return 0, false
+	}
+	// What is left is cut to whole milliseconds, and a crowd that slept until
+	// the same moment should not come back at once.
+	return left + min(time.Millisecond+pause, (patience-left)/2), true
+}
+
+// Backoff is how long to pause between tries; see locker.Backoff.
+type Backoff struct{ Min, Max time.Duration }
+
+// Delay returns the pause after the given try, counted from 0. random in [0, 1)
+// shortens it to between half and all of its length, so that contenders that
+// were turned away together do not come back together.
+func (b Backoff) Delay(try int, random float64) time.Duration {
+	d := b.Min
+	for ; try > 0 && d < b.Max; try-- {
+		d = min(2*d, b.Max)
+		if d <= 0 { // Min is 0, or doubling overflowed
+			d = b.Max
+		}
+	}
+	d = min(d, b.Max)
+	return d/2 + time.Duration(random*float64(d-d/2))
+}
+
+// chance returns a number in [0, 1). It comes from crypto/rand, which tests can seed, so
+// that a simulation of many processes can be repeated exactly.
+func chance() float64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program first
+	return float64(binary.LittleEndian.Uint64(b[:])>>11) / (1 << 53)
+}

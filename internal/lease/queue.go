@@ -1,0 +1,113 @@
+package lease
+
+import (
+	"context"
+	"strings"
+	"time"
+)
+
+// The queue of a key is the processes that wait for it. It is a string in Redis, beside
+// the lock; see queue.lua. A process has one place in it, however many of its callers wait,
+// and whichever of them give up meanwhile. A release gives the lock to the first place and
+// publishes that; the place's process then takes it over for one of its callers.
+//
+// The message is a hint and nothing else: what counts is the lock's value, which
+// the process asks for when it is notified, and now and then without that. So a
+// message that is lost costs a little time, and one too many does nothing. A
+// process that has died does not listen and is passed over at once; one that listens
+// and does not answer is passed over after a second.
+
+// A place is a process's in the queue of a key. It belongs to all callers of the process
+// that wait for the key: the head of them uses it, and leaves it to the next when it gives
+// up. So a process keeps its turn however impatient its callers are.
+type place struct {
+	notifier *Notifier
+	lease    *Lease // of the caller that made it
+	name     string // chosen when it is first used
+	number   int    // of all that the process has had
+	tail     string // of name
+	queued   bool   // it was in the queue after the last try
+	// ambiguous: a reply was lost, so it may be there, or get there, all the same.
+	ambiguous bool
+	notified  chan struct{} // gets a value when the turn has come, or may have
+}
+
+// isPlace distinguishes the value of a lock that is being given to a place from that of
+// one that is held.
+func isPlace(value string) bool {
+	return strings.HasPrefix(strings.TrimPrefix(value, "-"), channelPrefix)
+}
+
+// quit takes p out of the queue, if it is there, and is its end. It keeps the caller no
+// longer than for most. Without a place it does nothing.
+func (p *place) quit(most time.Duration) {
+	if p == nil {
+		return
+	}
+	defer p.leave()
+	if p.name != "" {
+		l := p.lease
+		l.group.sweep(l.options, most, p.ambiguous, func(ctx context.Context) bool { return l.queue.Quit(ctx, l.key, p.name) == nil })
+	}
+}
+
+// quitLater is quit where the caller has no time.
+func (p *place) quitLater() {
+	if p != nil {
+		p.lease.group.after(0, func() { p.quit(p.lease.options.Timeout) })
+	}
+}
+
+// leave is the end of a place, which is in no queue any more.
+func (p *place) leave() {
+	n := p.notifier
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.places, p.tail)
+	n.closeWhenIdle()
+}
+
+// ready returns a channel that is closed when it is known whether the place will be
+// notified.
+func (p *place) ready() <-chan struct{} {
+	n := p.notifier
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.ready
+}
+
+// isNotified reports whether the place will be notified when its turn has come. Otherwise
+// it has to ask.
+func (p *place) isNotified() bool {
+	n := p.notifier
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.subscribe()
+	return n.subscription != nil && !strings.HasPrefix(p.name, "-")
+}
+
+// choose returns the name of the place, "" until it is known whether it will be notified:
+// before, the lock might be won without it, and be given to it later. The name changes, once,
+// if the subscription is gone and cannot be had again: a release that gave the lock to the old
+// name would find that nobody listens, and pass it over for ever.
+func (p *place) choose() string {
+	n := p.notifier
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.subscribe()
+	switch {
+	case strings.HasPrefix(p.name, "-"):
+	case n.unavailable():
+		p.name = "-" + n.channel + p.tail
+	case n.subscription != nil:
+		p.name = n.channel + p.tail
+	}
+	return p.name
+}
+
+func (p *place) notify() {
+	select {
+	case p.notified <- struct{}{}:
+	default: // it has not looked yet
+	}
+}

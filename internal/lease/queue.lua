@@ -1,0 +1,91 @@
+-- What the scripts of a lock with a queue include; see queue.go.
+--
+-- The queue is a string: the places of the processes that wait, first come first,
+-- with a space after each. A place is <channel>/<number>. One that begins with -
+-- cannot be told anything, and asks by itself. Where these keys or commands are
+-- not permitted, or Redis is full, there is no queue, and whoever tries first wins.
+
+-- places returns what is in the queue; nil: it cannot be used, or is no queue.
+local function places(queue)
+  local found = redis.pcall('GET', queue)
+  if not found then
+    return ''
+  end
+  return type(found) == 'string' and string.find(found, '^%-?latchkey:wake:') and found or nil
+end
+
+local function waiting(queue)
+  return places(queue) or ''
+end
+
+-- keep makes the queue a shorter one. Only a script that has written something calls
+-- it: from then on Redis refuses it nothing, however full it is.
+local function keep(queue, places)
+  if places == '' then
+    redis.call('DEL', queue)
+  else
+    redis.call('SET', queue, places, 'PX', 60000)
+  end
+end
+
+-- join puts a place at the end, unless it is there. Returns 2: it is new; 1: it was
+-- there; 0: it is not there.
+local function join(queue, place)
+  local found = places(queue)
+  if not found then
+    return 0
+  end
+  if string.find(' ' .. found, ' ' .. place .. ' ', 1, true) then
+    redis.pcall('PEXPIRE', queue, 60000)
+    return 1
+  end
+  return redis.pcall('SET', queue, found .. place .. ' ', 'PX', 60000).err and 0 or 2
+end
+
+-- quit takes a place out, also where Redis is full.
+local function quit(queue, place)
+  local found = ' ' .. waiting(queue)
+  local from, to = string.find(found, ' ' .. place .. ' ', 1, true)
+  if from then
+    redis.call('DEL', queue) -- the first write; see keep
+    keep(queue, string.sub(found, 2, from) .. string.sub(found, to + 1))
+  end
+end
+
+-- told tells a place that its turn has come, and returns whether its process listens.
+-- PUBLISH counts those, too, who listen to all channels; that is used where PUBSUB is not
+-- permitted. Where neither is, each process counts as listening.
+-- (In a cluster only those that listen at the same node would count.)
+local function told(place)
+  local channel = string.match(place, '^(.*)/')
+  local listening = redis.pcall('PUBSUB', 'NUMSUB', channel)
+  return listening[2] ~= 0 and redis.pcall('PUBLISH', channel, place) ~= 0
+end
+
+-- free gives the lock to the first that waits: its place becomes the value of the
+-- lock, for as long as it may take to answer. A process that does not hear its
+-- channel is gone, and the next one comes. Where nobody waits the lock is deleted.
+local function free(lock, queue)
+  local found = waiting(queue)
+  local rest = found
+  while rest ~= '' do
+    local place, behind = string.match(rest, '^(%S+) (.*)$')
+    if not place then
+      break
+    end
+    rest = behind
+    local deaf = string.sub(place, 1, 1) == '-'
+    if deaf or told(place) then
+      if redis.pcall('SET', lock, place, 'PX', deaf and 250 or 1000).err then
+        break -- Redis is full
+      end
+      keep(queue, rest)
+      return
+    end
+  end
+  if found ~= '' then
+    redis.call('DEL', queue)
+  end
+  redis.call('DEL', lock)
+end
+

@@ -1,0 +1,92 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/scripting"
+)
+
+// renew is what the timer calls: it extends the lease, or finds that it is over.
+func (l *Lease) renew() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if l.state == holding && !now.Before(l.end) {
+		l.lose()
+	}
+	if l.state != holding {
+		return
+	}
+	wait := l.untilRenewal(now)
+	if l.extending { // which sets the timer anew when it is done
+		wait = l.end.Sub(now)
+	}
+	if wait > 0 {
+		l.timer.Reset(wait)
+		return
+	}
+	_ = l.extend(context.Background(), min(l.options.Lease, l.limit.Sub(now)))
+}
+
+// extendHeld extends the lease if it is held, and returns what it is afterwards.
+func (l *Lease) extendHeld(ctx context.Context, d time.Duration) (state, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.extending {
+		l.extended.Wait()
+	}
+	var err error
+	if l.state == holding {
+		err = l.extend(ctx, d)
+	}
+	return l.state, err
+}
+
+// extend makes the lease end d from now. It is called with mu held, and gives it up during
+// the exchange; the caller sees to it that there is no other.
+func (l *Lease) extend(ctx context.Context, d time.Duration) error {
+	d = wholeMillis(d)
+	// An answer after the lease's end would be useless. If it takes that long, the timer
+	// must not wait for it to find the lease over.
+	ctx, cancel := context.WithDeadline(ctx, l.end)
+	defer cancel()
+	sent, before := time.Now(), l.end
+	if sooner := l.validUntil(sent, d); sooner.Before(l.end) {
+		l.end = sooner // from now on it may be so, whatever the answer
+	}
+	l.timer.Reset(time.Until(l.end))
+	err := l.exchange(ctx, d)
+	now := time.Now()
+
+	switch {
+	case l.state != holding:
+	case err == nil:
+		l.end = l.validUntil(sent, d)
+		if l.limit.Before(l.end) {
+			l.limit = l.end
+		}
+		l.timer.Reset(l.untilRenewal(now))
+	case errors.Is(err, ErrLost), errors.Is(err, ErrExpired), errors.Is(err, ErrForeign), !now.Before(l.end):
+		l.lose()
+	default: // Redis is away; it may be back before the lease is over
+		if !scripting.Ambiguous(err) {
+			l.end = before
+		}
+		l.timer.Reset(min(l.options.Lease/10, l.end.Sub(now)))
+	}
+	return err
+}
+
+// exchange is the part of extend without mu.
+func (l *Lease) exchange(ctx context.Context, d time.Duration) error {
+	l.extending = true
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		l.extending = false
+		l.extended.Broadcast()
+	}()
+	return l.data.Extend(ctx, l.key, l.token, d)
+}

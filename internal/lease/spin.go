@@ -1,0 +1,104 @@
+package lease
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/scripting"
+	"github.com/a2139e8d/latchkey/locker/transport"
+)
+
+// Spin is the algorithm of the spin lock, a [Queue].
+type Spin struct{ Runner *scripting.Runner }
+
+var (
+	//go:embed queue.lua
+	queueText string
+	//go:embed take.lua
+	takeText string
+	//go:embed extend.lua
+	extendText string
+	//go:embed release.lua
+	releaseText string
+	//go:embed pass.lua
+	passText string
+	//go:embed quit.lua
+	quitText string
+
+	takeScript    = NewScript(takeText)
+	extendScript  = NewScript(extendText)
+	releaseScript = NewScript(releaseText)
+	passScript    = NewScript(passText)
+	quitScript    = NewScript(quitText)
+)
+
+// NewScript returns a script that may call the functions of queue.lua, from the line on
+// that includes it.
+func NewScript(text string) *scripting.Script {
+	return scripting.NewScript(strings.Replace(text, "-- include queue.lua\n", queueText, 1))
+}
+
+func (s Spin) Take(ctx context.Context, key, token, place string, span time.Duration) (Attempt, error) {
+	return Taken(s.run(ctx, takeScript, key, token, span.Milliseconds(), place))
+}
+
+func (s Spin) Extend(ctx context.Context, key, token string, d time.Duration) error {
+	return Verdict(s.Runner.Run(ctx, extendScript, []string{key}, token, max(1, d.Milliseconds())))
+}
+
+func (s Spin) Release(ctx context.Context, key, token string, after time.Duration) error {
+	return Verdict(s.run(ctx, releaseScript, key, token, after.Milliseconds()))
+}
+
+func (s Spin) Quit(ctx context.Context, key, place string) error {
+	return Verdict(s.run(ctx, quitScript, key, place))
+}
+
+func (s Spin) Pass(ctx context.Context, key, from, to string, span time.Duration) (others bool, err error) {
+	reply, err := s.run(ctx, passScript, key, from, to, span.Milliseconds())
+	if err = Verdict(reply, err); err != nil {
+		return false, err
+	}
+	n, ok := reply.IntAt(1)
+	if !ok {
+		return false, Unexpected(reply)
+	}
+	return n != 0, nil
+}
+
+// run runs a script on key and the queue beside it. If rights to the queue's key are
+// missing, it does without.
+func (s Spin) run(ctx context.Context, script *scripting.Script, key string, args ...any) (scripting.Reply, error) {
+	reply, err := s.Runner.Run(ctx, script, []string{key, queueKey(key)}, args...)
+	if keyRefused(err) {
+		return s.Runner.Run(ctx, script, []string{key}, args...)
+	}
+	return reply, err
+}
+
+// keyRefused reports whether err is Redis's answer that a user may not use a key of a
+// command.
+func keyRefused(err error) bool {
+	if err == nil || !errors.Is(err, transport.ErrRefused) {
+		return false
+	}
+	_, words, found := strings.Cut(err.Error(), "NOPERM ")
+	return found && strings.Contains(words, " key")
+}
+
+// queueKey is in the slot of key, and begins with it where it can, so that rights
+// on a prefix include the queue. No two keys have the same one. What is in the first
+// braces chooses the slot; without any, the whole key. If that has a } in it, no queue
+// can be in its slot, and a cluster refuses it.
+func queueKey(key string) string {
+	if _, rest, _ := strings.Cut(key, "{"); strings.Index(rest, "}") > 0 {
+		return key + ".queue"
+	}
+	if strings.ContainsAny(key, "{}") {
+		return "{" + key + "}queue" // with a dot it could be that of {key}
+	}
+	return key + ".queue{" + key + "}"
+}

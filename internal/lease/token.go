@@ -1,0 +1,84 @@
+package lease
+
+import (
+	"crypto/rand"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+)
+
+// An Owner is what a token says about its holder; see locker.Owner.
+type Owner struct {
+	Host  string
+	PID   int
+	Label string
+	Since time.Time
+}
+
+// maxLabel is long enough for a route, short enough for every command.
+const maxLabel = 64
+
+// process is host/pid, the same for all locks.
+var process = sync.OnceValue(func() string {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "unknown"
+	}
+	return printable(strings.ReplaceAll(host, " ", "_")) + "/" + strconv.Itoa(os.Getpid())
+})
+
+// newToken returns a new token, which also says who the holder is:
+//
+//	<26 random characters> <Unix ms> <host>/<pid> <label>
+func newToken(label string, now time.Time) string {
+	b := make([]byte, 0, 192) // longer than any but those of hosts with long names
+	b = append(b, rand.Text()...)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, now.UnixMilli(), 10)
+	b = append(b, ' ')
+	b = append(b, process()...)
+	if label != "" {
+		b = append(b, ' ')
+		b = append(b, printable(label)...)
+	}
+	return string(b)
+}
+
+// parseToken returns what a token says about its holder, or false for anything that
+// is not a token.
+func parseToken(token string) (Owner, bool) {
+	id, rest, _ := strings.Cut(token, " ")
+	since, rest, _ := strings.Cut(rest, " ")
+	process, label, _ := strings.Cut(rest, " ")
+	slash := strings.LastIndexByte(process, '/')
+	if len(id) < 26 || slash < 0 {
+		return Owner{}, false
+	}
+	ms, err := strconv.ParseInt(since, 10, 64)
+	if err != nil {
+		return Owner{}, false
+	}
+	pid, err := strconv.Atoi(process[slash+1:])
+	if err != nil {
+		return Owner{}, false
+	}
+	return Owner{Host: process[:slash], PID: pid, Label: label, Since: time.UnixMilli(ms)}, true
+}
+
+// printable makes s fit for a line of a log.
+func printable(s string) string {
+	b := make([]rune, 0, maxLabel)
+	for _, r := range s {
+		if !unicode.IsPrint(r) {
+			r = unicode.ReplacementChar
+		}
+		b = append(b, r)
+	}
+	if s = string(b); len(s) > maxLabel {
+		s = strings.ToValidUTF8(s[:maxLabel], "")
+	}
+	return s
+}

@@ -1,0 +1,101 @@
+package lease
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// A token reads as what went into it, whatever that is.
+func TestOwnerOfToken(t *testing.T) {
+	t.Parallel()
+	now := time.UnixMilli(1_700_000_000_123)
+	for _, label := range []string{"", "POST /cart", "a", " spaces ", "x/y z/1", "ключ", strings.Repeat("l", 64)} {
+		token := newToken(label, now)
+		owner, ok := parseToken(token)
+		if !ok || owner.Label != label || owner.PID != os.Getpid() || !owner.Since.Equal(now) {
+			t.Errorf("%q is read as %+v, %v", token, owner, ok)
+		}
+		if owner.Host == "" || strings.ContainsAny(owner.Host, " \n") {
+			t.Errorf("host %q", owner.Host)
+		}
+	}
+	one, two := newToken("", now), newToken("", now)
+	if one == two {
+		t.Error("two tokens are the same")
+	}
+}
+
+func TestOwnerFormat(t *testing.T) {
+	t.Parallel()
+	const id = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	since := time.UnixMilli(1_700_000_000_000)
+	for token, want := range map[string]Owner{
+		id + " 1700000000000 web-3/4711":              {"web-3", 4711, "", since},
+		id + " 1700000000000 web-3/4711 POST /cart":   {"web-3", 4711, "POST /cart", since},
+		id + " 1700000000000 a/b/7 x":                 {"a/b", 7, "x", since},
+		"2.1:" + id + " 1700000000000 web-3/4711":     {"web-3", 4711, "", since}, // a Redlock's
+		id + " 1700000000000 web-3/4711 a  b\tc\n":    {"web-3", 4711, "a  b\tc\n", since},
+		id + " 1700000000000 /0":                      {"", 0, "", since},
+		id + id + " 1700000000000 web-3/4711 longer ": {"web-3", 4711, "longer ", since},
+	} {
+		if got, ok := parseToken(token); !ok || got != want {
+			t.Errorf("%q is read as %+v, %v", token, got, ok)
+		}
+	}
+	for _, junk := range []string{
+		"", " ", "value", id, id + " ", id + " 1700000000000", id + " 1700000000000 ", id + " 1700000000000 web-3",
+		id + " 1700000000000 web-3/", id + " 1700000000000 web-3/x", id + "  web-3/4711", id + " soon web-3/4711",
+		id + " 99999999999999999999 web-3/4711", id + " 1700000000000 web-3/99999999999999999999",
+		id[1:] + " 1700000000000 web-3/4711", `{"user": 17, "cart": [1, 2, 3], "a": "b/c"}`, "\x00\xff/\xfe 1 2/3",
+	} {
+		if owner, ok := parseToken(junk); ok {
+			t.Errorf("%q is taken for a token of %+v", junk, owner)
+		}
+	}
+}
+
+// Any bytes may be in a key. Reading them must come to an end, and no more.
+func TestOwnerOfJunk(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	token := newToken("label", time.Now())
+	for range 20_000 {
+		junk := []byte(token)[:random.IntN(len(token)+1)]
+		for range random.IntN(4) {
+			if len(junk) > 0 {
+				junk[random.IntN(len(junk))] = byte(random.IntN(256))
+			}
+		}
+		if err := (Options{Held: held}).held(string(junk), time.Now()); !errors.Is(err, ErrTimeout) || err.Error() == "" {
+			t.Fatalf("%q: %v", junk, err)
+		}
+	}
+}
+
+// A label is made fit for a line of a log, and for a short command.
+func TestLabelIsPrintable(t *testing.T) {
+	t.Parallel()
+	for label, want := range map[string]string{
+		"two words":                      "two words",
+		"a\nb\x00c\x7fd":                 "a\uFFFDb\uFFFDc\uFFFDd",
+		"escape \x1b[31m":                "escape \uFFFD[31m",
+		"no-break\u00a0space, \u202eRTL": "no-break\uFFFDspace, \uFFFDRTL",
+		"broken \xff":                    "broken \uFFFD",
+		strings.Repeat("x", 65):          strings.Repeat("x", 64),
+		strings.Repeat("x", 63) + "ü":    strings.Repeat("x", 63),
+		strings.Repeat("x", 62) + "ü":    strings.Repeat("x", 62) + "ü",
+		strings.Repeat("日", 30):          strings.Repeat("日", 21),
+		strings.Repeat("\x01", 30):       strings.Repeat("\uFFFD", 21),
+	} {
+		token := newToken(label, time.Now())
+		owner, _ := parseToken(token)
+		if owner.Label != want || len(owner.Label) > 64 || !utf8.ValidString(token) {
+			t.Errorf("label %q became %q", label, owner.Label)
+		}
+	}
+}

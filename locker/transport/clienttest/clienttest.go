@@ -1,0 +1,218 @@
+// Package clienttest checks that a [transport.Client] keeps what all of them promise. It knows
+// no Redis library and starts no Redis: whoever tests a client says how to get both.
+//
+//	func TestMyClient(t *testing.T) {
+//		clienttest.Run(t, clienttest.Kind{Open: open, Start: start, OneWrite: true})
+//	}
+//
+// Each promise is a subtest, and a function here whose comment states the promise.
+package clienttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/locker/transport"
+)
+
+// A Kind is the client under test.
+type Kind struct {
+	// Open returns a client of the Redis at an address, to be closed when t ends. Each of its
+	// exchanges takes at most timeout.
+	Open func(t testing.TB, address string, timeout time.Duration) transport.Client
+	// Start starts an empty Redis, which ends with t.
+	Start func(t testing.TB) Server
+	// OneWrite: the commands of an exchange are sent without waiting for replies in between.
+	OneWrite bool
+}
+
+// A Server is a Redis that has begun empty.
+type Server struct {
+	Address string // host:port
+	Stop    func() // as a crash does: what it had is lost, and connections are refused
+	Restart func() // at the same address
+	Pause   func() // it keeps all connections, and does nothing
+	Resume  func()
+}
+
+// Run checks all that kind promises, each in a parallel subtest.
+func Run(t *testing.T, kind Kind) {
+	t.Helper()
+	for _, p := range promises {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			p.check(newCheck(t, kind))
+		})
+	}
+}
+
+var promises = []struct {
+	name  string
+	check func(*check)
+}{
+	{"Replies", replies},
+	{"ErrorsAreReplies", errorsAreReplies},
+	{"Order", order},
+	{"OneWrite", oneWrite},
+	{"Arguments", arguments},
+	{"Large", large},
+	{"ArgumentsAreTheCallers", argumentsAreTheCallers},
+	{"ManyCallers", manyCallers},
+
+	{"RefusedWhenDown", refusedWhenDown},
+	{"RefusedWhenOver", refusedWhenOver},
+	{"LostCommand", lostCommand},
+	{"LostReply", lostReply},
+	{"CutReply", cutReply},
+	{"Timeout", timesOut},
+	{"Deadline", keepsDeadline},
+	{"DeadlineHarmsNobody", deadlineHarmsNobody},
+	{"CancelDoesNotBreakOff", cancelDoesNotBreakOff},
+	{"Restart", survivesRestart},
+	{"Reset", survivesReset},
+
+	{"Messages", messages},
+	{"SubscriptionCloses", subscriptionCloses},
+	{"SubscriptionBreaks", subscriptionBreaks},
+	{"SubscriptionOutlastsContext", subscriptionOutlastsContext},
+	{"SubscribeWhenDown", subscribeWhenDown},
+}
+
+// patience is how long to wait for what should happen soon, on a busy machine.
+var patience = 20 * time.Second
+
+// A check is one promise being checked.
+type check struct {
+	testing.TB
+	kind   Kind
+	ctx    context.Context
+	server Server
+	wire   *wire // to the server
+}
+
+func newCheck(t testing.TB, kind Kind) *check {
+	server := kind.Start(t)
+	return &check{t, kind, t.Context(), server, newWire(t, server.Address)}
+}
+
+// open returns a client that has a connection through the wire, and is patient.
+func (c *check) open() transport.Client {
+	c.Helper()
+	return c.openWith(patience)
+}
+
+func (c *check) openWith(timeout time.Duration) transport.Client {
+	c.Helper()
+	client := c.kind.Open(c.TB, c.wire.address, timeout)
+	if _, err := client.Do(c.ctx, "", transport.Command{"PING"}); err != nil {
+		c.Fatalf("PING: %v", err)
+	}
+	return client
+}
+
+// do makes an exchange that must succeed.
+func (c *check) do(client transport.Client, commands ...transport.Command) []any {
+	c.Helper()
+	replies, err := client.Do(c.ctx, "k", commands...)
+	if err != nil {
+		c.Fatalf("%.50q: %v", commands, err)
+	}
+	if len(replies) != len(commands) {
+		c.Fatalf("%.50q: %d replies", commands, len(replies))
+	}
+	return replies
+}
+
+// begin makes an exchange in a goroutine. The result comes by the channel, which is closed.
+func (c *check) begin(ctx context.Context, client transport.Client, commands ...transport.Command) <-chan result {
+	done := make(chan result, 1)
+	go func() {
+		defer close(done)
+		begun := time.Now()
+		replies, err := client.Do(ctx, "k", commands...)
+		done <- result{replies, err, time.Since(begun)}
+	}()
+	return done
+}
+
+type result struct {
+	replies []any
+	err     error
+	took    time.Duration
+}
+
+// first is the first reply.
+func (r result) first() string {
+	if len(r.replies) == 0 {
+		return "nothing"
+	}
+	return text(r.replies[0])
+}
+
+// wait waits for an exchange.
+func (c *check) wait(done <-chan result) result {
+	c.Helper()
+	select {
+	case r := <-done:
+		return r
+	case <-time.After(patience):
+		c.Fatal("an exchange does not end")
+		panic("unreachable")
+	}
+}
+
+// wantPending checks that an exchange goes on.
+func (c *check) wantPending(done <-chan result) {
+	c.Helper()
+	select {
+	case r := <-done:
+		c.Errorf("it has ended: %q, %v", r.replies, r.err)
+	case <-time.After(50 * time.Millisecond):
+	}
+}
+
+// wantRefused checks that err says that nothing was done.
+func (c *check) wantRefused(err error) {
+	c.Helper()
+	if !errors.Is(err, transport.ErrRefused) || !errors.Is(err, transport.ErrUnavailable) {
+		c.Errorf("%v, want ErrRefused and ErrUnavailable", err)
+	}
+}
+
+// wantAmbiguous checks that err says that the commands may have been executed.
+func (c *check) wantAmbiguous(err error) {
+	c.Helper()
+	if !errors.Is(err, transport.ErrUnavailable) || errors.Is(err, transport.ErrRefused) {
+		c.Errorf("%v, want ErrUnavailable alone", err)
+	}
+}
+
+// eventually waits until ok.
+func (c *check) eventually(what string, ok func() bool) {
+	c.Helper()
+	for end := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			c.Fatalf("never happened: %s", what)
+		}
+	}
+}
+
+// text is a reply that is text, whichever type it has.
+func text(reply any) string {
+	switch reply := reply.(type) {
+	case string:
+		return reply
+	case []byte:
+		return string(reply)
+	}
+	return fmt.Sprintf("%T(%v)", reply, reply)
+}
+
+// isTimeout reports whether err says that time was over.
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
+}

@@ -1,0 +1,183 @@
+package clienttest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/a2139e8d/latchkey/locker/transport"
+)
+
+// Nothing can be sent to a server that is down, so nothing was done. When it is back, all is well.
+func refusedWhenDown(c *check) {
+	c.server.Stop()
+	client := c.kind.Open(c.TB, c.server.Address, patience)
+	for range 3 {
+		_, err := client.Do(c.ctx, "k", transport.Command{"INCR", "k"})
+		c.wantRefused(err)
+	}
+	c.server.Restart()
+	c.eventually("an exchange after the restart", func() bool {
+		_, err := client.Do(c.ctx, "k", transport.Command{"PING"})
+		return err == nil
+	})
+}
+
+// Nothing is sent for a context that has ended.
+func refusedWhenOver(c *check) {
+	client := c.open()
+	cancelled, cancel := context.WithCancel(c.ctx)
+	cancel()
+	over, stop := context.WithTimeout(c.ctx, 0)
+	defer stop()
+	for _, ctx := range []context.Context{cancelled, over} {
+		_, err := client.Do(ctx, "k", transport.Command{"INCR", "k"})
+		c.wantRefused(err)
+		if !errors.Is(err, ctx.Err()) {
+			c.Errorf("%v does not wrap %v", err, ctx.Err())
+		}
+	}
+	c.executed(client, 0)
+}
+
+// executed checks how often INCR k was.
+func (c *check) executed(client transport.Client, times int64) {
+	c.Helper()
+	if got := c.do(client, transport.Command{"INCRBY", "k", 0})[0]; got != times {
+		c.Errorf("executed %v times, want %d", got, times)
+	}
+}
+
+// breaks makes an exchange whose connection breaks. Nobody can tell whether it was executed; and
+// the client does not repeat it. The next one has another connection.
+func breaks(c *check, f fault, executed int64) {
+	client := c.open()
+	c.wire.breakNext(f)
+	_, err := client.Do(c.ctx, "k", transport.Command{"INCR", "k"})
+	c.wantAmbiguous(err)
+	if isTimeout(err) {
+		c.Errorf("%v: nobody has waited", err)
+	}
+	c.executed(client, executed)
+}
+
+// The connection breaks before Redis has the command.
+func lostCommand(c *check) { breaks(c, loseCommand, 0) }
+
+// It breaks when Redis has executed the command.
+func lostReply(c *check) { breaks(c, loseReply, 1) }
+
+// It breaks in the middle of the reply.
+func cutReply(c *check) { breaks(c, cutTheReply, 1) }
+
+const short = 500 * time.Millisecond
+
+// A server that hangs, or a network that loses all, costs the timeout and no more. The error says
+// that it is a timeout: those above repeat what broke, but not what has had its time.
+func timesOut(c *check) {
+	for what, hang := range map[string]struct{ begin, end func() }{
+		"a server that hangs": {c.server.Pause, c.server.Resume},
+		"a network hole":      {func() { c.wire.breakNext(hole) }, func() { c.wire.breakNext(none) }},
+	} {
+		client := c.openWith(short)
+		hang.begin()
+		r := c.wait(c.begin(c.ctx, client, transport.Command{"GET", "k"}))
+		c.wantAmbiguous(r.err)
+		if !isTimeout(r.err) {
+			c.Errorf("%s: %v is no timeout", what, r.err)
+		}
+		if r.took < short/2 || r.took > 5*short {
+			c.Errorf("%s: it took %v, with a timeout of %v", what, r.took, short)
+		}
+		hang.end()
+		c.eventually("an exchange after "+what, func() bool {
+			_, err := client.Do(c.ctx, "k", transport.Command{"PING"})
+			return err == nil
+		})
+	}
+}
+
+// A caller with less time than that waits no longer than it wants to.
+func keepsDeadline(c *check) {
+	client := c.open()
+	c.server.Pause()
+	ctx, cancel := context.WithTimeout(c.ctx, short)
+	defer cancel()
+	r := c.wait(c.begin(ctx, client, transport.Command{"INCR", "k"}))
+	c.wantAmbiguous(r.err)
+	if !isTimeout(r.err) || r.took > patience/2 {
+		c.Errorf("%v, after %v", r.err, r.took)
+	}
+	c.server.Resume()
+}
+
+// One that leaves does not harm the others, which have the reply as soon as Redis sends it.
+func deadlineHarmsNobody(c *check) {
+	client := c.open()
+	c.server.Pause()
+	var patient []<-chan result
+	hurried, cancel := context.WithTimeout(c.ctx, 100*time.Millisecond)
+	defer cancel()
+	for range 5 {
+		c.begin(hurried, client, transport.Command{"ECHO", "hurried"})
+		patient = append(patient, c.begin(c.ctx, client, transport.Command{"ECHO", "patient"}))
+	}
+	time.Sleep(300 * time.Millisecond)
+	c.server.Resume()
+	for _, done := range patient {
+		if r := c.wait(done); r.err != nil || r.first() != "patient" {
+			c.Errorf("%q, %v", r.replies, r.err)
+		}
+	}
+}
+
+// To cancel does not break off what was sent: its outcome would never be known.
+func cancelDoesNotBreakOff(c *check) {
+	client := c.open()
+	c.server.Pause()
+	c.wire.listen()
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	done := c.begin(ctx, client, transport.Command{"ECHO", "on its way"})
+	c.eventually("it is sent", func() bool { return c.wire.has("on its way") })
+	cancel(errors.New("the caller has gone"))
+	c.wantPending(done)
+	c.server.Resume()
+	if r := c.wait(done); r.err != nil || r.first() != "on its way" {
+		c.Errorf("%q, %v", r.replies, r.err)
+	}
+}
+
+// After a restart all connections are dead. That costs a few exchanges, which are not known to have
+// failed, and then all is well.
+func survivesRestart(c *check) {
+	client := c.open()
+	var all []<-chan result
+	for range 10 {
+		all = append(all, c.begin(c.ctx, client, transport.Command{"PING"}))
+	}
+	for _, done := range all {
+		if r := c.wait(done); r.err != nil {
+			c.Error(r.err)
+		}
+	}
+	c.server.Restart()
+	c.eventually("an exchange after the restart", func() bool {
+		_, err := client.Do(c.ctx, "k", transport.Command{"PING"})
+		if err != nil && !errors.Is(err, transport.ErrUnavailable) {
+			c.Error(err)
+		}
+		return err == nil
+	})
+	for range 10 {
+		c.do(client, transport.Command{"PING"})
+	}
+}
+
+// A client that can be reset goes on.
+func survivesReset(c *check) {
+	client := c.open()
+	if r, ok := client.(transport.Resetter); ok {
+		r.Reset()
+	}
+	c.do(client, transport.Command{"PING"})
+}

@@ -1,0 +1,133 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// A dial that hangs, even for ever, keeps nobody for longer than the timeout, and a caller with
+// less time leaves by itself. One that comes later, or is left over, has another connection.
+func TestDialHangs(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newPuppet(t)
+		forever := make(chan struct{})
+		p.pool.Dial = func() (redis.Conn, error) { <-forever; return nil, errors.New("no route") }
+		a := p.ask(t.Context(), "a")
+		soon, stop := context.WithTimeout(t.Context(), s)
+		defer stop()
+		hurried := p.ask(soon, "hurried")
+		hurried.wantError(context.DeadlineExceeded, false)
+		hurried.wantTook(s)
+		patient := p.ask(t.Context(), "patient")
+
+		p.pool.Dial = p.dial
+		time.Sleep(8 * s) // it is stuck
+		w, b := p.begin("b")
+		w.answer("b")
+		b.wantReply()
+		a.wantError(os.ErrDeadlineExceeded, false)
+		a.wantTook(time.Minute)
+		w = p.accept()
+		w.wantCommands("patient")
+		w.answer("patient")
+		patient.wantReply()
+		close(forever)
+	})
+}
+
+// A dial is told when nobody needs it any more.
+func TestDialIsCancelled(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newPuppet(t)
+		var took time.Duration
+		p.pool.DialContext = func(ctx context.Context) (redis.Conn, error) {
+			begun := time.Now()
+			<-ctx.Done()
+			took = time.Since(begun)
+			return nil, ctx.Err()
+		}
+		a := p.ask(t.Context(), "a")
+		a.wantError(os.ErrDeadlineExceeded, false)
+		synctest.Wait()
+		if took != time.Minute {
+			t.Errorf("it had %v", took)
+		}
+		b := p.ask(t.Context(), "b")
+		p.client.Close()
+		b.wantError(os.ErrDeadlineExceeded, false)
+	})
+}
+
+// The connection comes when the last of those that wanted it has left. It is not kept.
+func TestDialIsLate(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newPuppet(t)
+		p.pool.Dial = func() (redis.Conn, error) { time.Sleep(61 * s); return p.dial() }
+		p.ask(t.Context(), "a").wantError(os.ErrDeadlineExceeded, false)
+		time.Sleep(2 * s)
+		p.accept().wantEnd()
+	})
+}
+
+// A connection that cannot be made is an error for all that wait for it. The next exchange tries
+// again.
+func TestDialFails(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newPuppet(t)
+		failed, fail := make(chan struct{}), errors.New("connection refused")
+		p.pool.Dial = func() (redis.Conn, error) { <-failed; return nil, fail }
+		all := p.crowd("a", "b", "c")
+		p.pool.Dial = p.dial
+		close(failed)
+		for _, a := range all {
+			a.wantError(fail, false)
+			if !strings.Contains(a.err.Error(), "redis is unavailable: no connection: connection refused") {
+				t.Error(a.err)
+			}
+		}
+		w, next := p.begin("next")
+		w.answer("next")
+		next.wantReply()
+	})
+}
+
+// A panic of the pool's function is an error, and not the end of the process.
+func TestDialPanics(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newPuppet(t)
+		p.pool.Dial = func() (redis.Conn, error) { panic("no configuration") }
+		a := p.ask(t.Context(), "a")
+		a.wantError(ErrRefused, false)
+		if !strings.Contains(a.err.Error(), "no configuration") {
+			t.Error(a.err)
+		}
+		if _, err := p.client.Subscribe(t.Context(), "c"); !errors.Is(err, ErrRefused) {
+			t.Errorf("Subscribe: %v", err)
+		}
+	})
+}
+
+// A pool that cannot dial is an error that says so.
+func TestNoPool(t *testing.T) {
+	t.Parallel()
+	for want, pool := range map[string]*redis.Pool{
+		"the pool is nil":      nil,
+		"the pool cannot dial": {},
+	} {
+		c := NewRedigo(pool, s)
+		_, err := c.Do(t.Context(), "", Command{"PING"})
+		_, subscribing := c.Subscribe(t.Context(), "c")
+		for _, err := range []error{err, subscribing} {
+			if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,246 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// A link is one connection, and its calls. Redigo lets one goroutine write while another
+// reads. So of those that wait for their replies, one writes the commands of all, and one
+// reads the replies of all until it has its own; then the next one goes on. A call that is
+// alone does both by itself, and wakes nobody.
+//
+// Somebody always reads while the commands of several are written, since a proxy may stop
+// reading while nobody reads from it.
+//
+// All is guarded by the client's mu, which is not held while somebody writes, reads, dials
+// or closes.
+type link struct {
+	client *Redigo
+	conn   redis.Conn         // nil until it is dialled
+	cancel context.CancelFunc // of the dial
+
+	calls            []*call // in the order in which they are sent and answered
+	taken            int     // how many of them are sent, or are being sent
+	writing, reading bool
+
+	retired bool        // it takes no more calls
+	err     error       // why it has ended
+	used    time.Time   // when the last call came
+	due     time.Time   // when the timer fires
+	timer   *time.Timer // calls tick
+}
+
+// newLink returns a link that is being dialled.
+func newLink(c *Redigo, now time.Time) *link {
+	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
+	l := &link{client: c, cancel: cancel, used: now, due: now.Add(c.timeout)}
+	l.timer = time.AfterFunc(c.timeout, l.tick)
+	go l.dial(ctx)
+	return l
+}
+
+func (l *link) dial(ctx context.Context) {
+	defer l.cancel()
+	conn, err := l.client.dial(ctx)
+	if ctx.Err() != nil && err != nil {
+		err = os.ErrDeadlineExceeded
+	}
+	l.client.mu.Lock()
+	defer l.client.mu.Unlock()
+	if err != nil {
+		l.fail(err)
+	} else if l.conn = conn; l.err != nil { // it came too late
+		l.close()
+	} else {
+		l.mind()
+	}
+}
+
+func (l *link) add(x *call, now time.Time) {
+	x.link, x.since, l.used = l, now, now
+	l.calls = append(l.calls, x)
+	if x.deadline.Before(l.due) {
+		l.due = x.deadline
+		l.timer.Reset(x.deadline.Sub(now))
+	}
+}
+
+// stuck reports whether the oldest call has been waiting for long.
+func (l *link) stuck(now time.Time) bool {
+	return len(l.calls) > 0 && now.Sub(l.calls[0].since) > l.client.timeout/8
+}
+
+// work does what x can do, until it is done. Only one that waits for a reply reads: the others
+// may be needed to write.
+func (l *link) work(x *call) {
+	for l.conn != nil && l.err == nil && !x.done {
+		switch {
+		case !l.writing && l.taken < len(l.calls):
+			l.write(x)
+		case !l.reading && x.taken:
+			l.read(x)
+		default:
+			return
+		}
+	}
+}
+
+// mind makes sure that one of those that wait works, if it needs one: who writes a command
+// of its own will read the reply.
+func (l *link) mind() {
+	writes := !l.writing && l.taken < len(l.calls)
+	reads := !l.reading && l.taken > 0 && !(l.writing && l.taken == 1)
+	if l.conn != nil && (writes || reads) {
+		if i := slices.IndexFunc(l.calls, func(x *call) bool { return x.waits }); i >= 0 {
+			l.calls[i].signal()
+		}
+	}
+}
+
+// write sends what was not sent, as long as x waits for its reply.
+func (l *link) write(x *call) {
+	l.writing = true
+	if l.taken > 0 {
+		// Others may be about to send, and share the flush. With 64 callers on two cores,
+		// an exchange takes 3.2 µs of CPU time instead of 4.9.
+		l.client.mu.Unlock()
+		runtime.Gosched()
+		l.client.mu.Lock()
+	}
+	var err error
+	flushed := true
+	for err == nil && l.err == nil && l.taken < len(l.calls) && !(flushed && x.done) {
+		next := l.calls[l.taken]
+		next.taken = true
+		l.taken++
+		flushed = l.taken == len(l.calls)
+		l.mind()
+		l.client.mu.Unlock()
+		if err = next.send(l.conn); err == nil && flushed {
+			err = l.conn.Flush()
+		}
+		l.client.mu.Lock()
+	}
+	l.writing = false
+	l.fail(err)
+}
+
+// read receives replies until x has its own. To go on for those that were sent together with
+// x saves nothing.
+func (l *link) read(x *call) {
+	l.reading = true
+	var err error
+	for err == nil && l.err == nil && !x.done {
+		first := l.calls[0]
+		l.client.mu.Unlock()
+		var replies []any
+		replies, err = first.receive(l.conn)
+		l.client.mu.Lock()
+		if err == nil {
+			l.calls = slices.Delete(l.calls, 0, 1)
+			l.taken--
+			first.end(replies, nil)
+		}
+		if slices.ContainsFunc(replies, isReadOnly) {
+			l.client.retire()
+		}
+	}
+	l.reading = false
+	l.fail(err)
+}
+
+func isReadOnly(reply any) bool {
+	err, ok := reply.(error)
+	return ok && strings.Contains(err.Error(), "READONLY") // also from within a script
+}
+
+// withdraw ends x unless it was sent. If it was, its place stays, since a reply will come.
+func (l *link) withdraw(x *call, why error) bool {
+	if !x.done && !x.taken {
+		l.calls = slices.DeleteFunc(l.calls, func(other *call) bool { return other == x })
+		x.end(nil, unsent(why))
+	}
+	return x.done
+}
+
+// tick breaks the link if a reply, or the connection itself, has not come in time, and
+// closes it if it was not used for long, or will not be.
+func (l *link) tick() {
+	l.client.mu.Lock()
+	defer l.client.mu.Unlock()
+	if l.due = l.used.Add(maxIdle); l.retired {
+		l.due = l.used
+	}
+	for i, x := range l.calls {
+		if i == 0 || x.deadline.Before(l.due) {
+			l.due = x.deadline
+		}
+	}
+	if left := time.Until(l.due); left > 0 && l.err == nil {
+		l.timer.Reset(left)
+	} else {
+		l.fail(os.ErrDeadlineExceeded)
+	}
+}
+
+// fail ends the link because of err, if any. Who writes or reads notices by itself, and calls
+// it again, since the calls have to wait for that: their arguments may still be read.
+func (l *link) fail(err error) {
+	if err != nil && l.err == nil {
+		l.err = err
+		l.timer.Stop()
+		l.cancel()
+		c := l.client
+		c.links = slices.DeleteFunc(c.links, func(other *link) bool { return other == l })
+		if len(l.calls) > 0 {
+			c.retire() // the other leads to the same server
+		}
+		l.close()
+	}
+	if l.err != nil && !l.writing && !l.reading {
+		l.settle()
+	}
+}
+
+// close closes the connection without mu, since that may take a while. Redigo does not promise
+// that this may be done while others send and receive, but all it does is to close the network
+// connection, which makes them fail.
+func (l *link) close() {
+	if conn := l.conn; conn != nil {
+		l.client.mu.Unlock()
+		_ = conn.Close()
+		l.client.mu.Lock()
+	}
+}
+
+// settle ends the calls of a link that has ended. Those that were not sent go to another,
+// unless there was no connection to be had.
+func (l *link) settle() {
+	now, calls := time.Now(), l.calls
+	l.calls = nil
+	for _, x := range calls {
+		late := !now.Before(x.deadline)
+		switch {
+		case x.taken && late:
+			x.end(nil, fmt.Errorf("%w: no reply: %w", ErrUnavailable, os.ErrDeadlineExceeded))
+		case x.taken: // only the text of err, which may be a timeout, but not this one's
+			x.end(nil, fmt.Errorf("%w: the connection broke: %v", ErrUnavailable, l.err))
+		case late:
+			x.end(nil, unsent(os.ErrDeadlineExceeded))
+		case l.conn == nil && l.err != os.ErrDeadlineExceeded:
+			x.end(nil, unsent(l.err))
+		default:
+			if l.client.enqueue(x, now); !x.done {
+				x.link.mind()
+			}
+		}
+	}
+}

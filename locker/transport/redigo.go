@@ -1,0 +1,217 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// A Redigo is a [Client] that shares one connection among all exchanges. To send and to
+// receive costs both sides more than the work that Redis does in between, so what comes at
+// the same time is sent together; but nothing waits for the replies of others before it is
+// sent.
+//
+// A second connection is made only while the first is stuck: while its oldest exchange has
+// been waiting for an eighth of the timeout. One that was not used for a minute is closed.
+//
+// All connections are given up when one breaks, does not answer, or belongs to a replica.
+// After a failover the address usually leads to the new master, but what is open stays with
+// the old one.
+type Redigo struct {
+	pool    *redis.Pool
+	timeout time.Duration
+
+	mu     sync.Mutex // guards the rest, all links and all their calls
+	links  []*link    // those that take calls
+	closed bool
+}
+
+const (
+	maxLinks = 2
+	maxIdle  = time.Minute
+)
+
+var (
+	errClosed = errors.New("the client is closed")
+	errStray  = errors.New("a reply belongs to another exchange")
+)
+
+// NewRedigo returns a client that makes connections as the pool does, but takes none from
+// it. Each exchange takes at most timeout. The client should be closed after use.
+func NewRedigo(pool *redis.Pool, timeout time.Duration) *Redigo {
+	if pool == nil {
+		pool = &redis.Pool{Dial: func() (redis.Conn, error) { return nil, errors.New("the pool is nil") }}
+	}
+	return &Redigo{pool: pool, timeout: timeout}
+}
+
+// Do is described in [Client].
+func (c *Redigo) Do(ctx context.Context, _ string, commands ...Command) ([]any, error) {
+	now := time.Now()
+	x := &call{commands: commands, deadline: now.Add(c.timeout)}
+	if err := ctx.Err(); err != nil || len(commands) == 0 {
+		return nil, unsent(err)
+	}
+	end, ok := ctx.Deadline()
+	hurried := ok && end.Before(x.deadline)
+	if hurried {
+		if !now.Before(end) { // its timer is late
+			return nil, unsent(context.DeadlineExceeded)
+		}
+		x.commands = cloned(commands)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.enqueue(x, now); hurried {
+		return c.hurry(ctx, x, end)
+	}
+	c.finish(ctx, x)
+	return x.replies, x.err
+}
+
+// cloned returns commands that are not the caller's.
+func cloned(commands []Command) []Command {
+	commands = slices.Clone(commands)
+	for i, command := range commands {
+		commands[i] = slices.Clone(command)
+		for j, arg := range command {
+			if b, ok := arg.([]byte); ok {
+				commands[i][j] = bytes.Clone(b)
+			}
+		}
+	}
+	return commands
+}
+
+// enqueue gives x to the first link that is not stuck. This and all that follows is called
+// with mu held, unless it is exported.
+func (c *Redigo) enqueue(x *call, now time.Time) {
+	if c.closed {
+		x.end(nil, unsent(errClosed))
+		return
+	}
+	for _, l := range c.links {
+		if !l.stuck(now) {
+			l.add(x, now)
+			return
+		}
+	}
+	if len(c.links) < maxLinks {
+		c.links = append(c.links, newLink(c, now))
+	}
+	c.links[len(c.links)-1].add(x, now)
+}
+
+// finish works on the link of x, or waits, until x is done.
+func (c *Redigo) finish(ctx context.Context, x *call) {
+	cancelled := ctx.Done()
+	for !x.done {
+		if x.link.work(x); x.done {
+			break
+		}
+		if x.wake == nil {
+			x.wake = make(chan struct{}, 1)
+		}
+		x.waits = true
+		c.mu.Unlock()
+		var why error
+		select {
+		case <-x.wake:
+		case <-cancelled:
+			why, cancelled = ctx.Err(), nil
+		}
+		c.mu.Lock()
+		if x.waits = false; why != nil {
+			x.link.withdraw(x, why)
+		}
+	}
+	if x.link != nil {
+		x.link.mind()
+	}
+}
+
+// hurry is finish for a caller that has less time than an exchange may take, and must not
+// break the connection of others by leaving. So a goroutine does it, which ends by the
+// timeout. The commands are its own, since the caller may leave while they are being sent.
+func (c *Redigo) hurry(ctx context.Context, x *call, end time.Time) ([]any, error) {
+	done := make(chan struct{})
+	go func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.finish(ctx, x)
+		close(done)
+	}()
+	timer := time.NewTimer(time.Until(end))
+	defer timer.Stop()
+	c.mu.Unlock()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+	c.mu.Lock()
+	if !x.done && !x.link.withdraw(x, context.DeadlineExceeded) {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, context.DeadlineExceeded)
+	}
+	return x.replies, x.err
+}
+
+// Close makes later exchanges fail. Those that are under way are finished.
+func (c *Redigo) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	c.retire()
+	return nil
+}
+
+// Reset breaks all connections; see [Resetter].
+func (c *Redigo) Reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range slices.Clone(c.links) {
+		if l.conn != nil {
+			l.fail(errStray)
+		}
+	}
+}
+
+// retire gives no more calls to the present links, which end when they have none.
+func (c *Redigo) retire() {
+	for _, l := range c.links {
+		l.retired = true
+		l.timer.Reset(0)
+	}
+	c.links = nil
+}
+
+// dial makes a connection as the pool does. It is called without mu.
+func (c *Redigo) dial(ctx context.Context) (conn redis.Conn, err error) {
+	defer recovered(&err) // it may be in a goroutine of ours
+	if c.pool.DialContext != nil {
+		return c.pool.DialContext(ctx)
+	}
+	if c.pool.Dial != nil {
+		return c.pool.Dial()
+	}
+	return nil, errors.New("the pool cannot dial")
+}
+
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("a panic: %v", r)
+	}
+}
+
+// unsent returns the error of commands that were not sent because of err, if any.
+func unsent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: no connection: %w", ErrRefused, err)
+}

@@ -1,0 +1,74 @@
+// Package transport is the way to Redis: a [Client] sends commands and returns their replies,
+// and subscribes to channels. All else in this module is built on that, so that any Redis
+// library can do it. [NewRedigo] makes a client of a redigo pool; package clienttest checks
+// that a client keeps its promises.
+//
+// Locks depend on one thing above all: to know what may have happened. After a failed take
+// somebody must find out whether the lock is held, unless the command was certainly not
+// executed. So there are two kinds of errors, [ErrRefused] and [ErrUnavailable], and in doubt
+// it is the latter.
+//
+// What scripts need is above this package: EVAL where EVALSHA does not do, numbered replies,
+// and repetition after a broken connection. So a client must not repeat anything by itself.
+package transport
+
+import (
+	"context"
+	"errors"
+)
+
+var (
+	// ErrUnavailable: Redis could not be reached, did not answer in time, or the connection
+	// broke. Unless the error also wraps ErrRefused, the commands may have been executed, or
+	// may be executed yet.
+	ErrUnavailable = errors.New("redis is unavailable")
+	// ErrRefused is an ErrUnavailable where nothing was done: Redis said no, or the commands
+	// were certainly not sent.
+	ErrRefused error = refused{}
+)
+
+type refused struct{}
+
+func (refused) Error() string { return ErrUnavailable.Error() }
+func (refused) Unwrap() error { return ErrUnavailable }
+
+// A Command is its name, which is a string, and its arguments, each a string, a []byte, an
+// int or an int64.
+type Command []any
+
+// A Client may be used by any number of goroutines at once.
+type Client interface {
+	// Do sends the commands in this order, and in one write if the client can. All keys are
+	// in the slot of key. It returns a reply to each command: nil, an int64, a string or
+	// []byte, a []any of these, or, where Redis refused that command, an error with Redis's
+	// own words. Only the last reply may be large: nobody may be reading before all commands
+	// are sent. The commands are the caller's again when Do has returned.
+	//
+	// An error of Do itself means that there are no replies. It wraps ErrRefused if nothing
+	// was sent, and otherwise ErrUnavailable. If it was time that ran out, it has a method
+	// Timeout, as a net.Error has, that says so: what has had its time is not repeated.
+	//
+	// Do takes no longer than the client's own timeout and ctx's deadline allow, and a
+	// deadline does not harm others that use the same connection. To cancel ctx does not
+	// break off what was sent, since its outcome would never be known. If ctx has ended
+	// before, nothing is sent.
+	Do(ctx context.Context, key string, commands ...Command) ([]any, error)
+
+	// Subscribe listens to a channel. ctx bounds how long it takes to begin, and no more
+	// than that. Errors wrap ErrUnavailable.
+	Subscribe(ctx context.Context, channel string) (Subscription, error)
+}
+
+// A Resetter is a Client that can give up its connections. Reset is called when a reply has
+// come that belongs to another exchange, so that others on that connection may be wrong, too.
+// Exchanges that are under way may fail with ErrUnavailable.
+type Resetter interface{ Reset() }
+
+// A Subscription is to one channel.
+type Subscription interface {
+	// Receive waits for the next message. After an error there are no more. It is called by
+	// one goroutine at a time.
+	Receive() (string, error)
+	// Close may be called at any time, and ends a Receive that is under way.
+	Close() error
+}

@@ -1,0 +1,170 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/lease"
+	"github.com/a2139e8d/latchkey/internal/scripting"
+)
+
+// The exchanges of a tenure with Redis. There is one at a time, so that it is always known
+// which token and which record Redis has.
+
+// flush stores versions, unless somebody else does, until one is stored. It is called with
+// mu held.
+func (t *tenure) flush(ctx context.Context, version int) {
+	for t.stored < version && t.err == nil {
+		if t.sending {
+			t.waitForOne()
+		} else {
+			t.send(ctx, t.lease.Token(), t.lease.Span())
+		}
+	}
+}
+
+// send makes all versions up to the newest stored, and gives the lock to the next holder
+// for span; to "" frees it. It is called with mu held, when no exchange is under way.
+func (t *tenure) send(ctx context.Context, to string, span time.Duration) {
+	version := t.newest
+	var record, ttl any = "", ""
+	if version > 0 || t.read == nil { // what cannot be read is left as it is
+		ttl = t.timeToLive(to, span)
+	}
+	token, base, next := t.token, t.base, t.base
+	if t.written > t.stored {
+		record, next = t.write.text, t.write.stamp
+	}
+	begun := t.unlockToSend()
+	others, err := committed(t.store.runner.Run(ctx, commitScript, t.keys, token, to, span.Milliseconds(), ttl, base, record))
+	t.lockAfter(begun, err)
+	if err != nil {
+		t.fail(err, to)
+		return
+	}
+	t.token, t.base, t.others, t.stored, t.heard = to, next, others, version, time.Now()
+	if t.err != nil { // the tenure was given up meanwhile, and its next token is nobody's
+		t.lease.Sweep(to)
+	}
+}
+
+// outlast is by how much a record outlasts its lock, as the scripts see to it, too.
+const outlast = 2 * time.Second
+
+// timeToLive is that of the record after a commit, in ms: what the last version wants, or
+// the take, since somebody has come for the session; but while it is held, no less than
+// its lock.
+func (t *tenure) timeToLive(to string, span time.Duration) int64 {
+	ttl := t.write.ttl
+	if t.newest == 0 {
+		ttl = t.terms.expiry(t.record.Created, time.Now())
+	}
+	if to != "" {
+		ttl = max(ttl, (span + outlast).Milliseconds())
+	}
+	return ttl
+}
+
+// Extend implements [lease.Extender]: the record outlasts the lock. The holder of a
+// record that another has written learns that it is lost.
+func (t *tenure) Extend(ctx context.Context, _, _ string, d time.Duration) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for t.sending && t.err == nil { // an extension that comes late is no reason to fail
+		t.idle.Wait()
+	}
+	if t.err != nil {
+		return t.err
+	}
+	keys, token, base := t.keys[:2], t.token, t.base
+	begun := t.unlockToSend()
+	err := lease.Verdict(t.store.runner.Run(ctx, extendScript, keys, token, max(1, d.Milliseconds()), base))
+	t.lockAfter(begun, err)
+	if errors.Is(err, ErrLost) && t.lease != nil {
+		t.fail(ErrLost, "")
+	}
+	return err
+}
+
+// fail ends the tenure: what is not stored is void. The lock may be left to the token that
+// Redis has, or to the next one, so both are swept in the background: nobody waits for
+// another exchange after one that has failed. It is called with mu held. A commit that is
+// under way may still succeed, so it is waited for before the holds that it serves get ErrLost,
+// which says that nothing was stored.
+func (t *tenure) fail(err error, next string) {
+	t.err = err
+	if scripting.Unanswered(err) {
+		t.lease.Dismiss(err) // before Lose, which gives the turn to the first of them
+	}
+	t.lease.Lose() // the present hold has built on what is void
+	t.lease.Sweep(t.token, next)
+}
+
+// settled waits until no exchange is under way, unless the tenure has failed, and returns
+// why it has. It is called with mu held.
+func (t *tenure) settled() error {
+	for t.sending && t.err == nil {
+		t.waitForOne()
+	}
+	return t.err
+}
+
+// waitForOne waits until an exchange is over. A hold that has waited for one that Redis has not
+// answered does not wait for another one as well. It is called with mu held, while an
+// exchange is under way.
+func (t *tenure) waitForOne() {
+	t.idle.Wait()
+	if !t.sending && t.err == nil && t.silence != nil {
+		t.fail(t.silence, "")
+	}
+}
+
+// unlockToSend gives mu up for the time of an exchange, and lockAfter takes it again.
+func (t *tenure) unlockToSend() (now time.Time) {
+	t.sending = true
+	t.mu.Unlock()
+	return time.Now()
+}
+
+func (t *tenure) lockAfter(begun time.Time, err error) {
+	t.mu.Lock()
+	t.sending, t.silence = false, nil
+	// An extension is not waited for beyond the end of its lease. What took less than a
+	// quarter of Timeout leaves time for another one.
+	if err != nil && scripting.Unanswered(err) && time.Since(begun) >= t.store.options.Timeout/4 {
+		t.silence = err
+	}
+	t.idle.Broadcast()
+}
+
+// What commit.lua and replace.lua answer. Where a write was refused, but an earlier try of it
+// may have been done, the error wraps ErrUnavailable, too: it may be stored.
+const (
+	replyLost      = 0
+	replyDone      = 1
+	replyOthers    = 2 // done, and other processes wait
+	replyLostAgain = 3
+)
+
+var errLostAgain = fmt.Errorf("%w, after a try whose reply was lost: %w", ErrLost, ErrUnavailable)
+
+// committed reads the reply of commit.lua or replace.lua. others reports whether other
+// processes wait.
+func committed(reply scripting.Reply, err error) (others bool, _ error) {
+	if err != nil {
+		return false, err
+	}
+	if n, ok := reply.Int(); ok {
+		switch n {
+		case replyDone, replyOthers:
+			return n == replyOthers, nil
+		case replyLostAgain:
+			return false, errLostAgain
+		case replyLost:
+			return false, ErrLost
+		}
+	}
+	return false, lease.Unexpected(reply)
+}

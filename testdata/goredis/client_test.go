@@ -1,0 +1,41 @@
+package goredis
+
+import (
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/locker/transport"
+	"github.com/a2139e8d/latchkey/locker/transport/clienttest"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/redis/go-redis/v9"
+)
+
+// go-redis keeps all promises of a Client.
+func TestClient(t *testing.T) {
+	t.Parallel()
+	clienttest.Run(t, clienttest.Kind{Open: open, Start: start, OneWrite: true})
+}
+
+func open(t testing.TB, address string, timeout time.Duration) transport.Client {
+	c := redis.NewClient(&redis.Options{
+		Addr:                  address,
+		ContextTimeoutEnabled: true,
+		MaxRetries:            -1,
+		DialTimeout:           timeout,
+		ReadTimeout:           timeout,
+		WriteTimeout:          timeout,
+	})
+	t.Cleanup(func() { c.Close() })
+	return Client{c, timeout}
+}
+
+func start(t testing.TB) clienttest.Server {
+	s := redistest.Real(t)
+	return clienttest.Server{
+		Address: s.Addr,
+		Stop:    func() { s.Stop(t) },
+		Restart: func() { s.Restart(t) },
+		Pause:   func() { s.Pause(t) },
+		Resume:  func() { s.Resume(t) },
+	}
+}

@@ -1,0 +1,126 @@
+package redistest
+
+import (
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// NewDelay starts a proxy in front of the server at addr that makes the way to it
+// longer: whatever is sent arrives oneWay later, in each direction. It does not limit
+// how much is under way meanwhile, as a long cable does not. It returns the proxy's
+// address, and ends with the test.
+func NewDelay(tb testing.TB, addr string, oneWay time.Duration) string {
+	tb.Helper()
+	near, stop, err := Delay(addr, oneWay)
+	if err != nil {
+		tb.Fatalf("redistest: %v", err)
+	}
+	tb.Cleanup(stop)
+	return near
+}
+
+// Delay is [NewDelay] for programs that are no tests. stop closes all connections and
+// returns when all goroutines have ended.
+func Delay(addr string, oneWay time.Duration) (near string, stop func(), err error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	d := &delay{oneWay: oneWay, ends: make(map[net.Conn]bool)}
+	d.running.Go(func() { d.accept(listener, addr) })
+	return listener.Addr().String(), func() {
+		listener.Close()
+		d.closeAll()
+		d.running.Wait()
+	}, nil
+}
+
+type delay struct {
+	oneWay  time.Duration
+	running sync.WaitGroup // all goroutines
+
+	mu     sync.Mutex // guards the rest
+	ends   map[net.Conn]bool
+	closed bool
+}
+
+func (d *delay) accept(listener net.Listener, addr string) {
+	for {
+		client, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", addr)
+		if err != nil {
+			client.Close()
+			continue
+		}
+		d.carry(client, server)
+		d.carry(server, client)
+	}
+}
+
+// closeAll closes all connections, also those to come.
+func (d *delay) closeAll() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	for c := range d.ends {
+		c.Close()
+	}
+}
+
+// A parcel is some bytes on their way.
+type parcel struct {
+	bytes []byte
+	due   time.Time
+}
+
+// underWay is how many parcels there may be. One is up to 64 KB, so that a
+// gigabyte per second is no more than a part of it, at some milliseconds.
+const underWay = 4096
+
+// carry takes what comes from one side to the other, in two goroutines, which close
+// both sides when either has ended.
+func (d *delay) carry(from, to net.Conn) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ends[from] = true; d.closed {
+		from.Close()
+	}
+	parcels := make(chan parcel, underWay)
+	d.running.Go(func() {
+		defer close(parcels)
+		buffer := make([]byte, 64<<10)
+		for {
+			n, err := from.Read(buffer)
+			if n > 0 {
+				parcels <- parcel{append([]byte(nil), buffer[:n]...), time.Now().Add(d.oneWay)}
+			}
+			if err != nil {
+				return
+			}
+		}
+	})
+	d.running.Go(func() {
+		defer d.forget(from)
+		defer to.Close()
+		for p := range parcels {
+			sleep(time.Until(p.due))
+			if _, err := to.Write(p.bytes); err != nil {
+				from.Close()
+				for range parcels {
+				}
+				return
+			}
+		}
+	})
+}
+
+func (d *delay) forget(c net.Conn) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.ends, c)
+}
