@@ -26,19 +26,19 @@ package middleware
 //	Sessions.Handler       middleware.go
 //	  request.start        request.go
 //	    cookies.read       cookie.go      verifies the cookie: secret, then public id
-//	    readAhead          readahead.go   the client has sent its body before the lock is taken
+//	    readAhead          request.go     the client has sent its body before the lock is taken
 //	    request.open       request.go
 //	      request.fetch    request.go     calls store.Take: locks, and reads the record
 //	      session.Open                    decodes it
 //	  the handler                         uses the session through its request's context
-//	    response.Write     response.go    is kept in a buffer, so that a failed commit
+//	    response.Write     write.go       is kept in a buffer, so that a failed commit
 //	                                      can still be answered with an error
 //	  response.finish      response.go
 //	    response.begin     response.go    what Flush and Hijack (stream.go) call earlier
 //	      request.commit   commit.go      once; session.Seal encodes what changed
 //	        carryOut       commit.go      does what decide (decide.go) says, here
 //	                                      Hold.Save: writes the record, and unlocks
-//	      sendHeader       header.go      as it was at WriteHeader, with the cookie
+//	      sendHeader       response.go    as it was at WriteHeader, with the cookie
 //	    tail.release       tail.go        the end of a long answer waits for the handler's
 //
 // Package store continues from Store.Take and Hold.Save. Which error becomes which

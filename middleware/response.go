@@ -1,9 +1,10 @@
 package middleware
 
 import (
-	"io"
 	"maps"
 	"net/http"
+	"slices"
+	"strings"
 )
 
 // A response holds an answer back until the session is committed.
@@ -31,108 +32,6 @@ type response struct {
 // the session, such as deadlines.
 func (rw *response) Unwrap() http.ResponseWriter { return rw.inner }
 
-func (rw *response) Header() http.Header {
-	if rw.failed != nil {
-		return rw.ignored
-	}
-	return rw.inner.Header()
-}
-
-// WriteHeader notes the status. An informational one goes out at once, without a
-// commit: it is no answer yet.
-func (rw *response) WriteHeader(status int) {
-	informational := status >= 100 && status <= 199 && status != http.StatusSwitchingProtocols
-	switch {
-	case rw.failed != nil:
-	case rw.begun, informational, status < 100, status > 999:
-		rw.inner.WriteHeader(status) // which also complains about mistakes
-	case rw.status == 0:
-		rw.status = status
-		rw.header = snapshot(rw.Header())
-		rw.length = contentLength(rw.header)
-	}
-}
-
-func (rw *response) Write(p []byte) (int, error) {
-	if err := rw.refuses(); err != nil {
-		return 0, err
-	}
-	if rw.begun {
-		return rw.tail.write(rw.inner, p)
-	}
-	rw.chooseStatus()
-	written := int64(len(rw.buffered) + len(p))
-	switch {
-	case len(p) == 0:
-		return 0, nil
-	case !bodyAllowed(rw.status):
-		return 0, http.ErrBodyNotAllowed
-	case rw.length >= 0 && written > rw.length:
-		return 0, http.ErrContentLength
-	case written <= int64(rw.request.sessions.options.Buffer):
-		rw.buffered = append(rw.buffered, p...)
-		return len(p), nil
-	}
-	if err := rw.begin("an answer larger than Options.Buffer"); err != nil {
-		return 0, err
-	}
-	return rw.tail.write(rw.inner, p)
-}
-
-// ReadFrom lets a large file go from disk to the network without passing through
-// our memory, once the buffer is full.
-func (rw *response) ReadFrom(src io.Reader) (n int64, err error) {
-	if err := rw.refuses(); err != nil {
-		return 0, err
-	}
-	if !rw.begun {
-		rw.chooseStatus()
-		if rw.length > int64(rw.request.sessions.options.Buffer) {
-			if err := rw.begin("an answer larger than Options.Buffer"); err != nil {
-				return 0, err
-			}
-		}
-	}
-	var chunk []byte
-	for !rw.begun {
-		if chunk == nil {
-			chunk = make([]byte, 16<<10)
-		}
-		read, readErr := src.Read(chunk)
-		wrote, err := rw.Write(chunk[:read])
-		n += int64(wrote)
-		if err != nil {
-			return n, err
-		}
-		if readErr == io.EOF {
-			return n, nil
-		}
-		if readErr != nil {
-			return n, readErr
-		}
-	}
-	m, err := rw.tail.readFrom(rw.inner, src)
-	return n + m, err
-}
-
-// chooseStatus chooses the status 200 where the handler has chosen none.
-func (rw *response) chooseStatus() {
-	if rw.status == 0 {
-		rw.WriteHeader(http.StatusOK)
-	}
-}
-
-// refuses returns why the handler may not write any more.
-func (rw *response) refuses() error {
-	if rw.failed != nil {
-		return rw.failed
-	}
-	if rw.request.late.Load() {
-		return http.ErrAbortHandler
-	}
-	return nil
-}
-
 // begin commits and, if that succeeds, sends what was held back.
 func (rw *response) begin(by string) error {
 	if err := rw.request.commit(by); err != nil {
@@ -145,7 +44,7 @@ func (rw *response) begin(by string) error {
 	rw.begun = true
 	rw.tail.declared = rw.length
 	if rw.status == 0 {
-		rw.decorate(rw.Header())
+		rw.decorate(rw.inner.Header())
 		return nil
 	}
 	rw.sendHeader()
@@ -189,6 +88,58 @@ func (rw *response) finish() {
 	_ = rw.tail.release(rw.inner) // the client may be gone
 }
 
-func bodyAllowed(status int) bool {
-	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
+// sendHeader sends the header as it was at WriteHeader.
+func (rw *response) sendHeader() {
+	live := rw.inner.Header()
+	if maps.EqualFunc(live, rw.header, slices.Equal[[]string]) {
+		rw.decorate(live)
+		rw.inner.WriteHeader(rw.status)
+		return
+	}
+	// What the handler has set since are trailers, which net/http looks for at
+	// the end: put them back.
+	since := maps.Clone(live)
+	clear(live)
+	maps.Copy(live, rw.header)
+	rw.decorate(live)
+	rw.inner.WriteHeader(rw.status)
+	clear(live)
+	maps.Copy(live, since)
+	rw.decorate(live) // for a writer around us that looks only at the end
+}
+
+// decorate adds the session's part to a header.
+func (rw *response) decorate(h http.Header) {
+	rq := &rw.request
+	rq.mu.Lock()
+	defer rq.mu.Unlock()
+	if rq.session != nil && rq.session.Used() { // perhaps after its commit
+		h.Add("Vary", "Cookie")
+	}
+	if rq.cookie != nil {
+		h.Add("Set-Cookie", rq.cookie.String())
+		forbidCaching(h) // a cache would hand the session on
+	}
+}
+
+// forbidCaching keeps an answer out of every cache. Content delivery networks and
+// nginx obey headers of their own before Cache-Control (RFC 9213), so those of the
+// handler or its surroundings are removed.
+func forbidCaching(h http.Header) {
+	for name := range h {
+		lower := strings.ToLower(name)
+		if strings.HasSuffix(lower, "cache-control") || lower == "surrogate-control" || lower == "x-accel-expires" {
+			delete(h, name)
+		}
+	}
+	h.Set("Cache-Control", "no-store")
+}
+
+// snapshot returns a copy of h, or nil if it is empty, as it mostly is: that saves
+// a request without a session a tenth of its time.
+func snapshot(h http.Header) http.Header {
+	if len(h) == 0 {
+		return nil
+	}
+	return h.Clone()
 }

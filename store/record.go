@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/lease"
+	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
 // A Record is a session as it is stored.
@@ -119,4 +122,26 @@ func (t Terms) record(token string, created time.Time, data []byte) ([]byte, err
 		return nil, fmt.Errorf("%w: the record would have %d bytes, MaxBytes is %d", ErrTooLarge, len(record), t.MaxBytes)
 	}
 	return record, nil
+}
+
+// found reads the reply of load.lua or take.lua: the record as it is stored, where it is a
+// string of permitted size.
+func found(reply scripting.Reply) ([]byte, error) {
+	switch state, _ := reply.IntAt(0); state {
+	case stateFound:
+		if text, ok := reply.BytesAt(1); ok {
+			return text, nil
+		}
+	case stateAbsent:
+		return nil, ErrNotFound
+	case stateGone:
+		return nil, ErrGone
+	case stateTooLarge:
+		if size, ok := reply.IntAt(1); ok {
+			return nil, fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, size)
+		}
+	case stateWrongType:
+		return nil, fmt.Errorf("%w: its key holds another Redis type", ErrCorrupt)
+	}
+	return nil, lease.Unexpected(reply)
 }

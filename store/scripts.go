@@ -2,7 +2,6 @@ package store
 
 import (
 	_ "embed"
-	"fmt"
 	"strings"
 
 	"github.com/a2139e8d/latchkey/internal/lease"
@@ -50,25 +49,3 @@ const (
 	stateTooLarge  = 4 // the size follows, and after a take the record's name
 	stateWrongType = 5 // the key holds something that is not a string
 )
-
-// found reads the reply of load.lua or take.lua: the record as it is stored, where it is a
-// string of permitted size.
-func found(reply scripting.Reply) ([]byte, error) {
-	switch state, _ := reply.IntAt(0); state {
-	case stateFound:
-		if text, ok := reply.BytesAt(1); ok {
-			return text, nil
-		}
-	case stateAbsent:
-		return nil, ErrNotFound
-	case stateGone:
-		return nil, ErrGone
-	case stateTooLarge:
-		if size, ok := reply.IntAt(1); ok {
-			return nil, fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, size)
-		}
-	case stateWrongType:
-		return nil, fmt.Errorf("%w: its key holds another Redis type", ErrCorrupt)
-	}
-	return nil, lease.Unexpected(reply)
-}

@@ -147,7 +147,8 @@ func (k *taking) taken(reply scripting.Reply, token string) (lease.Attempt, erro
 func (t *tenure) admit(ctx context.Context, h *Hold, l *lease.Lease) (again bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.lease, h.joined = l, l.Handed()
+	h.joined = t.lease != nil
+	t.lease = l
 	switch {
 	case !h.joined:
 		err = t.read

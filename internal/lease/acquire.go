@@ -82,23 +82,20 @@ type acquisition struct {
 	until     time.Time     // and until then the lock was not to become free by itself
 	ambiguous bool          // a reply was lost, so the token may have the lock
 	cleaning  time.Duration // how long the caller has waited for that
+	won       bool          // it has got it
 }
 
 // acquire waits for the turn at the key, unless l has it, and then tries until it has the
 // lock. Where it fails, the token does not hold the lock, or will be swept; the turn, and the
 // process's place, go to the next caller.
 func (l *Lease) acquire(turn bool) (err error) {
-	a, won := acquisition{Lease: l, notified: true}, false
+	a := acquisition{Lease: l, notified: true}
 	if !turn {
 		if a.place, err = l.group.enter(l); err != nil || l.handed {
 			return err
 		}
 	}
-	defer func() { // also where the algorithm panics
-		if !won || a.place != nil {
-			a.end(won, err)
-		}
-	}()
+	defer a.end(&err) // also where the algorithm panics
 	if l.options.Policy == Poll && l.group.Notifier != nil {
 		a.queue = l.queue
 	}
@@ -124,13 +121,16 @@ func (l *Lease) acquire(turn bool) (err error) {
 		}
 		if err == nil && found.Taken {
 			end := l.validUntil(sent, l.span)
-			if err = l.unusable(end); err == nil {
+			if err = context.Cause(l.caller); err == nil && !time.Now().Before(end) {
+				err = fmt.Errorf("%w: it took a whole lease to answer", ErrUnavailable)
+			}
+			if err == nil {
 				if l.data = found.Data; l.data == nil {
 					l.data = l.algorithm
 				}
 				l.quota.began = sent
 				l.begin(sent, end)
-				won = true
+				a.won = true
 				return nil
 			}
 		}
@@ -173,10 +173,10 @@ func (a *acquisition) fail(found Attempt, err error) error {
 	return err
 }
 
-// end gives up the turn after err, and the place goes with it, or out of the queue. A place
-// that has won is in the queue no more, unless a try whose reply was lost comes late and puts
-// it there again.
-func (a *acquisition) end(won bool, err error) {
+// end gives up the turn after err, unless the lock was won, and the place goes with it, or out
+// of the queue. A place that has won is in the queue no more, unless a try whose reply was lost
+// comes late and puts it there again.
+func (a *acquisition) end(err *error) {
 	p := a.place
 	if p != nil {
 		p.ambiguous = p.ambiguous || a.ambiguous
@@ -184,11 +184,12 @@ func (a *acquisition) end(won bool, err error) {
 	// The caller has waited long enough: together, a quarter of Timeout is for cleaning up.
 	most := a.options.Timeout/4 - a.cleaning
 	switch {
-	case won && p.ambiguous:
+	case a.won && p == nil:
+	case a.won && p.ambiguous:
 		p.quitLater()
-	case won:
+	case a.won:
 		p.leave()
-	case most > 0 && !scripting.Unanswered(err):
+	case most > 0 && !scripting.Unanswered(*err):
 		a.group.leave(a.key, p).quit(most)
 	default:
 		a.group.leave(a.key, p).quitLater()

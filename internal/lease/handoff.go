@@ -55,31 +55,22 @@ type Next struct {
 // processes wait, as far as is known; held, whether l had the lock until now; ended, whether
 // it was given back before.
 func (l *Lease) Stop(others bool) (next Next, held, ended bool) {
-	next, was := l.stop(others, 0)
-	return next, was == holding && time.Now().Before(l.end), was == released
-}
-
-// stop is Stop, and returns the state that ends here. An extension that is on its way finds
-// no token after a release. But it would replace a cool-down, so that has to come after it.
-func (l *Lease) stop(others bool, after time.Duration) (next Next, was state) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	was = l.state
+	now := time.Now()
+	held, ended = l.state == holding && now.Before(l.end), l.state == released
 	l.state = released
 	l.timer.Stop()
-	for was != released && after > 0 && l.extending {
-		l.extended.Wait()
-	}
 	if !l.turn {
-		return next, was
+		return next, held, ended
 	}
 	l.quota.others = others
-	first, now := l.group.first(l.key), time.Now()
+	first := l.group.first(l.key)
 	if first == nil || l.quota.over(now) {
-		return next, was
+		return next, held, ended
 	}
 	fresh := l.end.Sub(now) >= min(l.options.Lease, l.limit.Sub(now))*2/3
-	return Next{newToken(first.options.Label, now), first.span, fresh, now}, was
+	return Next{newToken(first.options.Label, now), first.span, fresh, now}, held, ended
 }
 
 // HandOver gives the lock to the next caller without an exchange, and returns its lease, nil

@@ -103,9 +103,6 @@ func (l *Lease) Token() string { return l.token }
 // that handed it over.
 func (l *Lease) Data() Extender { return l.data }
 
-// Handed reports whether the lock was handed over by another caller of this process.
-func (l *Lease) Handed() bool { return l.handed }
-
 // Validity is documented in package locker.
 func (l *Lease) Validity() time.Duration {
 	l.mu.Lock()
@@ -126,17 +123,6 @@ func (l *Lease) Span() time.Duration {
 
 // Lost is documented in package locker.
 func (l *Lease) Lost() <-chan struct{} { return l.lost }
-
-// unusable returns why a lock that was taken until end must not be given out.
-func (l *Lease) unusable(end time.Time) error {
-	if ended := context.Cause(l.caller); ended != nil {
-		return ended
-	}
-	if !time.Now().Before(end) {
-		return fmt.Errorf("%w: it took a whole lease to answer", ErrUnavailable)
-	}
-	return nil
-}
 
 // OnLost is documented in package locker.
 func (l *Lease) OnLost(cancel context.CancelCauseFunc) {
@@ -217,14 +203,21 @@ func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 
 // unlock hands the lock over to the next caller, or else releases it.
 func (l *Lease) unlock(ctx context.Context, after time.Duration) error {
-	next, was := l.stop(l.quota.others, after)
-	if was == released {
+	next, held, ended := l.Stop(l.quota.others)
+	if ended {
 		return nil
 	}
 	ctx, token := context.WithoutCancel(ctx), l.token
 	// The next caller finds the lock free, or already has it. The turn goes on even where
 	// the algorithm panics.
 	defer l.Leave()
+	if after > 0 { // an extension that is on its way would replace the cool-down
+		l.mu.Lock()
+		for l.extending {
+			l.extended.Wait()
+		}
+		l.mu.Unlock()
+	}
 	if next.Token != "" && l.queue != nil && after == 0 {
 		others, err := l.queue.Pass(ctx, l.key, token, next.Token, next.Span)
 		if err != nil {
@@ -239,7 +232,7 @@ func (l *Lease) unlock(ctx context.Context, after time.Duration) error {
 		token = next.Token // nobody waits for it any more
 	}
 	err := l.algorithm.Release(ctx, l.key, token, after)
-	if was == lost && err == nil {
+	if !held && err == nil {
 		err = ErrExpired // it was still there, but the holder knew otherwise
 	}
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -65,17 +66,48 @@ const maxRepeats = 2
 // Exchange returns the replies to the commands, of which some may be errors, and to the script.
 // When the exchange is repeated, so are the commands. The error is the script's: with one that
 // wraps ErrRefused, the commands were executed if there are replies to them.
-func (r *Runner) Exchange(ctx context.Context, x Exchange) (before []any, reply Reply, err error) {
-	end := time.Now().Add(r.timeout)
+func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error) {
+	script := make(transport.Command, 0, 4+len(x.Keys)+len(x.Args))
+	script = append(script, "EVALSHA", x.Script.hash, len(x.Keys))
+	slot := ""
+	for i, key := range x.Keys {
+		if script = append(script, key); i == 0 {
+			slot = key
+		}
+	}
+	script = append(append(script, x.Args...), nil) // the number of the call
+	commands, end := append(slices.Clip(x.Before), script), time.Now().Add(r.timeout)
 	for repeat := 0; ; repeat++ {
-		doubt := err != nil
-		before, reply, err = r.try(ctx, x, doubt)
+		call, resets := calls.Add(1), r.resets.Load()
+		if repeat > 0 { // an earlier try may have been done, or may be done yet
+			call = -call
+		}
+		script[len(script)-1] = call
+		var reply Reply
+		before, err := r.client.Do(ctx, slot, commands...)
+		if err == nil {
+			last := len(x.Before)
+			value := before[last]
+			before = before[:last]
+			if refusal, ok := value.(error); ok && isNoScript(refusal) {
+				value, err = r.eval(ctx, slot, x.Script.text, script)
+			}
+			if err == nil {
+				reply, err = unframe(value, call)
+			}
+		}
+		if err == nil {
+			return before, reply, nil
+		}
+		if err == errStray {
+			before, err = nil, r.stray(resets)
+		}
 		again := Ambiguous(err) && !isTimeout(err) && repeat < maxRepeats
-		if doubt && err != nil {
+		if repeat > 0 {
 			err = ambiguous{err}
 		}
 		if !again {
-			return before, reply, err
+			return before, Reply{}, err
 		}
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, end)
@@ -89,43 +121,18 @@ func (r *Runner) Exchange(ctx context.Context, x Exchange) (before []any, reply 
 	}
 }
 
-// try makes an exchange once. doubt: an earlier try may have been done, or may be done yet.
-func (r *Runner) try(ctx context.Context, x Exchange, doubt bool) ([]any, Reply, error) {
-	call, resets := calls.Add(1), r.resets.Load()
-	if doubt {
-		call = -call
-	}
-	script := make(transport.Command, 0, 4+len(x.Keys)+len(x.Args))
-	script = append(script, "EVALSHA", x.Script.hash, len(x.Keys))
-	for _, key := range x.Keys {
-		script = append(script, key)
-	}
-	script = append(append(script, x.Args...), call)
-	slot := ""
-	if len(x.Keys) > 0 {
-		slot = x.Keys[0]
-	}
-	replies, err := r.client.Do(ctx, slot, append(slices.Clip(x.Before), script)...)
+// eval sends a script that Redis does not know once more, by its text.
+func (r *Runner) eval(ctx context.Context, slot, text string, script transport.Command) (any, error) {
+	script = slices.Clone(script)
+	script[0], script[1] = "EVAL", text
+	replies, err := r.client.Do(ctx, slot, script)
 	if err != nil {
-		return nil, Reply{}, err
+		return nil, err
 	}
-	before, value := replies[:len(x.Before)], replies[len(x.Before)]
-	if isNoScript(value) {
-		script[0], script[1] = "EVAL", x.Script.text
-		if replies, err = r.client.Do(ctx, slot, script); err != nil {
-			return before, Reply{}, err
-		}
-		if value = replies[0]; isNoScript(value) {
-			return nil, Reply{}, r.stray(resets) // EVAL is never told that: it was another's
-		}
+	if refusal, ok := replies[0].(error); ok && isNoScript(refusal) {
+		return nil, errStray // EVAL is never told that: it was another's
 	}
-	if refusal, ok := value.(error); ok {
-		return before, Reply{}, fmt.Errorf("%w: %w", transport.ErrRefused, refusal)
-	}
-	if value, err = unframe(value, call); err != nil {
-		return nil, Reply{}, r.stray(resets)
-	}
-	return before, Reply{value}, nil
+	return replies[0], nil
 }
 
 // stray gives up the connections, unless that has happened since the exchange began, and returns
@@ -176,7 +183,51 @@ func isTimeout(err error) bool {
 }
 
 // isNoScript reports whether Redis says that it does not know the script of an EVALSHA.
-func isNoScript(reply any) bool {
-	err, ok := reply.(error)
-	return ok && strings.HasPrefix(err.Error(), "NOSCRIPT")
+func isNoScript(refusal error) bool { return strings.HasPrefix(refusal.Error(), "NOSCRIPT") }
+
+// A Reply is what a script has answered. Some clients return a string where others return a
+// []byte, which makes no difference here.
+type Reply struct {
+	values []any
+	number any // in place of an array: an int64
+}
+
+// Int returns a reply that is one number.
+func (r Reply) Int() (int64, bool) {
+	n, ok := r.number.(int64)
+	return n, ok
+}
+
+// Len is how many values an array has.
+func (r Reply) Len() int { return len(r.values) }
+
+// IntAt returns a value of an array that is a number, or the text of one.
+func (r Reply) IntAt(i int) (int64, bool) {
+	if i < len(r.values) {
+		if n, ok := r.values[i].(int64); ok {
+			return n, true
+		}
+	}
+	text, _ := r.TextAt(i)
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil
+}
+
+// TextAt returns a value of an array that is text.
+func (r Reply) TextAt(i int) (string, bool) {
+	b, ok := r.BytesAt(i)
+	return string(b), ok
+}
+
+// BytesAt is TextAt for what may be large.
+func (r Reply) BytesAt(i int) ([]byte, bool) {
+	if i < len(r.values) {
+		switch v := r.values[i].(type) {
+		case []byte:
+			return v, true
+		case string:
+			return []byte(v), true
+		}
+	}
+	return nil, false
 }

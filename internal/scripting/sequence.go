@@ -4,7 +4,10 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"sync/atomic"
+
+	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
 // Replies have no names in Redis's protocol: the next one that arrives is taken for that of the
@@ -47,17 +50,19 @@ func init() {
 
 var errStray = errors.New("a reply belongs to another call")
 
-// unframe returns the reply of a script without its number.
-func unframe(reply any, call int64) (any, error) {
+// unframe returns the reply of a script without its number, or errStray.
+func unframe(reply any, call int64) (Reply, error) {
 	switch reply := reply.(type) {
 	case int64:
 		if reply>>2 == call {
-			return reply & 3, nil
+			return Reply{number: reply & 3}, nil
 		}
 	case []any:
 		if n := len(reply) - 1; n >= 0 && reply[n] == call {
-			return reply[:n], nil
+			return Reply{values: reply[:n]}, nil
 		}
+	case error:
+		return Reply{}, fmt.Errorf("%w: %w", transport.ErrRefused, reply)
 	}
-	return nil, errStray
+	return Reply{}, errStray
 }

@@ -159,7 +159,11 @@ func TestReplies(t *testing.T) {
 			"return {KEYS[1], ARGV[2]}": "[k -5]",
 		} {
 			reply, err := r.Run(t.Context(), NewScript(text), []string{"k"}, []byte("b"), -5)
-			if got := show(reply.value); err != nil || got != want {
+			got := show(reply.values)
+			if n, ok := reply.Int(); ok {
+				got = show(n)
+			}
+			if err != nil || got != want {
 				t.Errorf("%s: %s, %v", text, got, err)
 			}
 		}
@@ -218,7 +222,7 @@ func TestCrowdAfterRestart(t *testing.T) {
 // A Reply is read as what it is, whichever client it came from.
 func TestReply(t *testing.T) {
 	t.Parallel()
-	r := Reply{[]any{int64(1), "2", []byte("three"), nil, "text"}}
+	r := Reply{values: []any{int64(1), "2", []byte("three"), nil, "text"}}
 	if n, ok := r.IntAt(0); n != 1 || !ok {
 		t.Errorf("a number: %d, %v", n, ok)
 	}
@@ -248,7 +252,7 @@ func TestReply(t *testing.T) {
 	if _, ok := r.Int(); ok || r.Len() != 5 {
 		t.Errorf("%v is a number, or has %d values", r, r.Len())
 	}
-	if n, ok := (Reply{int64(3)}).Int(); n != 3 || !ok || (Reply{int64(3)}).Len() != 0 {
+	if n, ok := (Reply{number: int64(3)}).Int(); n != 3 || !ok || (Reply{number: int64(3)}).Len() != 0 {
 		t.Errorf("%d, %v", n, ok)
 	}
 }

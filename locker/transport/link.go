@@ -7,10 +7,42 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
 )
+
+// A call is the commands of one exchange on a link.
+type call struct {
+	commands []Command
+	deadline time.Time // when its link breaks
+	link     *link
+	since    time.Time   // when the link got it
+	taken    bool        // it is sent, or is being sent
+	sent     atomic.Bool // redigo has it, and needs the arguments no more
+
+	waits bool          // for wake, which has room for one signal
+	wake  chan struct{} //
+
+	done    bool
+	replies []any
+	err     error
+}
+
+func (x *call) end(replies []any, err error) {
+	if x.done, x.replies, x.err = true, replies, err; x.waits {
+		x.signal()
+	}
+}
+
+// signal makes the one that waits look again.
+func (x *call) signal() {
+	select {
+	case x.wake <- struct{}{}:
+	default: // it will
+	}
+}
 
 // A link is one connection, and its calls. Redigo lets one goroutine write while another
 // reads. So of those that wait for their replies, one writes the commands of all, and one
@@ -64,35 +96,6 @@ func (l *link) dial(ctx context.Context) {
 	}
 }
 
-func (l *link) add(x *call, now time.Time) {
-	x.link, x.since, l.used = l, now, now
-	l.calls = append(l.calls, x)
-	if x.deadline.Before(l.due) {
-		l.due = x.deadline
-		l.timer.Reset(x.deadline.Sub(now))
-	}
-}
-
-// stuck reports whether the oldest call has been waiting for long.
-func (l *link) stuck(now time.Time) bool {
-	return len(l.calls) > 0 && now.Sub(l.calls[0].since) > l.client.timeout/8
-}
-
-// work does what x can do, until it is done. Only one that waits for a reply reads: the others
-// may be needed to write.
-func (l *link) work(x *call) {
-	for l.conn != nil && l.err == nil && !x.done {
-		switch {
-		case !l.writing && l.taken < len(l.calls):
-			l.write(x)
-		case !l.reading && x.taken:
-			l.read(x)
-		default:
-			return
-		}
-	}
-}
-
 // mind makes sure that one of those that wait works, if it needs one: who writes a command
 // of its own will read the reply.
 func (l *link) mind() {
@@ -107,7 +110,9 @@ func (l *link) mind() {
 
 // write sends what was not sent, as long as x waits for its reply.
 func (l *link) write(x *call) {
+	var err error
 	l.writing = true
+	defer l.over(&l.writing, &err)
 	if l.taken > 0 {
 		// Others may be about to send, and share the flush. With 64 callers on two cores,
 		// an exchange takes 3.2 µs of CPU time instead of 4.9.
@@ -115,51 +120,70 @@ func (l *link) write(x *call) {
 		runtime.Gosched()
 		l.client.mu.Lock()
 	}
-	var err error
 	flushed := true
 	for err == nil && l.err == nil && l.taken < len(l.calls) && !(flushed && x.done) {
 		next := l.calls[l.taken]
 		next.taken = true
 		l.taken++
 		flushed = l.taken == len(l.calls)
-		l.mind()
+		if l.taken > 1 { // otherwise it is x's own, which will read the reply
+			l.mind()
+		}
 		l.client.mu.Unlock()
-		if err = next.send(l.conn); err == nil && flushed {
+		for i := 0; err == nil && i < len(next.commands); i++ {
+			err = l.conn.Send(next.commands[i][0].(string), next.commands[i][1:]...)
+		}
+		next.sent.Store(err == nil)
+		if err == nil && flushed {
 			err = l.conn.Flush()
 		}
 		l.client.mu.Lock()
 	}
-	l.writing = false
-	l.fail(err)
 }
 
 // read receives replies until x has its own. To go on for those that were sent together with
-// x saves nothing.
+// x saves nothing. The link's tick limits how long it takes.
 func (l *link) read(x *call) {
-	l.reading = true
 	var err error
+	l.reading = true
+	defer l.over(&l.reading, &err)
 	for err == nil && l.err == nil && !x.done {
 		first := l.calls[0]
+		replies, demoted := make([]any, len(first.commands)), false
 		l.client.mu.Unlock()
-		var replies []any
-		replies, err = first.receive(l.conn)
+		for i := 0; err == nil && i < len(replies); i++ {
+			replies[i], err = redis.ReceiveWithTimeout(l.conn, 0)
+			if refused, ok := err.(redis.Error); ok {
+				replies[i], err = refused, nil
+				demoted = demoted || strings.Contains(string(refused), "READONLY") // also from within a script
+			}
+		}
+		if err == nil && !first.sent.Load() {
+			err = errStray
+		}
 		l.client.mu.Lock()
 		if err == nil {
 			l.calls = slices.Delete(l.calls, 0, 1)
 			l.taken--
 			first.end(replies, nil)
-		}
-		if slices.ContainsFunc(replies, isReadOnly) {
-			l.client.retire()
+			if demoted {
+				l.client.retire()
+			}
 		}
 	}
-	l.reading = false
-	l.fail(err)
 }
 
-func isReadOnly(reply any) bool {
-	err, ok := reply.(error)
-	return ok && strings.Contains(err.Error(), "READONLY") // also from within a script
+// over is the end of a write or read. Both panic without mu, if at all: redigo does where a
+// reply is absurd, and so does a command without a name. That breaks the connection, not the
+// process.
+func (l *link) over(busy *bool, err *error) {
+	if r := recover(); r != nil {
+		l.client.mu.Lock()
+		*err = fmt.Errorf("a panic: %v", r)
+	}
+	if *busy = false; *err != nil || l.err != nil {
+		l.fail(*err)
+	}
 }
 
 // withdraw ends x unless it was sent. If it was, its place stays, since a reply will come.

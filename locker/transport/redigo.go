@@ -89,50 +89,66 @@ func cloned(commands []Command) []Command {
 	return commands
 }
 
-// enqueue gives x to the first link that is not stuck. This and all that follows is called
-// with mu held, unless it is exported.
+// enqueue gives x to the first link that is not stuck: whose oldest call has not been waiting
+// for long. This and all that follows is called with mu held, unless it is exported.
 func (c *Redigo) enqueue(x *call, now time.Time) {
 	if c.closed {
 		x.end(nil, unsent(errClosed))
 		return
 	}
-	for _, l := range c.links {
-		if !l.stuck(now) {
-			l.add(x, now)
-			return
-		}
+	i := 0
+	for i < len(c.links) && len(c.links[i].calls) > 0 && now.Sub(c.links[i].calls[0].since) > c.timeout/8 {
+		i++
 	}
-	if len(c.links) < maxLinks {
+	if i == len(c.links) && i < maxLinks {
 		c.links = append(c.links, newLink(c, now))
 	}
-	c.links[len(c.links)-1].add(x, now)
+	l := c.links[min(i, maxLinks-1)]
+	x.link, x.since, l.used = l, now, now
+	l.calls = append(l.calls, x)
+	if x.deadline.Before(l.due) {
+		l.due = x.deadline
+		l.timer.Reset(x.deadline.Sub(now))
+	}
 }
 
-// finish works on the link of x, or waits, until x is done.
+// finish does what x can do on its link, or waits, until x is done. Only one that waits for a
+// reply reads: the others may be needed to write.
 func (c *Redigo) finish(ctx context.Context, x *call) {
 	cancelled := ctx.Done()
 	for !x.done {
-		if x.link.work(x); x.done {
-			break
-		}
-		if x.wake == nil {
-			x.wake = make(chan struct{}, 1)
-		}
-		x.waits = true
-		c.mu.Unlock()
-		var why error
-		select {
-		case <-x.wake:
-		case <-cancelled:
-			why, cancelled = ctx.Err(), nil
-		}
-		c.mu.Lock()
-		if x.waits = false; why != nil {
-			x.link.withdraw(x, why)
+		switch l := x.link; {
+		case l.conn != nil && l.err == nil && !l.writing && l.taken < len(l.calls):
+			l.write(x)
+		case l.conn != nil && l.err == nil && !l.reading && x.taken:
+			l.read(x)
+		case !c.wait(x, cancelled):
+			cancelled = nil
+			x.link.withdraw(x, ctx.Err())
 		}
 	}
-	if x.link != nil {
-		x.link.mind()
+	if l := x.link; l != nil && len(l.calls) > 0 {
+		l.mind()
+	}
+}
+
+// wait waits until x may have something to do, or returns false if it is cancelled. Then x may
+// be done all the same, or be on another link.
+func (c *Redigo) wait(x *call, cancelled <-chan struct{}) bool {
+	if x.wake == nil {
+		x.wake = make(chan struct{}, 1)
+	}
+	x.waits = true
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		x.waits = false
+	}()
+	select {
+	case <-x.wake:
+		return true
+	case <-cancelled:
+		return false
 	}
 }
 
