@@ -69,7 +69,7 @@ func (t *tenure) timeToLive(to string, span time.Duration) int64 {
 
 // Extend implements [lease.Extender]: the record outlasts the lock. The holder of a
 // record that another has written learns that it is lost.
-func (t *tenure) Extend(ctx context.Context, _, _ string, d time.Duration) error {
+func (t *tenure) Extend(ctx context.Context, _, token string, d time.Duration) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for t.sending && t.err == nil { // an extension that comes late is no reason to fail
@@ -78,9 +78,12 @@ func (t *tenure) Extend(ctx context.Context, _, _ string, d time.Duration) error
 	if t.err != nil {
 		return t.err
 	}
-	keys, token, base := t.keys[:2], t.token, t.base
+	if t.lease != nil && t.lease.Token() != token {
+		return lease.ErrExpired // meanwhile: the next hold may be for longer than d
+	}
+	keys, inRedis, base := t.keys[:2], t.token, t.base
 	begun := t.unlockToSend()
-	err := lease.Verdict(t.store.runner.Run(ctx, extendScript, keys, token, max(1, d.Milliseconds()), base))
+	err := lease.Verdict(t.store.runner.Run(ctx, extendScript, keys, inRedis, max(1, d.Milliseconds()), base))
 	t.lockAfter(begun, err)
 	if errors.Is(err, ErrLost) && t.lease != nil {
 		t.fail(ErrLost, "")

@@ -85,6 +85,10 @@ func waitError(waiting context.Context, err error) error {
 
 // end implements [fence].
 func (e *external) end(ctx context.Context, h *Hold, w write) error {
+	if h.over {
+		return ErrLost // it was given back before
+	}
+	h.over = true
 	if w.text == nil {
 		e.inUse.stop()
 		return h.lease.Unlock(ctx)
@@ -96,6 +100,7 @@ func (e *external) end(ctx context.Context, h *Hold, w write) error {
 
 // release implements [fence].
 func (e *external) release(ctx context.Context, h *Hold, failed error) {
+	h.over = true
 	e.inUse.stop()
 	if !scripting.Unanswered(failed) {
 		_ = h.lease.Unlock(ctx)

@@ -207,3 +207,21 @@ func TestNothingIsWrittenAfterFlush(t *testing.T) {
 		}
 	})
 }
+
+// A hold that is used again after it was given back changes nothing, and says so.
+func TestGivenBackTwiceElsewhere(t *testing.T) {
+	t.Parallel()
+	elsewhere(t, func(t *testing.T, s *site) {
+		st := s.process(t)
+		create(t, st, "0")
+		h := take(t, st)
+		save(t, h, "1")
+		wantError(t, "Save", h.Save(t.Context(), []byte("again")), ErrLost)
+		h = take(t, st)
+		h.Release(t.Context())
+		wantError(t, "Save after Release", h.Save(t.Context(), []byte("late")), ErrLost)
+		wantError(t, "Destroy after Release", h.Destroy(t.Context()), ErrLost)
+		wantData(t, s, "1")
+		wantFree(t, s)
+	})
+}

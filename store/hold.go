@@ -31,7 +31,7 @@ type Hold struct {
 	memory any    // that came with Record
 	stamp  string // of what this holder writes
 	joined bool   // it follows another hold of its tenure
-	over   bool   // its tenure: it was given back
+	over   bool   // it was given back, says its fence
 }
 
 // A fence gives a hold back, and writes its session only if nobody else has written that

@@ -178,7 +178,7 @@ func New(pool *redis.Pool, o Options) *Store {
 func NewOn(c transport.Client, o Options) *Store {
 	s := &Store{options: o, alone: maxAlone, err: o.check()}
 	if c == nil {
-		s.err = errors.New("store: the client is nil")
+		c, s.err = transport.NewRedigo(nil, time.Second), errors.New("store: the client is nil")
 	}
 	s.options.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
 	s.options.Timeout = cmp.Or(o.Timeout, locker.DefaultTimeout)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
@@ -87,6 +88,28 @@ func TestLockLastsAsLongAsItsHolder(t *testing.T) {
 		}
 		save(t, last, "3")
 		d.wantQuiet(t, "3")
+	})
+}
+
+// An extension that had to wait for a commit may find that the session has gone to the next
+// request, which may hold it for longer than that extension asks for.
+func TestExtensionAfterItsHold(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		first := take(t, d.st)
+		waiting := guests(t, d.st, 1, Terms{})
+		late := first.lease.Data()
+		letGo := d.holdBack(t)
+		one := saving(t, first, "1")
+		second := waiting[0].holds(t, "1")
+		extended := begin(func() error { return late.Extend(t.Context(), theLock, first.lease.Token(), time.Second) })
+		letGo()
+		if err := one.wait(); err != nil {
+			t.Error(err)
+		}
+		wantError(t, "the extension", extended.wait(), locker.ErrExpired)
+		wantExpiry(t, d.Server, theLock, patient.Lease)
+		save(t, second, "2")
+		d.wantQuiet(t, "2")
 	})
 }
 

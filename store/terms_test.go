@@ -102,6 +102,18 @@ func TestNilPool(t *testing.T) {
 	}
 }
 
+// Neither is a nil client.
+func TestNilClient(t *testing.T) {
+	t.Parallel()
+	st := NewOn(nil, Options{})
+	wantMessage(t, st.Err(), []string{"client is nil"})
+	_, err := st.Take(t.Context(), theID, Terms{})
+	wantError(t, "Take", err, ErrUnavailable)
+	if err := st.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // wantMessage checks that err has all parts in its text, or is nil where there
 // are none.
 func wantMessage(t *testing.T, err error, parts []string) {

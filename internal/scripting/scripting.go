@@ -90,7 +90,7 @@ func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error)
 			value := before[last]
 			before = before[:last]
 			if refusal, ok := value.(error); ok && isNoScript(refusal) {
-				value, err = r.eval(ctx, slot, x.Script.text, script)
+				value, err = r.eval(ctx, end, slot, x.Script.text, script)
 			}
 			if err == nil {
 				reply, err = unframe(value, call)
@@ -121,8 +121,10 @@ func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error)
 	}
 }
 
-// eval sends a script that Redis does not know once more, by its text.
-func (r *Runner) eval(ctx context.Context, slot, text string, script transport.Command) (any, error) {
+// eval sends a script that Redis does not know once more, by its text, until the end of the call.
+func (r *Runner) eval(ctx context.Context, end time.Time, slot, text string, script transport.Command) (any, error) {
+	ctx, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
 	script = slices.Clone(script)
 	script[0], script[1] = "EVAL", text
 	replies, err := r.client.Do(ctx, slot, script)

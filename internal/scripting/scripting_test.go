@@ -247,3 +247,33 @@ func TestErrorsOfOthers(t *testing.T) {
 		}
 	}
 }
+
+// A script that Redis does not know takes two exchanges, but no more time than one.
+func TestRunByTextInTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		reply, err := NewRunner(&hangs{slow: 50 * time.Second}, time.Minute).Run(t.Context(), echo, nil, "word")
+		if took := time.Since(begun); !errors.Is(err, transport.ErrUnavailable) || took != time.Minute {
+			t.Errorf("%v, %v, after %v", reply, err, took)
+		}
+	})
+}
+
+// hangs is a client that knows no script by its hash, after a while, and does not answer to its
+// text. Its own timeout is a minute.
+type hangs struct {
+	fake
+	slow time.Duration
+}
+
+func (h *hangs) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
+	if commands[0][0] == "EVALSHA" {
+		time.Sleep(h.slow)
+		return h.fake.Do(ctx, key, commands...)
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	<-ctx.Done()
+	return nil, errSilent
+}

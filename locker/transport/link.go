@@ -139,6 +139,11 @@ func (l *link) write(x *call) {
 		}
 		l.client.mu.Lock()
 	}
+	if !flushed && err == nil && l.err == nil { // what was to come next was withdrawn
+		l.client.mu.Unlock()
+		err = l.conn.Flush()
+		l.client.mu.Lock()
+	}
 }
 
 // read receives replies until x has its own. To go on for those that were sent together with

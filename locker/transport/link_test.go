@@ -272,6 +272,32 @@ func (slow) SetDeadline(time.Time) error      { return nil }
 func (slow) LocalAddr() net.Addr              { return nil }
 func (slow) RemoteAddr() net.Addr             { return nil }
 
+// A caller that writes for others when the connection breaks goes on with its own command on the
+// next connection, even if that is there already, and nobody else uses it.
+func TestLinkWriterChangesConnections(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newPuppet(t)
+		written := make(chan struct{})
+		p.pool.Dial = func() (redis.Conn, error) { return redis.NewConn(slow{written}, 0, 0), nil }
+		p.client.mu.Lock() // until both are there
+		p.client.links = append(p.client.links, newLink(p.client, time.Now()))
+		gone := &call{commands: []Command{{"ECHO", strings.Repeat("x", 20_000)}}, deadline: time.Now().Add(time.Minute)}
+		p.client.enqueue(gone, time.Now()) // its caller has not come to work yet
+		p.client.mu.Unlock()
+		b := p.ask(t.Context(), "b") // writes gone's command
+		p.pool.Dial = p.dial
+		p.client.Reset()
+		w, c := p.begin("c")
+		w.answer("c")
+		c.wantReply()
+		close(written)
+		w.wantCommands("b")
+		w.answer("b")
+		b.wantReply()
+		b.wantTook(0)
+	})
+}
+
 // What Redis says about one command is not the others' business.
 func TestLinkRefusal(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/gomodule/redigo/redis"
 )
@@ -16,17 +15,19 @@ func (c *Redigo) Subscribe(ctx context.Context, channel string) (Subscription, e
 	if closed {
 		return nil, unsent(errClosed)
 	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
 	conn, err := c.dial(ctx)
 	if err != nil {
 		return nil, unsent(err)
 	}
-	left := c.timeout
-	if end, ok := ctx.Deadline(); ok {
-		left = min(left, max(time.Until(end), 1)) // 0 would be no limit
-	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	s := subscription{redis.PubSubConn{Conn: conn}}
 	if err = s.Subscribe(channel); err == nil {
-		err, _ = s.ReceiveWithTimeout(left).(error)
+		_, err = s.next()
+	}
+	if !stop() {
+		err = ctx.Err() // which is why the connection is closed
 	}
 	if err != nil {
 		_ = conn.Close()
@@ -40,11 +41,20 @@ type subscription struct{ redis.PubSubConn }
 // Receive waits for as long as the connection lasts.
 func (s subscription) Receive() (string, error) {
 	for {
-		switch m := s.ReceiveWithTimeout(0).(type) {
-		case error:
-			return "", fmt.Errorf("%w: %w", ErrUnavailable, m)
-		case redis.Message:
+		got, err := s.next()
+		if err != nil {
+			return "", fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		if m, ok := got.(redis.Message); ok {
 			return string(m.Data), nil
 		}
 	}
+}
+
+// next waits for whatever comes.
+func (s subscription) next() (got any, err error) {
+	defer recovered(&err) // redigo panics where a message is absurd
+	got = s.ReceiveWithTimeout(0)
+	err, _ = got.(error)
+	return got, err
 }

@@ -219,6 +219,29 @@ func TestWithdraw(t *testing.T) {
 	})
 }
 
+// What was withdrawn may have been what the flush was to wait for. What is before it is sent
+// all the same.
+func TestWithdrawTheLast(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newPuppet(t)
+		w, first := p.begin("first")
+		large := strings.Repeat("x", 20_000)
+		a, b := p.ask(t.Context(), "a"), p.ask(t.Context(), large)
+		ctx, cancel := context.WithCancel(t.Context())
+		last := p.ask(ctx, "last")
+		w.wantCommands("a")
+		synctest.Wait() // b is being written, and last is behind it
+		cancel()
+		last.wantError(context.Canceled, false)
+		w.wantCommands(large)
+		w.answer("first", "a", large)
+		for _, x := range []*asked{first, a, b} {
+			x.wantReply()
+			x.wantTook(0)
+		}
+	})
+}
+
 // Redis does not even read, for ever. All end in time, and the next exchange finds another
 // connection.
 func TestWriteHangs(t *testing.T) {
