@@ -81,6 +81,6 @@ var defects = []defect{
 	{"the handler's answer, though the commit failed", "cut", edit("middleware/commit.go", "\trq.err = err\n\treturn err", "\treturn nil")},
 	{"an empty session where Redis does not answer", "silent", edit("middleware/request.go", "case errors.Is(err, store.ErrNotFound):", "case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrUnavailable):")},
 	{"replies have no number", "doubled", []overlay.Edit{
-		{File: "internal/scripting/frame.go", Old: "if reply>>2 == call {", New: "if true {"},
-		{File: "internal/scripting/frame.go", Old: "n >= 0 && reply[n] == call", New: "n >= 0"}}},
+		{File: "internal/scripting/sequence.go", Old: "if reply>>2 == call {", New: "if true {"},
+		{File: "internal/scripting/sequence.go", Old: "n >= 0 && reply[n] == call", New: "n >= 0"}}},
 }

@@ -232,7 +232,7 @@ func (a *acquisition) tried(found Attempt, err error) {
 // rest pauses after a try that found the lock held. An error ends the wait.
 func (a *acquisition) rest(try int, found Attempt) error {
 	a.group.setHolder(a.key, holder{token: found.Holder, end: time.Now().Add(found.Left)})
-	d, worth := a.options.next(try, found.Left, a.left(), chance())
+	d, worth := a.options.next(try, found.Left, a.left(), scripting.Chance())
 	if !worth {
 		return a.timeout()
 	}
@@ -252,7 +252,7 @@ func (a *acquisition) rest(try int, found Attempt) error {
 	case !a.place.queued: // it may not be
 	case a.place.isNotified():
 		a.notified = false
-		d = untilAsking(found.Left, min(fallback, a.options.Timeout/4), chance())
+		d = untilAsking(found.Left, min(fallback, a.options.Timeout/4), scripting.Chance())
 		notified = a.place.notified
 	default:
 		d = min(d, asking)

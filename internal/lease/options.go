@@ -2,8 +2,6 @@ package lease
 
 import (
 	"cmp"
-	"crypto/rand"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"time"
@@ -107,12 +105,4 @@ func (b Backoff) Delay(try int, random float64) time.Duration {
 	}
 	d = min(d, b.Max)
 	return d/2 + time.Duration(random*float64(d-d/2))
-}
-
-// chance returns a number in [0, 1). It comes from crypto/rand, which tests can seed, so
-// that a simulation of many processes can be repeated exactly.
-func chance() float64 {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program first
-	return float64(binary.LittleEndian.Uint64(b[:])>>11) / (1 << 53)
 }

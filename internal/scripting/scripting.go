@@ -12,7 +12,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,7 +114,7 @@ func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error)
 		if repeat > 0 {
 			select {
 			case <-ctx.Done():
-			case <-time.After(rand.N(time.Millisecond << (2 * repeat))):
+			case <-time.After(time.Duration(Chance() * float64(time.Millisecond<<(2*repeat)))):
 			}
 		}
 	}

@@ -34,7 +34,7 @@
 // message has no step of its own: a place asks when asking is of use, told or not. A
 // reply that is late has none either: it is like a client that is slow to act on what it
 // was told, and all are. A reply that comes twice is dropped by its number, see
-// internal/scripting/frame.go.
+// internal/scripting/sequence.go.
 //
 // # What is checked
 //

@@ -55,10 +55,10 @@ func framed(tb testing.TB, file string) string {
 		tb.Fatalf("%s includes what this test does not know", file)
 	}
 	const begin = `"local function script()\n" + text + ` + "`"
-	_, frame, ok := strings.Cut(source(tb, "internal/scripting/frame.go"), begin)
+	_, frame, ok := strings.Cut(source(tb, "internal/scripting/sequence.go"), begin)
 	end, _, ok2 := strings.Cut(frame, "`")
 	if !ok || !ok2 {
-		tb.Fatal("internal/scripting/frame.go wraps scripts in another way than this test knows")
+		tb.Fatal("internal/scripting/sequence.go wraps scripts in another way than this test knows")
 	}
 	return "local function script()\n" + text + end
 }
