@@ -15,11 +15,10 @@ import (
 // An Algorithm is what one kind of lock does on Redis: single tries, without
 // waiting. [New] makes a [Locker] of it.
 //
-// A token names one holder of one lock, and is never used again. All methods are
-// safe to repeat with the same arguments, since a reply may be lost after Redis
-// did the work. Errors other than the named ones wrap [ErrUnavailable], or end
-// the wait as they are. Times are whole milliseconds, which is what Redis counts
-// in.
+// A token names one holder of one lock, and is never used again. All methods are safe to repeat
+// with the same arguments, since a reply may be lost after Redis did the work. Errors other than
+// the named ones wrap [ErrUnavailable], or end the wait as they are. Times are whole
+// milliseconds, which is what Redis counts in.
 type Algorithm interface {
 	// Take tries to make token the holder of key for the time of a lease. A
 	// token that is the holder already succeeds, too.

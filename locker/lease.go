@@ -33,28 +33,25 @@ func (l *Lease) Lost() <-chan struct{} { return (*lease.Lease)(l).Lost() }
 // lost already. It may call the lease's methods.
 func (l *Lease) OnLost(cancel context.CancelCauseFunc) { (*lease.Lease)(l).OnLost(cancel) }
 
-// Extend makes the lease end d from now, beyond MaxHold if need be. It is renewed all the
-// same: a d that is shorter than what that keeps anyway does not last. d is at
-// least 1 ms. The error is [ErrExpired] where the lease had run out and nobody
-// took the lock, [ErrLost] where another did, and [ErrUnavailable] where Redis
-// did not say; the lease goes on then, for as long as it lasts.
+// Extend makes the lease end d from now, beyond MaxHold if need be. It is renewed all the same: a
+// d that is shorter than what that keeps anyway does not last. d is at least 1 ms. The error is
+// [ErrExpired] where the lease had run out and nobody took the lock, [ErrLost] where another did,
+// and [ErrUnavailable] where Redis did not say; the lease goes on then, for as long as it lasts.
 func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 	return (*lease.Lease)(l).Extend(ctx, d)
 }
 
-// Unlock gives the lock back. The error is [ErrExpired] where the lease had run
-// out and nobody took the lock, [ErrLost] where another did: another holder may then have
-// worked at the same time. Both may be spurious after a broken connection: the release is
-// repeated then, and finds the lock gone. With [ErrUnavailable] the lock stays shut until
-// its lease ends.
+// Unlock gives the lock back. The error is [ErrExpired] where the lease had run out and nobody
+// took the lock, [ErrLost] where another did: another holder may then have worked at the same
+// time. Both may be spurious after a broken connection: the release is repeated then, and finds
+// the lock gone. With [ErrUnavailable] the lock stays shut until its lease ends.
 //
 // A lock is given back even if ctx has ended: only Options.Timeout bounds it.
 // A second Unlock does nothing and returns nil, so it can be deferred.
 func (l *Lease) Unlock(ctx context.Context) error { return (*lease.Lease)(l).Unlock(ctx) }
 
-// UnlockAfter gives the lock back, but leaves it shut for delay more: a
-// cool-down, for what must not be done again too soon. Otherwise it is like
-// Unlock.
+// UnlockAfter gives the lock back, but leaves it shut for delay more: a cool-down, for what must
+// not be done again too soon. Otherwise it is like Unlock.
 func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 	return (*lease.Lease)(l).UnlockAfter(ctx, delay)
 }

@@ -12,28 +12,19 @@
 //
 // # Design
 //
-// A lock is a key in Redis. What differs from one kind of lock to the next is
-// an [Algorithm]: how to take, extend and release that key, one try each,
-// nothing else. What they share is the engine below all of them, in internal/lease: callers
-// of one process wait in line, and only the first of them talks to Redis; processes wait in
-// a queue in Redis and are notified when their turn has come; a lease is renewed while it
-// is held.
-//
-// The files:
-//
-//   - locker.go, options.go, backoff.go, owner.go, lease.go: what users see.
-//   - algorithm.go: the interface to a kind of lock, and New, which makes a Locker of it.
-//   - spin.go, timestamp.go and timestamp.lua: the locks on one Redis. The spin lock's
-//     algorithm is part of the engine, since package store uses it, too.
-//   - redlock.go, quorum.go: the lock on several, and how their votes are counted.
+// A lock is a key in Redis. What differs from one kind of lock to the next is an [Algorithm]: how
+// to take, extend and release that key, one try each, nothing else. What they share is the engine
+// below all of them, in internal/lease: callers of one process wait in line, and only the first
+// of them talks to Redis; processes wait in a queue in Redis and are notified when their turn has
+// come; a lease is renewed while it is held. The spin lock's algorithm is there, too, since
+// package store uses it.
 //
 // # What is guaranteed, and what is not
 //
-// As long as Redis keeps its data, at most one token has the lock, and a lease is
-// given out only while its token has. A lease's end is counted from before the
-// command that took or extended it was sent, by the monotonic clock of this
-// process, so a holder's idea of its lease never outlasts Redis's, as long as
-// Redis's clock does not jump.
+// As long as Redis keeps its data, at most one token has the lock, and a lease is given out only
+// while its token has. A lease's end is counted from before the command that took or extended it
+// was sent, by the monotonic clock of this process, so a holder's idea of its lease never
+// outlasts Redis's, as long as Redis's clock does not jump.
 //
 // A paused holder does not notice that its lease has run out until it runs
 // again. So no lock of this kind makes a write safe by itself: what the lock
@@ -66,19 +57,16 @@ import (
 var (
 	// ErrTimeout: the lock was not free within Options.Wait.
 	ErrTimeout = lease.ErrTimeout
-	// ErrTooManyWaiters: Options.MaxWaiters callers of this process wait for
-	// the key already.
+	// ErrTooManyWaiters: Options.MaxWaiters callers of this process wait for the key already.
 	ErrTooManyWaiters = lease.ErrTooManyWaiters
-	// ErrLost: the lease ran out or its key vanished, and another may hold the
-	// lock by now.
+	// ErrLost: the lease ran out or its key vanished, and another may hold the lock by now.
 	ErrLost = lease.ErrLost
 	// ErrExpired: the lease ran out, but nobody has taken the lock since.
 	ErrExpired = lease.ErrExpired
 	// ErrForeign: the key holds something that no lock of this kind has written.
 	// It is left as it is.
 	ErrForeign = lease.ErrForeign
-	// ErrUnavailable: Redis could not be reached, did not answer in time, or
-	// refused the command.
+	// ErrUnavailable: Redis could not be reached, did not answer in time, or refused the command.
 	ErrUnavailable = lease.ErrUnavailable
 )
 

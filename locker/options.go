@@ -22,22 +22,18 @@ type Options struct {
 	// MaxWaiters is how many callers of this process may wait for one key; the
 	// holder does not count. Default 128.
 	MaxWaiters int
-	// Backoff is the pause between two tries while another process holds the
-	// lock and cannot notify this one when it is free: with Spin only if
-	// Redis does not permit that. Default 1 ms, doubling up to 16 ms; with Redlock
-	// 10 ms up to 200 ms.
+	// Backoff is the pause between two tries while another process holds the lock and cannot
+	// notify this one when it is free: with Spin only if Redis does not permit that. Default 1
+	// ms, doubling up to 16 ms; with Redlock 10 ms up to 200 ms.
 	//
-	// With 100 callers that polled for one lock, each to hold it for 1 ms, pauses
-	// of 1 to 16 ms served 509 a second; fixed ones of 1, 10 and 200 ms served 244,
-	// 349 and 164. Without a pause it was 163, since Redis was so busy that a
-	// release took 30 times as long.
+	// With 100 callers that polled for one lock, each to hold it for 1 ms, pauses of 1 to 16 ms
+	// served 509 a second; fixed ones of 1, 10 and 200 ms served 244, 349 and 164. Without a
+	// pause it was 163, since Redis was so busy that a release took 30 times as long.
 	Backoff Backoff
-	// Policy is how to wait for a lock that another process holds. Default
-	// Poll.
+	// Policy is how to wait for a lock that another process holds. Default Poll.
 	Policy Policy
-	// Timeout bounds each exchange with Redis, including the wait for a
-	// connection. Default 2 s; with Redlock it is for each node, by default a
-	// fiftieth of Lease, at least 10 ms.
+	// Timeout bounds each exchange with Redis, including the wait for a connection. Default 2 s;
+	// with Redlock it is for each node, by default a fiftieth of Lease, at least 10 ms.
 	Timeout time.Duration
 	// Label says what the locks are for, except those that [WithLabel] labels.
 	Label string
@@ -45,6 +41,34 @@ type Options struct {
 	// of Redis. It is for sharing locks with programs that do so, too; all
 	// their clocks must then agree. The other locks ignore it.
 	LocalClock bool
+}
+
+// A Policy is how to wait for a lock that another process holds.
+type Policy int
+
+const (
+	// Poll tries again after the pauses of Options.Backoff, so that it notices when the
+	// holder gives the lock back.
+	Poll = Policy(lease.Poll)
+	// LeaseEnd sleeps until the holder's lease ends and tries then. Where that would be too late,
+	// Lock gives up at once. It suits long jobs: the second caller learns that in one exchange,
+	// and nobody polls for an hour. A release is noticed late, or not at all, except by callers
+	// of the holder's own process.
+	LeaseEnd = Policy(lease.LeaseEnd)
+)
+
+// Backoff is how long to pause between tries: Min before the second try, twice
+// as long before each further one, never more than Max. It is a value without
+// state, so one Backoff serves any number of loops at once.
+type Backoff struct {
+	Min, Max time.Duration
+}
+
+// Delay returns the pause after the given try, counted from 0. random in [0, 1)
+// shortens it to between half and all of its length, so that contenders that
+// were turned away together do not come back together.
+func (b Backoff) Delay(try int, random float64) time.Duration {
+	return lease.Backoff(b).Delay(try, random)
 }
 
 // NoWait as Options.Wait means a single try.

@@ -24,8 +24,7 @@ func (o Owner) String() string {
 	return strings.TrimSuffix(o.Host+"/"+strconv.Itoa(o.PID)+" "+o.Label, " ")
 }
 
-// A HeldError is an [ErrTimeout] that knows who had the lock: get it with
-// [errors.As].
+// A HeldError is an [ErrTimeout] that knows who had the lock: get it with [errors.As].
 type HeldError struct {
 	Owner Owner
 	// For is how long the owner had held the lock, by the clocks of the two hosts.

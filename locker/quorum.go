@@ -20,8 +20,7 @@ const (
 	failed             // it could not be asked, or did not answer
 )
 
-// A tally is what the nodes of a Redlock have answered so far. Their number is
-// odd.
+// A tally is what the nodes of a Redlock have answered so far. Their number is odd.
 type tally struct {
 	votes     []vote
 	others    []lease.Attempt // what those know that said no
@@ -96,9 +95,8 @@ func (t *tally) attempt() (lease.Attempt, error) {
 	}
 }
 
-// holder returns what is known of who has the lock instead. The votes may be
-// split among several who came at the same time. Then nobody has it, and nobody's
-// lease need be waited for.
+// holder returns what is known of who has the lock instead. The votes may be split among several
+// who came at the same time. Then nobody has it, and nobody's lease need be waited for.
 func (t *tally) holder() lease.Attempt {
 	unknown := t.count(silent) + t.count(failed)
 	for _, some := range t.others {
@@ -131,8 +129,7 @@ func (t *tally) verdict() error {
 	}
 }
 
-// undone counts the nodes that said yes to t, and v to the release that was to
-// undo it.
+// undone counts the nodes that said yes to t, and v to the release that was to undo it.
 func (t *tally) undone(release *tally, v vote) int {
 	n := 0
 	for node, said := range t.votes {
@@ -143,8 +140,7 @@ func (t *tally) undone(release *tally, v vote) int {
 	return n
 }
 
-// err says why too few nodes answered. What it wraps, the nodes decide: as a
-// rule ErrUnavailable.
+// err says why too few nodes answered. What it wraps, the nodes decide: as a rule ErrUnavailable.
 func (t *tally) err() error {
 	return fmt.Errorf("%d of %d nodes failed: %w", len(t.errs), len(t.votes), t.errs)
 }

@@ -13,10 +13,9 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Redlock is a lock on several independent Redis servers, the nodes. The holder of
-// the spin lock on more than half of them has the lock, so it survives the loss
-// of the others. The algorithm is the one of Redis's documentation of distributed
-// locks:
+// Redlock is a lock on several independent Redis servers, the nodes. The holder of the spin lock
+// on more than half of them has the lock, so it survives the loss of the others. The algorithm is
+// the one of Redis's documentation of distributed locks:
 //
 //   - All nodes are asked at once, each for at most Options.Timeout.
 //   - With a majority the lock is won, for the lease, less the time it took, less

@@ -117,13 +117,11 @@ func (r *redlock) stray(node int, t try) {
 	r.strays[node] = append(slices.DeleteFunc(r.strays[node], over), t)
 }
 
-// valid takes off what the nodes' clocks and this process's may differ in the
-// time of a lease.
+// valid takes off what the nodes' clocks and this process's may differ in the time of a lease.
 func valid(lease time.Duration) time.Duration { return lease - lease/100 - 2*time.Millisecond }
 
-// on is the try's token on a node. It begins with the node's number, so that one
-// that is asked twice, by two addresses, is found out: it has the token under
-// another number.
+// on is the try's token on a node. It begins with the node's number, so that one that is asked
+// twice, by two addresses, is found out: it has the token under another number.
 func (t try) on(node int) string { return fmt.Sprintf("%d.%d:%s", node+1, t.number, t.token) }
 
 // cutNode splits node number and token; any other string is returned unchanged.

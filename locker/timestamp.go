@@ -13,10 +13,9 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Timestamp is the lock whose value is the moment it expires, in Unix
-// milliseconds. It was in Redis's documentation of SETNX before SET had
-// options, and many programs take it by SETNX, GET and GETSET. It excludes those
-// and they exclude it:
+// Timestamp is the lock whose value is the moment it expires, in Unix milliseconds. It was in
+// Redis's documentation of SETNX before SET had options, and many programs take it by SETNX, GET
+// and GETSET. It excludes those and they exclude it:
 //
 //   - SETNX with now + lease, where there is no value.
 //   - A value in the past is a stale lock. GETSET it with now + lease: the one who
@@ -24,12 +23,11 @@ import (
 //     do that one after the other, and the second would delete the winner's.
 //   - To release, DEL it, unless it is stale: it may be another's then.
 //
-// Here each of these is one script, in which nothing can come between two steps.
-// What can still happen is in timestamp.lua: those who take the lock step by
-// step may change the value of a winner. It is known by a note in a second key,
-// {<key>}.owner, which others need not know of. Until the winner extends its lease,
-// the lock ends when a loser's lease would: so all should use leases of about the
-// same length.
+// Here each of these is one script, in which nothing can come between two steps. What can still
+// happen is in timestamp.lua: those who take the lock step by step may change the value of a
+// winner. It is known by a note in a second key, {<key>}.owner, which others need not know of.
+// Until the winner extends its lease, the lock ends when a loser's lease would: so all should use
+// leases of about the same length.
 //
 // Which time it is, Redis says, so hosts need no clocks that agree. Programs that
 // write the time of their own host need Options.LocalClock; and no clock may jump,
@@ -89,10 +87,9 @@ func (t timestamp) run(ctx context.Context, key, step, token string, d time.Dura
 	return t.runner.Run(ctx, timestampScript, []string{key, noteKey(key)}, step, token, d.Milliseconds(), now)
 }
 
-// noteKey is in the slot of key. What is in the first braces chooses that; without
-// any, or with nothing in them, the whole key; if that has a } in it, no note can be
-// in its slot, and a cluster refuses it. No two keys share a note, not even k and
-// {k}.
+// noteKey is in the slot of key. What is in the first braces chooses that; without any, or with
+// nothing in them, the whole key; if that has a } in it, no note can be in its slot, and a
+// cluster refuses it. No two keys share a note, not even k and {k}.
 func noteKey(key string) string {
 	if _, rest, _ := strings.Cut(key, "{"); strings.Index(rest, "}") > 0 {
 		return key + ":owner"

@@ -74,8 +74,7 @@ func (rq *request) carryOut(change session.Change) (err error) {
 	return err
 }
 
-// abandon releases the lock and saves nothing, unless the session was committed
-// before.
+// abandon releases the lock and saves nothing, unless the session was committed before.
 func (rq *request) abandon() {
 	rq.mu.Lock()
 	defer rq.mu.Unlock()

@@ -25,6 +25,8 @@ const (
 	largest = 4096
 )
 
+var strictBase64 = base64.URLEncoding.Strict()
+
 // cookies writes and reads the cookie that carries a session's secret, signed.
 type cookies struct {
 	pattern http.Cookie
@@ -60,21 +62,11 @@ func newCookies(o Options) (cookies, error) {
 		}
 		codec := securecookie.New(slices.Clone(key), nil) // the caller may wipe its own
 		codec.SetSerializer(securecookie.NopEncoder{})
-		// No session outlives its signature, since that is made when the session is,
-		// or later.
-		codec.MaxAge(wholeSeconds(lifetime))
+		// No session outlives its signature, since that is made when the session is, or later.
+		codec.MaxAge(int(min((lifetime-1)/time.Second+1, math.MaxInt))) // rounded up
 		c.codecs = append(c.codecs, func() *securecookie.SecureCookie { return codec })
 	}
 	return c, nil
-}
-
-// wholeSeconds rounds d up, without overflow even for the longest lifetime.
-func wholeSeconds(d time.Duration) int {
-	seconds := d / time.Second
-	if d%time.Second > 0 {
-		seconds++
-	}
-	return int(min(seconds, math.MaxInt))
 }
 
 func checkCookie(p *http.Cookie) error {
@@ -106,7 +98,12 @@ func checkCookie(p *http.Cookie) error {
 // answer. The secret itself is not needed any more.
 func (c cookies) read(r *http.Request) (id string) {
 	for _, cookie := range r.CookiesNamed(c.pattern.Name) {
-		if !canonical(cookie.Value) {
+		if len(cookie.Value) > longer {
+			continue
+		}
+		// securecookie accepts other ways to write the same; a cookie that nobody issued is
+		// not genuine.
+		if _, err := strictBase64.DecodeString(cookie.Value); err != nil {
 			continue
 		}
 		for _, codec := range c.codecs {
@@ -120,18 +117,6 @@ func (c cookies) read(r *http.Request) (id string) {
 		}
 	}
 	return ""
-}
-
-var strictBase64 = base64.URLEncoding.Strict()
-
-// canonical reports whether v is the only way to write what it decodes to.
-// securecookie accepts others as well; a cookie that nobody issued is not genuine.
-func canonical(v string) bool {
-	if len(v) > longer {
-		return false
-	}
-	_, err := strictBase64.DecodeString(v)
-	return err == nil
 }
 
 // issue returns the cookie for a new secret.

@@ -29,9 +29,8 @@ const (
 
 // decide returns what to do with a session that came from o and had change c.
 //
-// Where another request has ended the session, this one leaves the client's
-// cookies alone: the other may have set a new one, and an answer that comes later
-// must not take it away.
+// Where another request has ended the session, this one leaves the client's cookies alone: the
+// other may have set a new one, and an answer that comes later must not take it away.
 func decide(o origin, c session.Change) action {
 	switch {
 	case o == readOnly:

@@ -32,8 +32,7 @@ func Status(err error) int {
 	}
 }
 
-// answer logs err and answers the request with it. Nothing of an answer may have
-// been sent yet.
+// answer logs err and answers the request with it. Nothing of an answer may have been sent yet.
 func (s *Sessions) answer(w http.ResponseWriter, r *http.Request, id string, err error) {
 	status := Status(err)
 	s.logFailure(r, id, err)

@@ -9,16 +9,14 @@
 //
 // # When the session is committed
 //
-// At the end of the handler, or earlier at the first of: session.Commit, Flush,
-// Hijack, and a body that outgrows the buffer. From then on the session is
-// closed and its lock free, so a stream or a long download holds nothing. A
-// change that comes later cannot be saved any more; it is logged, and the answer
-// is cut off, so that no client takes it for complete. Only an answer that the
-// handler has already flushed whole is beyond that.
+// At the end of the handler, or earlier at the first of: session.Commit, Flush, Hijack, and a
+// body that outgrows the buffer. From then on the session is closed and its lock free, so a
+// stream or a long download holds nothing. A change that comes later cannot be saved any more; it
+// is logged, and the answer is cut off, so that no client takes it for complete. Only an answer
+// that the handler has already flushed whole is beyond that.
 //
-// A commit does not end with the request's context: if the client goes away in
-// the middle of a request, its effect is saved nevertheless. The commit is bounded
-// by the store's timeout.
+// A commit does not end with the request's context: if the client goes away in the middle of a
+// request, its effect is saved nevertheless. The commit is bounded by the store's timeout.
 package middleware
 
 // The way of one exclusive request, from top to bottom:
@@ -58,10 +56,9 @@ import (
 
 // Options of the middleware. All but Keys may be left out.
 type Options struct {
-	// Keys sign the cookie: at least one of at least 32 random bytes, newest
-	// first. The first one signs, all verify. To rotate without logging anybody
-	// out: deploy the new key behind the old one, then before it, and drop the
-	// old one a Lifetime later.
+	// Keys sign the cookie: at least one of at least 32 random bytes, newest first. The first one
+	// signs, all verify. To rotate without logging anybody out: deploy the new key behind the old
+	// one, then before it, and drop the old one a Lifetime later.
 	Keys [][]byte
 	// TTL is the idle timeout. Default 30 min.
 	TTL time.Duration
@@ -71,10 +68,9 @@ type Options struct {
 	// LockWait is the longest a request waits for its session; then it is
 	// answered with 503. Default 10 s.
 	LockWait time.Duration
-	// MaxHold is the longest a request may keep its session to itself. Then its
-	// context ends with store.ErrLost as the cause, it can no longer save, and the
-	// next one gets the session. Default 1 min. With a store.Options.Locker it must
-	// be zero: that has options of its own.
+	// MaxHold is the longest a request may keep its session to itself. Then its context ends with
+	// store.ErrLost as the cause, it can no longer save, and the next one gets the session.
+	// Default 1 min. With a store.Options.Locker it must be zero: that has options of its own.
 	MaxHold time.Duration
 	// MaxWaiters is how many requests may wait for one session in this process;
 	// the next is answered with 503 at once. Default 128. With a
@@ -111,8 +107,7 @@ type Sessions struct {
 	cookies cookies
 }
 
-// New returns the middleware, or an error that names an option and the rule that
-// it breaks.
+// New returns the middleware, or an error that names an option and the rule that it breaks.
 func New(st *store.Store, o Options) (*Sessions, error) {
 	if st == nil {
 		return nil, errors.New("middleware: the store is nil")

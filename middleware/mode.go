@@ -4,12 +4,10 @@ package middleware
 type Mode int
 
 const (
-	// Exclusive opens the session before the handler runs and keeps it locked
-	// until the commit.
+	// Exclusive opens the session before the handler runs and keeps it locked until the commit.
 	Exclusive Mode = iota
-	// ReadOnly reads the session without a lock, in one round trip to Redis. It
-	// sees what was last saved, waits for nobody, and makes nobody wait. A change
-	// is an error at the commit.
+	// ReadOnly reads the session without a lock, in one round trip to Redis. It sees what was
+	// last saved, waits for nobody, and makes nobody wait. A change is an error at the commit.
 	ReadOnly
 	// Lazy does nothing until the handler calls session.Start, and is Exclusive
 	// from there on. A Start that fails may be repeated; all calls together wait

@@ -27,8 +27,7 @@ var (
 	errAbandoned = errors.New("middleware: the handler panicked, so its session was not saved")
 )
 
-// A request is one request's session, opened once and committed once, and its
-// keep.Keeper.
+// A request is one request's session, opened once and committed once, and its keep.Keeper.
 type request struct {
 	sessions *Sessions
 	mode     Mode
@@ -254,8 +253,7 @@ func (rq *request) knownID() string {
 // it does not end with the request.
 func (rq *request) CommitSession(context.Context) error { return rq.commit("Commit") }
 
-// ChangedLate reports a change that cannot be saved any more, and must not be lost
-// in silence.
+// ChangedLate reports a change that cannot be saved any more, and must not be lost in silence.
 func (rq *request) ChangedLate(method, key, sealed string) {
 	rq.late.Store(true)
 	if conn := rq.hijacked.Load(); conn != nil {

@@ -9,10 +9,9 @@ import (
 
 // A response holds an answer back until the session is committed.
 //
-// The order is always: commit, then header (with the cookie), then body. Until
-// the commit the answer can be replaced by an error; from then on everything goes
-// straight through. Like any ResponseWriter it is used by one goroutine at a
-// time.
+// The order is always: commit, then header (with the cookie), then body. Until the commit the
+// answer can be replaced by an error; from then on everything goes straight through. Like any
+// ResponseWriter it is used by one goroutine at a time.
 type response struct {
 	inner   http.ResponseWriter
 	request request

@@ -26,9 +26,8 @@ func Open(c keep.Config) (*Session, error) {
 	return s, err
 }
 
-// NewLazyContext returns a copy of ctx in which [Start] opens a session with
-// open, once. An open that fails is tried again by the next Start. It is for
-// package middleware.
+// NewLazyContext returns a copy of ctx in which [Start] opens a session with open, once. An open
+// that fails is tried again by the next Start. It is for package middleware.
 func NewLazyContext(ctx context.Context, open func(context.Context) (*Session, error)) context.Context {
 	return context.WithValue(ctx, contextKey{}, &slot{open: open})
 }
@@ -48,13 +47,11 @@ type Change struct {
 	Snapshot any
 }
 
-// Seal closes the session to changes and returns what was changed. Its argument
-// names what sealed the session, for the report of a later change. The error is
-// that of the first Set that failed, or wraps [ErrReadOnly]; nothing may be stored
-// then. A second Seal reports no change.
+// Seal closes the session to changes and returns what was changed. Its argument names what sealed
+// the session, for the report of a later change. The error is that of the first Set that failed,
+// or wraps [ErrReadOnly]; nothing may be stored then. A second Seal reports no change.
 //
-// A handler's session is sealed by its commit. A test may seal it to see what the
-// handler did.
+// A handler's session is sealed by its commit. A test may seal it to see what the handler did.
 func (s *Session) Seal(by string) (Change, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

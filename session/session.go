@@ -7,19 +7,17 @@
 //
 // # Values
 //
-// Values stay encoded. A session holds each value as the JSON that is stored,
-// and decodes it only when [Get] or [Session.Decode] asks for it with a type. So a value
-// that nobody looks at costs nothing, survives byte for byte, and needs no
-// registered type: a process that does not know a value's type passes it on
-// unharmed. Every Get decodes afresh and returns a copy, so no two callers ever
-// share a value.
+// Values stay encoded. A session holds each value as the JSON that is stored, and decodes it only
+// when [Get] or [Session.Decode] asks for it with a type. So a value that nobody looks at costs
+// nothing, survives byte for byte, and needs no registered type: a process that does not know a
+// value's type passes it on unharmed. Every Get decodes afresh and returns a copy, so no two
+// callers ever share a value.
 //
 // # When it is saved
 //
-// A session is open until it is committed, once: by [Session.Commit], by the
-// first byte of the answer, or at the end of the handler. What was set until then
-// is saved. What is set later is reported as a mistake instead of being lost in
-// silence.
+// A session is open until it is committed, once: by [Session.Commit], by the first byte of the
+// answer, or at the end of the handler. What was set until then is saved. What is set later is
+// reported as a mistake instead of being lost in silence.
 //
 // # Testing handlers
 //
@@ -29,9 +27,8 @@
 //
 // # Keepers
 //
-// [Open], [NewLazyContext], [Session.Seal] and [Session.Used] are for package
-// middleware, which opens and commits the sessions. This package knows neither
-// HTTP nor Redis.
+// [Open], [NewLazyContext], [Session.Seal] and [Session.Used] are for package middleware, which
+// opens and commits the sessions. This package knows neither HTTP nor Redis.
 package session
 
 import (
@@ -73,12 +70,11 @@ type Session struct {
 
 // Set stores v under key, replacing what was there.
 //
-// The value is encoded as JSON before Set returns, so later changes to v are
-// not seen. Integers of any size, [time.Time] (to the nanosecond, without its
-// monotonic clock) and nested structs come back exactly. What JSON cannot hold
-// is an error that sticks and fails the commit: functions, channels, NaN, and
-// keys or strings that are not valid UTF-8, which JSON would alter in silence
-// (store a []byte instead).
+// The value is encoded as JSON before Set returns, so later changes to v are not seen. Integers
+// of any size, [time.Time] (to the nanosecond, without its monotonic clock) and nested structs
+// come back exactly. What JSON cannot hold is an error that sticks and fails the commit:
+// functions, channels, NaN, and keys or strings that are not valid UTF-8, which JSON would alter
+// in silence (store a []byte instead).
 func (s *Session) Set(key string, v any) {
 	raw, err := encode(v)
 	if err == nil && !utf8.ValidString(key) {
@@ -115,10 +111,9 @@ func (s *Session) Clear() {
 	})
 }
 
-// Renew gives the session a new id at commit; the old id is dead from then on.
-// Call it whenever the visitor's rights change, above all at login, so that an
-// id planted before the login is worth nothing after it. The data, and the
-// absolute timeout, stay.
+// Renew gives the session a new id at commit; the old id is dead from then on. Call it whenever
+// the visitor's rights change, above all at login, so that an id planted before the login is
+// worth nothing after it. The data, and the absolute timeout, stay.
 func (s *Session) Renew() {
 	s.mutate("Renew", "", func() { s.renewed = true })
 }
@@ -144,8 +139,7 @@ func (s *Session) mutate(method, key string, do func()) {
 	}
 }
 
-// own makes values the session's own before they change. It is called with mu
-// held.
+// own makes values the session's own before they change. It is called with mu held.
 func (s *Session) own() {
 	if s.borrowed {
 		s.values, s.borrowed = slices.Clone(s.values), false
@@ -172,9 +166,8 @@ func (s *Session) Keys() iter.Seq[string] {
 	return slices.Values(keys)
 }
 
-// ID returns the public id: safe to log, useless to an attacker. It names the
-// record in the store. After [Session.Renew] it is the old one until the
-// commit, the new one afterwards.
+// ID returns the public id: safe to log, useless to an attacker. It names the record in the
+// store. After [Session.Renew] it is the old one until the commit, the new one afterwards.
 func (s *Session) ID() string {
 	if s.config.Keeper == nil {
 		return ""
@@ -182,9 +175,8 @@ func (s *Session) ID() string {
 	return s.config.Keeper.SessionID()
 }
 
-// IsNew reports whether there was no record of the session at the start of the
-// request: it is the visitor's first, or its id is unknown, has timed out or was
-// destroyed.
+// IsNew reports whether there was no record of the session at the start of the request: it is the
+// visitor's first, or its id is unknown, has timed out or was destroyed.
 func (s *Session) IsNew() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,10 +188,9 @@ func (s *Session) IsNew() bool {
 // the handler: call it before slow work that no longer needs the session, so that
 // the visitor's other requests need not wait for it.
 //
-// The session can still be read afterwards; a change is a mistake, which is
-// logged and cuts the answer off. An error means that nothing was saved; the
-// answer will be that error, whatever the handler writes. A second Commit
-// returns what the first one did.
+// The session can still be read afterwards; a change is a mistake, which is logged and cuts the
+// answer off. An error means that nothing was saved; the answer will be that error, whatever the
+// handler writes. A second Commit returns what the first one did.
 func (s *Session) Commit(ctx context.Context) error {
 	if s.config.Keeper == nil {
 		_, err := s.Seal("Commit")

@@ -28,11 +28,10 @@ var (
 // caller may change. It reports false where the key is absent or its value does
 // not fit a T. Use [Session.Decode] to distinguish the two.
 //
-// What fits is a matter of JSON: a number without a fraction fits every integer
-// type that can hold it, null fits only types that can be nil or decode
-// themselves, and fields that a struct does not have are ignored, so that a type
-// may change while old sessions are around. Inside an any, numbers arrive as
-// [json.Number], exactly.
+// What fits is a matter of JSON: a number without a fraction fits every integer type that can
+// hold it, null fits only types that can be nil or decode themselves, and fields that a struct
+// does not have are ignored, so that a type may change while old sessions are around. Inside an
+// any, numbers arrive as [json.Number], exactly.
 func Get[T any](s *Session, key string) (T, bool) {
 	raw, ok := s.look(key)
 	var v T
@@ -77,11 +76,19 @@ func (s *Session) look(key string) (raw string, ok bool) {
 	return s.values.get(key)
 }
 
-// encode returns v as one line of JSON, or an error where JSON would not give
-// back what went in.
+// encode returns v as one line of JSON, or an error where JSON would not give back what went in.
 func encode(v any) (string, error) {
-	if raw, ok := encodeScalar(v); ok {
-		return raw, nil
+	switch v := v.(type) { // see decodeScalar
+	case string:
+		if plain(v) {
+			return `"` + v + `"`, nil
+		}
+	case int:
+		return strconv.Itoa(v), nil
+	case int64:
+		return strconv.FormatInt(v, 10), nil
+	case bool:
+		return strconv.FormatBool(v), nil
 	}
 	return encodeAny(v)
 }
@@ -105,10 +112,9 @@ func encodeAny(v any) (string, error) {
 	return string(raw[1 : len(raw)-1]), nil
 }
 
-// replaced reports whether the encoder replaced invalid UTF-8. It writes the
-// escape \ufffd for that, and only for that: a real U+FFFD goes out as itself,
-// and a backslash in the text as two. A json.Marshaler that writes the escape
-// most likely got it from the encoder, and counts too.
+// replaced reports whether the encoder replaced invalid UTF-8. It writes the escape \ufffd for
+// that, and only for that: a real U+FFFD goes out as itself, and a backslash in the text as two.
+// A json.Marshaler that writes the escape most likely got it from the encoder, and counts too.
 func replaced(raw []byte) bool {
 	escape := []byte(`\ufffd`)
 	for {
@@ -156,30 +162,11 @@ func holdsNull(t reflect.Type) bool {
 	}
 }
 
-// Most values are a text, a number or a bool. For these there is a short way
-// from and to JSON. It ends where there is the least doubt: what it does not
-// take goes the way through encoding/json, which gives the same result. A Get of
-// an int takes 0.05 µs this way instead of 0.2, and makes no garbage; a Set saves
-// as much.
-
-// encodeScalar returns what encodeAny returns for v, or false.
-func encodeScalar(v any) (raw string, ok bool) {
-	switch v := v.(type) {
-	case string:
-		if plain(v) {
-			return `"` + v + `"`, true
-		}
-	case int:
-		return strconv.Itoa(v), true
-	case int64:
-		return strconv.FormatInt(v, 10), true
-	case bool:
-		return strconv.FormatBool(v), true
-	}
-	return "", false
-}
-
-// decodeScalar does what decode does, or does nothing and returns false.
+// decodeScalar does what decode does, or does nothing and returns false. Most values are a
+// text, a number or a bool. For these there is a short way from and to JSON. It ends where
+// there is the least doubt: what it does not take goes the way through encoding/json, which
+// gives the same result. A Get of an int takes 0.05 µs this way instead of 0.2, and makes no
+// garbage; a Set saves as much.
 func decodeScalar(raw string, v any) bool {
 	switch v := v.(type) {
 	case *string:

@@ -160,8 +160,7 @@ func appendKey(b []byte, key string) []byte {
 	return append(b, quoted...)
 }
 
-// plain reports whether s needs only quotes to be JSON. Invalid UTF-8 shows as
-// U+FFFD here.
+// plain reports whether s needs only quotes to be JSON. Invalid UTF-8 shows as U+FFFD here.
 func plain(s string) bool {
 	for _, r := range s {
 		switch {

@@ -53,9 +53,8 @@ func (t *tenure) send(ctx context.Context, to string, span time.Duration) {
 // outlast is by how much a record outlasts its lock, as the scripts see to it, too.
 const outlast = 2 * time.Second
 
-// timeToLive is that of the record after a commit, in ms: what the last version wants, or
-// the take, since somebody has come for the session; but while it is held, no less than
-// its lock.
+// timeToLive is that of the record after a commit, in ms: what the last version wants, or the
+// take, since somebody has come for the session; but while it is held, no less than its lock.
 func (t *tenure) timeToLive(to string, span time.Duration) int64 {
 	ttl := t.write.ttl
 	if t.newest == 0 {

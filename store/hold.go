@@ -55,14 +55,12 @@ type write struct {
 	ended  bool   // it is a tombstone
 }
 
-// Take waits for the session's lock and reads its record, in one exchange. Where there is
-// no record, no lock is taken: the error wraps [ErrNotFound] or [ErrGone]. Else
-// it wraps [ErrTimeout], [ErrTooManyWaiters], [ErrUnavailable], or the cause of
-// ctx's end.
+// Take waits for the session's lock and reads its record, in one exchange. Where there is no
+// record, no lock is taken: the error wraps [ErrNotFound] or [ErrGone]. Else it wraps
+// [ErrTimeout], [ErrTooManyWaiters], [ErrUnavailable], or the cause of ctx's end.
 //
-// A record that cannot be used comes as an error that wraps [ErrCorrupt] or
-// [ErrTooLarge] together with a Hold, so that the caller may replace the record;
-// the Hold must be given back.
+// A record that cannot be used comes as an error that wraps [ErrCorrupt] or [ErrTooLarge]
+// together with a Hold, so that the caller may replace the record; the Hold must be given back.
 func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 	terms, err := s.terms(t)
 	h := &Hold{store: s, id: id, terms: terms}
@@ -98,12 +96,11 @@ func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 // goroutine of its own, or at once if it is lost already.
 func (h *Hold) OnLost(cancel context.CancelCauseFunc) { h.lease.OnLost(cancel) }
 
-// Save stores data and gives the session back. It keeps data, which must not be
-// changed afterwards, and h.Record.Memory, if that was set anew. The error wraps
-// [ErrLost], [ErrTooLarge] or [ErrUnavailable]. If it wraps ErrUnavailable, the data may
-// have been stored all the same, also where it wraps ErrLost: the reply to the commit was
-// lost then, and its repetition was refused. With ErrLost or ErrTooLarge alone nothing was
-// stored.
+// Save stores data and gives the session back. It keeps data, which must not be changed
+// afterwards, and h.Record.Memory, if that was set anew. The error wraps [ErrLost], [ErrTooLarge]
+// or [ErrUnavailable]. If it wraps ErrUnavailable, the data may have been stored all the same,
+// also where it wraps ErrLost: the reply to the commit was lost then, and its repetition was
+// refused. With ErrLost or ErrTooLarge alone nothing was stored.
 func (h *Hold) Save(ctx context.Context, data []byte) error {
 	text, err := h.terms.record(h.stamp, h.Record.Created, data)
 	if err != nil {
@@ -130,13 +127,12 @@ func (h *Hold) Destroy(ctx context.Context) error {
 	return nil
 }
 
-// Renew stores data under a new id, ends the old one, and gives it back. The two
-// ids are in two slots, so these are two steps: the new record first, which
-// nobody knows about until the second step has succeeded. A crash between them
-// leaves a record that no visitor has the id of, until it times out. Errors as
-// with Save. If the reply to the second step is lost for good, the old id may be
-// dead although Renew fails, and the session with it: ending one too many is the
-// safe side.
+// Renew stores data under a new id, ends the old one, and gives it back. The two ids are in two
+// slots, so these are two steps: the new record first, which nobody knows about until the second
+// step has succeeded. A crash between them leaves a record that no visitor has the id of, until
+// it times out. Errors as with Save. If the reply to the second step is lost for good, the old id
+// may be dead although Renew fails, and the session with it: ending one too many is the safe
+// side.
 func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	err := h.store.create(ctx, id, h.stamp, h.Record.Created, data, h.terms)
 	ambiguous := scripting.Ambiguous(err)
@@ -158,10 +154,9 @@ func (h *Hold) end(ctx context.Context) error {
 	return h.fence.end(ctx, h, write{text: text, stamp: h.stamp, ttl: tombstoneTime.Milliseconds(), ended: true})
 }
 
-// Touch extends the idle timeout and gives the session back. Nothing was to be
-// written, so a lock that was lost is no error, unless what was read came from a
-// request before this one and may not be what is stored: then it is [ErrLost]. Else
-// the error can only be [ErrUnavailable].
+// Touch extends the idle timeout and gives the session back. Nothing was to be written, so a lock
+// that was lost is no error, unless what was read came from a request before this one and may not
+// be what is stored: then it is [ErrLost]. Else the error can only be [ErrUnavailable].
 func (h *Hold) Touch(ctx context.Context) error {
 	err := h.fence.end(ctx, h, write{ttl: h.terms.expiry(h.Record.Created, time.Now())})
 	// The request that took the lock has read what was stored then, and nothing can be wrong

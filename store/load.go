@@ -10,10 +10,9 @@ import (
 	"github.com/a2139e8d/latchkey/internal/lease"
 )
 
-// Load reads a record without a lock and extends its idle timeout, in one
-// exchange. It sees what was last committed, also while another request holds
-// the session. The error wraps [ErrNotFound], [ErrGone], [ErrCorrupt],
-// [ErrTooLarge] or [ErrUnavailable].
+// Load reads a record without a lock and extends its idle timeout, in one exchange. It sees what
+// was last committed, also while another request holds the session. The error wraps
+// [ErrNotFound], [ErrGone], [ErrCorrupt], [ErrTooLarge] or [ErrUnavailable].
 func (s *Store) Load(ctx context.Context, id string, t Terms) (Record, error) {
 	text, err := s.load(ctx, id, t.withDefaults())
 	var record Record
@@ -39,9 +38,8 @@ func (s *Store) load(ctx context.Context, id string, t Terms) ([]byte, error) {
 	return found(reply)
 }
 
-// Create stores the first record of a new id, in one exchange and without a
-// lock: nobody else knows the id yet. The error wraps [ErrTooLarge] or
-// [ErrUnavailable].
+// Create stores the first record of a new id, in one exchange and without a lock: nobody else
+// knows the id yet. The error wraps [ErrTooLarge] or [ErrUnavailable].
 func (s *Store) Create(ctx context.Context, id string, data []byte, t Terms) error {
 	err := error(lease.ErrClosed)
 	if !s.closed.Load() {

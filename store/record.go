@@ -16,9 +16,8 @@ import (
 type Record struct {
 	Data    []byte    // what was saved
 	Created time.Time // when the session began, to the millisecond
-	// Memory is whatever a Hold's Record had there when it was saved, if that was in
-	// this process a moment ago: a pointer to Data in another form, so that it need
-	// not be decoded.
+	// Memory is whatever a Hold's Record had there when it was saved, if that was in this process
+	// a moment ago: a pointer to Data in another form, so that it need not be decoded.
 	Memory any
 
 	name string // as it was read; see recordName
@@ -92,9 +91,8 @@ const stampLength = 26
 // foreignName is the name of what is no string; see record.lua.
 const foreignName = "foreign"
 
-// recordName names a stored record as record.lua does: by its stamp, or where it has
-// none, by its SHA-1. Since each write chooses a new stamp, a record that has the same
-// name is the same one.
+// recordName names a stored record as record.lua does: by its stamp, or where it has none, by its
+// SHA-1. Since each write chooses a new stamp, a record that has the same name is the same one.
 func recordName(b []byte) string {
 	rest, ok := bytes.CutPrefix(b, []byte(head))
 	stamp, _, _ := bytes.Cut(rest, []byte(`"`))

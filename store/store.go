@@ -1,5 +1,4 @@
-// Package store keeps sessions in Redis: each a record, taken and given back
-// under a lock.
+// Package store keeps sessions in Redis: each a record, taken and given back under a lock.
 //
 // # Design
 //
@@ -41,13 +40,12 @@
 //
 // # The fence
 //
-// A lock alone does not keep a stale holder from writing: a process may be
-// paused between asking "is it still mine?" and the write, and a command may reach
-// Redis long after it was sent. So there is one rule, kept inside each script that
-// changes a record: a write replaces exactly the record that its writer has read, or
-// has written itself, or it does nothing. Each write puts a new stamp into the record,
-// 130 random bits, so no two records are ever equal, and to compare the stamp is to
-// compare the record.
+// A lock alone does not keep a stale holder from writing: a process may be paused between asking
+// "is it still mine?" and the write, and a command may reach Redis long after it was sent. So
+// there is one rule, kept inside each script that changes a record: a write replaces exactly the
+// record that its writer has read, or has written itself, or it does nothing. Each write puts a
+// new stamp into the record, 130 random bits, so no two records are ever equal, and to compare
+// the stamp is to compare the record.
 //
 // The lock only keeps others out while a holder works. Where it is beside the record
 // (the default), the script asks for the token, too, so that a holder that lost its lock
@@ -64,11 +62,10 @@
 //
 // # In use
 //
-// A session that is held, or waited for, does not run out. Each script that takes or
-// extends the lock lets the record outlast it, and each that finds the lock held lets the
-// record outlast the time until it is asked for again. An id whose lock is held is never
-// said to be absent. With another Locker a timer keeps the session in use, and whether its
-// lock is held is not asked.
+// A session that is held, or waited for, does not run out. Each script that takes or extends the
+// lock lets the record outlast it, and each that finds the lock held lets the record outlast the
+// time until it is asked for again. An id whose lock is held is never said to be absent. With
+// another Locker a timer keeps the session in use, and whether its lock is held is not asked.
 //
 // # The end of an id
 //
@@ -78,9 +75,8 @@
 //
 // # Clocks
 //
-// The idle timeout is Redis's to keep, by the record's TTL. The absolute one counts
-// from the creation time in the record, by the clocks of the processes,
-// so it is as exact as these agree.
+// The idle timeout is Redis's to keep, by the record's TTL. The absolute one counts from the
+// creation time in the record, by the clocks of the processes, so it is as exact as these agree.
 package store
 
 import (
@@ -122,9 +118,8 @@ var (
 
 // Options of a store. The zero value means the defaults.
 type Options struct {
-	// Prefix begins every key. Default "latchkey:", at most 512 bytes. It must
-	// not contain braces, which mark the part of a key that chooses the slot of
-	// a cluster.
+	// Prefix begins every key. Default "latchkey:", at most 512 bytes. It must not contain
+	// braces, which mark the part of a key that chooses the slot of a cluster.
 	Prefix string
 	// Lease is how long a session stays shut when its holder was killed; a
 	// living one extends it. Default 10 s. Not used with a Locker of one's own.
@@ -172,9 +167,8 @@ func New(pool *redis.Pool, o Options) *Store {
 	return s
 }
 
-// NewOn returns a store on any client, which stays the caller's. The client bounds each
-// exchange by a timeout of its own, which Options.Timeout should be equal to. For errors
-// see [New].
+// NewOn returns a store on any client, which stays the caller's. The client bounds each exchange
+// by a timeout of its own, which Options.Timeout should be equal to. For errors see [New].
 func NewOn(c transport.Client, o Options) *Store {
 	s := &Store{options: o, alone: maxAlone, err: o.check()}
 	if c == nil {

@@ -22,8 +22,7 @@ type Terms struct {
 	// MaxHold is the longest a request may hold its session. Default 1 min. With a
 	// Locker of one's own it must be 0, as must MaxWaiters.
 	MaxHold time.Duration
-	// MaxWaiters is how many requests may wait for one session in one process.
-	// Default 128.
+	// MaxWaiters is how many requests may wait for one session in one process. Default 128.
 	MaxWaiters int
 	// MaxBytes is the largest record. Default 1 MiB.
 	MaxBytes int
@@ -102,15 +101,6 @@ func (t Terms) withDefaults() Terms {
 	t.Lifetime = cmp.Or(t.Lifetime, DefaultLifetime)
 	t.LockWait = cmp.Or(t.LockWait, locker.DefaultWait)
 	t.MaxBytes = cmp.Or(t.MaxBytes, DefaultMaxBytes)
-	return t
-}
-
-// After returns t for a request that has waited for its session before, for so long:
-// it may wait for what is left of LockWait. Once that is used up it makes a single
-// try, or none with a Locker of one's own.
-func (t Terms) After(waited time.Duration) Terms {
-	t = t.withDefaults()
-	t.LockWait = max(t.LockWait-waited, locker.NoWait)
 	return t
 }
 

@@ -188,24 +188,3 @@ func TestExpired(t *testing.T) {
 		}
 	}
 }
-
-// A request that has waited before waits for what is left. It is never zero, which
-// would mean the default.
-func TestTermsAfter(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		lockWait, waited, want time.Duration
-	}{
-		"not yet":         {time.Second, 0, time.Second},
-		"for a while":     {time.Second, 300 * time.Millisecond, 700 * time.Millisecond},
-		"by default":      {0, time.Second, locker.DefaultWait - time.Second},
-		"to the end":      {time.Second, time.Second, locker.NoWait},
-		"longer":          {time.Second, time.Minute, locker.NoWait},
-		"all there is":    {math.MaxInt64, math.MaxInt64, locker.NoWait},
-		"of all there is": {math.MaxInt64, time.Second, math.MaxInt64 - time.Second},
-	} {
-		if got := (Terms{LockWait: tt.lockWait}).After(tt.waited).LockWait; got != tt.want {
-			t.Errorf("%s: %v, want %v", name, got, tt.want)
-		}
-	}
-}

@@ -62,7 +62,7 @@ var defects = []defect{
 	{promise: "P5 bounded waiting", what: "any number may wait", test: "TestCallersAreFull", in: "internal/lease",
 		edits: edit("internal/lease/callers.go", "case len(c.waiting) >= l.options.MaxWaiters && !l.again:", "case false:")},
 	{promise: "P5 bounded waiting", what: "a wait lasts longer than LockWait", test: "TestClockJumpsBackwards",
-		edits: edit("internal/lease/wait.go", "remains() <= 0", "remains() <= -3*time.Second")},
+		edits: edit("internal/lease/options.go", "remains() <= 0", "remains() <= -3*time.Second")},
 	{promise: "P5 bounded waiting", what: "the session is locked before the body has come", test: "TestClientsDripBodies",
 		edits: edit("middleware/request.go", "if r.Body == nil ||", "if true || r.Body == nil ||")},
 	{promise: "P6 first come, first served", what: "the last comes first", test: "TestCallersAreServedInOrder", in: "internal/lease",

@@ -66,7 +66,7 @@ var defects = []defect{
 	{"who gives up gives up the place of the process", "turns", edit("internal/lease/callers.go", "\tw.place = p\n", "\tgo p.quit(DefaultTimeout)\n")},
 	{"nobody hears the bell", "calm", edit("internal/lease/queue.go", "case p.notified <- struct{}{}:", "case (chan struct{})(nil) <- struct{}{}:")},
 	{"any number may wait", "crowd", edit("internal/lease/callers.go", "case len(c.waiting) >= l.options.MaxWaiters && !l.again:", "case false:")},
-	{"a wait lasts longer than LockWait", "calm", edit("internal/lease/wait.go", "time.Until(l.began.Add(l.options.Wait))", "time.Until(l.began.Add(3*l.options.Wait))")},
+	{"a wait lasts longer than LockWait", "calm", edit("internal/lease/options.go", "time.Until(l.began.Add(l.options.Wait))", "time.Until(l.began.Add(3*l.options.Wait))")},
 	{"the last comes first", "crowd", edit("internal/lease/callers.go", "\tfirst := c.waiting[0]\n\tc.waiting = slices.Delete(c.waiting, 0, 1)", "\tn := len(c.waiting) - 1\n\tfirst := c.waiting[n]\n\tc.waiting = slices.Delete(c.waiting, n, n+1)")},
 
 	// The end of a session, and its time-outs.

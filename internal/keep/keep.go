@@ -13,8 +13,7 @@ type Config struct {
 	Snapshot any
 	// ReadOnly makes every change an error at the commit: session.ErrReadOnly.
 	ReadOnly bool
-	// Keeper of the session. Without one, the session has no id, and a commit saves
-	// nothing.
+	// Keeper of the session. Without one, the session has no id, and a commit saves nothing.
 	Keeper Keeper
 }
 

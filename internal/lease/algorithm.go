@@ -14,10 +14,10 @@
 //
 // # Files
 //
-//   - algorithm.go: what one kind of lock does. spin.go, *.lua: the spin lock. reply.go: the
-//     replies of scripts.
+//   - algorithm.go: what one kind of lock does. spin.go, *.lua: the spin lock, and the replies
+//     of all locks' scripts.
 //   - acquire.go: from Lock to the lease. callers.go: the wait for the turn. queue.go,
-//     notifier.go: the wait among processes. options.go, wait.go: for how long.
+//     notifier.go: the wait among processes. options.go: for how long.
 //   - lease.go: a lock that is held, and given back. renew.go: its renewal. handoff.go: who has
 //     it next. token.go: who holds it. sweep.go: what is left behind.
 //
@@ -56,8 +56,7 @@ type Algorithm interface {
 	Release(ctx context.Context, key, token string, after time.Duration) error
 }
 
-// An Extender makes the lease of token end d from now. A lease calls it by itself, from
-// a timer.
+// An Extender makes the lease of token end d from now. A lease calls it by itself, from a timer.
 type Extender interface {
 	Extend(ctx context.Context, key, token string, d time.Duration) error
 }
@@ -76,20 +75,15 @@ type Queue interface {
 	Pass(ctx context.Context, key, from, to string, span time.Duration) (others bool, err error)
 }
 
-// An Attempt is the outcome of one Take. The zero value means that another has the
-// lock, and nothing is known about it.
+// An Attempt is the outcome of one Take; see locker.Attempt.
 type Attempt struct {
-	// Taken: the token has the lock.
 	Taken bool
 	// Data is what was read together with the lock: the [Lease.Data] of all that
 	// hold it until it is freed. It extends the lock. nil: nothing, and the algorithm does.
-	Data Extender
-	// Holder is the token that has the lock instead, if it left one.
+	Data   Extender
 	Holder string
-	// Left is how long the holder's lease still lasts. 0: that is not known.
-	Left time.Duration
+	Left   time.Duration
 	// Queued: the place is in the queue. Joined: it was not before.
 	Queued, Joined bool
-	// Ambiguous: a reply was lost, so that something may be locked all the same.
-	Ambiguous bool
+	Ambiguous      bool
 }

@@ -53,8 +53,7 @@ func (h holder) left() time.Duration {
 	return time.Until(h.end)
 }
 
-// ErrClosed is the error of those that wait when a Group is closed, and of all that come
-// later.
+// ErrClosed is the error of those that wait when a Group is closed, and of all that come later.
 var ErrClosed = fmt.Errorf("%w: the store was closed", ErrUnavailable)
 
 // Close dismisses all callers that wait, and ends the sweeps and the Notifier. What was to be
@@ -144,8 +143,7 @@ func (g *Group) giveUp(c *callers, w *caller) bool {
 	return i >= 0
 }
 
-// dismiss fails all callers that wait for key now, with err. The one that has the turn keeps
-// it.
+// dismiss fails all callers that wait for key now, with err. The one that has the turn keeps it.
 func (g *Group) dismiss(key string, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -196,8 +194,7 @@ func (g *Group) leave(key string, p *place) (left *place) {
 	return nil
 }
 
-// next takes out the caller that has waited longest, or returns nil. It is called with mu
-// held.
+// next takes out the caller that has waited longest, or returns nil. It is called with mu held.
 func (c *callers) next() *caller {
 	if len(c.waiting) == 0 {
 		return nil

@@ -49,11 +49,10 @@ type Next struct {
 }
 
 // Stop ends the lease: it is not renewed any more, and its holder has the lock no more. It
-// returns the next caller of this process, if one waits and the process may keep the lock.
-// The lock is then to be handed over, by HandOver or by an exchange and Give, or freed.
-// Leave must be called in the end, whatever came of it. others reports whether other
-// processes wait, as far as is known; held, whether l had the lock until now; ended, whether
-// it was given back before.
+// returns the next caller of this process, if one waits and the process may keep the lock. The
+// lock is then to be handed over, by HandOver or by an exchange and Give, or freed. Leave must be
+// called in the end, whatever came of it. others reports whether other processes wait, as far as
+// is known; held, whether l had the lock until now; ended, whether it was given back before.
 func (l *Lease) Stop(others bool) (next Next, held, ended bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

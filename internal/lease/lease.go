@@ -51,8 +51,7 @@ const (
 	lost
 )
 
-// begin begins a lease that lasts until end, unless it is renewed, and is the holder's since
-// now.
+// begin begins a lease that lasts until end, unless it is renewed, and is the holder's since now.
 func (l *Lease) begin(now, end time.Time) {
 	l.group.setHolder(l.key, holder{token: l.token, lease: l})
 	l.mu.Lock()
@@ -149,8 +148,7 @@ func (l *Lease) Lose() {
 }
 
 // lose is called with mu held. The next caller need not wait for a holder that has nothing to
-// hold. What the holder wants to be called runs by itself, since it may call the lease's
-// methods.
+// hold. What the holder wants to be called runs by itself, since it may call the lease's methods.
 func (l *Lease) lose() {
 	l.state = lost
 	close(l.lost)

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"time"
@@ -92,9 +93,7 @@ func (o Options) next(try int, left, patience time.Duration, random float64) (ti
 // Backoff is how long to pause between tries; see locker.Backoff.
 type Backoff struct{ Min, Max time.Duration }
 
-// Delay returns the pause after the given try, counted from 0. random in [0, 1)
-// shortens it to between half and all of its length, so that contenders that
-// were turned away together do not come back together.
+// Delay is documented in package locker.
 func (b Backoff) Delay(try int, random float64) time.Duration {
 	d := b.Min
 	for ; try > 0 && d < b.Max; try-- {
@@ -105,4 +104,42 @@ func (b Backoff) Delay(try int, random float64) time.Duration {
 	}
 	d = min(d, b.Max)
 	return d/2 + time.Duration(random*float64(d-d/2))
+}
+
+// over returns why the wait has ended, or nil. A context with a deadline would do as well, but
+// costs each Lock 0.7 µs and 4 allocations.
+func (l *Lease) over() error {
+	if ended := context.Cause(l.caller); ended != nil {
+		return ended
+	}
+	if l.group.closed.Load() {
+		return ErrClosed
+	}
+	if l.remains() <= 0 {
+		return l.timeout()
+	}
+	return nil
+}
+
+// timeout returns an ErrTimeout that says who the holder is, if that is known. It is for the
+// caller that has the turn, or waits for it.
+func (l *Lease) timeout() error {
+	return l.options.held(l.group.holder(l.key).token, time.Now())
+}
+
+// remains is what is left of Options.Wait.
+func (l *Lease) remains() time.Duration { return time.Until(l.began.Add(l.options.Wait)) }
+
+// left is remains, or less where the caller's time is over sooner.
+func (l *Lease) left() time.Duration {
+	end := l.began.Add(l.options.Wait)
+	if sooner, ok := l.caller.Deadline(); ok && sooner.Before(end) {
+		end = sooner
+	}
+	return time.Until(end)
+}
+
+// failed returns the error of the wait.
+func (l *Lease) failed(err error) error {
+	return fmt.Errorf("locker: waited %v for %s: %w", time.Since(l.began).Round(time.Millisecond), l.key, err)
 }

@@ -11,11 +11,10 @@ import (
 // and whichever of them give up meanwhile. A release gives the lock to the first place and
 // publishes that; the place's process then takes it over for one of its callers.
 //
-// The message is a hint and nothing else: what counts is the lock's value, which
-// the process asks for when it is notified, and now and then without that. So a
-// message that is lost costs a little time, and one too many does nothing. A
-// process that has died does not listen and is passed over at once; one that listens
-// and does not answer is passed over after a second.
+// The message is a hint and nothing else: what counts is the lock's value, which the process asks
+// for when it is notified, and now and then without that. So a message that is lost costs a
+// little time, and one too many does nothing. A process that has died does not listen and is
+// passed over at once; one that listens and does not answer is passed over after a second.
 
 // A place is a process's in the queue of a key. It belongs to all callers of the process
 // that wait for the key: the head of them uses it, and leaves it to the next when it gives
@@ -67,8 +66,7 @@ func (p *place) leave() {
 	n.closeWhenIdle()
 }
 
-// ready returns a channel that is closed when it is known whether the place will be
-// notified.
+// ready returns a channel that is closed when it is known whether the place will be notified.
 func (p *place) ready() <-chan struct{} {
 	n := p.notifier
 	n.mu.Lock()

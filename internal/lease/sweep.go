@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// Sweep cleans up, in the background, what an exchange may have left in Redis whose outcome
-// is not known, or does not matter to anybody any more. clean reports whether Redis
-// answered. After an ambiguous exchange the command, or a repetition of it, may even be on
-// its way still, and reach Redis after a sweep that found nothing, or found what another
-// repetition had left. So it is done again, at growing intervals, for the time of one
-// lease. A lock that is taken still later blocks others for one lease, like that of a
-// killed holder.
+// Sweep cleans up, in the background, what an exchange may have left in Redis whose outcome is
+// not known, or does not matter to anybody any more. clean reports whether Redis answered. After
+// an ambiguous exchange the command, or a repetition of it, may even be on its way still, and
+// reach Redis after a sweep that found nothing, or found what another repetition had left. So it
+// is done again, at growing intervals, for the time of one lease. A lock that is taken still
+// later blocks others for one lease, like that of a killed holder.
 //
 // It runs from timers, so no goroutine waits for it. It ends by itself, or with Close.
 func (g *Group) Sweep(o Options, ambiguous bool, clean func(context.Context) bool) {

@@ -68,11 +68,12 @@ const maxRepeats = 2
 func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error) {
 	script := make(transport.Command, 0, 4+len(x.Keys)+len(x.Args))
 	script = append(script, "EVALSHA", x.Script.hash, len(x.Keys))
+	for _, key := range x.Keys {
+		script = append(script, key)
+	}
 	slot := ""
-	for i, key := range x.Keys {
-		if script = append(script, key); i == 0 {
-			slot = key
-		}
+	if len(x.Keys) > 0 {
+		slot = x.Keys[0]
 	}
 	script = append(append(script, x.Args...), nil) // the number of the call
 	commands, end := append(slices.Clip(x.Before), script), time.Now().Add(r.timeout)
@@ -99,12 +100,9 @@ func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error)
 			return before, reply, nil
 		}
 		if err == errStray {
-			before, err = nil, r.stray(resets)
+			before = nil
 		}
-		again := Ambiguous(err) && !isTimeout(err) && repeat < maxRepeats
-		if repeat > 0 {
-			err = ambiguous{err}
-		}
+		again, err := r.failed(err, repeat, resets)
 		if !again {
 			return before, Reply{}, err
 		}
@@ -118,6 +116,22 @@ func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error)
 			}
 		}
 	}
+}
+
+// failed returns the error of an exchange whose last try has failed, and whether to try again.
+func (r *Runner) failed(err error, repeats int, resets int64) (again bool, _ error) {
+	if err == errStray {
+		// The connections are given up, unless that has happened since the try began.
+		if c, ok := r.client.(transport.Resetter); ok && r.resets.CompareAndSwap(resets, resets+1) {
+			c.Reset()
+		}
+		err = fmt.Errorf("%w: %w", transport.ErrUnavailable, errStray)
+	}
+	again = Ambiguous(err) && !isTimeout(err) && repeats < maxRepeats
+	if repeats > 0 {
+		err = ambiguous{err}
+	}
+	return again, err
 }
 
 // eval sends a script that Redis does not know once more, by its text, until the end of the call.
@@ -134,15 +148,6 @@ func (r *Runner) eval(ctx context.Context, end time.Time, slot, text string, scr
 		return nil, errStray // EVAL is never told that: it was another's
 	}
 	return replies[0], nil
-}
-
-// stray gives up the connections, unless that has happened since the exchange began, and returns
-// the error of one that has got another's reply.
-func (r *Runner) stray(resets int64) error {
-	if c, ok := r.client.(transport.Resetter); ok && r.resets.CompareAndSwap(resets, resets+1) {
-		c.Reset()
-	}
-	return fmt.Errorf("%w: %w", transport.ErrUnavailable, errStray)
 }
 
 // Ping asks Redis whether it is there.

@@ -22,8 +22,8 @@ type call struct {
 	taken    bool        // it is sent, or is being sent
 	sent     atomic.Bool // redigo has it, and needs the arguments no more
 
-	waits bool          // for wake, which has room for one signal
-	wake  chan struct{} //
+	waits bool          // for wake
+	wake  chan struct{} // has room for one signal
 
 	done    bool
 	replies []any
@@ -126,7 +126,7 @@ func (l *link) write(x *call) {
 		next.taken = true
 		l.taken++
 		flushed = l.taken == len(l.calls)
-		if l.taken > 1 { // otherwise it is x's own, which will read the reply
+		if l.taken > 1 { // before that, others have nothing to do
 			l.mind()
 		}
 		l.client.mu.Unlock()
@@ -178,9 +178,8 @@ func (l *link) read(x *call) {
 	}
 }
 
-// over is the end of a write or read. Both panic without mu, if at all: redigo does where a
-// reply is absurd, and so does a command without a name. That breaks the connection, not the
-// process.
+// over is the end of a write or read. Both panic without mu, if at all: redigo does where a reply
+// is absurd, and so does a command without a name. That breaks the connection, not the process.
 func (l *link) over(busy *bool, err *error) {
 	if r := recover(); r != nil {
 		l.client.mu.Lock()

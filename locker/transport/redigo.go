@@ -12,17 +12,15 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A Redigo is a [Client] that shares one connection among all exchanges. To send and to
-// receive costs both sides more than the work that Redis does in between, so what comes at
-// the same time is sent together; but nothing waits for the replies of others before it is
-// sent.
+// A Redigo is a [Client] that shares one connection among all exchanges. To send and to receive
+// costs both sides more than the work that Redis does in between, so what comes at the same time
+// is sent together; but nothing waits for the replies of others before it is sent.
 //
 // A second connection is made only while the first is stuck: while its oldest exchange has
 // been waiting for an eighth of the timeout. One that was not used for a minute is closed.
 //
-// All connections are given up when one breaks, does not answer, or belongs to a replica.
-// After a failover the address usually leads to the new master, but what is open stays with
-// the old one.
+// All connections are given up when one breaks, does not answer, or belongs to a replica. After a
+// failover the address usually leads to the new master, but what is open stays with the old one.
 type Redigo struct {
 	pool    *redis.Pool
 	timeout time.Duration

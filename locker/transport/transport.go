@@ -48,10 +48,9 @@ type Client interface {
 	// was sent, and otherwise ErrUnavailable. If it was time that ran out, it has a method
 	// Timeout, as a net.Error has, that says so: what has had its time is not repeated.
 	//
-	// Do takes no longer than the client's own timeout and ctx's deadline allow, and a
-	// deadline does not harm others that use the same connection. To cancel ctx does not
-	// break off what was sent, since its outcome would never be known. If ctx has ended
-	// before, nothing is sent.
+	// Do takes no longer than the client's own timeout and ctx's deadline allow, and a deadline
+	// does not harm others that use the same connection. To cancel ctx does not break off what
+	// was sent, since its outcome would never be known. If ctx has ended before, nothing is sent.
 	Do(ctx context.Context, key string, commands ...Command) ([]any, error)
 
 	// Subscribe listens to a channel. ctx bounds how long it takes to begin, and no more
