@@ -1,23 +1,25 @@
 // Package locker implements distributed locks on Redis: one holder at a time in any
 // number of processes, which learns at once when it has lost the lock.
 //
+//	jobs := locker.NewSpin(pool, locker.Options{Wait: locker.NoWait})
+//	lease, err := jobs.Lock(ctx, "job:report")
+//	if err != nil {
+//		return err // locker.ErrTimeout: another has the lock
+//	}
+//	defer lease.Unlock(ctx)
+//
 // # Which lock
 //
 //   - [Spin]: one Redis, the usual choice.
 //   - [Timestamp]: the same, for sharing locks with programs that keep the time
 //     of expiry in the key, taken by SETNX and GETSET.
 //   - [Redlock]: several Redis servers, of which less than half may fail.
+//   - [New] makes one of an [Algorithm] of one's own, or on another Redis client.
 //
-// All of them are a [Locker], take the same [Options], and give out a [Lease].
-//
-// # Design
-//
-// A lock is a key in Redis. What differs from one kind of lock to the next is an [Algorithm]: how
-// to take, extend and release that key, one try each, nothing else. What they share is the engine
-// below all of them, in internal/lease: callers of one process wait in line, and only the first
-// of them talks to Redis; processes wait in a queue in Redis and are notified when their turn has
-// come; a lease is renewed while it is held. The spin lock's algorithm is there, too, since
-// package store uses it.
+// All of them are a [Locker], take the same [Options], and give out a [Lease]. In all of
+// them the callers of one process wait in line, and only the first of them talks to Redis. With
+// Spin the processes that wait are a queue in Redis, and are notified when their turn has come. A
+// lease is renewed while it is held.
 //
 // # What is guaranteed, and what is not
 //
@@ -46,6 +48,18 @@
 // waits for nothing now and then, for up to half a second. With pubsub|numsub a process
 // that has died is passed over also while somebody listens to all channels.
 package locker
+
+// The files:
+//
+//   - locker.go, options.go, backoff.go, owner.go, lease.go: what users see.
+//   - algorithm.go: the interface to a kind of lock, and New, which makes a Locker of it.
+//   - spin.go, timestamp.go and timestamp.lua: the locks on one Redis.
+//   - redlock.go, redlock_algorithm.go, quorum.go: the lock on several, and how their votes
+//     are counted.
+//
+// What differs from one kind of lock to the next is its algorithm: how to take, extend and
+// release a key, one try each, nothing else. What they share is the engine, internal/lease. The
+// spin lock's algorithm is part of that, since package store uses it, too.
 
 import (
 	"context"

@@ -5,27 +5,37 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 )
 
-// The way of a request, at the top of middleware.go, names functions that are in the
-// files it says.
+// The way of a request, at the top of middleware.go and, from there on, of store.go, names
+// functions that are in the files it says.
 func TestTheWayOfARequestIsTrue(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("middleware.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	steps := regexp.MustCompile(`(?m)^//\t *(\w+\.)?(\w+) +(\w+\.go)\b`).FindAllStringSubmatch(string(text), -1)
-	if len(steps) < 12 {
-		t.Fatalf("only %d steps were found", len(steps))
-	}
-	for _, step := range steps {
-		receiver, name, file := strings.TrimSuffix(step[1], "."), step[2], step[3]
-		if f := function(t, file, name); f == nil || receiver != "" && receiverOf(f) != receiver {
-			t.Errorf("%s has no %s%s", file, step[1], name)
+	for path, least := range map[string]int{"middleware.go": 12, "../store/store.go": 18} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps := regexp.MustCompile(`(?m)^//\t *(\w+\.)?(\w+) +([\w/]+\.go)\b`).FindAllStringSubmatch(string(text), -1)
+		if len(steps) < least {
+			t.Fatalf("%s has only %d steps", path, len(steps))
+		}
+		for _, step := range steps {
+			receiver, name, file := strings.TrimSuffix(step[1], "."), step[2], step[3]
+			if folder, _, elsewhere := strings.Cut(file, "/"); !elsewhere {
+				file = filepath.Join(filepath.Dir(path), file)
+			} else if folder == "transport" {
+				file = "../locker/" + file
+			} else {
+				file = "../internal/" + file
+			}
+			if f := function(t, file, name); f == nil || receiver != "" && receiverOf(f) != receiver {
+				t.Errorf("%s: %s has no %s%s", path, file, step[1], name)
+			}
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// What a Redis user must be allowed at the least, as the README says.
+// What a Redis user must be allowed at the least, as REDIS.md says.
 var leastRights = []any{
 	"on", ">pw", "resetkeys", "~app:*", "resetchannels", "-@all",
 	"+ping", "+get", "+mget", "+getrange", "+set", "+del", "+pexpire", "+eval", "+evalsha",

@@ -53,8 +53,8 @@ local function kept()
   return 2
 end
 
--- refused gives up the lock: out of memory, say, so that it is of no more use to this
--- process. It is deleted first, since Redis refuses nothing to a script after that.
+-- refused gives up the lock, which is of no use to this process if Redis is out of memory,
+-- say. It is deleted first, since Redis refuses nothing to a script after that.
 local function refused(reply)
   redis.call('DEL', lock)
   free(lock, KEYS[3])

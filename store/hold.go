@@ -35,7 +35,7 @@ type Hold struct {
 }
 
 // A fence gives a hold back, and writes its session only if nobody else has written that
-// meanwhile. There are two: a tenure, for the lock beside the record, and an external, for
+// meanwhile. There are two: a tenure, for the lock next to the record, and an external, for
 // others; the package's comment says why.
 type fence interface {
 	// end gives the hold back with what it leaves, or returns ErrLost.
@@ -134,6 +134,7 @@ func (h *Hold) Destroy(ctx context.Context) error {
 // may be dead although Renew fails, and the session with it: ending one too many is the safe
 // side.
 func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
+	ctx = context.WithoutCancel(ctx) // like a commit: those who wait depend on its outcome
 	err := h.store.create(ctx, id, h.stamp, h.Record.Created, data, h.terms)
 	ambiguous := scripting.Ambiguous(err)
 	if err != nil {

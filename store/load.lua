@@ -2,7 +2,7 @@
 -- KEYS[1] record
 -- ARGV[1] Unix ms: what was created then or before has reached its lifetime
 -- ARGV[2] idle time-out in ms   ARGV[3] largest size in bytes
--- Returns a state as scripts.go tells, and what follows it.
+-- Returns a state as in scripts.go, and what follows it.
 local record = redis.pcall('GET', KEYS[1])
 if type(record) == 'table' then
   if string.find(record.err, 'WRONGTYPE', 1, true) then
@@ -15,7 +15,7 @@ if not record then
   redis.call('DEL', KEYS[1])
   return {2}
 end
--- A record tells when it was created, a tombstone since when it is gone.
+-- A record says when it was created, a tombstone since when it is gone.
 local what, when = string.match(record, '^{"v":1,"stamp":"%w+","(%a+)":(%d+)[,}]')
 if what == 'gone' then
   return {3}

@@ -7,7 +7,7 @@ local function name(record)
   return stamp and #stamp == 26 and stamp or redis.sha1hex(record)
 end
 
--- is tells whether the record at a key has a name; 'foreign' is that of a value that
+-- is reports whether the record at a key has a name; 'foreign' is that of a value that
 -- is no string. Where there is none it has no name. A stamp is found without reading
 -- all of a record that may be large.
 local function is(key, expected)

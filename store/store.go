@@ -1,42 +1,22 @@
-// Package store keeps sessions in Redis: each a record, taken and given back under a lock.
+// Package store keeps sessions in Redis: each a record, taken and given back
+// under a lock. Most programs call [Open] or [New], and give the store to package
+// middleware, which does the rest.
+//
+//	st, err := store.Open("redis://127.0.0.1:6379", store.Options{})
 //
 // # Design
 //
 // A session with the public id ID is up to three keys, in one slot of a cluster:
 //
-//	<prefix>{ID}             the record: one line of JSON, see record.go
+//	<prefix>{ID}             the record: one line of JSON
 //	<prefix>{ID}.lock        the lock: the token of its holder, for the time of a lease
 //	<prefix>{ID}.lock.queue  the processes that wait for the lock, while there are any
 //
 // An exclusive request is two exchanges: [Store.Take] takes the lock and reads the record in
 // one script, [Hold.Save] writes the record and releases the lock in another. [Store.Load]
 // reads without a lock, in one. Where requests of one process wait for the same session,
-// they are fewer: they share one tenure of it, and an exchange commits for several of them.
-// tenure.go says how, and why nothing is lost by it.
-//
-// # The way of an exclusive request
-//
-// The middleware calls two methods, and each ends in one exchange:
-//
-//	Store.Take       hold.go: checks the terms, and gets a lease
-//	  Group.Acquire    internal/lease/acquire.go: waits for the lock
-//	    Group.enter      callers.go: for its turn among the requests of this process
-//	    Lease.acquire    for other processes: tries, and rests in between (queue.go, notifier.go)
-//	      taking.Take      tenure.go: one try, by take.lua; what it has read becomes a tenure
-//	        Runner.Run       internal/scripting: the exchange
-//	      Lease.begin      lease.go: from now on a timer renews the lease
-//	  tenure.admit     tenure.go: hands out the record
-//
-//	Hold.Save        hold.go: the record's new form
-//	  tenure.end       tenure.go: makes it the newest version
-//	    Lease.Stop       handoff.go: renews no more, and returns the request that is next, if any
-//	    tenure.passOn    hands over at once, or with the exchange that stores the version
-//	      tenure.send      commit.go: the commit, by commit.lua, with the token of the next holder
-//	        Runner.Run
-//	    Lease.Leave      handoff.go: the turn goes on
-//
-// The lease calls the store for one thing only: [tenure.Extend] renews it, from the timer. With
-// another Locker (external.go) the steps are the same, in five exchanges.
+// they are fewer: they hold it one after another without giving it back in between, and an
+// exchange commits for several of them.
 //
 // # The fence
 //
@@ -47,7 +27,7 @@
 // new stamp into the record, 130 random bits, so no two records are ever equal, and to compare
 // the stamp is to compare the record.
 //
-// The lock only keeps others out while a holder works. Where it is beside the record
+// The lock only keeps others out while a holder works. Where it is next to the record
 // (the default), the script asks for the token, too, so that a holder that lost its lock
 // learns it even if nobody has written since. A token alone would not do as a fence: a
 // take that is repeated after a broken connection may reach Redis twice, the second
@@ -78,6 +58,35 @@
 // The idle timeout is Redis's to keep, by the record's TTL. The absolute one counts from the
 // creation time in the record, by the clocks of the processes, so it is as exact as these agree.
 package store
+
+// The way of one exclusive request, from where package middleware calls. lease/ and
+// scripting/ are in internal, transport/ is in locker.
+//
+//	Store.Take              hold.go                  checks the terms
+//	  Group.Acquire         lease/acquire.go         waits for the lock:
+//	    Group.enter         lease/callers.go         for its turn among the requests of this process,
+//	    Lease.acquire       lease/acquire.go         and for other processes: tries, and rests in between
+//	      taking.Take       tenure.go                one try, by take.lua; what it has read becomes a tenure
+//	        Runner.Exchange scripting/scripting.go   numbers it, and repeats it where the connection breaks
+//	          Redigo.Do     transport/redigo.go      gives it to a connection
+//	            link.write  transport/link.go        sends it, with those of others
+//	            link.read   transport/link.go        receives the reply, and those before it
+//	      Lease.begin       lease/lease.go           from now on a timer renews the lease
+//	  tenure.admit          tenure.go                hands out the record
+//
+//	Hold.Save               hold.go                  makes the record's new form
+//	  tenure.end            tenure.go                makes it the newest version
+//	    Lease.Stop          lease/handoff.go         renews no more; returns the request that is next, if any
+//	    tenure.passOn       tenure.go                hands over at once, or with the exchange that stores the version
+//	      tenure.send       commit.go                the commit, by commit.lua, with the token of the next holder
+//	        Runner.Exchange scripting/scripting.go   as above
+//	    tenure.flush        commit.go                where it was handed over at once: stores the version now
+//	    Lease.Leave         lease/handoff.go         the turn goes on
+//
+// The lease calls the store for one thing only: tenure.Extend (commit.go) renews it, from the
+// timer. With another Locker (external.go) the steps are the same, in five exchanges. Of the
+// other files, load.go reads without a lock, record.go knows a record's form, and scripts.go
+// the scripts.
 
 import (
 	"cmp"
@@ -128,7 +137,7 @@ type Options struct {
 	// connection, sending, and the reply. Default 2 s.
 	Timeout time.Duration
 	// Locker guards the sessions: any of package locker, or one of your own.
-	// Default: the spin lock beside the record, which needs two exchanges per
+	// Default: the spin lock next to the record, which needs two exchanges per
 	// request or less; any other needs five. Its own options then say how long it is
 	// held. All processes should use the same: different ones do not keep each other
 	// out. Nothing is lost then, but the second one to save gets ErrLost.

@@ -3,12 +3,12 @@
 -- ARGV[1] token    ARGV[2] lease in ms   ARGV[3] largest size in bytes
 -- ARGV[4] Unix ms: what was created then or before has reached its lifetime
 -- ARGV[5] place in the queue, '' for none   ARGV[6] idle timeout in ms
--- Returns a state as scripts.go tells, and what follows it. After a record that is 1
+-- Returns a state as in scripts.go, and what follows it. After a record that is 1
 -- if other processes wait.
 
 -- Nearly always the session is there, nobody has the lock and the record lasts. This does
 -- what all below it would do then, and makes none of the functions for that. Whether
--- others wait is not asked: the first commit tells, and until then the process goes on for
+-- others wait is not asked: the first commit says, and until then the process goes on for
 -- some milliseconds at most.
 local record = redis.pcall('GET', KEYS[1])
 local foreign = type(record) == 'table'
@@ -36,7 +36,7 @@ if foreign and not string.find(record.err, 'WRONGTYPE', 1, true) then
 end
 local created
 if record and not foreign then
-  -- A record tells when it was created, a tombstone since when it is gone.
+  -- A record says when it was created, a tombstone since when it is gone.
   local what, when = string.match(record, '^{"v":1,"stamp":"%w+","(%a+)":(%d+)[,}]')
   if what == 'gone' then
     return {3}
@@ -61,8 +61,8 @@ if absent or not redis.call('SET', KEYS[2], token, 'NX', 'PX', ARGV[2]) then
     end
     return {2}
   elseif not ours then
-    -- While somebody has the lock nobody is told that there is no session, and begins
-    -- another one beside the holder's.
+    -- While somebody has the lock the answer is never that there is no session: a request
+    -- that got it would begin another one next to the holder's.
     if created then
       outlast(created)
     end

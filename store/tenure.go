@@ -143,7 +143,7 @@ func (k *taking) taken(reply scripting.Reply, token string) (lease.Attempt, erro
 
 // admit gives the session to the request that has got the lease l: as its first hold, or as
 // one that follows another. An error comes with h.lease where the record cannot be used.
-// again: the lock is no good, and l must wait for it again.
+// again: the lock is of no use, and l must wait for it again.
 func (t *tenure) admit(ctx context.Context, h *Hold, l *lease.Lease) (again bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // failures are ways for a commit that is under way to fail. Each says what is to be
@@ -169,6 +171,25 @@ func TestCommitOutlivesItsContext(t *testing.T) {
 		}
 		save(t, waiting[0].holds(t, "1"), "2")
 		d.wantQuiet(t, "2")
+	})
+}
+
+// A caller of Renew that has little time says nothing about Redis: those behind it wait on.
+func TestImpatientRenew(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		first := take(t, d.st)
+		waiting := guests(t, d.st, 1, Terms{})
+		release := once(t, d.Server, d.proxy, createScript, redistest.HangCommand)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		renewed := begin(func() error { return first.Renew(ctx, newID, []byte("1")) })
+		<-ctx.Done()
+		release()
+		if err := renewed.wait(); err != nil {
+			t.Error(err)
+		}
+		<-waiting[0].came
+		wantError(t, "the next one", waiting[0].err, ErrGone)
 	})
 }
 

@@ -27,7 +27,7 @@ type Terms struct {
 	// MaxBytes is the largest record. Default 1 MiB.
 	MaxBytes int
 	// Label says what the session is held for, to those who wait for it. It is
-	// stored in Redis beside the session. See [locker.WithLabel].
+	// stored in Redis with the session. See [locker.WithLabel].
 	Label string
 }
 

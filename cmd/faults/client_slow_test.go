@@ -77,7 +77,7 @@ func TestClientsDripBodies(t *testing.T) {
 	lastLook(t, []*user{u}) // which fails if half a body has stored a name
 }
 
-// The exceptions in the README: a body that is large, of unknown length, or announced with
+// The exceptions to P5 in middleware/PROMISES.md: a body that is large, of unknown length, or announced with
 // Expect: 100-continue is read while the session is held. That ends with MaxHold.
 func TestClientsDripWhatIsReadLate(t *testing.T) {
 	const maxHold = time.Second

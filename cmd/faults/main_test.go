@@ -1,4 +1,4 @@
-// Package faults attacks the promises in Latchkey's README with real processes: the demo,
+// Package faults attacks the promises of middleware/PROMISES.md with real processes: the demo,
 // Redis, and a wire between them that can be made to fail.
 //
 // Each fault is a named test. Visitors send requests to several processes of the demo,

@@ -53,7 +53,7 @@ func TestLocksEvicted(t *testing.T) {
 	})
 }
 
-// The policy allkeys-random evicts sessions, of which the README warns: they are lost, but
+// The policy allkeys-random evicts sessions, of which store/REDIS.md warns: they are lost, but
 // no other session and no older state takes their place.
 func TestSessionsEvicted(t *testing.T) {
 	t.Parallel()

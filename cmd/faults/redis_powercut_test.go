@@ -33,8 +33,8 @@ func TestPowerCutWithLogAlways(t *testing.T) {
 	})
 }
 
-// With appendfsync everysec, Redis answers before it has synced. The README says what that
-// may cost: the last moments before the crash, and nothing else.
+// With appendfsync everysec, Redis answers before it has synced. store/REDIS.md says what
+// that may cost: the last moments before the crash, and nothing else.
 func TestRedisKilledWithLogEverySecond(t *testing.T) {
 	t.Run("killed", func(t *testing.T) { // which may lose nothing
 		everySecond(t, crash{fault: "Redis killed, appendfsync everysec", await: func(*scene, *rig.Machine) {}})

@@ -15,7 +15,7 @@ import (
 )
 
 // Nodes forget their locks, again and again, as if they were restarted at once after a
-// crash, which the README advises against: then two processes can have the lock. The
+// crash, which locker/README.md advises against: then two processes can have the lock. The
 // fence of the record still keeps anything from being lost.
 func TestRedlockNodesForget(t *testing.T) {
 	t.Parallel()

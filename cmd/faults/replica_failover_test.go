@@ -28,7 +28,7 @@ func TestFailoverToLaggingReplica(t *testing.T) {
 	}
 }
 
-// With min-replicas-to-write, as the README advises, the master refuses writes when it has
+// With min-replicas-to-write, as store/REDIS.md advises, the master refuses writes when it has
 // not heard from its replica for a second. So no more than that, and the inaccuracy of
 // Redis's measuring, can be lost.
 func TestFailoverWithMinReplicas(t *testing.T) {

@@ -67,7 +67,7 @@ func TestSentinelPool(t *testing.T) {
 	r.seen = fmt.Sprintf("%d requests refused; %d answered while the old master was back as a master", refused, alone)
 }
 
-// sentinelPool is a pool as in the README.
+// sentinelPool is a pool as in the example of package store.
 func sentinelPool(t *testing.T, sentinels []string) *redis.Pool {
 	options := []redis.DialOption{
 		redis.DialConnectTimeout(time.Second), redis.DialReadTimeout(timeout), redis.DialWriteTimeout(timeout),

@@ -30,7 +30,7 @@ func (g *Group) Lock(ctx context.Context, key string, a Algorithm, o Options) (*
 }
 
 // Acquire is Lock, except that a lock that was handed over within this process may be lost
-// by now, or come as ctx ends: where it is no good, the caller gives it back and calls Again.
+// by now, or come as ctx ends: where it is of no use, the caller gives it back and calls Again.
 // o has no zero fields.
 func (g *Group) Acquire(ctx context.Context, key string, a Algorithm, o Options) (*Lease, error) {
 	if key == "" || len(key) > MaxKey {
@@ -49,7 +49,7 @@ func (g *Group) Acquire(ctx context.Context, key string, a Algorithm, o Options)
 	return l, nil
 }
 
-// Again goes on waiting for the caller of a lock that was handed over and is no good. The
+// Again goes on waiting for the caller of a lock that was handed over and is of no use. The
 // caller keeps its turn, or its place in line, and has what is left of its time.
 func (l *Lease) Again() (*Lease, error) {
 	next := &Lease{

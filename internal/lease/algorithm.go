@@ -65,7 +65,7 @@ type Extender interface {
 // free in between.
 //
 // Within one process it is handed over: with one exchange, or with none; see handoff.go.
-// Between processes there is a queue in Redis, beside the lock; see queue.go.
+// Between processes there is a queue in Redis, next to the lock; see queue.go.
 type Queue interface {
 	Algorithm
 	// Quit takes place out of the queue; if the turn had come to it, the next one has it.

@@ -60,7 +60,7 @@ func (l *Lease) Stop(others bool) (next Next, held, ended bool) {
 	held, ended = l.state == holding && now.Before(l.end), l.state == released
 	l.state = released
 	l.timer.Stop()
-	if !l.turn {
+	if ended || !l.turn {
 		return next, held, ended
 	}
 	l.quota.others = others

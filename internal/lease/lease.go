@@ -201,7 +201,10 @@ func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 
 // unlock hands the lock over to the next caller, or else releases it.
 func (l *Lease) unlock(ctx context.Context, after time.Duration) error {
-	next, held, ended := l.Stop(l.quota.others)
+	l.mu.Lock()
+	others := l.quota.others
+	l.mu.Unlock()
+	next, held, ended := l.Stop(others)
 	if ended {
 		return nil
 	}

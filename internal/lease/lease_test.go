@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -205,5 +206,31 @@ func TestUnlockAfterWaitsForExtension(t *testing.T) {
 				t.Error("the cool-down was cut short")
 			}
 		})
+	})
+}
+
+// Any number of goroutines may give a lock back at once. It is given back once, and the next caller
+// has it.
+func TestUnlockByMany(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var f fake
+		var g Group
+		l := lock(t, &g, &f, Options{})
+		next := make(chan *Lease)
+		go func() { next <- lock(t, &g, &f, Options{}) }()
+		synctest.Wait()
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				if err := l.Unlock(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		mustUnlock(t, <-next)
+		if n := len(f.made("Release")); n != 2 {
+			t.Errorf("released %d times, want once for each", n)
+		}
 	})
 }

@@ -113,8 +113,8 @@ func (n *Notifier) replace() {
 	s.end()
 }
 
-// drop is called with mu held, when s is no good any more. Where it has never
-// received anything, there is little hope for the next one.
+// drop is called with mu held, when s has failed. Where it has never
+// received anything, the next one is not likely to.
 func (n *Notifier) drop(s *subscription) {
 	if s != nil && s == n.subscription {
 		n.subscription = nil

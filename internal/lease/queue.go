@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The queue of a key is the processes that wait for it. It is a string in Redis, beside
+// The queue of a key is the processes that wait for it. It is a string in Redis, next to
 // the lock; see queue.lua. A process has one place in it, however many of its callers wait,
 // and whichever of them give up meanwhile. A release gives the lock to the first place and
 // publishes that; the place's process then takes it over for one of its callers.
@@ -87,7 +87,7 @@ func (p *place) isNotified() bool {
 // choose returns the name of the place, "" until it is known whether it will be notified:
 // before, the lock might be won without it, and be given to it later. The name changes, once,
 // if the subscription is gone and cannot be had again: a release that gave the lock to the old
-// name would find that nobody listens, and pass it over for ever.
+// name would find that nobody listens, and pass it over forever.
 func (p *place) choose() string {
 	n := p.notifier
 	n.mu.Lock()

@@ -2,8 +2,8 @@
 --
 -- The queue is a string: the places of the processes that wait, first come first,
 -- with a space after each. A place is <channel>/<number>. One that begins with -
--- cannot be told anything, and asks by itself. Where these keys or commands are
--- not permitted, or Redis is full, there is no queue, and whoever tries first wins.
+-- cannot be notified, and asks by itself. Where these keys or commands are
+-- not permitted, or Redis is full, there is no queue, and the first that tries wins.
 
 -- places returns what is in the queue; nil: it cannot be used, or is no queue.
 local function places(queue)
@@ -52,7 +52,7 @@ local function quit(queue, place)
   end
 end
 
--- told tells a place that its turn has come, and returns whether its process listens.
+-- told notifies a place that its turn has come, and returns whether its process listens.
 -- PUBLISH counts those, too, who listen to all channels; that is used where PUBSUB is not
 -- permitted. Where neither is, each process counts as listening.
 -- (In a cluster only those that listen at the same node would count.)

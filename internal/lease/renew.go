@@ -70,7 +70,7 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 		l.timer.Reset(l.untilRenewal(now))
 	case errors.Is(err, ErrLost), errors.Is(err, ErrExpired), errors.Is(err, ErrForeign), !now.Before(l.end):
 		l.lose()
-	default: // Redis is away; it may be back before the lease is over
+	default: // Redis is unavailable; it may be back before the lease is over
 		if !scripting.Ambiguous(err) {
 			l.end = before
 		}

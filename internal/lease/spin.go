@@ -70,7 +70,7 @@ func (s Spin) Pass(ctx context.Context, key, from, to string, span time.Duration
 	return n != 0, nil
 }
 
-// run runs a script on key and the queue beside it. If rights to the queue's key are
+// run runs a script on key and its queue. If rights to the queue's key are
 // missing, it does without.
 func (s Spin) run(ctx context.Context, script *scripting.Script, key string, args ...any) (scripting.Reply, error) {
 	reply, err := s.Runner.Run(ctx, script, []string{key, queueKey(key)}, args...)

@@ -6,8 +6,8 @@
 -- join returns, 0 without a place; {-2}: the key is no lock.
 -- include queue.lua
 local place = ARGV[3]
--- taken is the answer to who has the lock, and has no use for a place any more, also if
--- a try that came late has put it there again.
+-- taken is the answer where the token has the lock. It needs its place no more, not even one
+-- that a try that came late has put into the queue again.
 local function taken()
   if place ~= '' then
     quit(KEYS[2], place)

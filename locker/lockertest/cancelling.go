@@ -9,7 +9,7 @@ import (
 
 var errGone = errors.New("the caller has gone")
 
-// Who comes with a context that has ended is told its cause, and nobody asks Redis.
+// A caller whose context has ended gets its cause, and nobody asks Redis.
 func cancelledBefore(c *check) {
 	p := c.New(patient)
 	ctx, cancel := context.WithCancelCause(c.ctx)
@@ -25,7 +25,7 @@ func cancelledBefore(c *check) {
 	c.nothingLeft()
 }
 
-// Who gives up while in line is told the cause, and those behind move up.
+// A caller that gives up while in line gets the cause, and those behind move up.
 func cancelledInLine(c *check) {
 	p := c.New(patient)
 	l := c.lock(p, "k")
@@ -39,7 +39,7 @@ func cancelledInLine(c *check) {
 	c.nothingLeft()
 }
 
-// Who gives up while another process has the lock is told the cause, and the next
+// A caller that gives up while another process has the lock gets the cause, and the next
 // one in line has its turn.
 func cancelledBetweenTries(c *check) {
 	l := c.lock(c.New(patient), "k")

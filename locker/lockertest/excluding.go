@@ -15,7 +15,7 @@ func excludes(c *check) {
 }
 
 // It is the same where connections break all the time: a command whose reply was
-// lost takes effect once or not at all, whoever has the lock by then.
+// lost takes effect once or not at all, no matter who has the lock by then.
 func excludesOnBadNetwork(c *check) {
 	compete(c, contest{processes: 3, callers: 1, rounds: 6, faults: []Fault{LoseReply, CutReply, LoseCommand}})
 }

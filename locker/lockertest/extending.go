@@ -54,7 +54,7 @@ func extends(c *check) {
 	c.nothingLeft()
 }
 
-// A lease does not end while its holder lives: a watchdog extends it.
+// A lease does not end while its holder lives: it is renewed.
 func watchdogExtends(c *check) {
 	c.timed("a watchdog keeps a lease", func(key string, lease time.Duration) bool {
 		o := short(lease)
@@ -73,7 +73,7 @@ func watchdogExtends(c *check) {
 	})
 }
 
-// The watchdog stops at MaxHold: the holder is told, and the lock is free.
+// The renewal stops at MaxHold: the holder is notified, and the lock is free.
 func watchdogStops(c *check) {
 	c.timed("a watchdog keeps a lease up to MaxHold", func(key string, lease time.Duration) bool {
 		o := short(lease)

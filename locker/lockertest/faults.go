@@ -35,7 +35,7 @@ func (a accident) options(timeout time.Duration) locker.Options {
 	return hasty(patient.Timeout)
 }
 
-// excuses tells whether a may end in err. A few nodes are not missed, and what
+// excuses reports whether a may end in err. A few nodes are not missed, and what
 // breaks once is repeated.
 func (c *check) excuses(a accident, err error) bool {
 	hopeless := len(a.ways) > 1 || a.hangs() || !c.kind.Repeats

@@ -1,12 +1,12 @@
 // Package lockertest checks that a kind of [locker.Locker] keeps what all of them
-// promise. It knows no Redis library and starts no Redis: whoever tests a kind
+// promise. It knows no Redis library and starts no Redis: the test of a kind
 // says how to get a [Site], and what that kind promises beyond the common.
 //
 //	func TestMyLock(t *testing.T) {
 //		lockertest.Run(t, lockertest.Kind{Site: newSite, Nodes: 1, SeesRelease: true})
 //	}
 //
-// Each promise is a subtest, and a function here whose comment tells the promise.
+// Each promise is a subtest, and a function here whose comment states the promise.
 package lockertest
 
 import "testing"
@@ -19,7 +19,7 @@ type Kind struct {
 	// Nodes is how many Redis servers hold each lock. Less than half of them
 	// may forget it, or fail.
 	Nodes int
-	// SeesRelease: who waits for a lock that another process has gets it soon
+	// SeesRelease: a caller that waits for a lock that another process has gets it soon
 	// after it was given back, not only when the lease is over.
 	SeesRelease bool
 	// FIFO: the callers of one process are served in the order they came.

@@ -6,7 +6,7 @@ import (
 	"github.com/a2139e8d/latchkey/locker"
 )
 
-// What can be no key is refused, by an error that tells why, and Redis is not
+// What can be no key is refused, by an error that says why, and Redis is not
 // asked. All other strings are keys.
 func badKeys(c *check) {
 	p := c.New(patient)

@@ -7,7 +7,7 @@ import (
 	"github.com/a2139e8d/latchkey/locker"
 )
 
-// A lock that was given back is free for whoever asks next. To give it back again
+// A lock that was given back is free for the next that asks. To give it back again
 // does nothing, so that it can be deferred: not even where another has it by then.
 func unlocks(c *check) {
 	l := c.lock(c.New(patient), "k")

@@ -22,7 +22,7 @@ func (c *check) timed(what string, f func(key string, d time.Duration) bool) {
 	c.Errorf("never happened: %s", what)
 }
 
-// isSlow tells whether an exchange took too long. Those of a check that is timed
+// isSlow reports whether an exchange took too long. Those of a check that is timed
 // must be quick.
 func isSlow(err error) bool { return errors.Is(err, locker.ErrUnavailable) }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/a2139e8d/latchkey/locker"
 )
 
-// A waiter is a call of Lock that goes on beside the check.
+// A waiter is a call of Lock that goes on during the check.
 type waiter struct {
 	*check
 	cancel context.CancelCauseFunc
@@ -71,7 +71,7 @@ func (w *waiter) fails(want error) {
 	w.wants("Lock", w.err, want)
 }
 
-// A watched context tells when somebody begins to wait for its end. In a line,
+// A watched context reports when somebody begins to wait for its end. In a line,
 // that is after taking a place there.
 type watched struct {
 	context.Context

@@ -41,7 +41,7 @@ func waitsInLine(c *check) {
 	c.nothingLeft()
 }
 
-// The wait ends with Options.Wait, and the error tells who has the lock. It is
+// The wait ends with Options.Wait, and the error says who has the lock. It is
 // the same whether that is another process or a caller of this one.
 func waitIsBounded(c *check) {
 	const wait = 50 * time.Millisecond
@@ -57,7 +57,7 @@ func waitIsBounded(c *check) {
 		_, err := waiter.Lock(c.ctx, "k")
 		waited := time.Since(begin)
 		c.wants(name, err, locker.ErrTimeout)
-		if c.kind.SeesRelease && waited < wait { // the others know that it is in vain
+		if c.kind.SeesRelease && waited < wait { // the others know that it is too late
 			c.Errorf("%s: it gave up after %v of %v", name, waited, wait)
 		}
 		if held, ok := errors.AsType[*locker.HeldError](err); !ok {

@@ -62,6 +62,7 @@ type link struct {
 	calls            []*call // in the order in which they are sent and answered
 	taken            int     // how many of them are sent, or are being sent
 	writing, reading bool
+	writer           *call // the call whose caller writes, or did last
 
 	retired bool        // it takes no more calls
 	err     error       // why it has ended
@@ -96,8 +97,8 @@ func (l *link) dial(ctx context.Context) {
 	}
 }
 
-// mind makes sure that one of those that wait works, if it needs one: who writes a command
-// of its own will read the reply.
+// mind makes sure that one of those that wait works, if one is needed: a caller that writes
+// its own command will read the reply.
 func (l *link) mind() {
 	writes := !l.writing && l.taken < len(l.calls)
 	reads := !l.reading && l.taken > 0 && !(l.writing && l.taken == 1)
@@ -111,7 +112,7 @@ func (l *link) mind() {
 // write sends what was not sent, as long as x waits for its reply.
 func (l *link) write(x *call) {
 	var err error
-	l.writing = true
+	l.writing, l.writer = true, x
 	defer l.over(&l.writing, &err)
 	if l.taken > 0 {
 		// Others may be about to send, and share the flush. With 64 callers on two cores,
@@ -171,7 +172,7 @@ func (l *link) read(x *call) {
 			l.calls = slices.Delete(l.calls, 0, 1)
 			l.taken--
 			first.end(replies, nil)
-			if demoted {
+			if demoted && !l.retired {
 				l.client.retire()
 			}
 		}
@@ -199,8 +200,9 @@ func (l *link) withdraw(x *call, why error) bool {
 	return x.done
 }
 
-// tick breaks the link if a reply, or the connection itself, has not come in time, and
-// closes it if it was not used for long, or will not be.
+// tick breaks the link if a reply, or the connection itself, has not come in time, or if the
+// time of a caller is over that still writes for others. It closes the link if it was not
+// used for long, or will not be.
 func (l *link) tick() {
 	l.client.mu.Lock()
 	defer l.client.mu.Unlock()
@@ -212,6 +214,9 @@ func (l *link) tick() {
 			l.due = x.deadline
 		}
 	}
+	if l.writing && l.writer.deadline.Before(l.due) {
+		l.due = l.writer.deadline
+	}
 	if left := time.Until(l.due); left > 0 && l.err == nil {
 		l.timer.Reset(left)
 	} else {
@@ -219,8 +224,9 @@ func (l *link) tick() {
 	}
 }
 
-// fail ends the link because of err, if any. Who writes or reads notices by itself, and calls
-// it again, since the calls have to wait for that: their arguments may still be read.
+// fail ends the link because of err, if any. The callers that write or read notice by
+// themselves, and call it again: the calls end only then, since their arguments may still be
+// read.
 func (l *link) fail(err error) {
 	if err != nil && l.err == nil {
 		l.err = err
@@ -228,7 +234,7 @@ func (l *link) fail(err error) {
 		l.cancel()
 		c := l.client
 		c.links = slices.DeleteFunc(c.links, func(other *link) bool { return other == l })
-		if len(l.calls) > 0 {
+		if !l.retired && len(l.calls) > 0 {
 			c.retire() // the other leads to the same server
 		}
 		l.close()

@@ -265,6 +265,24 @@ func TestWriteHangs(t *testing.T) {
 	})
 }
 
+// A caller that writes for another when that hangs has no more time for it than for its own
+// exchange, whose reply it has.
+func TestWriteHangsForTheNext(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newPuppet(t)
+		a := p.ask(t.Context(), "a")
+		w := p.accept()
+		time.Sleep(5 * s)
+		b := p.ask(t.Context(), strings.Repeat("x", 20_000))
+		w.wantCommands("a")
+		w.answer("a") // while its caller writes the large one
+		a.wantReply()
+		a.wantTook(time.Minute)
+		b.wantBroken()
+		b.wantTook(55 * s)
+	})
+}
+
 // The same if the one whose write hangs has little time.
 func TestWriteHangsForOneWithLittleTime(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

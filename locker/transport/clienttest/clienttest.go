@@ -1,5 +1,5 @@
 // Package clienttest checks that a [transport.Client] keeps what all of them promise. It knows
-// no Redis library and starts no Redis: whoever tests a client says how to get both.
+// no Redis library and starts no Redis: the test of a client says how to get both.
 //
 //	func TestMyClient(t *testing.T) {
 //		clienttest.Run(t, clienttest.Kind{Open: open, Start: start, OneWrite: true})

@@ -48,7 +48,7 @@ func (c *check) executed(client transport.Client, times int64) {
 	}
 }
 
-// breaks makes an exchange whose connection breaks. Nobody can tell whether it was executed; and
+// breaks makes an exchange whose connection breaks. Nobody can know whether it was executed; and
 // the client does not repeat it. The next one has another connection.
 func breaks(c *check, f fault, executed int64) {
 	client := c.open()

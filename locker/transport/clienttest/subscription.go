@@ -62,7 +62,7 @@ func subscriptionCloses(c *check) {
 	}
 }
 
-// When Redis has gone, Receive fails instead of waiting for ever.
+// When Redis has gone, Receive fails instead of waiting forever.
 func subscriptionBreaks(c *check) {
 	s := c.subscribe(c.open(), "mine")
 	done := receive(s)
@@ -93,8 +93,11 @@ func subscriptionOutlastsContext(c *check) {
 // A server that is down, or hangs, is an error soon.
 func subscribeWhenDown(c *check) {
 	client := c.open()
-	for what, stop := range map[string]func(){"paused": c.server.Pause, "down": c.server.Stop} {
-		stop()
+	for _, tt := range []struct {
+		what string
+		stop func()
+	}{{"paused", c.server.Pause}, {"down", c.server.Stop}} {
+		tt.stop()
 		ctx, cancel := context.WithTimeout(c.ctx, short)
 		begun := time.Now()
 		s, err := client.Subscribe(ctx, "mine")
@@ -103,7 +106,7 @@ func subscribeWhenDown(c *check) {
 			s.Close()
 		}
 		if took := time.Since(begun); !errors.Is(err, transport.ErrUnavailable) || took > patience/2 {
-			c.Errorf("%s: %v, after %v", what, err, took)
+			c.Errorf("%s: %v, after %v", tt.what, err, took)
 		}
 	}
 }
