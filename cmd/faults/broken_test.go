@@ -38,8 +38,8 @@ var noFence = append(edit("store/commit.lua", "if holder ~= ARGV[1] then", "if f
 
 // noNumbers takes any reply for the reply to the next command.
 var noNumbers = []rig.Edit{
-	{File: "internal/scripting/frame.go", Old: "if reply>>2 == call {", New: "if true {"},
-	{File: "internal/scripting/frame.go", Old: "n >= 0 && reply[n] == call", New: "n >= 0"},
+	{File: "internal/scripting/sequence.go", Old: "if reply>>2 == call {", New: "if true {"},
+	{File: "internal/scripting/sequence.go", Old: "n >= 0 && reply[n] == call", New: "n >= 0"},
 }
 
 var defects = []defect{

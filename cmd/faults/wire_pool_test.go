@@ -15,7 +15,8 @@ import (
 )
 
 // The pool has one connection or two, and is shared with other code, which takes all of
-// them for a while: for less than the time-out, which no request may notice, and for more.
+// them for a while: for less than the time-out, and for more. No request may notice, since
+// the store takes none from it.
 func TestWirePoolExhausted(t *testing.T) {
 	for _, size := range []int{1, 2} {
 		for _, wait := range []bool{true, false} {
@@ -23,7 +24,7 @@ func TestWirePoolExhausted(t *testing.T) {
 				t.Parallel()
 				r := redistest.Real(t)
 				row := noted(t, fmt.Sprintf("a pool of %d, Wait %v, all taken by another for 0.5 s, then for 3 s", size, wait),
-					"P5, P8: nothing lost, back by itself")
+					"P5: no request notices")
 
 				// Two sites compete for the sessions, like two processes.
 				pool, other := poolOf(t, r.Addr, size), poolOf(t, r.Addr, size)
@@ -33,7 +34,6 @@ func TestWirePoolExhausted(t *testing.T) {
 				all := newUsers(t, 6, func(random float64) string { return sites[int(random*2)].URL })
 
 				for _, d := range []time.Duration{500 * time.Millisecond, 3 * time.Second} {
-					short := d < timeout
 					before := unanswered(all)
 					var working sync.WaitGroup
 					working.Go(func() { workFor(t.Context(), all, d+time.Second) })
@@ -51,7 +51,7 @@ func TestWirePoolExhausted(t *testing.T) {
 					}
 					row.recovered = time.Since(begun)
 					working.Wait()
-					if n := unanswered(all) - before; short && n > 0 || !short && n == 0 {
+					if n := unanswered(all) - before; n > 0 {
 						t.Errorf("while the pool was taken for %v, %d requests were not answered", d, n)
 					}
 				}
@@ -89,8 +89,8 @@ func unanswered(all []*user) (n int) {
 	return n
 }
 
-// Many requests wait for a session, and the pool has a single connection. None of them
-// occupies it: others get it at once, and so does the holder, to release the session.
+// Many requests wait for a session, and the pool has a single connection. Neither they nor the
+// holder ever take it, so others get it at once.
 func TestWirePoolAndWaiters(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
@@ -130,7 +130,7 @@ func TestWirePoolAndWaiters(t *testing.T) {
 		}
 		c.Close()
 	}
-	if gotAtOnce < 15 { // now and then it is in use to extend the lease
+	if gotAtOnce < 20 {
 		t.Errorf("another got the connection %d times of 20", gotAtOnce)
 	}
 	since := time.Now()

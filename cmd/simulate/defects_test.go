@@ -80,7 +80,16 @@ var defects = []defect{
 	{"a panic saves", "calm", edit("middleware/middleware.go", "rq.abandon()", `_ = rq.commit("a panic")`)},
 	{"the handler's answer, though the commit failed", "cut", edit("middleware/commit.go", "\trq.err = err\n\treturn err", "\treturn nil")},
 	{"an empty session where Redis does not answer", "silent", edit("middleware/request.go", "case errors.Is(err, store.ErrNotFound):", "case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrUnavailable):")},
+
+	// The transport, and the repetition above it.
 	{"replies have no number", "doubled", []overlay.Edit{
 		{File: "internal/scripting/sequence.go", Old: "if reply>>2 == call {", New: "if true {"},
 		{File: "internal/scripting/sequence.go", Old: "n >= 0 && reply[n] == call", New: "n >= 0"}}},
+	{"a stray reply leaves the connection as it is", "doubled", edit("internal/scripting/scripting.go", "\t\tc.Reset()\n", "\t\t_ = c\n")},
+	{"what was sent on a broken connection counts as refused", "lost replies", edit("locker/transport/link.go", "\"%w: the connection broke: %v\", ErrUnavailable", "\"%w: the connection broke: %v\", ErrRefused")},
+	{"what was sent on a broken connection is sent again on the next", "cut", edit("locker/transport/link.go", "\t\t\tx.end(nil, fmt.Errorf(\"%w: the connection broke: %v\", ErrUnavailable, l.err))", "\t\t\tif x.taken = false; true {\n\t\t\t\tl.client.enqueue(x, now)\n\t\t\t}")},
+	{"a repetition does not say that it is one", "cut", edit("internal/scripting/scripting.go", "\t\tcall = -call\n", "\t\tcall = +call\n")},
+	{"a connection without replies is kept", "silent", edit("locker/transport/link.go", "\t\tl.fail(os.ErrDeadlineExceeded)\n\t}\n}", "\t\tl.due = time.Now().Add(time.Hour)\n\t\tl.timer.Reset(time.Hour)\n\t}\n}")},
+	{"an idle connection is kept", "calm", edit("locker/transport/redigo.go", "maxIdle  = time.Minute", "maxIdle  = time.Hour")},
+	{"who leaves takes its reply away, too", "crowd", edit("locker/transport/link.go", "if !x.done && !x.taken {", "if !x.done {")},
 }

@@ -61,11 +61,8 @@ type Extender interface {
 	Extend(ctx context.Context, key, token string, d time.Duration) error
 }
 
-// A Queue is an Algorithm whose lock goes from one holder to the next without being
-// free in between.
-//
-// Within one process it is handed over: with one exchange, or with none; see handoff.go.
-// Between processes there is a queue in Redis, next to the lock; see queue.go.
+// A Queue is an Algorithm whose lock goes from one holder to the next without being free in
+// between: within one process (handoff.go), or by a queue in Redis next to the lock (queue.go).
 type Queue interface {
 	Algorithm
 	// Quit takes place out of the queue; if the turn had come to it, the next one has it.

@@ -8,7 +8,10 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport/clienttest"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 )
+
+func init() { logging.Disable() } // it complains about what the tests do to it
 
 // go-redis keeps all promises of a Client.
 func TestClient(t *testing.T) {
@@ -17,8 +20,18 @@ func TestClient(t *testing.T) {
 }
 
 func open(t testing.TB, address string, timeout time.Duration) transport.Client {
+	return openProtocol(t, address, timeout, 3)
+}
+
+// openRESP2 is for what is behind a proxy of package redistest, which knows no RESP3.
+func openRESP2(t testing.TB, address string, timeout time.Duration) transport.Client {
+	return openProtocol(t, address, timeout, 2)
+}
+
+func openProtocol(t testing.TB, address string, timeout time.Duration, protocol int) transport.Client {
 	c := redis.NewClient(&redis.Options{
 		Addr:                  address,
+		Protocol:              protocol,
 		ContextTimeoutEnabled: true,
 		MaxRetries:            -1,
 		DialTimeout:           timeout,

@@ -108,7 +108,6 @@ func turns(d drawer, p *Plan, l *load) {
 	o.Lease, o.Timeout, o.MaxHold, o.MaxWaiters = 10*time.Second, 2*time.Second, time.Minute, 200
 	o.LockWait = d.within(500*time.Millisecond, 2*time.Second)
 	o.Latency = d.within(20*time.Microsecond, 200*time.Microsecond)
-	o.Pool, o.PoolWaits = 64, false
 	*l = load{
 		visitors: 1, count: d.number(700, 1000), fixed: true,
 		work:  d.within(20*time.Millisecond, 60*time.Millisecond),

@@ -16,13 +16,11 @@ type Plan struct {
 	Faults    []Fault
 }
 
-// Options are those of the library, of the pool, and of the network.
+// Options are those of the library, and of the network.
 type Options struct {
 	Lease, Timeout, LockWait, MaxHold time.Duration
 	TTL, Lifetime                     time.Duration
 	MaxWaiters, MaxBytes              int
-	Pool                              int  // connections of a process, at most
-	PoolWaits                         bool // redis.Pool.Wait
 	// A message travels for at least Latency, and at most twice that.
 	Latency time.Duration
 }

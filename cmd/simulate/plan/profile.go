@@ -90,8 +90,6 @@ func options(d drawer) Options {
 		Lifetime:   24 * time.Hour,
 		MaxWaiters: d.number(1, 200),
 		MaxBytes:   1 << 14,
-		Pool:       pick(d, []choice[int]{{1, 1}, {1, 2}, {2, 4}, {4, 64}}),
-		PoolWaits:  d.chance(0.3),
 		Latency:    d.within(20*time.Microsecond, 2*time.Millisecond),
 	}
 	if d.chance(0.5) {

@@ -24,7 +24,6 @@ type process struct {
 	dead    bool
 	died    time.Duration
 	dialled int
-	pool    *redis.Pool
 	handler http.Handler
 }
 
@@ -32,8 +31,7 @@ type process struct {
 func (w *World) start(number, life int) *process {
 	p := &process{world: w, number: number, life: life}
 	o := w.plan.Options
-	p.pool = &redis.Pool{
-		MaxActive: o.Pool, MaxIdle: o.Pool, Wait: o.PoolWaits,
+	pool := &redis.Pool{
 		DialContext: func(ctx context.Context) (redis.Conn, error) {
 			return redis.DialContext(ctx, "tcp", "redis:6379",
 				redis.DialContextFunc(func(ctx context.Context, _, _ string) (net.Conn, error) { return p.dial(ctx) }),
@@ -43,12 +41,11 @@ func (w *World) start(number, life int) *process {
 	options := store.Options{Lease: o.Lease, Timeout: o.Timeout}
 	maxHold, maxWaiters := o.MaxHold, o.MaxWaiters
 	if w.plan.Processes[number].Spin {
-		maxHold, maxWaiters = 0, 0 // its lock has them
-		options.Locker = locker.NewSpin(p.pool, locker.Options{Lease: o.Lease, Wait: o.LockWait,
+		options.Locker = locker.NewSpin(pool, locker.Options{Lease: o.Lease, Wait: o.LockWait,
 			MaxHold: maxHold, MaxWaiters: maxWaiters, Timeout: o.Timeout})
 		maxHold, maxWaiters = 0, 0 // they are the locker's then
 	}
-	sessions, err := middleware.New(store.New(p.pool, options), middleware.Options{
+	sessions, err := middleware.New(store.New(pool, options), middleware.Options{
 		Keys: [][]byte{signingKey},
 		TTL:  o.TTL, Lifetime: o.Lifetime, LockWait: o.LockWait, MaxHold: maxHold,
 		MaxWaiters: maxWaiters, MaxBytes: o.MaxBytes,
@@ -60,7 +57,6 @@ func (w *World) start(number, life int) *process {
 		panic(err) // the plan has options that are none
 	}
 	p.handler = sessions.Handler(http.HandlerFunc(application))
-	w.lives = append(w.lives, p)
 	return p
 }
 
@@ -84,11 +80,6 @@ func (p *process) crash() {
 			c.sendUp(c.travel(), c.hangUp)
 		}
 	}
-}
-
-// idle returns whether all of the pool's connections have been given back.
-func (p *process) idle() bool {
-	return p.pool.ActiveCount() == p.pool.IdleCount()
 }
 
 // causeOf tells what an error means for the client.

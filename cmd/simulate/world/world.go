@@ -28,7 +28,6 @@ type World struct {
 	down     bool          // Redis is not there
 	paused   time.Duration // until then Redis reads nothing
 	conns    []*conn
-	lives    []*process // each that there was
 	present  []*process // by number
 	visitors []visitor
 	trace    trace

@@ -1,0 +1,23 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/locker/transport"
+	"github.com/a2139e8d/latchkey/testdata/storetest"
+	"github.com/gomodule/redigo/redis"
+)
+
+// A store on a client that was given to it keeps what one does that made its own. The same
+// suite runs over other clients.
+func TestStoreOnAnyClient(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t testing.TB, address string, timeout time.Duration) transport.Client {
+		c := transport.NewRedigo(&redis.Pool{Dial: func() (redis.Conn, error) {
+			return redis.Dial("tcp", address, redis.DialConnectTimeout(timeout))
+		}}, timeout)
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	})
+}
