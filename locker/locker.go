@@ -51,7 +51,7 @@ package locker
 
 // The files:
 //
-//   - locker.go, options.go, backoff.go, owner.go, lease.go: what users see.
+//   - locker.go, options.go, owner.go, lease.go: what users see.
 //   - algorithm.go: the interface to a kind of lock, and New, which makes a Locker of it.
 //   - spin.go, timestamp.go and timestamp.lua: the locks on one Redis.
 //   - redlock.go, redlock_algorithm.go, quorum.go: the lock on several, and how their votes

@@ -38,13 +38,13 @@ var defects = []defect{
 	{"no fence", "late", all(anyToken, anyBase)},
 	{"the fence is the token alone", "late", anyBase},
 	{"another lock has no fence", "mixed", edit("store/replace.lua", "if is(KEYS[1], ARGV[1]) then", "if true then")},
-	{"a repetition that may have been done is told that it was not", "cut", edit("store/commit.lua", "tonumber(ARGV[7]) < 0 and 3 or 0", "0")},
+	{"a repetition of what may have been done is refused for certain", "cut", edit("store/commit.lua", "tonumber(ARGV[7]) < 0 and 3 or 0", "0")},
 
 	// The lock.
 	{"no lock", "calm", noLock},
 	{"a lock without a lease", "crashes", edit("store/take.lua", "'NX', 'PX', ARGV[2])", "'NX')")},
 	{"a release frees whoever has the lock", "crowd", edit("internal/lease/release.lua", "if holder == ARGV[1] then", "if holder then")},
-	{"the watchdog does not extend", "calm", edit("internal/lease/renew.go", "_ = l.extend(context.Background(), min(l.options.Lease, l.limit.Sub(now)))", "l.timer.Reset(l.end.Sub(now))")},
+	{"the lease is not renewed", "calm", edit("internal/lease/renew.go", "_ = l.extend(context.Background(), min(l.options.Lease, l.limit.Sub(now)))", "l.timer.Reset(l.end.Sub(now))")},
 	{"an extension extends nothing", "calm", edit("store/extend.lua", "redis.call('PEXPIRE', KEYS[2], ARGV[2])", "")},
 	{"no sweep after a lost reply", "lost replies", edit("internal/lease/sweep.go", "\trun(0, first)", "\t_ = run")},
 
@@ -56,15 +56,15 @@ var defects = []defect{
 	{"a hold joins what a commit has failed to store", "cut", all(
 		edit("store/tenure.go", "case t.err != nil: // what it was", "case false: // what it was"),
 		edit("store/commit.go", "\tt.err = err\n", "\tt.stored, t.written = t.newest, t.newest\n"))},
-	{"whoever only looked is not told that the lock was lost", "cut", edit("store/hold.go", "if err == nil || isLost(err) && !h.joined {", "if err == nil || err != nil {")},
+	{"a read that may be stale is no error", "cut", edit("store/hold.go", "if err == nil || isLost(err) && !h.joined {", "if err == nil || err != nil {")},
 	{"a tenure goes on after a logout", "calm", edit("store/tenure.go", "if t.ended || t.read != nil", "if t.read != nil")},
 	{"a hold goes on for longer than its MaxHold", "calm", edit("internal/lease/lease.go", "l.limit = now.Add(l.options.MaxHold)", "l.limit = now.Add(time.Hour)")},
 
-	// The queue and the line.
+	// The queue and the callers.
 	{"a place is dropped behind the one that has its turn", "turns", edit("internal/lease/queue.lua", "keep(queue, rest)", "keep(queue, string.match(rest, '^%S+ (.*)$') or '')")},
 	{"a place is left in the queue", "crowd", edit("internal/lease/queue.go", "if p.name != \"\" {\n\t\tl := p.lease", "if false {\n\t\tl := p.lease")},
 	{"who gives up gives up the place of the process", "turns", edit("internal/lease/callers.go", "\tw.place = p\n", "\tgo p.quit(DefaultTimeout)\n")},
-	{"nobody hears the bell", "calm", edit("internal/lease/queue.go", "case p.notified <- struct{}{}:", "case (chan struct{})(nil) <- struct{}{}:")},
+	{"nobody is notified", "calm", edit("internal/lease/queue.go", "case p.notified <- struct{}{}:", "case (chan struct{})(nil) <- struct{}{}:")},
 	{"any number may wait", "crowd", edit("internal/lease/callers.go", "case len(c.waiting) >= l.options.MaxWaiters && !l.again:", "case false:")},
 	{"a wait lasts longer than LockWait", "calm", edit("internal/lease/options.go", "time.Until(l.began.Add(l.options.Wait))", "time.Until(l.began.Add(3*l.options.Wait))")},
 	{"the last comes first", "crowd", edit("internal/lease/callers.go", "\tfirst := c.waiting[0]\n\tc.waiting = slices.Delete(c.waiting, 0, 1)", "\tn := len(c.waiting) - 1\n\tfirst := c.waiting[n]\n\tc.waiting = slices.Delete(c.waiting, n, n+1)")},
@@ -89,7 +89,7 @@ var defects = []defect{
 	{"what was sent on a broken connection counts as refused", "lost replies", edit("locker/transport/link.go", "\"%w: the connection broke: %v\", ErrUnavailable", "\"%w: the connection broke: %v\", ErrRefused")},
 	{"what was sent on a broken connection is sent again on the next", "cut", edit("locker/transport/link.go", "\t\t\tx.end(nil, fmt.Errorf(\"%w: the connection broke: %v\", ErrUnavailable, l.err))", "\t\t\tif x.taken = false; true {\n\t\t\t\tl.client.enqueue(x, now)\n\t\t\t}")},
 	{"a repetition does not say that it is one", "cut", edit("internal/scripting/scripting.go", "\t\tcall = -call\n", "\t\tcall = +call\n")},
-	{"a connection without replies is kept", "silent", edit("locker/transport/link.go", "\t\tl.fail(os.ErrDeadlineExceeded)\n\t}\n}", "\t\tl.due = time.Now().Add(time.Hour)\n\t\tl.timer.Reset(time.Hour)\n\t}\n}")},
+	{"a connection without replies is kept for too long", "silent", edit("locker/transport/redigo.go", "deadline: now.Add(c.timeout)", "deadline: now.Add(4 * c.timeout)")},
 	{"an idle connection is kept", "calm", edit("locker/transport/redigo.go", "maxIdle  = time.Minute", "maxIdle  = time.Hour")},
 	{"who leaves takes its reply away, too", "crowd", edit("locker/transport/link.go", "if !x.done && !x.taken {", "if !x.done {")},
 }

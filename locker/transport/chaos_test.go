@@ -43,7 +43,6 @@ type jungle struct {
 	mu   sync.Mutex // guards the rest
 	rand *rand.Rand
 	seen map[string]bool // commands that have arrived
-	over sync.WaitGroup
 }
 
 const brief = 100 * time.Millisecond // the client's timeout
@@ -139,7 +138,7 @@ func (j *jungle) bad() bool { return j.faults > 0 && j.n(j.faults) == 0 }
 
 func (j *jungle) dial() (redis.Conn, error) {
 	time.Sleep(j.upTo(2 * time.Millisecond))
-	if j.bad() || j.bad() || j.bad() {
+	if j.faults > 0 && j.n(10) == 0 {
 		time.Sleep(j.upTo(2 * brief))
 		if j.n(2) == 0 {
 			return nil, errors.New("connection refused")
