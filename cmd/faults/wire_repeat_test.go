@@ -90,7 +90,7 @@ func TestWireLateOnOneConnection(t *testing.T) {
 	all := newUsers(t, 3, h.at)
 	row := noted(t, "replies come around the time-out, all on one connection", "P1, P11: no data of another session")
 	workFor(t.Context(), all, 200*time.Millisecond)
-	wire.Add(t, late(patience*6/10, patience*6/10))
+	wire.Add(t, late(patience*8/10, patience*6/10))
 	workFor(t.Context(), all, unlessShort(3*time.Second, 2*time.Second))
 	wire.Heal(t)
 	sum := lastLook(t, all)
