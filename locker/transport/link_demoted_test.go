@@ -1,0 +1,90 @@
+package transport
+
+import (
+	"testing"
+)
+
+// After a failover the open connection leads to a replica. Its replies are still replies, but
+// the next exchange goes to whoever is master now.
+func TestLinkIsDemoted(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newPuppet(t)
+		w, a := p.begin("a")
+		b := p.ask(t.Context(), "b")
+		w.wantCommands("b")
+		w.say("-ERR user_script:1: READONLY You can't write against a read only replica.\r\n")
+		<-a.done
+		other, c := p.begin("c")
+		w.answer("b")
+		b.wantReply()
+		other.answer("c")
+		c.wantReply()
+		last := p.ask(t.Context(), "last")
+		other.wantCommands("last")
+		other.answer("last")
+		last.wantReply()
+		w.wantEnd()
+	})
+}
+
+// A crowd learns one after another that the server was demoted. The connection that the first of
+// them has led to is kept.
+func TestLinkIsDemotedOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		const readOnly = "-READONLY You can't write against a read only replica.\r\n"
+		p := newPuppet(t)
+		w, a := p.begin("a")
+		b := p.ask(t.Context(), "b")
+		w.wantCommands("b")
+		w.say(readOnly)
+		<-a.done
+		other, c := p.begin("c")
+		w.say(readOnly)
+		<-b.done
+		d := p.ask(t.Context(), "d")
+		p.wantNoConnection()
+		other.wantCommands("d")
+		other.answer("c", "d")
+		c.wantReply()
+		d.wantReply()
+	})
+}
+
+// A connection that was given up breaks in the end. That says nothing about those made since.
+func TestLinkBreaksAfterItWasGivenUp(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newPuppet(t)
+		w, a := p.begin("a")
+		b := p.ask(t.Context(), "b")
+		w.wantCommands("b")
+		w.say("-READONLY You can't write against a read only replica.\r\n")
+		<-a.done
+		other, c := p.begin("c")
+		w.Close()
+		b.wantBroken()
+		d := p.ask(t.Context(), "d")
+		p.wantNoConnection()
+		other.wantCommands("d")
+		other.answer("c", "d")
+		c.wantReply()
+		d.wantReply()
+	})
+}
+
+// A stray reply has come, says the layer above: nothing on this connection can be trusted.
+func TestReset(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newPuppet(t)
+		w, a := p.begin("a")
+		b := p.ask(t.Context(), "b")
+		w.wantCommands("b")
+		p.client.Reset()
+		a.wantBroken()
+		b.wantBroken()
+		w.wantEnd()
+		p.client.Reset() // of nothing
+		w, c := p.begin("c")
+		w.answer("c")
+		c.wantReply()
+	})
+}
