@@ -108,7 +108,7 @@ func (d *delay) carry(from, to net.Conn) {
 		defer d.forget(from)
 		defer to.Close()
 		for p := range parcels {
-			sleep(time.Until(p.due))
+			sleepUntil(p.due)
 			if _, err := to.Write(p.bytes); err != nil {
 				from.Close()
 				for range parcels {

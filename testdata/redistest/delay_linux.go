@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// sleep sleeps for d. Where all goroutines sleep, time.Sleep is exact to a millisecond
-// only, which is twice what a test may ask for.
-func sleep(d time.Duration) {
-	if d > 0 {
-		t := syscall.NsecToTimespec(d.Nanoseconds())
-		_ = syscall.Nanosleep(&t, nil) // an interrupted sleep is short, and does no harm
+// sleepUntil sleeps until t. Where all goroutines sleep, time.Sleep is exact to a millisecond
+// only, which is twice what a test may ask for. A signal ends the system's sleep early, and Go
+// sends many of them, so what is left is slept too.
+func sleepUntil(t time.Time) {
+	for left := time.Until(t); left > 0; left = time.Until(t) {
+		nap := syscall.NsecToTimespec(left.Nanoseconds())
+		_ = syscall.Nanosleep(&nap, nil)
 	}
 }

@@ -4,4 +4,4 @@ package redistest
 
 import "time"
 
-func sleep(d time.Duration) { time.Sleep(d) }
+func sleepUntil(t time.Time) { time.Sleep(time.Until(t)) }

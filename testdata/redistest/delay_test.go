@@ -3,7 +3,10 @@ package redistest_test
 import (
 	"io"
 	"net"
+	"os"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -11,8 +14,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A round trip takes twice the delay, and not much more on a machine that has time: the best of many
-// counts.
+// A round trip takes twice the delay, also while signals arrive, as they do in a busy process.
 func TestDelay(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -22,21 +24,35 @@ func TestDelay(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	best := time.Hour
+	interrupt(t)
 	for range 20 {
 		begun := time.Now()
 		if _, err := c.Do("PING"); err != nil {
 			t.Fatal(err)
 		}
-		took := time.Since(begun)
-		if took < 2*oneWay {
+		if took := time.Since(begun); took < 2*oneWay {
 			t.Errorf("a round trip of %v", took)
 		}
-		best = min(best, took)
 	}
-	if best > 3*oneWay {
-		t.Errorf("no round trip was shorter than %v", best)
+}
+
+// interrupt sends this process a signal that means nothing, again and again until the test ends.
+func interrupt(t *testing.T) {
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
 	}
+	var sending sync.WaitGroup
+	t.Cleanup(sending.Wait)
+	sending.Go(func() {
+		for t.Context().Err() == nil {
+			if err := self.Signal(syscall.SIGURG); err != nil {
+				t.Error(err)
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	})
 }
 
 // The delay does not limit the throughput: a hundred commands that are sent one after another come
@@ -65,7 +81,7 @@ func TestDelayIsNoBottleneck(t *testing.T) {
 			t.Fatalf("%d bytes, %v", len(got), err)
 		}
 	}
-	if took := time.Since(begun); took > 50*oneWay {
+	if took := time.Since(begun); took > 100*oneWay {
 		t.Errorf("it took %v", took)
 	}
 }
