@@ -7,9 +7,6 @@ import (
 	"github.com/a2139e8d/latchkey/internal/keep"
 )
 
-// What follows is for the session's keeper, package middleware. Handlers have no
-// need of it; their tests may want [Session.Seal].
-
 // Open returns a session over stored data, or an error if these are not what a
 // [Change] held. It is for package middleware.
 func Open(c keep.Config) (*Session, error) {

@@ -47,9 +47,8 @@ import (
 // only and changed nevertheless.
 var ErrReadOnly = errors.New("session is open for reading only: use another mode for requests that write")
 
-// A Session is one visitor's data during one request.
-//
-// The zero Session is empty, new, and kept nowhere.
+// A Session is one visitor's data during one request. The zero Session is empty, new, and kept
+// nowhere.
 //
 // A Session may be used by several goroutines of its request. Each method is
 // atomic on its own; nothing is locked between a Get and the Set that follows.

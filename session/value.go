@@ -85,16 +85,7 @@ func encode(v any) (string, error) {
 		}
 	case int:
 		return strconv.Itoa(v), nil
-	case int64:
-		return strconv.FormatInt(v, 10), nil
-	case bool:
-		return strconv.FormatBool(v), nil
 	}
-	return encodeAny(v)
-}
-
-// encodeAny is encode by way of encoding/json.
-func encodeAny(v any) (string, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false) // redis-cli is read by people
@@ -162,37 +153,22 @@ func holdsNull(t reflect.Type) bool {
 	}
 }
 
-// decodeScalar does what decode does, or does nothing and returns false. Most values are a
-// text, a number or a bool. For these there is a short way from and to JSON. It ends where
-// there is the least doubt: what it does not take goes the way through encoding/json, which
-// gives the same result. A Get of an int takes 0.05 µs this way instead of 0.2, and makes no
-// garbage; a Set saves as much.
+// decodeScalar does what decode does, or does nothing and returns false. Most values are texts
+// and ints. For these there is a short way from and to JSON; what is in the least doubt goes
+// through encoding/json, which gives the same result. A Get of an int takes 0.1 µs this way
+// instead of 0.4, and makes no garbage instead of 160 bytes; a Set saves as much.
 func decodeScalar(raw string, v any) bool {
 	switch v := v.(type) {
 	case *string:
-		if !strings.HasPrefix(raw, `"`) || strings.Contains(raw, `\`) {
-			return false
+		if strings.HasPrefix(raw, `"`) && !strings.Contains(raw, `\`) {
+			*v = strings.Clone(raw[1 : len(raw)-1]) // a substring would keep the whole record in memory
+			return true
 		}
-		*v = strings.Clone(raw[1 : len(raw)-1]) // a substring would keep the whole record in memory
 	case *int:
-		n, err := strconv.Atoi(raw)
-		if err != nil {
-			return false
+		if n, err := strconv.Atoi(raw); err == nil {
+			*v = n
+			return true
 		}
-		*v = n
-	case *int64:
-		n, err := strconv.ParseInt(raw, 10, 64)
-		if err != nil {
-			return false
-		}
-		*v = n
-	case *bool:
-		if raw != "true" && raw != "false" {
-			return false
-		}
-		*v = raw == "true"
-	default:
-		return false
 	}
-	return true
+	return false
 }

@@ -156,7 +156,7 @@ func appendKey(b []byte, key string) []byte {
 		b = append(b, key...)
 		return append(b, '"')
 	}
-	quoted, _ := encodeAny(key) // cannot fail: Set and parse only let valid keys in
+	quoted, _ := encode(key) // cannot fail: Set and parse only let valid keys in
 	return append(b, quoted...)
 }
 
