@@ -1,43 +1,31 @@
 package store
 
 import (
-	_ "embed"
+	"embed"
 	"strings"
 
 	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-var (
-	//go:embed record.lua
-	recordText string
-	//go:embed take.lua
-	takeText string
-	//go:embed load.lua
-	loadText string
-	//go:embed commit.lua
-	commitText string
-	//go:embed extend.lua
-	extendText string
-	//go:embed create.lua
-	createText string
-	//go:embed replace.lua
-	replaceText string
-	//go:embed drop.lua
-	dropText string
+//go:embed *.lua
+var texts embed.FS
 
-	takeScript    = newScript(takeText)
-	loadScript    = newScript(loadText)
-	commitScript  = newScript(commitText)
-	extendScript  = newScript(extendText)
-	createScript  = newScript(createText)
-	replaceScript = newScript(replaceText)
-	dropScript    = newScript(dropText)
+var (
+	takeScript    = newScript("take.lua")
+	loadScript    = newScript("load.lua")
+	commitScript  = newScript("commit.lua")
+	extendScript  = newScript("extend.lua")
+	createScript  = newScript("create.lua")
+	replaceScript = newScript("replace.lua")
+	dropScript    = newScript("drop.lua")
 )
 
-// newScript returns a script with what it includes.
-func newScript(text string) *scripting.Script {
-	return lease.NewScript(strings.Replace(text, "-- include record.lua\n", recordText, 1))
+// newScript returns the script in a file, with what it includes.
+func newScript(file string) *scripting.Script {
+	text, _ := texts.ReadFile(file) // cannot fail: it is embedded
+	record, _ := texts.ReadFile("record.lua")
+	return lease.NewScript(strings.Replace(string(text), "-- include record.lua\n", string(record), 1))
 }
 
 // What take.lua and load.lua say about a record, in their first value.
