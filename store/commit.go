@@ -33,18 +33,16 @@ func (t *tenure) send(ctx context.Context, to string, span time.Duration) {
 	if version > 0 || t.read == nil { // what cannot be read is left as it is
 		ttl = t.timeToLive(to, span)
 	}
-	token, base, next := t.token, t.base, t.base
+	base := t.base
 	if t.written > t.stored {
-		record, next = t.write.text, t.write.stamp
+		record, base = t.write.text, t.record.name
 	}
-	begun := t.unlockToSend()
-	others, err := committed(t.store.runner.Run(ctx, commitScript, t.keys, token, to, span.Milliseconds(), ttl, base, record))
-	t.lockAfter(begun, err)
+	others, err := committed(t.exchange(ctx, commitScript, t.keys, t.token, to, span.Milliseconds(), ttl, t.base, record))
 	if err != nil {
 		t.fail(err, to)
 		return
 	}
-	t.token, t.base, t.others, t.stored, t.heard = to, next, others, version, time.Now()
+	t.token, t.base, t.others, t.stored, t.heard = to, base, others, version, time.Now()
 	if t.err != nil { // the tenure was given up meanwhile, and its next token is nobody's
 		t.lease.Sweep(to)
 	}
@@ -80,10 +78,7 @@ func (t *tenure) Extend(ctx context.Context, _, token string, d time.Duration) e
 	if t.lease != nil && t.lease.Token() != token {
 		return lease.ErrExpired // meanwhile: the next hold may be for longer than d
 	}
-	keys, inRedis, base := t.keys[:2], t.token, t.base
-	begun := t.unlockToSend()
-	err := lease.Verdict(t.store.runner.Run(ctx, extendScript, keys, inRedis, max(1, d.Milliseconds()), base))
-	t.lockAfter(begun, err)
+	err := lease.Verdict(t.exchange(ctx, extendScript, t.keys[:2], t.token, max(1, d.Milliseconds()), t.base))
 	if errors.Is(err, ErrLost) && t.lease != nil {
 		t.fail(ErrLost, "")
 	}
@@ -123,14 +118,12 @@ func (t *tenure) waitForOne() {
 	}
 }
 
-// unlockToSend gives mu up for the time of an exchange, and lockAfter takes it again.
-func (t *tenure) unlockToSend() (now time.Time) {
+// exchange runs a script. It is called with mu held, and gives it up meanwhile.
+func (t *tenure) exchange(ctx context.Context, s *scripting.Script, keys []string, args ...any) (scripting.Reply, error) {
 	t.sending = true
 	t.mu.Unlock()
-	return time.Now()
-}
-
-func (t *tenure) lockAfter(begun time.Time, err error) {
+	begun := time.Now()
+	reply, err := t.store.runner.Run(ctx, s, keys, args...)
 	t.mu.Lock()
 	t.sending, t.silence = false, nil
 	// An extension is not waited for beyond the end of its lease. What took less than a
@@ -139,6 +132,7 @@ func (t *tenure) lockAfter(begun time.Time, err error) {
 		t.silence = err
 	}
 	t.idle.Broadcast()
+	return reply, err
 }
 
 // What commit.lua and replace.lua answer. Where a write was refused, but an earlier try of it
@@ -155,18 +149,16 @@ var errLostAgain = fmt.Errorf("%w, after a try whose reply was lost: %w", ErrLos
 // committed reads the reply of commit.lua or replace.lua. others reports whether other
 // processes wait.
 func committed(reply scripting.Reply, err error) (others bool, _ error) {
-	if err != nil {
+	switch n, ok := reply.Int(); {
+	case err != nil:
 		return false, err
+	case !ok:
+		return false, lease.Unexpected(reply)
+	case n == replyLost:
+		return false, ErrLost
+	case n == replyLostAgain:
+		return false, errLostAgain
+	default:
+		return n == replyOthers, nil
 	}
-	if n, ok := reply.Int(); ok {
-		switch n {
-		case replyDone, replyOthers:
-			return n == replyOthers, nil
-		case replyLostAgain:
-			return false, errLostAgain
-		case replyLost:
-			return false, ErrLost
-		}
-	}
-	return false, lease.Unexpected(reply)
 }

@@ -50,7 +50,6 @@ type fence interface {
 type write struct {
 	record Record // where it is changed
 	text   []byte // its stored form; nil: it is not changed
-	stamp  string // which is part of that
 	ttl    int64  // ms
 	ended  bool   // it is a tombstone
 }
@@ -106,11 +105,11 @@ func (h *Hold) Save(ctx context.Context, data []byte) error {
 	if err != nil {
 		h.Release(ctx)
 	} else {
-		record := Record{Data: data, Created: h.Record.Created, Memory: h.Record.Memory}
+		record := Record{Data: data, Created: h.Record.Created, Memory: h.Record.Memory, name: h.stamp}
 		if record.Memory == h.memory {
 			record.Memory = nil // it is that of other data
 		}
-		err = h.fence.end(ctx, h, write{record: record, text: text, stamp: h.stamp, ttl: h.terms.expiry(h.Record.Created, time.Now())})
+		err = h.fence.end(ctx, h, write{record: record, text: text, ttl: h.terms.expiry(h.Record.Created, time.Now())})
 	}
 	if err != nil {
 		return fmt.Errorf("store: saving %s: %w", h.id, err)
@@ -152,7 +151,7 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 // end leaves a tombstone.
 func (h *Hold) end(ctx context.Context) error {
 	text := formatTombstone(h.stamp, time.Now())
-	return h.fence.end(ctx, h, write{text: text, stamp: h.stamp, ttl: tombstoneTime.Milliseconds(), ended: true})
+	return h.fence.end(ctx, h, write{record: Record{name: h.stamp}, text: text, ttl: tombstoneTime.Milliseconds(), ended: true})
 }
 
 // Touch extends the idle timeout and gives the session back. Nothing was to be written, so a lock

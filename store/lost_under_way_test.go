@@ -152,8 +152,8 @@ func ended(t *testing.T, shared *tenure, h *Hold, data string) (outcome chan err
 	defer shared.mu.Unlock()
 	h.over = true
 	shared.newest++
-	shared.record, shared.size = Record{Data: []byte(data), Created: h.Record.Created}, len(text)
-	shared.write, shared.written = write{text: text, stamp: h.stamp, ttl: h.terms.expiry(h.Record.Created, time.Now())}, shared.newest
+	shared.record, shared.size = Record{Data: []byte(data), Created: h.Record.Created, name: h.stamp}, len(text)
+	shared.write, shared.written = write{text: text, ttl: h.terms.expiry(h.Record.Created, time.Now())}, shared.newest
 	next, _, _ := h.lease.Stop(shared.others)
 	if shared.lease = h.lease.HandOver(next, shared.others); shared.lease == nil {
 		t.Fatal("nobody waits")

@@ -20,7 +20,7 @@ type Record struct {
 	// a moment ago: a pointer to Data in another form, so that it need not be decoded.
 	Memory any
 
-	name string // as it was read; see recordName
+	name string // see recordName
 }
 
 // keys returns the keys of a session: its record, its lock, and the queue for that.

@@ -79,7 +79,7 @@ type tenure struct {
 	record  Record // the newest state
 	read    error  // it cannot be used
 	size    int    // of its stored form
-	write   write  // what brings Redis up to date; its stamp is that of the newest record
+	write   write  // what brings Redis up to date
 	newest  int
 	written int   // the newest version that changed the record
 	stored  int   // the newest version that Redis has
