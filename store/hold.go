@@ -86,9 +86,8 @@ func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 	h.memory = h.Record.Memory
 	if err != nil {
 		h.Record = Record{Created: time.Now()}
-		return h, fmt.Errorf("store: taking %s: %w", id, err)
 	}
-	return h, nil
+	return h, failed("taking", id, err)
 }
 
 // OnLost arranges for cancel to be called with [ErrLost] when the lock is lost, in a
@@ -111,19 +110,13 @@ func (h *Hold) Save(ctx context.Context, data []byte) error {
 		}
 		err = h.fence.end(ctx, h, write{record: record, text: text, ttl: h.terms.expiry(h.Record.Created, time.Now())})
 	}
-	if err != nil {
-		return fmt.Errorf("store: saving %s: %w", h.id, err)
-	}
-	return nil
+	return failed("saving", h.id, err)
 }
 
 // Destroy ends the session and gives it back. Its id is remembered as gone for a
 // minute. Errors as with Save.
 func (h *Hold) Destroy(ctx context.Context) error {
-	if err := h.end(ctx); err != nil {
-		return fmt.Errorf("store: destroying %s: %w", h.id, err)
-	}
-	return nil
+	return failed("destroying", h.id, h.end(ctx))
 }
 
 // Renew stores data under a new id, ends the old one, and gives it back. The two ids are in two
@@ -143,9 +136,8 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	}
 	if err != nil {
 		h.store.drop(id, h.stamp, ambiguous)
-		return fmt.Errorf("store: renewing %s: %w", h.id, err)
 	}
-	return nil
+	return failed("renewing", h.id, err)
 }
 
 // end leaves a tombstone.
@@ -162,10 +154,10 @@ func (h *Hold) Touch(ctx context.Context) error {
 	// The request that took the lock has read what was stored then, and nothing can be wrong
 	// with that afterwards. Those that followed it have read what is known to be stored, or
 	// current, only if the lock was held until now.
-	if err == nil || isLost(err) && !h.joined {
-		return nil
+	if isLost(err) && !h.joined {
+		err = nil
 	}
-	return fmt.Errorf("store: touching %s: %w", h.id, err)
+	return failed("touching", h.id, err)
 }
 
 // Release gives the session back and leaves it as it was, as after a panic.

@@ -19,10 +19,7 @@ func (s *Store) Load(ctx context.Context, id string, t Terms) (Record, error) {
 	if err == nil {
 		record, err = parseRecord(text)
 	}
-	if err != nil {
-		return Record{}, fmt.Errorf("store: loading %s: %w", id, err)
-	}
-	return record, nil
+	return record, failed("loading", id, err)
 }
 
 // load returns the record as it is stored.
@@ -45,10 +42,7 @@ func (s *Store) Create(ctx context.Context, id string, data []byte, t Terms) err
 	if !s.closed.Load() {
 		err = s.create(ctx, id, rand.Text(), time.Now(), data, t.withDefaults())
 	}
-	if err != nil {
-		return fmt.Errorf("store: creating %s: %w", id, err)
-	}
-	return nil
+	return failed("creating", id, err)
 }
 
 func (s *Store) create(ctx context.Context, id, token string, created time.Time, data []byte, t Terms) error {
@@ -73,6 +67,14 @@ func (s *Store) drop(id, stamp string, ambiguous bool) {
 		_, err := s.runner.Run(ctx, dropScript, s.keys(id)[:1], stamp)
 		return err == nil
 	})
+}
+
+// failed returns the error of an operation on a session, or nil.
+func failed(doing, id string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("store: %s %s: %w", doing, id, err)
 }
 
 // unusable reports whether err says that a record is there, but cannot be used.

@@ -59,29 +59,28 @@ func formatTombstone(token string, now time.Time) []byte {
 }
 
 // parseRecord is the inverse of formatRecord, and accepts nothing else. Whether
-// the data makes sense is for package session to say. The error wraps ErrCorrupt.
+// the data makes sense is for package session to say. The error wraps ErrCorrupt, and comes
+// with the record's name.
 func parseRecord(b []byte) (Record, error) {
+	r := Record{name: recordName(b)}
 	rest, ok := bytes.CutPrefix(b, []byte(head))
 	if !ok {
-		return Record{}, fmt.Errorf("%w: its head is not that of format 1", ErrCorrupt)
+		return r, fmt.Errorf("%w: its head is not that of format 1", ErrCorrupt)
 	}
 	stamp, rest, ok := bytes.Cut(rest, []byte(`","created":`))
 	if !ok || !isToken(stamp) {
-		return Record{}, fmt.Errorf("%w: no creation time", ErrCorrupt)
+		return r, fmt.Errorf("%w: no creation time", ErrCorrupt)
 	}
 	digits, rest, ok := bytes.Cut(rest, []byte(`,"data":`))
 	created, err := strconv.ParseInt(string(digits), 10, 64)
 	if !ok || err != nil || digits[0] < '0' || digits[0] == '0' && len(digits) > 1 {
-		return Record{}, fmt.Errorf("%w: creation time is not a number", ErrCorrupt)
+		return r, fmt.Errorf("%w: creation time is not a number", ErrCorrupt)
 	}
 	data, ok := bytes.CutSuffix(rest, []byte("}"))
 	if !ok || len(data) == 0 {
-		return Record{}, fmt.Errorf("%w: it is cut off", ErrCorrupt)
+		return r, fmt.Errorf("%w: it is cut off", ErrCorrupt)
 	}
-	r := Record{Data: data, Created: time.UnixMilli(created), name: string(stamp)}
-	if len(stamp) != stampLength {
-		r.name = recordName(b)
-	}
+	r.Data, r.Created = data, time.UnixMilli(created)
 	return r, nil
 }
 

@@ -134,9 +134,7 @@ func (k *taking) taken(reply scripting.Reply, token string) (lease.Attempt, erro
 	if t.read = err; err == nil {
 		t.size = len(text)
 		t.record, t.read = parseRecord(text)
-		if t.base = t.record.name; t.read != nil {
-			t.base = recordName(text)
-		}
+		t.base = t.record.name
 	}
 	return lease.Attempt{Taken: true, Data: t}, nil
 }

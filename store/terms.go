@@ -11,21 +11,15 @@ import (
 
 // Terms are the rules that a session is kept by. Zero fields mean the defaults.
 type Terms struct {
-	// TTL is the idle timeout: a session that no request comes for is gone
-	// after it. Default 30 min.
-	TTL time.Duration
-	// Lifetime is the absolute timeout, from the session's creation, however
-	// busy it is. Default 24 h. It must not be shorter than TTL.
-	Lifetime time.Duration
-	// LockWait is the longest a request waits for its session. Default 10 s.
-	LockWait time.Duration
-	// MaxHold is the longest a request may hold its session. Default 1 min. With a
-	// Locker of one's own it must be 0, as must MaxWaiters.
-	MaxHold time.Duration
-	// MaxWaiters is how many requests may wait for one session in one process. Default 128.
+	TTL      time.Duration // idle timeout: a session that no request comes for is gone. Default 30 min.
+	Lifetime time.Duration // absolute timeout, from the creation; not shorter than TTL. Default 24 h.
+	LockWait time.Duration // the longest wait for the session. Default 10 s.
+	// MaxHold is the longest a request may hold its session. Default 1 min. MaxWaiters is how
+	// many requests may wait for one session in one process. Default 128. With a Locker of
+	// one's own both must be 0.
+	MaxHold    time.Duration
 	MaxWaiters int
-	// MaxBytes is the largest record. Default 1 MiB.
-	MaxBytes int
+	MaxBytes   int // of the largest record. Default 1 MiB.
 	// Label says what the session is held for, to those who wait for it. It is
 	// stored in Redis with the session. See [locker.WithLabel].
 	Label string
@@ -60,19 +54,13 @@ func (s *Store) Check(t Terms) error {
 	if d := t.withDefaults(); d.TTL > d.Lifetime {
 		return fmt.Errorf("TTL is %v and Lifetime %v: a session must be allowed to live for as long as it may be idle", d.TTL, d.Lifetime)
 	}
-	if s.options.Locker != nil {
-		return checkLocker(t)
-	}
-	return nil
-}
-
-// checkLocker reports what t says about a lock that has options of its own.
-func checkLocker(t Terms) error {
 	const rule = "it must be 0 with a Locker of one's own, whose options say it instead"
-	if t.MaxHold != 0 {
+	switch {
+	case s.options.Locker == nil:
+		return nil
+	case t.MaxHold != 0:
 		return fmt.Errorf("MaxHold is %v: %s", t.MaxHold, rule)
-	}
-	if t.MaxWaiters != 0 {
+	case t.MaxWaiters != 0:
 		return fmt.Errorf("MaxWaiters is %d: %s", t.MaxWaiters, rule)
 	}
 	return nil
@@ -80,19 +68,11 @@ func checkLocker(t Terms) error {
 
 // terms returns t with its zero fields filled in, or why a request must not take a session.
 func (s *Store) terms(t Terms) (Terms, error) {
-	switch {
-	case s.closed.Load():
+	if s.closed.Load() {
 		return t, lease.ErrClosed
-	case t.LockWait < 0, t.MaxHold < 0, t.MaxHold > 0 && t.MaxHold < time.Millisecond, t.MaxWaiters < 0:
-		if t.LockWait == locker.NoWait {
-			t.LockWait = 0 // it is permitted here
-		}
-		return t, s.Check(t)
-	case s.options.Locker != nil:
-		return t.withDefaults(), checkLocker(t)
-	default:
-		return t.withDefaults(), nil
 	}
+	// What is left of a wait may be short. The timeouts and the size matter to the record only.
+	return t.withDefaults(), s.Check(Terms{LockWait: min(t.LockWait, 0), MaxHold: t.MaxHold, MaxWaiters: t.MaxWaiters})
 }
 
 // withDefaults returns t with its zero fields filled in.
