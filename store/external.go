@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/lease"
@@ -17,8 +16,8 @@ import (
 // An external is a hold under any other lock. That knows nothing of the record and may be
 // elsewhere, so it neither fences a write nor keeps the record in use.
 type external struct {
-	base  string // the name of the record that was loaded
-	inUse *inUse
+	base string             // the name of the record that was loaded
+	stop context.CancelFunc // what keeps it in use meanwhile
 }
 
 // takeExternal takes a session under Options.Locker. A record that is there but cannot be
@@ -29,30 +28,30 @@ func takeExternal(ctx context.Context, h *Hold) error {
 	if _, err := s.load(ctx, h.id, terms); err != nil && !unusable(err) {
 		return fmt.Errorf("%s: %w", h.id, err) // an unknown id takes no lock
 	}
-	e := &external{inUse: s.keepInUse(ctx, h)}
+	unending := terms
+	unending.Lifetime = math.MaxInt64 // it may end while the session is held
+	e := &external{base: foreignName, stop: s.keepInUse(ctx, h.id, unending)}
 	l, err := s.lockExternal(ctx, h)
 	if err != nil {
-		e.inUse.stop()
+		e.stop()
 		return err
 	}
 	h.fence, h.lease, h.stamp = e, l, rand.Text()
 	text, err := s.load(ctx, h.id, terms)
+	if err == nil {
+		h.Record, err = parseRecord(text)
+		e.base = h.Record.name
+		if len(text) > h.terms.MaxBytes {
+			err = fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, len(text))
+		}
+		if err == nil && h.terms.expired(h.Record.Created, time.Now().Add(h.terms.TTL/3)) {
+			_, _ = s.load(ctx, h.id, unending) // Redis has it for no longer than its lifetime
+		}
+	}
 	if err != nil && !unusable(err) {
 		e.release(ctx, h, err) // nothing was read under it
 		h.lease = nil
 		return fmt.Errorf("%s: %w", h.id, err)
-	}
-	if e.base = foreignName; text != nil {
-		e.base = recordName(text)
-	}
-	if err == nil && len(text) > h.terms.MaxBytes {
-		err = fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, len(text))
-	}
-	if err == nil {
-		h.Record, err = parseRecord(text)
-	}
-	if err == nil && h.terms.expired(h.Record.Created, time.Now().Add(h.terms.TTL/3)) {
-		e.inUse.soon() // Redis has it for no longer than its lifetime
 	}
 	return err
 }
@@ -90,7 +89,7 @@ func (e *external) end(ctx context.Context, h *Hold, w write) error {
 	}
 	h.over = true
 	if w.text == nil {
-		e.inUse.stop()
+		e.stop()
 		return h.lease.Unlock(ctx)
 	}
 	_, err := committed(h.store.runner.Run(ctx, replaceScript, h.store.keys(h.id)[:1], e.base, w.text, w.ttl))
@@ -101,7 +100,7 @@ func (e *external) end(ctx context.Context, h *Hold, w write) error {
 // release implements [fence].
 func (e *external) release(ctx context.Context, h *Hold, failed error) {
 	h.over = true
-	e.inUse.stop()
+	e.stop()
 	if !scripting.Unanswered(failed) {
 		_ = h.lease.Unlock(ctx)
 		return
@@ -111,48 +110,23 @@ func (e *external) release(ctx context.Context, h *Hold, failed error) {
 	time.AfterFunc(0, func() { _ = l.Unlock(context.WithoutCancel(ctx)) })
 }
 
-// An inUse keeps a session from running out while it is waited for or held under a lock
-// that knows nothing of the record: a timer extends its idle timeout, now and then, until
-// it is stopped. Most holds end before the first time.
-type inUse struct {
-	mu      sync.Mutex // guards what follows
-	timer   *time.Timer
-	stopped bool
-}
-
-// keepInUse starts one for a hold that may still be waiting for its lock. Each extension is
-// one exchange. If one fails there is another chance before the timeout, and then the fence.
-func (s *Store) keepInUse(ctx context.Context, h *Hold) *inUse {
-	ctx, id, terms := context.WithoutCancel(ctx), h.id, h.terms
-	terms.Lifetime = math.MaxInt64 // which may end while the session is held
-	every := max(terms.TTL/3, time.Millisecond)
-	u := new(inUse)
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.timer = time.AfterFunc(every, func() {
-		_, _ = s.load(ctx, id, terms)
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		if !u.stopped {
-			u.timer.Reset(every)
+// keepInUse keeps a session from running out while it is waited for or held under a lock that
+// knows nothing of the record: it extends the idle timeout now and then, each time in one
+// exchange, until it is stopped. If one fails there is another chance before the timeout, and
+// then the fence.
+func (s *Store) keepInUse(ctx context.Context, id string, t Terms) (stop context.CancelFunc) {
+	ctx, stop = context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		ticker := time.NewTicker(max(t.TTL/3, time.Millisecond))
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				_, _ = s.load(ctx, id, t)
+			case <-ctx.Done():
+				return
+			}
 		}
-	})
-	return u
-}
-
-// soon makes the next extension happen at once.
-func (u *inUse) soon() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if !u.stopped {
-		u.timer.Reset(0)
-	}
-}
-
-// stop ends it. Only a last exchange may be under way.
-func (u *inUse) stop() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.stopped = true
-	u.timer.Stop()
+	}()
+	return stop
 }
