@@ -39,10 +39,7 @@ func (rq *request) carryOut(change session.Change) (err error) {
 	// If the client has gone away, the effect of its request is saved nevertheless.
 	ctx := context.WithoutCancel(rq.base.Context())
 	s, hold := rq.sessions, rq.hold
-	switch do {
-	case touch, save, renew, destroy:
-		rq.hold = nil // each of these releases it, even if it fails
-	}
+	rq.hold = nil // where there is one, what is done releases it, even if it fails
 	switch do {
 	case touch:
 		return hold.Touch(ctx)
@@ -63,12 +60,10 @@ func (rq *request) carryOut(change session.Change) (err error) {
 		}
 	case renew:
 		renewed := secret.New()
-		id := renewed.ID()
-		rq.cookie, err = s.cookies.issue(renewed)
-		if err != nil {
+		if rq.cookie, err = s.cookies.issue(renewed); err != nil {
 			hold.Release(ctx)
-		} else if err = hold.Renew(ctx, id, change.Data); err == nil {
-			rq.identify(id)
+		} else if err = hold.Renew(ctx, renewed.ID(), change.Data); err == nil {
+			rq.identify(renewed.ID())
 		}
 	}
 	return err

@@ -2,7 +2,10 @@ package middleware_test
 
 import (
 	"fmt"
+	"io"
 	"math"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,7 +29,11 @@ func TestTheLargestOptionsMeanNever(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o.Mode = byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly})
-			s := newSite(t, r.Pool(t, 4), o, app())
+			mux := app()
+			mux.HandleFunc("/copy", func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = io.Copy(w, io.LimitReader(strings.NewReader("copied"), 9))
+			})
+			s := newSite(t, r.Pool(t, 4), o, mux)
 			v := newVisitor(t)
 			for n := 1; n <= 4; n++ {
 				v.get(s.URL+"/add").want(t, 200, fmt.Sprint(n))
@@ -34,6 +41,7 @@ func TestTheLargestOptionsMeanNever(t *testing.T) {
 			v.get(s.URL+"/get").want(t, 200, "4")
 			v.get(s.URL+"/login").want(t, 200, "")
 			v.get(s.URL+"/add").want(t, 200, "5")
+			v.get(s.URL+"/copy").want(t, 200, "copied")
 		})
 	}
 }

@@ -34,10 +34,6 @@ type request struct {
 	base     *http.Request           // as it came in
 	cancel   context.CancelCauseFunc // ends the handler's context
 
-	// shown is the public id of the secret in the cookie, or empty if there is no
-	// genuine one. Set before the session is opened.
-	shown string
-
 	// late is set by a change after the commit: the answer must not look complete.
 	late atomic.Bool
 	// hijacked is the connection, once the handler has taken it over.
@@ -67,15 +63,14 @@ func (rq *request) start(ctx context.Context) (*http.Request, error) {
 	s, body := rq.sessions, rq.base.Body
 	if rq.mode == Lazy {
 		ctx = session.NewLazyContext(ctx, func(ctx context.Context) (*session.Session, error) {
-			rq.shown = s.cookies.read(rq.base)
-			return rq.open(ctx)
+			return rq.open(ctx, s.cookies.read(rq.base))
 		})
 	} else {
-		rq.shown = s.cookies.read(rq.base)
-		if rq.shown != "" && rq.mode != ReadOnly {
+		id := s.cookies.read(rq.base)
+		if id != "" && rq.mode != ReadOnly {
 			body = readAhead(rq.base, s.options.Buffer)
 		}
-		opened, err := rq.open(ctx)
+		opened, err := rq.open(ctx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -112,15 +107,16 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// open reads the session, and locks it unless the mode is ReadOnly.
-func (rq *request) open(ctx context.Context) (*session.Session, error) {
+// open reads the session with an id, and locks it unless the mode is ReadOnly. Without an id it
+// is a new one.
+func (rq *request) open(ctx context.Context, id string) (*session.Session, error) {
 	rq.mu.Lock()
 	defer rq.mu.Unlock()
 	if rq.committed {
 		rq.sessions.logFailure(rq.base, rq.knownID(), errBegun)
 		return nil, errBegun
 	}
-	record, err := rq.fetch(ctx)
+	record, err := rq.fetch(ctx, id)
 	if err == nil {
 		rq.session, err = session.Open(rq.config(record))
 		if err != nil {
@@ -147,8 +143,8 @@ func (rq *request) open(ctx context.Context) (*session.Session, error) {
 }
 
 // fetch returns the record, an empty one where there is none, and sets rq.origin.
-func (rq *request) fetch(ctx context.Context) (record store.Record, err error) {
-	s, id := rq.sessions, rq.shown
+func (rq *request) fetch(ctx context.Context, id string) (record store.Record, err error) {
+	s := rq.sessions
 	if id == "" {
 		return record, nil
 	}

@@ -28,13 +28,11 @@ func (t *tail) write(w http.ResponseWriter, p []byte) (int, error) {
 		return n, err
 	}
 	last := len(p) - 1
-	if last > 0 {
-		if n, err := w.Write(p[:last]); err != nil {
-			t.sent += int64(n)
-			return n, err
-		}
+	n, err := w.Write(p[:last])
+	t.sent += int64(n)
+	if err != nil {
+		return n, err
 	}
-	t.sent += int64(last)
 	t.held = []byte{p[last]}
 	return len(p), nil
 }

@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"strconv"
@@ -70,22 +71,12 @@ func (rw *response) ReadFrom(src io.Reader) (n int64, err error) {
 			}
 		}
 	}
-	var chunk []byte
-	for !rw.begun {
-		if chunk == nil {
-			chunk = make([]byte, 16<<10)
-		}
-		read, readErr := src.Read(chunk)
-		wrote, err := rw.Write(chunk[:read])
-		n += int64(wrote)
-		if err != nil {
+	if !rw.begun { // the first byte that the buffer has no room for begins the answer
+		room := int64(rw.request.sessions.options.Buffer - len(rw.buffered))
+		most := io.LimitReader(src, max(room, room+1)) // the sum may overflow
+		n, err = io.CopyBuffer(writerFunc(rw.Write), most, make([]byte, 16<<10))
+		if err != nil || !rw.begun {
 			return n, err
-		}
-		if readErr == io.EOF {
-			return n, nil
-		}
-		if readErr != nil {
-			return n, readErr
 		}
 	}
 	m, err := rw.tail.readFrom(rw.inner, src)
@@ -112,15 +103,11 @@ func (rw *response) refuses() error {
 
 // contentLength returns the Content-Length that h declares, or -1.
 func contentLength(h http.Header) int64 {
-	declared := h.Get("Content-Length")
-	if declared == "" {
+	n, err := strconv.ParseInt(cmp.Or(h.Get("Content-Length"), "-1"), 10, 64)
+	if err != nil {
 		return -1
 	}
-	n, err := strconv.ParseInt(declared, 10, 64)
-	if err != nil || n < 0 {
-		return -1
-	}
-	return n
+	return max(n, -1)
 }
 
 func bodyAllowed(status int) bool {
