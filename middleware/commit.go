@@ -44,7 +44,7 @@ func (rq *request) carryOut(change session.Change) (err error) {
 	case touch:
 		return hold.Touch(ctx)
 	case save:
-		hold.Record.Memory = change.Snapshot
+		hold.Memory = change.Snapshot
 		return hold.Save(ctx, change.Data)
 	case destroy:
 		rq.cookie = s.cookies.expired()

@@ -185,11 +185,7 @@ func label(r *http.Request) string {
 	if r.Pattern == "" {
 		return r.Method
 	}
-	_, route, found := strings.Cut(r.Pattern, " ")
-	if !found {
-		route = r.Pattern
-	}
-	return r.Method + " " + route
+	return r.Method + " " + r.Pattern[strings.Index(r.Pattern, " ")+1:] // without its own method
 }
 
 // replace asks OnCorrupt whether to go on without the record.

@@ -73,7 +73,11 @@ func (s *Session) look(key string) (raw string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used = true
-	return s.values.get(key)
+	at, ok := s.values.find(key)
+	if ok {
+		raw = s.values[at].raw
+	}
+	return raw, ok
 }
 
 // encode returns v as one line of JSON, or an error where JSON would not give back what went in.

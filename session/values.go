@@ -22,14 +22,6 @@ func (v values) find(key string) (at int, found bool) {
 	return slices.BinarySearchFunc(v, key, func(e entry, key string) int { return strings.Compare(e.key, key) })
 }
 
-func (v values) get(key string) (raw string, ok bool) {
-	at, ok := v.find(key)
-	if !ok {
-		return "", false
-	}
-	return v[at].raw, true
-}
-
 // set stores raw under key, and reports whether that changed anything.
 func (v *values) set(key, raw string) bool {
 	at, ok := v.find(key)

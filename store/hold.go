@@ -22,13 +22,14 @@ const tombstoneTime = time.Minute
 type Hold struct {
 	// Record is what was read under the lock.
 	Record Record
+	// Memory is kept with the data that Save stores: see [Record].
+	Memory any
 
 	store  *Store
 	id     string
 	terms  Terms
 	lease  *lease.Lease
 	fence  fence
-	memory any    // that came with Record
 	stamp  string // of what this holder writes
 	joined bool   // it follows another hold of its tenure
 	over   bool   // it was given back, says its fence
@@ -83,7 +84,6 @@ func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 	if h.lease == nil {
 		return nil, fmt.Errorf("store: taking a session: %w", err) // which names the key
 	}
-	h.memory = h.Record.Memory
 	if err != nil {
 		h.Record = Record{Created: time.Now()}
 	}
@@ -95,8 +95,7 @@ func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 func (h *Hold) OnLost(cancel context.CancelCauseFunc) { h.lease.OnLost(cancel) }
 
 // Save stores data and gives the session back. It keeps data, which must not be changed
-// afterwards, and h.Record.Memory, if that was set anew. The error wraps [ErrLost], [ErrTooLarge]
-// or [ErrUnavailable]. If it wraps ErrUnavailable, the data may have been stored all the same,
+// afterwards. The error wraps [ErrLost], [ErrTooLarge] or [ErrUnavailable]. If it wraps ErrUnavailable, the data may have been stored all the same,
 // also where it wraps ErrLost: the reply to the commit was lost then, and its repetition was
 // refused. With ErrLost or ErrTooLarge alone nothing was stored.
 func (h *Hold) Save(ctx context.Context, data []byte) error {
@@ -104,11 +103,8 @@ func (h *Hold) Save(ctx context.Context, data []byte) error {
 	if err != nil {
 		h.Release(ctx)
 	} else {
-		record := Record{Data: data, Created: h.Record.Created, Memory: h.Record.Memory, name: h.stamp}
-		if record.Memory == h.memory {
-			record.Memory = nil // it is that of other data
-		}
-		err = h.fence.end(ctx, h, write{record: record, text: text, ttl: h.terms.expiry(h.Record.Created, time.Now())})
+		record := Record{Data: data, Created: h.Record.Created, Memory: h.Memory, name: h.stamp}
+		err = h.fence.end(ctx, h, write{record: record, text: text, ttl: h.terms.expiry(record.Created, time.Now())})
 	}
 	return failed("saving", h.id, err)
 }
@@ -134,8 +130,12 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	} else {
 		err = h.end(ctx)
 	}
-	if err != nil {
-		h.store.drop(id, h.stamp, ambiguous)
+	if err != nil { // tidiness only: nobody has the new id, and its record would time out
+		s := h.store
+		s.group.Sweep(s.locking, ambiguous, func(ctx context.Context) bool {
+			_, err := s.runner.Run(ctx, dropScript, s.keys(id)[:1], h.stamp)
+			return err == nil
+		})
 	}
 	return failed("renewing", h.id, err)
 }
@@ -154,7 +154,7 @@ func (h *Hold) Touch(ctx context.Context) error {
 	// The request that took the lock has read what was stored then, and nothing can be wrong
 	// with that afterwards. Those that followed it have read what is known to be stored, or
 	// current, only if the lock was held until now.
-	if isLost(err) && !h.joined {
+	if !h.joined && (errors.Is(err, ErrLost) || errors.Is(err, locker.ErrExpired)) {
 		err = nil
 	}
 	return failed("touching", h.id, err)
@@ -162,5 +162,3 @@ func (h *Hold) Touch(ctx context.Context) error {
 
 // Release gives the session back and leaves it as it was, as after a panic.
 func (h *Hold) Release(ctx context.Context) { h.fence.release(ctx, h, nil) }
-
-func isLost(err error) bool { return errors.Is(err, ErrLost) || errors.Is(err, locker.ErrExpired) }

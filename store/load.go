@@ -60,15 +60,6 @@ func (s *Store) create(ctx context.Context, id, token string, created time.Time,
 	return nil
 }
 
-// drop removes a new record that came to nothing, in the background. It is tidiness
-// only: nobody has the id, and if this fails the record times out.
-func (s *Store) drop(id, stamp string, ambiguous bool) {
-	s.group.Sweep(s.locking, ambiguous, func(ctx context.Context) bool {
-		_, err := s.runner.Run(ctx, dropScript, s.keys(id)[:1], stamp)
-		return err == nil
-	})
-}
-
 // failed returns the error of an operation on a session, or nil.
 func failed(doing, id string, err error) error {
 	if err == nil {

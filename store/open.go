@@ -65,10 +65,7 @@ func parseURL(raw string) (target, error) {
 		if u.Hostname() == "" {
 			return target{}, errors.New("has no host")
 		}
-		port := u.Port()
-		if port == "" {
-			port = "6379"
-		}
+		port := cmp.Or(u.Port(), "6379")
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 			return target{}, errors.New("names a port that does not exist")
 		}

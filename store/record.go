@@ -16,8 +16,8 @@ import (
 type Record struct {
 	Data    []byte    // what was saved
 	Created time.Time // when the session began, to the millisecond
-	// Memory is whatever a Hold's Record had there when it was saved, if that was in this process
-	// a moment ago: a pointer to Data in another form, so that it need not be decoded.
+	// Memory is that of the Hold that has saved it, if that was in this process a moment ago: Data
+	// in another form, so that it need not be decoded.
 	Memory any
 
 	name string // see recordName

@@ -177,12 +177,10 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 	defer t.mu.Unlock()
 	next, held, _ := h.lease.Stop(t.others)
 	defer h.lease.Leave()
-	if t.err == nil && !held {
-		// What is under way stores what others have ended, and only then is it known which
-		// token Redis has.
-		if t.settled() == nil {
-			t.fail(ErrLost, "")
-		}
+	// What is under way stores what others have ended, and only then is it known which token
+	// Redis has.
+	if !held && t.settled() == nil {
+		t.fail(ErrLost, "")
 	}
 	if t.err != nil {
 		return t.err

@@ -55,7 +55,7 @@ func TestMemoryBelongsToItsData(t *testing.T) {
 		first := take(t, d.st)
 		waiting := guests(t, d.st, 2, Terms{})
 		one := new("the memory of 1")
-		first.Record.Memory = one
+		first.Memory = one
 		save(t, first, "1")
 		second := waiting[0].holds(t, "1")
 		if second.Record.Memory != one {

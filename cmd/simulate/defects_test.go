@@ -56,7 +56,7 @@ var defects = []defect{
 	{"a hold joins what a commit has failed to store", "cut", all(
 		edit("store/tenure.go", "case t.err != nil: // what it was", "case false: // what it was"),
 		edit("store/commit.go", "\tt.err = err\n", "\tt.stored, t.written = t.newest, t.newest\n"))},
-	{"a read that may be stale is no error", "cut", edit("store/hold.go", "if isLost(err) && !h.joined {", "if true {")},
+	{"a read that may be stale is no error", "cut", edit("store/hold.go", "if !h.joined && (", "if true || (")},
 	{"a tenure goes on after a logout", "calm", edit("store/tenure.go", "if t.ended || t.read != nil", "if t.read != nil")},
 	{"a hold goes on for longer than its MaxHold", "calm", edit("internal/lease/lease.go", "l.limit = now.Add(l.options.MaxHold)", "l.limit = now.Add(time.Hour)")},
 
