@@ -74,8 +74,8 @@ func (s *Session) Seal(by string) (Change, error) {
 	return c, s.err
 }
 
-// Used reports whether anything has asked for the session's content so far, so
-// that the answer may depend on it.
+// Used reports whether anything has asked for the session's content so far, so that the answer
+// may depend on it. It is for package middleware.
 func (s *Session) Used() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,10 +25,7 @@
 // the handler with [NewContext], and looks at it afterwards; [Session.Seal] returns
 // what a commit would save, and whether the handler called Renew or Destroy.
 //
-// # Keepers
-//
-// [Open], [NewLazyContext], [Session.Seal] and [Session.Used] are for package middleware, which
-// opens and commits the sessions. This package knows neither HTTP nor Redis.
+// This package knows neither HTTP nor Redis: package middleware opens and commits the sessions.
 package session
 
 import (

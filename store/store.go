@@ -12,32 +12,29 @@
 //	<prefix>{ID}.lock        the lock: the token of its holder, for the time of a lease
 //	<prefix>{ID}.lock.queue  the processes that wait for the lock, while there are any
 //
-// An exclusive request is two exchanges: [Store.Take] takes the lock and reads the record in
-// one script, [Hold.Save] writes the record and releases the lock in another. [Store.Load]
-// reads without a lock, in one. Where requests of one process wait for the same session,
-// they are fewer: they hold it one after another without giving it back in between, and an
-// exchange commits for several of them.
+// An exclusive request is two exchanges: [Store.Take] takes the lock and reads the record in one
+// script, [Hold.Save] writes the record and releases the lock in another. Requests of one process
+// that wait for the same session need fewer: they hold it one after another without giving it back
+// in between, and an exchange commits for several of them. [Store.Load] reads without a lock.
 //
 // # The fence
 //
 // A lock alone does not keep a stale holder from writing: a process may be paused between asking
-// "is it still mine?" and the write, and a command may reach Redis long after it was sent. So
-// there is one rule, kept inside each script that changes a record: a write replaces exactly the
-// record that its writer has read, or has written itself, or it does nothing. Each write puts a
-// new stamp into the record, 130 random bits, so no two records are ever equal, and to compare
-// the stamp is to compare the record.
+// "is it still mine?" and the write, and a command may reach Redis long after it was sent. So each
+// script that changes a record keeps one rule: a write replaces exactly the record that its writer
+// has read, or has written itself, or it does nothing. Each write puts a new stamp into the record,
+// 130 random bits, so no two records are ever equal, and to compare the stamp is to compare the
+// record. A holder that fails this test gets [ErrLost] and has changed nothing.
 //
-// The lock only keeps others out while a holder works. Where it is next to the record
-// (the default), the script asks for the token, too, so that a holder that lost its lock
-// learns it even if nobody has written since. A token alone would not do as a fence: a
-// take that is repeated after a broken connection may reach Redis twice, the second
-// time long after its token has given the lock back. Where the lock is elsewhere
-// (Options.Locker) the script cannot ask for it, and need not: nothing is lost even if
-// that lock fails and two hold it at once, or if two processes use different locks.
+// The lock only keeps others out while a holder works. Where it is next to the record (the
+// default), the script asks for the token, too, so that a holder that lost its lock learns it even
+// if nobody has written since. A token alone would not do as a fence: a take that is repeated
+// after a broken connection may give the lock to its token again, long after that has given it
+// back. Where the lock is elsewhere (Options.Locker), nothing is lost even if it fails and two hold
+// it at once, or if two processes use different locks.
 //
-// A holder that fails this test gets [ErrLost] and has changed nothing. Every script may be
-// repeated: the stamp shows a writer that the record it finds is its own. Only where a
-// try was left without an answer, and a repetition of it was refused, is it not known
+// Every script may be repeated: the stamp shows a writer that the record it finds is its own. Only
+// where a try was left without an answer, and a repetition of it was refused, is it not known
 // whether the first one was done: the error then wraps [ErrUnavailable] as well.
 //
 // # In use
@@ -162,10 +159,9 @@ type Store struct {
 	err     error         // what is wrong with the options
 }
 
-// New returns a store whose connections are made as pool makes its own: by its
-// DialContext or Dial, which should have dial and write timeouts. None is taken from the
-// pool, so its size does not matter. What is wrong with the arguments is reported by
-// [Store.Err], which package middleware asks.
+// New returns a store that dials as pool does, by its DialContext or Dial, which should have dial
+// and write timeouts. No connection is taken from the pool, so its size does not matter. What is
+// wrong with the arguments is reported by [Store.Err], which package middleware asks.
 func New(pool *redis.Pool, o Options) *Store {
 	client := transport.NewRedigo(pool, cmp.Or(o.Timeout, locker.DefaultTimeout))
 	s := NewOn(client, o)

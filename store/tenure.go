@@ -18,12 +18,10 @@ import (
 //
 // # Pipeline and group commit
 //
-// When a hold ends, its version of the record becomes the newest, and the next
-// request in line starts on it at once, while the version is still on its way to
-// Redis. Only one exchange is under way at a time. What ends meanwhile goes into the
-// next one together: the newest version contains them all. A request that ended its hold
-// waits until an exchange that was sent after that has succeeded. How far the
-// requests may run ahead of Redis is bounded, by number and by time.
+// When a hold ends, its version of the record becomes the newest, and the next request in line
+// starts on it at once, while the version is still on its way to Redis. Only one exchange is under
+// way at a time. What ends meanwhile goes into the next one: the newest version contains them all.
+// How far the requests may run ahead of Redis is bounded, by number and by time.
 //
 // # Why this is serialisable
 //
@@ -35,28 +33,25 @@ import (
 //
 // # Why it is saved before it is answered
 //
-// No hold reports success before an exchange has stored its version or one that
-// was built on it. That goes for holds that changed nothing, too: what they read may
-// be a version that is not stored yet, and if it never is, it must not be seen.
+// No hold reports success before an exchange that was sent after its end has stored its version, or
+// one that was built on it. That goes for holds that changed nothing, too: what they read may be a
+// version that is not stored yet, and if it never is, it must not be seen.
 //
 // # When an exchange fails
 //
-// Then all versions that are not stored are void, and the error is that of every
-// hold that made one or builds on one. The tenure is over; the next request in line
-// takes the lock and reads the record anew. A version may be stored although its
-// exchange failed, when only the reply was lost; that is so with any commit.
+// Then all versions that are not stored are void, and the error is that of every hold that made
+// one or builds on one. The tenure is over; the next request in line takes the lock and reads the
+// record anew. Where only the reply was lost, a version may be stored all the same.
 //
-// Where Redis has not answered at all, those who wait get the same error. They would find
-// out the same, one after another, each after a timeout of its own.
+// Where Redis has not answered at all, those who wait get the same error: they would find out the
+// same, one after another, each after a timeout of its own.
 //
 // # Late commands
 //
-// A command may reach Redis late, or again, since it is repeated on another connection when
-// one breaks. A take that comes late may give the lock to its token a second time, after
-// others had it. That blocks the session for a lease, or two if its commit comes late as
-// well, and nothing else comes of it: a commit that comes late, too, finds its token, but not the record that it replaces.
-// Records never come back, so a commit takes effect once, on what its holds have read, or
-// never.
+// A take that reaches Redis late, or again, may give the lock to its token a second time, after
+// others had it. That blocks the session for a lease, or two if its commit comes late as well, and
+// nothing else comes of it: such a commit finds its token, but not the record that it replaces.
+// Records never come back, so a commit takes effect once, on what its holds have read, or never.
 type tenure struct {
 	store *Store
 	id    string
