@@ -41,13 +41,7 @@ func newCookies(o Options) (cookies, error) {
 	if p.Name == "" {
 		p.Name, p.Secure = "__Host-session", true
 	}
-	if p.Path == "" {
-		p.Path = "/"
-	}
-	if p.SameSite == 0 {
-		p.SameSite = http.SameSiteLaxMode
-	}
-	p.HttpOnly = true
+	p.Path, p.SameSite, p.HttpOnly = cmp.Or(p.Path, "/"), cmp.Or(p.SameSite, http.SameSiteLaxMode), true
 	if err := checkCookie(p); err != nil {
 		return c, fmt.Errorf("middleware: Options.Cookie %.100q: %w", p.Name, err)
 	}

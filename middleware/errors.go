@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -82,9 +83,5 @@ func (s *Sessions) logFailure(r *http.Request, id string, err error) {
 }
 
 func (s *Sessions) log(ctx context.Context, level slog.Level, message string, attrs ...slog.Attr) {
-	logger := s.options.Logger
-	if logger == nil {
-		logger = slog.Default()
-	}
-	logger.LogAttrs(ctx, level, "latchkey: "+message, attrs...)
+	cmp.Or(s.options.Logger, slog.Default()).LogAttrs(ctx, level, "latchkey: "+message, attrs...)
 }

@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -208,12 +209,8 @@ func (rq *request) config(record store.Record) keep.Config {
 // handBack gives the request that came in what was set in r, the handler's copy:
 // net/http removes the temporary files of an upload, and loggers show the pattern.
 func (rq *request) handBack(r *http.Request) {
-	if rq.base.MultipartForm == nil {
-		rq.base.MultipartForm = r.MultipartForm
-	}
-	if rq.base.Pattern == "" {
-		rq.base.Pattern = r.Pattern
-	}
+	rq.base.MultipartForm = cmp.Or(rq.base.MultipartForm, r.MultipartForm)
+	rq.base.Pattern = cmp.Or(rq.base.Pattern, r.Pattern)
 }
 
 func (rq *request) identify(id string) {

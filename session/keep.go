@@ -11,15 +11,12 @@ import (
 // [Change] held. It is for package middleware.
 func Open(c keep.Config) (*Session, error) {
 	s := &Session{config: c}
-	if c.Data == nil {
-		return s, nil
-	}
+	var err error
 	if snapshot, ok := c.Snapshot.(*values); ok {
 		s.values, s.borrowed = *snapshot, true
-		return s, nil
+	} else if c.Data != nil {
+		s.values, err = parse(c.Data)
 	}
-	var err error
-	s.values, err = parse(c.Data)
 	return s, err
 }
 

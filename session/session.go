@@ -80,9 +80,7 @@ func (s *Session) Set(key string, v any) {
 		switch {
 		case err == nil:
 			s.own()
-			if s.values.set(key, raw) { // otherwise the record need not be written again
-				s.changed = true
-			}
+			s.changed = s.values.set(key, raw) || s.changed // else the record need not be written again
 		case s.err == nil:
 			s.err = fmt.Errorf("session: Set(%q): %w", key, err)
 		}
@@ -93,9 +91,7 @@ func (s *Session) Set(key string, v any) {
 func (s *Session) Delete(key string) {
 	s.mutate("Delete", key, func() {
 		s.own()
-		if s.values.delete(key) {
-			s.changed = true
-		}
+		s.changed = s.values.delete(key) || s.changed
 	})
 }
 

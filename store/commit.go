@@ -85,11 +85,10 @@ func (t *tenure) Extend(ctx context.Context, _, token string, d time.Duration) e
 	return err
 }
 
-// fail ends the tenure: what is not stored is void. The lock may be left to the token that
-// Redis has, or to the next one, so both are swept in the background: nobody waits for
-// another exchange after one that has failed. It is called with mu held. A commit that is
-// under way may still succeed, so it is waited for before the holds that it serves get ErrLost,
-// which says that nothing was stored.
+// fail ends the tenure: what is not stored is void. The lock may be left to the token that Redis
+// has, or to the next one, so both are swept in the background: nobody waits for another exchange
+// after one that has failed. It is called with mu held; with ErrLost, which says that nothing was
+// stored, not while a commit is under way.
 func (t *tenure) fail(err error, next string) {
 	t.err = err
 	if scripting.Unanswered(err) {

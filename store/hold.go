@@ -95,9 +95,10 @@ func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 func (h *Hold) OnLost(cancel context.CancelCauseFunc) { h.lease.OnLost(cancel) }
 
 // Save stores data and gives the session back. It keeps data, which must not be changed
-// afterwards. The error wraps [ErrLost], [ErrTooLarge] or [ErrUnavailable]. If it wraps ErrUnavailable, the data may have been stored all the same,
-// also where it wraps ErrLost: the reply to the commit was lost then, and its repetition was
-// refused. With ErrLost or ErrTooLarge alone nothing was stored.
+// afterwards. The error wraps [ErrLost], [ErrTooLarge] or [ErrUnavailable]. If it wraps
+// ErrUnavailable, the data may have been stored all the same, also where it wraps ErrLost: the
+// reply to the commit was lost then, and its repetition was refused. With ErrLost or ErrTooLarge
+// alone nothing was stored.
 func (h *Hold) Save(ctx context.Context, data []byte) error {
 	text, err := h.terms.record(h.stamp, h.Record.Created, data)
 	if err != nil {
@@ -116,11 +117,10 @@ func (h *Hold) Destroy(ctx context.Context) error {
 }
 
 // Renew stores data under a new id, ends the old one, and gives it back. The two ids are in two
-// slots, so these are two steps: the new record first, which nobody knows about until the second
-// step has succeeded. A crash between them leaves a record that no visitor has the id of, until
-// it times out. Errors as with Save. If the reply to the second step is lost for good, the old id
-// may be dead although Renew fails, and the session with it: ending one too many is the safe
-// side.
+// slots, so these are two steps: the new record first, which no visitor has the id of until the
+// second step has succeeded; a crash between them leaves it until it times out. Errors as with
+// Save. If the reply to the second step is lost for good, the old id may be dead although Renew
+// fails, and the session with it: ending one too many is the safe side.
 func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	ctx = context.WithoutCancel(ctx) // like a commit: those who wait depend on its outcome
 	err := h.store.create(ctx, id, h.stamp, h.Record.Created, data, h.terms)
@@ -142,8 +142,9 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 
 // end leaves a tombstone.
 func (h *Hold) end(ctx context.Context) error {
-	text := formatTombstone(h.stamp, time.Now())
-	return h.fence.end(ctx, h, write{record: Record{name: h.stamp}, text: text, ttl: tombstoneTime.Milliseconds(), ended: true})
+	w := write{record: Record{name: h.stamp}, text: formatTombstone(h.stamp, time.Now()), ended: true}
+	w.ttl = tombstoneTime.Milliseconds()
+	return h.fence.end(ctx, h, w)
 }
 
 // Touch extends the idle timeout and gives the session back. Nothing was to be written, so a lock
