@@ -119,8 +119,7 @@ func (rq *request) open(ctx context.Context, id string) (*session.Session, error
 	}
 	record, err := rq.fetch(ctx, id)
 	if err == nil {
-		rq.session, err = session.Open(rq.config(record))
-		if err != nil {
+		if rq.session, err = session.Open(rq.config(record)); err != nil {
 			err = fmt.Errorf("middleware: session %s: %w: %w", rq.knownID(), store.ErrCorrupt, err)
 		}
 	}

@@ -53,17 +53,14 @@ func (s *Session) Seal(by string) (Change, error) {
 		return Change{}, s.err
 	}
 	s.sealed = by
-	c := Change{
-		Changed:   s.changed && (s.config.Data != nil || len(s.values) > 0),
-		Renewed:   s.renewed,
-		Destroyed: s.destroyed,
-	}
-	if s.destroyed {
+	c := s.change
+	if c.Destroyed {
 		s.err = nil // what could not be set is no longer wanted
 	}
-	if s.err == nil && s.config.ReadOnly && (s.changed || s.renewed || s.destroyed) {
+	if s.err == nil && s.config.ReadOnly && (c.Changed || c.Renewed || c.Destroyed) {
 		s.err = fmt.Errorf("session: %w", ErrReadOnly)
 	}
+	c.Changed = c.Changed && (s.config.Data != nil || len(s.values) > 0)
 	if s.err == nil && (c.Changed || c.Renewed) && !c.Destroyed {
 		snapshot := s.values
 		c.Data, c.Snapshot = format(snapshot), &snapshot

@@ -53,15 +53,13 @@ var ErrReadOnly = errors.New("session is open for reading only: use another mode
 type Session struct {
 	config keep.Config
 
-	mu        sync.Mutex // guards everything below
-	values    values
-	borrowed  bool   // values are a Snapshot's
-	used      bool   // see Used
-	changed   bool   // values differ from what was loaded
-	renewed   bool   // Renew was called
-	destroyed bool   // Destroy was called
-	err       error  // the first Set that failed; it fails the commit
-	sealed    string // once sealed: what sealed it, never empty
+	mu       sync.Mutex // guards everything below
+	values   values
+	borrowed bool   // values are a Snapshot's
+	used     bool   // see Used
+	change   Change // Changed: values differ from what was loaded
+	err      error  // the first Set that failed; it fails the commit
+	sealed   string // once sealed: what sealed it, never empty
 }
 
 // Set stores v under key, replacing what was there.
@@ -80,7 +78,8 @@ func (s *Session) Set(key string, v any) {
 		switch {
 		case err == nil:
 			s.own()
-			s.changed = s.values.set(key, raw) || s.changed // else the record need not be written again
+			// Where it is the same as before, the record need not be written again.
+			s.change.Changed = s.values.set(key, raw) || s.change.Changed
 		case s.err == nil:
 			s.err = fmt.Errorf("session: Set(%q): %w", key, err)
 		}
@@ -91,14 +90,14 @@ func (s *Session) Set(key string, v any) {
 func (s *Session) Delete(key string) {
 	s.mutate("Delete", key, func() {
 		s.own()
-		s.changed = s.values.delete(key) || s.changed
+		s.change.Changed = s.values.delete(key) || s.change.Changed
 	})
 }
 
 // Clear removes all keys. The session itself, and its id, stay.
 func (s *Session) Clear() {
 	s.mutate("Clear", "", func() {
-		s.changed = s.changed || len(s.values) > 0
+		s.change.Changed = s.change.Changed || len(s.values) > 0
 		s.values = nil
 	})
 }
@@ -107,13 +106,13 @@ func (s *Session) Clear() {
 // the visitor's rights change, above all at login, so that an id planted before the login is
 // worth nothing after it. The data, and the absolute timeout, stay.
 func (s *Session) Renew() {
-	s.mutate("Renew", "", func() { s.renewed = true })
+	s.mutate("Renew", "", func() { s.change.Renewed = true })
 }
 
 // Destroy removes the session at commit, whatever else was done to it, and its
 // id is dead from then on. Call it at logout.
 func (s *Session) Destroy() {
-	s.mutate("Destroy", "", func() { s.destroyed = true })
+	s.mutate("Destroy", "", func() { s.change.Destroyed = true })
 }
 
 // mutate runs do under the mutex. Where the session is sealed already, it reports

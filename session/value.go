@@ -112,17 +112,14 @@ func encode(v any) (string, error) {
 // A json.Marshaler that writes the escape most likely got it from the encoder, and counts too.
 func replaced(raw []byte) bool {
 	escape := []byte(`\ufffd`)
-	for {
-		i := bytes.Index(raw, escape)
-		if i < 0 {
-			return false
-		}
-		backslashes := i - len(bytes.TrimRight(raw[:i], `\`))
+	before, after, found := bytes.Cut(raw, escape)
+	for ; found; before, after, found = bytes.Cut(after, escape) {
+		backslashes := len(before) - len(bytes.TrimRight(before, `\`))
 		if backslashes%2 == 0 {
 			return true
 		}
-		raw = raw[i+len(escape):]
 	}
+	return false
 }
 
 func decode(raw string, v any) error {

@@ -155,8 +155,7 @@ func appendKey(b []byte, key string) []byte {
 // plain reports whether s needs only quotes to be JSON. Invalid UTF-8 shows as U+FFFD here.
 func plain(s string) bool {
 	for _, r := range s {
-		switch {
-		case r < ' ', r == '"', r == '\\', r == '\u2028', r == '\u2029', r == '\uFFFD':
+		if r < ' ' || r == '"' || r == '\\' || r == '\u2028' || r == '\u2029' || r == '\uFFFD' {
 			return false
 		}
 	}

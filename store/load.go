@@ -38,14 +38,13 @@ func (s *Store) load(ctx context.Context, id string, t Terms) ([]byte, error) {
 // Create stores the first record of a new id, in one exchange and without a lock: nobody else
 // knows the id yet. The error wraps [ErrTooLarge] or [ErrUnavailable].
 func (s *Store) Create(ctx context.Context, id string, data []byte, t Terms) error {
-	err := error(lease.ErrClosed)
-	if !s.closed.Load() {
-		err = s.create(ctx, id, rand.Text(), time.Now(), data, t.withDefaults())
-	}
-	return failed("creating", id, err)
+	return failed("creating", id, s.create(ctx, id, rand.Text(), time.Now(), data, t.withDefaults()))
 }
 
 func (s *Store) create(ctx context.Context, id, token string, created time.Time, data []byte, t Terms) error {
+	if s.closed.Load() {
+		return lease.ErrClosed
+	}
 	record, err := t.record(token, created, data)
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 
 // Terms are the rules that a session is kept by. Zero fields mean the defaults.
 type Terms struct {
-	TTL      time.Duration // idle timeout: a session that no request comes for is gone. Default 30 min.
+	TTL      time.Duration // idle timeout: after it, an unused session is gone. Default 30 min.
 	Lifetime time.Duration // absolute timeout, from the creation; not shorter than TTL. Default 24 h.
 	LockWait time.Duration // the longest wait for the session. Default 10 s.
 	// MaxHold is the longest a request may hold its session. Default 1 min. MaxWaiters is how
