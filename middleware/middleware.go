@@ -72,9 +72,8 @@ type Options struct {
 	// store.ErrLost as the cause, it can no longer save, and the next one gets the session.
 	// Default 1 min. With a store.Options.Locker it must be zero: that has options of its own.
 	MaxHold time.Duration
-	// MaxWaiters is how many requests may wait for one session in this process;
-	// the next is answered with 503 at once. Default 128. With a
-	// store.Options.Locker it must be zero, like MaxHold.
+	// MaxWaiters is how many requests may wait for one session in this process; the next gets 503
+	// at once. Default 128. With a store.Options.Locker it must be zero, like MaxHold.
 	MaxWaiters int
 	// MaxBytes is the largest encoded session. Default 1 MiB.
 	MaxBytes int
@@ -117,10 +116,8 @@ func New(st *store.Store, o Options) (*Sessions, error) {
 	}
 	o.LockWait = cmp.Or(o.LockWait, 10*time.Second)
 	o.Buffer = cmp.Or(o.Buffer, 64<<10)
-	terms := store.Terms{
-		TTL: o.TTL, Lifetime: o.Lifetime, LockWait: o.LockWait,
-		MaxHold: o.MaxHold, MaxWaiters: o.MaxWaiters, MaxBytes: o.MaxBytes,
-	}
+	terms := store.Terms{TTL: o.TTL, Lifetime: o.Lifetime, LockWait: o.LockWait,
+		MaxHold: o.MaxHold, MaxWaiters: o.MaxWaiters, MaxBytes: o.MaxBytes}
 	if err := st.Check(terms); err != nil {
 		return nil, fmt.Errorf("middleware: Options.%w", err)
 	}
@@ -157,7 +154,7 @@ func (s *Sessions) Handler(next http.Handler) http.Handler {
 			request: request{sessions: s, mode: mode, base: r, cancel: cancel},
 			inner:   w,
 			before:  snapshot(w.Header()),
-			length:  -1,
+			tail:    tail{declared: -1},
 		}
 		rq := &rw.request
 		finished := false

@@ -19,10 +19,9 @@ type response struct {
 
 	status   int         // 0 until the handler has chosen
 	header   http.Header // as it was at that moment: later changes do not count
-	length   int64       // the Content-Length that was declared, or -1
 	buffered []byte
 	begun    bool        // the header has left our hands
-	tail     tail        // the end of an answer that has begun
+	tail     tail        // knows the declared length, and keeps the end of an answer
 	failed   error       // the answer was replaced by this error
 	ignored  http.Header // the one that the handler gets then
 }
@@ -41,7 +40,6 @@ func (rw *response) begin(by string) error {
 		return http.ErrAbortHandler
 	}
 	rw.begun = true
-	rw.tail.declared = rw.length
 	if rw.status == 0 {
 		rw.decorate(rw.inner.Header())
 		return nil

@@ -13,7 +13,7 @@ import (
 //
 // Answers of unknown length need no tail: they end when net/http says so.
 type tail struct {
-	declared int64 // -1 where unknown
+	declared int64 // the Content-Length, -1 where unknown
 	sent     int64
 	held     []byte // the last byte, once it is there
 }

@@ -27,7 +27,7 @@ func (rw *response) WriteHeader(status int) {
 	case rw.status == 0:
 		rw.status = status
 		rw.header = snapshot(rw.Header())
-		rw.length = contentLength(rw.header)
+		rw.tail.declared = contentLength(rw.header)
 	}
 }
 
@@ -45,7 +45,7 @@ func (rw *response) Write(p []byte) (int, error) {
 		return 0, nil
 	case !bodyAllowed(rw.status):
 		return 0, http.ErrBodyNotAllowed
-	case rw.length >= 0 && written > rw.length:
+	case rw.tail.declared >= 0 && written > rw.tail.declared:
 		return 0, http.ErrContentLength
 	case written <= int64(rw.request.sessions.options.Buffer):
 		rw.buffered = append(rw.buffered, p...)
@@ -65,7 +65,7 @@ func (rw *response) ReadFrom(src io.Reader) (n int64, err error) {
 	}
 	if !rw.begun {
 		rw.chooseStatus()
-		if rw.length > int64(rw.request.sessions.options.Buffer) {
+		if rw.tail.declared > int64(rw.request.sessions.options.Buffer) {
 			if err := rw.begin("an answer larger than Options.Buffer"); err != nil {
 				return 0, err
 			}

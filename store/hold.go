@@ -41,9 +41,9 @@ type Hold struct {
 type fence interface {
 	// end gives the hold back with what it leaves, or returns ErrLost.
 	end(ctx context.Context, h *Hold, w write) error
-	// release gives it back and leaves nothing. failed is the error of an exchange before, if
-	// there was one: if Redis has not answered that, the caller does not wait for another. If
-	// it fails, the lease ends by itself; there is nothing that the caller could do about it.
+	// release gives it back and leaves nothing. failed is the error of an exchange before, if there
+	// was one: if Redis has not answered that, nobody waits for another. If it fails, the lease ends
+	// by itself.
 	release(ctx context.Context, h *Hold, failed error)
 }
 

@@ -141,11 +141,10 @@ type Options struct {
 	Locker locker.Locker
 }
 
-// maxPrefix leaves room for an id in the longest key of a lock.
-const maxPrefix = locker.MaxKey / 2
-
 // DefaultPrefix is the default of Options.Prefix.
 const DefaultPrefix = "latchkey:"
+
+const maxPrefix = locker.MaxKey / 2 // leaves room for an id in the longest key of a lock
 
 // A Store is safe for use by any number of goroutines.
 type Store struct {
