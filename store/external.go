@@ -17,7 +17,7 @@ import (
 // elsewhere, so it neither fences a write nor keeps the record in use.
 type external struct {
 	base string             // the name of the record that was loaded
-	stop context.CancelFunc // what keeps it in use meanwhile
+	stop context.CancelFunc // no longer keeps it in use
 }
 
 // takeExternal takes a session under Options.Locker. A record that is there but cannot be
