@@ -22,9 +22,7 @@ import (
 )
 
 var (
-	// errBegun is the error of a Start that comes too late.
-	errBegun = errors.New("middleware: session.Start after the answer has begun: its session could not be saved before it")
-	// errAbandoned is the error of a Commit after the handler has panicked.
+	errBegun     = errors.New("middleware: session.Start after the answer has begun: its session could not be saved before it")
 	errAbandoned = errors.New("middleware: the handler panicked, so its session was not saved")
 )
 

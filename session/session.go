@@ -55,7 +55,7 @@ type Session struct {
 
 	mu       sync.Mutex // guards everything below
 	values   values
-	borrowed bool   // values are a Snapshot's
+	borrowed bool   // values are a Snapshot's, to be cloned before they change
 	used     bool   // see Used
 	change   Change // Changed: values differ from what was loaded
 	err      error  // the first Set that failed; it fails the commit
@@ -77,7 +77,6 @@ func (s *Session) Set(key string, v any) {
 	s.mutate("Set", key, func() {
 		switch {
 		case err == nil:
-			s.own()
 			// Where it is the same as before, the record need not be written again.
 			s.change.Changed = s.values.set(key, raw) || s.change.Changed
 		case s.err == nil:
@@ -89,7 +88,6 @@ func (s *Session) Set(key string, v any) {
 // Delete removes key. Removing an absent key changes nothing.
 func (s *Session) Delete(key string) {
 	s.mutate("Delete", key, func() {
-		s.own()
 		s.change.Changed = s.values.delete(key) || s.change.Changed
 	})
 }
@@ -122,18 +120,14 @@ func (s *Session) mutate(method, key string, do func()) {
 	s.used = true
 	sealed := s.sealed
 	if sealed == "" {
+		if s.borrowed {
+			s.values, s.borrowed = slices.Clone(s.values), false
+		}
 		do()
 	}
 	s.mu.Unlock()
 	if sealed != "" && s.config.Keeper != nil {
 		s.config.Keeper.ChangedLate(method, key, sealed)
-	}
-}
-
-// own makes values the session's own before they change. It is called with mu held.
-func (s *Session) own() {
-	if s.borrowed {
-		s.values, s.borrowed = slices.Clone(s.values), false
 	}
 }
 
