@@ -64,8 +64,7 @@ func newCookies(o Options) (cookies, error) {
 }
 
 func checkCookie(p *http.Cookie) error {
-	host := strings.HasPrefix(strings.ToLower(p.Name), "__host-")
-	secure := strings.HasPrefix(strings.ToLower(p.Name), "__secure-")
+	name := strings.ToLower(p.Name)
 	switch {
 	case p.Value != "":
 		return errors.New("its Value must be empty: the session's secret goes there")
@@ -73,9 +72,9 @@ func checkCookie(p *http.Cookie) error {
 		return fmt.Errorf("its Name has %d bytes: with more than %d browsers would not keep the cookie", len(p.Name), largest-longer)
 	case p.MaxAge < 0 || !p.Expires.IsZero():
 		return errors.New("its MaxAge must not be negative, and Expires not set: a MaxAge of 0 ends with the browser")
-	case host && (!p.Secure || p.Path != "/" || p.Domain != ""):
+	case strings.HasPrefix(name, "__host-") && (!p.Secure || p.Path != "/" || p.Domain != ""):
 		return errors.New("a name with __Host- needs Secure, Path=/ and no Domain")
-	case secure && !p.Secure:
+	case strings.HasPrefix(name, "__secure-") && !p.Secure:
 		return errors.New("a name with __Secure- needs Secure")
 	case p.SameSite < http.SameSiteDefaultMode || p.SameSite > http.SameSiteNoneMode:
 		return fmt.Errorf("its SameSite is %d, which is none of package http's", p.SameSite)

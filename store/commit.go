@@ -10,11 +10,10 @@ import (
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-// The exchanges of a tenure with Redis. There is one at a time, so that it is always known
-// which token and which record Redis has.
+// The exchanges of a tenure with Redis. There is one at a time, so that it is always known which
+// token and which record Redis has. All methods but Extend are called with mu held.
 
-// flush stores versions, unless somebody else does, until one is stored. It is called with
-// mu held.
+// flush stores versions, unless somebody else does, until one is stored.
 func (t *tenure) flush(ctx context.Context, version int) {
 	for t.stored < version && t.err == nil {
 		if t.sending {
@@ -25,8 +24,8 @@ func (t *tenure) flush(ctx context.Context, version int) {
 	}
 }
 
-// send makes all versions up to the newest stored, and gives the lock to the next holder
-// for span; to "" frees it. It is called with mu held, when no exchange is under way.
+// send makes all versions up to the newest stored, and gives the lock to the next holder for span;
+// to "" frees it. It is called when no exchange is under way.
 func (t *tenure) send(ctx context.Context, to string, span time.Duration) {
 	version := t.newest
 	var record, ttl any = "", ""
@@ -87,8 +86,8 @@ func (t *tenure) Extend(ctx context.Context, _, token string, d time.Duration) e
 
 // fail ends the tenure: what is not stored is void. The lock may be left to the token that Redis
 // has, or to the next one, so both are swept in the background: nobody waits for another exchange
-// after one that has failed. It is called with mu held; with ErrLost, which says that nothing was
-// stored, not while a commit is under way.
+// after one that has failed. With ErrLost, which says that nothing was stored, it is not called
+// while a commit is under way.
 func (t *tenure) fail(err error, next string) {
 	t.err = err
 	if scripting.Unanswered(err) {
@@ -98,8 +97,7 @@ func (t *tenure) fail(err error, next string) {
 	t.lease.Sweep(t.token, next)
 }
 
-// settled waits until no exchange is under way, unless the tenure has failed, and returns
-// why it has. It is called with mu held.
+// settled waits until no exchange is under way, unless the tenure has failed, and returns why.
 func (t *tenure) settled() error {
 	for t.sending && t.err == nil {
 		t.waitForOne()
@@ -107,9 +105,8 @@ func (t *tenure) settled() error {
 	return t.err
 }
 
-// waitForOne waits until an exchange is over. A hold that has waited for one that Redis has not
-// answered does not wait for another one as well. It is called with mu held, while an
-// exchange is under way.
+// waitForOne waits until the exchange that is under way is over. A hold that has waited for one
+// that Redis has not answered does not wait for another one as well.
 func (t *tenure) waitForOne() {
 	t.idle.Wait()
 	if !t.sending && t.err == nil && t.silence != nil {
@@ -117,7 +114,7 @@ func (t *tenure) waitForOne() {
 	}
 }
 
-// exchange runs a script. It is called with mu held, and gives it up meanwhile.
+// exchange runs a script, and gives mu up meanwhile.
 func (t *tenure) exchange(ctx context.Context, s *scripting.Script, keys []string, args ...any) (scripting.Reply, error) {
 	t.sending = true
 	t.mu.Unlock()

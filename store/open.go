@@ -94,8 +94,7 @@ func parseURL(raw string) (target, error) {
 func (t target) pool(timeout time.Duration) *redis.Pool {
 	options := []redis.DialOption{
 		redis.DialContextFunc(func(ctx context.Context, network, address string) (net.Conn, error) {
-			d := net.Dialer{Timeout: timeout}
-			c, err := d.DialContext(ctx, network, address)
+			c, err := (&net.Dialer{Timeout: timeout}).DialContext(ctx, network, address)
 			if end, ok := ctx.Deadline(); ok && err == nil {
 				_ = c.SetDeadline(end) // also for the TLS handshake; redigo sets its own later
 			}
