@@ -17,12 +17,9 @@ import (
 )
 
 const (
-	minKey = 32  // bytes; a shorter HMAC-SHA256 key weakens the signature
-	longer = 512 // no genuine cookie is, so a longer one is not looked at
-
-	// Browsers do not keep a cookie whose name and value are larger than this
-	// together (RFC 6265bis).
-	largest = 4096
+	minKey  = 32   // bytes; a shorter HMAC-SHA256 key weakens the signature
+	longer  = 512  // no genuine cookie is, so a longer one is not looked at
+	largest = 4096 // bytes: browsers keep no cookie whose name and value are larger (RFC 6265bis)
 )
 
 var strictBase64 = base64.URLEncoding.Strict()

@@ -33,10 +33,8 @@ type request struct {
 	base     *http.Request           // as it came in
 	cancel   context.CancelCauseFunc // ends the handler's context
 
-	// late is set by a change after the commit: the answer must not look complete.
-	late atomic.Bool
-	// hijacked is the connection, once the handler has taken it over.
-	hijacked atomic.Pointer[net.Conn]
+	late     atomic.Bool              // something was changed after the commit: the answer must be cut off
+	hijacked atomic.Pointer[net.Conn] // the connection, once the handler has taken it over
 
 	// mu guards the rest, and is held while the session is opened or committed:
 	// a handler may write the answer in one goroutine and Commit in another.

@@ -7,8 +7,6 @@ import (
 	"strconv"
 )
 
-// What the handler calls to answer. Until the commit it fills a buffer.
-
 func (rw *response) Header() http.Header {
 	if rw.failed != nil {
 		return rw.ignored

@@ -71,10 +71,10 @@ func (t *tenure) Extend(ctx context.Context, _, token string, d time.Duration) e
 	for t.sending && t.err == nil { // an extension that comes late is no reason to fail
 		t.idle.Wait()
 	}
-	if t.err != nil {
+	switch {
+	case t.err != nil:
 		return t.err
-	}
-	if t.lease != nil && t.lease.Token() != token {
+	case t.lease != nil && t.lease.Token() != token:
 		return lease.ErrExpired // meanwhile: the next hold may be for longer than d
 	}
 	err := lease.Verdict(t.exchange(ctx, extendScript, t.keys[:2], t.token, max(1, d.Milliseconds()), t.base))
@@ -140,8 +140,6 @@ const (
 	replyLostAgain = 3
 )
 
-var errLostAgain = fmt.Errorf("%w, after a try whose reply was lost: %w", ErrLost, ErrUnavailable)
-
 // committed reads the reply of commit.lua or replace.lua. others reports whether other
 // processes wait.
 func committed(reply scripting.Reply, err error) (others bool, _ error) {
@@ -153,7 +151,7 @@ func committed(reply scripting.Reply, err error) (others bool, _ error) {
 	case n == replyLost:
 		return false, ErrLost
 	case n == replyLostAgain:
-		return false, errLostAgain
+		return false, fmt.Errorf("%w, after a try whose reply was lost: %w", ErrLost, ErrUnavailable)
 	default:
 		return n == replyOthers, nil
 	}

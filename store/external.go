@@ -69,9 +69,8 @@ func (s *Store) lockExternal(ctx context.Context, h *Hold) (*lease.Lease, error)
 	return (*lease.Lease)(l), nil
 }
 
-// waitError returns the error of a Lock, and sees to it that it wraps the cause
-// of the wait's end if that is over. It may have ended in the middle of an
-// exchange with Redis, whose error says nothing of a wait.
+// waitError returns the error of a Lock, which wraps the cause of the wait's end if that is over:
+// it may have ended in the middle of an exchange with Redis, whose error says nothing of a wait.
 func waitError(waiting context.Context, err error) error {
 	if end, _ := waiting.Deadline(); !time.Now().Before(end) {
 		<-waiting.Done() // the context's timer may be a little late
@@ -111,9 +110,8 @@ func (e *external) release(ctx context.Context, h *Hold, failed error) {
 }
 
 // keepInUse keeps a session from running out while it is waited for or held under a lock that
-// knows nothing of the record: it extends the idle timeout now and then, each time in one
-// exchange, until it is stopped. If one fails there is another chance before the timeout, and
-// then the fence.
+// knows nothing of the record: until it is stopped, it extends the idle timeout now and then. If
+// that fails there is another chance before the timeout, and then the fence.
 func (s *Store) keepInUse(ctx context.Context, id string, t Terms) (stop context.CancelFunc) {
 	ctx, stop = context.WithCancel(context.WithoutCancel(ctx))
 	go func() {

@@ -84,11 +84,10 @@ func parseRecord(b []byte) (Record, error) {
 	return r, nil
 }
 
-// stampLength is that of rand.Text. The scripts know it, and that of head.
-const stampLength = 26
-
-// foreignName is the name of what is no string; see record.lua.
-const foreignName = "foreign"
+const (
+	stampLength = 26        // of rand.Text; the scripts know it, and the length of head
+	foreignName = "foreign" // the name of what is no string; see record.lua
+)
 
 // recordName names a stored record as record.lua does: by its stamp, or where it has none, by its
 // SHA-1. Since each write chooses a new stamp, a record that has the same name is the same one.

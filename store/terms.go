@@ -32,8 +32,7 @@ const (
 	DefaultMaxBytes = 1 << 20
 )
 
-// Check returns the first rule that t breaks. All of them can be checked before the first
-// request.
+// Check returns the first rule that t breaks. It is for use before the first request.
 func (s *Store) Check(t Terms) error {
 	for _, d := range []struct {
 		name  string
@@ -98,9 +97,4 @@ func (t Terms) outlived(now time.Time) int64 { return now.Add(-t.Lifetime).UnixM
 // expired reports whether a record that was created then has reached its lifetime.
 func (t Terms) expired(created, now time.Time) bool {
 	return !created.Add(t.Lifetime).After(now)
-}
-
-// held returns the error that package locker has for a wait.
-func held(o lease.Owner, d time.Duration) error {
-	return &locker.HeldError{Owner: locker.Owner(o), For: d}
 }
