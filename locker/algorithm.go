@@ -17,11 +17,9 @@ import (
 //
 // A token names one holder of one lock, and is never used again. All methods are safe to repeat
 // with the same arguments, since a reply may be lost after Redis did the work. Errors other than
-// the named ones wrap [ErrUnavailable], or end the wait as they are. Times are whole
-// milliseconds, which is what Redis counts in.
+// the named ones wrap [ErrUnavailable], or end the wait as they are. Times are whole milliseconds.
 type Algorithm interface {
-	// Take tries to make token the holder of key for the time of a lease. A
-	// token that is the holder already succeeds, too.
+	// Take tries to make token, which may be that already, the holder of key for a lease.
 	Take(ctx context.Context, key, token string, lease time.Duration) (Attempt, error)
 	// Extend makes the lease of token end d from now. The error is [ErrExpired]
 	// where nobody has the lock, [ErrLost] where another has.
@@ -53,9 +51,7 @@ func New(a Algorithm, o Options) Locker {
 	if own, ok := a.(ours); ok {
 		return newLock(own.Algorithm, own.notifier, o)
 	}
-	l := newLock(theirs{a}, nil, o)
-	l.options.Valid = a.Valid
-	return l
+	return newLock(theirs{a}, nil, o)
 }
 
 // A lock is a Locker on one algorithm.
@@ -79,7 +75,7 @@ func (l *lock) Lock(ctx context.Context, key string) (*Lease, error) {
 	return l.lockBy(ctx, key, l.algorithm)
 }
 
-// lockBy locks key by an algorithm that may be for this time only.
+// lockBy is Lock by an algorithm that may be for this time only.
 func (l *lock) lockBy(ctx context.Context, key string, a lease.Algorithm) (*Lease, error) {
 	if l.err != nil {
 		return nil, l.err
@@ -95,7 +91,6 @@ func (l *lock) lockBy(ctx context.Context, key string, a lease.Algorithm) (*Leas
 // theirs is an Algorithm as the engine sees it.
 type theirs struct{ Algorithm }
 
-// Take implements [lease.Algorithm].
 func (t theirs) Take(ctx context.Context, key, token, _ string, span time.Duration) (lease.Attempt, error) {
 	found, err := t.Algorithm.Take(ctx, key, token, span)
 	return lease.Attempt{Taken: found.Taken, Holder: found.Holder, Left: found.Left, Ambiguous: found.Ambiguous}, err
@@ -107,10 +102,6 @@ type ours struct {
 	notifier *lease.Notifier
 }
 
-// Valid implements [Algorithm].
-func (ours) Valid(lease time.Duration) time.Duration { return lease }
-
-// Take implements [Algorithm].
 func (o ours) Take(ctx context.Context, key, token string, span time.Duration) (Attempt, error) {
 	found, err := o.Algorithm.Take(ctx, key, token, "", span)
 	return Attempt{Taken: found.Taken, Holder: found.Holder, Left: found.Left, Ambiguous: found.Ambiguous}, err

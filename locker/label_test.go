@@ -15,7 +15,7 @@ func TestLabelOfOneOrAll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if token := f.holder("k"); !strings.HasSuffix(token, " "+want) {
+		if token := f.Holder("k"); !strings.HasSuffix(token, " "+want) {
 			t.Errorf("with the label %q: the token is %q", label, token)
 		}
 		if err := l.Unlock(t.Context()); err != nil {

@@ -7,10 +7,9 @@ import (
 	"github.com/a2139e8d/latchkey/internal/lease"
 )
 
-// A Lease is a lock that is held. Its methods may be called by any goroutine.
-//
-// Until it is given back, a timer renews it every third of Options.Lease, for as long as
-// MaxHold allows. Between two renewals no goroutine exists.
+// A Lease is a lock that is held. Its methods may be called by any goroutine. Until it is given
+// back, a timer renews it every third of Options.Lease, for as long as MaxHold allows. Between
+// two renewals no goroutine exists.
 type Lease lease.Lease // so that package store can convert it
 
 // Validity returns for how long the holder may rely on the lease if it is not
@@ -22,8 +21,7 @@ func (l *Lease) Validity() time.Duration { return (*lease.Lease)(l).Validity() }
 // or its key was taken away. Another may hold the lock from then on.
 func (l *Lease) Lost() <-chan struct{} { return (*lease.Lease)(l).Lost() }
 
-// OnLost arranges for cancel to be called with [ErrLost] when the lease is lost,
-// so that a context can end with its lock:
+// OnLost calls cancel with [ErrLost] when the lease is lost, so that a context ends with it:
 //
 //	ctx, cancel := context.WithCancelCause(ctx)
 //	defer cancel(nil)

@@ -16,10 +16,9 @@
 //   - [Redlock]: several Redis servers, of which less than half may fail.
 //   - [New] makes one of an [Algorithm] of one's own, or on another Redis client.
 //
-// All of them are a [Locker], take the same [Options], and give out a [Lease]. In all of
-// them the callers of one process wait in line, and only the first of them talks to Redis. With
-// Spin the processes that wait are a queue in Redis, and are notified when their turn has come. A
-// lease is renewed while it is held.
+// All take the same [Options] and give out a [Lease], which is renewed while it is held. The
+// callers of one process wait in line, and only the first of them talks to Redis. With Spin the
+// processes that wait are a queue in Redis, and are notified when their turn has come.
 //
 // # What is guaranteed, and what is not
 //
@@ -35,9 +34,8 @@
 // connection may reach Redis twice, and give the lock to its token once more, long after
 // that has given it back. The lock is shut for a lease then, and nobody holds it.
 //
-// Redis may lose the key: a failover to a replica that did not have it yet, an
-// eviction, a FLUSHALL. Then two callers may hold the lock until the first one's
-// renewal notices, at most a third of the lease later.
+// Redis may lose the key: by a failover to a replica that does not have it yet, an eviction, a
+// FLUSHALL. Then two may hold the lock until the first one's renewal, a third of a lease at most.
 //
 // # What Redis must permit
 //
@@ -49,17 +47,10 @@
 // that has died is passed over also while somebody listens to all channels.
 package locker
 
-// The files:
-//
-//   - locker.go, options.go, owner.go, lease.go: what users see.
-//   - algorithm.go: the interface to a kind of lock, and New, which makes a Locker of it.
-//   - spin.go, timestamp.go and timestamp.lua: the locks on one Redis.
-//   - redlock.go, redlock_algorithm.go, quorum.go: the lock on several, and how their votes
-//     are counted.
-//
-// What differs from one kind of lock to the next is its algorithm: how to take, extend and
-// release a key, one try each, nothing else. What they share is the engine, internal/lease. The
-// spin lock's algorithm is part of that, since package store uses it, too.
+// Kinds of locks differ in their algorithm: how to take, extend and release a key, one try
+// each. What they share is the engine, internal/lease, with the spin lock's algorithm, which
+// package store uses, too. A lock on several servers is redlock.go; its algorithm is
+// redlock_algorithm.go, and quorum.go counts the votes of the servers.
 
 import (
 	"context"

@@ -24,11 +24,9 @@ type Options struct {
 	MaxWaiters int
 	// Backoff is the pause between two tries while another process holds the lock and cannot
 	// notify this one when it is free: with Spin only if Redis does not permit that. Default 1
-	// ms, doubling up to 16 ms; with Redlock 10 ms up to 200 ms.
-	//
-	// With 100 callers that polled for one lock, each to hold it for 1 ms, pauses of 1 to 16 ms
-	// served 509 a second; fixed ones of 1, 10 and 200 ms served 244, 349 and 164. Without a
-	// pause it was 163, since Redis was so busy that a release took 30 times as long.
+	// ms, doubling up to 16 ms; with Redlock 10 ms up to 200 ms. Of 100 callers that polled for
+	// one lock, each to hold it for 1 ms, the default served 509 a second; fixed pauses of 1, 10
+	// and 200 ms served 244, 349 and 164, and none at all 163, since Redis was too busy.
 	Backoff Backoff
 	// Policy is how to wait for a lock that another process holds. Default Poll.
 	Policy Policy
@@ -58,11 +56,8 @@ const (
 )
 
 // Backoff is how long to pause between tries: Min before the second try, twice
-// as long before each further one, never more than Max. It is a value without
-// state, so one Backoff serves any number of loops at once.
-type Backoff struct {
-	Min, Max time.Duration
-}
+// as long before each further one, never more than Max.
+type Backoff struct{ Min, Max time.Duration }
 
 // Delay returns the pause after the given try, counted from 0. random in [0, 1)
 // shortens it to between half and all of its length, so that contenders that
@@ -72,20 +67,20 @@ func (b Backoff) Delay(try int, random float64) time.Duration {
 }
 
 // NoWait as Options.Wait means a single try.
-const NoWait = lease.NoWait
+const NoWait time.Duration = 1
 
 // Defaults of [Options].
 const (
-	DefaultLease      = lease.DefaultLease      // 10 s
-	DefaultWait       = lease.DefaultWait       // 10 s
-	DefaultMaxHold    = lease.DefaultMaxHold    // 1 min
-	DefaultMaxWaiters = lease.DefaultMaxWaiters // 128
-	DefaultTimeout    = lease.DefaultTimeout    // 2 s
+	DefaultLease      = 10 * time.Second
+	DefaultWait       = 10 * time.Second
+	DefaultMaxHold    = time.Minute
+	DefaultMaxWaiters = 128
+	DefaultTimeout    = 2 * time.Second
 )
 
-// MaxKey is the length of the longest key, 1024 bytes. Redis would take more, but
-// such a key is a mistake.
-const MaxKey = lease.MaxKey
+// MaxKey is the length of the longest key in bytes. Redis would take more, but such a key is
+// a mistake.
+const MaxKey = 1024
 
 // engine returns o for package lease.
 func (o Options) engine() lease.Options {

@@ -1,9 +1,12 @@
 package locker
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/lease"
 )
 
 func TestLockRefusesBadOptions(t *testing.T) {
@@ -26,7 +29,7 @@ func TestLockRefusesBadOptions(t *testing.T) {
 		if _, err := New(&f, o).Lock(t.Context(), "k"); err == nil || !strings.Contains(err.Error(), rule) {
 			t.Errorf("%+v: error %v, want %q", o, err, rule)
 		}
-		if len(f.calls) > 0 {
+		if len(f.Calls()) > 0 {
 			t.Errorf("%+v: Redis was asked all the same", o)
 		}
 		if _, err := NewSpin(nil, o).Lock(t.Context(), "k"); err == nil || !strings.Contains(err.Error(), rule) {
@@ -34,6 +37,37 @@ func TestLockRefusesBadOptions(t *testing.T) {
 		}
 	}
 }
+
+// What the documentation shows is what the engine does.
+func TestDefaultsAreThoseOfTheEngine(t *testing.T) {
+	t.Parallel()
+	o, engine := Options{}.engine().WithDefaults(), lease.Options{}.WithDefaults()
+	o.Held = nil
+	if want := (lease.Options{
+		Lease: DefaultLease, Wait: DefaultWait, MaxHold: DefaultMaxHold, MaxWaiters: DefaultMaxWaiters,
+		Timeout: DefaultTimeout, Backoff: lease.Backoff{Min: time.Millisecond, Max: 16 * time.Millisecond},
+	}); !reflect.DeepEqual(o, want) || !reflect.DeepEqual(engine, want) {
+		t.Errorf("%+v, want %+v", o, want)
+	}
+	if NoWait != lease.NoWait || MaxKey != lease.MaxKey || Poll != Policy(lease.Poll) || LeaseEnd != Policy(lease.LeaseEnd) {
+		t.Error("a constant is not that of the engine")
+	}
+}
+
+// A holder relies on no more of a lease than its algorithm says.
+func TestNewGoesByValid(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		l := lockWith(t, New(cautious{&fake{}}, Options{}))
+		if v := l.Validity(); v != DefaultLease/2 {
+			t.Errorf("valid for %v of %v", v, DefaultLease)
+		}
+		mustUnlock(t, l)
+	})
+}
+
+type cautious struct{ *fake }
+
+func (cautious) Valid(lease time.Duration) time.Duration { return lease / 2 }
 
 func TestLockRefusesBadKeys(t *testing.T) {
 	t.Parallel()

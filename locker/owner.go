@@ -10,8 +10,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/lease"
 )
 
-// An Owner is who holds a lock, according to its key: a process, and what it is
-// about. It is for people who look for a slow holder; nothing is decided by it.
+// An Owner is who holds a lock, according to its key. It is for people who look for a slow
+// holder; nothing is decided by it.
 type Owner struct {
 	Host  string
 	PID   int

@@ -3,7 +3,6 @@ package locker
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/internal/scripting"
@@ -24,7 +23,7 @@ const (
 type tally struct {
 	votes     []vote
 	others    []lease.Attempt // what those know that said no
-	errs      nodeErrors      // of those that failed
+	errs      error           // of those that failed, in one line
 	ambiguous bool            // one of them may have done it all the same
 }
 
@@ -55,8 +54,11 @@ func (t *tally) add(node int, found lease.Attempt, err error) {
 		t.votes[node] = none
 	case err != nil:
 		t.votes[node] = failed
-		t.errs = append(t.errs, fmt.Errorf("node %d: %w", node+1, err))
 		t.ambiguous = t.ambiguous || scripting.Ambiguous(err)
+		if err = fmt.Errorf("node %d: %w", node+1, err); t.errs != nil {
+			err = fmt.Errorf("%w; %w", t.errs, err)
+		}
+		t.errs = err
 	case found.Taken:
 		t.votes[node] = yes
 	default:
@@ -83,9 +85,11 @@ func (t *tally) decided() bool {
 }
 
 // attempt is the outcome of a Take: a majority has said yes, or could have later.
-// An error means that there are too few to ask.
+// An error means that there are too few to ask, or one that was asked twice.
 func (t *tally) attempt() (lease.Attempt, error) {
 	switch {
+	case errors.Is(t.errs, errSameNode):
+		return lease.Attempt{}, t.errs
 	case t.most(yes):
 		return lease.Attempt{Taken: true}, nil
 	case t.most(failed):
@@ -142,18 +146,5 @@ func (t *tally) undone(release *tally, v vote) int {
 
 // err says why too few nodes answered. What it wraps, the nodes decide: as a rule ErrUnavailable.
 func (t *tally) err() error {
-	return fmt.Errorf("%d of %d nodes failed: %w", len(t.errs), len(t.votes), t.errs)
-}
-
-// nodeErrors are several errors in one line.
-type nodeErrors []error
-
-func (e nodeErrors) Unwrap() []error { return e }
-
-func (e nodeErrors) Error() string {
-	texts := make([]string, len(e))
-	for i, err := range e {
-		texts[i] = err.Error()
-	}
-	return strings.Join(texts, "; ")
+	return fmt.Errorf("%d of %d nodes failed: %w", t.count(failed), len(t.votes), t.errs)
 }

@@ -18,26 +18,23 @@ import (
 // the one of Redis's documentation of distributed locks:
 //
 //   - All nodes are asked at once, each for at most Options.Timeout.
-//   - With a majority the lock is won, for the lease, less the time it took, less
-//     a hundredth of the lease and 2 ms for clocks that run differently:
-//     [Lease.Validity].
+//   - With a majority the lock is won, for the lease, less the time it took, less a hundredth
+//     of the lease and 2 ms for clocks that run differently: [Lease.Validity].
 //   - Without, it is released on all of them, also where the answer was no or was
 //     lost, and tried again after a random pause.
 //
-// Nodes must not be replicas of each other. A node that restarts without its data
-// has forgotten who it said yes to: keep it away for the time of a lease, or have
-// it sync each write to its disk.
+// Nodes must not be replicas of each other. A node that restarts without its data has forgotten
+// who it said yes to: keep it away for the time of a lease, or have it sync each write to disk.
 //
-// One process has one connection pool for each node. A node that is down or slow
-// costs at most its timeout, and nothing where the others are a majority: once
-// all nodes have answered, which shows that they are not the same.
+// A node that is down or slow costs at most its timeout, and nothing where the others are a
+// majority: once all nodes have answered, which shows that they are not the same.
 type Redlock struct {
 	lock    *lock
 	nodes   []lease.Algorithm
 	timeout time.Duration // of each
 
-	// distinct is set once all nodes have said yes to one Take, so that none was
-	// met twice. Until then a Take waits for all of them.
+	// distinct: all nodes have said yes to one Take, so none was met twice. Until then a Take
+	// waits for all of them.
 	distinct atomic.Bool
 }
 
@@ -51,20 +48,11 @@ func NewRedlock(pools []*redis.Pool, o Options) *Redlock {
 	}
 	o.Timeout = cmp.Or(o.Timeout, min(max(held/50, 10*time.Millisecond), held/4))
 	o.Backoff = cmp.Or(o.Backoff, Backoff{Min: 10 * time.Millisecond, Max: 200 * time.Millisecond})
-	r := &Redlock{timeout: o.Timeout}
+	r := &Redlock{lock: newLock(nil, nil, o), timeout: o.Timeout}
 	for _, pool := range pools {
 		r.nodes = append(r.nodes, lease.Spin{Runner: runnerOn(pool, o.Timeout)})
 	}
-	r.lock = newLock(nil, nil, o)
-	r.lock.options.Valid = valid
-	err := o.check()
-	if err == nil {
-		err = checkTimes(held, o.Timeout)
-	}
-	if err == nil {
-		err = checkPools(pools)
-	}
-	if err != nil {
+	if err := cmp.Or(o.check(), checkTimes(held, o.Timeout), checkPools(pools)); err != nil {
 		r.lock.err = fmt.Errorf("locker: Redlock: %w", err)
 	}
 	return r

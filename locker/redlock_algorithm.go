@@ -25,8 +25,7 @@ type redlock struct {
 	lock *Redlock
 	last try
 	// strays are tries whose tokens each node may still have or get. The sweep of the engine
-	// would not do: it knows one token, and each try has its own on each node. Only
-	// questions to that node look at them, one at a time.
+	// knows only one token. Only questions to that node look at them, one at a time.
 	strays [][]try
 
 	// Each node gets its questions one after another, in the order of the calls of ask.
@@ -71,9 +70,6 @@ func (r *redlock) Take(ctx context.Context, key, token, _ string, span time.Dura
 		r.lock.distinct.Store(true)
 	}
 	found, err := t.attempt()
-	if errors.Is(t.errs, errSameNode) {
-		found, err = lease.Attempt{}, t.errs
-	}
 	if !found.Taken {
 		// All are asked to release it. Those that said yes are waited for.
 		released := r.ask(ctx, r.release(key, 0), func(released *tally) bool {
@@ -117,8 +113,10 @@ func (r *redlock) stray(node int, t try) {
 	r.strays[node] = append(slices.DeleteFunc(r.strays[node], over), t)
 }
 
-// valid takes off what the nodes' clocks and this process's may differ in the time of a lease.
-func valid(lease time.Duration) time.Duration { return lease - lease/100 - 2*time.Millisecond }
+// Valid takes off what the nodes' clocks and this process's may differ in the time of a lease.
+func (*redlock) Valid(lease time.Duration) time.Duration {
+	return lease - lease/100 - 2*time.Millisecond
+}
 
 // on is the try's token on a node. It begins with the node's number, so that one that is asked
 // twice, by two addresses, is found out: it has the token under another number.
@@ -135,16 +133,15 @@ func cutNode(s string) (node int, token string) {
 	return node - 1, token
 }
 
-// A question is put to one node, counted from 0. Its ctx does not end with that of
-// ask, since the node is to get it even if nobody waits for the answer.
+// A question is put to one node, counted from 0. Its ctx does not end with that of ask: the
+// node is to get it even if nobody waits for the answer.
 type question func(ctx context.Context, node int) (lease.Attempt, error)
 
 // errSilent reads like the timeout of the node's connection.
 var errSilent = fmt.Errorf("%w: %w", ErrUnavailable, os.ErrDeadlineExceeded)
 
-// ask puts a question to all nodes at once, and counts their answers until it has
-// heard enough, or the time for all of them is over. Those that come later are
-// not counted, but each question ends by its own timeout.
+// ask puts a question to all nodes at once, and counts their answers until it has heard enough,
+// or their time is over. Those that come later are not counted.
 func (r *redlock) ask(ctx context.Context, q question, enough func(*tally) bool) *tally {
 	type answer struct {
 		node  int

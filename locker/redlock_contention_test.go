@@ -38,16 +38,16 @@ func TestRedlockPausesAtRandom(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		nodes := newNodes(3)
 		for _, n := range nodes {
-			n.put("k", "another", time.Hour)
+			n.Put("k", "another", time.Hour)
 		}
 		r := redlockOn(nodes, Options{Wait: 2 * time.Minute, Backoff: Backoff{Min: s, Max: 4 * s}})
 		if _, err := r.Lock(t.Context(), "k"); !errors.Is(err, ErrTimeout) {
 			t.Error(err)
 		}
-		tries := nodes[0].made("Take")
+		tries := nodes[0].Made("Take")
 		seen := map[time.Duration]bool{}
 		for i := range len(tries) - 1 {
-			pause, most := tries[i+1].at.Sub(tries[i].at), s<<min(i, 2)
+			pause, most := tries[i+1].At.Sub(tries[i].At), s<<min(i, 2)
 			if pause < most/2 || pause > most {
 				t.Errorf("pause %d: %v, want %v to %v", i, pause, most/2, most)
 			}
@@ -75,15 +75,15 @@ func TestRedlockLeaseEnd(t *testing.T) {
 		l.Unlock(t.Context())
 
 		for _, n := range nodes[:2] {
-			n.put("k", "another", 5*s)
+			n.Put("k", "another", 5*s)
 		}
-		tries := len(nodes[2].made("Take"))
+		tries := len(nodes[2].Made("Take"))
 		begin = time.Now()
 		l = lockOn(t, redlockOn(nodes, o))
 		if late := time.Since(begin) - 5*s; late < 0 || late > s/5 {
 			t.Errorf("the lock was taken %v after it was free", late)
 		}
-		if n := len(nodes[2].made("Take")) - tries; n != 2 {
+		if n := len(nodes[2].Made("Take")) - tries; n != 2 {
 			t.Errorf("%d tries", n)
 		}
 		mustUnlock(t, l)
@@ -96,8 +96,8 @@ func TestRedlockLeaseEnd(t *testing.T) {
 func TestRedlockLeaseEndOfSplitVotes(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		nodes := newNodes(3)
-		nodes[0].put("k", "1.1:one", time.Minute)
-		nodes[1].put("k", "2.1:two", time.Minute)
+		nodes[0].Put("k", "1.1:one", time.Minute)
+		nodes[1].Put("k", "2.1:two", time.Minute)
 		time.AfterFunc(s, func() { forget(nodes[0]) })
 		begin := time.Now()
 		l := lockOn(t, redlockOn(nodes, Options{Policy: LeaseEnd}))

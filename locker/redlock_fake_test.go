@@ -69,7 +69,6 @@ func redlockOn(nodes []*node, o Options) *Redlock {
 	o.Timeout = cmp.Or(o.Timeout, s)
 	o.Backoff = cmp.Or(o.Backoff, Backoff{Min: s / 100, Max: s / 5})
 	r := &Redlock{lock: newLock(nil, nil, o), timeout: o.Timeout}
-	r.lock.options.Valid = valid
 	for _, n := range nodes {
 		r.nodes = append(r.nodes, theirs{n})
 	}
@@ -80,7 +79,7 @@ func redlockOn(nodes []*node, o Options) *Redlock {
 func holders(nodes []*node) int {
 	n := 0
 	for _, f := range nodes {
-		if f.holder("k") != "" {
+		if f.Holder("k") != "" {
 			n++
 		}
 	}

@@ -15,7 +15,7 @@ import (
 func TestRedlockReleasesEverywhere(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		nodes := newNodes(5)
-		nodes[1].put("k", "another", time.Hour)
+		nodes[1].Put("k", "another", time.Hour)
 		nodes[2].take = func(_ context.Context, _ int, do func() (bool, error)) (bool, error) { do(); return false, errNoReply }
 		nodes[3].take = func(context.Context, int, func() (bool, error)) (bool, error) { return false, errRefused }
 		r := redlockOn(nodes, Options{Wait: NoWait})
@@ -24,8 +24,8 @@ func TestRedlockReleasesEverywhere(t *testing.T) {
 		}
 		synctest.Wait()
 		for i, n := range nodes {
-			taken, released := n.made("Take"), n.made("Release")
-			if len(taken) != 1 || len(released) == 0 || released[0].token != taken[0].token || released[0].d != 0 {
+			taken, released := n.Made("Take"), n.Made("Release")
+			if len(taken) != 1 || len(released) == 0 || released[0].Token != taken[0].Token || released[0].D != 0 {
 				t.Errorf("node %d: taken %+v, released %+v", i+1, taken, released)
 			}
 		}
@@ -48,7 +48,7 @@ func TestRedlockReleaseFollowsTake(t *testing.T) {
 				mustUnlock(t, lockOn(t, r))
 				synctest.Wait()
 				for _, n := range nodes[:2] {
-					n.put("k", others, time.Hour)
+					n.Put("k", others, time.Hour)
 				}
 				nodes[2].takes.Store(int64(9 * s / 10))
 				if l, err := r.Lock(t.Context(), "k"); l != nil {
@@ -57,17 +57,17 @@ func TestRedlockReleaseFollowsTake(t *testing.T) {
 					t.Error(err)
 				}
 				after(time.Minute, func() {
-					if nodes[2].holder("k") != "" {
+					if nodes[2].Holder("k") != "" {
 						t.Error("the lock was left to nobody")
 					}
 				})
 				after(2*time.Hour, func() {
 					last := ""
-					for _, c := range nodes[2].calls {
-						if c.method == "Take" && last == "Take" {
-							t.Errorf("a try came before the end of the one before it: %+v", nodes[2].calls)
+					for _, c := range nodes[2].Calls() {
+						if c.Method == "Take" && last == "Take" {
+							t.Errorf("a try came before the end of the one before it: %+v", nodes[2].Calls())
 						}
-						last = c.method
+						last = c.Method
 					}
 				})
 			})
@@ -93,19 +93,19 @@ func TestRedlockSweeps(t *testing.T) {
 					}
 					return do()
 				}
-				nodes[1].put("k", "another", time.Hour)
-				nodes[2].put("k", "another", time.Hour)
+				nodes[1].Put("k", "another", time.Hour)
+				nodes[2].Put("k", "another", time.Hour)
 				r := redlockOn(nodes, Options{Lease: time.Minute, Wait: NoWait})
 				if _, err := r.Lock(t.Context(), "k"); !errors.Is(err, ErrTimeout) {
 					t.Error(err)
 				}
 				after(5*s, func() {
-					if nodes[0].holder("k") != "" {
+					if nodes[0].Holder("k") != "" {
 						t.Error("the lock was left to nobody")
 					}
 				})
 				after(10*time.Minute, func() {
-					if n := len(nodes[0].made("Release")); n > 30 {
+					if n := len(nodes[0].Made("Release")); n > 30 {
 						t.Errorf("%d releases", n)
 					}
 				})
@@ -133,8 +133,8 @@ func TestRedlockTooFewNodes(t *testing.T) {
 			}
 		}
 		after(time.Minute, func() {
-			if n := holders(nodes); n != 0 || len(nodes[1].made("Release")) != 1 {
-				t.Errorf("%d nodes are locked; releases: %+v", n, nodes[1].made("Release"))
+			if n := holders(nodes); n != 0 || len(nodes[1].Made("Release")) != 1 {
+				t.Errorf("%d nodes are locked; releases: %+v", n, nodes[1].Made("Release"))
 			}
 		})
 		wantIdle(t, &r.lock.group)

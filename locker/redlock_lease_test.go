@@ -11,7 +11,7 @@ import (
 // forget makes nodes come back empty, as from a restart.
 func forget(nodes ...*node) {
 	for _, n := range nodes {
-		n.put("k", "", 0)
+		n.Put("k", "", 0)
 	}
 }
 
@@ -54,7 +54,7 @@ func TestRedlockLeaseNeedsAMajority(t *testing.T) {
 func TestRedlockLeaseErrors(t *testing.T) {
 	steal := func(nodes ...*node) {
 		for _, f := range nodes {
-			f.put("k", "another", time.Hour)
+			f.Put("k", "another", time.Hour)
 		}
 	}
 	for name, tt := range map[string]struct {
@@ -117,13 +117,13 @@ func TestRedlockWatchdogStopsAtMaxHold(t *testing.T) {
 				if held := time.Since(begin); held > maxHold || held < maxHold-drift {
 					t.Errorf("held for %v", held)
 				}
-				extensions := nodes[0].made("Extend")
+				extensions := nodes[0].Made("Extend")
 				if most := int(maxHold / (3*s - drift)); len(extensions) > most {
 					t.Errorf("%d extensions, want at most %d", len(extensions), most)
 				}
 				for _, c := range extensions {
-					if c.d < 6*s {
-						t.Errorf("after %v it was extended for %v", c.at.Sub(begin), c.d)
+					if c.D < 6*s {
+						t.Errorf("after %v it was extended for %v", c.At.Sub(begin), c.D)
 					}
 				}
 				l.Unlock(t.Context())

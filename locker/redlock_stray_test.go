@@ -14,7 +14,7 @@ import (
 func TestRedlockReleaseComesTooLate(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		nodes := newNodes(3)
-		nodes[0].put("k", "another", s)
+		nodes[0].Put("k", "another", s)
 		nodes[1].away.Store(true)
 		nodes[2].release = func(_ context.Context, n int, do func() error) error {
 			if n == 1 {
@@ -29,7 +29,7 @@ func TestRedlockReleaseComesTooLate(t *testing.T) {
 			t.Errorf("won after %v", took)
 		}
 		after(6*s, func() {
-			if nodes[0].holder("k") == "" || nodes[2].holder("k") == "" {
+			if nodes[0].Holder("k") == "" || nodes[2].Holder("k") == "" {
 				t.Error("a node of the majority has forgotten the holder")
 			}
 		})
@@ -45,8 +45,8 @@ func TestRedlockReleaseComesTooLate(t *testing.T) {
 func TestRedlockTakeComesTooLate(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		nodes := newNodes(3)
-		nodes[0].put("k", "another", s)
-		nodes[1].put("k", "another", time.Hour)
+		nodes[0].Put("k", "another", s)
+		nodes[1].Put("k", "another", time.Hour)
 		nodes[2].take = func(_ context.Context, n int, do func() (bool, error)) (bool, error) {
 			if n == 1 {
 				time.AfterFunc(s/2, func() { do() })
@@ -68,8 +68,8 @@ func TestRedlockTakeComesTooLate(t *testing.T) {
 func TestRedlockIsNotItsOwnHolder(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		nodes := newNodes(5)
-		nodes[0].put("k", "one", time.Hour)
-		nodes[1].put("k", "two", time.Hour)
+		nodes[0].Put("k", "one", time.Hour)
+		nodes[1].Put("k", "two", time.Hour)
 		for i, n := range nodes[2:] {
 			n.take = func(_ context.Context, n int, do func() (bool, error)) (bool, error) {
 				taken, err := do()
@@ -99,8 +99,8 @@ func TestRedlockIsNotItsOwnHolder(t *testing.T) {
 func TestRedlockDropsTriesOfNobody(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		nodes := newNodes(3)
-		nodes[0].put("k", "another", time.Hour)
-		nodes[1].put("k", "another", time.Hour)
+		nodes[0].Put("k", "another", time.Hour)
+		nodes[1].Put("k", "another", time.Hour)
 		nodes[2].takes.Store(int64(s / 2))
 		ctx, cancel := context.WithTimeout(t.Context(), 3*s/10)
 		defer cancel()
@@ -110,7 +110,7 @@ func TestRedlockDropsTriesOfNobody(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if tries, here := len(nodes[0].made("Take")), len(nodes[2].made("Take")); tries < 2 || here != 1 {
+		if tries, here := len(nodes[0].Made("Take")), len(nodes[2].Made("Take")); tries < 2 || here != 1 {
 			t.Errorf("%d tries, %d of them made at the slow node", tries, here)
 		}
 	})
@@ -121,8 +121,8 @@ func TestRedlockDropsTriesOfNobody(t *testing.T) {
 func TestRedlockDoesNotInsist(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		nodes := newNodes(3)
-		nodes[0].put("k", "another", time.Hour)
-		nodes[1].put("k", "another", time.Hour)
+		nodes[0].Put("k", "another", time.Hour)
+		nodes[1].Put("k", "another", time.Hour)
 		nodes[2].release = func(context.Context, int, func() error) error { time.Sleep(s); return errNoReply }
 		nodes[2].take = func(context.Context, int, func() (bool, error)) (bool, error) {
 			time.Sleep(s)
@@ -132,7 +132,7 @@ func TestRedlockDoesNotInsist(t *testing.T) {
 			t.Error(err)
 		}
 		after(time.Hour, func() {
-			takes, releases := len(nodes[2].made("Take")), len(nodes[2].made("Release"))
+			takes, releases := len(nodes[2].Made("Take")), len(nodes[2].Made("Release"))
 			if takes < 5 || releases > takes+12 { // with the sweeps
 				t.Errorf("%d tries, %d releases", takes, releases)
 			}

@@ -18,20 +18,18 @@ import (
 // and GETSET. It excludes those and they exclude it:
 //
 //   - SETNX with now + lease, where there is no value.
-//   - A value in the past is a stale lock. GETSET it with now + lease: the one who
-//     got back a value in the past has won. It is never deleted, since two could
-//     do that one after the other, and the second would delete the winner's.
+//   - A value in the past is a stale lock. GETSET it with now + lease: the one who got back a
+//     value in the past has won. It is never deleted: the next to do so would delete the winner's.
 //   - To release, DEL it, unless it is stale: it may be another's then.
 //
-// Here each of these is one script, in which nothing can come between two steps. What can still
-// happen is in timestamp.lua: those who take the lock step by step may change the value of a
-// winner. It is known by a note in a second key, {<key>}.owner, which others need not know of.
-// Until the winner extends its lease, the lock ends when a loser's lease would: so all should use
-// leases of about the same length.
+// Here each of these is one script. Still, those who take the lock step by step may change the
+// value of a winner, as timestamp.lua explains. It is known by a note in a second key,
+// {<key>}.owner, which others need not know of. Until the winner extends its lease, the lock ends
+// when a loser's lease would: so all should use leases of about the same length.
 //
-// Which time it is, Redis says, so hosts need no clocks that agree. Programs that
-// write the time of their own host need Options.LocalClock; and no clock may jump,
-// since the lock is over when a clock says so.
+// Which time it is, Redis says, so hosts need no clocks that agree. Programs that write the time
+// of their own host need Options.LocalClock; and no clock may jump, since the lock is over when
+// a clock says so.
 //
 // Like any lock by time alone, it is no fence: the holder cannot be distinguished
 // from one that came later. Call [Lease.Extend] before a step that matters.
@@ -40,8 +38,7 @@ type Timestamp struct{ lock Locker }
 // NewTimestamp returns a timestamp lock on the Redis of pool. What is wrong with
 // o is the error of every Lock.
 func NewTimestamp(pool *redis.Pool, o Options) *Timestamp {
-	algorithm := timestamp{runnerOn(pool, o.Timeout), o.LocalClock}
-	return &Timestamp{New(ours{Algorithm: algorithm}, o)}
+	return &Timestamp{New(ours{Algorithm: timestamp{runnerOn(pool, o.Timeout), o.LocalClock}}, o)}
 }
 
 // Lock takes key by the rules of [Locker]. A value that is not a time in Unix
@@ -79,6 +76,8 @@ func (t timestamp) Release(ctx context.Context, key, token string, after time.Du
 	return lease.Verdict(t.run(ctx, key, "release", token, after))
 }
 
+func (t timestamp) Valid(lease time.Duration) time.Duration { return lease }
+
 func (t timestamp) run(ctx context.Context, key, step, token string, d time.Duration) (scripting.Reply, error) {
 	now := "" // ask Redis
 	if t.localClock {
@@ -87,9 +86,8 @@ func (t timestamp) run(ctx context.Context, key, step, token string, d time.Dura
 	return t.runner.Run(ctx, timestampScript, []string{key, noteKey(key)}, step, token, d.Milliseconds(), now)
 }
 
-// noteKey is in the slot of key. What is in the first braces chooses that; without any, or with
-// nothing in them, the whole key; if that has a } in it, no note can be in its slot, and a
-// cluster refuses it. No two keys share a note, not even k and {k}.
+// noteKey is in the slot of key, where the key permits that; see queueKey of package lease. No
+// two keys share a note, not even k and {k}.
 func noteKey(key string) string {
 	if _, rest, _ := strings.Cut(key, "{"); strings.Index(rest, "}") > 0 {
 		return key + ":owner"

@@ -46,7 +46,7 @@ var defects = []defect{
 	{"a release frees whoever has the lock", "crowd", edit("internal/lease/release.lua", "if holder == ARGV[1] then", "if holder then")},
 	{"the lease is not renewed", "calm", edit("internal/lease/renew.go", "_ = l.extend(context.Background(), min(l.options.Lease, l.limit.Sub(now)))", "l.timer.Reset(l.end.Sub(now))")},
 	{"an extension extends nothing", "calm", edit("store/extend.lua", "redis.call('PEXPIRE', KEYS[2], ARGV[2])", "")},
-	{"no sweep after a lost reply", "lost replies", edit("internal/lease/sweep.go", "\trun(0, first)", "\t_ = run")},
+	{"no sweep after a lost reply", "lost replies", edit("internal/lease/sweep.go", "\tif first > 0 {", "\tif _ = run; true {\n\t\treturn\n\t} else if first > 0 {")},
 
 	// The tenure.
 	{"an answer before the commit is stored", "crashes", edit("store/tenure.go", "\t\tt.flush(ctx, version)\n", "\t\tgo func() { t.mu.Lock(); defer t.mu.Unlock(); t.flush(ctx, version) }()\n\t\treturn nil\n")},
@@ -63,7 +63,7 @@ var defects = []defect{
 	// The queue and the callers.
 	{"a place is dropped behind the one that has its turn", "turns", edit("internal/lease/queue.lua", "keep(queue, rest)", "keep(queue, string.match(rest, '^%S+ (.*)$') or '')")},
 	{"a place is left in the queue", "crowd", edit("internal/lease/queue.go", "if p.name != \"\" {\n\t\tl := p.lease", "if false {\n\t\tl := p.lease")},
-	{"who gives up gives up the place of the process", "turns", edit("internal/lease/callers.go", "\tw.place = p\n", "\tgo p.quit(DefaultTimeout)\n")},
+	{"who gives up gives up the place of the process", "turns", edit("internal/lease/callers.go", "\tnext.place = l.place\n", "\tgo l.place.quit(DefaultTimeout)\n")},
 	{"nobody is notified", "calm", edit("internal/lease/queue.go", "case p.notified <- struct{}{}:", "case (chan struct{})(nil) <- struct{}{}:")},
 	{"any number may wait", "crowd", edit("internal/lease/callers.go", "case len(c.waiting) >= l.options.MaxWaiters && !l.again:", "case false:")},
 	{"a wait lasts longer than LockWait", "calm", edit("internal/lease/options.go", "time.Until(l.began.Add(l.options.Wait))", "time.Until(l.began.Add(3*l.options.Wait))")},

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,12 +11,10 @@ import (
 )
 
 const (
-	// fallback is how long a place waits at most without asking Redis: a message
-	// may be lost. It is shortened by chance, and where Timeout is short: until it
-	// asks, nobody notices that Redis does not answer.
+	// fallback is how long a place waits at most without asking Redis: a message may be lost. It
+	// is shorter by chance, and where Timeout is short: only who asks notices a silent Redis.
 	fallback = 500 * time.Millisecond
-	// A place that is not notified asks at least this often: queue.lua waits for it
-	// little longer.
+	// A place that is not notified asks at least this often. queue.lua waits little longer.
 	asking = 100 * time.Millisecond
 )
 
@@ -29,9 +28,8 @@ func (g *Group) Lock(ctx context.Context, key string, a Algorithm, o Options) (*
 	return l, err
 }
 
-// Acquire is Lock, except that a lock that was handed over within this process may be lost
-// by now, or come as ctx ends: where it is of no use, the caller gives it back and calls Again.
-// o has no zero fields.
+// Acquire is Lock, except that a lock that was handed over may be lost by now, or come as ctx
+// ends: where it is of no use, the caller gives it back and calls Again. o has no zero fields.
 func (g *Group) Acquire(ctx context.Context, key string, a Algorithm, o Options) (*Lease, error) {
 	if key == "" || len(key) > MaxKey {
 		return nil, fmt.Errorf("locker: the key has %d bytes: it must have 1 to %d", len(key), MaxKey)
@@ -39,18 +37,11 @@ func (g *Group) Acquire(ctx context.Context, key string, a Algorithm, o Options)
 	l := &Lease{key: key, algorithm: a, options: o, group: g, caller: ctx, began: time.Now()}
 	l.queue, _ = a.(Queue)
 	l.span = wholeMillis(min(o.Lease, o.MaxHold))
-	err := context.Cause(ctx)
-	if err == nil {
-		err = l.acquire(false)
-	}
-	if err != nil {
-		return nil, l.failed(err)
-	}
-	return l, nil
+	return l.wait(context.Cause(ctx), false)
 }
 
-// Again goes on waiting for the caller of a lock that was handed over and is of no use. The
-// caller keeps its turn, or its place in line, and has what is left of its time.
+// Again goes on waiting where a lock that was handed over is of no use. The caller keeps its
+// turn, or its place in line, and has what is left of its time.
 func (l *Lease) Again() (*Lease, error) {
 	next := &Lease{
 		key: l.key, algorithm: l.algorithm, queue: l.queue, options: l.options, span: l.span, group: l.group,
@@ -61,47 +52,49 @@ func (l *Lease) Again() (*Lease, error) {
 	l.state, l.turn = released, false
 	l.timer.Stop()
 	l.mu.Unlock()
-	err := next.over()
-	if err == nil {
-		err = next.acquire(turn)
-	} else if turn {
-		l.group.leave(l.key, nil)
+	return next.wait(next.over(), turn)
+}
+
+// wait is the rest of Acquire and Again, unless over says why the wait has ended.
+func (l *Lease) wait(over error, turn bool) (*Lease, error) {
+	err := over
+	switch {
+	case err == nil:
+		err = l.acquire(turn)
+	case turn:
+		l.group.leave(l)
 	}
 	if err != nil {
-		return nil, next.failed(err)
+		took := time.Since(l.began).Round(time.Millisecond)
+		return nil, fmt.Errorf("locker: waited %v for %s: %w", took, l.key, err)
 	}
-	return next, nil
+	return l, nil
 }
 
 // An acquisition is the caller that has the turn competing with other processes.
 type acquisition struct {
 	*Lease
-	queue     Queue         // nil: there is none
-	place     *place        // nil: none, so far
+	place     *place        // of the Lease, which has none once it has begun; nil: none, so far
 	notified  bool          // it may have been since the last try
 	until     time.Time     // and until then the lock was not to become free by itself
 	ambiguous bool          // a reply was lost, so the token may have the lock
-	cleaning  time.Duration // how long the caller has waited for that
 	won       bool          // it has got it
+	patience  time.Duration // how long the caller may be kept by cleaning up
 }
 
 // acquire waits for the turn at the key, unless l has it, and then tries until it has the
-// lock. Where it fails, the token does not hold the lock, or will be swept; the turn, and the
-// process's place, go to the next caller.
-func (l *Lease) acquire(turn bool) (err error) {
-	a := acquisition{Lease: l, notified: true}
+// lock. Where it fails, the token does not hold the lock, or will be swept.
+func (l *Lease) acquire(turn bool) error {
 	if !turn {
-		if a.place, err = l.group.enter(l); err != nil || l.handed {
+		if err := l.group.enter(l); err != nil || l.handed {
 			return err
 		}
 	}
-	defer a.end(&err) // also where the algorithm panics
-	if l.options.Policy == Poll && l.group.Notifier != nil {
-		a.queue = l.queue
-	}
-	// Where others of this process wait, the lock is likely to be held.
-	if a.queue != nil && a.place == nil && l.group.Notifier.listening() {
-		a.join()
+	a := acquisition{Lease: l, place: l.place, notified: true}
+	l.place = nil
+	defer a.end() // also where the algorithm panics
+	if n := l.group.Notifier; n != nil && n.listening() {
+		a.join() // others of this process wait, so the lock is likely to be held
 	}
 	for try := 0; ; try++ {
 		sent := time.Now()
@@ -119,20 +112,19 @@ func (l *Lease) acquire(turn bool) (err error) {
 		if name != "" {
 			a.tried(found, err)
 		}
-		if err == nil && found.Taken {
-			end := l.validUntil(sent, l.span)
-			if err = context.Cause(l.caller); err == nil && !time.Now().Before(end) {
-				err = fmt.Errorf("%w: it took a whole lease to answer", ErrUnavailable)
-			}
-			if err == nil {
-				if l.data = found.Data; l.data == nil {
-					l.data = l.algorithm
-				}
-				l.quota.began = sent
-				l.begin(sent, end)
-				a.won = true
-				return nil
-			}
+		end := l.validUntil(sent, l.span)
+		switch {
+		case err != nil || !found.Taken:
+		case l.caller.Err() != nil:
+			err = context.Cause(l.caller)
+		case !time.Now().Before(end):
+			err = fmt.Errorf("%w: it took a whole lease to answer", ErrUnavailable)
+		default:
+			l.data = cmp.Or[Extender](found.Data, l.algorithm)
+			l.quota.began = sent
+			l.begin(sent, end)
+			a.won = true
+			return nil
 		}
 		a.ambiguous = a.ambiguous || found.Ambiguous || scripting.Ambiguous(err)
 		if err == nil {
@@ -146,26 +138,21 @@ func (l *Lease) acquire(turn bool) (err error) {
 
 // fail cleans up after the last try, and returns why there are no more.
 func (a *acquisition) fail(found Attempt, err error) error {
-	switch {
-	case !found.Taken && !a.ambiguous:
-		a.token = "" // it is nowhere
-	case scripting.Unanswered(err):
-		a.group.Sweep(a.options, a.ambiguous, a.free)
-	default:
-		begun := time.Now()
-		a.group.sweep(a.options, a.options.Timeout/4, a.ambiguous, a.free) // the caller has waited long enough
-		a.cleaning = time.Since(begun)
+	if !scripting.Unanswered(err) {
+		a.patience = a.options.Timeout / 4 // the caller has waited long enough
 	}
-	end, ok := a.caller.Deadline()
-	ok = ok && !time.Now().Before(end)
-	if ok {
+	if found.Taken || a.ambiguous {
+		begun := time.Now()
+		a.group.sweep(a.options, a.patience, a.ambiguous, a.free)
+		a.patience -= time.Since(begun)
+	}
+	if end, ok := a.caller.Deadline(); ok && !time.Now().Before(end) {
 		<-a.caller.Done() // its timer may be a little late
 	}
-	// A Redis that hangs had all the time that an exchange has. Those behind would each find
-	// that out in turn, and the last one long after its own time. Where the caller had less
-	// time, its end says nothing about Redis.
-	if scripting.Unanswered(err) && !ok && !errors.Is(a.caller.Err(), context.DeadlineExceeded) {
-		a.group.dismiss(a.key, err)
+	// A Redis that hangs had all the time of an exchange. Those behind would each find that out
+	// in turn, the last one long after its own time. Where the caller had less, it says nothing.
+	if scripting.Unanswered(err) && !errors.Is(a.caller.Err(), context.DeadlineExceeded) {
+		a.Dismiss(err)
 	}
 	if ended := context.Cause(a.caller); ended != nil && !errors.Is(err, ended) {
 		err = fmt.Errorf("%w: %w", ended, err)
@@ -173,33 +160,30 @@ func (a *acquisition) fail(found Attempt, err error) error {
 	return err
 }
 
-// end gives up the turn after err, unless the lock was won, and the place goes with it, or out
-// of the queue. A place that has won is in the queue no more, unless a try whose reply was lost
-// comes late and puts it there again.
-func (a *acquisition) end(err *error) {
+// end gives up the turn, with the place, unless the lock was won. Then the place is in the queue
+// no more, unless a try whose reply was lost comes late and puts it there again.
+func (a *acquisition) end() {
 	p := a.place
 	if p != nil {
 		p.ambiguous = p.ambiguous || a.ambiguous
 	}
-	// The caller has waited long enough: together, a quarter of Timeout is for cleaning up.
-	most := a.options.Timeout/4 - a.cleaning
-	switch {
-	case a.won && p == nil:
-	case a.won && p.ambiguous:
-		p.quitLater()
-	case a.won:
+	if !a.won {
+		a.Lease.place = p
+		a.group.leave(a.Lease).quit(a.patience)
+		return
+	}
+	if p != nil && !p.ambiguous {
 		p.leave()
-	case most > 0 && !scripting.Unanswered(*err):
-		a.group.leave(a.key, p).quit(most)
-	default:
-		a.group.leave(a.key, p).quitLater()
+	} else {
+		p.quit(0)
 	}
 }
 
-// join gets a place, for the next try to put into the queue.
+// join gets a place, for the next try to put into the queue, where there is one to wait in.
 func (a *acquisition) join() {
-	if a.options.Wait != NoWait {
-		a.place = a.group.Notifier.place()
+	n, o := a.group.Notifier, a.options
+	if a.place == nil && n != nil && a.queue != nil && o.Policy == Poll && o.Wait != NoWait {
+		a.place = n.place()
 		a.place.lease = a.Lease
 	}
 }
@@ -236,17 +220,11 @@ func (a *acquisition) rest(try int, found Attempt) error {
 	if !worth {
 		return a.timeout()
 	}
-	a.notified, a.until = true, time.Now().Add(forever)
-	if found.Left > 0 {
-		a.until = time.Now().Add(found.Left)
-	}
+	a.notified, a.until = true, time.Now().Add(cmp.Or(found.Left, forever))
+	a.join()
 	var ready, notified <-chan struct{}
 	switch {
-	case a.queue == nil:
 	case a.place == nil:
-		if a.join(); a.place != nil {
-			ready = a.place.ready()
-		}
 	case a.place.name == "":
 		ready = a.place.ready()
 	case !a.place.queued: // it may not be
@@ -269,8 +247,8 @@ func (a *acquisition) rest(try int, found Attempt) error {
 	return a.over()
 }
 
-// untilAsking is how long a place waits for its message, where the holder's lease lasts
-// for left more: at most most. random is as in [Backoff.Delay].
+// untilAsking is how long a place waits for its message, at most most, where the holder's lease
+// lasts for left more. random is as in [Backoff.Delay].
 func untilAsking(left, most time.Duration, random float64) time.Duration {
 	d := Backoff{Min: most, Max: most}.Delay(0, random)
 	if left > 0 && left < d {

@@ -36,7 +36,7 @@ func TestAcquireWonWhileChannelIsBroken(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		site := newFakeSite(t)
 		f := site.process()
-		site.put("k", "of the dead", s)
+		site.Put("k", "of the dead", s)
 		got := contend(t, t.Context(), f, Options{})
 		sub := f.notifier.subscription
 		f.notifier.mu.Lock()

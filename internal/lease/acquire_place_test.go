@@ -62,7 +62,7 @@ func wantRest(t *testing.T, site *fakeSite, processes ...*fakeQueue) {
 	t.Helper()
 	time.Sleep(time.Hour)
 	synctest.Wait()
-	if holder := site.holder("k"); holder != "" {
+	if holder := site.Holder("k"); holder != "" {
 		t.Errorf("left in the lock: %q", holder)
 	}
 	if places := site.inQueue("k"); len(places) > 0 {
@@ -95,7 +95,7 @@ func TestAcquireGoesByTheQueue(t *testing.T) {
 		if waited := time.Since(begin); waited != 0 {
 			t.Errorf("it took %v", waited)
 		}
-		if n := len(site.made("Queue")); n != 6 {
+		if n := len(site.Made("Queue")); n != 6 {
 			t.Errorf("asked %d times, want each once to join and once to take", n)
 		}
 		wantRest(t, site, a, b, c)
@@ -107,7 +107,7 @@ func TestAcquireAfterKilledHolder(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		site := newFakeSite(t)
 		f := site.process()
-		site.put("k", "of the dead", 10*s/3)
+		site.Put("k", "of the dead", 10*s/3)
 		got := contend(t, t.Context(), f, Options{})
 		r := mustWin(t, got)
 		if r.took > 10*s/3+20*time.Millisecond {
@@ -146,7 +146,7 @@ func TestAcquireWithoutQueue(t *testing.T) {
 		}()
 		time.Sleep(s)
 		synctest.Wait()
-		if n := len(f.made("Queue")); n < 50 || n > 150 {
+		if n := len(f.Made("Queue")); n < 50 || n > 150 {
 			t.Errorf("asked %d times in a second", n)
 		}
 		wantSubscriptions(t, &site.pubsub, 1, 1)
@@ -167,7 +167,7 @@ func TestAcquireOfOthersDoesNotQueue(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if n := len(f.made("Queue")); n > 0 || site.pubsub.asked() > 0 {
+		if n := len(f.Made("Queue")); n > 0 || site.pubsub.asked() > 0 {
 			t.Errorf("joined %d times, and listened %d times", n, site.pubsub.asked())
 		}
 		mustUnlock(t, l)

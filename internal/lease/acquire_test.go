@@ -27,11 +27,11 @@ func TestAcquireWaitIsBounded(t *testing.T) {
 				if tt.here > 0 {
 					l := lock(t, &g, &f, Options{Lease: time.Hour})
 					time.AfterFunc(tt.here, func() {
-						f.put("k", "another", tt.elsewhere)
+						f.Put("k", "another", tt.elsewhere)
 						l.Unlock(t.Context())
 					})
 				} else {
-					f.put("k", "another", tt.elsewhere)
+					f.Put("k", "another", tt.elsewhere)
 				}
 				begin := time.Now()
 				_, err := g.Lock(t.Context(), "k", &f, Options{Wait: 3 * s})
@@ -44,7 +44,7 @@ func TestAcquireWaitIsBounded(t *testing.T) {
 				if tt.here <= 3*s {
 					wantIdle(t, &g)
 				}
-				if got := f.made("Release"); tt.here == 0 && len(got) != 0 {
+				if got := f.Made("Release"); tt.here == 0 && len(got) != 0 {
 					t.Errorf("%d commands to clean up after nothing", len(got))
 				}
 			})
@@ -95,12 +95,12 @@ func TestAcquireContextEnds(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				var g Group
 				var f fake
-				free := func() { f.put("k", "another", 0) }
+				free := func() { f.Put("k", "another", 0) }
 				if tt.here {
 					l := lock(t, &g, &f, Options{})
 					free = func() { l.Unlock(t.Context()) }
 				} else {
-					f.put("k", "another", time.Hour)
+					f.Put("k", "another", time.Hour)
 				}
 				ctx, cancel := tt.end(t.Context())
 				defer cancel()
@@ -111,9 +111,9 @@ func TestAcquireContextEnds(t *testing.T) {
 				}
 				free()
 				wantIdle(t, &g)
-				tries := len(f.made("Take"))
+				tries := len(f.Made("Take"))
 				after(time.Hour, func() {
-					if f.holder("k") != "" || len(f.made("Take")) != tries {
+					if f.Holder("k") != "" || len(f.Made("Take")) != tries {
 						t.Error("it went on trying, and took the lock")
 					}
 				})
@@ -133,8 +133,8 @@ func TestAcquireContextHasEnded(t *testing.T) {
 		if !errors.Is(err, gone) || errors.Is(err, ErrUnavailable) {
 			t.Errorf("error %v, want the cause and no complaint about Redis", err)
 		}
-		if len(f.calls) != 0 {
-			t.Errorf("Redis was asked: %+v", f.calls)
+		if len(f.Calls()) != 0 {
+			t.Errorf("Redis was asked: %+v", f.Calls())
 		}
 		wantIdle(t, &g)
 	})
@@ -144,17 +144,17 @@ func TestAcquireBacksOff(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var g Group
 		var f fake
-		f.put("k", "another", time.Hour)
+		f.Put("k", "another", time.Hour)
 		_, err := g.Lock(t.Context(), "k", &f, Options{Wait: 10 * s, Backoff: Backoff{Min: s / 2, Max: 2 * s}})
 		if !errors.Is(err, ErrTimeout) {
 			t.Error(err)
 		}
-		tries := f.made("Take")
+		tries := f.Made("Take")
 		if n := len(tries); n < 6 || n > 11 { // pauses 1/2, 1, 2, 2, ..., or half of that
 			t.Fatalf("%d tries in 10 s", n)
 		}
 		for i, most := range []time.Duration{s / 2, s, 2 * s, 2 * s, 2 * s} {
-			if pause := tries[i+1].at.Sub(tries[i].at); pause < most/2 || pause > most {
+			if pause := tries[i+1].At.Sub(tries[i].At); pause < most/2 || pause > most {
 				t.Errorf("pause %d: %v, want %v to %v", i, pause, most/2, most)
 			}
 		}
@@ -186,12 +186,12 @@ func TestAcquireServesItsCallersInOrder(t *testing.T) {
 			synctest.Wait()
 		}
 		after(time.Hour, func() {
-			if takes := len(f.made("Take")); takes != 50 {
+			if takes := len(f.Made("Take")); takes != 50 {
 				t.Errorf("%d tries for 50 locks", takes)
 			}
 			tokens := map[string]bool{}
-			for _, c := range f.made("Take") {
-				tokens[c.token] = true
+			for _, c := range f.Made("Take") {
+				tokens[c.Token] = true
 			}
 			if len(tokens) != 50 {
 				t.Errorf("%d tokens for 50 leases", len(tokens))
@@ -235,7 +235,7 @@ func TestAcquirePassesErrorsOn(t *testing.T) {
 		if _, err := g.Lock(t.Context(), "k", &f, Options{}); !errors.Is(err, no) {
 			t.Error(err)
 		}
-		if calls := len(f.calls); calls != 1 {
+		if calls := len(f.Calls()); calls != 1 {
 			t.Errorf("%d calls, want only the one that failed", calls)
 		}
 		wantIdle(t, &g)

@@ -14,12 +14,10 @@
 //
 // # Files
 //
-//   - algorithm.go: what one kind of lock does. spin.go, *.lua: the spin lock, and the replies
-//     of all locks' scripts.
-//   - acquire.go: from Lock to the lease. callers.go: the wait for the turn. queue.go,
-//     notifier.go: the wait among processes. options.go: for how long.
-//   - lease.go: a lock that is held, and given back. renew.go: its renewal. handoff.go: who has
-//     it next. token.go: who holds it. sweep.go: what is left behind.
+// acquire.go goes from Lock to the lease, by way of the callers (callers.go) and the queue
+// (queue.go, notifier.go). lease.go holds it and gives it back, renew.go renews it, handoff.go
+// hands it over, sweep.go cleans up. algorithm.go is what one kind of lock does, spin.go the
+// spin lock, and how to read the replies of all locks' scripts.
 //
 // # Concurrency
 //
@@ -54,6 +52,7 @@ type Algorithm interface {
 	Take(ctx context.Context, key, token, place string, span time.Duration) (Attempt, error)
 	Extender
 	Release(ctx context.Context, key, token string, after time.Duration) error
+	Valid(lease time.Duration) time.Duration
 }
 
 // An Extender makes the lease of token end d from now. A lease calls it by itself, from a timer.
@@ -62,7 +61,7 @@ type Extender interface {
 }
 
 // A Queue is an Algorithm whose lock goes from one holder to the next without being free in
-// between: within one process (handoff.go), or by a queue in Redis next to the lock (queue.go).
+// between: within one process, or by a queue in Redis next to the lock.
 type Queue interface {
 	Algorithm
 	// Quit takes place out of the queue; if the turn had come to it, the next one has it.

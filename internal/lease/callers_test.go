@@ -20,8 +20,7 @@ func inBubble(t *testing.T, f func(t *testing.T)) {
 // enterAs takes the turn at key, in line behind at most most others, for as long as ctx.
 func enterAs(ctx context.Context, g *Group, key string, most int) error {
 	o := Options{Wait: 1000 * time.Hour, MaxWaiters: most}
-	_, err := g.enter(&Lease{key: key, group: g, options: o, caller: ctx, began: time.Now()})
-	return err
+	return g.enter(&Lease{key: key, group: g, options: o, caller: ctx, began: time.Now()})
 }
 
 // enter takes the turn at key, which is free or becomes so.
@@ -52,11 +51,11 @@ func TestCallersAreServedInOrder(t *testing.T) {
 				enter(t, &l, "k")
 				served = append(served, i) // the turn guards it
 				time.Sleep(time.Second)
-				l.leave("k", nil)
+				l.leave(&Lease{key: "k"})
 			}()
 			synctest.Wait() // i is in the line, before i+1
 		}
-		l.leave("k", nil)
+		l.leave(&Lease{key: "k"})
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if want := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}; !slices.Equal(served, want) {
@@ -77,7 +76,7 @@ func TestCallersLetsInOneAtATime(t *testing.T) {
 			for range 20 {
 				enter(t, &l, "k")
 				n++
-				l.leave("k", nil)
+				l.leave(&Lease{key: "k"})
 			}
 		})
 	}
@@ -93,8 +92,8 @@ func TestCallersKeysAreIndependent(t *testing.T) {
 		var l Group
 		enter(t, &l, "a")
 		enter(t, &l, "b") // does not wait
-		l.leave("a", nil)
-		l.leave("b", nil)
+		l.leave(&Lease{key: "a"})
+		l.leave(&Lease{key: "b"})
 		wantIdle(t, &l)
 	})
 }
@@ -121,11 +120,11 @@ func TestCallersAreFull(t *testing.T) {
 			t.Errorf("it was told so after %v, not at once", waited)
 		}
 		enter(t, &l, "other") // has a line of its own
-		l.leave("other", nil)
+		l.leave(&Lease{key: "other"})
 
 		cancel()
 		synctest.Wait()
-		l.leave("k", nil)
+		l.leave(&Lease{key: "k"})
 		wantIdle(t, &l)
 	})
 }
@@ -144,7 +143,7 @@ func TestCallersWaiterGivesUp(t *testing.T) {
 					return
 				}
 				served = append(served, name)
-				l.leave("k", nil)
+				l.leave(&Lease{key: "k"})
 			}()
 			synctest.Wait()
 		}
@@ -161,7 +160,7 @@ func TestCallersWaiterGivesUp(t *testing.T) {
 			t.Errorf("error %v, want the cause of the cancellation", err)
 		}
 		join("fourth") // in a line of three: there is room again
-		l.leave("k", nil)
+		l.leave(&Lease{key: "k"})
 		synctest.Wait()
 		if want := []string{"first", "third", "fourth"}; !slices.Equal(served, want) {
 			t.Errorf("served %q, want %q", served, want)
@@ -185,13 +184,13 @@ func TestCallersTurnComesWhileGivingUp(t *testing.T) {
 		go func() {
 			enter(t, &l, "k")
 			served = true
-			l.leave("k", nil)
+			l.leave(&Lease{key: "k"})
 		}()
 		synctest.Wait()
 
 		l.mu.Lock()
 		cancel()
-		l.keys["k"].next().turn <- nil
+		l.keys["k"].next().called <- nil
 		l.mu.Unlock()
 		synctest.Wait()
 		if !errors.Is(first, context.Canceled) {
@@ -218,7 +217,7 @@ func TestCallersTurnComesToLastWhileGivingUp(t *testing.T) {
 		synctest.Wait()
 		l.mu.Lock()
 		cancel()
-		l.keys["k"].next().turn <- nil
+		l.keys["k"].next().called <- nil
 		l.mu.Unlock()
 		synctest.Wait()
 		wantIdle(t, &l)
@@ -240,7 +239,7 @@ func TestCallersDismissesItsWaiters(t *testing.T) {
 			go func() { got <- enterAs(t.Context(), &l, "k", 9) }()
 		}
 		synctest.Wait()
-		l.dismiss("k", away)
+		(&Lease{key: "k", group: &l}).Dismiss(away)
 		for range 3 {
 			if err := <-got; err != away {
 				t.Errorf("a waiter was told %v", err)
@@ -248,11 +247,11 @@ func TestCallersDismissesItsWaiters(t *testing.T) {
 		}
 		go func() { got <- enterAs(t.Context(), &l, "k", 9) }()
 		synctest.Wait()
-		l.leave("k", nil)
+		l.leave(&Lease{key: "k"})
 		if err := <-got; err != nil {
 			t.Errorf("the next one was told %v", err)
 		}
-		l.leave("k", nil)
+		l.leave(&Lease{key: "k"})
 		if len(l.keys) != 0 {
 			t.Errorf("%d keys are left", len(l.keys))
 		}

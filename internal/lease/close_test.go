@@ -83,13 +83,13 @@ func TestCloseEndsSweeps(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(s)
-		swept := len(f.made("Release"))
+		swept := len(f.Made("Release"))
 		if swept < 3 {
 			t.Errorf("swept %d times in a second", swept)
 		}
 		g.Close()
 		time.Sleep(time.Hour)
-		if n := len(f.made("Release")); n != swept {
+		if n := len(f.Made("Release")); n != swept {
 			t.Errorf("swept %d times after Close", n-swept)
 		}
 		g.Sweep(Options{Lease: s, Timeout: s}, true, func(context.Context) bool {

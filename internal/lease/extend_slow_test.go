@@ -16,7 +16,7 @@ func TestExtendTakesTooLong(t *testing.T) {
 		var f fake
 		f.extend = func(_ context.Context, _ int, do func() error) error {
 			time.Sleep(time.Minute)
-			f.put("k", f.made("Take")[0].token, s) // so that Redis says yes
+			f.Put("k", f.Made("Take")[0].Token, s) // so that Redis says yes
 			return do()
 		}
 		l := lock(t, &g, &f, Options{Lease: 9 * s})
@@ -31,7 +31,7 @@ func TestExtendTakesTooLong(t *testing.T) {
 		if err := <-extended; !errors.Is(err, ErrExpired) {
 			t.Errorf("Extend: %v", err)
 		}
-		if f.holder("k") != "" {
+		if f.Holder("k") != "" {
 			t.Error("the lock was extended for nobody")
 		}
 	})
@@ -88,10 +88,10 @@ func TestExtendOneAfterAnother(t *testing.T) {
 		l.mu.Unlock()
 		l.renew() // and this is the moment
 		after(3*s, func() {
-			if n := len(f.made("Extend")); n != 3 {
+			if n := len(f.Made("Extend")); n != 3 {
 				t.Errorf("%d extensions in 3 s", n)
 			}
-			if here, there := l.end, f.locks["k"].end; !here.Add(s).Equal(there) {
+			if here, there := l.end, time.Now().Add(f.Left("k")); !here.Add(s).Equal(there) {
 				t.Errorf("the lease ends at %v here, and at %v in Redis, which was asked a second before", here, there)
 			}
 		})
@@ -118,8 +118,8 @@ func TestExtendByLessWithoutAnswer(t *testing.T) {
 			t.Errorf("the holder relies on %v", v)
 		}
 		after(s, func() {
-			if f.holder("k") != "" || !isLost(l) {
-				t.Errorf("the lock is %q, and the holder knows of its loss: %v", f.holder("k"), isLost(l))
+			if f.Holder("k") != "" || !isLost(l) {
+				t.Errorf("the lock is %q, and the holder knows of its loss: %v", f.Holder("k"), isLost(l))
 			}
 		})
 		wantIdle(t, &g)

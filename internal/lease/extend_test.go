@@ -16,7 +16,7 @@ func TestExtendBeyondMaxHold(t *testing.T) {
 			t.Fatal(err)
 		}
 		after(time.Hour-1, func() {
-			if isLost(l) || f.holder("k") == "" {
+			if isLost(l) || f.Holder("k") == "" {
 				t.Error("lost before the hour was over")
 			}
 		})
@@ -41,7 +41,7 @@ func TestExtendByLess(t *testing.T) {
 			}
 		}
 		after(time.Minute-1, func() {
-			if isLost(l) || f.holder("k") == "" {
+			if isLost(l) || f.Holder("k") == "" {
 				t.Error("the watchdog did not go on")
 			}
 		})
@@ -63,7 +63,7 @@ func TestExtendByNothing(t *testing.T) {
 				t.Errorf("Extend by %v: no error", d)
 			}
 		}
-		if n := len(f.made("Extend")); n != 0 {
+		if n := len(f.Made("Extend")); n != 0 {
 			t.Errorf("Redis was asked %d times", n)
 		}
 	})
@@ -77,7 +77,7 @@ func TestExtendCountsInWholeMillis(t *testing.T) {
 		if err := l.Extend(t.Context(), s+1); err != nil {
 			t.Error(err)
 		}
-		if d := f.made("Extend")[0].d; d != s+time.Millisecond {
+		if d := f.Made("Extend")[0].D; d != s+time.Millisecond {
 			t.Errorf("Redis was asked for %v", d)
 		}
 	})
@@ -92,7 +92,7 @@ func TestExtendAfterUnlock(t *testing.T) {
 		if err := l.Extend(t.Context(), s); !errors.Is(err, ErrExpired) {
 			t.Error(err)
 		}
-		if n := len(f.made("Extend")); n != 0 {
+		if n := len(f.Made("Extend")); n != 0 {
 			t.Errorf("Redis was asked %d times", n)
 		}
 	})
@@ -116,15 +116,15 @@ func TestExtendAfterLoss(t *testing.T) {
 				l := lock(t, &g, &f, Options{Lease: s, MaxHold: s})
 				after(s, func() {
 					if tt.holder == "me" {
-						f.put("k", l.token, time.Hour)
+						f.Put("k", l.token, time.Hour)
 					} else if tt.holder != "" {
-						f.put("k", tt.holder, time.Hour)
+						f.Put("k", tt.holder, time.Hour)
 					}
 				})
 				if err := l.Extend(t.Context(), time.Hour); !errors.Is(err, tt.want) {
 					t.Errorf("error %v, want %v", err, tt.want)
 				}
-				if holder := f.holder("k"); holder == l.token {
+				if holder := f.Holder("k"); holder == l.token {
 					t.Error("it was extended")
 				}
 				if err := l.Unlock(t.Context()); !errors.Is(err, tt.want) {
@@ -171,7 +171,7 @@ func TestExtendWithoutRedis(t *testing.T) {
 			t.Error(err)
 		}
 		after(50*s, func() {
-			if isLost(l) || f.holder("k") == "" {
+			if isLost(l) || f.Holder("k") == "" {
 				t.Error("lost")
 			}
 		})

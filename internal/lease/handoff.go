@@ -4,12 +4,10 @@ import "time"
 
 // A lock that callers of this process wait for need not become free. Its lease is stopped,
 // and then the lock is handed over to the next of them, with an exchange that gives Redis
-// its token, or without one. Their leases are made before they wait, so that a handoff
-// only fills in what the lock is held by.
+// its token, or without one.
 
-// How long one process may hand a lock over among its own callers before others have their
-// turn. Long enough that a change of processes, which costs some exchanges and a message,
-// does not count; short enough that the others do not notice.
+// How long one process may hand a lock over among its own callers: long enough that a change of
+// processes, some exchanges and a message, does not count; short enough that others do not notice.
 const (
 	maxHandoffs = 32
 	maxTime     = 10 * time.Millisecond
@@ -33,13 +31,7 @@ func (q quota) over(now time.Time) bool {
 	return now.Sub(q.began) >= maxTimeAlone
 }
 
-// after returns the quota after one handoff more.
-func (q quota) after(others bool) quota {
-	return quota{began: q.began, handoffs: q.handoffs + 1, others: others}
-}
-
-// A Next is the caller that gets the lock next. The zero value is nobody: the lock is to be
-// freed.
+// A Next is the caller that gets the lock next. The zero value is nobody: the lock is to be freed.
 type Next struct {
 	Token string        // by which it gets the lock
 	Span  time.Duration // for which it gets it
@@ -48,11 +40,11 @@ type Next struct {
 	sent  time.Time
 }
 
-// Stop ends the lease: it is not renewed any more, and its holder has the lock no more. It
-// returns the next caller of this process, if one waits and the process may keep the lock. The
-// lock is then to be handed over, by HandOver or by an exchange and Give, or freed. Leave must be
-// called in the end, whatever came of it. others reports whether other processes wait, as far as
-// is known; held, whether l had the lock until now; ended, whether it was given back before.
+// Stop ends the lease, which is not renewed any more, and returns the next caller of this
+// process, if one waits and the process may keep the lock. The lock is then to be handed over, by
+// HandOver or by an exchange and Give, or freed, and Leave to be called in any case. others
+// reports whether other processes wait, as far as is known; held, whether l had the lock until
+// now; ended, whether it was given back before.
 func (l *Lease) Stop(others bool) (next Next, held, ended bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,9 +55,9 @@ func (l *Lease) Stop(others bool) (next Next, held, ended bool) {
 	if ended || !l.turn {
 		return next, held, ended
 	}
-	l.quota.others = others
-	first := l.group.first(l.key)
-	if first == nil || l.quota.over(now) {
+	q, first := l.quota, l.group.first(l.key)
+	q.others = others
+	if first == nil || q.over(now) {
 		return next, held, ended
 	}
 	fresh := l.end.Sub(now) >= min(l.options.Lease, l.limit.Sub(now))*2/3
@@ -73,46 +65,44 @@ func (l *Lease) Stop(others bool) (next Next, held, ended bool) {
 }
 
 // HandOver gives the lock to the next caller without an exchange, and returns its lease, nil
-// if none waits any more. Redis still knows the token of l, or an earlier one. It is for the
-// caller to know that, and to bring it up to date.
+// if none waits any more. Redis still knows an earlier token, which is for HandOver's caller to
+// bring up to date.
 func (l *Lease) HandOver(next Next, others bool) *Lease { return l.give(next, others, l.end) }
 
-// Give gives the lock that Redis has given to next to the next caller, and returns its lease,
-// nil if none waits any more: then the lock has to be freed.
+// Give is HandOver where Redis has given the lock to next. Where none waits any more, the lock
+// has to be freed.
 func (l *Lease) Give(next Next, others bool) *Lease {
 	return l.give(next, others, l.validUntil(next.sent, next.Span))
 }
 
 func (l *Lease) give(next Next, others bool, end time.Time) *Lease {
 	w := l.group.next(l.key)
-	if w == nil {
-		return nil
+	if w != nil {
+		l.hand(w, next, others, end)
 	}
-	l.hand(w, next, others, end)
-	return w.lease
+	return w
 }
 
 // hand makes a caller the holder, until end, and gives it the turn.
-func (l *Lease) hand(w *caller, next Next, others bool, end time.Time) {
+func (l *Lease) hand(w *Lease, next Next, others bool, end time.Time) {
 	l.mu.Lock()
 	l.turn = false
 	l.mu.Unlock()
-	heir := w.lease
-	if limit := next.sent.Add(heir.options.MaxHold); limit.Before(end) {
+	if limit := next.sent.Add(w.options.MaxHold); limit.Before(end) {
 		end = limit // it may hold it for a shorter time than the one before
 	}
-	heir.token, heir.data, heir.handed, heir.quota = next.Token, l.data, true, l.quota.after(others)
-	heir.begin(next.sent, end)
-	w.turn <- nil
+	w.token, w.data, w.handed = next.Token, l.data, true
+	w.quota = quota{began: l.quota.began, handoffs: l.quota.handoffs + 1, others: others}
+	w.begin(next.sent, end)
+	w.called <- nil
 }
 
-// Leave gives the turn to the next caller, without the lock, unless l has done so before or
-// has given it the lock. A process that has the lock has no place in the queue.
+// Leave gives the turn to the next caller, unless l has done so before, or handed it the lock.
 func (l *Lease) Leave() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.turn {
 		l.turn = false
-		_ = l.group.leave(l.key, nil)
+		l.group.leave(l)
 	}
 }

@@ -37,11 +37,11 @@ func TestHandoffInDoubt(t *testing.T) {
 					if r.err != nil {
 						t.Fatal(r.err)
 					}
-					if holder := c.f.holder("k"); holder != r.lease.Token() {
+					if holder := c.f.Holder("k"); holder != r.lease.Token() {
 						t.Errorf("%q has the lock, not %q", holder, r.lease.Token())
 					}
 					time.Sleep(2 * s) // whatever comes late comes now
-					if isLost(r.lease) || c.f.holder("k") != r.lease.Token() {
+					if isLost(r.lease) || c.f.Holder("k") != r.lease.Token() {
 						t.Error("somebody took it away")
 					}
 					mustUnlock(t, r.lease)
@@ -61,12 +61,12 @@ func TestHandoffOfWhatIsLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				c, l := newCrowd(t, 1)
-				c.f.put("k", map[error]string{ErrLost: "another"}[want], s)
+				c.f.Put("k", map[error]string{ErrLost: "another"}[want], s)
 				if err := l.Unlock(t.Context()); !errors.Is(err, want) {
 					t.Errorf("Unlock: %v", err)
 				}
 				mustWin(t, c.got[0])
-				if n := len(c.f.made("Release")); n != 1 {
+				if n := len(c.f.Made("Release")); n != 1 {
 					t.Errorf("%d releases; what is lost needs none", n)
 				}
 				c.wantRest()
@@ -87,7 +87,7 @@ func TestHandoffPanics(t *testing.T) {
 					l.Unlock(t.Context())
 				}()
 				synctest.Wait()
-				c.f.put("k", "", 0) // its lease is over
+				c.f.Put("k", "", 0) // its lease is over
 				mustWin(t, c.got[0])
 				c.wantRest()
 			})
@@ -119,7 +119,7 @@ func TestHandoffOvertakesExtension(t *testing.T) {
 		if err := <-failed; !errors.Is(err, ErrExpired) {
 			t.Errorf("Extend: %v", err)
 		}
-		if token := c.f.made("Extend")[0].token; token != old {
+		if token := c.f.Made("Extend")[0].Token; token != old {
 			t.Errorf("%q was extended, not %q", token, old)
 		}
 		c.wantRest()

@@ -9,7 +9,7 @@ import (
 )
 
 // hand gives the lock to a caller that was taken out of line, as Give and HandOver do.
-func hand(l *Lease, w *caller, token string, now, end time.Time) {
+func hand(l *Lease, w *Lease, token string, now, end time.Time) {
 	l.hand(w, Next{Token: token, sent: now}, false, end)
 }
 
@@ -22,13 +22,13 @@ func TestHandoff(t *testing.T) {
 		for i := range 5 {
 			mustUnlock(t, l)
 			l = c.holds(i)
-			if c.f.holder("k") != l.Token() || seen[l.Token()] {
-				t.Errorf("number %d has the token %q, and Redis %q", i, l.Token(), c.f.holder("k"))
+			if c.f.Holder("k") != l.Token() || seen[l.Token()] {
+				t.Errorf("number %d has the token %q, and Redis %q", i, l.Token(), c.f.Holder("k"))
 			}
 			seen[l.Token()] = true
 		}
 		mustUnlock(t, l)
-		if takes, passes, releases := len(c.f.made("Take")), len(c.f.made("Pass")), len(c.f.made("Release")); takes != 1 || passes != 5 || releases != 1 {
+		if takes, passes, releases := len(c.f.Made("Take")), len(c.f.Made("Pass")), len(c.f.Made("Release")); takes != 1 || passes != 5 || releases != 1 {
 			t.Errorf("%d takes, %d passes, %d releases", takes, passes, releases)
 		}
 		c.wantRest()
@@ -66,8 +66,8 @@ func TestHandoffEndsWithTheTurn(t *testing.T) {
 					mustUnlock(t, l)
 					l = c.holds(i)
 				}
-				passes := len(c.f.made("Pass"))
-				if mustUnlock(t, l); len(c.f.made("Pass")) > passes && tt.served < 100 {
+				passes := len(c.f.Made("Pass"))
+				if mustUnlock(t, l); len(c.f.Made("Pass")) > passes && tt.served < 100 {
 					t.Error("it is passed on once more")
 				}
 				if tt.others {
@@ -103,7 +103,7 @@ func TestHandoffToWhoHasGone(t *testing.T) {
 				if others > 0 {
 					mustUnlock(t, c.holds(1))
 				}
-				if holder := c.f.holder("k"); holder != "" {
+				if holder := c.f.Holder("k"); holder != "" {
 					t.Errorf("%q has the lock", holder)
 				}
 				c.wantRest()
@@ -125,7 +125,7 @@ func TestHandoffToWhoIsGoing(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		now := time.Now()
-		c.f.put("k", "passed", s)
+		c.f.Put("k", "passed", s)
 		hand(l, w, "passed", now, now.Add(s))
 		if r := <-c.got[0]; !errors.Is(r.err, context.Canceled) {
 			t.Errorf("who had gone got %v", r.err)
@@ -143,7 +143,7 @@ func TestHandoffTakesTooLong(t *testing.T) {
 		w := l.group.next("k")
 		l.Stop(false)
 		now := time.Now()
-		c.f.put("k", "", 0)
+		c.f.Put("k", "", 0)
 		hand(l, w, "passed", now.Add(-s), now)
 		mustUnlock(t, c.holds(1)) // holds checks that it is not over
 		mustUnlock(t, c.holds(0))
@@ -163,9 +163,9 @@ func TestHandoffOfALostLock(t *testing.T) {
 		w := l.group.next("k")
 		l.Stop(false)
 		now := time.Now()
-		c.f.put("k", "another's", 10*s)
+		c.f.Put("k", "another's", 10*s)
 		hand(l, w, "passed", now, now.Add(s))
-		w.lease.Lose() // before it can have noticed
+		w.Lose() // before it can have noticed
 		time.Sleep(20 * s)
 		mustUnlock(t, c.holds(1)) // whose turn it was then
 		mustUnlock(t, c.holds(0))
@@ -186,9 +186,9 @@ func TestHandoffOfALostLockWhereManyWait(t *testing.T) {
 		l.Stop(false)
 		c.joinAs(t.Context(), Options{Wait: time.Minute, MaxWaiters: 2})
 		now := time.Now()
-		c.f.put("k", "another's", 10*s)
+		c.f.Put("k", "another's", 10*s)
 		hand(l, w, "passed", now, now.Add(s))
-		w.lease.Lose()
+		w.Lose()
 		c.joinAs(t.Context(), Options{Wait: time.Minute, MaxWaiters: 2})
 		time.Sleep(20 * s)
 		mustUnlock(t, c.holds(1))
@@ -221,7 +221,7 @@ func TestHandoffOfALostLockAtTheEnd(t *testing.T) {
 		l.Stop(false)
 		now := time.Now()
 		hand(l, w, "passed", now, now.Add(s))
-		w.lease.Lose()
+		w.Lose()
 		if d := <-took; d > wait+timeout+timeout/4 {
 			t.Errorf("it took %v", d)
 		}

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// A Lease is a lock that is held, and before that, the wait for it; see locker.Lease.
+// A Lease is a lock that is held, and before that, the wait for it. The methods that
+// locker.Lease has, too, are documented there.
 type Lease struct {
 	key       string
 	algorithm Algorithm
@@ -21,9 +22,12 @@ type Lease struct {
 	caller context.Context
 	began  time.Time
 	again  bool // it has waited for its turn before
+	// called gets one value: nil when one that waits has the turn, and perhaps the lock; an
+	// error when there is nothing to wait for any more.
+	called chan error
+	place  *place // of the process in the queue, if it has one; goes with the turn
 
-	// What the lock is held by. Set before it begins, by the caller or by the lease that
-	// was handed over to it.
+	// What the lock is held by. Set before it begins, by the caller or by the lease before it.
 	token  string
 	data   Extender
 	handed bool
@@ -51,7 +55,7 @@ const (
 	lost
 )
 
-// begin begins a lease that lasts until end, unless it is renewed, and is the holder's since now.
+// begin begins a lease that is held since now and lasts until end, unless it is renewed.
 func (l *Lease) begin(now, end time.Time) {
 	l.group.setHolder(l.key, holder{token: l.token, lease: l})
 	l.mu.Lock()
@@ -65,33 +69,22 @@ func (l *Lease) begin(now, end time.Time) {
 // untilRenewal is how long after now the timer is to fire next: when two thirds of a lease
 // are left, or at its end where it may not be extended any further. Called with mu held.
 func (l *Lease) untilRenewal(now time.Time) time.Duration {
-	limit := l.limit
-	if l.options.Valid != nil { // an extension up to the limit ends before it
-		limit = limit.Add(l.options.Valid(l.options.Lease) - l.options.Lease)
-	}
-	if !l.end.Before(limit) {
+	// An extension up to the limit ends before it by what the holder may not rely on.
+	if limit := l.validUntil(l.limit, l.options.Lease).Add(-l.options.Lease); !l.end.Before(limit) {
 		return l.end.Sub(now)
 	}
 	return l.end.Add(-l.span * 2 / 3).Sub(now)
 }
 
-// validUntil is when a lease ends that was asked for then, for d. Redis started counting
-// later than that.
+// validUntil is when a lease of d ends that was asked for then. Redis started counting later.
 func (l *Lease) validUntil(sent time.Time, d time.Duration) time.Time {
-	if l.options.Valid != nil {
-		d = l.options.Valid(d)
-	}
-	return sent.Add(d)
+	return sent.Add(l.algorithm.Valid(d))
 }
 
 // wholeMillis rounds d up to what Redis counts in. If it were cut short there,
 // Redis would end a lease before the holder does.
 func wholeMillis(d time.Duration) time.Duration {
-	short := d.Truncate(time.Millisecond)
-	if short == d {
-		return d
-	}
-	return max(short, short+time.Millisecond) // the sum may overflow
+	return max(d.Truncate(time.Millisecond), (d + time.Millisecond - 1).Truncate(time.Millisecond)) // the sum may overflow
 }
 
 // Token returns what names this holder in the lock's key. If the lock was handed over
@@ -102,7 +95,6 @@ func (l *Lease) Token() string { return l.token }
 // that handed it over.
 func (l *Lease) Data() Extender { return l.data }
 
-// Validity is documented in package locker.
 func (l *Lease) Validity() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,10 +112,8 @@ func (l *Lease) Span() time.Duration {
 	return max(time.Millisecond, wholeMillis(min(l.options.Lease, time.Until(l.limit))))
 }
 
-// Lost is documented in package locker.
 func (l *Lease) Lost() <-chan struct{} { return l.lost }
 
-// OnLost is documented in package locker.
 func (l *Lease) OnLost(cancel context.CancelCauseFunc) {
 	l.mu.Lock()
 	over := l.state == lost
@@ -136,13 +126,11 @@ func (l *Lease) OnLost(cancel context.CancelCauseFunc) {
 	}
 }
 
-// Lose ends a lease whose lock is known to be lost, or not known to be held any more: the
-// next caller may try.
+// Lose ends a lease whose lock is known to be lost, or not known to be held any more.
 func (l *Lease) Lose() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.state == holding {
-		l.timer.Stop()
 		l.lose()
 	}
 }
@@ -150,23 +138,16 @@ func (l *Lease) Lose() {
 // lose is called with mu held. The next caller need not wait for a holder that has nothing to
 // hold. What the holder wants to be called runs by itself, since it may call the lease's methods.
 func (l *Lease) lose() {
+	l.timer.Stop()
 	l.state = lost
 	close(l.lost)
-	if len(l.onLost) > 0 {
-		go func() {
-			for _, cancel := range l.onLost {
-				cancel(ErrLost)
-			}
-		}()
+	for _, cancel := range l.onLost {
+		go cancel(ErrLost)
 	}
 	l.turn = false
-	_ = l.group.leave(l.key, nil)
+	l.group.leave(l)
 }
 
-// Dismiss fails all callers of this process that wait for the lock, with err.
-func (l *Lease) Dismiss(err error) { l.group.dismiss(l.key, err) }
-
-// Extend is documented in package locker.
 func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 	if d < time.Millisecond {
 		return fmt.Errorf("locker: Extend by %v: it must be at least 1ms", d)
@@ -188,23 +169,15 @@ func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// Unlock is documented in package locker.
-func (l *Lease) Unlock(ctx context.Context) error { return l.unlock(ctx, 0) }
+func (l *Lease) Unlock(ctx context.Context) error { return l.UnlockAfter(ctx, 0) }
 
-// UnlockAfter is documented in package locker.
+// UnlockAfter hands the lock over to the next caller, or else releases it.
 func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 	if delay < 0 {
 		return fmt.Errorf("locker: UnlockAfter %v: the delay must not be negative", delay)
 	}
-	return l.unlock(ctx, wholeMillis(delay))
-}
-
-// unlock hands the lock over to the next caller, or else releases it.
-func (l *Lease) unlock(ctx context.Context, after time.Duration) error {
-	l.mu.Lock()
-	others := l.quota.others
-	l.mu.Unlock()
-	next, held, ended := l.Stop(others)
+	after := wholeMillis(delay)
+	next, held, ended := l.Stop(l.quota.others)
 	if ended {
 		return nil
 	}

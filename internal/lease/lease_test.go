@@ -14,19 +14,19 @@ func TestUnlock(t *testing.T) {
 		var g Group
 		var f fake
 		l := lock(t, &g, &f, Options{})
-		if f.holder("k") == "" {
+		if f.Holder("k") == "" {
 			t.Error("the lock is not taken")
 		}
 		if err := l.Unlock(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if f.holder("k") != "" {
+		if f.Holder("k") != "" {
 			t.Error("the lock is not free")
 		}
 		if err := l.Unlock(t.Context()); err != nil {
 			t.Errorf("second Unlock: %v", err)
 		}
-		if n := len(f.made("Release")); n != 1 {
+		if n := len(f.Made("Release")); n != 1 {
 			t.Errorf("%d releases", n)
 		}
 		wantIdle(t, &g)
@@ -34,7 +34,7 @@ func TestUnlock(t *testing.T) {
 			if isLost(l) {
 				t.Error("what was given back is called lost")
 			}
-			if n := len(f.made("Extend")); n != 0 {
+			if n := len(f.Made("Extend")); n != 0 {
 				t.Errorf("the watchdog went on: %d extensions", n)
 			}
 		})
@@ -55,8 +55,8 @@ func TestUnlockWithEndedContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		l := lock(t, &g, &f, Options{})
 		cancel()
-		if err := l.Unlock(ctx); err != nil || f.holder("k") != "" {
-			t.Errorf("error %v, holder %q", err, f.holder("k"))
+		if err := l.Unlock(ctx); err != nil || f.Holder("k") != "" {
+			t.Errorf("error %v, holder %q", err, f.Holder("k"))
 		}
 	})
 }
@@ -77,13 +77,13 @@ func TestUnlockTooLate(t *testing.T) {
 				l := lock(t, &g, &f, Options{Lease: s, MaxHold: s})
 				after(s, func() {
 					if tt.taken {
-						f.put("k", "another", time.Hour)
+						f.Put("k", "another", time.Hour)
 					}
 				})
 				if err := l.Unlock(t.Context()); !errors.Is(err, tt.want) {
 					t.Errorf("error %v, want %v", err, tt.want)
 				}
-				if tt.taken && f.holder("k") != "another" {
+				if tt.taken && f.Holder("k") != "another" {
 					t.Error("another's lock was deleted")
 				}
 				if err := l.Unlock(t.Context()); err != nil {
@@ -106,7 +106,7 @@ func TestUnlockAfterFalseAlarm(t *testing.T) {
 			if err := l.Unlock(t.Context()); !errors.Is(err, ErrExpired) {
 				t.Error(err)
 			}
-			if f.holder("k") != "" {
+			if f.Holder("k") != "" {
 				t.Error("the lock is not free")
 			}
 		})
@@ -126,7 +126,7 @@ func TestUnlockHandsOver(t *testing.T) {
 		synctest.Wait()
 		l.Unlock(t.Context())
 		synctest.Wait()
-		if n := len(f.made("Take")); n != 2 || f.holder("k") == "" {
+		if n := len(f.Made("Take")); n != 2 || f.Holder("k") == "" {
 			t.Errorf("%d tries for two locks", n)
 		}
 	})
@@ -151,7 +151,7 @@ func TestUnlockAfter(t *testing.T) {
 		var g Group
 		var f fake
 		l := lock(t, &g, &f, Options{})
-		if err := l.UnlockAfter(t.Context(), -1); err == nil || f.holder("k") == "" {
+		if err := l.UnlockAfter(t.Context(), -1); err == nil || f.Holder("k") == "" {
 			t.Errorf("a negative delay: %v", err)
 		}
 		if err := l.UnlockAfter(t.Context(), time.Minute); err != nil {
@@ -162,12 +162,12 @@ func TestUnlockAfter(t *testing.T) {
 			t.Errorf("Extend during the cool-down: %v", err)
 		}
 		after(time.Minute-1, func() {
-			if f.holder("k") == "" {
+			if f.Holder("k") == "" {
 				t.Error("the cool-down ended early")
 			}
 		})
 		after(1, func() {
-			if f.holder("k") != "" {
+			if f.Holder("k") != "" {
 				t.Error("the cool-down did not end")
 			}
 		})
@@ -181,7 +181,7 @@ func TestUnlockAfterAMoment(t *testing.T) {
 		var g Group
 		var f fake
 		lock(t, &g, &f, Options{}).UnlockAfter(t.Context(), 1)
-		if d := f.made("Release")[0].d; d != time.Millisecond {
+		if d := f.Made("Release")[0].D; d != time.Millisecond {
 			t.Errorf("Redis was told a delay of %v", d)
 		}
 	})
@@ -202,7 +202,7 @@ func TestUnlockAfterWaitsForExtension(t *testing.T) {
 			t.Error(err)
 		}
 		after(time.Minute, func() {
-			if f.holder("k") == "" {
+			if f.Holder("k") == "" {
 				t.Error("the cool-down was cut short")
 			}
 		})
@@ -229,7 +229,7 @@ func TestUnlockByMany(t *testing.T) {
 		}
 		all.Wait()
 		mustUnlock(t, <-next)
-		if n := len(f.made("Release")); n != 2 {
+		if n := len(f.Made("Release")); n != 2 {
 			t.Errorf("released %d times, want once for each", n)
 		}
 	})

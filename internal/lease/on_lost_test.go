@@ -12,14 +12,14 @@ import (
 // likes, however the loss is noticed. It is called once.
 func TestOnLostMayUseTheLease(t *testing.T) {
 	for name, lose := range map[string]func(t *testing.T, f *fake, l *Lease){
-		"a renewal finds another": func(_ *testing.T, f *fake, _ *Lease) { f.put("k", "another", DefaultLease) },
+		"a renewal finds another": func(_ *testing.T, f *fake, _ *Lease) { f.Put("k", "another", DefaultLease) },
 		"MaxHold is over": func(_ *testing.T, _ *fake, l *Lease) {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			l.limit = l.end
 		},
 		"an extension finds another": func(t *testing.T, f *fake, l *Lease) {
-			f.put("k", "another", DefaultLease)
+			f.Put("k", "another", DefaultLease)
 			if err := l.Extend(t.Context(), s); !errors.Is(err, ErrLost) {
 				t.Errorf("Extend: %v", err)
 			}

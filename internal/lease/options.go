@@ -8,16 +8,13 @@ import (
 	"time"
 )
 
-// Options are those of package locker, which documents and checks them. Zero fields
-// mean the defaults.
+// Options are those of package locker, which documents and checks them.
 type Options struct {
 	Lease, Wait, MaxHold, Timeout time.Duration
 	MaxWaiters                    int
 	Backoff                       Backoff
 	Policy                        Policy
 	Label                         string
-	// Valid is that of locker.Algorithm. nil: all of a lease.
-	Valid func(lease time.Duration) time.Duration
 	// Held makes the error of a wait that ended while another held the lock: a
 	// locker.HeldError. nil: it is ErrTimeout.
 	Held func(o Owner, held time.Duration) error
@@ -32,14 +29,11 @@ const (
 	DefaultTimeout    = 2 * time.Second
 )
 
-// MaxKey is the length of the longest key, in bytes.
-const MaxKey = 1024
-
-// NoWait as Options.Wait means a single try.
-const NoWait time.Duration = 1
-
-// forever is the Left of a lock that has no end.
-const forever time.Duration = math.MaxInt64
+const (
+	MaxKey                = 1024          // bytes of the longest key
+	NoWait  time.Duration = 1             // as Options.Wait, a single try
+	forever time.Duration = math.MaxInt64 // the Left of a lock that has no end
+)
 
 // WithDefaults returns o with its zero fields filled in.
 func (o Options) WithDefaults() Options {
@@ -61,7 +55,7 @@ func (o Options) held(token string, now time.Time) error {
 	case token == "" || o.Held == nil:
 		return ErrTimeout
 	}
-	// One whose clock is a little ahead of ours has held it for no time.
+	// The holder's clock may be a little ahead of ours.
 	return o.Held(owner, max(0, now.Sub(owner.Since)).Round(time.Millisecond))
 }
 
@@ -74,9 +68,9 @@ const (
 	LeaseEnd
 )
 
-// next returns for how long to sleep before the next try, where the holder's
-// lease lasts for left more and the caller can wait for patience. It returns
-// false where there is no point in waiting. random is as in [Backoff.Delay].
+// next returns for how long to sleep before the next try, where the holder's lease lasts for
+// left more, and false where a caller that can wait for patience need not. random is as in
+// [Backoff.Delay].
 func (o Options) next(try int, left, patience time.Duration, random float64) (time.Duration, bool) {
 	pause := o.Backoff.Delay(try, random)
 	if o.Policy == Poll || left <= 0 {
@@ -97,8 +91,7 @@ type Backoff struct{ Min, Max time.Duration }
 func (b Backoff) Delay(try int, random float64) time.Duration {
 	d := b.Min
 	for ; try > 0 && d < b.Max; try-- {
-		d = min(2*d, b.Max)
-		if d <= 0 { // Min is 0, or doubling overflowed
+		if d *= 2; d <= 0 { // Min is 0, or doubling overflowed
 			d = b.Max
 		}
 	}
@@ -121,8 +114,7 @@ func (l *Lease) over() error {
 	return nil
 }
 
-// timeout returns an ErrTimeout that says who the holder is, if that is known. It is for the
-// caller that has the turn, or waits for it.
+// timeout returns an ErrTimeout that says who the holder is, if that is known.
 func (l *Lease) timeout() error {
 	return l.options.held(l.group.holder(l.key).token, time.Now())
 }
@@ -132,14 +124,9 @@ func (l *Lease) remains() time.Duration { return time.Until(l.began.Add(l.option
 
 // left is remains, or less where the caller's time is over sooner.
 func (l *Lease) left() time.Duration {
-	end := l.began.Add(l.options.Wait)
-	if sooner, ok := l.caller.Deadline(); ok && sooner.Before(end) {
-		end = sooner
+	left := l.remains()
+	if end, ok := l.caller.Deadline(); ok {
+		left = min(left, time.Until(end))
 	}
-	return time.Until(end)
-}
-
-// failed returns the error of the wait.
-func (l *Lease) failed(err error) error {
-	return fmt.Errorf("locker: waited %v for %s: %w", time.Since(l.began).Round(time.Millisecond), l.key, err)
+	return left
 }

@@ -30,9 +30,9 @@ func TestPolicyLeaseEndGivesUp(t *testing.T) {
 					l := lock(t, &g, &f, Options{Lease: tt.lease})
 					defer l.Unlock(t.Context())
 				} else {
-					f.put("k", newToken("", time.Now()), tt.lease)
+					f.Put("k", newToken("", time.Now()), tt.lease)
 				}
-				tries := len(f.made("Take"))
+				tries := len(f.Made("Take"))
 				ctx := t.Context()
 				if tt.limit > 0 {
 					var cancel context.CancelFunc
@@ -45,7 +45,7 @@ func TestPolicyLeaseEndGivesUp(t *testing.T) {
 				if _, named := errors.AsType[heldError](err); !named || !errors.Is(err, ErrTimeout) {
 					t.Errorf("error %v", err)
 				}
-				if n := len(f.made("Take")) - tries; tt.here && n != 0 || n > 1 {
+				if n := len(f.Made("Take")) - tries; tt.here && n != 0 || n > 1 {
 					t.Errorf("%d tries", n)
 				}
 			})
@@ -59,7 +59,7 @@ func TestPolicyLeaseEndBehindAnother(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var g Group
 		var f fake
-		f.put("k", newToken("", time.Now()), time.Minute)
+		f.Put("k", newToken("", time.Now()), time.Minute)
 		go g.Lock(t.Context(), "k", &f, Options{Wait: time.Hour, Policy: LeaseEnd})
 		synctest.Wait()
 		begin := time.Now()
@@ -68,7 +68,7 @@ func TestPolicyLeaseEndBehindAnother(t *testing.T) {
 		if _, named := errors.AsType[heldError](err); !named {
 			t.Errorf("error %v", err)
 		}
-		if n := len(f.made("Take")); n != 1 {
+		if n := len(f.Made("Take")); n != 1 {
 			t.Errorf("%d tries", n)
 		}
 		time.Sleep(2 * time.Minute)
@@ -81,13 +81,13 @@ func TestPolicyLeaseEndSleeps(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var g Group
 		var f fake
-		f.put("k", "another", time.Hour)
+		f.Put("k", "another", time.Hour)
 		begin := time.Now()
 		l := lock(t, &g, &f, Options{Wait: 2 * time.Hour, Policy: LeaseEnd})
 		if late := time.Since(begin) - time.Hour; late < 0 || late > 20*time.Millisecond {
 			t.Errorf("the lock was taken %v after it was free", late)
 		}
-		if n := len(f.made("Take")); n != 2 {
+		if n := len(f.Made("Take")); n != 2 {
 			t.Errorf("%d tries", n)
 		}
 		mustUnlock(t, l)
@@ -100,15 +100,15 @@ func TestPolicyLeaseEndMoves(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var g Group
 		var f fake
-		f.put("k", "another", 4*s)
-		time.AfterFunc(3*s, func() { f.put("k", "another", 4*s) })
-		time.AfterFunc(6*s, func() { f.put("k", "another", 4*s) })
+		f.Put("k", "another", 4*s)
+		time.AfterFunc(3*s, func() { f.Put("k", "another", 4*s) })
+		time.AfterFunc(6*s, func() { f.Put("k", "another", 4*s) })
 		begin := time.Now()
 		_, err := g.Lock(t.Context(), "k", &f, Options{Wait: 8 * s, Policy: LeaseEnd})
 		if took := time.Since(begin).Truncate(s); took != 7*s || !errors.Is(err, ErrTimeout) {
 			t.Errorf("after %v: %v", took, err)
 		}
-		if n := len(f.made("Take")); n != 3 {
+		if n := len(f.Made("Take")); n != 3 {
 			t.Errorf("%d tries", n)
 		}
 	})
@@ -128,7 +128,7 @@ func TestPolicyLeaseEndUnknown(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var g Group
 		f := secretive{&fake{}}
-		f.put("k", "another", s)
+		f.Put("k", "another", s)
 		begin := time.Now()
 		if _, err := g.Lock(t.Context(), "k", f, Options{Policy: LeaseEnd}); err != nil {
 			t.Fatal(err)
@@ -136,7 +136,7 @@ func TestPolicyLeaseEndUnknown(t *testing.T) {
 		if late := time.Since(begin) - s; late < 0 || late > 20*time.Millisecond {
 			t.Errorf("the lock was taken %v after it was free", late)
 		}
-		if n := len(f.made("Take")); n < 50 {
+		if n := len(f.Made("Take")); n < 50 {
 			t.Errorf("%d tries: it did not poll", n)
 		}
 	})

@@ -76,7 +76,7 @@ func TestPolicyNoWait(t *testing.T) {
 				var g Group
 				var f fake
 				o := Options{Wait: NoWait, Policy: p}
-				f.put("k", "another", s)
+				f.Put("k", "another", s)
 				begin := time.Now()
 				if _, err := g.Lock(t.Context(), "k", &f, o); !errors.Is(err, ErrTimeout) {
 					t.Errorf("held by another process: %v", err)
@@ -86,8 +86,8 @@ func TestPolicyNoWait(t *testing.T) {
 				if _, err := g.Lock(t.Context(), "k", &f, o); !errors.Is(err, ErrTimeout) {
 					t.Errorf("held here: %v", err)
 				}
-				if took := time.Since(begin); took > s+2 || len(f.made("Take")) != 2 {
-					t.Errorf("%d tries in %v", len(f.made("Take")), took)
+				if took := time.Since(begin); took > s+2 || len(f.Made("Take")) != 2 {
+					t.Errorf("%d tries in %v", len(f.Made("Take")), took)
 				}
 				mustUnlock(t, l)
 			})

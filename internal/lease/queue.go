@@ -2,33 +2,32 @@ package lease
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"time"
 )
 
 // The queue of a key is the processes that wait for it. It is a string in Redis, next to
-// the lock; see queue.lua. A process has one place in it, however many of its callers wait,
-// and whichever of them give up meanwhile. A release gives the lock to the first place and
-// publishes that; the place's process then takes it over for one of its callers.
+// the lock; see queue.lua. A process has one place in it, however many of its callers wait. A
+// release gives the lock to the first place and publishes that; the place's process then takes
+// it over for one of its callers.
 //
 // The message is a hint and nothing else: what counts is the lock's value, which the process asks
 // for when it is notified, and now and then without that. So a message that is lost costs a
 // little time, and one too many does nothing. A process that has died does not listen and is
 // passed over at once; one that listens and does not answer is passed over after a second.
 
-// A place is a process's in the queue of a key. It belongs to all callers of the process
-// that wait for the key: the head of them uses it, and leaves it to the next when it gives
-// up. So a process keeps its turn however impatient its callers are.
+// A place is a process's in the queue of a key. The head of its callers uses it, and leaves it
+// to the next when it gives up. So a process keeps its turn however impatient they are.
 type place struct {
 	notifier *Notifier
-	lease    *Lease // of the caller that made it
-	name     string // chosen when it is first used
-	number   int    // of all that the process has had
-	tail     string // of name
-	queued   bool   // it was in the queue after the last try
-	// ambiguous: a reply was lost, so it may be there, or get there, all the same.
+	lease    *Lease        // of the caller that made it
+	name     string        // chosen when it is first used
+	number   int           // of all that the process has had
+	queued   bool          // it was in the queue after the last try
+	notified chan struct{} // gets a value when the turn has come, or may have
+	// ambiguous: a reply was lost, so it may be in the queue, or get there, all the same.
 	ambiguous bool
-	notified  chan struct{} // gets a value when the turn has come, or may have
 }
 
 // isPlace distinguishes the value of a lock that is being given to a place from that of
@@ -37,23 +36,18 @@ func isPlace(value string) bool {
 	return strings.HasPrefix(strings.TrimPrefix(value, "-"), channelPrefix)
 }
 
-// quit takes p out of the queue, if it is there, and is its end. It keeps the caller no
-// longer than for most. Without a place it does nothing.
-func (p *place) quit(most time.Duration) {
+// quit is the end of a place, which is taken out of the queue if it is there; first is as in
+// sweep. Without a place it does nothing.
+func (p *place) quit(first time.Duration) {
 	if p == nil {
 		return
 	}
-	defer p.leave()
+	p.leave()
 	if p.name != "" {
 		l := p.lease
-		l.group.sweep(l.options, most, p.ambiguous, func(ctx context.Context) bool { return l.queue.Quit(ctx, l.key, p.name) == nil })
-	}
-}
-
-// quitLater is quit where the caller has no time.
-func (p *place) quitLater() {
-	if p != nil {
-		p.lease.group.after(0, func() { p.quit(p.lease.options.Timeout) })
+		l.group.sweep(l.options, first, p.ambiguous, func(ctx context.Context) bool {
+			return l.queue.Quit(ctx, l.key, p.name) == nil
+		})
 	}
 }
 
@@ -62,7 +56,7 @@ func (p *place) leave() {
 	n := p.notifier
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	delete(n.places, p.tail)
+	delete(n.places, p.number)
 	n.closeWhenIdle()
 }
 
@@ -93,12 +87,13 @@ func (p *place) choose() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.subscribe()
+	name := n.channel + "/" + strconv.Itoa(p.number)
 	switch {
 	case strings.HasPrefix(p.name, "-"):
-	case n.unavailable():
-		p.name = "-" + n.channel + p.tail
 	case n.subscription != nil:
-		p.name = n.channel + p.tail
+		p.name = name
+	case n.starting.IsZero() || time.Since(n.starting) > subscribeTime: // there will be none for a while
+		p.name = "-" + name
 	}
 	return p.name
 }

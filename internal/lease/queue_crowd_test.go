@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/scripting"
 	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 	"github.com/gomodule/redigo/redis"
@@ -106,9 +107,9 @@ func TestQueuedIsFair(t *testing.T) {
 	first := mustLock(t, newProcess(t, server, patient), "k")
 	var all sync.WaitGroup
 	for i := range processes {
-		runner := overPool(server.Pool(t, 8), 10*s)
-		pubsub[i].Subscriber = runner
-		spin := &peer{group: Group{Notifier: NewNotifier(&pubsub[i])}, algorithm: Spin{runner}, options: patient}
+		client := transport.NewRedigo(server.Pool(t, 8), 10*s)
+		pubsub[i].Subscriber = client
+		spin := &peer{group: Group{Notifier: NewNotifier(&pubsub[i])}, algorithm: Spin{scripting.NewRunner(client, 10*s)}, options: patient}
 		for range callers {
 			all.Go(func() {
 				for {

@@ -52,7 +52,7 @@ func (f *fakeQueue) Take(ctx context.Context, key, token, place string, lease ti
 	if place == "" {
 		return f.fake.Take(ctx, key, token, "", lease)
 	}
-	n := f.record(call{"Queue", key, token, lease, time.Now()})
+	n := f.Record("Queue", key, token, lease)
 	do := func() (Attempt, error) { return f.site.queue(key, token, place, lease), nil }
 	if f.queue != nil {
 		return f.queue(ctx, n, do)
@@ -63,15 +63,15 @@ func (f *fakeQueue) Take(ctx context.Context, key, token, place string, lease ti
 func (s *fakeSite) queue(key, token, place string, lease time.Duration) Attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch holder := s.holder(key); holder {
+	switch holder := s.Holder(key); holder {
 	case "":
 		s.leaveLocked(key, place)
 		fallthrough
 	case token, place:
-		s.put(key, token, lease)
+		s.Put(key, token, lease)
 		return Attempt{Taken: true}
 	default:
-		found := Attempt{Holder: holder, Left: s.left(key), Queued: true}
+		found := Attempt{Holder: holder, Left: s.Left(key), Queued: true}
 		if !slices.Contains(s.queues[key], place) {
 			found.Joined = true
 			s.queues[key] = append(s.queues[key], place)
@@ -81,12 +81,12 @@ func (s *fakeSite) queue(key, token, place string, lease time.Duration) Attempt 
 }
 
 func (f *fakeQueue) Quit(_ context.Context, key, place string) error {
-	n := f.record(call{"Quit", key, place, 0, time.Now()})
+	n := f.Record("Quit", key, place, 0)
 	do := func() error {
 		f.site.mu.Lock()
 		defer f.site.mu.Unlock()
 		f.site.leaveLocked(key, place)
-		if f.site.holder(key) == place {
+		if f.site.Holder(key) == place {
 			f.site.freeLocked(key)
 		}
 		return nil
@@ -108,13 +108,13 @@ func (f *fakeQueue) Release(ctx context.Context, key, token string, after time.D
 }
 
 func (f *fakeQueue) Pass(_ context.Context, key, from, to string, lease time.Duration) (others bool, err error) {
-	n := f.record(call{"Pass", key, to, lease, time.Now()})
+	n := f.Record("Pass", key, to, lease)
 	do := func() (bool, error) {
 		f.site.mu.Lock()
 		defer f.site.mu.Unlock()
-		switch f.holder(key) {
+		switch f.Holder(key) {
 		case from, to:
-			f.put(key, to, lease)
+			f.Put(key, to, lease)
 			return len(f.site.queues[key]) > 0, nil
 		case "":
 			return false, ErrExpired
@@ -129,7 +129,7 @@ func (f *fakeQueue) Pass(_ context.Context, key, from, to string, lease time.Dur
 
 // freeLocked gives the lock to the first place that hears of it.
 func (s *fakeSite) freeLocked(key string) {
-	s.put(key, "", 0)
+	s.Put(key, "", 0)
 	for len(s.queues[key]) > 0 {
 		place := s.queues[key][0]
 		s.leaveLocked(key, place)
@@ -139,7 +139,7 @@ func (s *fakeSite) freeLocked(key string) {
 				continue
 			}
 		}
-		s.put(key, place, patience)
+		s.Put(key, place, patience)
 		return
 	}
 }
@@ -149,12 +149,6 @@ func (s *fakeSite) leaveLocked(key, place string) {
 	if s.queues[key] = rest; len(rest) == 0 {
 		delete(s.queues, key)
 	}
-}
-
-func (f *fake) left(key string) time.Duration {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return time.Until(f.locks[key].end)
 }
 
 // inQueue returns the places that wait for key.

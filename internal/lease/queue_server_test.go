@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
@@ -193,7 +194,7 @@ type proxiedPeer struct {
 func newProxiedPeer(t *testing.T, server *redistest.Server) *proxiedPeer {
 	p := &proxiedPeer{proxy: redistest.NewProxy(t, server)}
 	p.spin = &peer{
-		group:     Group{Notifier: NewNotifier(overPool(server.Pool(t, 8), 10*s))},
+		group:     Group{Notifier: NewNotifier(transport.NewRedigo(server.Pool(t, 8), 10*s))},
 		algorithm: Spin{overPool(p.proxy.Pool(t, 8), 10*s)},
 		options:   sluggish,
 	}

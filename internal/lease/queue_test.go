@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 	"github.com/gomodule/redigo/redis"
 )
@@ -24,7 +25,7 @@ func newScripts(t *testing.T, server *redistest.Server) *scripts {
 func (q *scripts) hears(name string) (place string, messages <-chan string) {
 	q.t.Helper()
 	channel := channelPrefix + name
-	sub, err := overPool(q.server.Pool(q.t, 1), s).Subscribe(q.t.Context(), channel)
+	sub, err := transport.NewRedigo(q.server.Pool(q.t, 1), s).Subscribe(q.t.Context(), channel)
 	if err != nil {
 		q.t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func TestQuit(t *testing.T) {
 				if places := site.inQueue("k"); len(places) > 0 {
 					t.Errorf("left in the queue: %q", places)
 				}
-				if quits, releases := len(f.made("Quit")), len(f.made("Release")); quits != 1 || releases != 0 {
+				if quits, releases := len(f.Made("Quit")), len(f.Made("Release")); quits != 1 || releases != 0 {
 					t.Errorf("%d times out of the queue, and %d releases of what was not taken", quits, releases)
 				}
 				mustUnlock(t, l)

@@ -34,9 +34,16 @@ func TestQuotaIsOver(t *testing.T) {
 
 // The next holder goes on with the quota; that others wait is what was seen last.
 func TestQuotaGoesOn(t *testing.T) {
-	t.Parallel()
-	first := quota{began: time.Now(), handoffs: 3, others: true}
-	if next := first.after(false); next != (quota{began: first.began, handoffs: 4}) {
-		t.Errorf("%+v", next)
-	}
+	inBubble(t, func(t *testing.T) {
+		c, l := newCrowd(t, 1)
+		began := l.quota.began
+		l.quota.handoffs, l.quota.others = 3, true
+		mustUnlock(t, l) // the exchange finds that nobody else waits
+		next := c.holds(0)
+		if want := (quota{began: began, handoffs: 4}); next.quota != want {
+			t.Errorf("%+v, want %+v", next.quota, want)
+		}
+		mustUnlock(t, next)
+		c.wantRest()
+	})
 }

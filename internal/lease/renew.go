@@ -13,21 +13,17 @@ func (l *Lease) renew() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	if l.state == holding && !now.Before(l.end) {
+	switch wait := l.untilRenewal(now); {
+	case l.state != holding:
+	case !now.Before(l.end):
 		l.lose()
-	}
-	if l.state != holding {
-		return
-	}
-	wait := l.untilRenewal(now)
-	if l.extending { // which sets the timer anew when it is done
-		wait = l.end.Sub(now)
-	}
-	if wait > 0 {
+	case l.extending: // which sets the timer anew when it is done
+		l.timer.Reset(l.end.Sub(now))
+	case wait > 0:
 		l.timer.Reset(wait)
-		return
+	default:
+		_ = l.extend(context.Background(), min(l.options.Lease, l.limit.Sub(now)))
 	}
-	_ = l.extend(context.Background(), min(l.options.Lease, l.limit.Sub(now)))
 }
 
 // extendHeld extends the lease if it is held, and returns what it is afterwards.

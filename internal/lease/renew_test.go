@@ -17,18 +17,18 @@ func TestRenewalExtends(t *testing.T) {
 		l := lock(t, &g, &f, Options{Lease: 9 * s, MaxHold: time.Hour})
 		for range 59 {
 			after(s, func() {
-				if f.holder("k") == "" {
+				if f.Holder("k") == "" {
 					t.Fatalf("the lock was free after %v", time.Since(begin))
 				}
 			})
 		}
-		extensions := f.made("Extend")
+		extensions := f.Made("Extend")
 		if len(extensions) != 19 {
 			t.Errorf("%d extensions in 59 s", len(extensions))
 		}
 		for i, c := range extensions {
-			if at := c.at.Sub(begin); at != time.Duration(i+1)*3*s || c.d != 9*s {
-				t.Errorf("extension %d came after %v, for %v", i, at, c.d)
+			if at := c.At.Sub(begin); at != time.Duration(i+1)*3*s || c.D != 9*s {
+				t.Errorf("extension %d came after %v, for %v", i, at, c.D)
 			}
 		}
 		if err := l.Unlock(t.Context()); err != nil {
@@ -50,7 +50,7 @@ func TestRenewalStopsAtMaxHold(t *testing.T) {
 		go func() { next, _ = g.Lock(t.Context(), "k", &f, Options{Wait: time.Hour}) }()
 
 		after(20*s-1, func() {
-			if isLost(l) || ctx.Err() != nil || next != nil || f.holder("k") != l.token {
+			if isLost(l) || ctx.Err() != nil || next != nil || f.Holder("k") != l.token {
 				t.Error("the lease ended before MaxHold")
 			}
 		})
@@ -61,7 +61,7 @@ func TestRenewalStopsAtMaxHold(t *testing.T) {
 			if context.Cause(ctx) != ErrLost {
 				t.Errorf("the context's cause is %v", context.Cause(ctx))
 			}
-			if next == nil || f.holder("k") != next.token {
+			if next == nil || f.Holder("k") != next.token {
 				t.Error("the next in line did not get the lock")
 			}
 		})
@@ -82,11 +82,11 @@ func TestRenewalMaxHoldBelowLease(t *testing.T) {
 		var g Group
 		var f fake
 		l := lock(t, &g, &f, Options{Lease: 9 * s, MaxHold: 2500 * time.Microsecond})
-		if d := f.made("Take")[0].d; d != 3*time.Millisecond {
+		if d := f.Made("Take")[0].D; d != 3*time.Millisecond {
 			t.Errorf("taken for %v", d)
 		}
 		after(3*time.Millisecond, func() {
-			if !isLost(l) || len(f.made("Extend")) != 0 {
+			if !isLost(l) || len(f.Made("Extend")) != 0 {
 				t.Error("it went on beyond MaxHold")
 			}
 		})
@@ -106,11 +106,11 @@ func TestRenewalOutlastsAnOutage(t *testing.T) {
 		}}
 		l := lock(t, &g, &f, Options{Lease: 9 * s})
 		after(30*s, func() {
-			if isLost(l) || f.holder("k") != l.token {
+			if isLost(l) || f.Holder("k") != l.token {
 				t.Error("lost")
 			}
 		})
-		if n := len(f.made("Extend")); n > 20 {
+		if n := len(f.Made("Extend")); n > 20 {
 			t.Errorf("%d extensions in 30 s", n)
 		}
 	})
@@ -140,7 +140,7 @@ func TestRenewalGivesUpAtTheEnd(t *testing.T) {
 					if !isLost(l) {
 						t.Error("not lost when the lease was over")
 					}
-					if holder := f.holder("k"); holder == "" || holder == l.token {
+					if holder := f.Holder("k"); holder == "" || holder == l.token {
 						t.Errorf("the next in line did not get the lock, %q has it", holder)
 					}
 				})
@@ -164,7 +164,7 @@ func TestRenewalFindsLoss(t *testing.T) {
 					}
 				})
 				after(time.Hour, func() {
-					if n := len(f.made("Extend")); n != 1 {
+					if n := len(f.Made("Extend")); n != 1 {
 						t.Errorf("%d extensions", n)
 					}
 				})
@@ -189,7 +189,7 @@ func TestRenewalIsOvertakenByUnlock(t *testing.T) {
 					t.Errorf("after %v: %v", time.Since(begin), err)
 				}
 				after(time.Hour, func() {
-					if n := len(f.made("Extend")); n != 1 || isLost(l) {
+					if n := len(f.Made("Extend")); n != 1 || isLost(l) {
 						t.Errorf("the watchdog went on: %d extensions, lost: %v", n, isLost(l))
 					}
 				})

@@ -31,8 +31,9 @@ type peer struct {
 }
 
 func newSpin(pool *redis.Pool, o Options) *peer {
-	runner := overPool(pool, cmp.Or(o.Timeout, DefaultTimeout))
-	return &peer{group: Group{Notifier: NewNotifier(runner)}, algorithm: Spin{runner}, options: o}
+	timeout := cmp.Or(o.Timeout, DefaultTimeout)
+	client := transport.NewRedigo(pool, timeout)
+	return &peer{group: Group{Notifier: NewNotifier(client)}, algorithm: Spin{scripting.NewRunner(client, timeout)}, options: o}
 }
 
 func newProcess(t *testing.T, server *redistest.Server, o Options) *peer {

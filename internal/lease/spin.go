@@ -54,6 +54,8 @@ func (s Spin) Release(ctx context.Context, key, token string, after time.Duratio
 	return Verdict(s.run(ctx, releaseScript, key, token, after.Milliseconds()))
 }
 
+func (s Spin) Valid(lease time.Duration) time.Duration { return lease }
+
 func (s Spin) Quit(ctx context.Context, key, place string) error {
 	return Verdict(s.run(ctx, quitScript, key, place))
 }
@@ -82,7 +84,7 @@ func (s Spin) run(ctx context.Context, script *scripting.Script, key string, arg
 
 // keyRefused reports whether err is Redis's answer that a user may not use a key of a command.
 func keyRefused(err error) bool {
-	if err == nil || !errors.Is(err, transport.ErrRefused) {
+	if !errors.Is(err, transport.ErrRefused) {
 		return false
 	}
 	_, words, found := strings.Cut(err.Error(), "NOPERM ")
@@ -103,25 +105,36 @@ func queueKey(key string) string {
 	return key + ".queue{" + key + "}"
 }
 
-// What the scripts of a lock answer, as the first value of their replies.
-const (
-	stateDone    = 1
-	stateHeld    = 0  // by another: its token and the time left in ms may follow
-	stateExpired = -1 // nobody has the lock
-	stateForeign = -2 // the key holds something else
-)
+// verdicts are what the scripts of a lock answer, as the first value of their replies.
+var verdicts = map[int64]error{
+	1:  nil,
+	0:  ErrLost, // another has it: its token and the time left in ms may follow
+	-1: ErrExpired,
+	-2: ErrForeign,
+}
+
+// Verdict reads the reply to an Extend or a Release.
+func Verdict(reply scripting.Reply, err error) error {
+	if err != nil {
+		return err
+	}
+	state, ok := reply.IntAt(0)
+	verdict, known := verdicts[state]
+	if !ok || !known {
+		return Unexpected(reply)
+	}
+	return verdict
+}
 
 // Taken reads the reply to a Take.
 func Taken(reply scripting.Reply, err error) (Attempt, error) {
 	switch err := Verdict(reply, err); err {
-	case nil:
-		return Attempt{Taken: true}, nil
 	case ErrLost:
 		return Held(reply)
 	case ErrExpired:
 		return Attempt{}, Unexpected(reply)
 	default:
-		return Attempt{}, err
+		return Attempt{Taken: err == nil}, err
 	}
 }
 
@@ -142,26 +155,6 @@ func Held(reply scripting.Reply) (Attempt, error) {
 		found.Holder = ""
 	}
 	return found, nil
-}
-
-// Verdict reads the reply to an Extend or a Release.
-func Verdict(reply scripting.Reply, err error) error {
-	if err != nil {
-		return err
-	}
-	switch state, ok := reply.IntAt(0); {
-	case !ok:
-		return Unexpected(reply)
-	case state == stateDone:
-		return nil
-	case state == stateHeld:
-		return ErrLost
-	case state == stateExpired:
-		return ErrExpired
-	case state == stateForeign:
-		return ErrForeign
-	}
-	return Unexpected(reply)
 }
 
 // Unexpected is the error of a reply that no script of ours gives. Since the reply may hold a

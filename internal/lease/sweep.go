@@ -6,19 +6,18 @@ import (
 	"time"
 )
 
-// Sweep cleans up, in the background, what an exchange may have left in Redis whose outcome is
-// not known, or does not matter to anybody any more. clean reports whether Redis answered. After
-// an ambiguous exchange the command, or a repetition of it, may even be on its way still, and
-// reach Redis after a sweep that found nothing, or found what another repetition had left. So it
-// is done again, at growing intervals, for the time of one lease. A lock that is taken still
-// later blocks others for one lease, like that of a killed holder.
+// Sweep cleans up, in the background, what an exchange may have left in Redis. clean reports
+// whether Redis answered. After an ambiguous exchange the command, or a repetition of it, may be
+// on its way still, and reach Redis after a sweep that found nothing, or found what another
+// repetition had left. So it is done again, at growing intervals, for the time of one lease. A
+// lock that is taken still later blocks others for one lease, like that of a killed holder.
 //
 // It runs from timers, so no goroutine waits for it. It ends by itself, or with Close.
 func (g *Group) Sweep(o Options, ambiguous bool, clean func(context.Context) bool) {
-	g.after(0, func() { g.sweep(o, o.Timeout, ambiguous, clean) })
+	g.sweep(o, 0, ambiguous, clean)
 }
 
-// sweep is Sweep, but the first time is in the caller, for as long as first.
+// sweep is Sweep, but the first time is in the caller, for as long as first, if that is not 0.
 func (g *Group) sweep(o Options, first time.Duration, ambiguous bool, clean func(context.Context) bool) {
 	var run func(age, most time.Duration)
 	run = func(age, most time.Duration) {
@@ -30,29 +29,20 @@ func (g *Group) sweep(o Options, first time.Duration, ambiguous bool, clean func
 		next := max(20*time.Millisecond, age)
 		g.after(next, func() { run(age+next, o.Timeout) })
 	}
-	run(0, first)
+	if first > 0 {
+		run(0, first)
+	} else {
+		g.after(0, func() { run(0, o.Timeout) })
+	}
 }
 
 // after runs f after d, in a goroutine of its own, unless the Group is closed by then.
 func (g *Group) after(d time.Duration, f func()) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed.Load() {
-		return
-	}
-	if g.timers == nil {
-		g.timers = make(map[*time.Timer]struct{})
-	}
-	var timer *time.Timer
-	timer = time.AfterFunc(d, func() {
-		g.mu.Lock()
-		delete(g.timers, timer)
-		g.mu.Unlock()
+	time.AfterFunc(d, func() {
 		if !g.closed.Load() {
 			f()
 		}
 	})
-	g.timers[timer] = struct{}{}
 }
 
 // free frees the lock if the lease's token has it, for a sweep.

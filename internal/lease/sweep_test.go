@@ -43,12 +43,12 @@ func TestSweepAfterLostReply(t *testing.T) {
 					t.Fatal(err)
 				}
 				wantIdle(t, &g)
-				if f.holder("k") != "" {
+				if f.Holder("k") != "" {
 					t.Error("the lock was not even free when Lock returned")
 				}
 				// Sweeps come at intervals that double, from 20 ms on.
 				after(max(20*time.Millisecond, 2*slices.Max(tt.landings)), func() {
-					if f.holder("k") != "" {
+					if f.Holder("k") != "" {
 						t.Error("the lock was left to nobody")
 					}
 				})
@@ -64,15 +64,15 @@ func TestSweepEndsByItself(t *testing.T) {
 		begin := time.Now()
 		g.Lock(t.Context(), "k", &f, Options{Lease: 10 * s})
 		after(time.Hour, func() {
-			sweeps := f.made("Release")
+			sweeps := f.Made("Release")
 			if n := len(sweeps); n > 12 {
 				t.Errorf("%d sweeps", n)
 			}
-			if last := sweeps[len(sweeps)-1].at.Sub(begin); last < 10*s || last > 20*s {
+			if last := sweeps[len(sweeps)-1].At.Sub(begin); last < 10*s || last > 20*s {
 				t.Errorf("the last sweep came after %v, want one to two leases", last)
 			}
 			for _, c := range sweeps {
-				if c.token != f.made("Take")[0].token || c.d != 0 {
+				if c.Token != f.Made("Take")[0].Token || c.D != 0 {
 					t.Errorf("a sweep for something else: %+v", c)
 				}
 			}
@@ -96,7 +96,7 @@ func TestSweepOutlastsAnOutage(t *testing.T) {
 		}
 		g.Lock(t.Context(), "k", &f, Options{})
 		after(4*s, func() {
-			if f.holder("k") != "" {
+			if f.Holder("k") != "" {
 				t.Error("the lock was left to nobody")
 			}
 		})
@@ -131,7 +131,7 @@ func TestSweepNotAfterRefusal(t *testing.T) {
 			t.Error(err)
 		}
 		after(time.Hour, func() {
-			if n := len(f.made("Release")); n != 0 {
+			if n := len(f.Made("Release")); n != 0 {
 				t.Errorf("%d sweeps", n)
 			}
 		})

@@ -21,12 +21,12 @@ func TestTakenForNobodyIsGivenBack(t *testing.T) {
 		if _, err := g.Lock(ctx, "k", &f, Options{}); !errors.Is(err, gone) {
 			t.Error(err)
 		}
-		if f.holder("k") != "" {
+		if f.Holder("k") != "" {
 			t.Error("the lock was left to nobody")
 		}
 		wantIdle(t, &g)
 		after(time.Hour, func() { // its reply had come, so one Release is enough
-			if n := len(f.made("Release")); n != 1 {
+			if n := len(f.Made("Release")); n != 1 {
 				t.Errorf("%d releases", n)
 			}
 		})
@@ -44,7 +44,7 @@ func TestTakenTooSlowlyIsNotGivenOut(t *testing.T) {
 		if _, err := g.Lock(t.Context(), "k", &f, Options{Lease: s}); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("error %v, want that Redis is too slow", err)
 		}
-		if f.holder("k") != "" {
+		if f.Holder("k") != "" {
 			t.Error("the lock was left to nobody")
 		}
 		wantIdle(t, &g)

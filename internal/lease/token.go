@@ -47,22 +47,15 @@ func newToken(label string, now time.Time) string {
 	return string(b)
 }
 
-// parseToken returns what a token says about its holder, or false for anything that
-// is not a token.
+// parseToken returns what a token says about its holder, or false for anything that is not a token.
 func parseToken(token string) (Owner, bool) {
 	id, rest, _ := strings.Cut(token, " ")
 	since, rest, _ := strings.Cut(rest, " ")
 	process, label, _ := strings.Cut(rest, " ")
 	slash := strings.LastIndexByte(process, '/')
-	if len(id) < 26 || slash < 0 {
-		return Owner{}, false
-	}
-	ms, err := strconv.ParseInt(since, 10, 64)
-	if err != nil {
-		return Owner{}, false
-	}
-	pid, err := strconv.Atoi(process[slash+1:])
-	if err != nil {
+	ms, err1 := strconv.ParseInt(since, 10, 64)
+	pid, err2 := strconv.Atoi(process[slash+1:])
+	if len(id) < 26 || slash < 0 || err1 != nil || err2 != nil {
 		return Owner{}, false
 	}
 	return Owner{Host: process[:slash], PID: pid, Label: label, Since: time.UnixMilli(ms)}, true
@@ -70,14 +63,13 @@ func parseToken(token string) (Owner, bool) {
 
 // printable makes s fit for a line of a log.
 func printable(s string) string {
-	b := make([]rune, 0, maxLabel)
-	for _, r := range s {
-		if !unicode.IsPrint(r) {
-			r = unicode.ReplacementChar
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
 		}
-		b = append(b, r)
-	}
-	if s = string(b); len(s) > maxLabel {
+		return unicode.ReplacementChar
+	}, s)
+	if len(s) > maxLabel {
 		s = strings.ToValidUTF8(s[:maxLabel], "")
 	}
 	return s

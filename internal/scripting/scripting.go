@@ -9,7 +9,6 @@ package scripting
 import (
 	"context"
 	"crypto/sha1"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,8 +26,7 @@ type Script struct{ text, hash string }
 // NewScript returns the script with the given text.
 func NewScript(text string) *Script {
 	text = framed(text)
-	sum := sha1.Sum([]byte(text)) // Redis's choice, not a matter of security
-	return &Script{text, hex.EncodeToString(sum[:])}
+	return &Script{text, fmt.Sprintf("%x", sha1.Sum([]byte(text)))} // Redis's choice, not one of security
 }
 
 // A Runner may be used by any number of goroutines at once.
@@ -58,13 +56,12 @@ func (r *Runner) Run(ctx context.Context, s *Script, keys []string, args ...any)
 	return reply, err
 }
 
-// maxRepeats is how often an exchange is repeated. Once does where Redis has restarted; the
-// other time is for a bad network.
+// maxRepeats of an exchange: once does where Redis has restarted; twice is for a bad network.
 const maxRepeats = 2
 
 // Exchange returns the replies to the commands, of which some may be errors, and to the script.
-// When the exchange is repeated, so are the commands. The error is the script's: with one that
-// wraps ErrRefused, the commands were executed if there are replies to them.
+// They are repeated with the script. The error is the script's: with one that wraps ErrRefused,
+// the commands were executed if there are replies to them.
 func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error) {
 	script := make(transport.Command, 0, 4+len(x.Keys)+len(x.Args))
 	script = append(script, "EVALSHA", x.Script.hash, len(x.Keys))
@@ -89,22 +86,26 @@ func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error)
 			last := len(x.Before)
 			value := before[last]
 			before = before[:last]
-			if refusal, ok := value.(error); ok && isNoScript(refusal) {
+			if isNoScript(value) {
 				value, err = r.eval(ctx, end, slot, x.Script.text, script)
 			}
 			if err == nil {
 				reply, err = unframe(value, call)
 			}
 		}
-		if err == nil {
-			return before, reply, nil
-		}
 		if err == errStray {
-			before = nil
+			// The connections are given up, unless that has happened since the try began.
+			if c, ok := r.client.(transport.Resetter); ok && r.resets.CompareAndSwap(resets, resets+1) {
+				c.Reset()
+			}
+			before, err = nil, fmt.Errorf("%w: %w", transport.ErrUnavailable, errStray)
 		}
-		again, err := r.failed(err, repeat, resets)
+		again := Ambiguous(err) && !isTimeout(err) && repeat < maxRepeats
+		if err != nil && repeat > 0 {
+			err = ambiguous{err}
+		}
 		if !again {
-			return before, Reply{}, err
+			return before, reply, err
 		}
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, end)
@@ -118,22 +119,6 @@ func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error)
 	}
 }
 
-// failed returns the error of an exchange whose last try has failed, and whether to try again.
-func (r *Runner) failed(err error, repeats int, resets int64) (again bool, _ error) {
-	if err == errStray {
-		// The connections are given up, unless that has happened since the try began.
-		if c, ok := r.client.(transport.Resetter); ok && r.resets.CompareAndSwap(resets, resets+1) {
-			c.Reset()
-		}
-		err = fmt.Errorf("%w: %w", transport.ErrUnavailable, errStray)
-	}
-	again = Ambiguous(err) && !isTimeout(err) && repeats < maxRepeats
-	if repeats > 0 {
-		err = ambiguous{err}
-	}
-	return again, err
-}
-
 // eval sends a script that Redis does not know once more, by its text, until the end of the call.
 func (r *Runner) eval(ctx context.Context, end time.Time, slot, text string, script transport.Command) (any, error) {
 	ctx, cancel := context.WithDeadline(ctx, end)
@@ -141,11 +126,11 @@ func (r *Runner) eval(ctx context.Context, end time.Time, slot, text string, scr
 	script = slices.Clone(script)
 	script[0], script[1] = "EVAL", text
 	replies, err := r.client.Do(ctx, slot, script)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if refusal, ok := replies[0].(error); ok && isNoScript(refusal) {
-		return nil, errStray // EVAL is never told that: it was another's
+	case isNoScript(replies[0]): // which is no answer to an EVAL: it was another's
+		return nil, errStray
 	}
 	return replies[0], nil
 }
@@ -153,18 +138,12 @@ func (r *Runner) eval(ctx context.Context, end time.Time, slot, text string, scr
 // Ping asks Redis whether it is there.
 func (r *Runner) Ping(ctx context.Context) error {
 	replies, err := r.client.Do(ctx, "", transport.Command{"PING"})
-	if err != nil {
-		return err
+	if err == nil {
+		if refusal, ok := replies[0].(error); ok {
+			err = fmt.Errorf("%w: %w", transport.ErrRefused, refusal)
+		}
 	}
-	if refusal, ok := replies[0].(error); ok {
-		return fmt.Errorf("%w: %w", transport.ErrRefused, refusal)
-	}
-	return nil
-}
-
-// Subscribe listens to a channel.
-func (r *Runner) Subscribe(ctx context.Context, channel string) (transport.Subscription, error) {
-	return r.client.Subscribe(ctx, channel)
+	return err
 }
 
 // Ambiguous reports whether err leaves open whether Redis did the work.
@@ -189,10 +168,13 @@ func isTimeout(err error) bool {
 }
 
 // isNoScript reports whether Redis says that it does not know the script of an EVALSHA.
-func isNoScript(refusal error) bool { return strings.HasPrefix(refusal.Error(), "NOSCRIPT") }
+func isNoScript(reply any) bool {
+	refusal, ok := reply.(error)
+	return ok && strings.HasPrefix(refusal.Error(), "NOSCRIPT")
+}
 
-// A Reply is what a script has answered. Some clients return a string where others return a
-// []byte, which makes no difference here.
+// A Reply is what a script has answered. Whether a client returns text as a string or a []byte
+// makes no difference here.
 type Reply struct {
 	values []any
 	number any // in place of an array: an int64

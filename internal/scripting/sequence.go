@@ -1,8 +1,6 @@
 package scripting
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -42,11 +40,7 @@ return reply
 // connections of several processes to the same one.
 var calls atomic.Int64
 
-func init() {
-	var random [4]byte
-	_, _ = rand.Read(random[:]) // never fails: crypto/rand ends the program first
-	calls.Store(int64(binary.BigEndian.Uint32(random[:])))
-}
+func init() { calls.Store(int64(Chance() * (1 << 32))) }
 
 var errStray = errors.New("a reply belongs to another call")
 
