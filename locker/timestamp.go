@@ -38,7 +38,7 @@ type Timestamp struct{ lock Locker }
 // NewTimestamp returns a timestamp lock on the Redis of pool. What is wrong with
 // o is the error of every Lock.
 func NewTimestamp(pool *redis.Pool, o Options) *Timestamp {
-	return &Timestamp{New(ours{Algorithm: timestamp{runnerOn(pool, o.Timeout), o.LocalClock}}, o)}
+	return &Timestamp{New(ours{Algorithm: timestamp{runner: runnerOn(pool, o.Timeout), localClock: o.LocalClock}}, o)}
 }
 
 // Lock takes key by the rules of [Locker]. A value that is not a time in Unix
@@ -55,6 +55,7 @@ func TimestampAlgorithm(c transport.Client) Algorithm {
 
 // timestamp is the algorithm of a Timestamp.
 type timestamp struct {
+	lease.WholeLease
 	runner     *scripting.Runner
 	localClock bool
 }
@@ -75,8 +76,6 @@ func (t timestamp) Extend(ctx context.Context, key, token string, d time.Duratio
 func (t timestamp) Release(ctx context.Context, key, token string, after time.Duration) error {
 	return lease.Verdict(t.run(ctx, key, "release", token, after))
 }
-
-func (t timestamp) Valid(lease time.Duration) time.Duration { return lease }
 
 func (t timestamp) run(ctx context.Context, key, step, token string, d time.Duration) (scripting.Reply, error) {
 	now := "" // ask Redis

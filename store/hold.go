@@ -86,8 +86,9 @@ func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 	}
 	if err != nil {
 		h.Record = Record{Created: time.Now()}
+		return h, failed("taking", id, err)
 	}
-	return h, failed("taking", id, err)
+	return h, nil
 }
 
 // OnLost arranges for cancel to be called with [ErrLost] when the lock is lost, in a
@@ -103,11 +104,14 @@ func (h *Hold) Save(ctx context.Context, data []byte) error {
 	text, err := h.terms.record(h.stamp, h.Record.Created, data)
 	if err != nil {
 		h.Release(ctx)
-	} else {
-		record := Record{Data: data, Created: h.Record.Created, Memory: h.Memory, name: h.stamp}
-		err = h.fence.end(ctx, h, write{record: record, text: text, ttl: h.terms.expiry(record.Created, time.Now())})
+		return failed("saving", h.id, err)
 	}
-	return failed("saving", h.id, err)
+	record := Record{Data: data, Created: h.Record.Created, Memory: h.Memory, name: h.stamp}
+	w := write{record: record, text: text, ttl: h.terms.expiry(record.Created, time.Now())}
+	if err = h.fence.end(ctx, h, w); err != nil {
+		return failed("saving", h.id, err)
+	}
+	return nil
 }
 
 // Destroy ends the session and gives it back. Its id is remembered as gone for a
@@ -163,3 +167,11 @@ func (h *Hold) Touch(ctx context.Context) error {
 
 // Release gives the session back and leaves it as it was, as after a panic.
 func (h *Hold) Release(ctx context.Context) { h.fence.release(ctx, h, nil) }
+
+// failed returns the error of an operation on a session, or nil.
+func failed(doing, id string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("store: %s %s: %w", doing, id, err)
+}

@@ -59,14 +59,6 @@ func (s *Store) create(ctx context.Context, id, token string, created time.Time,
 	return nil
 }
 
-// failed returns the error of an operation on a session, or nil.
-func failed(doing, id string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("store: %s %s: %w", doing, id, err)
-}
-
 // unusable reports whether err says that a record is there, but cannot be used.
 func unusable(err error) bool {
 	return errors.Is(err, ErrCorrupt) || errors.Is(err, ErrTooLarge)

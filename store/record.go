@@ -68,7 +68,7 @@ func parseRecord(b []byte) (Record, error) {
 		return r, fmt.Errorf("%w: its head is not that of format 1", ErrCorrupt)
 	}
 	stamp, rest, ok := bytes.Cut(rest, []byte(`","created":`))
-	if !ok || !isToken(stamp) {
+	if !ok || string(stamp) != r.name && !isToken(stamp) {
 		return r, fmt.Errorf("%w: no creation time", ErrCorrupt)
 	}
 	digits, rest, ok := bytes.Cut(rest, []byte(`,"data":`))

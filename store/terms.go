@@ -66,12 +66,15 @@ func (s *Store) Check(t Terms) error {
 }
 
 // terms returns t with its zero fields filled in, or why a request must not take a session.
-func (s *Store) terms(t Terms) (Terms, error) {
+func (s *Store) terms(t Terms) (_ Terms, err error) {
 	if s.closed.Load() {
 		return t, lease.ErrClosed
 	}
 	// What is left of a wait may be short. The timeouts and the size matter to the record only.
-	return t.withDefaults(), s.Check(Terms{LockWait: min(t.LockWait, 0), MaxHold: t.MaxHold, MaxWaiters: t.MaxWaiters})
+	if t.LockWait < 0 || t.MaxHold != 0 || t.MaxWaiters != 0 {
+		err = s.Check(Terms{LockWait: min(t.LockWait, 0), MaxHold: t.MaxHold, MaxWaiters: t.MaxWaiters})
+	}
+	return t.withDefaults(), err
 }
 
 // withDefaults returns t with its zero fields filled in.

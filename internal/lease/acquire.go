@@ -167,15 +167,15 @@ func (a *acquisition) end() {
 	if p != nil {
 		p.ambiguous = p.ambiguous || a.ambiguous
 	}
-	if !a.won {
+	switch {
+	case !a.won:
 		a.Lease.place = p
 		a.group.leave(a.Lease).quit(a.patience)
-		return
-	}
-	if p != nil && !p.ambiguous {
-		p.leave()
-	} else {
+	case p == nil:
+	case p.ambiguous:
 		p.quit(0)
+	default:
+		p.leave()
 	}
 }
 

@@ -165,11 +165,11 @@ func (g *Group) leave(l *Lease) (left *place) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.keys[l.key]
-	next := c.next()
-	if next == nil {
+	if len(c.waiting) == 0 {
 		delete(g.keys, l.key)
 		return l.place
 	}
+	next := c.next()
 	c.holder = holder{} // what the next one finds may be somebody else
 	next.place = l.place
 	next.called <- nil

@@ -19,7 +19,7 @@ func TestConnectionToReplicaIsGivenUp(t *testing.T) {
 		dialled++
 		return dial()
 	}
-	algorithm := Spin{overPool(pool, DefaultTimeout)}
+	algorithm := Spin{Runner: overPool(pool, DefaultTimeout)}
 	s.Do(t, "REPLICAOF", "127.0.0.1", "1") // nobody is there
 	if _, err := algorithm.Take(t.Context(), "k", "token", "", DefaultLease); !errors.Is(err, ErrUnavailable) {
 		t.Fatal(err)

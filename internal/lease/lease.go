@@ -70,7 +70,7 @@ func (l *Lease) begin(now, end time.Time) {
 // are left, or at its end where it may not be extended any further. Called with mu held.
 func (l *Lease) untilRenewal(now time.Time) time.Duration {
 	// An extension up to the limit ends before it by what the holder may not rely on.
-	if limit := l.validUntil(l.limit, l.options.Lease).Add(-l.options.Lease); !l.end.Before(limit) {
+	if limit := l.limit.Add(l.algorithm.Valid(l.options.Lease) - l.options.Lease); !l.end.Before(limit) {
 		return l.end.Sub(now)
 	}
 	return l.end.Add(-l.span * 2 / 3).Sub(now)
@@ -80,6 +80,12 @@ func (l *Lease) untilRenewal(now time.Time) time.Duration {
 func (l *Lease) validUntil(sent time.Time, d time.Duration) time.Time {
 	return sent.Add(l.algorithm.Valid(d))
 }
+
+// WholeLease is part of algorithms whose holders may rely on all of a lease.
+type WholeLease struct{}
+
+// Valid returns lease.
+func (WholeLease) Valid(lease time.Duration) time.Duration { return lease }
 
 // wholeMillis rounds d up to what Redis counts in. If it were cut short there,
 // Redis would end a lease before the holder does.

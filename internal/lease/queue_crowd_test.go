@@ -109,7 +109,7 @@ func TestQueuedIsFair(t *testing.T) {
 	for i := range processes {
 		client := transport.NewRedigo(server.Pool(t, 8), 10*s)
 		pubsub[i].Subscriber = client
-		spin := &peer{group: Group{Notifier: NewNotifier(&pubsub[i])}, algorithm: Spin{scripting.NewRunner(client, 10*s)}, options: patient}
+		spin := &peer{group: Group{Notifier: NewNotifier(&pubsub[i])}, algorithm: Spin{Runner: scripting.NewRunner(client, 10*s)}, options: patient}
 		for range callers {
 			all.Go(func() {
 				for {

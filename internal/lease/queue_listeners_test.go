@@ -28,7 +28,7 @@ func TestTheDeadAreNotTakenForListening(t *testing.T) {
 			server.Do(t, "ACL", append([]any{"SETUSER", "app", "on", ">pw", "resetkeys", "~*", "resetchannels", "&latchkey:wake:*", "-@all",
 				"+ping", "+get", "+set", "+del", "+pexpire", "+eval", "+evalsha"}, tt.rights...)...)
 			q := newScripts(t, server)
-			q.spin = Spin{overPool(poolAs(t, server, "app"), 10*s)}
+			q.spin = Spin{Runner: overPool(poolAs(t, server, "app"), 10*s)}
 			living, heard := q.hears("living")
 			wantTurn := func(place string) {
 				t.Helper()

@@ -195,7 +195,7 @@ func newProxiedPeer(t *testing.T, server *redistest.Server) *proxiedPeer {
 	p := &proxiedPeer{proxy: redistest.NewProxy(t, server)}
 	p.spin = &peer{
 		group:     Group{Notifier: NewNotifier(transport.NewRedigo(server.Pool(t, 8), 10*s))},
-		algorithm: Spin{overPool(p.proxy.Pool(t, 8), 10*s)},
+		algorithm: Spin{Runner: overPool(p.proxy.Pool(t, 8), 10*s)},
 		options:   sluggish,
 	}
 	return p

@@ -18,7 +18,7 @@ type scripts struct {
 }
 
 func newScripts(t *testing.T, server *redistest.Server) *scripts {
-	return &scripts{t, server, Spin{overPool(server.Pool(t, 2), 10*s)}}
+	return &scripts{t, server, Spin{Runner: overPool(server.Pool(t, 2), 10*s)}}
 }
 
 // hears makes a place in the queue whose process listens.

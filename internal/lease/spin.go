@@ -13,7 +13,10 @@ import (
 )
 
 // Spin is the algorithm of the spin lock, a [Queue].
-type Spin struct{ Runner *scripting.Runner }
+type Spin struct {
+	WholeLease
+	Runner *scripting.Runner
+}
 
 var (
 	//go:embed queue.lua
@@ -53,8 +56,6 @@ func (s Spin) Extend(ctx context.Context, key, token string, d time.Duration) er
 func (s Spin) Release(ctx context.Context, key, token string, after time.Duration) error {
 	return Verdict(s.run(ctx, releaseScript, key, token, after.Milliseconds()))
 }
-
-func (s Spin) Valid(lease time.Duration) time.Duration { return lease }
 
 func (s Spin) Quit(ctx context.Context, key, place string) error {
 	return Verdict(s.run(ctx, quitScript, key, place))

@@ -63,13 +63,14 @@ func parseToken(token string) (Owner, bool) {
 
 // printable makes s fit for a line of a log.
 func printable(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
+	b := make([]rune, 0, maxLabel)
+	for _, r := range s {
+		if !unicode.IsPrint(r) {
+			r = unicode.ReplacementChar
 		}
-		return unicode.ReplacementChar
-	}, s)
-	if len(s) > maxLabel {
+		b = append(b, r)
+	}
+	if s = string(b); len(s) > maxLabel {
 		s = strings.ToValidUTF8(s[:maxLabel], "")
 	}
 	return s

@@ -86,7 +86,7 @@ func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error)
 			last := len(x.Before)
 			value := before[last]
 			before = before[:last]
-			if isNoScript(value) {
+			if refusal, ok := value.(error); ok && isNoScript(refusal) {
 				value, err = r.eval(ctx, end, slot, x.Script.text, script)
 			}
 			if err == nil {
@@ -100,8 +100,11 @@ func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error)
 			}
 			before, err = nil, fmt.Errorf("%w: %w", transport.ErrUnavailable, errStray)
 		}
+		if err == nil {
+			return before, reply, nil
+		}
 		again := Ambiguous(err) && !isTimeout(err) && repeat < maxRepeats
-		if err != nil && repeat > 0 {
+		if repeat > 0 {
 			err = ambiguous{err}
 		}
 		if !again {
@@ -126,11 +129,11 @@ func (r *Runner) eval(ctx context.Context, end time.Time, slot, text string, scr
 	script = slices.Clone(script)
 	script[0], script[1] = "EVAL", text
 	replies, err := r.client.Do(ctx, slot, script)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case isNoScript(replies[0]): // which is no answer to an EVAL: it was another's
-		return nil, errStray
+	}
+	if refusal, ok := replies[0].(error); ok && isNoScript(refusal) {
+		return nil, errStray // EVAL is never answered that: it was another's
 	}
 	return replies[0], nil
 }
@@ -168,10 +171,7 @@ func isTimeout(err error) bool {
 }
 
 // isNoScript reports whether Redis says that it does not know the script of an EVALSHA.
-func isNoScript(reply any) bool {
-	refusal, ok := reply.(error)
-	return ok && strings.HasPrefix(refusal.Error(), "NOSCRIPT")
-}
+func isNoScript(refusal error) bool { return strings.HasPrefix(refusal.Error(), "NOSCRIPT") }
 
 // A Reply is what a script has answered. Whether a client returns text as a string or a []byte
 // makes no difference here.
