@@ -72,7 +72,7 @@ func TestWireSlowerThanTheTimeout(t *testing.T) {
 	s.run(func(ctx context.Context) {
 		workFor(ctx, all, 300*time.Millisecond)
 		for _, w := range s.wires {
-			w.Add(t, late(2500*time.Millisecond, 0))
+			w.Add(t, rig.Toxic{Type: "delay", Attributes: map[string]any{"ms": 2500}})
 		}
 		begun := time.Now()
 		workFor(ctx, all, unlessShort(4*time.Second, 3*time.Second))
@@ -91,7 +91,7 @@ func TestWireSlicer(t *testing.T) {
 	t.Parallel()
 	s := stage(t, "the wire carries one byte at a time, both ways", "P1: not noticed", setting{wired: true, logins: true, flags: []string{"-lease", "10s"}})
 	s.run(func(ctx context.Context) {
-		s.both(rig.Toxic{Type: "slicer", Attributes: map[string]any{"average_size": 1, "size_variation": 0, "delay": 100}})
+		s.both(rig.Toxic{Type: "slicer", Attributes: map[string]any{"average_size": 1, "size_variation": 0, "delay": 10}})
 		if n := s.pieces(s.wires[0].Addr); n < 10 {
 			t.Errorf("100 bytes came in %d pieces", n)
 		}

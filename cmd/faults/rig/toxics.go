@@ -19,6 +19,7 @@ func init() {
 	toxics.Register("tear", new(tear))
 	toxics.Register("stall", new(stall))
 	toxics.Register("record", new(record))
+	toxics.Register("delay", new(delay))
 }
 
 // Happened returns how often one of these toxics has taken effect. Call it before Heal.
@@ -167,4 +168,50 @@ func (r *record) Pipe(stub *toxics.ToxicStub) {
 		r.mu.Unlock()
 		return give(stub, c)
 	})
+}
+
+// A delay makes all pieces come later. When it is removed, those that it still has come at once.
+// Toxiproxy's own, "latency", then waits five seconds for each connection whose client has left.
+type delay struct {
+	Ms int64 `json:"ms"`
+}
+
+func (d *delay) Pipe(stub *toxics.ToxicStub) {
+	var kept []*stream.StreamChunk
+	wait := time.Duration(d.Ms) * time.Millisecond
+	input := stub.Input
+	for {
+		var due <-chan time.Time
+		switch {
+		case len(kept) > 0:
+			due = time.After(time.Until(kept[0].Timestamp.Add(wait)))
+		case input == nil:
+			stub.Close()
+			return
+		}
+		select {
+		case c := <-input:
+			if c == nil {
+				input = nil
+				continue
+			}
+			kept = append(kept, c)
+		case <-due:
+			if !give(stub, kept[0]) {
+				stub.Close()
+				return
+			}
+			kept = kept[1:]
+		case <-stub.Interrupt:
+			for _, c := range kept {
+				if stub.WriteOutput(c, 100*time.Millisecond) != nil {
+					break
+				}
+			}
+			if input == nil {
+				stub.Close()
+			}
+			return
+		}
+	}
 }

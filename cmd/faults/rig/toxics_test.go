@@ -41,6 +41,7 @@ func TestToxics(t *testing.T) {
 		{"torn at the third", &tear{Every: 3}, "one two th", 1},
 		{"torn at once, after nothing", &tear{Every: 1}, "o", 1},
 		{"recorded", &record{}, "one two three four five six", 0},
+		{"delayed", &delay{Ms: 1}, "one two three four five six", 0},
 	} {
 		if got := strings.Join(pass(tt.toxic, pieces...), " "); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.what, got, tt.want)
