@@ -67,7 +67,7 @@ var defects = []defect{
 	{promise: "P6 first come, first served", what: "the last comes first", test: "TestCallersAreServedInOrder", in: "internal/lease",
 		edits: edit("internal/lease/callers.go", "\tfirst := c.waiting[0]\n\tc.waiting = slices.Delete(c.waiting, 0, 1)", "\tn := len(c.waiting) - 1\n\tfirst := c.waiting[n]\n\tc.waiting = slices.Delete(c.waiting, n, n+1)")},
 	{promise: "P6 first come, first served", what: "who gives up gives up the place of its process", test: "TestABusyProcessGetsItsTurns", in: "store",
-		edits: edit("internal/lease/acquire.go", "\tcase !a.won:\n", "\tif !a.won {\n\t\tp.quit(a.options.Timeout)\n\t\tp = nil\n")},
+		edits: edit("internal/lease/acquire.go", "\tcase !a.won:\n", "\tcase !a.won:\n\t\tp.quit(a.options.Timeout)\n\t\tp = nil\n")},
 	{promise: "P7 crash recovery", what: "a lock without a lease", test: "TestAppKilledAtLoad",
 		edits: edit("store/take.lua", "'NX', 'PX', ARGV[2])", "'NX')")},
 	{promise: "P7 crash recovery", what: "a panic saves", test: "TestAppPanics",
