@@ -4,6 +4,8 @@ import (
 	"testing"
 )
 
+const readOnly = "-READONLY You can't write against a read only replica.\r\n"
+
 // After a failover the open connection leads to a replica. Its replies are still replies, but
 // the next exchange goes to whoever is master now.
 func TestLinkIsDemoted(t *testing.T) {
@@ -31,7 +33,6 @@ func TestLinkIsDemoted(t *testing.T) {
 // them has led to is kept.
 func TestLinkIsDemotedOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		const readOnly = "-READONLY You can't write against a read only replica.\r\n"
 		p := newPuppet(t)
 		w, a := p.begin("a")
 		b := p.ask(t.Context(), "b")
@@ -57,7 +58,7 @@ func TestLinkBreaksAfterItWasGivenUp(t *testing.T) {
 		w, a := p.begin("a")
 		b := p.ask(t.Context(), "b")
 		w.wantCommands("b")
-		w.say("-READONLY You can't write against a read only replica.\r\n")
+		w.say(readOnly)
 		<-a.done
 		other, c := p.begin("c")
 		w.Close()
