@@ -223,9 +223,9 @@ func (s *Store) Ping(ctx context.Context) error {
 
 // Close ends at once all that the store does by itself, and closes its connections, except
 // those of a client given to [NewOn]. Requests that wait for a session fail with
-// [ErrUnavailable], as do all that come later, and those that hold one when they save it: let
-// them finish first, as [net/http.Server.Shutdown] does. A lock that is held by then, or was
-// to be cleaned up in the background after a lost reply, is free when its lease ends.
+// [ErrUnavailable], as do all that come later, and without connections those that hold one when
+// they save it: let them finish first, as [net/http.Server.Shutdown] does. A lock that is held by
+// then, or was to be cleaned up in the background after a lost reply, is free when its lease ends.
 func (s *Store) Close() error {
 	s.closed.Store(true)
 	s.group.Close()
