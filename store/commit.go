@@ -119,7 +119,7 @@ func (t *tenure) exchange(ctx context.Context, s *scripting.Script, keys []strin
 	t.sending = true
 	t.mu.Unlock()
 	begun := time.Now()
-	reply, err := t.store.runner.Run(ctx, s, keys, args...)
+	_, reply, err := t.store.runner.Exchange(ctx, scripting.Exchange{Script: s, Keys: keys, Args: args})
 	t.mu.Lock()
 	t.sending, t.silence = false, nil
 	// An extension is not waited for beyond the end of its lease. What took less than a
