@@ -15,12 +15,11 @@ import (
 )
 
 var (
-	st     *store.Store
 	key    []byte
 	oldKey []byte
 	mux    = http.NewServeMux()
 
-	sessions                   *middleware.Sessions
+	sessions                    *middleware.Sessions
 	showCart, addToCart, images http.Handler
 )
 

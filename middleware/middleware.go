@@ -22,6 +22,8 @@ package middleware
 // The way of one exclusive request, from top to bottom:
 //
 //	Sessions.Handler       middleware.go
+//	 routeOf               mode.go        asks the mux for the route, which may have a mode
+//	 Sessions.serve        middleware.go
 //	  request.start        request.go
 //	    cookies.read       cookie.go      verifies the cookie: secret, then public id
 //	    readAhead          request.go     the client has sent its body before the lock is taken

@@ -3,6 +3,7 @@ package middleware_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,17 +81,16 @@ func TestARouteHasAModeOfItsOwn(t *testing.T) {
 // holdElsewhere holds the one session that there is, as another process would.
 func holdElsewhere(t *testing.T, r *redistest.Server) {
 	t.Helper()
-	const prefix = "latchkey:{"
-	for _, key := range r.Keys(t) {
-		id := key[len(prefix):][:64]
-		hold, err := store.New(r.Pool(t, 1), store.Options{}).Take(t.Context(), id, store.Terms{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { hold.Release(t.Context()) })
-		return
+	keys := r.Keys(t)
+	if len(keys) != 1 {
+		t.Fatalf("there are the keys %q, want one session", keys)
 	}
-	t.Fatal("there is no session")
+	id := strings.TrimSuffix(strings.TrimPrefix(keys[0], "latchkey:{"), "}")
+	hold, err := store.New(r.Pool(t, 1), store.Options{}).Take(t.Context(), id, store.Terms{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { hold.Release(t.Context()) })
 }
 
 // Where a session was opened before its route was known, in another mode than the route's, the
