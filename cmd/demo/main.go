@@ -67,11 +67,7 @@ func serve(ctx context.Context, c config, handler http.Handler, log *slog.Logger
 	if err != nil {
 		return err
 	}
-	srv := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 5 * time.Second,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
+	srv := newServer(handler, log)
 	fmt.Fprintf(stdout, "Latchkey demo: http://%s/\n", l.Addr())
 	log.Info("listening", "addr", l.Addr().String(), "redis", c.redisName(), "lock", c.lock)
 	log.Info("plain HTTP: the cookie goes without __Host- and Secure")
@@ -90,4 +86,23 @@ func serve(ctx context.Context, c config, handler http.Handler, log *slog.Logger
 	err = <-drained
 	log.Info("stopped")
 	return err
+}
+
+const (
+	headerTimeout = 5 * time.Second
+	readTimeout   = 10 * time.Second // for a request with its body
+	idleTimeout   = time.Minute      // between two requests of a connection
+)
+
+// newServer returns a server that does not wait for slow clients. Its timeouts end when a request
+// has been read, so that it may wait for its session, and hold it, for as long as -work says.
+// There is none for writing: that would count the work, too.
+func newServer(handler http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		IdleTimeout:       idleTimeout,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
 }
