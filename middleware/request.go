@@ -214,7 +214,8 @@ func (rq *request) replace(err error) error {
 
 func (rq *request) config(record store.Record) keep.Config {
 	limit := cmp.Or(rq.sessions.terms.MaxBytes, store.DefaultMaxBytes)
-	return keep.Config{Data: record.Data, Snapshot: record.Memory, MaxBytes: limit, ReadOnly: rq.mode == ReadOnly, Keeper: rq}
+	return keep.Config{Data: record.Data, Snapshot: record.Memory, MaxBytes: limit, TooLarge: store.ErrTooLarge,
+		ReadOnly: rq.mode == ReadOnly, Keeper: rq}
 }
 
 // handBack gives the request that came in what was set in r, the handler's copy:

@@ -101,7 +101,7 @@ func (s *Session) put(e entry) (changed bool, err error) {
 	}
 	size := s.size + s.values.growth(at, found, e)
 	if limit := s.config.MaxBytes; limit > 0 && size > limit && size > s.size {
-		return false, fmt.Errorf("%w: it would have %d bytes, MaxBytes is %d", keep.ErrTooLarge, size, limit)
+		return false, fmt.Errorf("%w: it would have %d bytes, MaxBytes is %d", s.config.TooLarge, size, limit)
 	}
 	s.values.put(at, found, e)
 	s.size = size

@@ -2,13 +2,7 @@
 // it before the handler runs and saves it afterwards, such as package middleware.
 package keep
 
-import (
-	"context"
-	"errors"
-)
-
-// ErrTooLarge is store.ErrTooLarge.
-var ErrTooLarge = errors.New("session is too large")
+import "context"
 
 // A Config is how a keeper opens a session.
 type Config struct {
@@ -18,8 +12,9 @@ type Config struct {
 	// process still has it: Data is not decoded then.
 	Snapshot any
 	// MaxBytes is how large the session may get, encoded; 0: as large as it likes. The store adds
-	// some bytes of its own, and has the last word.
+	// some bytes of its own, and has the last word. TooLarge is the error of a Set beyond that.
 	MaxBytes int
+	TooLarge error
 	// ReadOnly makes every change an error at the commit: session.ErrReadOnly.
 	ReadOnly bool
 	// Keeper of the session. Without one, the session has no id, and a commit saves nothing.
