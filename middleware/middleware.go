@@ -24,7 +24,7 @@ package middleware
 //	Sessions.Handler       middleware.go
 //	  request.start        request.go
 //	    cookies.read       cookie.go      verifies the cookie: secret, then public id
-//	    readAhead          request.go     the client has sent its body before the lock is taken
+//	    readAhead          readahead.go   the client has sent its body before the lock is taken
 //	    request.open       request.go
 //	      request.fetch    request.go     calls store.Take: locks, and reads the record
 //	      session.Open                    decodes it
