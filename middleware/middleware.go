@@ -16,7 +16,9 @@
 // that the handler has already flushed whole is beyond that.
 //
 // A commit does not end with the request's context: if the client goes away in the middle of a
-// request, its effect is saved nevertheless. The commit is bounded by the store's timeout.
+// request, its effect is saved nevertheless. The commit is bounded by the store's timeout. But if
+// the request's own deadline is over by then, as inside an http.TimeoutHandler, its changes are not
+// saved, since its client sees a failure.
 package middleware
 
 // The way of one exclusive request, from top to bottom:
