@@ -4,7 +4,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 )
 
 // A response holds an answer back until the session is committed.
@@ -26,6 +25,9 @@ type response struct {
 	ignored  http.Header // the one that the handler gets then
 }
 
+// handlerEnd is what commits last. Whatever commits earlier does so in the middle of the handler.
+const handlerEnd = "the end of the handler"
+
 // Unwrap gives http.ResponseController the methods that have nothing to do with
 // the session, such as deadlines.
 func (rw *response) Unwrap() http.ResponseWriter { return rw.inner }
@@ -40,11 +42,12 @@ func (rw *response) begin(by string) error {
 		return http.ErrAbortHandler
 	}
 	rw.begun = true
+	early := by != handlerEnd
 	if rw.status == 0 {
-		rw.decorate(rw.inner.Header())
+		rw.decorate(rw.inner.Header(), early)
 		return nil
 	}
-	rw.sendHeader()
+	rw.sendHeader(early)
 	if len(rw.buffered) == 0 {
 		return nil
 	}
@@ -74,7 +77,7 @@ func (rw *response) abandon() {
 // finish sends the rest of the answer, after the handler has returned.
 func (rw *response) finish() {
 	if !rw.begun && rw.failed == nil {
-		_ = rw.begin("the end of the handler") // answered, if it failed
+		_ = rw.begin(handlerEnd) // answered, if it failed
 	}
 	if rw.failed != nil {
 		return
@@ -86,10 +89,10 @@ func (rw *response) finish() {
 }
 
 // sendHeader sends the header as it was at WriteHeader.
-func (rw *response) sendHeader() {
+func (rw *response) sendHeader(early bool) {
 	live := rw.inner.Header()
 	if maps.EqualFunc(live, rw.header, slices.Equal[[]string]) {
-		rw.decorate(live)
+		rw.decorate(live, early)
 		rw.inner.WriteHeader(rw.status)
 		return
 	}
@@ -98,38 +101,11 @@ func (rw *response) sendHeader() {
 	since := maps.Clone(live)
 	clear(live)
 	maps.Copy(live, rw.header)
-	rw.decorate(live)
+	rw.decorate(live, early)
 	rw.inner.WriteHeader(rw.status)
 	clear(live)
 	maps.Copy(live, since)
-	rw.decorate(live) // for a writer around us that looks only at the end
-}
-
-// decorate adds the session's part to a header.
-func (rw *response) decorate(h http.Header) {
-	rq := &rw.request
-	rq.mu.Lock()
-	defer rq.mu.Unlock()
-	if rq.session != nil && rq.session.Used() { // perhaps after its commit
-		h.Add("Vary", "Cookie")
-	}
-	if rq.cookie != nil {
-		h.Add("Set-Cookie", rq.cookie.String())
-		forbidCaching(h) // a cache would hand the session on
-	}
-}
-
-// forbidCaching keeps an answer out of every cache. Content delivery networks and
-// nginx obey headers of their own before Cache-Control (RFC 9213), so those of the
-// handler or its surroundings are removed.
-func forbidCaching(h http.Header) {
-	for name := range h {
-		lower := strings.ToLower(name)
-		if strings.HasSuffix(lower, "cache-control") || lower == "surrogate-control" || lower == "x-accel-expires" {
-			delete(h, name)
-		}
-	}
-	h.Set("Cache-Control", "no-store")
+	rw.decorate(live, early) // for a writer around us that looks only at the end
 }
 
 // snapshot returns a copy of h, or nil if it is empty, as it mostly is: that saves
