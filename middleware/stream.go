@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"bufio"
+	"context"
 	"net"
 	"net/http"
 )
@@ -54,6 +55,14 @@ func (rw *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		rw.request.hijacked.Store(&conn)
 	}
 	return conn, stream, err
+}
+
+// CloseNotify returns a channel that gets a value when the client is gone or the request is over.
+// It is deprecated in net/http, but frameworks that offer streams still assert that it is there.
+func (rw *response) CloseNotify() <-chan bool {
+	gone := make(chan bool, 1) // so that nobody has to receive
+	context.AfterFunc(rw.request.base.Context(), func() { gone <- true })
+	return gone
 }
 
 // offers reports whether w, or a writer that it wraps, is a T.
