@@ -50,11 +50,26 @@ func (rw *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 			return nil, nil, err
 		}
 	}
+	if err := rw.releaseBeforeHijack(); err != nil {
+		return nil, nil, err
+	}
 	conn, stream, err := http.NewResponseController(rw.inner).Hijack()
 	if err == nil {
 		rw.request.hijacked.Store(&conn)
 	}
 	return conn, stream, err
+}
+
+// releaseBeforeHijack sends the last byte of an answer that was complete: afterwards net/http sends
+// nothing any more, not even what it has in its own buffer.
+func (rw *response) releaseBeforeHijack() error {
+	if !rw.tail.held {
+		return nil
+	}
+	if err := rw.tail.release(rw.inner); err != nil {
+		return err
+	}
+	return http.NewResponseController(rw.inner).Flush()
 }
 
 // CloseNotify returns a channel that gets a value when the client is gone or the request is over.

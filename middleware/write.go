@@ -43,7 +43,7 @@ func (rw *response) Write(p []byte) (int, error) {
 		return 0, nil
 	case !bodyAllowed(rw.status):
 		return 0, http.ErrBodyNotAllowed
-	case rw.tail.declared >= 0 && written > rw.tail.declared:
+	case rw.tail.overruns(written):
 		return 0, http.ErrContentLength
 	case written <= int64(rw.request.sessions.options.Buffer):
 		rw.buffered = append(rw.buffered, p...)
