@@ -23,6 +23,8 @@ type response struct {
 	tail     tail        // knows the declared length, and keeps the end of an answer
 	failed   error       // the answer was replaced by this error
 	ignored  http.Header // the one that the handler gets then
+
+	abandoned bool // the handler has panicked: see abandon
 }
 
 // handlerEnd is what commits last. Whatever commits earlier does so in the middle of the handler.
@@ -58,20 +60,28 @@ func (rw *response) begin(by string) error {
 
 // fail replaces the answer by an error.
 func (rw *response) fail(err error) {
-	rw.abandon()
+	rw.reset()
 	rw.failed, rw.ignored = err, make(http.Header)
 	rw.request.sessions.answer(rw.inner, rw.request.base, rw.request.knownID(), err)
 }
 
-// abandon removes what the handler has put into the header.
-func (rw *response) abandon() {
-	if rw.begun {
-		return
-	}
+// reset removes what the handler has written and put into the header.
+func (rw *response) reset() {
 	rw.buffered = nil
-	h := rw.Header()
+	h := rw.inner.Header()
 	clear(h)
 	maps.Copy(h, rw.before)
+}
+
+// abandon is for a handler that has panicked. From here on everything goes straight through, so
+// that a handler around us that recovers can answer, even one that was given this response: a
+// framework that keeps its current writer answers through it.
+func (rw *response) abandon() {
+	if rw.begun || rw.failed != nil {
+		return
+	}
+	rw.reset()
+	rw.begun, rw.abandoned, rw.tail = true, true, tail{declared: -1}
 }
 
 // finish sends the rest of the answer, after the handler has returned.

@@ -93,7 +93,7 @@ func (rw *response) refuses() error {
 	if rw.failed != nil {
 		return rw.failed
 	}
-	if rw.request.late.Load() {
+	if rw.request.late.Load() && !rw.abandoned {
 		return http.ErrAbortHandler
 	}
 	return nil
