@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
 )
 
@@ -55,6 +56,8 @@ func sentence(status int, err error) string {
 		return "The session is not available just now. Please try again."
 	case status == http.StatusServiceUnavailable:
 		return "The session is not available just now. Nothing was saved. Please try again."
+	case errors.Is(err, session.ErrClosed):
+		return "Not all of this was saved. Please check before you try again."
 	case status == http.StatusConflict:
 		return "The session was ended by another request. Nothing was saved. Please start again."
 	default:

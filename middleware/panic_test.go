@@ -141,6 +141,39 @@ func TestARecoverMayAnswerThroughTheInnerWriter(t *testing.T) {
 	}
 }
 
+// What a handler had committed before it panicked is saved, so an answer has its cookie, or the
+// visitor would lose the session. That the handler broke the rule then is no obstacle.
+func TestTheCookieOfACommitOutlivesAPanic(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	mux := app()
+	mux.HandleFunc("/panic", func(w http.ResponseWriter, req *http.Request) {
+		s := session.FromContext(req.Context())
+		s.Renew()
+		_ = s.Commit(req.Context())
+		s.Set("n", 9)
+		panic("boom")
+	})
+	s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			defer func() {
+				if recover() != nil {
+					http.Error(w, "sorry", 500)
+				}
+			}()
+			sessions(mux).ServeHTTP(w, req)
+		})
+	})
+	v := newVisitor(t)
+	v.get(s.URL+"/add").want(t, 200, "1")
+	a := v.post(s.URL + "/panic")
+	a.want(t, 500, "sorry")
+	if a.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("%v", a.Header)
+	}
+	v.get(s.URL+"/add").want(t, 200, "2")
+}
+
 // A Commit after the handler's panic must not report that the session was saved.
 func TestCommitAfterAPanicIsAnError(t *testing.T) {
 	t.Parallel()

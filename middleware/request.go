@@ -31,7 +31,7 @@ type request struct {
 	base     *http.Request           // as it came in
 	cancel   context.CancelCauseFunc // ends the handler's context
 
-	late     atomic.Bool              // something was changed after the commit: the answer must be cut off
+	late     atomic.Pointer[error]    // the first change that came after the commit: see late.go
 	hijacked atomic.Pointer[net.Conn] // the connection, once the handler has taken it over
 
 	// mu guards the rest, and is held while the session is opened or committed:
@@ -208,14 +208,3 @@ func (rq *request) knownID() string {
 // CommitSession commits. That is bounded by the store's timeout, not by a context:
 // it does not end with the request.
 func (rq *request) CommitSession(context.Context) error { return rq.commit("Commit") }
-
-// ChangedLate reports a change that cannot be saved any more, and must not be lost in silence.
-func (rq *request) ChangedLate(method, key, sealed string) {
-	rq.late.Store(true)
-	if conn := rq.hijacked.Load(); conn != nil {
-		_ = (*conn).Close() // the one way to cut this answer off
-	}
-	rq.sessions.log(rq.base.Context(), slog.LevelError, "session changed after it was saved; the answer is cut off",
-		slog.String("session", rq.SessionID()), slog.String("call", method), slog.String("key", key), slog.String("saved_by", sealed),
-		slog.String("rule", "a session is saved before the first byte of the answer: change it before "+sealed))
-}

@@ -24,7 +24,6 @@ func (rw *response) FlushError() error {
 		return http.ErrNotSupported
 	}
 	if !rw.begun {
-		rw.chooseStatus()
 		if err := rw.begin("Flush"); err != nil {
 			return err
 		}
