@@ -32,11 +32,27 @@ func (rq *request) commit(by string) error {
 			slog.String("session", rq.knownID()), slog.String("key", change.Dropped), slog.String("route", rq.route()))
 	}
 	if err == nil {
+		err = rq.overdue(change)
+	}
+	if err == nil {
 		err = rq.carryOut(change)
 	}
 	rq.unlock() // where carryOut has not
 	rq.err = err
 	return err
+}
+
+// overdue refuses a change of a request whose own deadline is over: what set it, such as an
+// http.TimeoutHandler, has answered already, with a failure. This does not concern a client that
+// has gone away, which cancels the context. A deadline that passes during the commit is not seen.
+func (rq *request) overdue(change session.Change) error {
+	if !change.Changed && !change.Renewed && !change.Destroyed {
+		return nil // there is nothing to lose, and the answer may be wanted
+	}
+	if ended := rq.base.Context().Err(); errors.Is(ended, context.DeadlineExceeded) {
+		return fmt.Errorf("middleware: the request's deadline was over, so its session was not saved: %w", ended)
+	}
+	return nil
 }
 
 // carryOut does what decide says.

@@ -31,6 +31,7 @@ var rules = []rule{
 	{store.ErrTooLarge, "too_large", http.StatusInternalServerError, slog.LevelError},
 	{store.ErrCorrupt, "corrupt", http.StatusInternalServerError, slog.LevelError},
 	{session.ErrReadOnly, "read_only", http.StatusInternalServerError, slog.LevelError},
+	{session.ErrClosed, "late", http.StatusInternalServerError, slog.LevelError},
 }
 
 func ruleOf(err error) rule {
@@ -73,6 +74,8 @@ func sentence(status int, err error) string {
 		return "The session is not available just now. Please try again."
 	case status == http.StatusServiceUnavailable:
 		return "The session is not available just now. Nothing was saved. Please try again."
+	case errors.Is(err, session.ErrClosed):
+		return "Not all of this was saved. Please check before you try again."
 	case status == http.StatusConflict:
 		return "The session was ended by another request. Nothing was saved. Please start again."
 	default:

@@ -12,11 +12,23 @@
 // At the end of the handler, or earlier at the first of: session.Commit, Flush, Hijack, and a
 // body that outgrows the buffer. From then on the session is closed and its lock free, so a
 // stream or a long download holds nothing. A change that comes later cannot be saved any more; it
-// is logged, and the answer is cut off, so that no client takes it for complete. Only an answer
-// that the handler has already flushed whole is beyond that.
+// is logged, and as long as nothing of the answer has left, that becomes an error: see
+// session.ErrClosed. An answer that has begun is cut off, so that no client takes it for complete.
+// Only one that the handler has already flushed whole is beyond that.
 //
 // A commit does not end with the request's context: if the client goes away in the middle of a
-// request, its effect is saved nevertheless. The commit is bounded by the store's timeout.
+// request, its effect is saved nevertheless. The commit is bounded by the store's timeout. But if
+// the request's own deadline is over by then, as inside an http.TimeoutHandler, its changes are not
+// saved, since its client sees a failure.
+//
+// # What handlers see of it
+//
+// Answers look as they would without sessions, but for the cookie, Vary and Cache-Control. The
+// ResponseWriter that handlers get is always a Flusher and a Hijacker; where the one around it is
+// not, an http.ResponseController reports http.ErrNotSupported, and it finds all other methods.
+// Two things work only around the sessions: http.MaxBytesReader, which closes the connection only
+// through net/http's own writer (use http.MaxBytesHandler), and SetReadDeadline for a small body,
+// which is read before the handler runs.
 package middleware
 
 // The way of one exclusive request, from top to bottom:
@@ -26,7 +38,7 @@ package middleware
 //	 Sessions.serve        middleware.go
 //	  request.start        request.go
 //	    cookies.read       cookie.go      verifies the cookie: secret, then public id
-//	    readAhead          request.go     the client has sent its body before the lock is taken
+//	    readAhead          readahead.go   the client has sent its body before the lock is taken
 //	    request.open       request.go
 //	      request.fetch    request.go     calls store.Take: locks, and reads the record
 //	      session.Open                    decodes it
@@ -38,7 +50,8 @@ package middleware
 //	      request.commit   commit.go      once; session.Seal encodes what changed
 //	        carryOut       commit.go      does what decide (decide.go) says, here
 //	                                      Hold.Save: writes the record, and unlocks
-//	      sendHeader       response.go    as it was at WriteHeader, with the cookie
+//	      decorate         caching.go     the header, as it was at WriteHeader: adds the cookie
+//	      send             response.go    the header, and what of the body was kept
 //	    tail.release       tail.go        the end of a long answer waits for the handler's
 //
 // Package store continues from Store.Take and Hold.Save. Which error becomes which

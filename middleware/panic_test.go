@@ -2,8 +2,10 @@ package middleware_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -86,6 +88,90 @@ func TestAnOuterRecoverSeesACleanHeader(t *testing.T) {
 	if a.Header.Get("X-Handler") != "" || a.Header.Get("X-Outer") != "kept" {
 		t.Errorf("%v", a.Header)
 	}
+}
+
+// A framework that keeps the writer of the handler inside recovers outside and answers through it,
+// as echo does: that is an answer, and it is as if the handler had never run.
+func TestARecoverMayAnswerThroughTheInnerWriter(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	sorry := strings.Repeat("sorry", 20_000)
+	for name, recovered := range map[string]func(w http.ResponseWriter){
+		"write": func(w http.ResponseWriter) { http.Error(w, sorry, 500) },
+		"copy":  func(w http.ResponseWriter) { w.WriteHeader(500); _, _ = io.Copy(w, strings.NewReader(sorry)) },
+		"flush": func(w http.ResponseWriter) { w.WriteHeader(500); w.(http.Flusher).Flush(); fmt.Fprint(w, sorry) },
+		"hijack": func(w http.ResponseWriter) {
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			fmt.Fprintf(conn, "HTTP/1.1 500 Sorry\r\nX-Outer: kept\r\n\r\n%s", sorry)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var current http.ResponseWriter
+			s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
+				inner := sessions(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+					current = w
+					w.Header().Set("X-Handler", "yes")
+					w.Header().Set("Content-Length", strconv.Itoa(len(sorry)))
+					session.FromContext(req.Context()).Set("n", 5)
+					fmt.Fprint(w, "half")
+					panic("boom")
+				}))
+				return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+					w.Header().Set("X-Outer", "kept")
+					defer func() {
+						if recover() != nil {
+							recovered(current)
+						}
+					}()
+					inner.ServeHTTP(w, req)
+				})
+			})
+			a := newVisitor(t).post(s.URL)
+			a.want(t, 500, sorry)
+			if a.Header.Get("X-Handler") != "" || a.Header.Get("X-Outer") != "kept" || a.sets() {
+				t.Errorf("%v", a.Header)
+			}
+		})
+	}
+}
+
+// What a handler had committed before it panicked is saved, so an answer has its cookie, or the
+// visitor would lose the session. That the handler broke the rule then is no obstacle.
+func TestTheCookieOfACommitOutlivesAPanic(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	mux := app()
+	mux.HandleFunc("/panic", func(w http.ResponseWriter, req *http.Request) {
+		s := session.FromContext(req.Context())
+		s.Renew()
+		_ = s.Commit(req.Context())
+		s.Set("n", 9)
+		panic("boom")
+	})
+	s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			defer func() {
+				if recover() != nil {
+					http.Error(w, "sorry", 500)
+				}
+			}()
+			sessions(mux).ServeHTTP(w, req)
+		})
+	})
+	v := newVisitor(t)
+	v.get(s.URL+"/add").want(t, 200, "1")
+	a := v.post(s.URL + "/panic")
+	a.want(t, 500, "sorry")
+	if a.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("%v", a.Header)
+	}
+	v.get(s.URL+"/add").want(t, 200, "2")
 }
 
 // A Commit after the handler's panic must not report that the session was saved.

@@ -1,12 +1,10 @@
 package middleware
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -34,7 +32,7 @@ type request struct {
 	outer    *request                // of other Sessions around these; nil if there are none
 	cancel   context.CancelCauseFunc // ends the handler's context
 
-	late     atomic.Bool              // something was changed after the commit: the answer must be cut off
+	late     atomic.Pointer[error]    // the first change that came after the commit: see late.go
 	hijacked atomic.Pointer[net.Conn] // the connection, once the handler has taken it over
 
 	// mu guards the rest, and is held while the session is opened or committed:
@@ -86,32 +84,6 @@ func (rq *request) start(ctx context.Context) (*http.Request, error) {
 	r.Body = body
 	return r, nil
 }
-
-// readAhead reads a small body before the session is locked and returns one with
-// the same content, for two reasons: a client that sends its body slowly must not
-// hold its session meanwhile, and net/http notices that a client has gone away only
-// once the body is read, so its place among the waiting requests would stay taken.
-//
-// Bodies of unknown length or longer than limit are left alone, since they may
-// be streams; so are those whose client waits for permission to send them.
-func readAhead(r *http.Request, limit int) io.ReadCloser {
-	if r.Body == nil || r.ContentLength <= 0 || r.ContentLength > int64(limit) || r.Header.Get("Expect") != "" {
-		return r.Body
-	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, r.ContentLength))
-	rest := io.Reader(r.Body)
-	if err != nil {
-		rest = failing{err} // the handler gets it where it would have
-	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(body), rest), r.Body}
-}
-
-type failing struct{ err error }
-
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 // open reads the session with an id, and locks it unless the mode is ReadOnly. Without an id it
 // is a new one.
@@ -254,14 +226,3 @@ func (rq *request) knownID() string {
 // CommitSession commits. That is bounded by the store's timeout, not by a context:
 // it does not end with the request.
 func (rq *request) CommitSession(context.Context) error { return rq.commit("Commit") }
-
-// ChangedLate reports a change that cannot be saved any more, and must not be lost in silence.
-func (rq *request) ChangedLate(method, key, sealed string) {
-	rq.late.Store(true)
-	if conn := rq.hijacked.Load(); conn != nil {
-		_ = (*conn).Close() // the one way to cut this answer off
-	}
-	rq.sessions.log(rq.base.Context(), slog.LevelError, "late", "session changed after it was saved; the answer is cut off",
-		slog.String("session", rq.SessionID()), slog.String("call", method), slog.String("key", key), slog.String("saved_by", sealed),
-		slog.String("rule", "a session is saved before the first byte of the answer: change it before "+sealed))
-}

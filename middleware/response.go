@@ -4,7 +4,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 )
 
 // A response holds an answer back until the session is committed.
@@ -17,14 +16,20 @@ type response struct {
 	request request
 	before  http.Header // what others had set before the handler ran
 
-	status   int         // 0 until the handler has chosen
-	header   http.Header // as it was at that moment: later changes do not count
-	buffered []byte
-	begun    bool        // the header has left our hands
-	tail     tail        // knows the declared length, and keeps the end of an answer
-	failed   error       // the answer was replaced by this error
-	ignored  http.Header // the one that the handler gets then
+	status    int         // 0 until the handler has chosen
+	header    http.Header // as it was at that moment: later changes do not count
+	buffered  []byte
+	tail      tail        // knows the declared length, and keeps the end of an answer
+	failed    error       // the answer was replaced by this error
+	ignored   http.Header // the one that the handler gets then
+	explicit  bool        // the handler has chosen the status by WriteHeader
+	begun     bool        // the header has left our hands
+	abandoned bool        // the handler has panicked: see abandon
+	warned    bool        // a superfluous WriteHeader was logged
 }
+
+// handlerEnd is what commits last. Whatever commits earlier does so in the middle of the handler.
+const handlerEnd = "the end of the handler"
 
 // Unwrap gives http.ResponseController the methods that have nothing to do with
 // the session, such as deadlines.
@@ -36,100 +41,108 @@ func (rw *response) begin(by string) error {
 		rw.fail(err)
 		return err
 	}
-	if rw.request.late.Load() { // by another goroutine of the handler
-		return http.ErrAbortHandler
+	if late := rw.request.late.Load(); late != nil {
+		rw.fail(*late)
+		return *late
 	}
 	rw.begun = true
-	if rw.status == 0 {
-		rw.decorate(rw.inner.Header())
+	live, early := rw.inner.Header(), by != handlerEnd
+	if rw.status == 0 { // net/http chooses it, at the first byte or the end
+		rw.tail.declared = contentLength(live)
+		rw.decorate(live, early)
 		return nil
 	}
-	rw.sendHeader()
+	if maps.EqualFunc(live, rw.header, slices.Equal[[]string]) {
+		rw.decorate(live, early)
+		return rw.send()
+	}
+	return rw.sendWithTrailers(live, early)
+}
+
+// send makes the calls that the handler has made. It calls WriteHeader only if the handler did:
+// writers that complete the header in Write, as compressors do, rely on that.
+func (rw *response) send() error {
+	if rw.explicit {
+		rw.inner.WriteHeader(rw.status)
+	}
 	if len(rw.buffered) == 0 {
 		return nil
 	}
-	_, err := rw.tail.write(rw.inner, rw.buffered)
+	// The last byte of a declared length is either not in here, or is wanted now.
+	n, err := rw.inner.Write(rw.buffered)
+	rw.tail.sent += int64(n)
 	rw.buffered = nil
+	return err
+}
+
+// sendWithTrailers sends the header as it was when the status was chosen. What the handler has
+// set since are trailers, which net/http looks for at the end: they are put back.
+func (rw *response) sendWithTrailers(live http.Header, early bool) error {
+	since := maps.Clone(live)
+	clear(live)
+	maps.Copy(live, rw.header)
+	rw.decorate(live, early)
+	rw.decorate(since, early) // for a writer around us that looks only at the end
+	sent := maps.Clone(live)
+	rw.explicit = rw.explicit || len(rw.buffered) == 0 // or nothing would send the header
+	err := rw.send()
+	for name := range sent {
+		if _, ok := since[name]; !ok {
+			delete(live, name)
+		}
+	}
+	for name, values := range since { // not those that a writer around us has changed meanwhile
+		if !slices.Equal(values, sent[name]) {
+			live[name] = values
+		}
+	}
 	return err
 }
 
 // fail replaces the answer by an error.
 func (rw *response) fail(err error) {
-	rw.abandon()
+	rw.reset()
 	rw.failed, rw.ignored = err, make(http.Header)
 	rw.request.sessions.answer(rw.inner, &rw.request, err)
 }
 
-// abandon removes what the handler has put into the header.
-func (rw *response) abandon() {
-	if rw.begun {
-		return
-	}
+// reset removes what the handler has written and put into the header. What stays is the cookie of
+// a commit that has succeeded before: without it the client would lose the session.
+func (rw *response) reset() {
 	rw.buffered = nil
-	h := rw.Header()
+	h := rw.inner.Header()
 	clear(h)
 	maps.Copy(h, rw.before)
+	if cookie := rw.request.committedCookie(); cookie != nil {
+		h.Add("Set-Cookie", cookie.String())
+		forbidCaching(h)
+	}
+}
+
+// abandon is for a handler that has panicked. From here on everything goes straight through, so
+// that a handler around us that recovers can answer, even one that was given this response: a
+// framework that keeps its current writer answers through it.
+func (rw *response) abandon() {
+	if rw.begun || rw.failed != nil {
+		return
+	}
+	rw.reset()
+	rw.begun, rw.abandoned, rw.tail = true, true, tail{declared: -1}
 }
 
 // finish sends the rest of the answer, after the handler has returned.
 func (rw *response) finish() {
 	if !rw.begun && rw.failed == nil {
-		_ = rw.begin("the end of the handler") // answered, if it failed
+		_ = rw.begin(handlerEnd) // answered, if it failed
+		return
 	}
 	if rw.failed != nil {
 		return
 	}
-	if rw.request.late.Load() {
-		panic(http.ErrAbortHandler) // net/http's way to cut an answer off
+	if rw.request.late.Load() != nil {
+		rw.cutOff()
 	}
 	_ = rw.tail.release(rw.inner) // the client may be gone
-}
-
-// sendHeader sends the header as it was at WriteHeader.
-func (rw *response) sendHeader() {
-	live := rw.inner.Header()
-	if maps.EqualFunc(live, rw.header, slices.Equal[[]string]) {
-		rw.decorate(live)
-		rw.inner.WriteHeader(rw.status)
-		return
-	}
-	// What the handler has set since are trailers, which net/http looks for at
-	// the end: put them back.
-	since := maps.Clone(live)
-	clear(live)
-	maps.Copy(live, rw.header)
-	rw.decorate(live)
-	rw.inner.WriteHeader(rw.status)
-	clear(live)
-	maps.Copy(live, since)
-	rw.decorate(live) // for a writer around us that looks only at the end
-}
-
-// decorate adds the session's part to a header.
-func (rw *response) decorate(h http.Header) {
-	rq := &rw.request
-	rq.mu.Lock()
-	defer rq.mu.Unlock()
-	if rq.session != nil && rq.session.Used() { // perhaps after its commit
-		h.Add("Vary", "Cookie")
-	}
-	if rq.cookie != nil {
-		h.Add("Set-Cookie", rq.cookie.String())
-		forbidCaching(h) // a cache would hand the session on
-	}
-}
-
-// forbidCaching keeps an answer out of every cache. Content delivery networks and
-// nginx obey headers of their own before Cache-Control (RFC 9213), so those of the
-// handler or its surroundings are removed.
-func forbidCaching(h http.Header) {
-	for name := range h {
-		lower := strings.ToLower(name)
-		if strings.HasSuffix(lower, "cache-control") || lower == "surrogate-control" || lower == "x-accel-expires" {
-			delete(h, name)
-		}
-	}
-	h.Set("Cache-Control", "no-store")
 }
 
 // snapshot returns a copy of h, or nil if it is empty, as it mostly is: that saves

@@ -116,7 +116,8 @@ func TestAnswersAreThoseOfNetHTTP(t *testing.T) {
 		},
 	}
 	r := redistest.Embedded(t)
-	sessions, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), middleware.Options{Keys: [][]byte{testKey}})
+	sessions, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), middleware.Options{
+		Keys: [][]byte{testKey}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

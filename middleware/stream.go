@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"bufio"
+	"context"
 	"net"
 	"net/http"
 )
@@ -23,7 +24,6 @@ func (rw *response) FlushError() error {
 		return http.ErrNotSupported
 	}
 	if !rw.begun {
-		rw.chooseStatus()
 		if err := rw.begin("Flush"); err != nil {
 			return err
 		}
@@ -49,11 +49,34 @@ func (rw *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 			return nil, nil, err
 		}
 	}
+	if err := rw.releaseBeforeHijack(); err != nil {
+		return nil, nil, err
+	}
 	conn, stream, err := http.NewResponseController(rw.inner).Hijack()
 	if err == nil {
 		rw.request.hijacked.Store(&conn)
 	}
 	return conn, stream, err
+}
+
+// releaseBeforeHijack sends the last byte of an answer that was complete: afterwards net/http sends
+// nothing any more, not even what it has in its own buffer.
+func (rw *response) releaseBeforeHijack() error {
+	if !rw.tail.held {
+		return nil
+	}
+	if err := rw.tail.release(rw.inner); err != nil {
+		return err
+	}
+	return http.NewResponseController(rw.inner).Flush()
+}
+
+// CloseNotify returns a channel that gets a value when the client is gone or the request is over.
+// It is deprecated in net/http, but frameworks that offer streams still assert that it is there.
+func (rw *response) CloseNotify() <-chan bool {
+	gone := make(chan bool, 1) // so that nobody has to receive
+	context.AfterFunc(rw.request.base.Context(), func() { gone <- true })
+	return gone
 }
 
 // offers reports whether w, or a writer that it wraps, is a T.

@@ -181,3 +181,28 @@ func TestReverseProxy(t *testing.T) {
 	}
 	_ = c.Close(websocket.StatusNormalClosure, "")
 }
+
+// Frameworks that offer streams, such as gin, assert that a writer can say when its client goes.
+func TestCloseNotify(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	streaming, gone := make(chan struct{}), make(chan bool)
+	s := newSite(t, r.Pool(t, 4), middleware.Options{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		client := w.(interface{ CloseNotify() <-chan bool }).CloseNotify()
+		w.(http.Flusher).Flush()
+		select {
+		case <-client:
+			t.Error("gone before it has left")
+		default:
+		}
+		close(streaming)
+		gone <- <-client
+	}))
+	c := dial(t, s.Server)
+	c.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	<-streaming
+	c.Close()
+	if !<-gone {
+		t.Error("the channel was closed")
+	}
+}

@@ -15,11 +15,21 @@ import (
 type tail struct {
 	declared int64 // the Content-Length, -1 where unknown
 	sent     int64
-	held     []byte // the last byte, once it is there
+	last     byte
+	held     bool // the last byte is there
+	overrun  bool // a Write was refused for being too long: so are all that follow
+}
+
+// overruns reports whether written bytes are more than was declared, now or in an earlier Write
+// that was refused. net/http counts what it refuses, so that a shorter Write does not get into the
+// place of a longer one.
+func (t *tail) overruns(written int64) bool {
+	t.overrun = t.overrun || t.declared >= 0 && written > t.declared
+	return t.overrun
 }
 
 func (t *tail) write(w http.ResponseWriter, p []byte) (int, error) {
-	if t.held != nil && len(p) > 0 {
+	if len(p) > 0 && (t.held || t.overrun) {
 		return 0, http.ErrContentLength
 	}
 	if t.declared <= 0 || t.sent+int64(len(p)) != t.declared || len(p) == 0 {
@@ -33,7 +43,7 @@ func (t *tail) write(w http.ResponseWriter, p []byte) (int, error) {
 	if err != nil {
 		return n, err
 	}
-	t.held = []byte{p[last]}
+	t.last, t.held = p[last], true
 	return len(p), nil
 }
 
@@ -62,12 +72,12 @@ func (t *tail) readFrom(w http.ResponseWriter, src io.Reader) (int64, error) {
 
 // release sends what was held back.
 func (t *tail) release(w http.ResponseWriter) error {
-	if t.held == nil {
+	if !t.held {
 		return nil
 	}
-	n, err := w.Write(t.held)
+	n, err := w.Write([]byte{t.last})
 	t.sent += int64(n)
-	t.held = nil
+	t.held = false
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"mime/multipart"
 	"net/http"
 	"strings"
@@ -23,6 +24,7 @@ import (
 func around(t *testing.T, r *redistest.Server, o middleware.Options, wrap func(sessions func(http.Handler) http.Handler) http.Handler) *site {
 	t.Helper()
 	o.Keys, o.Cookie.Name = [][]byte{testKey}, "sid"
+	o.Logger = slog.New(slog.DiscardHandler)
 	sessions, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), o)
 	if err != nil {
 		t.Fatal(err)

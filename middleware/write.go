@@ -14,19 +14,28 @@ func (rw *response) Header() http.Header {
 	return rw.inner.Header()
 }
 
-// WriteHeader notes the status. An informational one goes out at once, without a
-// commit: it is no answer yet.
+// WriteHeader notes the status. As in net/http, the first one counts, and whatever comes after it
+// is ignored, even if it is invalid or informational.
 func (rw *response) WriteHeader(status int) {
-	informational := status >= 100 && status <= 199 && status != http.StatusSwitchingProtocols
 	switch {
 	case rw.failed != nil:
-	case rw.begun, informational, status < 100, status > 999:
-		rw.inner.WriteHeader(status) // which also complains about mistakes
-	case rw.status == 0:
-		rw.status = status
-		rw.header = snapshot(rw.Header())
-		rw.tail.declared = contentLength(rw.header)
+	case rw.begun:
+		rw.inner.WriteHeader(status) // which reports the mistake
+	case rw.status != 0:
+		rw.reportSuperfluous(status)
+	case rw.informational(status), status < 100, status > 999:
+		rw.inner.WriteHeader(status) // goes out without a commit, being no answer yet; or panics
+	default:
+		rw.explicit = true
+		rw.choose(status)
 	}
+}
+
+func (rw *response) informational(status int) bool {
+	if status == http.StatusSwitchingProtocols {
+		return rw.request.base.ProtoMajor > 1 // there it has no meaning, and an answer follows
+	}
+	return status >= 100 && status <= 199
 }
 
 func (rw *response) Write(p []byte) (int, error) {
@@ -36,14 +45,16 @@ func (rw *response) Write(p []byte) (int, error) {
 	if rw.begun {
 		return rw.tail.write(rw.inner, p)
 	}
-	rw.chooseStatus()
+	if rw.status == 0 {
+		rw.choose(http.StatusOK)
+	}
 	written := int64(len(rw.buffered) + len(p))
 	switch {
 	case len(p) == 0:
 		return 0, nil
 	case !bodyAllowed(rw.status):
 		return 0, http.ErrBodyNotAllowed
-	case rw.tail.declared >= 0 && written > rw.tail.declared:
+	case rw.tail.overruns(written):
 		return 0, http.ErrContentLength
 	case written <= int64(rw.request.sessions.options.Buffer):
 		rw.buffered = append(rw.buffered, p...)
@@ -55,25 +66,15 @@ func (rw *response) Write(p []byte) (int, error) {
 	return rw.tail.write(rw.inner, p)
 }
 
-// ReadFrom lets a large file go from disk to the network without passing through
-// our memory, once the buffer is full.
+// ReadFrom lets a large file go from disk to the network without passing through our memory, once
+// the buffer is full. Nothing is decided before src has given its first byte: a handler whose
+// source fails at once can still answer with an error.
 func (rw *response) ReadFrom(src io.Reader) (n int64, err error) {
 	if err := rw.refuses(); err != nil {
 		return 0, err
 	}
 	if !rw.begun {
-		rw.chooseStatus()
-		if rw.tail.declared > int64(rw.request.sessions.options.Buffer) {
-			if err := rw.begin("an answer larger than Options.Buffer"); err != nil {
-				return 0, err
-			}
-		}
-	}
-	if !rw.begun { // the first byte that the buffer has no room for begins the answer
-		room := int64(rw.request.sessions.options.Buffer - len(rw.buffered))
-		most := io.LimitReader(src, max(room, room+1)) // the sum may overflow
-		n, err = io.CopyBuffer(writerFunc(rw.Write), most, make([]byte, 16<<10))
-		if err != nil || !rw.begun {
+		if n, err = rw.readUntilBegun(src); err != nil || !rw.begun {
 			return n, err
 		}
 	}
@@ -81,22 +82,29 @@ func (rw *response) ReadFrom(src io.Reader) (n int64, err error) {
 	return n + m, err
 }
 
-// chooseStatus chooses the status 200 where the handler has chosen none.
-func (rw *response) chooseStatus() {
-	if rw.status == 0 {
-		rw.WriteHeader(http.StatusOK)
+// readUntilBegun copies from src until the answer has begun or src has ended.
+func (rw *response) readUntilBegun(src io.Reader) (n int64, err error) {
+	const first = 512 // what net/http asks for before it sends a header, too
+	chunk := make([]byte, 16<<10)
+	n, err = io.CopyBuffer(writerFunc(rw.Write), io.LimitReader(src, first), chunk)
+	if err != nil || n < first || rw.begun {
+		return n, err
 	}
+	buffer := int64(rw.request.sessions.options.Buffer)
+	if rw.tail.declared > buffer { // no need to fill the buffer with what will not fit into it
+		return n, rw.begin("an answer larger than Options.Buffer")
+	}
+	room := buffer - int64(len(rw.buffered))       // the first byte beyond begins the answer
+	most := io.LimitReader(src, max(room, room+1)) // the sum may overflow
+	m, err := io.CopyBuffer(writerFunc(rw.Write), most, chunk)
+	return n + m, err
 }
 
-// refuses returns why the handler may not write any more.
-func (rw *response) refuses() error {
-	if rw.failed != nil {
-		return rw.failed
-	}
-	if rw.request.late.Load() {
-		return http.ErrAbortHandler
-	}
-	return nil
+// choose sets the status and, with it, the header.
+func (rw *response) choose(status int) {
+	rw.status = status
+	rw.header = snapshot(rw.Header())
+	rw.tail.declared = contentLength(rw.header)
 }
 
 // contentLength returns the Content-Length that h declares, or -1.

@@ -44,6 +44,9 @@ import (
 // only and changed nevertheless.
 var ErrReadOnly = errors.New("session is open for reading only: use another mode for requests that write")
 
+// ErrClosed is the error of a request that changed its session after the commit.
+var ErrClosed = errors.New("the session was saved already: change it before")
+
 // A Session is one visitor's data during one request. The zero Session is empty, new, and kept
 // nowhere.
 //
@@ -211,8 +214,8 @@ func (s *Session) IsNew() bool {
 // the handler: call it before slow work that no longer needs the session, so that
 // the visitor's other requests need not wait for it.
 //
-// The session can still be read afterwards; a change is a mistake, which is logged and cuts the
-// answer off. An error means that nothing was saved; the answer will be that error, whatever the
+// The session can still be read afterwards. A change is a mistake: it is logged, and the answer
+// becomes an error ([ErrClosed]) or, if it has begun, is cut off. An error means that nothing was saved; the answer will be that error, whatever the
 // handler writes. A second Commit returns what the first one did.
 func (s *Session) Commit(ctx context.Context) error {
 	if s.config.Keeper == nil {

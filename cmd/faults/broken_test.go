@@ -63,7 +63,7 @@ var defects = []defect{
 	{promise: "P5 bounded waiting", what: "a wait lasts longer than LockWait", test: "TestClockJumpsBackwards",
 		edits: edit("internal/lease/options.go", "remains() <= 0", "remains() <= -3*time.Second")},
 	{promise: "P5 bounded waiting", what: "the session is locked before the body has come", test: "TestClientsDripBodies",
-		edits: edit("middleware/request.go", "if r.Body == nil ||", "if true || r.Body == nil ||")},
+		edits: edit("middleware/readahead.go", "if r.Body == nil ||", "if true || r.Body == nil ||")},
 	{promise: "P6 first come, first served", what: "the last comes first", test: "TestCallersAreServedInOrder", in: "internal/lease",
 		edits: edit("internal/lease/callers.go", "\tfirst := c.waiting[0]\n\tc.waiting = slices.Delete(c.waiting, 0, 1)", "\tn := len(c.waiting) - 1\n\tfirst := c.waiting[n]\n\tc.waiting = slices.Delete(c.waiting, n, n+1)")},
 	{promise: "P6 first come, first served", what: "who gives up gives up the place of its process", test: "TestABusyProcessGetsItsTurns", in: "store",

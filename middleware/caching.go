@@ -1,0 +1,67 @@
+package middleware
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// decorate adds the session's part to a header: the cookie, and what keeps caches from giving one
+// visitor's answer to another. An answer that begins early, before the handler has ended, counts
+// as one that uses the session: nobody knows what the handler will read for the rest of it.
+func (rw *response) decorate(h http.Header, early bool) {
+	rq := &rw.request
+	rq.mu.Lock()
+	defer rq.mu.Unlock()
+	if rq.session != nil && (early || rq.session.Used()) { // perhaps used after its commit
+		keepPrivate(h)
+	}
+	if rq.cookie != nil {
+		h.Add("Set-Cookie", rq.cookie.String())
+		forbidCaching(h) // a cache would hand the session on
+	}
+}
+
+// keepPrivate keeps an answer out of shared caches, unless it says itself what caches may do, and
+// lets it vary by cookie. Both, since some caches ignore Vary.
+func keepPrivate(h http.Header) {
+	_, chosen := h["Cache-Control"]
+	if !chosen && len(h["Vary"]) == 0 {
+		both := []string{"Cookie", "private"} // one allocation for two headers
+		h["Vary"], h["Cache-Control"] = both[:1:1], both[1:]
+		return
+	}
+	if !chosen {
+		h.Set("Cache-Control", "private")
+	}
+	varyByCookie(h)
+}
+
+// varyByCookie makes one line of all of Vary, since some caches look only at the last line (nginx
+// up to 1.22).
+func varyByCookie(h http.Header) {
+	fields := strings.Split(strings.Join(h["Vary"], ","), ",")
+	for i, field := range fields {
+		fields[i] = strings.TrimSpace(field)
+	}
+	if slices.Contains(fields, "*") {
+		return
+	}
+	fields = slices.DeleteFunc(fields, func(field string) bool {
+		return field == "" || strings.EqualFold(field, "Cookie")
+	})
+	h.Set("Vary", strings.Join(append(fields, "Cookie"), ", "))
+}
+
+// forbidCaching keeps an answer out of every cache. Content delivery networks and
+// nginx obey headers of their own before Cache-Control (RFC 9213), so those of the
+// handler or its surroundings are removed.
+func forbidCaching(h http.Header) {
+	for name := range h {
+		lower := strings.ToLower(name)
+		if strings.HasSuffix(lower, "cache-control") || lower == "surrogate-control" || lower == "x-accel-expires" {
+			delete(h, name)
+		}
+	}
+	h.Set("Cache-Control", "no-store")
+}

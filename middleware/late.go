@@ -1,0 +1,63 @@
+package middleware
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/a2139e8d/latchkey/session"
+)
+
+// A late change is one that comes after the session's commit. It cannot be saved any more, and it
+// must not be lost in silence: a client must not take the answer for a success. As long as nothing
+// of the answer has left, the client gets an error. Only an answer that has begun is cut off,
+// since browsers repeat a request, even a POST, whose connection ends before the first byte.
+
+// ChangedLate implements keep.Keeper.
+func (rq *request) ChangedLate(method, key, sealed string) {
+	err := fmt.Errorf("middleware: %s after %s: %w", method, sealed, session.ErrClosed)
+	rq.late.CompareAndSwap(nil, &err)
+	if conn := rq.hijacked.Load(); conn != nil {
+		_ = (*conn).Close() // the one way to cut this answer off
+	}
+	rq.sessions.log(rq.base.Context(), slog.LevelError, "late", "session changed after it was saved; the change is lost",
+		slog.String("session", rq.knownID()), slog.String("call", method), slog.String("key", key), slog.String("saved_by", sealed),
+		slog.String("method", clip(rq.base.Method)), slog.String("route", rq.route()),
+		slog.String("rule", "a session is saved before the first byte of the answer: change it before "+sealed))
+}
+
+// refuses returns why the handler may not write any more. Where that is a late change and nothing
+// has left yet, this is also where the error takes the answer's place.
+func (rw *response) refuses() error {
+	if rw.failed != nil {
+		return rw.failed
+	}
+	late := rw.request.late.Load()
+	switch {
+	case late == nil, rw.abandoned:
+		return nil
+	case rw.begun:
+		return *late
+	default:
+		return rw.begin("a change that came late") // which fails
+	}
+}
+
+// cutOff ends an answer that has begun so that no client takes it for complete. What it has
+// written goes out first: a client that has the header does not send its request again.
+func (rw *response) cutOff() {
+	if rw.request.hijacked.Load() == nil {
+		_ = http.NewResponseController(rw.inner).Flush() // where it cannot, nobody can
+	}
+	panic(http.ErrAbortHandler) // net/http's way
+}
+
+// committedCookie returns the cookie of a commit that has succeeded, or nil.
+func (rq *request) committedCookie() *http.Cookie {
+	rq.mu.Lock()
+	defer rq.mu.Unlock()
+	if rq.err != nil {
+		return nil
+	}
+	return rq.cookie
+}

@@ -1,0 +1,89 @@
+package middleware
+
+import (
+	"io"
+	"net/http"
+	"sync"
+)
+
+// readAhead reads a small body before the session is locked and returns one with
+// the same content, for two reasons: a client that sends its body slowly must not
+// hold its session meanwhile, and net/http notices that a client has gone away only
+// once the body is read, so its place among the waiting requests would stay taken.
+//
+// Bodies of unknown length or longer than limit are left alone, since they may be streams; so are
+// those whose client waits for permission to send them. Over HTTP/2 net/http does not say which
+// these are.
+func readAhead(r *http.Request, limit int) io.ReadCloser {
+	if r.Body == nil || r.ContentLength <= 0 || r.ContentLength > int64(limit) || r.Header.Get("Expect") != "" {
+		return r.Body
+	}
+	b := &bodyAhead{ReadCloser: r.Body}
+	b.read(r.ContentLength)
+	return b
+}
+
+// A bodyAhead is a body whose first part was read already.
+type bodyAhead struct {
+	io.ReadCloser // the body, which has the rest
+
+	mu     sync.Mutex // guards the rest: an http.Transport closes a body while it reads from it
+	chunks [][]byte
+	err    error // of reading: the handler gets it where it would have without us
+}
+
+// read reads length bytes, or up to the end or an error. Memory is taken as bytes arrive, never
+// more than twice what is there and a little, and in the end just as much as there is.
+func (b *bodyAhead) read(length int64) {
+	const first = 4 << 10
+	for left := length; left > 0 && b.err == nil; {
+		chunk := make([]byte, min(left, max(length-left, first)))
+		n, err := readFull(b.ReadCloser, chunk)
+		b.chunks = append(b.chunks, chunk[:n])
+		if err == io.EOF {
+			return // the rest says it again
+		}
+		b.err = err
+		left -= int64(n)
+	}
+}
+
+// readFull is io.ReadFull, but returns the reader's own error.
+func readFull(r io.Reader, p []byte) (n int, err error) {
+	for n < len(p) && err == nil {
+		var m int
+		m, err = r.Read(p[n:])
+		n += m
+	}
+	return n, err
+}
+
+func (b *bodyAhead) Read(p []byte) (n int, err error) {
+	b.mu.Lock()
+	for len(b.chunks) > 0 && n < len(p) {
+		m := copy(p[n:], b.chunks[0])
+		n += m
+		if b.chunks[0] = b.chunks[0][m:]; len(b.chunks[0]) == 0 {
+			b.chunks[0] = nil
+			b.chunks = b.chunks[1:]
+		}
+	}
+	err = b.err
+	done := len(b.chunks) == 0
+	b.mu.Unlock()
+	if n > 0 || !done {
+		return n, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return b.ReadCloser.Read(p)
+}
+
+// Close drops what was read ahead: from then on Read says what a closed body says.
+func (b *bodyAhead) Close() error {
+	b.mu.Lock()
+	b.chunks, b.err = nil, nil
+	b.mu.Unlock()
+	return b.ReadCloser.Close()
+}
