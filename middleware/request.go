@@ -60,14 +60,15 @@ func (rq *request) start(ctx context.Context) (*http.Request, error) {
 	s, body := rq.sessions, rq.base.Body
 	if rq.mode == Lazy {
 		ctx = session.NewLazyContext(ctx, func(ctx context.Context) (*session.Session, error) {
-			return rq.open(ctx, s.cookies.read(rq.base))
+			return rq.open(ctx, s.cookies.read(rq.base, nil))
 		})
 	} else {
-		id := s.cookies.read(rq.base)
-		if id != "" && rq.mode != ReadOnly {
+		var one [1]string // there are rarely more
+		ids := s.cookies.read(rq.base, one[:0])
+		if len(ids) > 0 && rq.mode != ReadOnly {
 			body = readAhead(rq.base, s.options.Buffer)
 		}
-		opened, err := rq.open(ctx, id)
+		opened, err := rq.open(ctx, ids)
 		if err != nil {
 			return nil, err
 		}
@@ -104,16 +105,16 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// open reads the session with an id, and locks it unless the mode is ReadOnly. Without an id it
-// is a new one.
-func (rq *request) open(ctx context.Context, id string) (*session.Session, error) {
+// open reads the session with one of the ids, and locks it unless the mode is ReadOnly. Where no
+// id leads to one it is a new one.
+func (rq *request) open(ctx context.Context, ids []string) (*session.Session, error) {
 	rq.mu.Lock()
 	defer rq.mu.Unlock()
 	if rq.committed {
 		rq.sessions.logFailure(rq.base, rq.knownID(), errBegun)
 		return nil, errBegun
 	}
-	record, err := rq.fetch(ctx, id)
+	record, err := rq.fetch(ctx, ids)
 	if err == nil {
 		if rq.session, err = session.Open(rq.config(record)); err != nil {
 			err = fmt.Errorf("middleware: session %s: %w: %w", rq.knownID(), store.ErrCorrupt, err)
@@ -138,40 +139,73 @@ func (rq *request) open(ctx context.Context, id string) (*session.Session, error
 	return rq.session, nil
 }
 
-// fetch returns the record, an empty one where there is none, and sets rq.origin.
-func (rq *request) fetch(ctx context.Context, id string) (record store.Record, err error) {
-	s := rq.sessions
-	if id == "" {
-		return record, nil
-	}
-	if rq.mode == ReadOnly {
-		rq.origin = readOnly
-		record, err = s.store.Load(ctx, id, s.terms)
-	} else {
-		rq.origin = locked
-		terms := s.terms
-		// In mode Lazy a handler may try again: in what is left, but at least once.
-		terms.LockWait = max(terms.LockWait-rq.waited, time.Nanosecond)
-		terms.Label = label(rq.base)
-		began := time.Now()
-		rq.hold, err = s.store.Take(ctx, id, terms)
-		rq.waited += time.Since(began)
-		if rq.hold != nil {
-			rq.hold.OnLost(rq.cancel)
-			record = rq.hold.Record
+// fetch returns the record of the first of the ids that has one, an empty one where none has, and
+// sets rq.origin.
+func (rq *request) fetch(ctx context.Context, ids []string) (record store.Record, err error) {
+	ended := ""
+	for i, id := range ids {
+		record, err = rq.take(ctx, id)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			// Never adopt an id that somebody else may have chosen: if this session is
+			// created, it gets a new one. In mode Lazy an earlier try may have met the session.
+			rq.identify("")
+			rq.origin = unknownID
+		case errors.Is(err, store.ErrGone):
+			ended = cmp.Or(ended, id)
+		default:
+			rq.identify(id)
+			if err == nil && i+1 < len(ids) {
+				rq.reportOthers(ctx, id, ids[i+1:])
+			}
+			return record, err
 		}
 	}
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		// Never adopt an id that somebody else may have chosen: if this session is
-		// created, it gets a new one.
-		rq.origin = unknownID
-		return record, nil
-	case errors.Is(err, store.ErrGone):
-		rq.origin, err = goneID, nil
+	if ended != "" {
+		rq.identify(ended)
+		rq.origin = goneID
+		if navigates(rq.base.Header) {
+			rq.origin = gonePage
+		}
 	}
-	rq.identify(id)
+	return store.Record{}, nil
+}
+
+// take reads a record, and locks it unless the mode is ReadOnly. What is not there takes no lock.
+func (rq *request) take(ctx context.Context, id string) (record store.Record, err error) {
+	s := rq.sessions
+	if rq.mode == ReadOnly {
+		rq.origin = readOnly
+		return s.store.Load(ctx, id, s.terms)
+	}
+	rq.origin = locked
+	terms := s.terms
+	// In mode Lazy a handler may try again: in what is left, but at least once.
+	terms.LockWait = max(terms.LockWait-rq.waited, time.Nanosecond)
+	terms.Label = label(rq.base)
+	began := time.Now()
+	rq.hold, err = s.store.Take(ctx, id, terms)
+	rq.waited += time.Since(began)
+	if rq.hold != nil {
+		rq.hold.OnLost(rq.cancel)
+		record = rq.hold.Record
+	}
 	return record, err
+}
+
+// reportOthers logs it where another of the request's cookies opens a session, too. Either
+// the application has moved its cookie to another path or domain, or somebody has planted
+// one: see SECURITY.md. It costs a round trip for each such cookie.
+func (rq *request) reportOthers(ctx context.Context, used string, others []string) {
+	s, terms := rq.sessions, rq.sessions.terms
+	terms.TTL = time.Millisecond // a Load never shortens the idle timeout, and now extends none
+	for _, id := range others {
+		if _, err := s.store.Load(ctx, id, terms); err == nil {
+			s.log(ctx, slog.LevelWarn, "request with the cookies of two sessions; the first one is used",
+				slog.String("session", used), slog.String("other", id))
+			return
+		}
+	}
 }
 
 // label says what holds the session, to those that wait for it: the method, and the
