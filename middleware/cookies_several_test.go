@@ -150,9 +150,11 @@ func TestAPlantedCookieDoesNotUndoTheLogin(t *testing.T) {
 				if ended {
 					s.end(t, r, planted, true)
 				}
-				first := with(t, planted)
-				own := first.navigate("POST", s.URL+"/login").Cookies()[0]
-				both := with(t, planted, own)
+				login := with(t, planted).navigate("POST", s.URL+"/login")
+				login.want(t, 200, "")
+				both := with(t, append(login.Cookies(), planted)...)
+				both.get(s.URL+"/user").want(t, 200, "ann")
+				both = with(t, append([]*http.Cookie{planted}, login.Cookies()...)...)
 				both.get(s.URL+"/user").want(t, 200, "ann")
 				r.Do(t, "DEL", recordOf(plantedID)) // as the minute does
 				both.get(s.URL+"/user").want(t, 200, "ann")
