@@ -18,13 +18,17 @@ var (
 	key    []byte
 	oldKey []byte
 	mux    = http.NewServeMux()
+	server http.Server
 
 	sessions                    *middleware.Sessions
 	showCart, addToCart, images http.Handler
 )
 
-func checkPassword(*http.Request) (user string, ok bool) { return "", false }
-func sendMail(context.Context, string) error             { return nil }
+func checkPassword(r *http.Request) (user string, ok bool) {
+	return r.PostFormValue("user"), r.PostFormValue("password") == "open sesame"
+}
+
+func sendMail(context.Context, string) error { return nil }
 
 // A route that only reads says so, and waits for nobody. One that needs no session has none.
 func ExampleSessions_ReadOnly() {
@@ -51,7 +55,8 @@ func ExampleOptions_mode() {
 	}
 }
 
-// A login gives the session a new id, and a logout ends it.
+// A login gives the session a new id, and a logout ends it. A page of another site must not be
+// able to do either.
 func Example_login() {
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
 		user, ok := checkPassword(r)
@@ -68,6 +73,8 @@ func Example_login() {
 		session.FromContext(r.Context()).Destroy()
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 	})
+	// Without this, another site's form could log the visitor in as somebody else.
+	server.Handler = http.NewCrossOriginProtection().Handler(sessions.Handler(mux))
 }
 
 // Slow work that no longer needs the session should not hold it.
