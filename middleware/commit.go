@@ -83,6 +83,14 @@ func (rq *request) carryOut(change session.Change) (err error) {
 		if rq.cookie, err = s.cookies.issue(rq.secret); err == nil {
 			err = s.store.Create(ctx, id, change.Data, s.terms)
 		}
+	case anew:
+		begun := secret.New()
+		if rq.cookie, err = s.cookies.issue(begun); err == nil {
+			err = s.store.Create(ctx, begun.ID(), change.Data, s.terms)
+		}
+		if err == nil {
+			rq.identify(begun.ID())
+		}
 	case renew:
 		renewed := secret.New()
 		if rq.cookie, err = s.cookies.issue(renewed); err != nil {

@@ -20,6 +20,7 @@ const (
 	minKey  = 32   // bytes; a shorter HMAC-SHA256 key weakens the signature
 	longer  = 512  // no genuine cookie is, so a longer one is not looked at
 	largest = 4096 // bytes: browsers keep no cookie whose name and value are larger (RFC 6265bis)
+	most    = 8    // cookies of one request that are verified, which costs an HMAC per key each
 )
 
 var strictBase64 = base64.URLEncoding.Strict()
@@ -83,10 +84,14 @@ func checkCookie(p *http.Cookie) error {
 	return p.Valid()
 }
 
-// read returns the public id of the request's first genuine cookie, or "".
-// Anything else counts as no cookie at all: a forger learns nothing from the
-// answer. The secret itself is not needed any more.
-func (c cookies) read(r *http.Request) (id string) {
+// read appends to ids the public ids of the request's genuine cookies, all different and in the
+// browser's order: longer paths first, then older cookies. Anything else counts as no cookie at
+// all: a forger learns nothing from the answer. The secrets themselves are not needed any more.
+//
+// Only the first eight cookies that may be genuine are verified, so a request with thousands of
+// them costs little. A sibling domain that plants that many hides the visitor's own.
+func (c cookies) read(r *http.Request, ids []string) []string {
+	verified := 0
 	for _, cookie := range r.CookiesNamed(c.pattern.Name) {
 		if len(cookie.Value) > longer {
 			continue
@@ -96,14 +101,25 @@ func (c cookies) read(r *http.Request) (id string) {
 		if _, err := strictBase64.DecodeString(cookie.Value); err != nil {
 			continue
 		}
-		for _, codec := range c.codecs {
-			var b []byte
-			if codec().Decode(c.pattern.Name, cookie.Value, &b) != nil {
-				continue
-			}
-			if found, err := secret.Parse(b); err == nil {
-				return found.ID()
-			}
+		if id := c.verify(cookie.Value); id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+		if verified++; verified == most {
+			break
+		}
+	}
+	return ids
+}
+
+// verify returns the public id that a cookie's value stands for, or "".
+func (c cookies) verify(value string) (id string) {
+	for _, codec := range c.codecs {
+		var b []byte
+		if codec().Decode(c.pattern.Name, value, &b) != nil {
+			continue
+		}
+		if found, err := secret.Parse(b); err == nil {
+			return found.ID()
 		}
 	}
 	return ""

@@ -9,6 +9,7 @@ const (
 	noCookie  origin = iota // the request came without a session
 	unknownID               // its cookie is genuine, but there is no such record
 	goneID                  // its session was ended by another request
+	gonePage                // the same, and the request is a navigation: see navigates
 	readOnly                // a record, read without a lock
 	locked                  // a record, whose lock is held
 )
@@ -21,6 +22,7 @@ const (
 	touch                 // extend the idle timeout, and unlock
 	save                  // write the record, and unlock
 	create                // write the first record of a new id; set the cookie
+	anew                  // the same in place of an ended session, whose id is the request's until then
 	renew                 // move to a new id, and unlock; set the cookie
 	destroy               // end the session, and unlock; delete the cookie
 	forget                // delete a cookie that leads nowhere
@@ -29,15 +31,31 @@ const (
 
 // decide returns what to do with a session that came from o and had change c.
 //
-// Where another request has ended the session, this one leaves the client's cookies alone: the
-// other may have set a new one, and an answer that comes later must not take it away.
+// Where another request has ended the session, the client may have a new cookie by now, or get
+// one at any moment. An answer that comes later must not take that away, so as a rule this one
+// leaves the client's cookies alone, and what it was to write is refused. But the client may as
+// well have no other cookie: the answer with the new one was lost, or somebody else has ended the
+// session. If nothing could be written then, it would be shut out until the tombstone is gone. So
+// two kinds of requests begin a new session: one that calls Renew, since a login does not depend
+// on what was in the session before; and a navigation, since the browser shows the visitor what
+// comes of it and makes one at a time. What runs in the background meanwhile is refused.
+//
+// Only a session that had ended when the request came for it is gone in this sense. One that is
+// ended while a request holds it, by a command from elsewhere, is still locked to decide. The
+// store then refuses what the commit writes, also a Renew: whoever ends a session ends what is
+// under way in it, a login included, whose rights may be the reason.
 func decide(o origin, c session.Change) action {
+	gone := o == goneID || o == gonePage
 	switch {
 	case o == readOnly:
 		return leave // package session has refused any change
-	case o == goneID && c.Changed && !c.Destroyed:
+	case gone && c.Destroyed:
+		return leave
+	case gone && c.Renewed, o == gonePage && c.Changed:
+		return anew
+	case gone && c.Changed:
 		return refuse
-	case o == goneID:
+	case gone:
 		return leave
 	case c.Destroyed && o == locked:
 		return destroy

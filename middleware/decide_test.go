@@ -16,11 +16,14 @@ func TestDecide(t *testing.T) {
 		login        = session.Change{Changed: true, Renewed: true}
 		logout       = session.Change{Destroyed: true}
 		setAndLogout = session.Change{Changed: true, Destroyed: true}
+
+		loginAndLogout = session.Change{Changed: true, Renewed: true, Destroyed: true}
 	)
 	for o, row := range map[origin]map[*session.Change]action{
 		noCookie:  {&nothing: leave, &set: create, &renewed: leave, &login: create, &logout: leave, &setAndLogout: leave},
 		unknownID: {&nothing: leave, &set: create, &renewed: leave, &login: create, &logout: forget, &setAndLogout: forget},
-		goneID:    {&nothing: leave, &set: refuse, &renewed: leave, &login: refuse, &logout: leave, &setAndLogout: leave},
+		goneID:    {&nothing: leave, &set: refuse, &renewed: anew, &login: anew, &logout: leave, &setAndLogout: leave, &loginAndLogout: leave},
+		gonePage:  {&nothing: leave, &set: anew, &renewed: anew, &login: anew, &logout: leave, &setAndLogout: leave, &loginAndLogout: leave},
 		readOnly:  {&nothing: leave},
 		locked:    {&nothing: touch, &set: save, &renewed: renew, &login: renew, &logout: destroy, &setAndLogout: destroy},
 	} {

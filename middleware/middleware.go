@@ -40,7 +40,8 @@ package middleware
 //	    cookies.read       cookie.go      verifies the cookie: secret, then public id
 //	    readAhead          readahead.go   the client has sent its body before the lock is taken
 //	    request.open       request.go
-//	      request.fetch    request.go     calls store.Take: locks, and reads the record
+//	      request.fetch    fetch.go       tries the cookies' ids, nearly always one
+//	        request.take   fetch.go       calls store.Take: locks, and reads the record
 //	      session.Open                    decodes it
 //	  the handler                         uses the session through its request's context
 //	    response.Write     write.go       is kept in a buffer, so that a failed commit

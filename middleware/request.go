@@ -67,14 +67,15 @@ func (rq *request) start(ctx context.Context) (*http.Request, error) {
 	}
 	if rq.mode == Lazy {
 		ctx = session.NewLazyContext(ctx, func(ctx context.Context) (*session.Session, error) {
-			return rq.open(ctx, s.cookies.read(rq.base))
+			return rq.open(ctx, s.cookies.read(rq.base, nil))
 		})
 	} else {
-		id := s.cookies.read(rq.base)
-		if id != "" && rq.mode != ReadOnly {
+		var one [1]string // there are rarely more
+		ids := s.cookies.read(rq.base, one[:0])
+		if len(ids) > 0 && rq.mode != ReadOnly {
 			body = readAhead(rq.base, s.options.Buffer)
 		}
-		opened, err := rq.open(ctx, id)
+		opened, err := rq.open(ctx, ids)
 		if err != nil {
 			return nil, err
 		}
@@ -85,16 +86,16 @@ func (rq *request) start(ctx context.Context) (*http.Request, error) {
 	return r, nil
 }
 
-// open reads the session with an id, and locks it unless the mode is ReadOnly. Without an id it
-// is a new one.
-func (rq *request) open(ctx context.Context, id string) (*session.Session, error) {
+// open reads the session with one of the ids, and locks it unless the mode is ReadOnly. Where no
+// id leads to one it is a new one.
+func (rq *request) open(ctx context.Context, ids []string) (*session.Session, error) {
 	rq.mu.Lock()
 	defer rq.mu.Unlock()
 	if rq.committed {
 		rq.logFailure(errBegun)
 		return nil, errBegun
 	}
-	record, err := rq.fetch(ctx, id)
+	record, err := rq.fetch(ctx, ids)
 	if err == nil {
 		if rq.session, err = session.Open(rq.config(record)); err != nil {
 			err = fmt.Errorf("middleware: session %s: %w: %w", rq.knownID(), store.ErrCorrupt, err)
@@ -117,42 +118,6 @@ func (rq *request) open(ctx context.Context, id string) (*session.Session, error
 		return nil, err
 	}
 	return rq.session, nil
-}
-
-// fetch returns the record, an empty one where there is none, and sets rq.origin.
-func (rq *request) fetch(ctx context.Context, id string) (record store.Record, err error) {
-	s := rq.sessions
-	if id == "" {
-		return record, nil
-	}
-	if rq.mode == ReadOnly {
-		rq.origin = readOnly
-		record, err = s.store.Load(ctx, id, s.terms)
-	} else {
-		rq.origin = locked
-		terms := s.terms
-		// In mode Lazy a handler may try again: in what is left, but at least once.
-		terms.LockWait = max(terms.LockWait-rq.waited, time.Nanosecond)
-		terms.Label = rq.label()
-		began := time.Now()
-		rq.hold, err = s.store.Take(ctx, id, terms)
-		rq.waited += time.Since(began)
-		if rq.hold != nil {
-			rq.hold.OnLost(rq.cancel)
-			record = rq.hold.Record
-		}
-	}
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		// Never adopt an id that somebody else may have chosen: if this session is
-		// created, it gets a new one.
-		rq.origin = unknownID
-		return record, nil
-	case errors.Is(err, store.ErrGone):
-		rq.origin, err = goneID, nil
-	}
-	rq.identify(id)
-	return record, err
 }
 
 // label says what holds the session, to those that wait for it: the method, and the route's

@@ -133,26 +133,6 @@ func TestASessionOfAnotherPrefixIsUnknown(t *testing.T) {
 	})
 }
 
-// Of several cookies with the right name the first genuine one counts, in the order in
-// which the browser sends them: those with longer paths first, then older ones.
-func TestOfTwoCookiesTheFirstGenuineCounts(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
-		s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
-		genuine := func(n int) *http.Cookie {
-			v := newVisitor(t)
-			for range n {
-				v.get(s.URL + "/add")
-			}
-			return v.cookies(s)[0]
-		}
-		one, two, forged := genuine(1), genuine(2), &http.Cookie{Name: "sid", Value: "forged"}
-		with(t, one, two).get(s.URL+"/get").want(t, 200, "1")
-		with(t, two, one).get(s.URL+"/get").want(t, 200, "2")
-		with(t, forged, two, one).get(s.URL+"/get").want(t, 200, "2")
-	})
-}
-
 // Nothing in the options can end a header and begin another.
 func TestACookieOptionCannotInjectAHeader(t *testing.T) {
 	t.Parallel()

@@ -102,20 +102,20 @@ func TestAMillionForgedCookies(t *testing.T) {
 	t.Logf("%d forged cookies, %v each, with the work of forging them", sent, time.Since(begun)/time.Duration(sent))
 }
 
-// However many forged cookies come before it, the genuine one is found: a sibling
-// domain that plants cookies does not lock a visitor out.
+// Behind up to seven forged cookies the genuine one is found. With eight of them a sibling
+// domain hides it: see TestAtMostEightCookiesAreVerified.
 func TestForgedCookiesDoNotHideTheGenuineOne(t *testing.T) {
 	t.Parallel()
 	h, f := newForged(t, redistest.Embedded(t).Pool(t, 4))
-	for n := range 10 {
+	for n := range 8 {
 		var header strings.Builder
-		for range n * n * n {
+		for range n {
 			header.WriteString(forgeries[f.random.IntN(len(forgeries)-1)].forge(f) + "; ")
 		}
 		w := &recorder{header: http.Header{}}
 		h.ServeHTTP(w, request(http.MethodGet, header.String()+"sid="+f.mine))
 		if w.status != http.StatusTeapot {
-			t.Errorf("behind %d forged cookies it was not found", n*n*n)
+			t.Errorf("behind %d forged cookies it was not found", n)
 		}
 	}
 }

@@ -193,7 +193,8 @@ func (s *Session) Keys() iter.Seq[string] {
 }
 
 // ID returns the public id: safe to log, useless to an attacker. It names the record in the
-// store. After [Session.Renew] it is the old one until the commit, the new one afterwards.
+// store. After [Session.Renew] it is the old one until the commit, the new one afterwards; so it
+// is where a session begins in place of one that another request has ended.
 func (s *Session) ID() string {
 	if s.config.Keeper == nil {
 		return ""

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,11 +15,18 @@ import (
 // Increments, reads, logins and logouts of a few sessions, made at once through two
 // processes, are linearizable, and all of them are answered.
 //
-// Reads are in mode ReadOnly, so this also shows that they never go back in time.
+// Reads are in mode ReadOnly, so this also shows that they never go back in time. Among the
+// logins are double clicks, of which the first is dropped: the second is never refused.
 //
 // It holds for each lock, also for those that are not on the record itself.
 func TestHistoriesAreLinearizable(t *testing.T) {
 	t.Parallel()
+	var anew atomic.Int64
+	t.Cleanup(func() {
+		if anew.Load() == 0 {
+			t.Error("no session was begun in place of an ended one")
+		}
+	})
 	for lock, visitors := range map[string]int{lockSpin: 4, lockTimestamp: 1, lockLease: 1, lockRedlock: 1} {
 		_, args := shared(t, lock)
 		var sites history.Sites
@@ -33,6 +41,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				visit(ctx, t, v, 5)
+				anew.Add(int64(v.Summary().Anew))
 				if n := v.Summary().Silent; n > 0 {
 					t.Errorf("%d requests were not answered", n)
 				}

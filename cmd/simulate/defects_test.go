@@ -72,6 +72,8 @@ var defects = []defect{
 	// The end of a session, and its time-outs.
 	{"no tombstone", "calm", edit("store/hold.go", "const tombstoneTime = time.Minute", "const tombstoneTime = time.Millisecond")},
 	{"a login leaves the old id alive", "calm", edit("store/hold.go", "err = h.end(ctx)", "err = h.Touch(ctx)")},
+	{"a login in an ended session is refused", "calm", edit("middleware/decide.go", "case gone && c.Renewed, o == gonePage && c.Changed:", "case o == gonePage && c.Changed && !c.Renewed:")},
+	{"a script in an ended session gets a cookie", "calm", edit("middleware/fetch.go", "if navigates(rq.base.Header) {", "if true {")},
 	{"to read a session does not put its time-out off", "short", edit("store/load.lua", "redis.call('PEXPIRE', KEYS[1], math.min(left, tonumber(ARGV[2])), 'GT')", "redis.call('EXISTS', KEYS[1])")},
 	{"a session runs out while it is held", "short", edit("store/take.lua", "math.max(ARGV[2] + 2000, math.min(created - ARGV[4], ARGV[6]))", "1")},
 	{"a record that was saved never runs out", "short", edit("store/commit.lua", "redis.pcall('SET', KEYS[1], record, 'PX', ttl)", "redis.pcall('SET', KEYS[1], record)")},
@@ -79,7 +81,7 @@ var defects = []defect{
 	// The answer.
 	{"a panic saves", "calm", edit("middleware/middleware.go", "rq.abandon()", `_ = rq.commit("a panic")`)},
 	{"the handler's answer, though the commit failed", "cut", edit("middleware/commit.go", "\trq.err = err\n\treturn err", "\treturn nil")},
-	{"an empty session where Redis does not answer", "silent", edit("middleware/request.go", "case errors.Is(err, store.ErrNotFound):", "case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrUnavailable):")},
+	{"an empty session where Redis does not answer", "silent", edit("middleware/fetch.go", "case errors.Is(err, store.ErrNotFound):", "case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrUnavailable):")},
 
 	// The transport, and the repetition above it.
 	{"replies have no number", "doubled", []overlay.Edit{

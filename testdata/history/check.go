@@ -79,7 +79,9 @@ func settled(operations []porcupine.Operation) (known []porcupine.Operation) {
 			given[n] = true
 		}
 	}
-	several := slices.ContainsFunc(open, func(op porcupine.Operation) bool { return op.Input != open[0].Input })
+	several := slices.ContainsFunc(open, func(op porcupine.Operation) bool {
+		return op.Input.(Operation).Cookie != open[0].Input.(Operation).Cookie
+	})
 	for n := 1; n <= last && len(open) > 0; n++ {
 		if !given[n] {
 			op := open[0]

@@ -10,6 +10,9 @@
 // stale write and a revived session all give a number, or an answer at all, that no
 // order explains. Sessions are independent of each other, so each has a history of its
 // own, in which another session's number is wrong.
+//
+// With a cookie that opens nothing any more, a login must begin another session, and so
+// must a write that is a navigation. All else must set no cookie.
 package history
 
 import (
@@ -32,8 +35,9 @@ const (
 
 // An Operation is one request.
 type Operation struct {
-	What   string
-	Cookie string // it was sent with
+	What     string
+	Cookie   string // it was sent with
+	Navigate bool   // a Write as by a link, and not as by a script
 }
 
 // An Answer is the reply to it, as far as the client knows.
@@ -41,7 +45,8 @@ type Answer struct {
 	Known  bool   // false: there was none, or a 503
 	Status int    // of HTTP
 	N      int    // the number, of Write and Read
-	Cookie string // a new one
+	Cookie string // a new one, of the same session
+	Anew   bool   // it has begun another session, which is empty but for its own write
 }
 
 // state is that of one session.
@@ -64,7 +69,7 @@ func model(begin state) porcupine.Model {
 }
 
 // step returns the states that a session may have after a request, none if the answer
-// is wrong. With a dead cookie the session is empty, and cannot be written to.
+// is wrong. With a dead cookie the session is empty, and stays as it is.
 func step(s state, op Operation, got Answer) []any {
 	if s.wild {
 		return learn(s, op, got)
@@ -85,7 +90,7 @@ func step(s state, op Operation, got Answer) []any {
 	case op.What == Read:
 		return when(!got.Known || got == Answer{Known: true, Status: http.StatusOK, N: s.n}, s)
 	case op.What == Login && got.Known:
-		return when(got.Status == http.StatusNoContent && got.Cookie != "", state{cookie: got.Cookie, n: s.n})
+		return when(got.Status == http.StatusNoContent && got.Cookie != "" && !got.Anew, state{cookie: got.Cookie, n: s.n})
 	case op.What == Logout && got.Known:
 		return when(got.Status == http.StatusNoContent, ended)
 	default: // a login without an answer ends the session for all clients, too
@@ -100,9 +105,14 @@ func dead(op Operation) Answer {
 		return Answer{Known: true, Status: http.StatusOK}
 	case Logout:
 		return Answer{Known: true, Status: http.StatusNoContent}
-	default:
-		return Answer{Known: true, Status: http.StatusConflict}
+	case Login:
+		return Answer{Known: true, Status: http.StatusNoContent, Anew: true}
+	case Write:
+		if op.Navigate {
+			return Answer{Known: true, Status: http.StatusOK, Anew: true}
+		}
 	}
+	return Answer{Known: true, Status: http.StatusConflict}
 }
 
 // learn is the step of a session whose history begins in the middle.
@@ -121,10 +131,16 @@ func when(right bool, after state) []any {
 }
 
 func describe(op Operation, got Answer) string {
-	text := fmt.Sprintf("%-6s with %-8s -> ", op.What, mark(op.Cookie))
+	what := op.What
+	if op.Navigate {
+		what += ", by a link"
+	}
+	text := fmt.Sprintf("%-6s with %-8s -> ", what, mark(op.Cookie))
 	switch {
 	case !got.Known:
 		return text + "no answer"
+	case got.Anew:
+		return text + fmt.Sprintf("%d, and a session of its own", got.Status)
 	case got.Cookie != "":
 		return text + fmt.Sprintf("%d, now %s", got.Status, mark(got.Cookie))
 	case op.What == Write || op.What == Read:

@@ -16,7 +16,16 @@ type story []porcupine.Operation
 func (s story) tell(from, to int, what, cookie string, got Answer) story {
 	end := time.Duration(to) * time.Millisecond
 	got.Known = to > 0
-	return append(s, entry(len(s), Operation{what, cookie}, got, time.Duration(from)*time.Millisecond, end))
+	return append(s, entry(len(s), Operation{What: what, Cookie: cookie}, got, time.Duration(from)*time.Millisecond, end))
+}
+
+// byLink makes the last operation a navigation.
+func (s story) byLink() story {
+	last := &s[len(s)-1]
+	op := last.Input.(Operation)
+	op.Navigate = true
+	last.Input = op
+	return s
 }
 
 func number(n int) Answer { return Answer{Status: http.StatusOK, N: n} }
@@ -26,6 +35,8 @@ var (
 	refused  = Answer{Status: http.StatusConflict}
 	done     = Answer{Status: http.StatusNoContent}
 	loggedIn = Answer{Status: http.StatusNoContent, Cookie: "b"}
+	afresh   = Answer{Status: http.StatusNoContent, Anew: true}
+	anew     = Answer{Status: http.StatusOK, Anew: true}
 	unknown  = Answer{}
 )
 
@@ -59,6 +70,20 @@ func TestCheck(t *testing.T) {
 		"refused, and nobody logged out": {begun.tell(3, 4, Write, "a", refused), false},
 		"a logout without an answer":     {begun.tell(3, 0, Logout, "a", unknown).tell(5, 6, Write, "a", number(1)).tell(7, 8, Write, "a", refused), true},
 		"refused, and alive after that":  {begun.tell(3, 0, Logout, "a", unknown).tell(5, 6, Write, "a", refused).tell(7, 8, Write, "a", number(1)), false},
+
+		"a double click, both done":      {begun.tell(3, 0, Login, "a", unknown).tell(4, 6, Login, "a", afresh).tell(7, 8, Write, "a", refused), true},
+		"a double click, one done":       {begun.tell(3, 0, Login, "a", unknown).tell(4, 6, Login, "a", loggedIn).tell(7, 8, Write, "b", number(1)), true},
+		"a double click shuts out":       {begun.tell(3, 0, Login, "a", unknown).tell(4, 6, Login, "a", refused), false},
+		"both clicks move it":            {begun.tell(3, 4, Login, "a", loggedIn).tell(5, 6, Login, "a", Answer{Status: http.StatusNoContent, Cookie: "c"}), false},
+		"the old cookie after both":      {begun.tell(3, 0, Login, "a", unknown).tell(4, 6, Login, "a", afresh).tell(7, 8, Write, "a", number(1)), false},
+		"a login loses what is there":    {begun.tell(3, 4, Login, "a", afresh), false},
+		"a link with a dead cookie":      {begun.tell(3, 4, Logout, "a", done).tell(5, 6, Write, "a", anew).byLink(), true},
+		"a link is shut out":             {begun.tell(3, 4, Logout, "a", done).tell(5, 6, Write, "a", refused).byLink(), false},
+		"a link loses what is there":     {begun.tell(3, 4, Write, "a", anew).byLink(), false},
+		"a script with a dead cookie":    {begun.tell(3, 4, Logout, "a", done).tell(5, 6, Write, "a", anew), false},
+		"a refusal with a cookie":        {begun.tell(3, 4, Logout, "a", done).tell(5, 6, Write, "a", Answer{Status: http.StatusConflict, Cookie: "b"}), false},
+		"a read that sets a cookie":      {begun.tell(3, 4, Logout, "a", done).tell(5, 6, Read, "a", Answer{Status: http.StatusOK, Cookie: "b"}), false},
+		"a write by a link, while alive": {begun.tell(3, 4, Write, "a", number(1)).byLink(), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

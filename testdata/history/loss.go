@@ -37,10 +37,7 @@ func (v *Visitor) forgotten(s *session, entry porcupine.Operation) {
 	}
 	if v.now == s {
 		v.over = append(v.over, s)
-		// Its history begins with 0, so one is subtracted from all its numbers.
-		entry.Input = Operation{What: Begin}
-		entry.Output = Answer{Known: true, Status: http.StatusNoContent, Cookie: got.Cookie}
-		v.now = &session{cookies: []string{got.Cookie}, base: 1, operations: []porcupine.Operation{entry}}
+		v.now = begunBy(entry)
 	}
 }
 

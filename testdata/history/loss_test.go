@@ -38,7 +38,7 @@ func TestForgot(t *testing.T) {
 			all := map[string]*session{a: v.now}
 			for _, e := range tt.events {
 				s := all[e.with]
-				op, at := Operation{e.what, e.with}, time.Duration(e.at)*time.Millisecond
+				op, at := Operation{What: e.what, Cookie: e.with}, time.Duration(e.at)*time.Millisecond
 				v.record(s, 0, op, e.got, at, at+time.Millisecond)
 				all[b] = v.now
 			}

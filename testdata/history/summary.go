@@ -11,6 +11,7 @@ type Summary struct {
 	Answered, Silent int // with and without an answer
 	Writes           int // answered ones
 	Sessions         int
+	Anew             int           // of them begun with a dead cookie, by a login or a navigation
 	Longest          time.Duration // of all requests
 }
 
@@ -20,6 +21,7 @@ func (s *Summary) Add(other Summary) {
 	s.Silent += other.Silent
 	s.Writes += other.Writes
 	s.Sessions += other.Sessions
+	s.Anew += other.Anew
 	s.Longest = max(s.Longest, other.Longest)
 }
 
@@ -34,7 +36,7 @@ func (v *Visitor) WroteSince(moment time.Time) bool {
 func (v *Visitor) Summary() Summary {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	s := Summary{Answered: v.answered, Silent: v.silent, Writes: v.writes, Longest: v.longest, Sessions: len(v.over)}
+	s := Summary{Answered: v.answered, Silent: v.silent, Writes: v.writes, Longest: v.longest, Sessions: len(v.over), Anew: v.afresh}
 	if v.now != nil {
 		s.Sessions++
 	}
@@ -60,8 +62,12 @@ func (v *Visitor) Check() error {
 
 // sessions returns all that the visitor has had.
 func (v *Visitor) sessions() []*session {
-	if v.now == nil {
-		return v.over
+	all := v.over[:len(v.over):len(v.over)]
+	if v.now != nil {
+		all = append(all, v.now)
+		if v.now.next != nil {
+			all = append(all, v.now.next)
+		}
 	}
-	return append(v.over[:len(v.over):len(v.over)], v.now)
+	return all
 }

@@ -21,7 +21,8 @@ type Visitor struct {
 	Site func(random float64) string // one of the processes, http://host:port; see Sites.Any
 	// Reads are the paths of reads; none: /count.
 	Reads []string
-	// Logins makes some of the requests logins, and a few logouts.
+	// Logins makes some of the requests logins, many of them with a double click, and a few
+	// logouts. Some of the writes are navigations then.
 	Logins bool
 	// Losing is for a Redis that may lose sessions; see loss.go. Not with Logins.
 	Losing bool
@@ -37,6 +38,7 @@ type Visitor struct {
 	answered int
 	silent   int
 	writes   int
+	afresh   int // sessions begun with a dead cookie
 }
 
 // A session is one history.
@@ -45,6 +47,8 @@ type session struct {
 	operations []porcupine.Operation
 	asked      int                   // how many requests there were
 	base       int                   // the number that it began with
+	wrote      bool                  // a write has been answered, so its number is not 0 any more
+	next       *session              // with which the visitor continues, if any
 	empties    []porcupine.Operation // see forgotten
 }
 
@@ -84,6 +88,10 @@ func (v *Visitor) turn(ctx context.Context, id int, random *rand.Rand) {
 	if s == nil {
 		got = v.begin(id, op, url)
 	} else {
+		if op.What == Login && random.IntN(2) == 0 {
+			v.click(ctx, s, op, url, time.Duration(random.IntN(3000))*time.Microsecond)
+			url = v.Site(random.Float64()) + v.path(op, 0)
+		}
 		got = v.do(s, id, op, url)
 	}
 	if !got.Known { // like a page: not at once again
@@ -97,6 +105,11 @@ func (v *Visitor) choose(random *rand.Rand) (*session, Operation) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	s := v.now
+	if s != nil && s.asked >= enough && s.next != nil {
+		v.over = append(v.over, s)
+		s = s.next
+		v.now = s
+	}
 	if s == nil || s.asked >= enough {
 		return nil, Operation{What: Begin}
 	}
@@ -106,11 +119,13 @@ func (v *Visitor) choose(random *rand.Rand) (*session, Operation) {
 	switch chance := random.IntN(1000); {
 	case chance < 250:
 		op.What = Read
-	case v.Logins && chance < 270:
+	case v.Logins && s.wrote && chance < 270:
 		op.What = Login
 	case v.Logins && chance < 273:
 		op.What = Logout
 		s.asked = max(s.asked, enough-dying)
+	case v.Logins && chance < 310:
+		op.Navigate = true
 	}
 	return s, op
 }
@@ -132,6 +147,9 @@ func (v *Visitor) begin(id int, op Operation, url string) Answer {
 	}
 	if old != nil {
 		v.over = append(v.over, old)
+		if old.next != nil { // since then
+			v.over = append(v.over, old.next)
+		}
 	}
 	v.now = next
 	return got
@@ -140,8 +158,11 @@ func (v *Visitor) begin(id int, op Operation, url string) Answer {
 // do makes a request and records it.
 func (v *Visitor) do(s *session, id int, op Operation, url string) Answer {
 	call := time.Since(v.began)
-	got, err := v.ask(url, op)
+	got, err := v.ask(context.Background(), url, op)
 	back := time.Since(v.began)
+	if v.Logins && got.Cookie != "" {
+		got = v.opened(id, op, got)
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.longest = max(v.longest, back-call)
@@ -154,6 +175,10 @@ func (v *Visitor) do(s *session, id int, op Operation, url string) Answer {
 // record adds a request to a session's history. The caller holds mu.
 func (v *Visitor) record(s *session, id int, op Operation, got Answer, call, back time.Duration) Answer {
 	empty := v.Losing && isEmpty(op, got)
+	if got.Anew {
+		v.anew(s, entry(id, op, got, call, back))
+		got = Answer{Known: true, Status: got.Status, Anew: true}
+	}
 	if !got.Known {
 		v.silent++
 		if op.What == Read || op.What == Begin {
@@ -163,12 +188,13 @@ func (v *Visitor) record(s *session, id int, op Operation, got Answer, call, bac
 		id = 1000 + len(s.operations)
 	} else {
 		v.answered++
-		if got.Status == http.StatusOK && s.base > 0 && !empty {
+		if got.N >= s.base && !empty && !got.Anew { // 0 is that of a dead cookie
 			got.N -= s.base
 		}
 		if op.What == Write && got.Status == http.StatusOK {
 			v.writes++
 			v.latest = max(v.latest, call)
+			s.wrote = s.wrote || !got.Anew
 		}
 	}
 	if empty {
@@ -195,14 +221,18 @@ func (v *Visitor) path(op Operation, random float64) string {
 }
 
 // ask makes the request. Its error is an answer that nothing explains.
-func (v *Visitor) ask(url string, op Operation) (Answer, error) {
+func (v *Visitor) ask(ctx context.Context, url string, op Operation) (Answer, error) {
 	method := http.MethodPost
 	if op.What == Read {
 		method = http.MethodGet
 	}
-	req, err := http.NewRequest(method, url, nil)
+	req, err := http.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil {
 		return Answer{}, err
+	}
+	req.Header.Set("Sec-Fetch-Mode", "cors")
+	if op.Navigate {
+		req.Header.Set("Sec-Fetch-Mode", "navigate")
 	}
 	if op.Cookie != "" {
 		req.Header.Set("Cookie", op.Cookie)

@@ -135,7 +135,9 @@ func (h *history) cookie(r *Request) {
 		h.broken("a write is never lost in silence", with(r), "#%d wrote to a session that was not there, was answered 200, and got no cookie for another", r.Number)
 	case r.Status >= 400 && r.SetID != "":
 		h.broken("a refusal sets no cookie", with(r), "#%d was answered with %d and a cookie", r.Number, r.Status)
-	case r.gone() && r.SetID != "" && r.Asked < h.issued(r.Cookie)+h.Lifetime: // later, its cookie is none any more
+	case r.Cause == Gone && r.Anew:
+		h.broken("nobody is shut out", with(r), "#%d may begin another session, and was refused since its own had ended", r.Number)
+	case r.gone() && r.SetID != "" && !r.Anew && r.Asked < h.issued(r.Cookie)+h.Lifetime: // later, its cookie is none any more
 		for _, e := range h.bySession[r.Cookie] {
 			if e.ending(r.Cookie) && e.Outcome == Answered && e.End < r.Asked && r.Open < e.Seal+tombstone && !h.lost(r.Cookie, e.Asked, r.Open) {
 				h.broken("an ended session's answer sets no cookie", with(e, r), "#%d had ended it; #%d got a new cookie", e.Number, r.Number)

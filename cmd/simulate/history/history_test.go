@@ -49,6 +49,7 @@ func readOnly(r *Request) { r.Exclusive = false }
 func gone(r *Request)     { r.Outcome, r.Status, r.Cause = Refused, 409, Gone }
 func inT(r *Request)      { r.Cookie, r.ID = "T", "T" }
 func anew(r *Request)     { r.SetID, r.ID, r.Wrote = "T", "T", []int{r.Number} }
+func visits(r *Request)   { r.Anew = true }
 func cookieless(r *Request) {
 	r.ID, r.Wrote = "T", []int{r.Number}
 }
@@ -101,6 +102,8 @@ func TestCheck(t *testing.T) {
 		"a write after the end":            {begun.look(10, 12, 1).but(destroys).write(20, 22).but(gone), ""},
 		"a write after the end, answered":  {begun.look(10, 12, 1).but(destroys).write(20, 22).but(cookieless), "a write is never lost in silence"},
 		"a new session over the ended one": {begun.look(10, 12, 1).but(destroys).write(20, 22).but(anew), "an ended session's answer sets no cookie"},
+		"a login in the ended one":         {begun.look(10, 12, 1).but(destroys).write(20, 22).but(anew).but(visits), ""},
+		"a login that is shut out":         {begun.look(10, 12, 1).but(destroys).write(20, 22).but(gone).but(visits), "nobody is shut out"},
 		"a refusal with a cookie":          {begun.write(10, 12, 1).but(refused).but(func(r *Request) { r.SetID = "T" }), "a refusal sets no cookie"},
 
 		"in time":            {begun.look(50_000, 50_002, 1), ""},

@@ -25,7 +25,8 @@
 //     more: it goes for all clients together.
 //   - The end (end.go): an id that was ended, by a logout or by a new id, shows nothing
 //     any more, to nobody; what was answered before is in it; and a session is empty
-//     only if it was ended, ran out, or Redis lost it.
+//     only if it was ended, ran out, or Redis lost it. Who still comes with such an id gets
+//     no cookie, unless it is a login or a navigation, which is not refused either.
 //   - Time-outs (idle.go): a session that was used in time is there, and one that was
 //     not is gone.
 //   - Waiting (bounds.go): every answer comes within its bound, and without faults each
@@ -105,6 +106,7 @@ type Request struct {
 	Cause   Cause
 	Why     string // for people
 	Faulty  bool   // its handler makes a mistake: 500 is the right answer
+	Anew    bool   // it is a login or a navigation: where its session has ended, it begins another
 	SetID   string // the id of the session that the answer's cookie opens; "": no cookie
 }
 

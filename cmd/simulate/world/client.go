@@ -52,7 +52,7 @@ func (w *World) request(r plan.Request) {
 		return // nobody listens
 	}
 	seen := &history.Request{Number: r.Number, Process: r.Process, Life: p.life, Title: title(r),
-		Cookie: v.id, Began: w.now(), Asked: w.now(), Faulty: faulty(r), Exclusive: r.Mode != plan.ReadOnly}
+		Cookie: v.id, Began: w.now(), Asked: w.now(), Faulty: faulty(r), Exclusive: r.Mode != plan.ReadOnly, Anew: r.What == plan.Renew || navigates(r)}
 	w.seen[r.Number] = seen
 	c := &call{Request: r, world: w, process: p, seen: seen}
 	w.noteLocked(c, "asks: "+seen.Title, v.id, nil)
@@ -71,6 +71,9 @@ func (w *World) request(r plan.Request) {
 	}
 	answer := &response{call: c, header: make(http.Header)}
 	hr := (&http.Request{Method: "POST", URL: &url.URL{Path: "/" + string(r.What)}, Header: make(http.Header), Body: http.NoBody}).WithContext(ctx)
+	if navigates(r) {
+		hr.Header.Set("Sec-Fetch-Mode", "navigate")
+	}
 	if v.cookie != "" {
 		hr.Header.Set("Cookie", cookieName+"="+v.cookie)
 	}
@@ -100,6 +103,10 @@ func title(r plan.Request) string {
 	}
 	return text
 }
+
+// navigates reports whether the browser goes to another page. That is not drawn, so that a seed
+// draws what it did before there were navigations.
+func navigates(r plan.Request) bool { return r.Number%3 == 0 }
 
 // faulty reports whether the handler makes a mistake.
 func faulty(r plan.Request) bool {

@@ -1,0 +1,80 @@
+package middleware
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// fetch returns the record of the first of the ids that has one, an empty one where none has, and
+// sets rq.origin.
+func (rq *request) fetch(ctx context.Context, ids []string) (record store.Record, err error) {
+	ended := ""
+	for i, id := range ids {
+		record, err = rq.take(ctx, id)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			// Never adopt an id that somebody else may have chosen: if this session is
+			// created, it gets a new one. In mode Lazy an earlier try may have met the session.
+			rq.identify("")
+			rq.origin = unknownID
+		case errors.Is(err, store.ErrGone):
+			ended = cmp.Or(ended, id)
+		default:
+			rq.identify(id)
+			if err == nil && i+1 < len(ids) {
+				rq.reportOthers(ctx, id, ids[i+1:])
+			}
+			return record, err
+		}
+	}
+	if ended != "" {
+		rq.identify(ended)
+		rq.origin = goneID
+		if navigates(rq.base.Header) {
+			rq.origin = gonePage
+		}
+	}
+	return store.Record{}, nil
+}
+
+// take reads a record, and locks it unless the mode is ReadOnly. What is not there takes no lock.
+func (rq *request) take(ctx context.Context, id string) (record store.Record, err error) {
+	s := rq.sessions
+	if rq.mode == ReadOnly {
+		rq.origin = readOnly
+		return s.store.Load(ctx, id, s.terms)
+	}
+	rq.origin = locked
+	terms := s.terms
+	// In mode Lazy a handler may try again: in what is left, but at least once.
+	terms.LockWait = max(terms.LockWait-rq.waited, time.Nanosecond)
+	terms.Label = rq.label()
+	began := time.Now()
+	rq.hold, err = s.store.Take(ctx, id, terms)
+	rq.waited += time.Since(began)
+	if rq.hold != nil {
+		rq.hold.OnLost(rq.cancel)
+		record = rq.hold.Record
+	}
+	return record, err
+}
+
+// reportOthers logs it where another of the request's cookies opens a session, too. Either
+// the application has moved its cookie to another path or domain, or somebody has planted
+// one: see SECURITY.md. It costs a round trip for each such cookie.
+func (rq *request) reportOthers(ctx context.Context, used string, others []string) {
+	s, terms := rq.sessions, rq.sessions.terms
+	terms.TTL = time.Millisecond // a Load never shortens the idle timeout, and now extends none
+	for _, id := range others {
+		if _, err := s.store.Load(ctx, id, terms); err == nil {
+			s.log(ctx, slog.LevelWarn, "two_cookies", "request with the cookies of two sessions; the first one is used",
+				slog.String("session", used), slog.String("other", id))
+			return
+		}
+	}
+}
