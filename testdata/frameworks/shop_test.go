@@ -2,6 +2,8 @@ package frameworks
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"strconv"
 
 	"github.com/a2139e8d/latchkey/session"
@@ -67,3 +69,5 @@ func converse(ctx context.Context, c *websocket.Conn, n int) {
 		_ = c.Close(websocket.StatusNormalClosure, "")
 	}
 }
+
+func reply(w io.Writer, what any) { fmt.Fprint(w, what) }
