@@ -1,0 +1,234 @@
+package frameworks
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	chimiddleware "github.com/go-chi/chi/v5/middleware"
+)
+
+// P11 behind a real cache: what was made for one visitor is never shown to another.
+
+// compressors are what often stands around everything else. They change Vary, too.
+var compressors = map[string]func(http.Handler) http.Handler{
+	"no compressor": func(h http.Handler) http.Handler { return h },
+	"chi":           chimiddleware.Compress(5),
+	"gzhttp":        gzip,
+}
+
+func who(r *http.Request) string {
+	user, _ := session.Get[string](session.FromContext(r.Context()), "user")
+	return "user=" + user + ";"
+}
+
+// personal are pages that greet the visitor, each in another way.
+var personal = map[string]http.HandlerFunc{
+	"/at-once": func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, who(r)) },
+	"/status": func(w http.ResponseWriter, r *http.Request) {
+		text := who(r)
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, text)
+	},
+	"/after-flush": func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "a header")
+		_ = http.NewResponseController(w).Flush()
+		fmt.Fprint(w, who(r))
+	},
+	"/after-overflow": func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, strings.Repeat("a long page ", 10_000))
+		fmt.Fprint(w, who(r))
+	},
+	"/after-commit": func(w http.ResponseWriter, r *http.Request) {
+		_ = session.FromContext(r.Context()).Commit(r.Context())
+		fmt.Fprint(w, who(r))
+	},
+	"/lazy": func(w http.ResponseWriter, r *http.Request) {
+		_, _ = session.Start(r.Context())
+		w.WriteHeader(http.StatusOK) // chi's Compress is confused by a Flush without it
+		_ = http.NewResponseController(w).Flush()
+		fmt.Fprint(w, who(r))
+	},
+	"/readonly": func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		fmt.Fprint(w, who(r))
+	},
+	"/expires": func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Expires", "Thu, 01 Jan 2099 00:00:00 GMT")
+		fmt.Fprint(w, who(r))
+	},
+}
+
+func modes(r *http.Request) middleware.Mode {
+	switch r.URL.Path {
+	case "/lazy":
+		return middleware.Lazy
+	case "/readonly":
+		return middleware.ReadOnly
+	default:
+		return middleware.Exclusive
+	}
+}
+
+// pages serves the personal ones and others, with text/html, which compressors compress.
+func pages() *http.ServeMux {
+	mux := http.NewServeMux()
+	handle := func(path string, h http.HandlerFunc) {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			h(w, r)
+		})
+	}
+	for path, h := range personal {
+		handle(path, h)
+	}
+	handle("POST /login", func(w http.ResponseWriter, r *http.Request) {
+		s := session.FromContext(r.Context())
+		s.Renew()
+		s.Set("user", r.FormValue("user"))
+	})
+	handle("/visit", func(w http.ResponseWriter, r *http.Request) { // a GET that sets the cookie
+		add(session.FromContext(r.Context()), 1)
+		fmt.Fprint(w, who(r))
+	})
+	handle("/public", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "public, max-age=600")
+		fmt.Fprint(w, who(r))
+	})
+	handle("/accel", func(w http.ResponseWriter, r *http.Request) { // what nginx obeys first
+		w.Header().Set("X-Accel-Expires", "600")
+		fmt.Fprint(w, who(r))
+	})
+	handle("/nobodys", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "the same for all") })
+	return mux
+}
+
+// A cached is a site behind nginx, with three who visit it.
+type cached struct {
+	*site
+	ann, bob, nobody *visitor
+}
+
+func newCached(t *testing.T, more string, around func(*middleware.Sessions) http.Handler) cached {
+	t.Helper()
+	s := newSite(t, middleware.Options{Mode: modes}, around)
+	n := newNginx(t, s, more)
+	c := cached{s, n.visitor(t), n.visitor(t), n.visitor(t)}
+	c.ann.post("/login", "user=ann").want(t, 200, "")
+	c.bob.post("/login", "user=bob").want(t, 200, "")
+	return c
+}
+
+// shows checks that everybody sees only his own name at path, in whatever order they come.
+func (c cached) shows(t *testing.T, path string) {
+	t.Helper()
+	visits := []struct {
+		name, sees string
+		*visitor
+	}{{"ann", "ann", c.ann}, {"bob", "bob", c.bob}, {"nobody", "", c.nobody}, {"ann again", "ann", c.ann}, {"bob again", "bob", c.bob}}
+	for _, visit := range visits {
+		a := visit.get(path)
+		if !strings.HasSuffix(a.body, "user="+visit.sees+";") {
+			t.Errorf("%s: %s gets …%q (X-Cache %s, Vary %q, Cache-Control %q): %v", path, visit.name,
+				a.body[max(0, len(a.body)-20):], a.Header.Get("X-Cache"), a.Header["Vary"], a.Header.Get("Cache-Control"), a.err)
+		}
+	}
+}
+
+// The cache works, or the rest would show nothing: a page that uses no session is kept, for all.
+func TestACacheKeepsWhatUsesNoSession(t *testing.T) {
+	t.Parallel()
+	for name, compress := range compressors {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCached(t, "", func(sessions *middleware.Sessions) http.Handler { return compress(sessions.Handler(pages())) })
+			c.ann.get("/nobodys").want(t, 200, "the same for all")
+			for _, v := range []*visitor{c.ann, c.bob, c.nobody} {
+				a := v.get("/nobodys")
+				a.want(t, 200, "the same for all")
+				if a.Header.Get("X-Cache") != "HIT" {
+					t.Errorf("%v", a.Header)
+				}
+			}
+		})
+	}
+}
+
+func TestACacheShowsNobodyAnothersPage(t *testing.T) {
+	t.Parallel()
+	for name, compress := range compressors {
+		for path := range personal {
+			t.Run(name+path, func(t *testing.T) {
+				t.Parallel()
+				c := newCached(t, "", func(sessions *middleware.Sessions) http.Handler { return compress(sessions.Handler(pages())) })
+				c.shows(t, path)
+			})
+		}
+	}
+}
+
+// Where a handler says that its page is public, each visitor's cookie has a copy of its own.
+func TestAPageThatItsHandlerCallsPublic(t *testing.T) {
+	t.Parallel()
+	for name, around := range map[string]func(*middleware.Sessions) http.Handler{
+		"no compressor": func(sessions *middleware.Sessions) http.Handler { return sessions.Handler(pages()) },
+		"chi's inside": func(sessions *middleware.Sessions) http.Handler {
+			return sessions.Handler(chimiddleware.Compress(5)(pages()))
+		},
+		"gzhttp's inside":  func(sessions *middleware.Sessions) http.Handler { return sessions.Handler(gzip(pages())) },
+		"gzhttp's outside": func(sessions *middleware.Sessions) http.Handler { return gzip(sessions.Handler(pages())) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCached(t, "", around)
+			c.shows(t, "/accel") // kept or not
+			c.shows(t, "/public")
+			if a := c.ann.get("/public"); a.Header.Get("X-Cache") != "HIT" {
+				t.Errorf("%v", a.Header)
+			}
+		})
+	}
+}
+
+// An answer that sets the cookie is never kept, even where nginx is told to ignore Set-Cookie,
+// or how long to keep the page.
+func TestACacheKeepsNoCookie(t *testing.T) {
+	t.Parallel()
+	for name, compress := range compressors {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCached(t, "proxy_ignore_headers Set-Cookie;", func(sessions *middleware.Sessions) http.Handler {
+				long := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					w.Header().Set("X-Accel-Expires", "600")
+					w.Header().Set("Cache-Control", "public, max-age=600")
+					pages().ServeHTTP(w, r)
+				})
+				return compress(sessions.Handler(long))
+			})
+			first, second := c.nobody.get("/visit"), newVisitorLike(c.nobody).get("/visit")
+			if !first.sets() || !second.sets() || first.Header.Get("Set-Cookie") == second.Header.Get("Set-Cookie") {
+				t.Errorf("two visitors get %q and %q", first.Header["Set-Cookie"], second.Header["Set-Cookie"])
+			}
+		})
+	}
+}
+
+// An error is never kept: the next request finds that all is well again.
+func TestACacheKeepsNoError(t *testing.T) {
+	t.Parallel()
+	for name, compress := range compressors {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCached(t, "", func(sessions *middleware.Sessions) http.Handler { return compress(sessions.Handler(pages())) })
+			c.redis.Stop(t)
+			c.ann.get("/at-once").want(t, 503, "*")
+			c.redis.Restart(t)
+			c.ann.get("/at-once").want(t, 200, "user=;") // it has forgotten her
+			c.bob.get("/at-once").want(t, 200, "user=;")
+		})
+	}
+}

@@ -1,0 +1,136 @@
+package frameworks
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/coder/websocket"
+	"github.com/gin-gonic/gin"
+)
+
+func init() { gin.SetMode(gin.ReleaseMode) } // it prints every route
+
+func (s *shop) gin(first ...gin.HandlerFunc) *gin.Engine {
+	r := gin.New()
+	r.HandleMethodNotAllowed = true
+	r.Use(first...)
+	r.GET("/", func(c *gin.Context) {
+		c.String(http.StatusOK, "%s", greeting(session.FromContext(c.Request.Context())))
+	})
+	r.POST("/login", func(c *gin.Context) {
+		login(session.FromContext(c.Request.Context()), c.PostForm("user"))
+		c.Redirect(http.StatusSeeOther, "/")
+	})
+	r.POST("/logout", func(c *gin.Context) {
+		session.FromContext(c.Request.Context()).Destroy()
+		c.Redirect(http.StatusSeeOther, "/")
+	})
+	r.POST("/add", func(c *gin.Context) {
+		c.JSON(http.StatusOK, add(session.FromContext(c.Request.Context()), 1))
+	})
+	r.GET("/cart", func(c *gin.Context) {
+		c.JSON(http.StatusOK, inCart(session.FromContext(c.Request.Context())))
+	})
+	account := r.Group("/account", func(c *gin.Context) {
+		user, ok := session.Get[string](session.FromContext(c.Request.Context()), "user")
+		if !ok {
+			c.String(http.StatusUnauthorized, "log in first")
+			c.Abort()
+		}
+		c.Set("user", user)
+	})
+	account.GET("/", func(c *gin.Context) {
+		c.String(http.StatusOK, "the account of %s", c.GetString("user"))
+	})
+	r.GET("/events", func(c *gin.Context) {
+		n := add(session.FromContext(c.Request.Context()), 1)
+		c.Stream(func(io.Writer) bool {
+			if n > 0 {
+				c.SSEvent("", strconv.Itoa(n))
+				n = 0
+				return true
+			}
+			select {
+			case <-s.more:
+				c.SSEvent("", "more")
+			case <-c.Request.Context().Done():
+			}
+			return false
+		})
+	})
+	r.GET("/ws", func(c *gin.Context) {
+		n := add(session.FromContext(c.Request.Context()), 1)
+		if conn, err := websocket.Accept(c.Writer, c.Request, nil); err == nil {
+			converse(c.Request.Context(), conn, n)
+		}
+	})
+	wrong := r.Group("/", func(c *gin.Context) { add(session.FromContext(c.Request.Context()), 100) })
+	wrong.POST("/fail", func(c *gin.Context) {
+		c.AbortWithStatusJSON(http.StatusTeapot, "a teapot")
+	})
+	wrong.POST("/panic", func(c *gin.Context) {
+		c.Header("X-Half", c.PostForm("half"))
+		if half := c.PostForm("half"); half != "" {
+			c.String(http.StatusOK, half)
+		}
+		panic("boom")
+	})
+	wrong.POST("/abort", func(c *gin.Context) {
+		c.String(http.StatusOK, "half an answer")
+		panic(http.ErrAbortHandler)
+	})
+	wrong.POST("/lose", func(c *gin.Context) {
+		s.lose()
+		c.String(http.StatusOK, "all is well")
+	})
+	wrong.POST("/late", func(c *gin.Context) {
+		session := session.FromContext(c.Request.Context())
+		_ = session.Commit(c.Request.Context())
+		session.Set("flash", ", that was late")
+		c.String(http.StatusOK, "all is well")
+	})
+	return r
+}
+
+// The sessions as a middleware of gin's own, by the usual adapter: the answer goes past them, so
+// no cookie is set. The README says so.
+func TestGinsOwnMiddlewareCannotBeTheSessions(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, middleware.Options{}, func(sessions *middleware.Sessions) http.Handler {
+		return new(shop).gin(func(c *gin.Context) {
+			sessions.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				c.Request = r
+				c.Next()
+			})).ServeHTTP(c.Writer, c.Request)
+		})
+	})
+	v := newVisitor(t, s)
+	for range 2 {
+		if a := v.post("/add"); a.body != "1" || a.sets() {
+			t.Errorf("%q %v: does it work now?", a.body, a.Header)
+		}
+	}
+}
+
+// A context of gin's own has no session, unless it is told to look into the request's: the
+// handler is stopped at its first try, with a text that helps.
+func TestGinsContextIsNotTheRequests(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, middleware.Options{}, func(sessions *middleware.Sessions) http.Handler {
+		r := gin.New()
+		r.Use(func(c *gin.Context) {
+			defer func() { c.String(http.StatusOK, "%v", recover()) }()
+			c.Next()
+		})
+		r.GET("/", func(c *gin.Context) { session.FromContext(c) })
+		return sessions.Handler(r)
+	})
+	if a := newVisitor(t, s).get("/"); !strings.Contains(a.body, "session") {
+		t.Errorf("the panic says %q", a.body)
+	}
+}

@@ -1,0 +1,243 @@
+package frameworks
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// A cookie is set with the first thing that is stored, not before, and then kept. No addition
+// is lost, however many come at once.
+func TestTheCookieIsSetAndKept(t *testing.T) {
+	each(t, programs, func(t *testing.T, s *site, _ *shop) {
+		v := newVisitor(t, s)
+		if a := v.get("/cart"); a.sets() || a.body != "0" && a.body != "0\n" {
+			t.Errorf("%q sets %q", a.body, a.Header["Set-Cookie"])
+		}
+		a := v.post("/add")
+		a.want(t, 200, "1")
+		if cookies := a.Cookies(); len(cookies) != 1 || cookies[0].Name != "sid" || !cookies[0].HttpOnly {
+			t.Errorf("%v", a.Header)
+		}
+		if a := v.post("/add"); a.sets() {
+			t.Errorf("set again: %v", a.Header)
+		}
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				if a := v.post("/add"); a.StatusCode != 200 {
+					t.Errorf("%d %q %v", a.StatusCode, a.body, a.err)
+				}
+			})
+		}
+		all.Wait()
+		v.get("/cart").want(t, 200, "22")
+	})
+}
+
+// What the login sets is there on the page that it redirects to, under a new id; the flash
+// message once. The logout takes all of it away.
+func TestLoginRedirectAndFlash(t *testing.T) {
+	each(t, programs, func(t *testing.T, s *site, _ *shop) {
+		v := newVisitor(t, s)
+		v.post("/add").want(t, 200, "1")
+		before := v.cookie()
+		if a := v.post("/login", "user=ann"); a.StatusCode != 303 || a.Header.Get("Location") != "/" {
+			t.Errorf("%d %v", a.StatusCode, a.Header)
+		}
+		if after := v.cookie(); after == before || after == "" {
+			t.Errorf("the cookie was %q, and is %q", before, after)
+		}
+		v.get("/").want(t, 200, "hello ann, welcome back")
+		v.get("/").want(t, 200, "hello ann")
+		v.get("/cart").want(t, 200, "1")
+		if a := v.post("/logout"); a.StatusCode != 303 || v.cookie() != "" {
+			t.Errorf("%d %v", a.StatusCode, a.Header)
+		}
+		v.get("/").want(t, 200, "hello")
+	})
+}
+
+// A group's guard answers in the handler's place.
+func TestAGuardedGroup(t *testing.T) {
+	each(t, programs, func(t *testing.T, s *site, _ *shop) {
+		v := newVisitor(t, s)
+		if a := v.get("/account/"); a.StatusCode != 401 || !strings.Contains(a.body, "log in first") {
+			t.Errorf("%d %q", a.StatusCode, a.body)
+		}
+		v.post("/login", "user=ann").want(t, 303, "*")
+		v.get("/account/").want(t, 200, "the account of ann")
+	})
+}
+
+// An error that the framework answers is an answer: what was set before it is saved.
+func TestTheFrameworksOwnError(t *testing.T) {
+	each(t, programs, func(t *testing.T, s *site, _ *shop) {
+		v := newVisitor(t, s)
+		v.post("/add").want(t, 200, "1")
+		if a := v.post("/fail"); a.StatusCode != 418 || !strings.Contains(a.body, "a teapot") {
+			t.Errorf("%d %q %v", a.StatusCode, a.body, a.err)
+		}
+		v.get("/cart").want(t, 200, "101")
+	})
+}
+
+// The framework's answers to what it does not know pass through, with a session and without.
+func TestNotFoundAndNotAllowed(t *testing.T) {
+	each(t, programs, func(t *testing.T, s *site, _ *shop) {
+		v := newVisitor(t, s)
+		for range 2 {
+			v.get("/nowhere").want(t, 404, "*")
+			if a := v.get("/add"); a.StatusCode != 405 || a.sets() {
+				t.Errorf("%d %v", a.StatusCode, a.Header)
+			}
+			v.post("/add").want(t, 200, "*")
+		}
+	})
+}
+
+// A stream's first event arrives while the handler goes on, with the cookie, and meanwhile the
+// session is free.
+func TestServerSentEvents(t *testing.T) {
+	each(t, programs, func(t *testing.T, s *site, shop *shop) {
+		v := newVisitor(t, s)
+		res, err := v.Get(s.URL + "/events")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		events := bufio.NewReader(res.Body)
+		event := func(want string) {
+			t.Helper()
+			for {
+				line, err := events.ReadString('\n')
+				if err != nil {
+					t.Fatalf("waiting for %q: %v", want, err)
+				}
+				if data, ok := strings.CutPrefix(line, "data:"); ok {
+					if strings.TrimSpace(data) != want {
+						t.Fatalf("the event is %q, want %q", data, want)
+					}
+					return
+				}
+			}
+		}
+		event("1")
+		v.post("/add").want(t, 200, "2")
+		close(shop.more)
+		event("more")
+		if _, err := io.Copy(io.Discard, events); err != nil {
+			t.Errorf("the end of the stream: %v", err)
+		}
+	})
+}
+
+// A websocket's session is saved before the handshake, and free while it is open.
+func TestWebsocket(t *testing.T) {
+	each(t, programs, func(t *testing.T, s *site, _ *shop) {
+		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+		defer cancel()
+		v := newVisitor(t, s)
+		c, _, err := websocket.Dial(ctx, s.URL+"/ws", &websocket.DialOptions{HTTPClient: v.Client})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.CloseNow()
+		if _, text, err := c.Read(ctx); string(text) != "1" {
+			t.Fatalf("%q %v", text, err)
+		}
+		v.post("/add").want(t, 200, "2")
+		if err := c.Write(ctx, websocket.MessageText, []byte("hello")); err != nil {
+			t.Fatal(err)
+		}
+		if _, text, err := c.Read(ctx); string(text) != "hello" {
+			t.Fatalf("%q %v", text, err)
+		}
+	})
+}
+
+// A panic is a 500, and nothing of what the handler did or wrote remains.
+func TestAPanicIs500AndSavesNothing(t *testing.T) {
+	each(t, programs, func(t *testing.T, s *site, _ *shop) {
+		v := newVisitor(t, s)
+		v.post("/add").want(t, 200, "1")
+		a := v.post("/panic")
+		if a.want(t, 500, "*"); a.Header.Get("X-Half") != "" || a.sets() {
+			t.Errorf("%v", a.Header)
+		}
+		v.get("/cart").want(t, 200, "1")
+	})
+}
+
+// Where the panic is recovered inside, what the handler did until then is saved, like that of
+// any handler that answers 500. The README warns of it.
+func TestAPanicThatIsRecoveredInsideIsSaved(t *testing.T) {
+	each(t, recoveringInside, func(t *testing.T, s *site, _ *shop) {
+		v := newVisitor(t, s)
+		v.post("/add").want(t, 200, "1")
+		v.post("/panic").want(t, 500, "*")
+		v.get("/cart").want(t, 200, "101")
+	})
+}
+
+// An answer that the handler aborts is cut off, and saves nothing.
+func TestAnAbortedAnswer(t *testing.T) {
+	each(t, programs, func(t *testing.T, s *site, _ *shop) {
+		v := newVisitor(t, s)
+		v.post("/add").want(t, 200, "1")
+		if a := v.post("/abort"); a.err == nil {
+			t.Errorf("answered %d %q", a.StatusCode, a.body)
+		}
+		v.get("/cart").want(t, 200, "1")
+	})
+}
+
+// An answer whose session could not be saved is replaced by the error, whatever the framework
+// believes to have sent.
+func TestASessionThatCannotBeSaved(t *testing.T) {
+	each(t, programs, func(t *testing.T, s *site, shop *shop) {
+		shop.lose = func() { s.loseLocks(t) }
+		v := newVisitor(t, s)
+		v.post("/add").want(t, 200, "1")
+		a := v.post("/lose")
+		if a.want(t, 503, "*"); !strings.HasPrefix(a.body, "The session is not available") || a.Header.Get("Retry-After") != "1" {
+			t.Errorf("%q %v", a.body, a.Header)
+		}
+		v.get("/cart").want(t, 200, "1")
+		s.redis.Stop(t)
+		if a := v.get("/cart"); a.StatusCode != 503 || !strings.HasPrefix(a.body, "The session is not available") {
+			t.Errorf("%d %q", a.StatusCode, a.body)
+		}
+	})
+}
+
+// A change after the commit is a 500, on a connection that goes on.
+func TestALateChange(t *testing.T) {
+	each(t, programs, func(t *testing.T, s *site, _ *shop) {
+		v := newVisitor(t, s)
+		a := v.post("/late")
+		if a.want(t, 500, "*"); !a.sets() || strings.Contains(a.body, "well") {
+			t.Errorf("%q %v", a.body, a.Header)
+		}
+		v.get("/cart").want(t, 200, "100")
+	})
+}
+
+// The same where half an answer was written before the panic.
+func TestAPanicInTheMiddleOfAnAnswer(t *testing.T) {
+	each(t, around, func(t *testing.T, s *site, _ *shop) {
+		v := newVisitor(t, s)
+		v.post("/add").want(t, 200, "1")
+		a := v.post("/panic", "half=half")
+		if a.want(t, 500, "*"); a.Header.Get("X-Half") != "" || strings.Contains(a.body, "half") {
+			t.Errorf("%q %v", a.body, a.Header)
+		}
+		v.get("/cart").want(t, 200, "1")
+	})
+}
