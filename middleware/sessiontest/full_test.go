@@ -36,11 +36,15 @@ func TestFullIsAsARealOne(t *testing.T) {
 	}
 }
 
-// whatAFullRedisDoes returns the answers to all kinds of requests while Redis is full, and after
-// that. Each is made with a session of its own.
-func whatAFullRedisDoes(t *testing.T, sessions *middleware.Sessions, full func() (free func())) string {
+// whatAFullRedisDoes returns the answers to all kinds of requests: first while Redis is full, or
+// becomes so while the request holds its session, and then once more. Each has a session of its own.
+func whatAFullRedisDoes(t *testing.T, sessions *middleware.Sessions, fill func() (free func())) string {
 	t.Helper()
-	site := app(sessions)
+	var duringHandler func()
+	site := sessions.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		duringHandler()
+		app(sessions).ServeHTTP(w, r)
+	}))
 	send := func(path string, cookies []*http.Cookie) *http.Response {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, nil)
 		for _, c := range cookies {
@@ -50,22 +54,29 @@ func whatAFullRedisDoes(t *testing.T, sessions *middleware.Sessions, full func()
 		site.ServeHTTP(w, r)
 		return w.Result()
 	}
-	paths := []string{"/get", "/set?n=2", "/set?n=1", "/login", "/logout"}
-	cookies := map[string][]*http.Cookie{"no cookie": nil}
-	for _, path := range paths {
-		res := send("/set?n=1", nil)
-		if cookies[path] = res.Cookies(); res.StatusCode != 200 || len(cookies[path]) != 1 {
-			t.Fatalf("a session cannot be made: %s", res.Status)
-		}
-	}
 	answers := ""
-	end := full()
-	for range 2 {
-		for _, path := range paths {
-			answers += fmt.Sprintf("%s: %s\n", path, send(path, cookies[path]).Status)
+	for _, path := range []string{"/get", "/set?n=2", "/set?n=1", "/login", "/logout", "begin"} {
+		for _, held := range []bool{false, true} {
+			duringHandler = func() {}
+			cookies := send("/set?n=1", nil).Cookies()
+			if len(cookies) != 1 {
+				t.Fatal("a session cannot be made")
+			}
+			if path == "begin" {
+				path, cookies = "/set?n=1", nil
+			}
+			free := func() {}
+			if held {
+				duringHandler = func() { free = fill() }
+			} else {
+				free = fill()
+			}
+			full := send(path, cookies).Status
+			free()
+			duringHandler = func() {}
+			again := send(path, cookies).Status
+			answers += fmt.Sprintf("%s, held %v: %s, then %s\n", path, held, full, again)
 		}
-		answers += fmt.Sprintf("begin: %s\n", send("/set?n=1", nil).Status)
-		end()
 	}
 	return answers
 }

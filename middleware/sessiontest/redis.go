@@ -21,14 +21,12 @@ const timeout = 2 * time.Second
 type embedded struct {
 	mini *miniredis.Miniredis
 
-	mu    sync.Mutex // guards the rest
-	down  int        // how many Down are in force
-	full  int
-	conns map[net.Conn]bool
-	aged  time.Time // up to when keys have aged
-	// Of the script that runs, or ran last:
-	dirty   bool // it has written something: from then on Redis refuses it nothing
-	allowed bool // it may use memory that is not there
+	mu     sync.Mutex // guards the rest
+	down   int        // how many Down are in force
+	full   int
+	conns  map[net.Conn]bool
+	aged   time.Time // up to when keys have aged
+	exempt bool      // the script that runs, or ran last, may use memory that is not there
 }
 
 func newEmbedded() *embedded {
@@ -100,26 +98,22 @@ func (e *embedded) before(peer *server.Peer, command string, args ...string) boo
 		// No script calls these, so the server is not locked now. Keys of a Miniredis age only if
 		// they are made to: here, and not in the middle of a script.
 		e.age()
-		e.mu.Lock()
-		e.dirty, e.allowed = false, false
-		if first, rest, ok := strings.Cut(args[0], "\n"); ok && strings.HasPrefix(first, "#!") {
-			e.allowed = strings.Contains(first, "allow-oom")
+		first, rest, ok := strings.Cut(args[0], "\n")
+		flags := ok && strings.HasPrefix(first, "#!")
+		if flags {
 			args[0] = "--\n" + rest // a Miniredis does not know such a line
 		}
+		e.mu.Lock()
+		e.exempt = flags && strings.Contains(first, "allow-oom")
 		e.mu.Unlock()
 	case "SET":
 		e.mu.Lock()
-		refused := e.full > 0 && !e.dirty && !e.allowed
-		e.dirty = e.dirty || !refused
+		refused := e.full > 0 && !e.exempt
 		e.mu.Unlock()
 		if refused {
 			peer.WriteError("OOM command not allowed when used memory > 'maxmemory'.")
 		}
 		return refused
-	case "DEL", "PEXPIRE":
-		e.mu.Lock()
-		e.dirty = true
-		e.mu.Unlock()
 	}
 	return false
 }
