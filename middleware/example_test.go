@@ -15,35 +15,40 @@ import (
 )
 
 var (
-	st     *store.Store
 	key    []byte
 	oldKey []byte
 	mux    = http.NewServeMux()
+
+	sessions                    *middleware.Sessions
+	showCart, addToCart, images http.Handler
 )
 
 func checkPassword(*http.Request) (user string, ok bool) { return "", false }
 func sendMail(context.Context, string) error             { return nil }
 
-// Each request says how it uses its session. One that only reads need not wait, and
-// one that needs no session should not have one.
+// A route that only reads says so, and waits for nobody. One that needs no session has none.
+func ExampleSessions_ReadOnly() {
+	mux.Handle("GET /cart", sessions.ReadOnly(showCart))
+	mux.Handle("POST /cart", addToCart)
+	mux.Handle("GET /images/", sessions.None(images))
+	log.Fatal(http.ListenAndServe(":8080", sessions.Handler(mux)))
+}
+
+// Where a router cannot be asked for its route, the request says how it uses its session.
 func ExampleOptions_mode() {
-	sessions, err := middleware.New(st, middleware.Options{
+	_ = middleware.Options{
 		Keys: [][]byte{key},
 		Mode: func(r *http.Request) middleware.Mode {
 			switch {
 			case strings.HasPrefix(r.URL.Path, "/static/"):
 				return middleware.None
-			case r.Method == http.MethodGet:
+			case r.Method == http.MethodGet && r.URL.Path == "/cart":
 				return middleware.ReadOnly
 			default:
 				return middleware.Exclusive
 			}
 		},
-	})
-	if err != nil {
-		log.Fatal(err)
 	}
-	log.Fatal(http.ListenAndServe(":8080", sessions.Handler(mux)))
 }
 
 // A login gives the session a new id, and a logout ends it.

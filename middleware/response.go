@@ -57,7 +57,7 @@ func (rw *response) begin(by string) error {
 func (rw *response) fail(err error) {
 	rw.abandon()
 	rw.failed, rw.ignored = err, make(http.Header)
-	rw.request.sessions.answer(rw.inner, rw.request.base, rw.request.knownID(), err)
+	rw.request.sessions.answer(rw.inner, &rw.request, err)
 }
 
 // abandon removes what the handler has put into the header.
