@@ -11,34 +11,27 @@ import (
 )
 
 var (
-	st   *store.Store
-	key  []byte
-	mux  http.Handler
-	mode func(*http.Request) middleware.Mode
+	st  *store.Store
+	key []byte
+	mux http.Handler
 )
 
 func ExampleFromSCS() {
 	var old *scs.SessionManager // with the Store, Codec and Cookie that it has had
 
-	sessions, err := middleware.New(st, middleware.Options{
-		Keys: [][]byte{key},
-		Mode: WhileMoving(old.Cookie.Name, mode),
-	})
+	sessions, err := middleware.New(st, middleware.Options{Keys: [][]byte{key}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	log.Fatal(http.ListenAndServe(":8080", sessions.Handler(FromSCS(old, mux))))
+	log.Fatal(http.ListenAndServe(":8080", FromSCS(sessions, old, sessions.Handler(mux))))
 }
 
 func ExampleFromGorilla() {
 	var old sessions.Store // with the keys and Options that it has had
 
-	sessions, err := middleware.New(st, middleware.Options{
-		Keys: [][]byte{key},
-		Mode: WhileMoving("shop", mode),
-	})
+	ours, err := middleware.New(st, middleware.Options{Keys: [][]byte{key}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	log.Fatal(http.ListenAndServe(":8080", sessions.Handler(FromGorilla(old, "shop", mux))))
+	log.Fatal(http.ListenAndServe(":8080", FromGorilla(ours, old, "shop", ours.Handler(mux))))
 }

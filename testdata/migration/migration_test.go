@@ -8,6 +8,7 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -34,29 +35,38 @@ func each(t *testing.T, f func(s *site, old *redistest.Server)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			old := redistest.Embedded(t)
-			f(newSite(t, open(t, old), nil), old)
+			f(newSite(t, open(t, old)), old)
 		})
 	}
 }
 
-func newSite(t *testing.T, l library, mode func(*http.Request) middleware.Mode) *site {
+func newSite(t *testing.T, l library) *site {
 	t.Helper()
 	sessions, err := middleware.New(store.New(redistest.Embedded(t).Pool(t, 4), store.Options{}), middleware.Options{
 		Keys:   [][]byte{make([]byte, 32)},
 		Cookie: http.Cookie{Name: "sid"},
-		Mode:   mode,
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("/me", func(w http.ResponseWriter, r *http.Request) {
-		s := session.FromContext(r.Context())
+	me := func(w http.ResponseWriter, r *http.Request) {
+		s, err := session.Start(r.Context())
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
 		visits, _ := session.Get[int](s, "visits")
 		home, _ := session.Get[address](s, "address")
 		fmt.Fprintf(w, "%s %d %v", LoggedIn(s), visits, home)
-	})
+	}
+	mux.HandleFunc("/me", me)
+	mux.Handle("/read", sessions.ReadOnly(http.HandlerFunc(me)))
+	mux.Handle("/lazy", sessions.Lazy(http.HandlerFunc(me)))
+	mux.Handle("/static", sessions.None(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+	mux.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
+	mux.HandleFunc("/public", public)
 	mux.HandleFunc("/until", func(w http.ResponseWriter, r *http.Request) {
 		until, _ := session.Get[int64](session.FromContext(r.Context()), "until")
 		fmt.Fprint(w, time.UnixMilli(until).UTC().Format(time.DateTime))
@@ -69,7 +79,7 @@ func newSite(t *testing.T, l library, mode func(*http.Request) middleware.Mode) 
 	})
 	all := http.NewServeMux()
 	all.Handle("/old/login", l.login)
-	all.Handle("/", sessions.Handler(l.move(mux)))
+	all.Handle("/", l.move(sessions, sessions.Handler(mux)))
 	server := httptest.NewServer(all)
 	t.Cleanup(server.Close)
 	address, err := url.Parse(server.URL)
@@ -77,6 +87,18 @@ func newSite(t *testing.T, l library, mode func(*http.Request) middleware.Mode) 
 		t.Fatal(err)
 	}
 	return &site{t, l, server, address}
+}
+
+// public says that caches may keep it.
+func public(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "public, max-age=60")
+	w.Header().Set("Surrogate-Control", "max-age=60")
+	switch r.URL.RawQuery {
+	case "write":
+		_, _ = io.WriteString(w, "page")
+	case "flush":
+		_ = http.NewResponseController(w).Flush()
+	}
 }
 
 const (
@@ -227,17 +249,46 @@ func TestTheOldRedisIsAway(t *testing.T) {
 	})
 }
 
-// To move a session is a write: while there are old cookies, a request that comes with one is
-// Exclusive. In mode ReadOnly it would be an error.
-func TestMovingAndReadOnly(t *testing.T) {
-	t.Parallel()
-	readOnly := func(*http.Request) middleware.Mode { return middleware.ReadOnly }
-	_, l := newSCS(t, redistest.Embedded(t))
-	newSite(t, l, readOnly).ann().want("/me", 500, "*")
-	v := newSite(t, l, WhileMoving(l.cookie, readOnly)).ann()
-	v.want("/me", 200, ann)
-	v.want("/me", 200, ann)
-	v.want("/write", 500, "*") // without the cookie it is as usual
+// The routes may have any modes, also in the request that moves the session.
+func TestMovingAndModes(t *testing.T) {
+	each(t, func(s *site, _ *redistest.Server) {
+		v := s.ann()
+		v.want("/read", 200, ann)
+		v.want("/read", 200, ann)
+		s.ann().want("/static", 200, "")
+		s.ann().want("/lazy", 200, ann)
+	})
+}
+
+// The body of the request that moves the session is the handler's.
+func TestMovingAndABody(t *testing.T) {
+	each(t, func(s *site, _ *redistest.Server) {
+		res, err := s.ann().Post(s.URL+"/echo", "text/plain", strings.NewReader("hello"))
+		if err != nil {
+			s.Fatal(err)
+		}
+		defer res.Body.Close()
+		if got, err := io.ReadAll(res.Body); err != nil || string(got) != "hello" {
+			s.Errorf("the handler has read %q, error %v", got, err)
+		}
+	})
+}
+
+// No cache keeps the answer that sets the cookie, whatever the handler says, and a stream is
+// still one.
+func TestMovingAndCaches(t *testing.T) {
+	each(t, func(s *site, _ *redistest.Server) {
+		for _, path := range []string{"/public", "/public?write", "/public?flush"} {
+			res, err := s.ann().Get(s.URL + path)
+			if err != nil {
+				s.Fatal(err)
+			}
+			res.Body.Close()
+			if got := res.Header.Get("Cache-Control") + res.Header.Get("Surrogate-Control"); got != "no-store" || len(res.Cookies()) < 2 {
+				s.Errorf("%s: a cache may keep it: %v", path, res.Header)
+			}
+		}
+	})
 }
 
 // A session from scs ends when it would have ended there, also where a second request of a burst
@@ -250,7 +301,7 @@ func TestTheAbsoluteTimeoutStays(t *testing.T) {
 		manager.Put(r.Context(), "user", "ann")
 		manager.SetDeadline(r.Context(), end)
 	}))
-	s := newSite(t, l, nil)
+	s := newSite(t, l)
 	v := s.ann()
 	second := s.visitor(v.Jar.Cookies(s.address)...)
 	v.want("/until", 200, end.UTC().Format(time.DateTime))

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 	"github.com/alexedwards/scs/goredisstore"
 	"github.com/alexedwards/scs/v2"
@@ -27,11 +28,13 @@ type address struct {
 
 // A library is what a program comes from.
 type library struct {
-	cookie string                               // the name of its cookie
-	login  http.Handler                         // what the program did: it logs ann in
-	move   func(next http.Handler) http.Handler // FromSCS or FromGorilla
-	ends   bool                                 // its sessions can be ended by the server
+	cookie string       // the name of its cookie
+	login  http.Handler // what the program did: it logs ann in
+	move   mover        // FromSCS or FromGorilla
+	ends   bool         // its sessions can be ended by the server
 }
+
+type mover func(s *middleware.Sessions, next http.Handler) http.Handler
 
 // libraries are all that a program may come from, with their sessions in r.
 var libraries = map[string]func(t *testing.T, r *redistest.Server) library{
@@ -70,7 +73,7 @@ func newSCS(t *testing.T, r *redistest.Server) (*scs.SessionManager, library) {
 	return manager, library{
 		cookie: manager.Cookie.Name,
 		login:  manager.LoadAndSave(http.HandlerFunc(login)),
-		move:   func(next http.Handler) http.Handler { return FromSCS(manager, next) },
+		move:   func(s *middleware.Sessions, next http.Handler) http.Handler { return FromSCS(s, manager, next) },
 		ends:   true,
 	}
 }
@@ -90,7 +93,7 @@ func fromGorilla(store sessions.Store, ends bool) library {
 	return library{
 		cookie: name,
 		login:  http.HandlerFunc(login),
-		move:   func(next http.Handler) http.Handler { return FromGorilla(store, name, next) },
+		move:   func(s *middleware.Sessions, next http.Handler) http.Handler { return FromGorilla(s, store, name, next) },
 		ends:   ends,
 	}
 }

@@ -1,5 +1,3 @@
-// Package migration shows how a program goes over to Latchkey while its visitors stay logged in:
-// from scs, and from gorilla/sessions. The functions are there to be copied.
 package migration
 
 import (
@@ -12,46 +10,37 @@ import (
 )
 
 // FromSCS gives visitors who come with a cookie of scs, and without a session of Latchkey, one
-// with the same values. It goes between Sessions.Handler and next.
-func FromSCS(old *scs.SessionManager, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if cookie, err := r.Cookie(old.Cookie.Name); err == nil {
-			if err := moveSCS(w, r, old, cookie.Value); err != nil {
-				http.Error(w, "Please try again.", http.StatusServiceUnavailable)
-				return
-			}
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-func moveSCS(w http.ResponseWriter, r *http.Request, old *scs.SessionManager, token string) error {
-	s := session.FromContext(r.Context())
-	if !s.IsNew() {
-		return nil
-	}
-	ctx, err := old.Load(r.Context(), token)
-	if err != nil {
-		return err
-	}
-	keys := old.Keys(ctx)
-	if len(keys) > 0 && !old.Exists(ctx, "until") {
-		// The old session ends in a minute, so that requests that are on their way with its cookie
-		// find it, and nobody who has the cookie comes back after the logout.
-		end, soon := old.Deadline(ctx), time.Now().Add(time.Minute)
-		old.Put(ctx, "until", end.UnixMilli())
-		if soon.Before(end) {
-			old.SetDeadline(ctx, soon)
-		}
-		if _, _, err := old.Commit(ctx); err != nil {
+// with the same values. It goes around Sessions.Handler.
+func FromSCS(sessions *middleware.Sessions, old *scs.SessionManager, next http.Handler) http.Handler {
+	name := old.Cookie.Name
+	return moving(sessions, name, next, func(w http.ResponseWriter, r *http.Request, s *session.Session) error {
+		cookie, err := r.Cookie(name)
+		if err != nil {
 			return err
 		}
-	}
-	for _, key := range old.Keys(ctx) {
-		s.Set(key, old.Get(ctx, key))
-	}
-	old.WriteSessionCookie(ctx, w, "", time.Time{}) // the browser drops it
-	return nil
+		ctx, err := old.Load(r.Context(), cookie.Value)
+		if err != nil {
+			return err
+		}
+		keys := old.Keys(ctx)
+		if len(keys) > 0 && !old.Exists(ctx, "until") {
+			// The old session ends in a minute, so that requests that are on their way with its
+			// cookie find it, and nobody who has the cookie comes back after the logout.
+			end, soon := old.Deadline(ctx), time.Now().Add(time.Minute)
+			old.Put(ctx, "until", end.UnixMilli())
+			if soon.Before(end) {
+				old.SetDeadline(ctx, soon)
+			}
+			if _, _, err := old.Commit(ctx); err != nil {
+				return err
+			}
+		}
+		for _, key := range old.Keys(ctx) {
+			s.Set(key, old.Get(ctx, key))
+		}
+		old.WriteSessionCookie(ctx, w, "", time.Time{}) // the browser drops it
+		return nil
+	})
 }
 
 // LoggedIn returns who is logged in, or "". A session that was moved ends when it would have
@@ -62,15 +51,4 @@ func LoggedIn(s *session.Session) string {
 	}
 	user, _ := session.Get[string](s, "user")
 	return user
-}
-
-// WhileMoving is the program's Mode, except that requests with a cookie of the old library are
-// Exclusive, since moving a session is a write.
-func WhileMoving(oldCookie string, usual func(*http.Request) middleware.Mode) func(*http.Request) middleware.Mode {
-	return func(r *http.Request) middleware.Mode {
-		if _, err := r.Cookie(oldCookie); err == nil {
-			return middleware.Exclusive
-		}
-		return usual(r)
-	}
 }
