@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,12 +20,12 @@ const timeout = 2 * time.Second
 type embedded struct {
 	mini *miniredis.Miniredis
 
-	mu     sync.Mutex // guards the rest
-	down   int        // how many Down are in force
-	full   int
-	conns  map[net.Conn]bool
-	aged   time.Time // up to when keys have aged
-	exempt bool      // the script that runs, or ran last, may use memory that is not there
+	mu    sync.Mutex // guards the rest
+	down  int        // how many Down are in force
+	full  int
+	conns map[net.Conn]bool
+	aged  time.Time // up to when keys have aged
+	dirty bool      // the script that runs, or ran last, has written something
 }
 
 func newEmbedded() *embedded {
@@ -98,24 +97,31 @@ func (e *embedded) before(peer *server.Peer, command string, args ...string) boo
 		// No script calls these, so the server is not locked now. Keys of a Miniredis age only if
 		// they are made to: here, and not in the middle of a script.
 		e.age()
-		first, rest, ok := strings.Cut(args[0], "\n")
-		flags := ok && strings.HasPrefix(first, "#!")
-		if flags {
-			args[0] = "--\n" + rest // a Miniredis does not know such a line
-		}
-		e.mu.Lock()
-		e.exempt = flags && strings.Contains(first, "allow-oom")
-		e.mu.Unlock()
+		e.wrote(false)
 	case "SET":
-		e.mu.Lock()
-		refused := e.full > 0 && !e.exempt
-		e.mu.Unlock()
-		if refused {
+		if e.refuses() {
 			peer.WriteError("OOM command not allowed when used memory > 'maxmemory'.")
+			return true
 		}
-		return refused
+		e.wrote(true)
+	case "DEL", "PEXPIRE":
+		e.wrote(true)
 	}
 	return false
+}
+
+// refuses reports whether Redis is full. What a script wants that has written something, it gets
+// nevertheless.
+func (e *embedded) refuses() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.full > 0 && !e.dirty
+}
+
+func (e *embedded) wrote(something bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.dirty = something
 }
 
 // age lets the time pass for keys that has passed for the test.
