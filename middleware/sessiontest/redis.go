@@ -13,7 +13,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-const timeout = 2 * time.Second
+// timeout is long, for machines that are busy. One that is down is known to be at once.
+const timeout = 10 * time.Second
 
 // embedded is a Redis inside the test binary, without a port: connections to it are pipes. So
 // while it is down nobody else gets its address.

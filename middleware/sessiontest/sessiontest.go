@@ -70,7 +70,7 @@ func New(tb testing.TB, o middleware.Options) *Site {
 	st.logger = slog.New(st.log.handler(o.Logger))
 	tb.Cleanup(st.log.close)
 	tb.Cleanup(st.redis.close)
-	st.store = store.New(st.redis.pool(), store.Options{Lease: lease})
+	st.store = store.New(st.redis.pool(), store.Options{Lease: lease, Timeout: timeout})
 	tb.Cleanup(func() { _ = st.store.Close() })
 
 	if o.Keys == nil {

@@ -42,10 +42,15 @@ func each(t *testing.T, f func(s *site, old *redistest.Server)) {
 
 func newSite(t *testing.T, l library) *site {
 	t.Helper()
-	sessions, err := middleware.New(store.New(redistest.Embedded(t).Pool(t, 4), store.Options{}), middleware.Options{
+	st, err := store.Open(redistest.Embedded(t).URL, store.Options{Timeout: patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	sessions, err := middleware.New(st, middleware.Options{
 		Keys:   [][]byte{make([]byte, 32)},
 		Cookie: http.Cookie{Name: "sid"},
-		Logger: slog.New(slog.DiscardHandler),
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +180,7 @@ func TestABurstOfFirstRequests(t *testing.T) {
 		v := s.ann()
 		old := v.Jar.Cookies(s.address)
 		var all sync.WaitGroup
-		for range 20 {
+		for range 5 {
 			all.Go(func() { s.visitor(old...).want("/me", 200, ann) }) // none waits for another's answer
 			all.Go(func() { v.want("/me", 200, ann) })
 		}
