@@ -8,7 +8,7 @@ GOVULNCHECK = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.2.0
 PACKAGES = ./... $(addprefix ./testdata/,child demotest history locksite overlay quickstart redistest storetest)
 
 # Further modules, which keep their dependencies out of this one.
-MODULES = cmd/bench cmd/demo/e2e cmd/faults cmd/simulate testdata/frameworks testdata/goredis
+MODULES = cmd/bench cmd/demo/e2e cmd/faults cmd/simulate testdata/frameworks testdata/goredis testdata/migration
 
 .PHONY: test simulate simulate-broken faults soak check fuzz e2e bench setup
 
@@ -18,6 +18,7 @@ test: setup
 	cd cmd/bench && $(GO) test -race -shuffle=on ./...
 	cd testdata/goredis && $(GO) test -race -shuffle=on ./...
 	cd testdata/frameworks && $(GO) test -race -shuffle=on ./...
+	cd testdata/migration && $(GO) test -race -shuffle=on ./...
 	cd cmd/simulate && $(GO) test -count=1 -race -shuffle=on ./...
 	cd cmd/simulate && $(GO) test -count=1 . # the same at full speed
 	cd cmd/simulate && $(GO) test -count=1 -v -run '^TestProtocol$$' ./model # prints what it has seen

@@ -23,7 +23,8 @@
 //
 // The zero [Session] is empty, new, and kept nowhere. A test fills it, hands it to
 // the handler with [NewContext], and looks at it afterwards; [Session.Seal] returns
-// what a commit would save, and whether the handler called Renew or Destroy.
+// what a commit would save, and whether the handler called Renew or Destroy. Whole requests, with
+// cookies and what may happen to a session, are tested with package middleware/sessiontest.
 //
 // This package knows neither HTTP nor Redis: package middleware opens and commits the sessions.
 package session

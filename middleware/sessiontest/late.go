@@ -1,0 +1,99 @@
+package sessiontest
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+)
+
+// ExpectLateChange says that one change of a session will come after it was saved: a Set after
+// Commit, after Flush, or after an answer that outgrew its buffer. Such a change is lost, so
+// that without this it fails the test. With it the test fails if none comes.
+func (st *Site) ExpectLateChange() {
+	st.log.mu.Lock()
+	defer st.log.mu.Unlock()
+	st.log.expected++
+}
+
+// A record is the test's log, for as long as the test runs, and knows which late changes
+// are expected in it.
+type record struct {
+	tb testing.TB
+
+	mu       sync.Mutex // guards the rest, and is held while tb is used
+	closed   bool       // the test has ended
+	expected int        // late changes that are still to come
+}
+
+// handler returns where the site logs to: the record and, if the program has one, its own logger.
+func (r *record) handler(own *slog.Logger) slog.Handler {
+	all := []slog.Handler{slog.NewTextHandler(r, &slog.HandlerOptions{Level: slog.LevelDebug})}
+	if own != nil {
+		all = append(all, own.Handler())
+	}
+	return watcher{slog.NewMultiHandler(all...), r}
+}
+
+// Write implements [io.Writer].
+func (r *record) Write(line []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return len(line), nil
+	}
+	return r.tb.Output().Write(line)
+}
+
+// close is called when the test ends. What is logged later must not reach it.
+func (r *record) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	if r.expected > 0 {
+		r.tb.Errorf("sessiontest: ExpectLateChange: %d did not come", r.expected)
+	}
+}
+
+// late fails the test, unless the change was expected.
+func (r *record) late(call, key, saved string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.closed:
+	case r.expected > 0:
+		r.expected--
+	default:
+		r.tb.Errorf("sessiontest: %s(%q) came after the session was saved by %s, so it is lost: "+
+			"change the session before that", call, key, saved)
+	}
+}
+
+// A watcher finds late changes in the log: they are the lines that say what has saved the session.
+type watcher struct {
+	slog.Handler
+	record *record
+}
+
+// Handle implements [slog.Handler].
+func (w watcher) Handle(ctx context.Context, line slog.Record) error {
+	found := map[string]string{}
+	line.Attrs(func(a slog.Attr) bool {
+		found[a.Key] = a.Value.String()
+		return true
+	})
+	if saved, ok := found["saved_by"]; ok {
+		w.record.late(found["call"], found["key"], saved)
+	}
+	return w.Handler.Handle(ctx, line)
+}
+
+// WithAttrs implements [slog.Handler].
+func (w watcher) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return watcher{w.Handler.WithAttrs(attrs), w.record}
+}
+
+// WithGroup implements [slog.Handler].
+func (w watcher) WithGroup(name string) slog.Handler {
+	return watcher{w.Handler.WithGroup(name), w.record}
+}

@@ -1,0 +1,136 @@
+package sessiontest
+
+import (
+	"errors"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
+	"github.com/gomodule/redigo/redis"
+)
+
+// timeout is long, for machines that are busy. One that is down is known to be at once.
+const timeout = 10 * time.Second
+
+// embedded is a Redis inside the test binary, without a port: connections to it are pipes. So
+// while it is down nobody else gets its address.
+type embedded struct {
+	mini *miniredis.Miniredis
+
+	mu    sync.Mutex // guards the rest
+	down  int        // how many Down are in force
+	full  int
+	conns map[net.Conn]bool
+	aged  time.Time // up to when keys have aged
+	dirty bool      // the script that runs, or ran last, has written something
+}
+
+func newEmbedded() *embedded {
+	e := &embedded{mini: miniredis.NewMiniRedis(), conns: map[net.Conn]bool{}, aged: time.Now()}
+	if first, err := e.mini.Dial(); err == nil { // starts it
+		_ = first.Close()
+	}
+	e.mini.Server().SetPreHook(e.before)
+	return e
+}
+
+func (e *embedded) close() {
+	e.hangUp()
+	e.mini.Close()
+}
+
+// pool is how to connect.
+func (e *embedded) pool() *redis.Pool {
+	return &redis.Pool{Dial: func() (redis.Conn, error) {
+		conn, err := e.dial()
+		if err != nil {
+			return nil, err
+		}
+		return redis.NewConn(conn, timeout, timeout), nil
+	}}
+}
+
+func (e *embedded) dial() (net.Conn, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.down > 0 {
+		return nil, errors.New("connection refused: sessiontest's Down is in force")
+	}
+	conn, err := e.mini.Dial()
+	if err == nil {
+		e.conns[conn] = true
+	}
+	return conn, err
+}
+
+// hangUp breaks all connections.
+func (e *embedded) hangUp() {
+	e.mu.Lock()
+	conns := slices.Collect(maps.Keys(e.conns))
+	clear(e.conns)
+	e.mu.Unlock()
+	for _, conn := range conns {
+		_ = conn.Close()
+	}
+}
+
+// during counts a condition up, and returns what counts it down again, once.
+func (e *embedded) during(condition *int) (end func()) {
+	e.add(condition, 1)
+	return sync.OnceFunc(func() { e.add(condition, -1) })
+}
+
+func (e *embedded) add(condition *int, n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	*condition += n
+}
+
+// before runs before each command, also before those of scripts, and reports whether it has
+// answered it.
+func (e *embedded) before(peer *server.Peer, command string, args ...string) bool {
+	switch command {
+	case "EVAL", "EVALSHA":
+		// No script calls these, so the server is not locked now. Keys of a Miniredis age only if
+		// they are made to: here, and not in the middle of a script.
+		e.age()
+		e.wrote(false)
+	case "SET":
+		if e.refuses() {
+			peer.WriteError("OOM command not allowed when used memory > 'maxmemory'.")
+			return true
+		}
+		e.wrote(true)
+	case "DEL", "PEXPIRE":
+		e.wrote(true)
+	}
+	return false
+}
+
+// refuses reports whether Redis is full. What a script wants that has written something, it gets
+// nevertheless.
+func (e *embedded) refuses() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.full > 0 && !e.dirty
+}
+
+func (e *embedded) wrote(something bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.dirty = something
+}
+
+// age lets the time pass for keys that has passed for the test.
+func (e *embedded) age() {
+	e.mu.Lock()
+	now := time.Now()
+	passed := now.Sub(e.aged)
+	e.aged = now
+	e.mu.Unlock()
+	e.mini.FastForward(passed)
+}

@@ -1,0 +1,171 @@
+// Package sessiontest is for tests of handlers that use sessions. It needs nothing installed: its
+// Redis is inside the test binary, one for each test, and starts in no time.
+//
+//	st := sessiontest.New(t, middleware.Options{})
+//	st.Serve(routes(st.Sessions)) // as the program does it
+//	ann := st.Client(func(s *session.Session) { s.Set("user", "ann") })
+//	res, err := ann.Get(st.URL + "/cart")
+//
+// The client is a browser whose session is there already. Around it happens what happens to
+// sessions now and then: another request has it ([Site.Busy]), its lock is lost ([Site.Lose]), it
+// was ended ([Site.End]) or ran out ([Site.Expire]), Redis is away ([Site.Down]) or full
+// ([Site.Full]).
+//
+// A handler that changes its session after it was saved fails the test: see
+// [Site.ExpectLateChange].
+//
+// The functions may be called by any goroutine, also while requests are under way. Those that
+// cannot do what they should end the test with Fatalf, so that in a goroutine of the test's own
+// the rules of [testing.T.FailNow] apply to them.
+package sessiontest
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// lease is short, since a request learns that it has lost its lock when a third of it has passed;
+// and long enough for a machine that is busy with other tests.
+const lease = 3 * time.Second
+
+// A Site is a program with sessions, on a server and a Redis of its own, for one test. When the
+// test ends, all of it is closed.
+type Site struct {
+	// Sessions is to be used as the program uses its own.
+	Sessions *middleware.Sessions
+	// URL is where the site is, without a slash at the end. It is https, so that Secure cookies
+	// work; only the site's own clients trust it.
+	URL string
+
+	tb      testing.TB
+	redis   *embedded
+	store   *store.Store
+	server  *httptest.Server
+	handler atomic.Pointer[http.Handler]
+	log     *record
+	logger  *slog.Logger
+	hidden  middleware.Options // of requests that nobody sees: see begin
+}
+
+// New starts a site. Options may be those of the program: Keys are made up if there are none, a
+// Domain of the Cookie is left out, and what is logged goes to the test's log as well. For tests
+// of waiting, set a short LockWait.
+func New(tb testing.TB, o middleware.Options) *Site {
+	tb.Helper()
+	st := &Site{tb: tb, log: &record{tb: tb}, redis: newEmbedded()}
+	st.logger = slog.New(st.log.handler(o.Logger))
+	tb.Cleanup(st.log.close)
+	tb.Cleanup(st.redis.close)
+	st.store = store.New(st.redis.pool(), store.Options{Lease: lease, Timeout: timeout})
+	tb.Cleanup(func() { _ = st.store.Close() })
+
+	if o.Keys == nil {
+		key := make([]byte, 32)
+		_, _ = rand.Read(key) // never fails
+		o.Keys = [][]byte{key}
+	}
+	o.Logger = st.logger
+	o.Cookie.Domain = "" // a test's server has no domain
+	st.hidden = o
+	st.hidden.Mode = nil
+	var err error
+	if st.Sessions, err = middleware.New(st.store, o); err != nil {
+		tb.Fatalf("sessiontest: %v", err)
+	}
+
+	st.server = httptest.NewUnstartedServer(http.HandlerFunc(st.serve))
+	st.server.Config.ErrorLog = slog.NewLogLogger(st.logger.Handler(), slog.LevelError)
+	st.server.StartTLS()
+	tb.Cleanup(st.server.Close)
+	st.URL = st.server.URL
+	return st
+}
+
+// Serve makes h what the site serves from now on. Nothing is put around it, so that the test has
+// what the program has: h contains [middleware.Sessions.Handler] of the site's Sessions.
+func (st *Site) Serve(h http.Handler) { st.handler.Store(&h) }
+
+func (st *Site) serve(w http.ResponseWriter, r *http.Request) {
+	h := st.handler.Load()
+	if h == nil {
+		st.tb.Errorf("sessiontest: a request came before Serve: %s %s", r.Method, r.URL.Path)
+		http.Error(w, "sessiontest: nothing is served yet", http.StatusNotImplemented)
+		return
+	}
+	(*h).ServeHTTP(w, r)
+}
+
+// Client returns a client with cookies of its own. begin fills its session, as the login does in
+// the program; with nil, the client is a visitor who has none yet.
+//
+// The client does not follow redirects, so that a test sees each answer; set CheckRedirect to
+// nil for one that does. It gives up after half a minute.
+func (st *Site) Client(begin func(*session.Session)) *http.Client {
+	st.tb.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		st.tb.Fatalf("sessiontest: %v", err)
+	}
+	if begin != nil {
+		jar.SetCookies(st.address(), st.begin(begin))
+	}
+	return &http.Client{
+		Transport:     st.server.Client().Transport,
+		Jar:           jar,
+		Timeout:       30 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// begin makes a session, by a request that nobody sees, and returns its cookie. Modes and error
+// pages of the program do not matter to that.
+func (st *Site) begin(f func(*session.Session)) []*http.Cookie {
+	st.tb.Helper()
+	var failed error
+	o := st.hidden
+	o.OnError = func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err }
+	sessions, err := middleware.New(st.store, o)
+	if err != nil {
+		st.tb.Fatalf("sessiontest: %v", err)
+	}
+	w := httptest.NewRecorder()
+	fill := func(_ http.ResponseWriter, r *http.Request) { f(session.FromContext(r.Context())) }
+	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, st.URL, nil)
+	sessions.Handler(http.HandlerFunc(fill)).ServeHTTP(w, r)
+	if failed != nil {
+		st.tb.Fatalf("sessiontest: the client's session could not be made: %v", failed)
+	}
+	return w.Result().Cookies()
+}
+
+// address is URL, with the path of the cookie.
+func (st *Site) address() *url.URL {
+	u, err := url.Parse(st.URL + cmp.Or(st.hidden.Cookie.Path, "/"))
+	if err != nil {
+		st.tb.Fatalf("sessiontest: %v", err)
+	}
+	return u
+}
+
+// cookiesOf returns those of the client's cookies that may be its session's.
+func (st *Site) cookiesOf(c *http.Client) []*http.Cookie {
+	if c.Jar == nil {
+		return nil
+	}
+	name := cmp.Or(st.hidden.Cookie.Name, "__Host-session")
+	return slices.DeleteFunc(c.Jar.Cookies(st.address()), func(cookie *http.Cookie) bool { return cookie.Name != name })
+}

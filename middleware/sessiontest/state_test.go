@@ -1,0 +1,222 @@
+package sessiontest_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/middleware/sessiontest"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// Whatever the program's options are, a client has its session.
+func TestAClientHasItsSession(t *testing.T) {
+	t.Parallel()
+	old, key := []byte(strings.Repeat("o", 32)), []byte(strings.Repeat("k", 32))
+	for name, o := range map[string]middleware.Options{
+		"defaults": {},
+		"cookie":   {Cookie: http.Cookie{Name: "sid", Path: "/shop/", Domain: "example.org", MaxAge: 3600}},
+		"keys":     {Keys: [][]byte{key, old}},
+		"times":    {TTL: time.Minute, Lifetime: time.Hour},
+		"reading":  {Mode: func(*http.Request) middleware.Mode { return middleware.ReadOnly }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			st := sessiontest.New(t, o)
+			st.Serve(http.StripPrefix("/shop", app(st.Sessions)))
+			ann, bob := st.Client(one), st.Client(func(s *session.Session) { s.Set("n", "2") })
+			guest := st.Client(nil)
+			want(t, ann, st.URL+"/shop/get", 200, "1")
+			want(t, bob, st.URL+"/shop/get", 200, "2")
+			want(t, guest, st.URL+"/shop/get", 200, "")
+			if n, _ := session.Get[string](st.Session(ann), "n"); n != "1" {
+				t.Errorf("Session has %q", n)
+			}
+			if s := st.Session(guest); !s.IsNew() || s.ID() != "" {
+				t.Errorf("the guest has session %q", s.ID())
+			}
+		})
+	}
+}
+
+// Session follows what handlers do: values, a new id at the login, and the end.
+func TestSessionIsWhatIsStored(t *testing.T) {
+	t.Parallel()
+	st := served(t, middleware.Options{})
+	c := st.Client(nil)
+	want(t, c, st.URL+"/set?n=5", 200, "")
+	before := st.Session(c)
+	if n, _ := session.Get[string](before, "n"); n != "5" || before.IsNew() || before.ID() == "" {
+		t.Errorf("n is %q in session %q", n, before.ID())
+	}
+	want(t, c, st.URL+"/login", 200, "")
+	after := st.Session(c)
+	if n, _ := session.Get[string](after, "n"); n != "5" || after.ID() == before.ID() {
+		t.Errorf("n is %q in session %q, which was %q", n, after.ID(), before.ID())
+	}
+	want(t, c, st.URL+"/logout", 200, "")
+	if s := st.Session(c); !s.IsNew() || s.Len() != 0 {
+		t.Errorf("%d values after the logout", s.Len())
+	}
+}
+
+// What Session returns is for reading.
+func TestACopyIsNotChanged(t *testing.T) {
+	t.Parallel()
+	wantFailure(t, func(tb testing.TB) {
+		st := served(tb, middleware.Options{})
+		st.Session(st.Client(one)).Set("n", "2")
+	}, "Set", `"n"`, "copy")
+}
+
+// While a session is busy, requests that need it wait, and those that only read do not.
+func TestBusy(t *testing.T) {
+	t.Parallel()
+	st := served(t, middleware.Options{LockWait: 20 * time.Millisecond, Mode: func(r *http.Request) middleware.Mode {
+		if r.URL.Path == "/get" {
+			return middleware.ReadOnly
+		}
+		return middleware.Exclusive
+	}})
+	ann, bob := st.Client(one), st.Client(one)
+	release := st.Busy(ann)
+	want(t, ann, st.URL+"/set?n=2", 503, "*")
+	want(t, ann, st.URL+"/get", 200, "1")
+	want(t, bob, st.URL+"/set?n=2", 200, "")
+	release()
+	release() // does nothing
+	want(t, ann, st.URL+"/set?n=2", 200, "")
+	want(t, ann, st.URL+"/get", 200, "2")
+	st.Busy(ann) // until the test ends
+}
+
+// A request whose lock is lost does not save, and its context ends. The next one is not disturbed.
+func TestLose(t *testing.T) {
+	t.Parallel()
+	st := sessiontest.New(t, middleware.Options{})
+	ann := st.Client(one)
+	st.Serve(st.Sessions.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		session.FromContext(r.Context()).Set("n", "2")
+		if r.URL.Path != "/lose" {
+			return
+		}
+		st.Lose(ann)
+		<-r.Context().Done()
+		if cause := context.Cause(r.Context()); !errors.Is(cause, store.ErrLost) {
+			t.Errorf("the context ended with %v", cause)
+		}
+	})))
+	want(t, ann, st.URL+"/lose", 503, "*")
+	if n, _ := session.Get[string](st.Session(ann), "n"); n != "1" {
+		t.Errorf("n is %q, though the lock was lost", n)
+	}
+	want(t, ann, st.URL+"/", 200, "")
+	if n, _ := session.Get[string](st.Session(ann), "n"); n != "2" {
+		t.Errorf("n is %q after the next request", n)
+	}
+}
+
+// An ended session is empty, and a write to it is refused. One that ran out is new.
+func TestEndAndExpire(t *testing.T) {
+	t.Parallel()
+	st := served(t, middleware.Options{})
+	ended, expired := st.Client(one), st.Client(one)
+	st.End(ended)
+	want(t, ended, st.URL+"/get", 200, "")
+	want(t, ended, st.URL+"/set?n=2", 409, "*")
+	st.Expire(expired)
+	want(t, expired, st.URL+"/get", 200, "")
+	want(t, expired, st.URL+"/set?n=2", 200, "")
+	want(t, expired, st.URL+"/get", 200, "2")
+}
+
+// Time passes in Redis as it does for the test.
+func TestIdleTimeout(t *testing.T) {
+	t.Parallel()
+	st := served(t, middleware.Options{TTL: 100 * time.Millisecond})
+	begun := time.Now()
+	ann := st.Client(one)
+	for !st.Session(ann).IsNew() { // which does not put the timeout off
+		if time.Since(begun) > 10*time.Second {
+			t.Fatal("the session does not run out")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if lived := time.Since(begun); lived < 50*time.Millisecond {
+		t.Errorf("it ran out after %v", lived)
+	}
+}
+
+// Redis is down as long as anybody wants it to be, and has kept its data.
+func TestDown(t *testing.T) {
+	t.Parallel()
+	st := served(t, middleware.Options{})
+	ann := st.Client(one)
+	first, second := st.Down(), st.Down()
+	want(t, ann, st.URL+"/get", 503, "*")
+	first()
+	first() // does nothing
+	want(t, ann, st.URL+"/get", 503, "*")
+	second()
+	want(t, ann, st.URL+"/get", 200, "1")
+}
+
+// Two sites have nothing in common.
+func TestSitesAreApart(t *testing.T) {
+	t.Parallel()
+	a, b := served(t, middleware.Options{}), served(t, middleware.Options{})
+	ann := a.Client(one)
+	a.Down()
+	want(t, ann, a.URL+"/get", 503, "*")
+	want(t, b.Client(one), b.URL+"/get", 200, "1")
+}
+
+// What cannot be done fails the test with a reason.
+func TestMisuse(t *testing.T) {
+	t.Parallel()
+	for reason, test := range map[string]func(tb testing.TB){
+		"Options.TTL": func(tb testing.TB) { sessiontest.New(tb, middleware.Options{TTL: -1}) },
+		"before Serve": func(tb testing.TB) {
+			st := sessiontest.New(tb, middleware.Options{})
+			want(t, st.Client(nil), st.URL+"/", 501, "*")
+		},
+		"could not be made": func(tb testing.TB) {
+			st := sessiontest.New(tb, middleware.Options{})
+			st.Client(func(s *session.Session) { s.Set("n", make(chan int)) })
+		},
+		"Busy: the client has no session": func(tb testing.TB) {
+			st := sessiontest.New(tb, middleware.Options{})
+			st.Busy(st.Client(nil))
+		},
+		"End: the client has no session": func(tb testing.TB) {
+			st := sessiontest.New(tb, middleware.Options{})
+			st.End(&http.Client{})
+		},
+		"no request holds": func(tb testing.TB) {
+			st := sessiontest.New(tb, middleware.Options{})
+			st.Lose(st.Client(one))
+		},
+		"a request holds": func(tb testing.TB) {
+			st := sessiontest.New(tb, middleware.Options{})
+			ann := st.Client(one)
+			st.Busy(ann)
+			st.Expire(ann)
+		},
+		"store: loading": func(tb testing.TB) {
+			st := sessiontest.New(tb, middleware.Options{})
+			ann := st.Client(one)
+			st.Down()
+			st.Session(ann)
+		},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
+			wantFailure(t, test, reason)
+		})
+	}
+}

@@ -1,0 +1,48 @@
+package migration
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/gorilla/securecookie"
+	"github.com/gorilla/sessions"
+)
+
+// FromGorilla gives visitors who come with the cookie name of a gorilla store, and without a
+// session of Latchkey, one with the same values. It goes around Sessions.Handler.
+func FromGorilla(ours *middleware.Sessions, old sessions.Store, name string, next http.Handler) http.Handler {
+	return moving(ours, name, next, func(w http.ResponseWriter, r *http.Request, s *session.Session) error {
+		was, err := old.New(r, name)
+		if forged, ok := errors.AsType[securecookie.Error](err); err != nil && !(ok && forged.IsDecode()) {
+			return err // the store does not answer
+		}
+		drop := *was.Options
+		if _, moved := was.Values["moved"]; !was.IsNew && !moved {
+			// The old session ends in a minute, so that requests that are on their way with its
+			// cookie find it, and nobody who has the cookie comes back after the logout. A
+			// CookieStore has nothing that could be ended.
+			was.Values["moved"] = true
+			was.Options.MaxAge = 60
+			if err := old.Save(r, unsent{}, was); err != nil {
+				return err
+			}
+		}
+		for key, value := range was.Values {
+			if key, ok := key.(string); ok {
+				s.Set(key, value)
+			}
+		}
+		drop.MaxAge = -1
+		http.SetCookie(w, sessions.NewCookie(name, "", &drop))
+		return nil
+	})
+}
+
+// unsent takes the cookie that a store sets when it saves.
+type unsent struct{}
+
+func (unsent) Header() http.Header         { return http.Header{} }
+func (unsent) Write(b []byte) (int, error) { return len(b), nil }
+func (unsent) WriteHeader(int)             {}
