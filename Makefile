@@ -8,7 +8,7 @@ GOVULNCHECK = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.2.0
 PACKAGES = ./... $(addprefix ./testdata/,child demotest history locksite overlay quickstart redistest storetest)
 
 # Further modules, which keep their dependencies out of this one.
-MODULES = cmd/bench cmd/demo/e2e cmd/faults cmd/simulate testdata/frameworks testdata/goredis testdata/migration
+MODULES = cmd/bench cmd/demo/e2e cmd/faults cmd/simulate testdata/browser testdata/frameworks testdata/goredis testdata/migration
 
 .PHONY: test simulate simulate-broken faults soak check fuzz e2e bench setup
 
@@ -73,10 +73,11 @@ check:
 fuzz:
 	@.ci/fuzz 1m
 
-# The demo's page in a real browser.
+# The demo's page, and sessions, in a real browser.
 e2e: setup
 	@.ci/chromium
 	cd cmd/demo/e2e && $(GO) test -count=1 ./...
+	cd testdata/browser && $(GO) test -count=1 -shuffle=on ./...
 
 # Latchkey compared with its peers; see cmd/bench. It takes about ten minutes. With
 # AGAINST=DIR it is compared with another checkout of itself, which takes five.

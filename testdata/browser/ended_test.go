@@ -1,0 +1,118 @@
+package browser
+
+import "testing"
+
+// P4: a session that has ended shuts nobody out.
+
+// Another process has ended the session, as for "log out everywhere".
+func TestASessionThatWasEndedFromElsewhere(t *testing.T) {
+	t.Parallel()
+	ended := func(t *testing.T) (*shop, *tab) {
+		s := openShop(t, opening{})
+		_, b := newVisitor(t)
+		b.open(s.url)
+		b.press("#login")
+		b.shows(`body[data-user="ann"]`)
+		s.end(t, idOf(b))
+		s.forgetAnswers()
+		return s, b
+	}
+	t.Run("the next page works", func(t *testing.T) {
+		t.Parallel()
+		s, b := ended(t)
+		if status := b.press("#home"); status != 200 {
+			t.Errorf("the page is a %d", status)
+		}
+		b.shows(`body[data-user=""]`)
+		b.press("#login")
+		b.shows(`body[data-user="ann"]`)
+		s.answered("GET /: 200 and a cookie", "POST /login: 303 and a cookie", "GET /: 200")
+	})
+	t.Run("a login works", func(t *testing.T) {
+		t.Parallel()
+		s, b := ended(t)
+		b.press("#login")
+		b.shows(`body[data-user="ann"]`)
+		s.answered("POST /login: 303 and a cookie", "GET /: 200")
+	})
+	t.Run("a fetch is refused, and shuts nobody out", func(t *testing.T) {
+		t.Parallel()
+		s, b := ended(t)
+		if status := js[int](b, `fetch('/cart', {method: 'POST'}).then(a => a.status)`); status != 409 {
+			t.Errorf("the fetch is a %d, want 409", status)
+		}
+		b.press("#home")
+		b.shows(`body[data-user=""]`)
+		s.answered("POST /cart: 409", "GET /: 200 and a cookie")
+	})
+}
+
+// Which requests of a real browser begin a new session if theirs has ended: those that lead to a
+// page that somebody sees.
+func TestWhatBeginsANewSession(t *testing.T) {
+	t.Parallel()
+	const begins, refused = ": 200 and a cookie", ": 409"
+	for _, row := range []struct {
+		name   string
+		do     func(b *tab)
+		method string
+		want   string
+	}{
+		{"a link", func(b *tab) { b.click("#link") }, "GET", begins},
+		{"a form", func(b *tab) { b.click("#write") }, "POST", begins},
+		{"a script that leads to a page", script(`location.assign('/written')`), "GET", begins},
+		{"a link, through a service worker", throughWorker, "GET", begins},
+		{"a frame", element("iframe", `{src: '/written'}`), "GET", begins},
+		{"fetch", script(`fetch('/written')`), "GET", refused},
+		{"fetch without CORS", script(`fetch('/written', {mode: 'no-cors'})`), "GET", refused},
+		{"XMLHttpRequest", script(`x = new XMLHttpRequest(), x.open('POST', '/written'), x.send()`), "POST", refused},
+		{"a beacon", script(`navigator.sendBeacon('/written', 'x')`), "POST", refused},
+		{"a picture", script(`new Image().src = '/written'`), "GET", refused},
+		{"a prefetch", element("link", `{rel: 'prefetch', href: '/written'}`), "GET", refused},
+		{"a speculative prefetch", speculation("prefetch"), "GET", refused},
+		{"a prerendered page", speculation("prerender"), "GET", refused},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			s := openShop(t, opening{})
+			_, b := newVisitor(t)
+			b.open(s.url)
+			s.end(t, idOf(b))
+			s.forgetAnswers()
+
+			after := s.stop(row.method+" /written", "after the sessions")
+			after.letGo()
+			row.do(b)
+			r := after.wait()
+			t.Logf("mode %q, destination %q, purpose %q", r.Header.Get("Sec-Fetch-Mode"),
+				r.Header.Get("Sec-Fetch-Dest"), r.Header.Get("Sec-Purpose"))
+			s.answered(row.method + " /written" + row.want)
+		})
+	}
+}
+
+// throughWorker follows a link whose request a service worker of the shop passes on.
+func throughWorker(b *tab) {
+	js[bool](b, `new Promise(controlled => {
+		navigator.serviceWorker.oncontrollerchange = () => controlled(true);
+		navigator.serviceWorker.register('/worker.js');
+	})`)
+	b.click("#link")
+}
+
+// script runs in the page, and is not waited for.
+func script(text string) func(*tab) {
+	return func(b *tab) { js[bool](b, `void (`+text+`), true`) }
+}
+
+// element adds an element to the page.
+func element(name, properties string) func(*tab) {
+	created := `Object.assign(document.createElement('` + name + `'), ` + properties + `)`
+	return script(`document.body.append(` + created + `)`)
+}
+
+// speculation makes the browser load a page before anybody has asked for it.
+func speculation(what string) func(*tab) {
+	rules := `{"` + what + `": [{"source": "list", "urls": ["/written"], "eagerness": "immediate"}]}`
+	return element("script", `{type: 'speculationrules', textContent: '`+rules+`'}`)
+}

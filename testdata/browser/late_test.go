@@ -1,0 +1,115 @@
+package browser
+
+import (
+	"strings"
+	"testing"
+)
+
+// P2: a change after the commit is a mistake, but it is made once. A browser sends a POST
+// again if its connection ends before the first byte of the answer; a shop that cuts the
+// connection there charges a card three times for one click.
+func TestALateChangeIsA500AndTheHandlerRanOnce(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"now", "page"} {
+		t.Run("a click/"+how, func(t *testing.T) {
+			t.Parallel()
+			s := openShop(t, opening{})
+			_, b := newVisitor(t)
+			b.open(s.url)
+			if status := b.press(buttonTo(how)); status != 500 {
+				t.Errorf("the page is a %d, want 500", status)
+			}
+			if text := js[string](b, `document.body.textContent`); !strings.Contains(text, "saved") {
+				t.Errorf("the page says %q", text)
+			}
+			s.charged(1)
+			s.answered("GET /: 200 and a cookie", "POST /buy/"+how+": 500")
+			s.cut(0)
+		})
+		t.Run("fetch/"+how, func(t *testing.T) {
+			t.Parallel()
+			s := openShop(t, opening{})
+			_, b := newVisitor(t)
+			b.open(s.url)
+			if got := js[string](b, fetching(how)); got != "500 and whole" {
+				t.Errorf("the answer is %s, want 500 and whole", got)
+			}
+			s.charged(1)
+			s.answered("GET /: 200 and a cookie", "POST /buy/"+how+": 500")
+			s.cut(0)
+		})
+	}
+}
+
+// P2: what was saved before the late change stays, and the browser has its cookie.
+func TestALoginWithALateChangeIsALogin(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, opening{})
+	_, b := newVisitor(t)
+	b.open(s.url)
+	if status := b.press(buttonTo("with-a-login")); status != 500 {
+		t.Errorf("the page is a %d, want 500", status)
+	}
+	b.open(s.url)
+	b.shows(`body[data-user="ann"]`)
+	s.charged(1)
+	s.answered("GET /: 200 and a cookie", "POST /buy/with-a-login: 500 and a cookie", "GET /: 200")
+}
+
+// P2: an answer that has begun is cut off, but so that the browser has seen its beginning, and
+// does not send the request again.
+func TestALateChangeInAnAnswerThatHasBegunRunsOnce(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"page", "flushed-page"} {
+		t.Run("a click/"+how, func(t *testing.T) {
+			t.Parallel()
+			s := openShop(t, opening{buffer: 16})
+			_, b := newVisitor(t)
+			b.open(s.url)
+			b.press(buttonTo(how))
+			shown := js[string](b, `document.body.textContent`)
+			if !strings.Contains(shown, "Thank you") || strings.Contains(shown, "Good bye") {
+				t.Errorf("the page shows %q", shown)
+			}
+			s.charged(1)
+			s.answered("GET /: 200 and a cookie", "POST /buy/"+how+": cut off")
+		})
+		t.Run("fetch/"+how, func(t *testing.T) {
+			t.Parallel()
+			s := openShop(t, opening{buffer: 16})
+			_, b := newVisitor(t)
+			b.open(s.url)
+			if got := js[string](b, fetching(how)); got != "200 and cut off" {
+				t.Errorf("the answer is %s, want 200 and cut off", got)
+			}
+			s.charged(1)
+			s.answered("GET /: 200 and a cookie", "POST /buy/"+how+": cut off")
+		})
+	}
+}
+
+func buttonTo(how string) string { return `button[formaction="/buy/` + how + `"]` }
+
+// fetching is a script that buys in the background, and says what came of it.
+func fetching(how string) string {
+	return `(async () => {
+		const form = new FormData(document.querySelector('form:has([name=token])'));
+		let answer = 'none';
+		try {
+			const a = await fetch('/buy/` + how + `', {method: 'POST', body: new URLSearchParams(form)});
+			answer = a.status;
+			await a.text();
+			return answer + ' and whole';
+		} catch {
+			return answer + ' and cut off';
+		}
+	})()`
+}
+
+// charged checks how often a card was charged.
+func (s *shop) charged(want int32) {
+	s.t.Helper()
+	if got := s.charges.Load(); got != want {
+		s.t.Errorf("the card was charged %d times, want %d", got, want)
+	}
+}

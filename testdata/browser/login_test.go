@@ -1,0 +1,135 @@
+package browser
+
+import (
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync/atomic"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// P4: a login does not depend on the session that was there before, so it succeeds however often
+// it is tried, and whatever became of the answers.
+
+// At the second click the browser gives the first request up, and with it the cookie of the
+// login that succeeded.
+func TestADoubleClickOnLogInIsALogin(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, opening{})
+	_, b := newVisitor(t)
+	b.open(s.url)
+	before, check := s.stop("POST /login", "before the sessions"), s.stop("POST /login", "in the handler")
+	before.letGo()
+	before.letGo()
+
+	button := b.find("#login")
+	b.clickAt(button)
+	before.wait()
+	first := check.wait()
+	b.clickAt(button)
+	before.wait()
+	hungUp(t, first)
+	check.letGo()
+	check.wait()
+	check.letGo()
+
+	b.shows(`body[data-user="ann"]`)
+	s.answered("GET /: 200 and a cookie",
+		"POST /login: 303 and a cookie", "POST /login: 303 and a cookie", "GET /: 200")
+	b.press("#home")
+	b.shows(`body[data-user="ann"]`)
+}
+
+func TestTheStopButtonDuringALogin(t *testing.T) {
+	t.Parallel()
+	for _, next := range []string{"#login", "#home"} {
+		t.Run(next, func(t *testing.T) {
+			t.Parallel()
+			s := openShop(t, opening{})
+			_, b := newVisitor(t)
+			b.open(s.url)
+			check, after := s.stop("POST /login", "in the handler"), s.stop("POST /login", "after the sessions")
+
+			b.click("#login")
+			first := check.wait()
+			b.do(chromedp.Stop())
+			hungUp(t, first)
+			check.letGo()
+			after.wait() // it is saved, and nobody has the cookie
+			after.letGo()
+
+			check.letGo() // the next one may pass
+			after.letGo()
+			if status := b.press(next); status != 200 {
+				t.Errorf("%s leads to a %d", next, status)
+			}
+			if next == "#home" {
+				b.shows(`body[data-user=""]`)
+				b.press("#login")
+			}
+			b.shows(`body[data-user="ann"]`)
+			s.neverAnswered("409")
+		})
+	}
+}
+
+// The answer of the login is lost on its way, as it is by a phone in a tunnel.
+func TestTheLostAnswerOfALogin(t *testing.T) {
+	t.Parallel()
+	for name, next := range map[string]func(b *tab, url string){
+		"the page is reloaded":  func(b *tab, url string) { b.do(chromedp.Reload()) },
+		"the shop is opened":    func(b *tab, url string) { b.open(url) },
+		"the visitor goes back": func(b *tab, url string) { b.do(chromedp.NavigateBack()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := openShop(t, opening{})
+			url, lose := lossyProxy(t, s)
+			_, b := newVisitor(t)
+			b.open(url)
+			lose.Store(true)
+			if status := b.press("#login"); status != 0 {
+				t.Fatalf("the answer was not lost: it is a %d", status)
+			}
+			lose.Store(false)
+
+			next(b, url)
+			b.shows("#login")
+			if js[string](b, `document.body.dataset.user`) == "" { // it was no second login
+				b.press("#login")
+			}
+			b.shows(`body[data-user="ann"]`)
+			b.press("#home")
+			b.shows(`body[data-user="ann"]`)
+			s.neverAnswered("409")
+		})
+	}
+}
+
+// lossyProxy puts a proxy before the shop. While lose is true, the answers of logins are lost.
+func lossyProxy(t *testing.T, s *shop) (address string, lose *atomic.Bool) {
+	t.Helper()
+	lose = new(atomic.Bool)
+	target, err := url.Parse(s.direct)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	proxy := &httputil.ReverseProxy{
+		Transport: transport,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Host = r.In.Host
+		},
+		ModifyResponse: func(res *http.Response) error {
+			if lose.Load() && res.Request.URL.Path == "/login" {
+				panic(http.ErrAbortHandler)
+			}
+			return nil
+		},
+	}
+	return named(serve(t, proxy, false, nil)), lose
+}

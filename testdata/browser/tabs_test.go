@@ -1,0 +1,148 @@
+package browser
+
+import (
+	"testing"
+)
+
+// P4: what one tab does when another ends the session that both have.
+
+// What another tab has sent before the logout waits for it, with the cookie of the session
+// that ends.
+func TestALogoutInAnotherTab(t *testing.T) {
+	t.Parallel()
+	t.Run("then a fetch", func(t *testing.T) {
+		t.Parallel()
+		s := openShop(t, opening{})
+		v, b := newVisitor(t)
+		b.open(s.url)
+		b.press("#login")
+		other := v.tab()
+		other.open(s.url)
+		s.forgetAnswers()
+
+		logout := s.stop("POST /logout", "in the handler")
+		other.click("#logout")
+		logout.wait()
+		status := b.fetchLate(s, logout, func() { other.shows(`body[data-user=""]`) })
+		if status != 409 {
+			t.Errorf("the fetch is a %d, want 409", status)
+		}
+		s.answered("POST /logout: 303 and a cookie", "POST /cart: 409", "GET /: 200 and a cookie")
+	})
+	t.Run("then a navigation", func(t *testing.T) {
+		t.Parallel()
+		s := openShop(t, opening{})
+		v, b := newVisitor(t)
+		b.open(s.url)
+		b.press("#login")
+		other := v.tab()
+		other.open(s.url)
+		s.forgetAnswers()
+
+		logout, before := s.stop("POST /logout", "in the handler"), s.stop("GET /", "before the sessions")
+		other.click("#logout")
+		logout.wait()
+		b.click("#home")
+		before.wait()
+		before.letGo()
+		before.letGo() // and what the logout leads to
+		logout.letGo()
+		b.shows(`body[data-user=""]`)
+		other.shows(`body[data-user=""]`)
+
+		before.letGo() // and now that of the login
+		b.press("#login")
+		b.shows(`body[data-user="ann"]`)
+		s.neverAnswered("409")
+	})
+}
+
+// A fetch that meets the end of its session by a login does not undo the login, though its
+// answer comes later.
+func TestALoginInAnotherTab(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, opening{})
+	v, b := newVisitor(t)
+	b.open(s.url)
+	other := v.tab()
+	other.open(s.url)
+	s.forgetAnswers()
+
+	login := s.stop("POST /login", "in the handler")
+	other.click("#login")
+	login.wait()
+	status := b.fetchLate(s, login, func() { other.shows(`body[data-user="ann"]`) })
+	if status != 409 {
+		t.Errorf("the fetch is a %d, want 409", status)
+	}
+	s.answered("POST /login: 303 and a cookie", "POST /cart: 409", "GET /: 200")
+	for _, tab := range []*tab{b, other} {
+		tab.press("#home")
+		tab.shows(`body[data-user="ann"]`)
+	}
+}
+
+// The race that is left: a person goes to a page that writes, while logging in in another tab. Both
+// answers set a cookie, and the browser keeps the one that comes last.
+func TestANavigationThatCrossesALogin(t *testing.T) {
+	t.Parallel()
+	for last, user := range map[string]string{"the login": "ann", "the navigation": ""} {
+		t.Run(last+" is answered last", func(t *testing.T) {
+			t.Parallel()
+			s := openShop(t, opening{})
+			v, b := newVisitor(t)
+			b.open(s.url)
+			other := v.tab()
+			other.open(s.url)
+			s.forgetAnswers()
+
+			login := s.stop("POST /login", "in the handler")
+			answered := s.stop("POST /login", "after the sessions")
+			before := s.stop("GET /written", "before the sessions")
+			after := s.stop("GET /written", "after the sessions")
+			other.click("#login")
+			login.wait()
+			b.click("#link")
+			before.wait() // with the cookie from before the login
+			before.letGo()
+			login.letGo()
+			answered.wait()
+			after.wait()
+			if last == "the login" {
+				after.letGo()
+				b.shows("#written")
+				answered.letGo()
+				other.shows(`body[data-user="ann"]`)
+			} else {
+				answered.letGo()
+				other.shows(`body[data-user="ann"]`)
+				after.letGo()
+				b.shows("#written")
+			}
+			s.answered("POST /login: 303 and a cookie", "GET /written: 200 and a cookie", "GET /: 200")
+
+			other.press("#home")
+			other.shows(`body[data-user="` + user + `"]`)
+			login.letGo()
+			answered.letGo()
+			other.press("#login")
+			other.shows(`body[data-user="ann"]`)
+		})
+	}
+}
+
+// fetchLate sends a fetch, with the cookie of now, while another request holds the session;
+// lets that one go; and lets the answer of the fetch arrive after it is done. It returns the
+// status of the fetch.
+func (b *tab) fetchLate(s *shop, holder *stop, done func()) (status int) {
+	b.t.Helper()
+	before, after := s.stop("POST /cart", "before the sessions"), s.stop("POST /cart", "after the sessions")
+	js[bool](b, `window.adding = fetch('/cart', {method: 'POST'}).then(a => a.status), true`)
+	before.wait()
+	before.letGo()
+	holder.letGo()
+	done()
+	after.wait()
+	after.letGo()
+	return js[int](b, `window.adding`)
+}

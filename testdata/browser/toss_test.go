@@ -1,0 +1,137 @@
+package browser
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// A sibling domain can set cookies for the shop's, unless their name begins with __Host-: the
+// shop gets both, those with the longer path first, and then the older ones.
+
+// A genuine cookie whose session has ended hides nobody's own.
+func TestATossedCookieThatIsDeadShutsNobodyOut(t *testing.T) {
+	t.Parallel()
+	for name, kill := range map[string]func(*shop, *http.Cookie){
+		"ended":   func(s *shop, c *http.Cookie) { s.post("/logout", nil, c) },
+		"unknown": func(s *shop, c *http.Cookie) { s.redis.Do(s.t, "FLUSHALL") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := openShop(t, opening{})
+			tossed := s.login("mallory")
+			kill(s, tossed)
+			_, b := newVisitor(t)
+			b.open(toss(t, tossed, "/", false))
+			b.open(s.url)
+			b.press("#login")
+			b.shows(`body[data-user="ann"]`)
+			b.press("#home")
+			b.shows(`body[data-user="ann"]`)
+			if n := s.cookiesOf(b, "/account/"); n != 2 {
+				t.Errorf("the browser sends %d cookies, want the tossed one and its own", n)
+			}
+			b.press("#logout")
+			b.shows(`body[data-user=""]`)
+		})
+	}
+}
+
+// A live one counts where the browser sends it first: the visitor sees the attacker's account
+// there. The log says so, and __Host- is the defence.
+func TestATossedCookieThatIsAliveIsReported(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, opening{})
+	tossed := s.login("mallory")
+	_, b := newVisitor(t)
+	b.open(toss(t, tossed, "/account/", false))
+	b.open(s.url)
+	b.press("#login")
+	b.shows(`body[data-user="ann"]`)
+	own := idOf(b)
+	if strings.Contains(s.log.String(), "level=WARN") {
+		t.Errorf("log:\n%s", s.log)
+	}
+
+	b.open(s.url + "/account/")
+	b.shows(`body[data-user="mallory"]`)
+	foreign := idOf(b)
+	if !s.log.has("level=WARN", own, foreign) {
+		t.Errorf("the log names not both %s and %s:\n%s", foreign, own, s.log)
+	}
+	b.open(s.url)
+	b.shows(`body[data-user="ann"]`)
+}
+
+// With __Host-, which is the default, the browser does not take the cookie from a sibling.
+func TestACookieWithHostInItsNameCannotBeTossed(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, opening{tls: true})
+	tossed := s.login("mallory")
+	_, b := newVisitor(t)
+	b.open(toss(t, tossed, "/", true))
+	b.open(toss(t, tossed, "/account/", true))
+	b.open(s.url)
+	b.press("#login")
+	b.shows(`body[data-user="ann"]`)
+	b.open(s.url + "/account/")
+	b.shows(`body[data-user="ann"]`)
+	if n := s.cookiesOf(b, "/account/"); n != 1 {
+		t.Errorf("the browser sends %d cookies, want its own", n)
+	}
+}
+
+// toss returns the address of a page, on a sibling domain, that sets the cookie for the shop.
+func toss(t *testing.T, c *http.Cookie, path string, tls bool) (address string) {
+	t.Helper()
+	sibling := func(w http.ResponseWriter, r *http.Request) {
+		tossed := *c
+		tossed.Domain, tossed.Path = host, path
+		http.SetCookie(w, &tossed)
+		fmt.Fprint(w, "<p>Nothing to see here.</p>")
+	}
+	return strings.Replace(named(serve(t, http.HandlerFunc(sibling), tls, nil)), host, "sibling."+host, 1)
+}
+
+// login logs the attacker in, from a browser of his own, and returns his cookie.
+func (s *shop) login(user string) *http.Cookie {
+	s.t.Helper()
+	cookies := s.post("/login", url.Values{"user": {user}}).Cookies()
+	if len(cookies) != 1 {
+		s.t.Fatalf("the login sets %d cookies", len(cookies))
+	}
+	return cookies[0]
+}
+
+func (s *shop) post(path string, form url.Values, cookies ...*http.Cookie) *http.Response {
+	s.t.Helper()
+	body := strings.NewReader(form.Encode())
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.direct+path, body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for _, c := range cookies {
+		r.AddCookie(c)
+	}
+	res, err := s.client.Transport.RoundTrip(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusSeeOther {
+		s.t.Fatalf("POST %s: %s", path, res.Status)
+	}
+	return res
+}
+
+// cookiesOf returns how many cookies the tab sends to a page.
+func (s *shop) cookiesOf(b *tab, path string) int {
+	s.t.Helper()
+	before := s.stop("GET "+path, "before the sessions")
+	before.letGo()
+	b.open(s.url + path)
+	return len(before.wait().Cookies())
+}
