@@ -67,7 +67,10 @@ check:
 	  (cd $$module && $(GO) vet ./... && $(STATICCHECK) ./...) || exit 1; \
 	done
 	@.ci/imports
-	@.ci/vulnerabilities $(GOVULNCHECK) ./...
+	@for module in . $(MODULES); do \
+	  echo "$$module: known vulnerabilities"; \
+	  (cd $$module && $(CURDIR)/.ci/vulnerabilities $(GOVULNCHECK) ./...) || exit 1; \
+	done
 
 # Each fuzz target for a minute.
 fuzz:
