@@ -205,7 +205,8 @@ func (o Options) check() error {
 // Err returns what is wrong with the arguments of [New], or nil.
 func (s *Store) Err() error { return s.err }
 
-// Ping reports whether Redis answers, for readiness checks and at start. Its
+// Ping reports whether Redis answers, for readiness checks and at start. It also fails on a Redis
+// Cluster where the client does not know clusters, as that of [Open] and [New] does not. Its
 // error wraps [ErrUnavailable].
 func (s *Store) Ping(ctx context.Context) error {
 	if s.err != nil {
@@ -213,13 +214,20 @@ func (s *Store) Ping(ctx context.Context) error {
 	}
 	err := error(lease.ErrClosed)
 	if !s.closed.Load() {
-		err = s.runner.Ping(ctx)
+		keys := make([]string, len(pinged))
+		for i, id := range pinged {
+			keys[i] = s.keys(id)[0]
+		}
+		err = s.runner.Ping(ctx, keys...)
 	}
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
 	return nil
 }
+
+// pinged are ids of no session. Each is in another eighth of a cluster's slots.
+var pinged = [...]string{"ping-72", "ping-21", "ping-73", "ping-20", "ping-70", "ping-23", "ping-71", "ping-22"}
 
 // Close ends at once all that the store does by itself, and closes its connections, except
 // those of a client given to [NewOn]. Requests that wait for a session fail with
