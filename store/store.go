@@ -182,8 +182,8 @@ func NewOn(c transport.Client, o Options) *Store {
 	s.options.Timeout = cmp.Or(o.Timeout, locker.DefaultTimeout)
 	s.runner = scripting.NewRunner(c, s.options.Timeout)
 	s.group.Notifier = lease.NewNotifier(c)
-	s.locking = lease.Options{Lease: o.Lease, Timeout: o.Timeout, Held: func(o lease.Owner, d time.Duration) error {
-		return &locker.HeldError{Owner: locker.Owner(o), For: d}
+	s.locking = lease.Options{Lease: o.Lease, Timeout: o.Timeout, Held: func(err error, o lease.Owner, d time.Duration) error {
+		return &locker.HeldError{Owner: locker.Owner(o), For: d, Err: err}
 	}}.WithDefaults()
 	return s
 }

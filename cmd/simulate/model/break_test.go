@@ -130,7 +130,7 @@ var breaks = []struct {
 	},
 	{
 		name:  "a commit that was lost frees the lock",
-		edits: []edit{{"store/commit.lua", "return 1\n  end\n  return lost", "return 1\n  end\n  free(lock, KEYS[3])\n  return lost"}},
+		edits: []edit{{"store/commit.lua", "return 1\n  end\n  return {lost", "return 1\n  end\n  free(lock, KEYS[3])\n  return {lost"}},
 		work:  "wtw",
 		want:  "taken away",
 	},
