@@ -63,7 +63,7 @@ type timestamp struct {
 //go:embed timestamp.lua
 var timestampText string
 
-var timestampScript = scripting.NewScript(timestampText)
+var timestampScript = lease.NewScript(timestampText)
 
 func (t timestamp) Take(ctx context.Context, key, token, _ string, span time.Duration) (lease.Attempt, error) {
 	found, err := lease.Taken(t.run(ctx, key, "take", token, span))

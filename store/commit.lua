@@ -53,14 +53,6 @@ local function kept()
   return 2
 end
 
--- refused gives up the lock, which is of no use to this process if Redis is out of memory,
--- say. It is deleted first, since Redis refuses nothing to a script after that.
-local function refused(reply)
-  redis.call('DEL', lock)
-  free(lock, KEYS[3])
-  return reply
-end
-
 local holder = redis.call('GET', lock)
 if holder ~= ARGV[1] then
   -- A repetition finds the next holder's token or, unless another has written since,
@@ -75,9 +67,14 @@ if holder ~= ARGV[1] then
 end
 if is(KEYS[1], base) then
   if record ~= '' then
-    local written = redis.pcall('SET', KEYS[1], record, 'PX', ttl)
-    if written.err then
-      return refused(written)
+    if string.sub(record, 43, 51) == '","gone":' then
+      set(KEYS[1], record, 'PX', ttl) -- a session can be ended, however full Redis is
+    else
+      local written = redis.pcall('SET', KEYS[1], record, 'PX', ttl)
+      if written.err then -- Redis is full, say: the lock is of no use to this process then
+        free(lock, KEYS[3])
+        return written
+      end
     end
   elseif ttl ~= '' then
     redis.call('PEXPIRE', KEYS[1], ttl)
@@ -93,8 +90,5 @@ if to == '' then
   free(lock, KEYS[3])
   return 1
 end
-local given = redis.pcall('SET', lock, to, 'PX', ARGV[3])
-if given.err then
-  return refused(given)
-end
+set(lock, to, 'PX', ARGV[3])
 return done

@@ -9,7 +9,11 @@
 -- include set.lua
 -- include record.lua
 if is(KEYS[1], ARGV[1]) then
-  redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+  if string.sub(ARGV[2], 43, 51) == '","gone":' then
+    set(KEYS[1], ARGV[2], 'PX', ARGV[3]) -- a session can be ended, however full Redis is
+  else
+    redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+  end
   return 1
 end
 if is(KEYS[1], string.sub(ARGV[2], 17, 42)) then

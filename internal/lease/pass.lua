@@ -6,7 +6,7 @@
 -- include queue.lua
 local holder = redis.call('GET', KEYS[1])
 if holder == ARGV[1] then
-  redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+  set(KEYS[1], ARGV[2], 'PX', ARGV[3])
 elseif holder ~= ARGV[2] then -- which a repetition finds
   return {holder and 0 or -1, holder}
 end

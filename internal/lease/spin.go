@@ -19,6 +19,8 @@ type Spin struct {
 }
 
 var (
+	//go:embed set.lua
+	setText string
 	//go:embed queue.lua
 	queueText string
 	//go:embed take.lua
@@ -39,10 +41,11 @@ var (
 	quitScript    = NewScript(quitText)
 )
 
-// NewScript returns a script that may call the functions of queue.lua, from the line on
-// that includes it.
+// NewScript returns a script that may call the functions of queue.lua or set.lua, from the line
+// on that includes it. queue.lua includes the other.
 func NewScript(text string) *scripting.Script {
-	return scripting.NewScript(strings.Replace(text, "-- include queue.lua\n", queueText, 1))
+	text = strings.Replace(text, "-- include queue.lua\n", queueText, 1)
+	return scripting.NewScript(strings.Replace(text, "-- include set.lua\n", setText, 1))
 }
 
 func (s Spin) Take(ctx context.Context, key, token, place string, span time.Duration) (Attempt, error) {
