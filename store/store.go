@@ -88,6 +88,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -139,6 +140,15 @@ type Options struct {
 	// held. All processes should use the same: different ones do not keep each other
 	// out. Nothing is lost then, but the second one to save gets ErrLost.
 	Locker locker.Locker
+
+	// TLS is how [Open] connects by rediss:// and valkeys://: with a private certificate
+	// authority, say. Default: by the system's authorities, TLS 1.2 or later. The name to be
+	// verified is the URL's host unless it is set.
+	TLS *tls.Config
+	// Credentials returns the user, which may be "", and the password of each connection that
+	// [Open]'s store makes: for those that change, such as tokens. ctx ends by Timeout. They
+	// must not be in the URL as well.
+	Credentials func(ctx context.Context) (user, password string, err error)
 }
 
 // DefaultPrefix is the default of Options.Prefix.
@@ -174,7 +184,7 @@ func New(pool *redis.Pool, o Options) *Store {
 // NewOn returns a store on any client, which stays the caller's. The client bounds each exchange
 // by a timeout of its own, which Options.Timeout should be equal to. For errors see [New].
 func NewOn(c transport.Client, o Options) *Store {
-	s := &Store{options: o, alone: maxAlone, err: o.check()}
+	s := &Store{options: o, alone: maxAlone, err: cmp.Or(o.check(), o.checkDialling())}
 	if c == nil {
 		c, s.err = transport.NewRedigo(nil, time.Second), errors.New("store: the client is nil")
 	}
@@ -198,6 +208,18 @@ func (o Options) check() error {
 		return fmt.Errorf("store: Options.Lease is %v: it must be at least 1ms, or 0 for the default", o.Lease)
 	case o.Timeout < 0:
 		return fmt.Errorf("store: Options.Timeout is %v: it must not be negative", o.Timeout)
+	}
+	return nil
+}
+
+// checkDialling refuses what only Open can do.
+func (o Options) checkDialling() error {
+	const rule = "it is for Open: a pool or client of one's own has its own way of dialling"
+	switch {
+	case o.TLS != nil:
+		return errors.New("store: Options.TLS is set: " + rule)
+	case o.Credentials != nil:
+		return errors.New("store: Options.Credentials is set: " + rule)
 	}
 	return nil
 }
