@@ -21,7 +21,7 @@ func (l *Lease) Validity() time.Duration { return (*lease.Lease)(l).Validity() }
 // or its key was taken away. Another may hold the lock from then on.
 func (l *Lease) Lost() <-chan struct{} { return (*lease.Lease)(l).Lost() }
 
-// OnLost calls cancel with [ErrLost] when the lease is lost, so that a context ends with it:
+// OnLost calls cancel with an [ErrLost] that says why when the lease is lost, so that a context ends with it:
 //
 //	ctx, cancel := context.WithCancelCause(ctx)
 //	defer cancel(nil)

@@ -64,7 +64,8 @@ var (
 	ErrTimeout = lease.ErrTimeout
 	// ErrTooManyWaiters: Options.MaxWaiters callers of this process wait for the key already.
 	ErrTooManyWaiters = lease.ErrTooManyWaiters
-	// ErrLost: the lease ran out or its key vanished, and another may hold the lock by now.
+	// ErrLost: the lease ran out or its key vanished, and another may hold the lock by now. The
+	// error's text says why, where that is known.
 	ErrLost = lease.ErrLost
 	// ErrExpired: the lease ran out, but nobody has taken the lock since.
 	ErrExpired = lease.ErrExpired

@@ -1,10 +1,10 @@
 package locker
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/lease"
@@ -20,26 +20,30 @@ type Owner struct {
 }
 
 // String returns host/pid and the label, as in "web-3/4711 POST /cart".
-func (o Owner) String() string {
-	return strings.TrimSuffix(o.Host+"/"+strconv.Itoa(o.PID)+" "+o.Label, " ")
-}
+func (o Owner) String() string { return lease.Owner(o).String() }
 
-// A HeldError is an [ErrTimeout] that knows who had the lock: get it with [errors.As].
+// A HeldError is an [ErrTimeout] or [ErrTooManyWaiters] that knows who had the lock: get it
+// with [errors.As].
 type HeldError struct {
 	Owner Owner
 	// For is how long the owner had held the lock, by the clocks of the two hosts.
 	For time.Duration
+	// Err is one of the two; nil: ErrTimeout.
+	Err error
 }
 
 func (e *HeldError) Error() string {
+	if errors.Is(e.Err, ErrTooManyWaiters) {
+		return fmt.Sprintf("%v: it is held by %s for %v", e.Err, e.Owner, e.For)
+	}
 	return fmt.Sprintf("lock is held by %s for %v", e.Owner, e.For)
 }
 
-// Unwrap returns [ErrTimeout].
-func (e *HeldError) Unwrap() error { return ErrTimeout }
+// Unwrap returns Err, or [ErrTimeout].
+func (e *HeldError) Unwrap() error { return cmp.Or(e.Err, ErrTimeout) }
 
 // held is the engine's Options.Held.
-func held(o lease.Owner, d time.Duration) error { return &HeldError{Owner(o), d} }
+func held(err error, o lease.Owner, d time.Duration) error { return &HeldError{Owner(o), d, err} }
 
 type labelKey struct{}
 

@@ -102,6 +102,33 @@ func TestHeldErrorOfWaiters(t *testing.T) {
 	})
 }
 
+// So does the caller that is one too many, without a wait.
+func TestHeldErrorOfOneTooMany(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		locks := newLock(theirs{&fake{}}, nil, Options{MaxWaiters: 1})
+		l, err := locks.Lock(WithLabel(t.Context(), "GET /slow"), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			if waiter, err := locks.Lock(t.Context(), "k"); err == nil {
+				mustUnlock(t, waiter)
+			}
+		}()
+		time.Sleep(3 * s)
+		_, err = locks.Lock(t.Context(), "k")
+		held, named := errors.AsType[*HeldError](err)
+		if !errors.Is(err, ErrTooManyWaiters) || errors.Is(err, ErrTimeout) || !named || held.Owner.Label != "GET /slow" || held.For != 3*s {
+			t.Errorf("error %v", err)
+		}
+		if want := "too many wait for this lock already: it is held by " + held.Owner.String() + " for 3s"; !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("error %q, want %q at its end", err, want)
+		}
+		mustUnlock(t, l)
+		synctest.Wait()
+	})
+}
+
 // The holder has given the lock back, and nobody knows yet who comes next. It
 // would be wrong to name the one before.
 func TestHeldErrorNamesNobodyGone(t *testing.T) {

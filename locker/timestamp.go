@@ -63,10 +63,14 @@ type timestamp struct {
 //go:embed timestamp.lua
 var timestampText string
 
-var timestampScript = scripting.NewScript(timestampText)
+var timestampScript = lease.NewScript(timestampText)
 
 func (t timestamp) Take(ctx context.Context, key, token, _ string, span time.Duration) (lease.Attempt, error) {
-	return lease.Taken(t.run(ctx, key, "take", token, span))
+	found, err := lease.Taken(t.run(ctx, key, "take", token, span))
+	if found.Holder == lease.Nameless { // it left no note
+		found.Holder = ""
+	}
+	return found, err
 }
 
 func (t timestamp) Extend(ctx context.Context, key, token string, d time.Duration) error {

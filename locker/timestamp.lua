@@ -5,6 +5,7 @@
 -- ARGV[4] now, Unix ms; '': ask Redis
 -- Returns {1}: done; {0, token, time left in ms}: another has the lock, whose
 -- token may be ''; {-1}: it has run out; {-2}: the value is not a time.
+-- include set.lua
 local value = redis.pcall('GET', KEYS[1])
 if type(value) == 'table' then
   return string.find(value.err, 'WRONGTYPE', 1, true) and {-2} or value
@@ -54,7 +55,7 @@ else
   -- A stale lock stays for a while: if it vanished at once, those who meet it
   -- between GET and GETSET would not know who has won.
   local new, keep = string.format('%.0f', now + ARGV[3]), 2 * ARGV[3]
-  redis.call('SET', KEYS[1], new, 'PX', keep)
-  redis.call('SET', KEYS[2], new .. ' ' .. way .. ' ' .. ARGV[2], 'PX', keep)
+  set(KEYS[1], new, 'PX', keep)
+  set(KEYS[2], new .. ' ' .. way .. ' ' .. ARGV[2], 'PX', keep)
 end
 return {1}

@@ -140,8 +140,8 @@ func New(st *store.Store, o Options) (*Sessions, error) {
 	}
 	o.LockWait = cmp.Or(o.LockWait, 10*time.Second)
 	o.Buffer = cmp.Or(o.Buffer, 64<<10)
-	terms := store.Terms{TTL: o.TTL, Lifetime: o.Lifetime, LockWait: o.LockWait,
-		MaxHold: o.MaxHold, MaxWaiters: o.MaxWaiters, MaxBytes: o.MaxBytes}
+	terms := store.Terms{TTL: cmp.Or(o.TTL, store.DefaultTTL), Lifetime: cmp.Or(o.Lifetime, store.DefaultLifetime),
+		LockWait: o.LockWait, MaxHold: o.MaxHold, MaxWaiters: o.MaxWaiters, MaxBytes: o.MaxBytes}
 	if err := st.Check(terms); err != nil {
 		return nil, fmt.Errorf("middleware: Options.%w", err)
 	}

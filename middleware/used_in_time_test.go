@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/store"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/gomodule/redigo/redis"
 )
 
 // P12: a request takes longer than the idle timeout. Meanwhile another tab comes to
@@ -38,6 +40,24 @@ func TestASessionInUseDoesNotRunOut(t *testing.T) {
 		a.want(t, 200, "501")
 		if a.sets() {
 			t.Error("the other tab got another session")
+		}
+	})
+}
+
+// P12: a request that only reads extends the idle timeout, also where that is the default.
+func TestAReadExtendsTheDefaultTimeout(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		readOnly := map[string]middleware.Mode{"/get": middleware.ReadOnly}
+		s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: byPath(readOnly)}, app())
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		record, _ := keysOf(v.get(s.URL + "/id").body)
+		r.Do(t, "PEXPIRE", record, 60_000)
+		v.get(s.URL+"/get").want(t, 200, "1")
+		ms, _ := redis.Int64(r.Do(t, "PTTL", record), nil)
+		if left := time.Duration(ms) * time.Millisecond; left > store.DefaultTTL || left < store.DefaultTTL-time.Minute {
+			t.Errorf("the session is kept for %v, want %v", left, store.DefaultTTL)
 		}
 	})
 }

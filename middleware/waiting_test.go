@@ -224,7 +224,7 @@ func TestALostLockEndsTheContext(t *testing.T) {
 				v.get(s.URL+"/wait").want(t, 200, "")
 				// It wrote nothing, so nothing was lost: the answer stands.
 				v.get(s.URL+"/wait").want(t, 200, "nothing to save")
-				if err := <-cause; err != store.ErrLost {
+				if err := <-cause; !errors.Is(err, store.ErrLost) || !strings.Contains(err.Error(), "its key is gone") {
 					t.Errorf("the context's cause is %v", err)
 				}
 			})

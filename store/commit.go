@@ -79,7 +79,7 @@ func (t *tenure) Extend(ctx context.Context, _, token string, d time.Duration) e
 	}
 	err := lease.Verdict(t.exchange(ctx, extendScript, t.keys[:2], t.token, max(1, d.Milliseconds()), t.base))
 	if errors.Is(err, ErrLost) && t.lease != nil {
-		t.fail(ErrLost, "")
+		t.fail(err, "")
 	}
 	return err
 }
@@ -93,7 +93,7 @@ func (t *tenure) fail(err error, next string) {
 	if scripting.Unanswered(err) {
 		t.lease.Dismiss(err) // before Lose, which gives the turn to the first of them
 	}
-	t.lease.Lose() // the present hold has built on what is void
+	t.lease.Lose(err) // the present hold has built on what is void
 	t.lease.Sweep(t.token, next)
 }
 
@@ -132,7 +132,8 @@ func (t *tenure) exchange(ctx context.Context, s *scripting.Script, keys []strin
 }
 
 // What commit.lua and replace.lua answer. Where a write was refused, but an earlier try of it
-// may have been done, the error wraps ErrUnavailable, too: it may be stored.
+// may have been done, the error wraps ErrUnavailable, too: it may be stored. Why it was refused
+// follows.
 const (
 	replyLost      = 0
 	replyDone      = 1
@@ -147,12 +148,23 @@ func committed(reply scripting.Reply, err error) (others bool, _ error) {
 	case err != nil:
 		return false, err
 	case !ok:
-		return false, lease.Unexpected(reply)
-	case n == replyLost:
-		return false, ErrLost
-	case n == replyLostAgain:
-		return false, fmt.Errorf("%w, after a try whose reply was lost: %w", ErrLost, ErrUnavailable)
+		return false, refused(reply)
 	default:
 		return n == replyOthers, nil
 	}
+}
+
+// refused reads the reply of a commit that was refused.
+func refused(reply scripting.Reply) error {
+	n, ok := reply.IntAt(0)
+	why := lease.VerdictAt(reply, 1)
+	if ok && why != nil && !errors.Is(why, ErrUnavailable) {
+		switch n {
+		case replyLost:
+			return lease.Lost(why)
+		case replyLostAgain:
+			return fmt.Errorf("%w; an earlier try may have been done, since its reply was lost: %w", lease.Lost(why), ErrUnavailable)
+		}
+	}
+	return lease.Unexpected(reply)
 }

@@ -8,9 +8,9 @@
 -- ARGV[5] base: the name of the record that was read or written last, see record.lua
 -- ARGV[6] record, '' to leave it as it is
 -- ARGV[7] number of the call, negative for a repetition
--- Returns 1: done; 2: done, and other processes wait; 0: lost, and the record is as it was;
--- 3: lost, but an earlier try of this call may have been done before that, or may be
--- done yet.
+-- Returns 1: done; 2: done, and other processes wait; {0, why}: lost, and the record is as it
+-- was; {3, why}: lost, but an earlier try of this call may have been done before that, or may
+-- be done yet. why is {0, token}: another has the lock; {-1}: nobody has; or as changed says.
 --
 -- The lock keeps others out; what keeps a write from being lost is the base. A token
 -- may get the lock a second time, by a take that comes late. By then others may have
@@ -53,14 +53,6 @@ local function kept()
   return 2
 end
 
--- refused gives up the lock, which is of no use to this process if Redis is out of memory,
--- say. It is deleted first, since Redis refuses nothing to a script after that.
-local function refused(reply)
-  redis.call('DEL', lock)
-  free(lock, KEYS[3])
-  return reply
-end
-
 local holder = redis.call('GET', lock)
 if holder ~= ARGV[1] then
   -- A repetition finds the next holder's token or, unless another has written since,
@@ -71,13 +63,18 @@ if holder ~= ARGV[1] then
   if record ~= '' and is(KEYS[1], stamp) or record .. to == '' and is(KEYS[1], base) then
     return 1
   end
-  return lost
+  return {lost, holder and 0 or -1, holder}
 end
 if is(KEYS[1], base) then
   if record ~= '' then
-    local written = redis.pcall('SET', KEYS[1], record, 'PX', ttl)
-    if written.err then
-      return refused(written)
+    if string.sub(record, 43, 51) == '","gone":' then
+      set(KEYS[1], record, 'PX', ttl) -- a session can be ended, however full Redis is
+    else
+      local written = redis.pcall('SET', KEYS[1], record, 'PX', ttl)
+      if written.err then -- Redis is full, say: the lock is of no use to this process then
+        free(lock, KEYS[3])
+        return written
+      end
     end
   elseif ttl ~= '' then
     redis.call('PEXPIRE', KEYS[1], ttl)
@@ -86,15 +83,12 @@ elseif record == '' or not is(KEYS[1], stamp) then
   -- Another has written or removed the record: one whose lock is elsewhere, or since
   -- the token had the lock for the first time.
   free(lock, KEYS[3])
-  return lost
+  return {lost, changed(KEYS[1])}
 end
 local done = kept()
 if to == '' then
   free(lock, KEYS[3])
   return 1
 end
-local given = redis.pcall('SET', lock, to, 'PX', ARGV[3])
-if given.err then
-  return refused(given)
-end
+set(lock, to, 'PX', ARGV[3])
 return done

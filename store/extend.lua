@@ -2,14 +2,15 @@
 -- is held does not time out.
 -- KEYS[1] record   KEYS[2] lock
 -- ARGV[1] token    ARGV[2] time in ms   ARGV[3] base: the record's name
--- Returns {1}: done; {0}: another has the lock, or has written; {-1}: nobody has the lock.
+-- Returns {1}: done; {0, token}: another has the lock; {-1}: nobody has; or what changed
+-- says: another has written.
 -- include record.lua
 local holder = redis.call('GET', KEYS[2])
 if holder ~= ARGV[1] then
-  return {holder and 0 or -1}
+  return {holder and 0 or -1, holder}
 end
 if not is(KEYS[1], ARGV[3]) then
-  return {0}
+  return {changed(KEYS[1])}
 end
 redis.call('PEXPIRE', KEYS[2], ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[2] + 2000, 'GT')

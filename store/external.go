@@ -84,7 +84,7 @@ func waitError(waiting context.Context, err error) error {
 // end implements [fence].
 func (e *external) end(ctx context.Context, h *Hold, w write) error {
 	if h.over {
-		return ErrLost // it was given back before
+		return errGivenBack
 	}
 	h.over = true
 	if w.text == nil {

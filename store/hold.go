@@ -12,6 +12,9 @@ import (
 	"github.com/a2139e8d/latchkey/locker"
 )
 
+// errGivenBack is that of a Hold that is used again.
+var errGivenBack = fmt.Errorf("%w: it was given back before", ErrLost)
+
 // tombstoneTime is how long an ended id is remembered: longer than requests
 // that were on their way when it ended.
 const tombstoneTime = time.Minute
@@ -91,8 +94,8 @@ func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 	return h, nil
 }
 
-// OnLost arranges for cancel to be called with [ErrLost] when the lock is lost, in a
-// goroutine of its own, or at once if it is lost already.
+// OnLost arranges for cancel to be called with an [ErrLost] that says why when the lock is
+// lost, in a goroutine of its own, or at once if it is lost already.
 func (h *Hold) OnLost(cancel context.CancelCauseFunc) { h.lease.OnLost(cancel) }
 
 // Save stores data and gives the session back. It keeps data, which must not be changed

@@ -1,10 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/lease"
@@ -13,8 +15,13 @@ import (
 // Load reads a record without a lock and extends its idle timeout, in one exchange. It sees what
 // was last committed, also while another request holds the session. The error wraps
 // [ErrNotFound], [ErrGone], [ErrCorrupt], [ErrTooLarge] or [ErrUnavailable].
+//
+// To look at a session without using it, leave the timeouts of t zero: with no TTL none is
+// extended, and with no Lifetime the session ends when its record does.
 func (s *Store) Load(ctx context.Context, id string, t Terms) (Record, error) {
-	text, err := s.load(ctx, id, t.withDefaults())
+	t.MaxBytes = cmp.Or(t.MaxBytes, DefaultMaxBytes)
+	t.Lifetime = cmp.Or(t.Lifetime, math.MaxInt64)
+	text, err := s.load(ctx, id, t)
 	var record Record
 	if err == nil {
 		record, err = parseRecord(text)

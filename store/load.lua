@@ -1,7 +1,7 @@
 -- Reads the record without the lock, and puts its idle time-out off.
 -- KEYS[1] record
 -- ARGV[1] Unix ms: what was created then or before has reached its lifetime
--- ARGV[2] idle time-out in ms   ARGV[3] largest size in bytes
+-- ARGV[2] idle time-out in ms, 0 to leave it as it is   ARGV[3] largest size in bytes
 -- Returns a state as in scripts.go, and what follows it.
 local record = redis.pcall('GET', KEYS[1])
 if type(record) == 'table' then
@@ -25,7 +25,8 @@ if what == 'created' then
   if left <= 0 then
     return {2}
   end
-  -- GT: a session that is held may have longer. Its lifetime was checked above.
+  -- GT: a session that is held may have longer. Its lifetime was checked above. What would
+  -- expire now does not have longer.
   redis.call('PEXPIRE', KEYS[1], math.min(left, tonumber(ARGV[2])), 'GT')
 end
 if #record > tonumber(ARGV[3]) then

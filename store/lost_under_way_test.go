@@ -72,7 +72,7 @@ func TestAHoldIsLostWhileAnotherCommits(t *testing.T) {
 		one := saving(t, first, "1")
 		second := waiting[0].holds(t, "1")
 		<-c.done
-		second.lease.Lose()
+		second.lease.Lose(ErrLost)
 		two := saving(t, second, "2")
 		close(c.letGo)
 		wantError(t, "the one that was lost", two.wait(), ErrLost)
@@ -92,7 +92,7 @@ func TestAHoldIsLostWhileAnotherCommitTravels(t *testing.T) {
 		letGo := d.holdBack(t)
 		one := saving(t, first, "1")
 		second := waiting[0].holds(t, "1")
-		second.lease.Lose()
+		second.lease.Lose(ErrLost)
 		two := saving(t, second, "2")
 		letGo()
 		wantError(t, "the one that was lost", two.wait(), ErrLost)
@@ -116,7 +116,7 @@ func TestLostMeansNotStored(t *testing.T) {
 		two := saving(t, waiting[0].holds(t, "1"), "2") // sends both
 		third := waiting[1].holds(t, "2")
 		<-c.done
-		third.lease.Lose()
+		third.lease.Lose(ErrLost)
 		three := saving(t, third, "3")
 		go func() {
 			shared.mu.Lock()

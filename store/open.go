@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,8 +24,8 @@ import (
 //	rediss://…                                       the same over TLS
 //	unix://[user:password@]/path/to/socket[?db=database]
 //
-// For anything else, such as a private certificate authority, make a pool and
-// use [New]. Errors never repeat the URL, which may hold a password.
+// valkey:// and valkeys:// mean the same as redis:// and rediss://. For anything else make a pool
+// and use [New]. Errors never repeat the URL, which may hold a password.
 func Open(rawURL string, o Options) (*Store, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -33,7 +34,15 @@ func Open(rawURL string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: redis URL: %w", err)
 	}
-	return New(target.pool(cmp.Or(o.Timeout, locker.DefaultTimeout)), o), nil
+	switch {
+	case o.TLS != nil && !target.tls:
+		return nil, errors.New("store: Options.TLS is set, but the URL is one without TLS: write rediss:// or valkeys://")
+	case o.Credentials != nil && target.password != "":
+		return nil, errors.New("store: Options.Credentials is set, but the URL has a password as well: use one of them")
+	}
+	pool := target.pool(cmp.Or(o.Timeout, locker.DefaultTimeout), o.TLS, o.Credentials)
+	o.TLS, o.Credentials = nil, nil
+	return New(pool, o), nil
 }
 
 // A target is what a Redis URL says.
@@ -49,7 +58,7 @@ func parseURL(raw string) (target, error) {
 	if err != nil { // the error repeats parts of the URL
 		return target{}, errors.New("cannot be parsed; special characters in the password must be percent-encoded")
 	}
-	t := target{network: "tcp", tls: u.Scheme == "rediss", username: u.User.Username()}
+	t := target{network: "tcp", tls: u.Scheme == "rediss" || u.Scheme == "valkeys", username: u.User.Username()}
 	t.password, _ = u.User.Password()
 	if t.username != "" && t.password == "" {
 		return target{}, errors.New("names a user without a password: write user:password@, or :password@")
@@ -61,7 +70,7 @@ func parseURL(raw string) (target, error) {
 		return target{}, errors.New("has parameters that cannot be parsed")
 	}
 	switch u.Scheme {
-	case "redis", "rediss":
+	case "redis", "rediss", "valkey", "valkeys":
 		if u.Hostname() == "" {
 			return target{}, errors.New("has no host")
 		}
@@ -77,7 +86,7 @@ func parseURL(raw string) (target, error) {
 		t.network, t.address, database = "unix", u.Path, query.Get("db")
 		query.Del("db")
 	default:
-		return target{}, errors.New("must begin with redis://, rediss:// or unix://")
+		return target{}, errors.New("must begin with redis://, rediss://, valkey://, valkeys:// or unix://")
 	}
 	if len(query) > 0 || u.Fragment != "" {
 		return target{}, errors.New("has parameters that are not known here")
@@ -91,7 +100,9 @@ func parseURL(raw string) (target, error) {
 	return t, nil
 }
 
-func (t target) pool(timeout time.Duration) *redis.Pool {
+// pool returns what dials t, by a tls.Config or credentials of one's own where they are not nil.
+func (t target) pool(timeout time.Duration, config *tls.Config,
+	ask func(context.Context) (user, password string, err error)) *redis.Pool {
 	options := []redis.DialOption{
 		redis.DialContextFunc(func(ctx context.Context, network, address string) (net.Conn, error) {
 			c, err := (&net.Dialer{Timeout: timeout}).DialContext(ctx, network, address)
@@ -102,17 +113,29 @@ func (t target) pool(timeout time.Duration) *redis.Pool {
 		}),
 		redis.DialReadTimeout(timeout),
 		redis.DialWriteTimeout(timeout),
-		redis.DialUsername(t.username),
-		redis.DialPassword(t.password),
 		redis.DialDatabase(t.database),
 	}
 	if t.tls {
-		host, _, _ := net.SplitHostPort(t.address) // was joined by parseURL
-		options = append(options, redis.DialUseTLS(true),
-			redis.DialTLSHandshakeTimeout(timeout),
-			redis.DialTLSConfig(&tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}))
+		if config == nil {
+			config = &tls.Config{MinVersion: tls.VersionTLS12}
+		}
+		if config = config.Clone(); config.ServerName == "" {
+			config.ServerName, _, _ = net.SplitHostPort(t.address) // was joined by parseURL
+		}
+		options = append(options, redis.DialUseTLS(true), redis.DialTLSHandshakeTimeout(timeout), redis.DialTLSConfig(config))
 	}
 	return &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
-		return redis.DialContext(ctx, t.network, t.address, options...)
+		user, password := t.username, t.password
+		if ask != nil {
+			var err error
+			if user, password, err = ask(ctx); err != nil {
+				return nil, fmt.Errorf("Options.Credentials: %w", err)
+			}
+			if password == "" { // redigo would not log in at all
+				return nil, errors.New("Options.Credentials returned no password")
+			}
+		}
+		as := []redis.DialOption{redis.DialUsername(user), redis.DialPassword(password)}
+		return redis.DialContext(ctx, t.network, t.address, slices.Concat(options, as)...)
 	}}
 }

@@ -120,33 +120,6 @@ func TestPause(t *testing.T) {
 	})
 }
 
-// A Redis that is full refuses to store. The holder is told, the record stays as
-// it was, and the session is free at once, not when the lease ends.
-func TestOutOfMemory(t *testing.T) {
-	t.Parallel()
-	eachFenceReal(t, func(t *testing.T, s *site) {
-		ctx := t.Context()
-		st := s.process(t)
-		create(t, st, "before")
-		for what, write := range map[string]func(h *Hold) error{
-			"Save":    func(h *Hold) error { return h.Save(ctx, []byte("after")) },
-			"Destroy": func(h *Hold) error { return h.Destroy(ctx) },
-			"Renew":   func(h *Hold) error { return h.Renew(ctx, newID, []byte("after")) },
-		} {
-			h := take(t, st)
-			s.Do(t, "CONFIG", "SET", "maxmemory", "1")
-			err := write(h)
-			wantError(t, what, err, ErrUnavailable)
-			wantFree(t, s)
-			wantData(t, s, "before")
-			s.Do(t, "CONFIG", "SET", "maxmemory", "0")
-			eventually(t, "no record of the new id is left", func() bool { return !s.Exists(t, newRecord) })
-		}
-		save(t, take(t, st), "after")
-		wantData(t, s, "after")
-	})
-}
-
 // A client that is gone does not keep Redis busy, but who gives a session back
 // does so with a context of its own.
 func TestCancelledContext(t *testing.T) {

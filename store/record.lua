@@ -27,3 +27,10 @@ local function is(key, expected)
   return expected == 'foreign'
 end
 
+-- changed says what has become of a record that has not the name expected: -3: another has
+-- written it; -4: another has ended it, and a tombstone is there; -5: it is gone.
+local function changed(key)
+  local found = redis.pcall('GETRANGE', key, '42', '50')
+  return found == '' and -5 or found == '","gone":' and -4 or -3
+end
+

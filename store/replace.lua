@@ -3,14 +3,20 @@
 -- ARGV[1] base: the name of the record that was loaded, see record.lua
 -- ARGV[2] record   ARGV[3] time to live in ms
 -- ARGV[4] number of the call, negative for a repetition
--- Returns 1: written; 0: another has written, and nothing was changed; 3: the same, but
--- an earlier try of this call may have been done before that, or may be done yet.
+-- Returns 1: written; {0, why}: another has written, and nothing was changed; {3, why}: the
+-- same, but an earlier try of this call may have been done before that, or may be done yet.
+-- why is as changed says.
+-- include set.lua
 -- include record.lua
 if is(KEYS[1], ARGV[1]) then
-  redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+  if string.sub(ARGV[2], 43, 51) == '","gone":' then
+    set(KEYS[1], ARGV[2], 'PX', ARGV[3]) -- a session can be ended, however full Redis is
+  else
+    redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+  end
   return 1
 end
 if is(KEYS[1], string.sub(ARGV[2], 17, 42)) then
   return 1 -- a repetition
 end
-return tonumber(ARGV[4]) < 0 and 3 or 0
+return {tonumber(ARGV[4]) < 0 and 3 or 0, changed(KEYS[1])}

@@ -88,6 +88,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -139,6 +140,15 @@ type Options struct {
 	// held. All processes should use the same: different ones do not keep each other
 	// out. Nothing is lost then, but the second one to save gets ErrLost.
 	Locker locker.Locker
+
+	// TLS is how [Open] connects by rediss:// and valkeys://: with a private certificate
+	// authority, say. Default: by the system's authorities, TLS 1.2 or later. The name to be
+	// verified is the URL's host unless it is set.
+	TLS *tls.Config
+	// Credentials returns the user, which may be "", and the password of each connection that
+	// [Open]'s store makes: for those that change, such as tokens. ctx ends by Timeout. They
+	// must not be in the URL as well.
+	Credentials func(ctx context.Context) (user, password string, err error)
 }
 
 // DefaultPrefix is the default of Options.Prefix.
@@ -174,7 +184,7 @@ func New(pool *redis.Pool, o Options) *Store {
 // NewOn returns a store on any client, which stays the caller's. The client bounds each exchange
 // by a timeout of its own, which Options.Timeout should be equal to. For errors see [New].
 func NewOn(c transport.Client, o Options) *Store {
-	s := &Store{options: o, alone: maxAlone, err: o.check()}
+	s := &Store{options: o, alone: maxAlone, err: cmp.Or(o.check(), o.checkDialling())}
 	if c == nil {
 		c, s.err = transport.NewRedigo(nil, time.Second), errors.New("store: the client is nil")
 	}
@@ -182,8 +192,8 @@ func NewOn(c transport.Client, o Options) *Store {
 	s.options.Timeout = cmp.Or(o.Timeout, locker.DefaultTimeout)
 	s.runner = scripting.NewRunner(c, s.options.Timeout)
 	s.group.Notifier = lease.NewNotifier(c)
-	s.locking = lease.Options{Lease: o.Lease, Timeout: o.Timeout, Held: func(o lease.Owner, d time.Duration) error {
-		return &locker.HeldError{Owner: locker.Owner(o), For: d}
+	s.locking = lease.Options{Lease: o.Lease, Timeout: o.Timeout, Held: func(err error, o lease.Owner, d time.Duration) error {
+		return &locker.HeldError{Owner: locker.Owner(o), For: d, Err: err}
 	}}.WithDefaults()
 	return s
 }
@@ -202,10 +212,23 @@ func (o Options) check() error {
 	return nil
 }
 
+// checkDialling refuses what only Open can do.
+func (o Options) checkDialling() error {
+	const rule = "it is for Open: a pool or client of one's own has its own way of dialling"
+	switch {
+	case o.TLS != nil:
+		return errors.New("store: Options.TLS is set: " + rule)
+	case o.Credentials != nil:
+		return errors.New("store: Options.Credentials is set: " + rule)
+	}
+	return nil
+}
+
 // Err returns what is wrong with the arguments of [New], or nil.
 func (s *Store) Err() error { return s.err }
 
-// Ping reports whether Redis answers, for readiness checks and at start. Its
+// Ping reports whether Redis answers, for readiness checks and at start. It also fails on a Redis
+// Cluster where the client does not know clusters, as that of [Open] and [New] does not. Its
 // error wraps [ErrUnavailable].
 func (s *Store) Ping(ctx context.Context) error {
 	if s.err != nil {
@@ -213,13 +236,20 @@ func (s *Store) Ping(ctx context.Context) error {
 	}
 	err := error(lease.ErrClosed)
 	if !s.closed.Load() {
-		err = s.runner.Ping(ctx)
+		keys := make([]string, len(pinged))
+		for i, id := range pinged {
+			keys[i] = s.keys(id)[0]
+		}
+		err = s.runner.Ping(ctx, keys...)
 	}
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
 	return nil
 }
+
+// pinged are ids of no session. Each is in another eighth of a cluster's slots.
+var pinged = [...]string{"ping-72", "ping-21", "ping-73", "ping-20", "ping-70", "ping-23", "ping-71", "ping-22"}
 
 // Close ends at once all that the store does by itself, and closes its connections, except
 // those of a client given to [NewOn]. Requests that wait for a session fail with

@@ -46,7 +46,7 @@ end
 
 local token, place = ARGV[1], ARGV[5]
 local absent = not record or created and created - ARGV[4] <= 0
-if absent or not redis.call('SET', KEYS[2], token, 'NX', 'PX', ARGV[2]) then
+if absent or not set(KEYS[2], token, 'NX', 'PX', ARGV[2]) then
   local holder = redis.call('GET', KEYS[2])
   -- Our own, from a try whose reply was lost; or our turn has come.
   local ours = holder == token or place ~= '' and holder == place
@@ -74,7 +74,7 @@ if absent or not redis.call('SET', KEYS[2], token, 'NX', 'PX', ARGV[2]) then
   elseif holder == token then
     redis.call('PEXPIRE', KEYS[2], ARGV[2])
   else
-    redis.call('SET', KEYS[2], token, 'PX', ARGV[2])
+    set(KEYS[2], token, 'PX', ARGV[2])
   end
 end
 if place ~= '' then -- also if a try that came late has put it there again

@@ -165,7 +165,7 @@ func (t *tenure) admit(ctx context.Context, h *Hold, l *lease.Lease) (again bool
 // stored.
 func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 	if h.over {
-		return ErrLost // it was given back before
+		return errGivenBack
 	}
 	h.over = true
 	t.mu.Lock()
@@ -175,7 +175,7 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 	// What is under way stores what others have ended, and only then is it known which token
 	// Redis has.
 	if !held && t.settled() == nil {
-		t.fail(ErrLost, "")
+		t.fail(h.lease.Why(), "")
 	}
 	if t.err != nil {
 		return t.err

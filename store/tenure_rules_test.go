@@ -178,13 +178,12 @@ func TestHandOverWhoseReplyIsLost(t *testing.T) {
 	}
 }
 
-// Redis refuses a commit because it is full. The lock is free at once, however many
-// processes wait for it, and whatever was to be written.
+// Redis refuses a commit because it is full. The processes that wait have their turns all the
+// same, and at once.
 func TestFullRedisWhileProcessesWait(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, h *Hold) error{
 		"Save":    func(t *testing.T, h *Hold) error { return h.Save(t.Context(), []byte("lost")) },
-		"Destroy": func(t *testing.T, h *Hold) error { return h.Destroy(t.Context()) },
 		"Release": func(t *testing.T, h *Hold) error { h.Release(t.Context()); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -216,8 +215,7 @@ func TestFullRedisWhileProcessesWait(t *testing.T) {
 			}
 			d.Do(t, "CONFIG", "SET", "maxmemory", "0")
 			for _, e := range others {
-				// It may have asked while Redis was full.
-				if err := e.wait(); err != nil && mustBe(err, ErrUnavailable) != nil {
+				if err := e.wait(); err != nil {
 					t.Error(err)
 				}
 			}

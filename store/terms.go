@@ -9,7 +9,9 @@ import (
 	"github.com/a2139e8d/latchkey/locker"
 )
 
-// Terms are the rules that a session is kept by. Zero fields mean the defaults.
+// Terms are the rules that a session is kept by. Zero fields mean the defaults, except in
+// [Store.Load]. They are not stored: what saves or touches a session sets its timeouts by the
+// terms that it was taken with. So all who take a session should use the same.
 type Terms struct {
 	TTL      time.Duration // idle timeout: after it, an unused session is gone. Default 30 min.
 	Lifetime time.Duration // absolute timeout, from the creation; not shorter than TTL. Default 24 h.

@@ -64,7 +64,7 @@ func (g *Group) Close() {
 func (g *Group) enter(l *Lease) error {
 	if l.options.Policy == LeaseEnd {
 		if h := g.holder(l.key); h.left() > l.left() {
-			return l.options.held(h.token, time.Now())
+			return l.options.held(ErrTimeout, h.token, time.Now())
 		}
 	}
 	g.mu.Lock()
@@ -81,8 +81,9 @@ func (g *Group) enter(l *Lease) error {
 		g.mu.Unlock()
 		return nil
 	case len(c.waiting) >= l.options.MaxWaiters && !l.again:
+		token := c.holder.token
 		g.mu.Unlock()
-		return ErrTooManyWaiters
+		return l.options.held(ErrTooManyWaiters, token, time.Now())
 	}
 	l.called = make(chan error, 1)
 	c.join(l)

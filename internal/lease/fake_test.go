@@ -107,16 +107,17 @@ func isLost(l *Lease) bool {
 }
 
 // held is the Options.Held of tests.
-func held(o Owner, d time.Duration) error { return heldError{o, d} }
+func held(err error, o Owner, d time.Duration) error { return heldError{err, o, d} }
 
 type heldError struct {
+	err   error
 	owner Owner
 	d     time.Duration
 }
 
 func (heldError) Error() string { return "held" }
 
-func (heldError) Unwrap() error { return ErrTimeout }
+func (e heldError) Unwrap() error { return e.err }
 
 // wantTook says how long something took since begin.
 func wantTook(t *testing.T, what string, begin time.Time, want time.Duration) {

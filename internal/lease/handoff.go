@@ -44,12 +44,15 @@ type Next struct {
 // process, if one waits and the process may keep the lock. The lock is then to be handed over, by
 // HandOver or by an exchange and Give, or freed, and Leave to be called in any case. others
 // reports whether other processes wait, as far as is known; held, whether l had the lock until
-// now; ended, whether it was given back before.
+// now, if not see Why; ended, whether it was given back before.
 func (l *Lease) Stop(others bool) (next Next, held, ended bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
 	held, ended = l.state == holding && now.Before(l.end), l.state == released
+	if l.state == holding && !held {
+		l.trouble = &trouble{err: l.overdue(now)}
+	}
 	l.state = released
 	l.timer.Stop()
 	if ended || !l.turn {

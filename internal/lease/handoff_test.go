@@ -165,7 +165,7 @@ func TestHandoffOfALostLock(t *testing.T) {
 		now := time.Now()
 		c.f.Put("k", "another's", 10*s)
 		hand(l, w, "passed", now, now.Add(s))
-		w.Lose() // before it can have noticed
+		w.Lose(ErrLost) // before it can have noticed
 		time.Sleep(20 * s)
 		mustUnlock(t, c.holds(1)) // whose turn it was then
 		mustUnlock(t, c.holds(0))
@@ -188,7 +188,7 @@ func TestHandoffOfALostLockWhereManyWait(t *testing.T) {
 		now := time.Now()
 		c.f.Put("k", "another's", 10*s)
 		hand(l, w, "passed", now, now.Add(s))
-		w.Lose()
+		w.Lose(ErrLost)
 		c.joinAs(t.Context(), Options{Wait: time.Minute, MaxWaiters: 2})
 		time.Sleep(20 * s)
 		mustUnlock(t, c.holds(1))
@@ -221,7 +221,7 @@ func TestHandoffOfALostLockAtTheEnd(t *testing.T) {
 		l.Stop(false)
 		now := time.Now()
 		hand(l, w, "passed", now, now.Add(s))
-		w.Lose()
+		w.Lose(ErrLost)
 		if d := <-took; d > wait+timeout+timeout/4 {
 			t.Errorf("it took %v", d)
 		}

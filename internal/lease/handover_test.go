@@ -17,7 +17,7 @@ func TestHandOverWithoutExchange(t *testing.T) {
 		"it was given back":     {none: true, before: func(_ *crowd, l *Lease) { l.Stop(false); l.Leave() }},
 		"it was lost": {none: true, before: func(c *crowd, l *Lease) {
 			c.f.Put("k", "another", s)
-			l.Lose()
+			l.Lose(ErrLost)
 		}},
 		"it is over, though nobody knows yet": {none: true, before: func(_ *crowd, l *Lease) {
 			l.timer.Stop()

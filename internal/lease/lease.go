@@ -33,14 +33,15 @@ type Lease struct {
 	handed bool
 	quota  quota
 
-	mu     sync.Mutex // guards everything below; never held during I/O
-	state  state
-	turn   bool      // it has the turn at the key
-	end    time.Time // when the lease runs out, by this process's clock
-	limit  time.Time // up to when it is renewed
-	timer  *time.Timer
-	lost   chan struct{}             // closed when it is lost
-	onLost []context.CancelCauseFunc // to be called when it is lost
+	mu      sync.Mutex // guards everything below; never held during I/O
+	state   state
+	turn    bool      // it has the turn at the key
+	end     time.Time // when the lease runs out, by this process's clock
+	limit   time.Time // up to when it is renewed
+	timer   *time.Timer
+	lost    chan struct{}             // closed when it is lost
+	onLost  []context.CancelCauseFunc // to be called when it is lost
+	trouble *trouble
 
 	// One extension at a time is on its way, so that end is that of the last one.
 	extending bool
@@ -69,11 +70,16 @@ func (l *Lease) begin(now, end time.Time) {
 // untilRenewal is how long after now the timer is to fire next: when two thirds of a lease
 // are left, or at its end where it may not be extended any further. Called with mu held.
 func (l *Lease) untilRenewal(now time.Time) time.Duration {
-	// An extension up to the limit ends before it by what the holder may not rely on.
-	if limit := l.limit.Add(l.algorithm.Valid(l.options.Lease) - l.options.Lease); !l.end.Before(limit) {
+	if !l.end.Before(l.extensible()) {
 		return l.end.Sub(now)
 	}
 	return l.end.Add(-l.span * 2 / 3).Sub(now)
+}
+
+// extensible is up to when the timer extends the lease: an extension up to the limit ends before
+// it by what the holder may not rely on. Called with mu held.
+func (l *Lease) extensible() time.Time {
+	return l.limit.Add(l.algorithm.Valid(l.options.Lease) - l.options.Lease)
 }
 
 // validUntil is when a lease of d ends that was asked for then. Redis started counting later.
@@ -122,33 +128,34 @@ func (l *Lease) Lost() <-chan struct{} { return l.lost }
 
 func (l *Lease) OnLost(cancel context.CancelCauseFunc) {
 	l.mu.Lock()
-	over := l.state == lost
+	over, why := l.state == lost, l.why()
 	if !over {
 		l.onLost = append(l.onLost, cancel)
 	}
 	l.mu.Unlock()
 	if over {
-		cancel(ErrLost)
+		cancel(why)
 	}
 }
 
-// Lose ends a lease whose lock is known to be lost, or not known to be held any more.
-func (l *Lease) Lose() {
+// Lose ends a lease whose lock is known to be lost, or not known to be held any more, because
+// of err.
+func (l *Lease) Lose(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.state == holding {
-		l.lose()
+		l.lose(Lost(err))
 	}
 }
 
 // lose is called with mu held. The next caller need not wait for a holder that has nothing to
 // hold. What the holder wants to be called runs by itself, since it may call the lease's methods.
-func (l *Lease) lose() {
+func (l *Lease) lose(why error) {
 	l.timer.Stop()
-	l.state = lost
+	l.state, l.trouble = lost, &trouble{err: why}
 	close(l.lost)
 	for _, cancel := range l.onLost {
-		go cancel(ErrLost)
+		go cancel(why)
 	}
 	l.turn = false
 	l.group.leave(l)
@@ -215,8 +222,12 @@ func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 	if !held && err == nil {
 		err = ErrExpired // it was still there, but the holder knew otherwise
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+		return nil
+	case !held:
+		return fmt.Errorf("locker: releasing %s: %w (%s)", l.key, err, reason(l.Why()))
+	default:
 		return fmt.Errorf("locker: releasing %s: %w", l.key, err)
 	}
-	return nil
 }

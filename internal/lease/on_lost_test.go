@@ -24,7 +24,7 @@ func TestOnLostMayUseTheLease(t *testing.T) {
 				t.Errorf("Extend: %v", err)
 			}
 		},
-		"its owner knows it": func(_ *testing.T, _ *fake, l *Lease) { l.Lose() },
+		"its owner knows it": func(_ *testing.T, _ *fake, l *Lease) { l.Lose(ErrLost) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestOnLostMayUseTheLease(t *testing.T) {
 					t.Fatalf("called %d times, want once for each OnLost", len(calls))
 				}
 				for range 2 {
-					if cause := <-calls; cause != ErrLost {
+					if cause := <-calls; !errors.Is(cause, ErrLost) {
 						t.Errorf("the cause is %v", cause)
 					}
 				}
@@ -64,9 +64,9 @@ func TestOnLostOfALostLease(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var g Group
 		l := lock(t, &g, &fake{}, Options{})
-		l.Lose()
+		l.Lose(ErrLost)
 		ctx, cancel := context.WithCancelCause(t.Context())
-		if l.OnLost(cancel); context.Cause(ctx) != ErrLost {
+		if l.OnLost(cancel); !errors.Is(context.Cause(ctx), ErrLost) {
 			t.Errorf("the cause is %v", context.Cause(ctx))
 		}
 	})

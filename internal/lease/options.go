@@ -15,9 +15,9 @@ type Options struct {
 	Backoff                       Backoff
 	Policy                        Policy
 	Label                         string
-	// Held makes the error of a wait that ended while another held the lock: a
-	// locker.HeldError. nil: it is ErrTimeout.
-	Held func(o Owner, held time.Duration) error
+	// Held makes the error, an ErrTimeout or ErrTooManyWaiters, of a caller that has not got the
+	// lock since another held it: a locker.HeldError. nil: it is err.
+	Held func(err error, o Owner, held time.Duration) error
 }
 
 // Defaults of [Options].
@@ -46,17 +46,17 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
-// held returns the error of a wait that ended while token had the lock.
-func (o Options) held(token string, now time.Time) error {
+// held returns err, of a caller that has not got the lock since token had it, and says so.
+func (o Options) held(err error, token string, now time.Time) error {
 	owner, ours := parseToken(token)
 	switch {
 	case token != "" && !ours:
-		return fmt.Errorf("%w: %w", ErrTimeout, ErrForeign)
+		return fmt.Errorf("%w: %w", err, ErrForeign)
 	case token == "" || o.Held == nil:
-		return ErrTimeout
+		return err
 	}
 	// The holder's clock may be a little ahead of ours.
-	return o.Held(owner, max(0, now.Sub(owner.Since)).Round(time.Millisecond))
+	return o.Held(err, owner, max(0, now.Sub(owner.Since)).Round(time.Millisecond))
 }
 
 // A Policy is how to wait for a lock that another process holds; see locker.Policy.
@@ -116,7 +116,7 @@ func (l *Lease) over() error {
 
 // timeout returns an ErrTimeout that says who the holder is, if that is known.
 func (l *Lease) timeout() error {
-	return l.options.held(l.group.holder(l.key).token, time.Now())
+	return l.options.held(ErrTimeout, l.group.holder(l.key).token, time.Now())
 }
 
 // remains is what is left of Options.Wait.

@@ -1,13 +1,13 @@
 -- Gives a lock from one token to another of the same process.
 -- KEYS[1] lock   KEYS[2] queue
 -- ARGV[1] token that has it   ARGV[2] token that gets it   ARGV[3] lease in ms
--- Returns {1, others}: done, and others is 1 if other processes wait; {0}: another
--- has the lock; {-1}: nobody has.
+-- Returns {1, others}: done, and others is 1 if other processes wait; {0, token}:
+-- another has the lock; {-1}: nobody has.
 -- include queue.lua
 local holder = redis.call('GET', KEYS[1])
 if holder == ARGV[1] then
-  redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+  set(KEYS[1], ARGV[2], 'PX', ARGV[3])
 elseif holder ~= ARGV[2] then -- which a repetition finds
-  return {holder and 0 or -1}
+  return {holder and 0 or -1, holder}
 end
 return {1, waiting(KEYS[2]) ~= '' and 1 or 0}

@@ -3,7 +3,8 @@
 -- The queue is a string: the places of the processes that wait, first come first,
 -- with a space after each. A place is <channel>/<number>. One that begins with -
 -- cannot be notified, and asks by itself. Where these keys or commands are
--- not permitted, or Redis is full, there is no queue, and the first that tries wins.
+-- not permitted there is no queue, and the first that tries wins.
+-- include set.lua
 
 -- places returns what is in the queue; nil: it cannot be used, or is no queue.
 local function places(queue)
@@ -18,13 +19,12 @@ local function waiting(queue)
   return places(queue) or ''
 end
 
--- keep makes the queue a shorter one. Only a script that has written something calls
--- it: from then on Redis refuses it nothing, however full it is.
+-- keep makes the queue a shorter one.
 local function keep(queue, places)
   if places == '' then
     redis.call('DEL', queue)
   else
-    redis.call('SET', queue, places, 'PX', 60000)
+    set(queue, places, 'PX', 60000)
   end
 end
 
@@ -39,15 +39,15 @@ local function join(queue, place)
     redis.pcall('PEXPIRE', queue, 60000)
     return 1
   end
-  return redis.pcall('SET', queue, found .. place .. ' ', 'PX', 60000).err and 0 or 2
+  set(queue, found .. place .. ' ', 'PX', 60000)
+  return 2
 end
 
--- quit takes a place out, also where Redis is full.
+-- quit takes a place out.
 local function quit(queue, place)
   local found = ' ' .. waiting(queue)
   local from, to = string.find(found, ' ' .. place .. ' ', 1, true)
   if from then
-    redis.call('DEL', queue) -- the first write; see keep
     keep(queue, string.sub(found, 2, from) .. string.sub(found, to + 1))
   end
 end
@@ -76,9 +76,7 @@ local function free(lock, queue)
     rest = behind
     local deaf = string.sub(place, 1, 1) == '-'
     if deaf or told(place) then
-      if redis.pcall('SET', lock, place, 'PX', deaf and 250 or 1000).err then
-        break -- Redis is full
-      end
+      set(lock, place, 'PX', deaf and 250 or 1000)
       keep(queue, rest)
       return
     end

@@ -1,14 +1,56 @@
 package lease
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// A Redis that is full refuses what needs memory, and takes out of the queue whoever
-// gives up: a place that stayed would hold up the lock when its turn comes.
+// full makes a real Redis refuse all that needs memory.
+func full(t *testing.T, server *redistest.Server) {
+	t.Helper()
+	server.Do(t, "CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory", 1)
+}
+
+// A lock is taken, given back and passed on, however full Redis is.
+func TestLocksWhileRedisIsFull(t *testing.T) {
+	t.Parallel()
+	server := redistest.Real(t)
+	q := newScripts(t, server)
+	full(t, server)
+	q.wantTaken("A", "")
+	if others, err := q.spin.Pass(t.Context(), "k", "A", "B", s); others || err != nil {
+		t.Errorf("Pass: %v, %v", others, err)
+	}
+	q.releases("B")
+	q.wantTaken("C", "")
+	q.releases("C")
+	q.wantNothing()
+}
+
+// So are the places in the queue: the first has the turn, as ever.
+func TestQueueWhileRedisIsFull(t *testing.T) {
+	t.Parallel()
+	server := redistest.Real(t)
+	q := newScripts(t, server)
+	b, _ := q.hears("b")
+	c, _ := q.hears("c")
+	q.wantTaken("A", "")
+	q.wantHeld("B", b)
+	full(t, server)
+	q.wantHeld("C", c)
+	q.releases("A")
+	if q.lock() != b {
+		t.Errorf("the lock holds %q, want the first place", q.lock())
+	}
+	q.wantTaken("B", b)
+	q.releases("B")
+	q.wantTaken("C", c)
+	q.releases("C")
+	q.wantNothing()
+}
+
+// Who gives up leaves the queue: a place that stayed would hold up the lock when its turn comes.
 func TestQuitWhileRedisIsFull(t *testing.T) {
 	t.Parallel()
 	server := redistest.Real(t)
@@ -30,19 +72,13 @@ func TestQuitWhileRedisIsFull(t *testing.T) {
 	for _, name := range []string{"b", "c", "d"} {
 		q.wantHeld(name, place(name))
 	}
-	server.Do(t, "CONFIG", "SET", "maxmemory", 1)
-	before, _ := server.Get(t, queueKey("k"))
-	if _, err := q.spin.Take(t.Context(), "k", "E", place("e"), s); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("joining: %v", err)
-	}
-	wantQueue(before)
+	full(t, server)
 	quit("c")
 	wantQueue(place("b") + " " + place("d") + " ")
 	quit("b")
 	quit("d")
 	wantQueue("")
 	quit("d")
-	server.Do(t, "CONFIG", "SET", "maxmemory", 0)
 	q.releases("A")
 	q.wantNothing()
 }

@@ -62,21 +62,6 @@ func TestQueueIsSomethingElse(t *testing.T) {
 	})
 }
 
-// Redis is full. A lock is given back all the same.
-func TestQueueWhenRedisIsFull(t *testing.T) {
-	t.Parallel()
-	server := redistest.Real(t)
-	q := newScripts(t, server)
-	b, _ := q.hears("b")
-	q.wantTaken("A", "")
-	q.wantHeld("B", b)
-	server.Do(t, "CONFIG", "SET", "maxmemory", 1)
-	q.releases("A")
-	if q.lock() != "" {
-		t.Errorf("the lock holds %q", q.lock())
-	}
-}
-
 // The queue is in the slot of its lock, where there is such a key, and in the queue of
 // no other.
 func TestQueueKey(t *testing.T) {

@@ -1,6 +1,6 @@
 -- Gives up a place in the queue, and the lock if the turn came to it just now.
 -- KEYS[1] lock   KEYS[2] queue   ARGV[1] place
--- Returns {1}: both are gone, also where Redis is full.
+-- Returns {1}: both are gone.
 -- include queue.lua
 quit(KEYS[2], ARGV[1])
 if redis.pcall('GET', KEYS[1]) == ARGV[1] then

@@ -1,6 +1,6 @@
 -- Gives a lock back, at once or after a while.
 -- KEYS[1] lock   KEYS[2] queue   ARGV[1] token   ARGV[2] delay in ms, 0: at once
--- Returns {1}: done; {0}: another has the lock; {-1}: nobody has.
+-- Returns {1}: done; {0, token}: another has the lock; {-1}: nobody has.
 -- include queue.lua
 local holder = redis.call('GET', KEYS[1])
 if holder == ARGV[1] then
@@ -11,4 +11,4 @@ if holder == ARGV[1] then
   end
   return {1}
 end
-return {holder and 0 or -1}
+return {holder and 0 or -1, holder}

@@ -16,7 +16,7 @@ func (l *Lease) renew() {
 	switch wait := l.untilRenewal(now); {
 	case l.state != holding:
 	case !now.Before(l.end):
-		l.lose()
+		l.lose(l.overdue(now))
 	case l.extending: // which sets the timer anew when it is done
 		l.timer.Reset(l.end.Sub(now))
 	case wait > 0:
@@ -59,14 +59,18 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 	switch {
 	case l.state != holding:
 	case err == nil:
-		l.end = l.validUntil(sent, d)
+		l.end, l.trouble = l.validUntil(sent, d), nil
 		if l.limit.Before(l.end) {
 			l.limit = l.end
 		}
 		l.timer.Reset(l.untilRenewal(now))
-	case errors.Is(err, ErrLost), errors.Is(err, ErrExpired), errors.Is(err, ErrForeign), !now.Before(l.end):
-		l.lose()
+	case errors.Is(err, ErrLost), errors.Is(err, ErrExpired), errors.Is(err, ErrForeign):
+		l.lose(Lost(err))
 	default: // Redis is unavailable; it may be back before the lease is over
+		if l.troubled(sent, err); !now.Before(l.end) {
+			l.lose(l.overdue(now))
+			return err
+		}
 		if !scripting.Ambiguous(err) {
 			l.end = before
 		}

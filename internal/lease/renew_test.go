@@ -58,7 +58,7 @@ func TestRenewalStopsAtMaxHold(t *testing.T) {
 			if !isLost(l) {
 				t.Error("Lost is not closed")
 			}
-			if context.Cause(ctx) != ErrLost {
+			if !errors.Is(context.Cause(ctx), ErrLost) {
 				t.Errorf("the context's cause is %v", context.Cause(ctx))
 			}
 			if next == nil || f.Holder("k") != next.token {
@@ -217,7 +217,7 @@ func TestLostIsToldToWhoComesLate(t *testing.T) {
 			<-early
 			ctx, cancel := context.WithCancelCause(t.Context())
 			l.OnLost(cancel)
-			if context.Cause(ctx) != ErrLost {
+			if !errors.Is(context.Cause(ctx), ErrLost) {
 				t.Errorf("the context's cause is %v", context.Cause(ctx))
 			}
 		})

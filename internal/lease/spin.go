@@ -19,6 +19,8 @@ type Spin struct {
 }
 
 var (
+	//go:embed set.lua
+	setText string
 	//go:embed queue.lua
 	queueText string
 	//go:embed take.lua
@@ -39,10 +41,11 @@ var (
 	quitScript    = NewScript(quitText)
 )
 
-// NewScript returns a script that may call the functions of queue.lua, from the line on
-// that includes it.
+// NewScript returns a script that may call the functions of queue.lua or set.lua, from the line
+// on that includes it. queue.lua includes the other.
 func NewScript(text string) *scripting.Script {
-	return scripting.NewScript(strings.Replace(text, "-- include queue.lua\n", queueText, 1))
+	text = strings.Replace(text, "-- include queue.lua\n", queueText, 1)
+	return scripting.NewScript(strings.Replace(text, "-- include set.lua\n", setText, 1))
 }
 
 func (s Spin) Take(ctx context.Context, key, token, place string, span time.Duration) (Attempt, error) {
@@ -106,36 +109,66 @@ func queueKey(key string) string {
 	return key + ".queue{" + key + "}"
 }
 
-// verdicts are what the scripts of a lock answer, as the first value of their replies.
-var verdicts = map[int64]error{
-	1:  nil,
-	0:  ErrLost, // another has it: its token and the time left in ms may follow
-	-1: ErrExpired,
-	-2: ErrForeign,
-}
+// What the scripts of a lock answer, as the first value of their replies.
+const (
+	stateDone    = 1
+	stateLost    = 0 // another has it: its token and the time left in ms may follow
+	stateExpired = -1
+	stateForeign = -2
+	stateChanged = -3 // this and all below: of the record next to the lock
+	stateEnded   = -4
+	stateGone    = -5
+)
 
 // Verdict reads the reply to an Extend or a Release.
 func Verdict(reply scripting.Reply, err error) error {
 	if err != nil {
 		return err
 	}
-	state, ok := reply.IntAt(0)
-	verdict, known := verdicts[state]
-	if !ok || !known {
-		return Unexpected(reply)
+	return VerdictAt(reply, 0)
+}
+
+// VerdictAt is Verdict where the answer begins with value i.
+func VerdictAt(reply scripting.Reply, i int) error {
+	state, ok := reply.IntAt(i)
+	switch {
+	case !ok:
+	case state == stateDone:
+		return nil
+	case state == stateLost:
+		token, known := reply.TextAt(i + 1)
+		if !known {
+			return ErrLost
+		}
+		return lostTo(token)
+	case state == stateExpired:
+		return ErrExpired
+	case state == stateForeign:
+		return ErrForeign
+	case state == stateChanged:
+		return errChanged
+	case state == stateEnded:
+		return errEnded
+	case state == stateGone:
+		return errGone
 	}
-	return verdict
+	return Unexpected(reply)
 }
 
 // Taken reads the reply to a Take.
 func Taken(reply scripting.Reply, err error) (Attempt, error) {
-	switch err := Verdict(reply, err); err {
-	case ErrLost:
+	if err != nil {
+		return Attempt{}, err
+	}
+	switch state, ok := reply.IntAt(0); {
+	case ok && state == stateDone:
+		return Attempt{Taken: true}, nil
+	case ok && state == stateLost:
 		return Held(reply)
-	case ErrExpired:
-		return Attempt{}, Unexpected(reply)
+	case ok && state == stateForeign:
+		return Attempt{}, ErrForeign
 	default:
-		return Attempt{Taken: err == nil}, err
+		return Attempt{}, Unexpected(reply)
 	}
 }
 
@@ -152,11 +185,17 @@ func Held(reply scripting.Reply) (Attempt, error) {
 	if left < 0 {
 		found.Left = forever
 	}
-	if isPlace(holder) { // it is being given to another process
+	switch {
+	case isPlace(holder): // it is being given to another process
 		found.Holder = ""
+	case holder == "":
+		found.Holder = Nameless
 	}
 	return found, nil
 }
+
+// Nameless is the Holder of a lock whose value is empty. That is no token, so it is foreign.
+const Nameless = " "
 
 // Unexpected is the error of a reply that no script of ours gives. Since the reply may hold a
 // secret, it is not part of the error.

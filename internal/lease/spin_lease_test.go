@@ -37,7 +37,7 @@ func TestSpinKeyVanishes(t *testing.T) {
 		server.Do(t, "DEL", "k")
 		<-l.Lost()
 		<-ctx.Done()
-		if cause := context.Cause(ctx); cause != ErrLost {
+		if cause := context.Cause(ctx); !errors.Is(cause, ErrLost) {
 			t.Errorf("the context's cause is %v", cause)
 		}
 		if err := l.Unlock(t.Context()); !errors.Is(err, ErrExpired) {

@@ -14,7 +14,7 @@ local function taken()
   end
   return {1}
 end
-if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+if set(KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   return taken()
 end
 local holder = redis.pcall('GET', KEYS[1])
@@ -30,7 +30,7 @@ if holder == ARGV[1] then
   return taken()
 end
 if place ~= '' and holder == place then -- our turn has come
-  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+  set(KEYS[1], ARGV[1], 'PX', ARGV[2])
   return taken()
 end
 local left = redis.pcall('PTTL', KEYS[1])

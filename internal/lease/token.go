@@ -18,6 +18,11 @@ type Owner struct {
 	Since time.Time
 }
 
+// String is documented in package locker.
+func (o Owner) String() string {
+	return strings.TrimSuffix(o.Host+"/"+strconv.Itoa(o.PID)+" "+o.Label, " ")
+}
+
 // maxLabel is long enough for a route, short enough for every command.
 const maxLabel = 64
 

@@ -71,7 +71,7 @@ func TestOwnerOfJunk(t *testing.T) {
 				junk[random.IntN(len(junk))] = byte(random.IntN(256))
 			}
 		}
-		if err := (Options{Held: held}).held(string(junk), time.Now()); !errors.Is(err, ErrTimeout) || err.Error() == "" {
+		if err := (Options{Held: held}).held(ErrTimeout, string(junk), time.Now()); !errors.Is(err, ErrTimeout) || err.Error() == "" {
 			t.Fatalf("%q: %v", junk, err)
 		}
 	}

@@ -7,6 +7,7 @@
 package scripting
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha1"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -138,15 +140,46 @@ func (r *Runner) eval(ctx context.Context, end time.Time, slot, text string, scr
 	return replies[0], nil
 }
 
-// Ping asks Redis whether it is there.
-func (r *Runner) Ping(ctx context.Context) error {
+// Ping asks Redis whether it is there. With keys in different slots it also finds out that it
+// is a node of a cluster, where the client does not know that: such a node serves some of them
+// only. All else that may be wrong with them is no error, since a cluster may do without a node.
+func (r *Runner) Ping(ctx context.Context, keys ...string) error {
 	replies, err := r.client.Do(ctx, "", transport.Command{"PING"})
-	if err == nil {
-		if refusal, ok := replies[0].(error); ok {
-			err = fmt.Errorf("%w: %w", transport.ErrRefused, refusal)
-		}
+	if err != nil {
+		return err
 	}
-	return err
+	if refusal, ok := replies[0].(error); ok {
+		return refused(refusal)
+	}
+	moved := make([]error, len(keys))
+	var all sync.WaitGroup
+	for i, key := range keys {
+		all.Go(func() {
+			replies, err := r.client.Do(ctx, key, transport.Command{"GET", key})
+			if err == nil {
+				if refusal, ok := replies[0].(error); ok && strings.HasPrefix(refusal.Error(), moving) {
+					moved[i] = refused(refusal)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return cmp.Or(moved...)
+}
+
+const moving = "MOVED " // a node of a cluster says it of a key that another one serves
+
+// refused returns the error where Redis has refused a command, and says what that means.
+func refused(refusal error) error {
+	text := refusal.Error()
+	switch {
+	case strings.HasPrefix(text, "OOM "):
+		return fmt.Errorf("%w: it is full: %w", transport.ErrRefused, refusal)
+	case strings.HasPrefix(text, moving):
+		return fmt.Errorf("%w: it is a cluster, and this client does not know clusters: give store.NewOn one that does: %w",
+			transport.ErrRefused, refusal)
+	}
+	return fmt.Errorf("%w: %w", transport.ErrRefused, refusal)
 }
 
 // Ambiguous reports whether err leaves open whether Redis did the work.

@@ -2,10 +2,7 @@ package scripting
 
 import (
 	"errors"
-	"fmt"
 	"sync/atomic"
-
-	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
 // Replies have no names in Redis's protocol: the next one that arrives is taken for that of the
@@ -56,7 +53,7 @@ func unframe(reply any, call int64) (Reply, error) {
 			return Reply{values: reply[:n]}, nil
 		}
 	case error:
-		return Reply{}, fmt.Errorf("%w: %w", transport.ErrRefused, reply)
+		return Reply{}, refused(reply)
 	}
 	return Reply{}, errStray
 }

@@ -117,21 +117,24 @@ func redisIsSilent(s *site) {
 }
 
 // A Redis that is full refuses to store. The record stays as it was, and the session is free
-// at once.
+// at once. But a session can be taken, and ended.
 func redisIsFull(s *site) {
 	st := s.process(patient)
 	s.create(st, "before")
-	for what, end := range ends {
-		h := s.take(st)
-		s.redis.Do(s, "CONFIG", "SET", "maxmemory", "1")
-		s.wantError(what, end(s.Context(), h), store.ErrUnavailable)
-		s.eventually("the lock is free", func() bool { return !s.redis.Exists(s, lock) })
+	s.redis.Do(s, "CONFIG", "SET", "maxmemory", "1")
+	for _, what := range []string{"Save", "Renew"} {
+		s.wantError(what, ends[what](s.Context(), s.take(st)), store.ErrUnavailable)
+		s.wantFree()
 		s.wantData("before")
-		s.redis.Do(s, "CONFIG", "SET", "maxmemory", "0")
-		s.eventually("no record of the new id is left", func() bool { return !s.redis.Exists(s, moved) })
 	}
+	s.redis.Do(s, "CONFIG", "SET", "maxmemory", "0")
 	s.save(s.take(st), "after")
 	s.wantData("after")
+
+	s.redis.Do(s, "CONFIG", "SET", "maxmemory", "1")
+	s.wantError("Destroy", s.take(st).Destroy(s.Context()), nil)
+	_, err := st.Load(s.Context(), theID, store.Terms{})
+	s.wantError("Load", err, store.ErrGone)
 }
 
 // The client stays its owner's: a closed store is unavailable, and another on the same client

@@ -50,8 +50,7 @@ var breaks = []struct {
 		edits: []edit{
 			{"store/commit.lua", "record == '' or redis.pcall('SET', KEYS[1], record, 'PX', ttl)",
 				"record == '' or string.find(record, '\"gone\":') and {ok = redis.call('DEL', KEYS[1])} or redis.pcall('SET', KEYS[1], record, 'PX', ttl)"},
-			{"store/commit.lua", "local written = redis.pcall('SET', KEYS[1], record, 'PX', ttl)",
-				"local written = string.find(record, '\"gone\":') and {ok = redis.call('DEL', KEYS[1])} or redis.pcall('SET', KEYS[1], record, 'PX', ttl)"},
+			{"store/commit.lua", "set(KEYS[1], record, 'PX', ttl)", "redis.call('DEL', KEYS[1])"},
 		},
 		work: "dtw",
 		want: "which has not timed out",
@@ -64,7 +63,7 @@ var breaks = []struct {
 	},
 	{
 		name:  "a place is taken from the queue and not given the lock",
-		edits: []edit{{"internal/lease/queue.lua", "if redis.pcall('SET', lock, place, 'PX', deaf and 250 or 1000).err then", "if redis.call('DEL', lock) == 2 then"}},
+		edits: []edit{{"internal/lease/queue.lua", "set(lock, place, 'PX', deaf and 250 or 1000)", "redis.call('DEL', lock)"}},
 		work:  "wtw",
 		want:  "is dropped",
 	},
@@ -130,7 +129,7 @@ var breaks = []struct {
 	},
 	{
 		name:  "a commit that was lost frees the lock",
-		edits: []edit{{"store/commit.lua", "return 1\n  end\n  return lost", "return 1\n  end\n  free(lock, KEYS[3])\n  return lost"}},
+		edits: []edit{{"store/commit.lua", "return 1\n  end\n  return {lost", "return 1\n  end\n  free(lock, KEYS[3])\n  return {lost"}},
 		work:  "wtw",
 		want:  "taken away",
 	},
@@ -160,7 +159,7 @@ var breaks = []struct {
 	},
 	{
 		name:  "a lock that is taken over has no lease",
-		edits: []edit{{"store/take.lua", "redis.call('SET', KEYS[2], token, 'PX', ARGV[2])", "redis.call('SET', KEYS[2], token)"}},
+		edits: []edit{{"store/take.lua", "    set(KEYS[2], token, 'PX', ARGV[2])", "    set(KEYS[2], token)"}},
 		work:  "wtw",
 		want:  "has no timeout",
 	},

@@ -13,7 +13,7 @@ import (
 type Scripts map[string]string
 
 // includes are what scripts include, by a line that says so.
-var includes = []string{"internal/lease/queue.lua", "store/record.lua"}
+var includes = []string{"internal/lease/queue.lua", "internal/lease/set.lua", "store/record.lua"}
 
 // files are the scripts of the kinds.
 var files = [kinds]string{

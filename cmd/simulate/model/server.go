@@ -110,8 +110,9 @@ func (s *server) execute(key run) reply {
 
 func readReply(k kind, answer redis.Reply) (r reply) {
 	r.code = uint8(answer.Int())
-	if k != commit {
-		list := answer.List()
+	if list := answer.List(); k == commit && len(list) > 0 { // it was refused, and why follows
+		r.code = uint8(list[0].Int())
+	} else if k != commit {
 		if len(list) == 0 {
 			return reply{bad: fmt.Sprintf("the script said %v", answer)}
 		}

@@ -1,0 +1,226 @@
+package store
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/locker/transport"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/gomodule/redigo/redis"
+)
+
+// A valkey URL means the same as that of Redis.
+func TestOpenValkey(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	st := opened(t, "valkey://"+s.Addr, patient)
+	create(t, st, "1")
+	wantData(t, &site{s, s}, "1")
+	for raw, want := range map[string]target{
+		"valkey://:secret@h/1": {network: "tcp", address: "h:6379", password: "secret", database: 1},
+		"valkeys://h":          {network: "tcp", address: "h:6379", tls: true},
+	} {
+		if got, err := parseURL(raw); got != want || err != nil {
+			t.Errorf("%s: %+v, %v; want %+v", raw, got, err, want)
+		}
+	}
+}
+
+// Options that contradict the URL, or would be ignored, are refused by name.
+func TestOpenRefusesContradictions(t *testing.T) {
+	t.Parallel()
+	ask := func(context.Context) (string, string, error) { return "app", "s3cret", nil }
+	for _, tt := range []struct {
+		url     string
+		options Options
+		want    []string
+	}{
+		{"rediss://h", Options{TLS: &tls.Config{}}, nil},
+		{"valkeys://h", Options{TLS: &tls.Config{}, Credentials: ask}, nil},
+		{"redis://h", Options{Credentials: ask}, nil},
+		{"unix:///s", Options{Credentials: ask}, nil},
+		{"redis://h", Options{TLS: &tls.Config{}}, []string{"Options.TLS", "rediss://"}},
+		{"valkey://h", Options{TLS: &tls.Config{}}, []string{"Options.TLS", "valkeys://"}},
+		{"unix:///s", Options{TLS: &tls.Config{}}, []string{"Options.TLS"}},
+		{"redis://:pa55@h", Options{Credentials: ask}, []string{"Options.Credentials", "URL"}},
+		{"redis://app:pa55@h", Options{Credentials: ask}, []string{"Options.Credentials", "URL"}},
+	} {
+		st, err := Open(tt.url, tt.options)
+		wantMessage(t, err, tt.want)
+		if err == nil {
+			st.Close()
+		} else if strings.Contains(err.Error(), "pa55") || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%q repeats a password", err)
+		}
+	}
+	for name, o := range map[string]Options{"TLS": {TLS: &tls.Config{}}, "Credentials": {Credentials: ask}} {
+		wantMessage(t, New(&redis.Pool{}, o).Err(), []string{"Options." + name, "Open"})
+		wantMessage(t, NewOn(transport.NewRedigo(&redis.Pool{}, time.Second), o).Err(), []string{"Options." + name, "Open"})
+	}
+}
+
+// Credentials are asked for at each dial, so one that has changed in Redis is no outage: the
+// connections that are there go on, and new ones log in with the new one.
+func TestCredentialsThatRotate(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	var password atomic.Value
+	rotate := func(to string) {
+		s.Do(t, "ACL", "SETUSER", "app", "reset", "on", ">"+to, "~*", "&*", "+@all")
+		password.Store(to)
+	}
+	rotate("first")
+	var asked atomic.Int32
+	o := patient
+	o.Credentials = func(ctx context.Context) (string, string, error) {
+		if _, ok := ctx.Deadline(); !ok {
+			t.Error("the dial has no deadline")
+		}
+		asked.Add(1)
+		return "app", password.Load().(string), nil
+	}
+	st := opened(t, s.URL, o)
+	create(t, st, "1")
+	save(t, take(t, st), "2")
+	if n := asked.Load(); n != 1 {
+		t.Errorf("asked %d times for one connection", n)
+	}
+	rotate("second")
+	s.Do(t, "CLIENT", "KILL", "USER", "app")
+	eventually(t, "the session can be taken", func() bool {
+		h, err := st.Take(t.Context(), theID, Terms{})
+		if err == nil {
+			h.Release(t.Context())
+		}
+		return err == nil
+	})
+	if n := asked.Load(); n < 2 {
+		t.Errorf("asked %d times in all", n)
+	}
+}
+
+// Where there are no credentials to be had the error says so, and it never repeats a password.
+func TestCredentialsThatFail(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	s.Do(t, "ACL", "SETUSER", "app", "on", ">pw", "~*", "+@all")
+	errVault := errors.New("the vault is sealed")
+	for name, tt := range map[string]struct {
+		user, password string
+		err            error
+		want           []string
+	}{
+		"no answer":      {"", "", errVault, []string{"Options.Credentials", "the vault is sealed"}},
+		"no password":    {"app", "", nil, []string{"Options.Credentials", "no password"}},
+		"wrong password": {"app", "s3cret", nil, []string{"WRONGPASS"}},
+	} {
+		o := patient
+		o.Credentials = func(context.Context) (string, string, error) { return tt.user, tt.password, tt.err }
+		err := opened(t, s.URL, o).Ping(t.Context())
+		wantError(t, name, err, ErrUnavailable)
+		wantMessage(t, err, tt.want)
+		if err != nil && strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: %q repeats the password", name, err)
+		}
+	}
+}
+
+// A private certificate authority, and a client's own certificate, are the program's to say.
+func TestOpenWithACertificateAuthority(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	server, authority := certified(t, s.Addr)
+	o := patient
+	o.TLS = &tls.Config{RootCAs: authority, MinVersion: tls.VersionTLS12}
+	st := opened(t, "rediss://"+server, o)
+	o.TLS.RootCAs = x509.NewCertPool() // it was copied, and may be changed
+	if err := st.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	create(t, st, "1")
+	save(t, take(t, st), "2")
+	wantData(t, &site{s, s}, "2")
+
+	wantError(t, "Ping by a pool of other authorities", opened(t, "rediss://"+server, o).Ping(t.Context()), ErrUnavailable)
+	o.TLS = &tls.Config{RootCAs: authority, ServerName: "elsewhere.example"}
+	err := opened(t, "rediss://"+server, o).Ping(t.Context())
+	if _, ok := errors.AsType[x509.HostnameError](err); !ok {
+		t.Errorf("Ping of another name: %v", err)
+	}
+}
+
+// Of a pool only the way to dial is used. One that would keep no connection, or permits one at a
+// time, is as good as any: all exchanges share one.
+func TestThePoolOnlyDials(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		var dials atomic.Int32
+		pool := &redis.Pool{MaxIdle: 0, MaxActive: 1, DialContext: func(ctx context.Context) (redis.Conn, error) {
+			dials.Add(1)
+			return redis.DialContext(ctx, "tcp", s.Addr, redis.DialReadTimeout(time.Minute), redis.DialWriteTimeout(time.Minute))
+		}}
+		st := New(pool, patient)
+		t.Cleanup(func() { st.Close() })
+		create(t, st, "0")
+		for n := range 50 {
+			save(t, take(t, st), fmt.Sprint(n))
+		}
+		if n := dials.Load(); n != 1 {
+			t.Errorf("%d connections for 100 exchanges", n)
+		}
+	})
+}
+
+// certified serves what is at addr over TLS, and returns where, and the authority to trust.
+func certified(t *testing.T, addr string) (server string, authority *x509.CertPool) {
+	t.Helper()
+	lender := httptest.NewTLSServer(nil) // has a certificate for 127.0.0.1
+	defer lender.Close()
+	authority = x509.NewCertPool()
+	authority.AddCert(lender.Certificate())
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: lender.TLS.Certificates})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() { relay(c, addr) })
+		}
+	})
+	t.Cleanup(func() {
+		listener.Close()
+		all.Wait()
+	})
+	return listener.Addr().String(), authority
+}
+
+// relay passes on what c says to addr, and back, until c ends.
+func relay(c net.Conn, addr string) {
+	to, err := net.Dial("tcp", addr)
+	if err != nil {
+		c.Close()
+		return
+	}
+	var back sync.WaitGroup
+	back.Go(func() { _, _ = io.Copy(c, to) })
+	_, _ = io.Copy(to, c)
+	to.Close()
+	c.Close()
+	back.Wait()
+}
