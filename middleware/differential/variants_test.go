@@ -38,7 +38,7 @@ var variants = []variant{
 	{name: "Exclusive, writes", cookie: true, use: write, opens: true, uses: true},
 	{name: "ReadOnly, reads", mode: middleware.ReadOnly, cookie: true, use: read, opens: true, uses: true},
 	{name: "Lazy, idle", mode: middleware.Lazy, cookie: true},
-	{name: "Lazy, writes", most: true, mode: middleware.Lazy, cookie: true, use: start, opens: true, uses: true},
+	{name: "Lazy, writes", mode: middleware.Lazy, cookie: true, use: start, opens: true, uses: true},
 }
 
 func read(ctx context.Context) error {
