@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/a2139e8d/latchkey/internal/secret"
 	"github.com/a2139e8d/latchkey/session"
@@ -23,6 +24,13 @@ func (rq *request) commit(by string) error {
 		return nil // Lazy, and never started
 	}
 	change, err := rq.session.Seal(by)
+	if errors.Is(err, session.ErrReadOnly) {
+		err = fmt.Errorf("middleware: %s: %w", rq.label(), err)
+	}
+	if change.Dropped != "" {
+		rq.sessions.log(rq.base.Context(), slog.LevelWarn, "dropped", "a value that was set after Destroy is dropped: call Clear, Renew and Set instead",
+			slog.String("session", rq.knownID()), slog.String("key", change.Dropped), slog.String("route", rq.route()))
+	}
 	if err == nil {
 		err = rq.overdue(change)
 	}

@@ -1,7 +1,6 @@
 package middleware
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -11,6 +10,39 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
+// A rule is what is made of an error.
+type rule struct {
+	err    error
+	kind   string // in the log
+	status int
+	level  slog.Level
+}
+
+// rules are in the order in which they are asked: an error may be several of them. A client that
+// went away is nobody's fault, and a logout in another tab is a fact of life.
+var rules = []rule{
+	{context.Canceled, "canceled", http.StatusServiceUnavailable, slog.LevelDebug},
+	{store.ErrGone, "gone", http.StatusConflict, slog.LevelInfo},
+	{store.ErrTimeout, "timeout", http.StatusServiceUnavailable, slog.LevelWarn},
+	{store.ErrTooManyWaiters, "too_many_waiters", http.StatusServiceUnavailable, slog.LevelWarn},
+	{store.ErrUnavailable, "unavailable", http.StatusServiceUnavailable, slog.LevelError},
+	{store.ErrLost, "lost", http.StatusServiceUnavailable, slog.LevelError},
+	{context.DeadlineExceeded, "deadline", http.StatusServiceUnavailable, slog.LevelError},
+	{store.ErrTooLarge, "too_large", http.StatusInternalServerError, slog.LevelError},
+	{store.ErrCorrupt, "corrupt", http.StatusInternalServerError, slog.LevelError},
+	{session.ErrReadOnly, "read_only", http.StatusInternalServerError, slog.LevelError},
+	{session.ErrClosed, "late", http.StatusInternalServerError, slog.LevelError},
+}
+
+func ruleOf(err error) rule {
+	for _, r := range rules {
+		if errors.Is(err, r.err) {
+			return r
+		}
+	}
+	return rule{err, "other", http.StatusInternalServerError, slog.LevelError}
+}
+
 // Status returns the HTTP status for an error of the session:
 //
 //   - 503 where another try may succeed: the session was busy for too long, its
@@ -18,32 +50,18 @@ import (
 //   - 409 for a write to a session that another request has ended;
 //   - 500 for the rest, which are mistakes: a value that cannot be encoded, a
 //     session that is too large, a record that cannot be read.
-func Status(err error) int {
-	switch {
-	case errors.Is(err, store.ErrTimeout),
-		errors.Is(err, store.ErrTooManyWaiters),
-		errors.Is(err, store.ErrLost),
-		errors.Is(err, store.ErrUnavailable),
-		errors.Is(err, context.Canceled),
-		errors.Is(err, context.DeadlineExceeded):
-		return http.StatusServiceUnavailable
-	case errors.Is(err, store.ErrGone):
-		return http.StatusConflict
-	default:
-		return http.StatusInternalServerError
-	}
-}
+func Status(err error) int { return ruleOf(err).status }
 
 // answer logs err and answers the request with it. Nothing of an answer may have been sent yet.
-func (s *Sessions) answer(w http.ResponseWriter, r *http.Request, id string, err error) {
+func (s *Sessions) answer(w http.ResponseWriter, rq *request, err error) {
 	status := Status(err)
-	s.logFailure(r, id, err)
+	rq.logFailure(err)
 	forbidCaching(w.Header())
 	if status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1") // seconds
 	}
 	if s.options.OnError != nil {
-		s.options.OnError(w, r, err)
+		s.options.OnError(w, rq.base, err)
 		return
 	}
 	http.Error(w, sentence(status, err), status)
@@ -63,28 +81,4 @@ func sentence(status int, err error) string {
 	default:
 		return "The session could not be used. Nothing was saved."
 	}
-}
-
-// levelOf returns the level to log err at. A client that went away is nobody's
-// fault, and a logout in another tab is a fact of life.
-func levelOf(err error) slog.Level {
-	switch {
-	case errors.Is(err, context.Canceled):
-		return slog.LevelDebug
-	case errors.Is(err, store.ErrGone):
-		return slog.LevelInfo
-	case errors.Is(err, store.ErrTimeout), errors.Is(err, store.ErrTooManyWaiters):
-		return slog.LevelWarn
-	default:
-		return slog.LevelError
-	}
-}
-
-func (s *Sessions) logFailure(r *http.Request, id string, err error) {
-	s.log(r.Context(), levelOf(err), "session failed",
-		slog.String("session", id), slog.Int("status", Status(err)), slog.String("method", r.Method), slog.Any("error", err))
-}
-
-func (s *Sessions) log(ctx context.Context, level slog.Level, message string, attrs ...slog.Attr) {
-	cmp.Or(s.options.Logger, slog.Default()).LogAttrs(ctx, level, "latchkey: "+message, attrs...)
 }

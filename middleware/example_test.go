@@ -15,38 +15,48 @@ import (
 )
 
 var (
-	st     *store.Store
 	key    []byte
 	oldKey []byte
 	mux    = http.NewServeMux()
+	server http.Server
+
+	sessions                    *middleware.Sessions
+	showCart, addToCart, images http.Handler
 )
 
-func checkPassword(*http.Request) (user string, ok bool) { return "", false }
-func sendMail(context.Context, string) error             { return nil }
+func checkPassword(r *http.Request) (user string, ok bool) {
+	return r.PostFormValue("user"), r.PostFormValue("password") == "open sesame"
+}
 
-// Each request says how it uses its session. One that only reads need not wait, and
-// one that needs no session should not have one.
+func sendMail(context.Context, string) error { return nil }
+
+// A route that only reads says so, and waits for nobody. One that needs no session has none.
+func ExampleSessions_ReadOnly() {
+	mux.Handle("GET /cart", sessions.ReadOnly(showCart))
+	mux.Handle("POST /cart", addToCart)
+	mux.Handle("GET /images/", sessions.None(images))
+	log.Fatal(http.ListenAndServe(":8080", sessions.Handler(mux)))
+}
+
+// Where a router cannot be asked for its route, the request says how it uses its session.
 func ExampleOptions_mode() {
-	sessions, err := middleware.New(st, middleware.Options{
+	_ = middleware.Options{
 		Keys: [][]byte{key},
 		Mode: func(r *http.Request) middleware.Mode {
 			switch {
 			case strings.HasPrefix(r.URL.Path, "/static/"):
 				return middleware.None
-			case r.Method == http.MethodGet:
+			case r.Method == http.MethodGet && r.URL.Path == "/cart":
 				return middleware.ReadOnly
 			default:
 				return middleware.Exclusive
 			}
 		},
-	})
-	if err != nil {
-		log.Fatal(err)
 	}
-	log.Fatal(http.ListenAndServe(":8080", sessions.Handler(mux)))
 }
 
-// A login gives the session a new id, and a logout ends it.
+// A login gives the session a new id, and a logout ends it. A page of another site must not be
+// able to do either.
 func Example_login() {
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
 		user, ok := checkPassword(r)
@@ -63,6 +73,8 @@ func Example_login() {
 		session.FromContext(r.Context()).Destroy()
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 	})
+	// Without this, another site's form could log the visitor in as somebody else.
+	server.Handler = http.NewCrossOriginProtection().Handler(sessions.Handler(mux))
 }
 
 // Slow work that no longer needs the session should not hold it.

@@ -20,8 +20,9 @@ func (rq *request) ChangedLate(method, key, sealed string) {
 	if conn := rq.hijacked.Load(); conn != nil {
 		_ = (*conn).Close() // the one way to cut this answer off
 	}
-	rq.sessions.log(rq.base.Context(), slog.LevelError, "session changed after it was saved; the change is lost",
+	rq.sessions.log(rq.base.Context(), slog.LevelError, "late", "session changed after it was saved; the change is lost",
 		slog.String("session", rq.knownID()), slog.String("call", method), slog.String("key", key), slog.String("saved_by", sealed),
+		slog.String("method", clip(rq.base.Method)), slog.String("route", rq.route()),
 		slog.String("rule", "a session is saved before the first byte of the answer: change it before "+sealed))
 }
 

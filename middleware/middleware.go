@@ -34,6 +34,8 @@ package middleware
 // The way of one exclusive request, from top to bottom:
 //
 //	Sessions.Handler       middleware.go
+//	 routeOf               mode.go        asks the mux for the route, which may have a mode
+//	 Sessions.serve        middleware.go
 //	  request.start        request.go
 //	    cookies.read       cookie.go      verifies the cookie: secret, then public id
 //	    readAhead          readahead.go   the client has sent its body before the lock is taken
@@ -88,7 +90,8 @@ type Options struct {
 	// MaxWaiters is how many requests may wait for one session in this process; the next gets 503
 	// at once. Default 128. With a store.Options.Locker it must be zero, like MaxHold.
 	MaxWaiters int
-	// MaxBytes is the largest encoded session. Default 1 MiB.
+	// MaxBytes is the largest encoded session. Default 1 MiB, which is generous: a session that
+	// large costs a request tens of milliseconds.
 	MaxBytes int
 	// Buffer is how many bytes of an answer are held back until the session is
 	// saved. A longer answer saves the session early. Default 64 KiB.
@@ -97,8 +100,13 @@ type Options struct {
 	// "__Host-session" and Secure. Path "/" and SameSite=Lax unless set, HttpOnly
 	// always. A MaxAge makes it outlive the browser; set it to Lifetime then.
 	Cookie http.Cookie
-	// Mode says how to open a request's session. Default: Exclusive.
+	// Mode says how to open a request's session. Default: Exclusive. A route may have a mode of
+	// its own, see [Sessions.ReadOnly].
 	Mode func(*http.Request) Mode
+	// Label says what a request is called while it holds its session: in Redis, and in the log
+	// lines and errors of those that wait for it. Put no secret into it, as a path may be one.
+	// Default: the method, and the route's pattern where it is known.
+	Label func(*http.Request) string
 	// OnError answers a request whose session could not be opened or saved; the
 	// status to use is Status(err). Retry-After is set already where it applies,
 	// and the error is logged. Default: a line of plain text.
@@ -107,7 +115,8 @@ type Options struct {
 	// too large: the error it returns is the answer; nil puts an empty session in
 	// the record's place. Default: the error as it is.
 	OnCorrupt func(*http.Request, error) error
-	// Logger gets one line for each error. Default: slog.Default().
+	// Logger gets one line for each error, and at most ten of a kind in a second: the next one
+	// says how many were left out. Default: slog.Default().
 	Logger *slog.Logger
 }
 
@@ -117,6 +126,7 @@ type Sessions struct {
 	options Options
 	terms   store.Terms
 	cookies cookies
+	damper  *damper
 }
 
 // New returns the middleware, or an error that names an option and the rule that it breaks.
@@ -142,7 +152,7 @@ func New(st *store.Store, o Options) (*Sessions, error) {
 		return nil, err
 	}
 	o.Keys = nil // printing the Sessions must not show them
-	return &Sessions{store: st, options: o, terms: terms, cookies: c}, nil
+	return &Sessions{store: st, options: o, terms: terms, cookies: c, damper: new(damper)}, nil
 }
 
 // Handler returns next with a session in the context of each of its requests,
@@ -150,44 +160,48 @@ func New(st *store.Store, o Options) (*Sessions, error) {
 // Sessions has one session.
 func (s *Sessions) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mode := Exclusive
-		if s.options.Mode != nil {
-			mode = s.options.Mode(r)
-		}
+		mode, pattern := s.routeOf(next, r)
 		// Taking the lock again would make the request wait for itself.
-		wrapped := r.Context().Value(s) != nil
-		if mode == None || wrapped {
+		if mode == None || s.request(r.Context()) != nil {
 			next.ServeHTTP(w, r)
 			return
 		}
-
-		ctx, cancel := context.WithCancelCause(context.WithValue(r.Context(), s, true))
-		defer cancel(nil)
-		rw := &response{
-			request: request{sessions: s, mode: mode, base: r, cancel: cancel},
-			inner:   w,
-			before:  snapshot(w.Header()),
-			tail:    tail{declared: -1},
-		}
-		rq := &rw.request
-		finished := false
-		defer func() {
-			if !finished { // the handler panicked, or called runtime.Goexit
-				cancel(nil)
-				rq.abandon()
-				rw.abandon()
-			}
-		}()
-		r, err := rq.start(ctx)
-		if err != nil {
-			finished = true
-			rw.fail(err)
-			return
-		}
-		defer rq.handBack(r)
-		next.ServeHTTP(rw, r)
-		finished = true
-		cancel(nil) // also ends a session.Start that still waits
-		rw.finish()
+		s.serve(w, r, mode, pattern, next)
 	})
+}
+
+// serve answers a request whose session is not open yet.
+func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, mode Mode, pattern string, next http.Handler) {
+	if mode == None {
+		next.ServeHTTP(w, r)
+		return
+	}
+	base, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	rw := &response{
+		request: request{sessions: s, mode: mode, pattern: pattern, base: r, cancel: cancel},
+		inner:   w,
+		before:  snapshot(w.Header()),
+		tail:    tail{declared: -1},
+	}
+	rq := &rw.request
+	finished := false
+	defer func() {
+		if !finished { // the handler panicked, or called runtime.Goexit
+			cancel(nil)
+			rq.abandon()
+			rw.abandon()
+		}
+	}()
+	r, err := rq.start(withRequest(base, rq))
+	if err != nil {
+		finished = true
+		rw.fail(err)
+		return
+	}
+	defer rq.handBack(r)
+	next.ServeHTTP(rw, r)
+	finished = true
+	cancel(nil) // also ends a session.Start that still waits
+	rw.finish()
 }

@@ -18,7 +18,7 @@ func TestTheLogNamesTheHolder(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 		for name, tt := range map[string]struct {
 			pattern, path string
-			routed        bool // by the time that the session is opened
+			routed        bool // before the session is opened
 			want          string
 		}{
 			"a route":                   {"/reset/{token}", "/reset/open-sesame?code=open-sesame", true, "POST /reset/{token} for "},
@@ -41,7 +41,7 @@ func TestTheLogNamesTheHolder(t *testing.T) {
 						return mux
 					}
 					mux.Handle(tt.pattern, slow)
-					return sessions(mux)
+					return sessions(http.HandlerFunc(mux.ServeHTTP)) // a router that cannot be asked
 				})
 				other := newSite(t, r.Pool(t, 4), middleware.Options{LockWait: 50 * time.Millisecond}, app())
 				v := newVisitor(t)

@@ -27,8 +27,9 @@ var (
 // A request is one request's session, opened once and committed once, and its keep.Keeper.
 type request struct {
 	sessions *Sessions
-	mode     Mode
+	pattern  string                  // of its route, as far as it is known
 	base     *http.Request           // as it came in
+	outer    *request                // of other Sessions around these; nil if there are none
 	cancel   context.CancelCauseFunc // ends the handler's context
 
 	late     atomic.Pointer[error]    // the first change that came after the commit: see late.go
@@ -37,6 +38,7 @@ type request struct {
 	// mu guards the rest, and is held while the session is opened or committed:
 	// a handler may write the answer in one goroutine and Commit in another.
 	mu        sync.Mutex
+	mode      Mode
 	origin    origin
 	session   *session.Session // nil until opened
 	hold      *store.Hold      // not nil while locked
@@ -56,6 +58,13 @@ type request struct {
 // in mode Lazy to be opened by session.Start.
 func (rq *request) start(ctx context.Context) (*http.Request, error) {
 	s, body := rq.sessions, rq.base.Body
+	if rq.mode < Exclusive || rq.mode > Lazy {
+		return nil, fmt.Errorf("%w: %v", errMode, rq.mode)
+	}
+	if rq.sharesCookie() {
+		s.log(ctx, slog.LevelError, "shared_cookie", "two Sessions on one request use the same cookie and overwrite each other's: give each a name of its own",
+			slog.String("cookie", s.cookies.pattern.Name), slog.String("route", rq.route()))
+	}
 	if rq.mode == Lazy {
 		ctx = session.NewLazyContext(ctx, func(ctx context.Context) (*session.Session, error) {
 			return rq.open(ctx, s.cookies.read(rq.base))
@@ -82,7 +91,7 @@ func (rq *request) open(ctx context.Context, id string) (*session.Session, error
 	rq.mu.Lock()
 	defer rq.mu.Unlock()
 	if rq.committed {
-		rq.sessions.logFailure(rq.base, rq.knownID(), errBegun)
+		rq.logFailure(errBegun)
 		return nil, errBegun
 	}
 	record, err := rq.fetch(ctx, id)
@@ -103,7 +112,7 @@ func (rq *request) open(ctx context.Context, id string) (*session.Session, error
 			err = fmt.Errorf("%w: %w", ended, err) // err may be a cause that somebody gave
 		}
 		if rq.mode == Lazy { // the handler answers this, and need not log it
-			rq.sessions.logFailure(rq.base, rq.knownID(), err)
+			rq.logFailure(err)
 		}
 		return nil, err
 	}
@@ -124,7 +133,7 @@ func (rq *request) fetch(ctx context.Context, id string) (record store.Record, e
 		terms := s.terms
 		// In mode Lazy a handler may try again: in what is left, but at least once.
 		terms.LockWait = max(terms.LockWait-rq.waited, time.Nanosecond)
-		terms.Label = label(rq.base)
+		terms.Label = rq.label()
 		began := time.Now()
 		rq.hold, err = s.store.Take(ctx, id, terms)
 		rq.waited += time.Since(began)
@@ -146,15 +155,21 @@ func (rq *request) fetch(ctx context.Context, id string) (record store.Record, e
 	return record, err
 }
 
-// label says what holds the session, to those that wait for it: the method, and the
-// route's pattern where a router around the sessions has found it. No part of the path
-// itself, which may be a secret, as in the link of a mail.
-func label(r *http.Request) string {
-	if r.Pattern == "" {
-		return r.Method
+// label says what holds the session, to those that wait for it: the method, and the route's
+// pattern where a router has found it. No part of the path itself, which may be a secret, as in
+// the link of a mail.
+func (rq *request) label() string {
+	if label := rq.sessions.options.Label; label != nil {
+		return label(rq.base)
 	}
-	return r.Method + " " + r.Pattern[strings.Index(r.Pattern, " ")+1:] // without its own method
+	if rq.pattern == "" {
+		return rq.base.Method
+	}
+	return rq.base.Method + " " + rq.route()
 }
+
+// route returns the pattern without its method.
+func (rq *request) route() string { return rq.pattern[strings.Index(rq.pattern, " ")+1:] }
 
 // replace asks OnCorrupt whether to go on without the record.
 func (rq *request) replace(err error) error {
@@ -162,7 +177,7 @@ func (rq *request) replace(err error) error {
 		if verdict := ask(rq.base, err); verdict != nil {
 			return verdict
 		}
-		rq.sessions.log(rq.base.Context(), slog.LevelError, "session replaced by an empty one",
+		rq.sessions.log(rq.base.Context(), slog.LevelError, "replaced", "session replaced by an empty one",
 			slog.String("session", rq.SessionID()), slog.Any("error", err))
 		return nil
 	}
@@ -170,7 +185,8 @@ func (rq *request) replace(err error) error {
 }
 
 func (rq *request) config(record store.Record) keep.Config {
-	return keep.Config{Data: record.Data, Snapshot: record.Memory, ReadOnly: rq.mode == ReadOnly, Keeper: rq}
+	limit := cmp.Or(rq.sessions.terms.MaxBytes, store.DefaultMaxBytes)
+	return keep.Config{Data: record.Data, Snapshot: record.Memory, MaxBytes: limit, ReadOnly: rq.mode == ReadOnly, Keeper: rq}
 }
 
 // handBack gives the request that came in what was set in r, the handler's copy:
@@ -178,6 +194,7 @@ func (rq *request) config(record store.Record) keep.Config {
 func (rq *request) handBack(r *http.Request) {
 	rq.base.MultipartForm = cmp.Or(rq.base.MultipartForm, r.MultipartForm)
 	rq.base.Pattern = cmp.Or(rq.base.Pattern, r.Pattern)
+	rq.pattern = cmp.Or(rq.pattern, r.Pattern)
 }
 
 func (rq *request) identify(id string) {

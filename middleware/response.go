@@ -103,7 +103,7 @@ func (rw *response) sendWithTrailers(live http.Header, early bool) error {
 func (rw *response) fail(err error) {
 	rw.reset()
 	rw.failed, rw.ignored = err, make(http.Header)
-	rw.request.sessions.answer(rw.inner, rw.request.base, rw.request.knownID(), err)
+	rw.request.sessions.answer(rw.inner, &rw.request, err)
 }
 
 // reset removes what the handler has written and put into the header. What stays is the cookie of

@@ -1,133 +1,181 @@
 package middleware_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
-	"github.com/a2139e8d/latchkey/store"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// endSession ends the session with a public id: it waits for the request that holds
-// it, and no request brings it back. The terms are those of the middleware; with a
-// shorter Lifetime an old session would be taken for one that has timed out.
-func endSession(ctx context.Context, st *store.Store, id string, terms store.Terms) error {
-	hold, err := st.Take(ctx, id, terms)
-	switch {
-	case hold != nil: // whatever else is wrong with the record
-		return hold.Destroy(ctx)
-	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrGone):
-		return nil
-	}
-	return err
-}
-
-// accounts is how an application knows who is logged in where.
+// accounts is an application's table of users. Each has a number, and a session belongs to
+// its user only as long as it has the same one.
 type accounts struct {
-	st    *store.Store
-	terms store.Terms
-
-	mu  sync.Mutex
-	ids map[string][]string // of each user's sessions
+	mu     sync.Mutex
+	epochs map[string]int
 }
 
-// login begins a session for the user, under a new id.
-func (a *accounts) login(_ http.ResponseWriter, r *http.Request) {
-	s := session.FromContext(r.Context())
-	s.Renew()
-	s.Set("user", r.FormValue("user"))
-	if s.Commit(r.Context()) != nil {
-		return // the answer is that error
-	}
+// epoch returns the number of a user, if there is such a user.
+func (a *accounts) epoch(user string) (epoch int, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.ids[r.FormValue("user")] = append(a.ids[r.FormValue("user")], s.ID()) // the new one, since the commit
+	epoch, ok = a.epochs[user]
+	return epoch, ok
 }
 
-// endOthers ends all sessions of this one's user but this one.
-func (a *accounts) endOthers(w http.ResponseWriter, r *http.Request) {
-	s := session.FromContext(r.Context())
-	user, _ := session.Get[string](s, "user")
-	// Two requests that hold their own session and wait for each other's would wait
-	// for long, so this one is released first.
-	if s.Commit(r.Context()) != nil {
-		return
-	}
-	fmt.Fprint(w, a.end(r.Context(), user, s.ID()))
-}
-
-// end ends all sessions of a user but one, or all.
-func (a *accounts) end(ctx context.Context, user, but string) error {
+// raise raises the number, if it still is the one given.
+func (a *accounts) raise(user string, from int) (epoch int, ok bool) {
 	a.mu.Lock()
-	ids := slices.Clone(a.ids[user])
-	a.mu.Unlock()
-	for _, id := range ids {
-		if id == but {
-			continue
-		}
-		if err := endSession(ctx, a.st, id, a.terms); err != nil {
-			return err
-		}
+	defer a.mu.Unlock()
+	if epoch, ok := a.epochs[user]; !ok || epoch != from {
+		return 0, false
 	}
-	return nil
+	a.epochs[user]++
+	return a.epochs[user], true
 }
 
-// newAccounts serves an application whose users may have many sessions.
+// logIn is for a user who gave the right password. epoch was read together with its hash: if
+// the password is changed meanwhile, the session that begins here has ended already.
+func logIn(s *session.Session, user string, epoch int) {
+	s.Renew()
+	s.Set("user", user)
+	s.Set("epoch", epoch)
+}
+
+// user returns who is logged in: nobody, if the session has been ended since.
+func (a *accounts) user(s *session.Session) string {
+	user, _ := session.Get[string](s, "user")
+	epoch, known := session.Get[int](s, "epoch")
+	if current, ok := a.epoch(user); !ok || !known || epoch != current {
+		return ""
+	}
+	return user
+}
+
+// endOthers ends all sessions of the user of s but s itself, unless that has been ended, too.
+func (a *accounts) endOthers(s *session.Session) bool {
+	user, _ := session.Get[string](s, "user")
+	epoch, known := session.Get[int](s, "epoch")
+	if !known {
+		return false
+	}
+	// UPDATE users SET epoch = epoch + 1 WHERE name = $1 AND epoch = $2 RETURNING epoch
+	raised, ok := a.raise(user, epoch)
+	if ok {
+		s.Set("epoch", raised)
+	}
+	return ok
+}
+
+// newAccounts serves an application whose users are ann and bob.
 func newAccounts(t *testing.T, r *redistest.Server, mux *http.ServeMux) (*site, *accounts) {
 	t.Helper()
-	a := &accounts{
-		st:    store.New(r.Pool(t, 4), store.Options{Lease: 2 * time.Second, Timeout: time.Second}),
-		terms: store.Terms{TTL: time.Hour, Lifetime: 60 * time.Hour, LockWait: 5 * time.Second},
-		ids:   map[string][]string{},
-	}
-	mux.HandleFunc("/login-as", a.login)
-	mux.HandleFunc("/end-others", a.endOthers)
-	mux.HandleFunc("/user", func(w http.ResponseWriter, req *http.Request) {
-		user, _ := session.Get[string](session.FromContext(req.Context()), "user")
-		fmt.Fprint(w, user)
+	a := &accounts{epochs: map[string]int{"ann": 1, "bob": 1}}
+	mux.HandleFunc("/login-as", func(_ http.ResponseWriter, req *http.Request) {
+		user := req.FormValue("user")
+		if epoch, ok := a.epoch(user); ok {
+			logIn(session.FromContext(req.Context()), user, epoch)
+		}
 	})
-	return newSiteOn(t, a.st, middleware.Options{TTL: a.terms.TTL, Lifetime: a.terms.Lifetime, LockWait: a.terms.LockWait}, mux), a
+	mux.HandleFunc("/user", func(w http.ResponseWriter, req *http.Request) {
+		fmt.Fprint(w, a.user(session.FromContext(req.Context())))
+	})
+	mux.HandleFunc("/end-others", func(w http.ResponseWriter, req *http.Request) {
+		fmt.Fprint(w, a.endOthers(session.FromContext(req.Context())))
+	})
+	return newSite(t, r.Pool(t, 4), middleware.Options{TTL: time.Hour, Lifetime: 60 * time.Hour}, mux), a
+}
+
+// visitAs returns a visitor who is logged in.
+func visitAs(t *testing.T, s *site, user string) *visitor {
+	t.Helper()
+	v := newVisitor(t)
+	v.get(s.URL+"/add").want(t, 200, "1")
+	v.get(s.URL+"/login-as?user="+user).want(t, 200, "")
+	v.get(s.URL+"/user").want(t, 200, user)
+	return v
 }
 
 // ASVS 7.4.3 and 7.5.2: a user who has changed the password ends all other sessions,
-// however old these are.
+// however old these are, and keeps this one.
 func TestAllOtherSessionsOfAUserCanBeEnded(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
-		s, a := newAccounts(t, r, app())
-		visit := func(user string) *visitor {
-			v := newVisitor(t)
-			v.get(s.URL+"/add").want(t, 200, "1")
-			v.get(s.URL+"/login-as?user="+user).want(t, 200, "")
-			v.get(s.URL+"/user").want(t, 200, user)
-			return v
-		}
-		laptop, phone, thief, bob := visit("ann"), visit("ann"), visit("ann"), visit("bob")
-		makeOlder(t, r, a.ids["ann"][2], 50*time.Hour)
+		s, _ := newAccounts(t, r, app())
+		laptop, phone, thief := visitAs(t, s, "ann"), visitAs(t, s, "ann"), visitAs(t, s, "ann")
+		bob := visitAs(t, s, "bob")
+		makeOlder(t, r, thief.get(s.URL+"/id").body, 50*time.Hour)
 		thief.get(s.URL+"/user").want(t, 200, "ann")
 
-		laptop.get(s.URL+"/end-others").want(t, 200, "<nil>")
+		laptop.get(s.URL+"/end-others").want(t, 200, "true")
+		for v, user := range map[*visitor]string{laptop: "ann", phone: "", thief: "", bob: "bob"} {
+			v.get(s.URL+"/user").want(t, 200, user)
+		}
+		thief.get(s.URL+"/end-others").want(t, 200, "false")
 		laptop.get(s.URL+"/user").want(t, 200, "ann")
-		bob.get(s.URL+"/user").want(t, 200, "bob")
-		for _, v := range []*visitor{phone, thief} {
-			v.get(s.URL+"/user").want(t, 200, "")
-			v.get(s.URL+"/add").want(t, 409, "*")
+		laptop.get(s.URL+"/login-as?user=ann").want(t, 200, "") // logging in once more keeps it that way
+		phone.get(s.URL+"/login-as?user=ann").want(t, 200, "")
+		for v, user := range map[*visitor]string{laptop: "ann", phone: "ann", thief: ""} {
+			v.get(s.URL+"/user").want(t, 200, user)
 		}
 	})
 }
 
-// Two sessions of a user may end each other at the same time: neither waits for the
-// other, since each has been released.
-func TestTwoSessionsMayEndEachOther(t *testing.T) {
+// ASVS 7.4.3: what is under way when a user ends the other sessions does not escape: neither
+// a login, nor a session that is just getting a new id, nor one that is about to end the user's.
+func TestARequestUnderWayDoesNotEscapeTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/slow-login", "/slow-renew", "/slow-end-others"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+				mux := app()
+				busy, free := make(chan struct{}), make(chan struct{})
+				s, a := newAccounts(t, r, mux)
+				mux.HandleFunc(path, func(w http.ResponseWriter, req *http.Request) {
+					s := session.FromContext(req.Context())
+					epoch, _ := a.epoch("ann") // and the password was right
+					close(busy)
+					<-free
+					switch path {
+					case "/slow-login":
+						logIn(s, "ann", epoch)
+					case "/slow-renew":
+						s.Renew()
+					default:
+						fmt.Fprint(w, a.endOthers(s))
+					}
+				})
+				laptop, thief := visitAs(t, s, "ann"), visitAs(t, s, "ann")
+				before := thief.get(s.URL + "/id").body
+				done := make(chan answer, 1)
+				go func() { done <- thief.get(s.URL + path) }()
+				<-busy
+				end := laptop.get(s.URL + "/end-others")
+				close(free)
+				underWay := <-done
+				end.want(t, 200, "true")
+				underWay.want(t, 200, "*")
+				if path != "/slow-end-others" && thief.get(s.URL+"/id").body == before {
+					t.Error("it got no new id: nothing was tested")
+				}
+				if underWay.body == "true" {
+					t.Error("it has ended the user's sessions")
+				}
+				thief.get(s.URL+"/user").want(t, 200, "")
+				laptop.get(s.URL+"/user").want(t, 200, "ann")
+			})
+		})
+	}
+}
+
+// Of two sessions of a user that end each other at the same time, one stays, and neither waits
+// for the other, though each holds its own.
+func TestOfTwoSessionsThatEndEachOtherOneStays(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
@@ -137,102 +185,53 @@ func TestTwoSessionsMayEndEachOther(t *testing.T) {
 		mux.HandleFunc("/end-others-together", func(w http.ResponseWriter, req *http.Request) {
 			both.Done()
 			both.Wait() // each has its session, locked
-			a.endOthers(w, req)
+			fmt.Fprint(w, a.endOthers(session.FromContext(req.Context())))
 		})
-		answers := make(chan answer, 2)
-		visitors := []*visitor{newVisitor(t), newVisitor(t)}
-		for _, v := range visitors {
-			v.get(s.URL+"/login-as?user=ann").want(t, 200, "")
+		visitors := [2]*visitor{visitAs(t, s, "ann"), visitAs(t, s, "ann")}
+		var answers [2]answer
+		var done sync.WaitGroup
+		for i, v := range visitors {
+			done.Go(func() { answers[i] = v.get(s.URL + "/end-others-together") })
 		}
-		for _, v := range visitors {
-			go func() { answers <- v.get(s.URL + "/end-others-together") }()
-		}
-		for range visitors {
-			(<-answers).want(t, 200, "<nil>")
-		}
-		for _, v := range visitors {
-			v.get(s.URL+"/user").want(t, 200, "")
-		}
-	})
-}
-
-// ASVS 7.4.2 and 7.4.5: an administrator ends a session while one of its requests is
-// under way. The end waits for that request, and nothing comes after it.
-func TestASessionThatIsInUseCanBeEnded(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		busy, free := pausing(mux)
-		s, a := newAccounts(t, r, mux)
-		v := newVisitor(t)
-		v.get(s.URL+"/login-as?user=ann").want(t, 200, "")
-		working, ended := make(chan answer, 1), make(chan error, 1)
-		go func() { working <- v.get(s.URL + "/pause") }()
-		<-busy
-		go func() { ended <- a.end(t.Context(), "ann", "") }()
-		close(free)
-		(<-working).want(t, 200, "stored")
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		v.get(s.URL+"/user").want(t, 200, "")
-		v.get(s.URL+"/add").want(t, 409, "*")
-	})
-}
-
-// ASVS 7.4.5: an administrator with nothing but redis-cli deletes the record. A request
-// that is under way cannot write the session back.
-func TestDeletingTheRecordEndsASession(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		busy, free := pausing(mux)
-		s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-		v := newVisitor(t)
-		v.get(s.URL+"/login").want(t, 200, "")
-		record, _ := keysOf(v.get(s.URL + "/id").body)
-		working := make(chan answer, 1)
-		go func() { working <- v.get(s.URL + "/pause") }()
-		<-busy
-		r.Do(t, "DEL", record)
-		close(free)
-		(<-working).want(t, 503, "*")
-		v.get(s.URL+"/len").want(t, 200, "0")
-		if keys := strings.Join(r.Keys(t), " "); strings.Contains(keys, record) {
-			t.Errorf("the session is back: %s", keys)
-		}
-	})
-}
-
-// The same with a session that many requests of two processes wait for: whichever of
-// them holds it, none brings it back.
-func TestDeletingTheRecordEndsASessionInACrowd(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
-		one := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
-		two := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
-		v := newVisitor(t)
-		v.get(one.URL+"/login").want(t, 200, "")
-		record, _ := keysOf(v.get(one.URL + "/id").body)
-		crowd := with(t, v.cookies(one)...)
-		const each = 30
-		answers := make(chan answer, 2*each)
-		for range each {
-			for _, s := range []*site{one, two} {
-				go func() { answers <- crowd.get(s.URL + "/add") }()
+		done.Wait()
+		stays := 0
+		for i, v := range visitors {
+			answers[i].want(t, 200, "*")
+			user := ""
+			if answers[i].body == "true" {
+				user = "ann"
+				stays++
 			}
+			v.get(s.URL+"/user").want(t, 200, user)
 		}
-		for range each / 2 {
-			(<-answers).want(t, 200, "*")
-		}
-		r.Do(t, "DEL", record)
-		for range 2*each - each/2 {
-			if a := <-answers; a.StatusCode != 200 && a.StatusCode != 503 { // a new session, or the lost lock
-				t.Errorf("%d %q %v", a.StatusCode, a.body, a.err)
-			}
-		}
-		if r.Exists(t, record) {
-			t.Error("the session is back")
+		if stays != 1 {
+			t.Errorf("%d of them stay", stays)
 		}
 	})
+}
+
+// ASVS 7.4.2 and 7.4.5: when an administrator raises a user's number, or removes the user, all
+// sessions of that user are over, and those of others are not.
+func TestAnAdministratorEndsAllSessionsOfAUser(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(a *accounts){
+		"the number is raised": func(a *accounts) { a.epochs["ann"]++ },
+		"the user is removed":  func(a *accounts) { delete(a.epochs, "ann") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+				s, a := newAccounts(t, r, app())
+				laptop, phone := visitAs(t, s, "ann"), visitAs(t, s, "ann")
+				bob, guest := visitAs(t, s, "bob"), newVisitor(t)
+				guest.get(s.URL+"/add").want(t, 200, "1")
+				a.mu.Lock()
+				end(a)
+				a.mu.Unlock()
+				for v, user := range map[*visitor]string{laptop: "", phone: "", bob: "bob", guest: ""} {
+					v.get(s.URL+"/user").want(t, 200, user)
+				}
+			})
+		})
+	}
 }

@@ -1,6 +1,7 @@
 package middleware_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
@@ -98,10 +99,18 @@ func TestTheTokenIsInSetCookieOnly(t *testing.T) {
 func TestErrorAnswersRevealNothing(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
-		s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
+		mux := app()
+		holding, free := pausing(mux)
+		s := newSite(t, r.Pool(t, 4), middleware.Options{LockWait: 50 * time.Millisecond}, mux)
 		v := newVisitor(t)
 		v.get(s.URL+"/add").want(t, 200, "1")
 		id := v.get(s.URL + "/id").body
+		done := make(chan answer, 1)
+		go func() { done <- v.get(s.URL + "/pause") }()
+		<-holding
+		busy := v.get(s.URL + "/add")
+		close(free)
+		(<-done).want(t, 200, "stored")
 		r.Do(t, "SET", recordOf(id), "damaged", "PX", 60_000)
 		broken := v.get(s.URL + "/add")
 		r.Do(t, "DEL", recordOf(id))
@@ -114,6 +123,7 @@ func TestErrorAnswersRevealNothing(t *testing.T) {
 		for text, a := range map[string]answer{
 			"The session could not be used. Nothing was saved.":                                broken,
 			"The session was ended by another request. Nothing was saved. Please start again.": ended,
+			"The session is not available just now. Nothing was saved. Please try again.":      busy,
 			"The session is not available just now. Please try again.":                         away,
 		} {
 			a.want(t, a.StatusCode, text)
@@ -121,7 +131,7 @@ func TestErrorAnswersRevealNothing(t *testing.T) {
 				t.Errorf("%d %q", a.StatusCode, a.body)
 			}
 		}
-		if n := len(s.log.lines("session failed")); n != 3 || !strings.Contains(s.log.String(), id) {
+		if n := len(s.log.lines("session failed")); n != 4 || !strings.Contains(s.log.String(), id) {
 			t.Errorf("%d lines in the log:\n%s", n, s.log)
 		}
 	})
@@ -168,4 +178,32 @@ func TestKeysMayBeWipedAfterNew(t *testing.T) {
 	v := newVisitor(t)
 	v.get(wiped.URL+"/add").want(t, 200, "1")
 	v.get(other.URL+"/add").want(t, 200, "2")
+}
+
+// ASVS 7.2.2: the signing key alone opens no session, not even together with all that Redis and
+// the logs know. A secret is needed, and that is in the visitor's cookie only.
+func TestTheKeysAloneOpenNoSession(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		id := v.get(s.URL + "/id").body
+		known, err := hex.DecodeString(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, secret := range map[string][]byte{
+			"any":              bytes.Repeat([]byte("s"), 32),
+			"the public id":    known,
+			"the id in digits": []byte(id)[:32],
+		} {
+			forged := &http.Cookie{Name: "sid", Value: sign(testKey, "sid", time.Now(), secret)}
+			with(t, forged).get(s.URL+"/get").want(t, 200, "0")
+			if got := with(t, forged).get(s.URL + "/id").body; got == id {
+				t.Errorf("%s: it leads to the session", name)
+			}
+		}
+		v.get(s.URL+"/get").want(t, 200, "1")
+	})
 }

@@ -49,7 +49,7 @@ func newSiteOn(t *testing.T, st *store.Store, o middleware.Options, mux http.Han
 	if o.Cookie.Name == "" {
 		o.Cookie.Name = "sid" // over plain HTTP a Secure cookie would not come back
 	}
-	o.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	o.Logger = log.logger()
 	s, err := middleware.New(st, o)
 	if err != nil {
 		t.Fatal(err)
@@ -197,6 +197,10 @@ func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
+}
+
+func (l *logBuffer) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
 // lines returns the log lines that contain text.

@@ -2,6 +2,7 @@ package middleware_test
 
 import (
 	"cmp"
+	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -63,6 +64,31 @@ func TestTheAbsoluteTimeoutCannotBeExtended(t *testing.T) {
 		v.get(s.URL+"/get").want(t, 200, "0")
 		if a := v.get(s.URL + "/add"); a.body != "1" || !a.sets() {
 			t.Errorf("a session that is over was written to: %d %q", a.StatusCode, a.body)
+		}
+	})
+}
+
+// ASVS 7.3.1: any request that opens the session counts as its use, also one that only reads it,
+// as a page that polls does. One that does not open it does not count.
+func TestOnlyWhatOpensTheSessionKeepsItAlive(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		mux.HandleFunc("/lazy", func(http.ResponseWriter, *http.Request) {})
+		mux.HandleFunc("/none", func(http.ResponseWriter, *http.Request) {})
+		s := newSite(t, r.Pool(t, 4), middleware.Options{TTL: time.Hour, Mode: byPath(map[string]middleware.Mode{
+			"/get": middleware.ReadOnly, "/lazy": middleware.Lazy, "/none": middleware.None,
+		})}, mux)
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		record := recordOf(v.get(s.URL + "/id").body)
+		for path, extends := range map[string]bool{"/get": true, "/nothing": true, "/lazy": false, "/none": false} {
+			r.Do(t, "PEXPIRE", record, time.Minute.Milliseconds()) // as if nobody had come for a while
+			v.get(s.URL+path).want(t, 200, "*")
+			left := time.Duration(r.Do(t, "PTTL", record).(int64)) * time.Millisecond
+			if extended := left > time.Minute; extended != extends {
+				t.Errorf("after %s the session has %v left", path, left)
+			}
 		}
 	})
 }

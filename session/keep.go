@@ -10,12 +10,12 @@ import (
 // Open returns a session over stored data, or an error if these are not what a
 // [Change] held. It is for package middleware.
 func Open(c keep.Config) (*Session, error) {
-	s := &Session{config: c}
+	s := &Session{config: c, size: max(len(c.Data), len("{}"))}
 	var err error
-	if snapshot, ok := c.Snapshot.(*values); ok {
-		s.values, s.borrowed = *snapshot, true
+	if snapshot, ok := c.Snapshot.(*[]entry); ok {
+		s.values.entries, s.borrowed = *snapshot, true
 	} else if c.Data != nil {
-		s.values, err = parse(c.Data)
+		s.values.entries, err = parse(c.Data)
 	}
 	return s, err
 }
@@ -33,6 +33,8 @@ type Change struct {
 	Changed bool
 	// Renewed, Destroyed: the method of that name was called.
 	Renewed, Destroyed bool
+	// Dropped is the first key that was set after Destroy, and so will not be saved.
+	Dropped string
 	// Data is the session, encoded; nil if nothing need be stored.
 	Data []byte
 	// Snapshot is a pointer to the same, decoded, which never changes. Any number
@@ -58,11 +60,11 @@ func (s *Session) Seal(by string) (Change, error) {
 		s.err = nil // what could not be set is no longer wanted
 	}
 	if s.err == nil && s.config.ReadOnly && (c.Changed || c.Renewed || c.Destroyed) {
-		s.err = fmt.Errorf("session: %w", ErrReadOnly)
+		s.err = fmt.Errorf("session: %s: %w", s.culprit, ErrReadOnly)
 	}
-	c.Changed = c.Changed && (s.config.Data != nil || len(s.values) > 0)
+	c.Changed = c.Changed && (s.config.Data != nil || len(s.values.entries) > 0)
 	if s.err == nil && (c.Changed || c.Renewed) && !c.Destroyed {
-		snapshot := s.values
+		snapshot := s.values.sorted()
 		c.Data, c.Snapshot = format(snapshot), &snapshot
 	}
 	return c, s.err

@@ -40,7 +40,8 @@ func TestSealReturnsWhatWasChanged(t *testing.T) {
 		"an old one cleared":       {`{"a":1}`, (*session.Session).Clear, true, session.Change{Changed: true, Data: []byte(`{}`)}},
 		"a Renew":                  {`{"a":1}`, (*session.Session).Renew, true, session.Change{Renewed: true, Data: []byte(`{"a":1}`)}},
 		"a Destroy":                {`{"a":1}`, (*session.Session).Destroy, true, session.Change{Destroyed: true}},
-		"a Destroy wins":           {`{"a":1}`, func(s *session.Session) { s.Destroy(); s.Renew(); s.Set("a", 2) }, true, session.Change{Changed: true, Renewed: true, Destroyed: true}},
+		"a Destroy wins":           {`{"a":1}`, func(s *session.Session) { s.Destroy(); s.Renew(); s.Set("a", 2) }, true, session.Change{Changed: true, Renewed: true, Destroyed: true, Dropped: "a"}},
+		"a Set before a Destroy":   {`{"a":1}`, func(s *session.Session) { s.Set("a", 2); s.Destroy() }, true, session.Change{Changed: true, Destroyed: true}},
 		"an ID is no use of it":    {`{"a":1}`, func(s *session.Session) { s.ID() }, false, session.Change{}},
 		"a null is not an absence": {`{}`, func(s *session.Session) { s.Set("a", nil) }, true, session.Change{Changed: true, Data: []byte(`{"a":null}`)}},
 	} {

@@ -58,9 +58,11 @@ type Session struct {
 
 	mu       sync.Mutex // guards everything below
 	values   values
+	size     int    // of the values, encoded, give or take a comma
 	borrowed bool   // values are a Snapshot's, to be cloned before they change
 	used     bool   // see Used
 	change   Change // Changed: values differ from what was loaded
+	culprit  string // the first call that made a change where the session is for reading only
 	err      error  // the first Set that failed; it fails the commit
 	sealed   string // once sealed: what sealed it, never empty
 }
@@ -71,35 +73,62 @@ type Session struct {
 // of any size, [time.Time] (to the nanosecond, without its monotonic clock) and nested structs
 // come back exactly. What JSON cannot hold is an error that sticks and fails the commit:
 // functions, channels, NaN, and keys or strings that are not valid UTF-8, which JSON would alter
-// in silence (store a []byte instead).
+// in silence (store a []byte instead). So is a value for which the session has no room: it wraps
+// the store's ErrTooLarge.
 func (s *Session) Set(key string, v any) {
 	raw, err := encode(v)
 	if err == nil && !utf8.ValidString(key) {
 		err = errNotUTF8
 	}
-	s.mutate("Set", key, func() {
-		switch {
-		case err == nil:
-			// Where it is the same as before, the record need not be written again.
-			s.change.Changed = s.values.set(key, raw) || s.change.Changed
-		case s.err == nil:
+	s.mutate("Set", key, func() bool {
+		if s.change.Destroyed && s.change.Dropped == "" {
+			s.change.Dropped = key
+		}
+		changed := false
+		if err == nil {
+			changed, err = s.put(entry{key, raw})
+		}
+		if err != nil && s.err == nil {
 			s.err = fmt.Errorf("session: Set(%q): %w", key, err)
 		}
+		return changed
 	})
+}
+
+// put stores e if there is room for it, and reports whether that changed anything: where it is
+// the same as before, the record need not be written again.
+func (s *Session) put(e entry) (changed bool, err error) {
+	at, found := s.values.find(e.key)
+	if found && s.values.entries[at].raw == e.raw {
+		return false, nil
+	}
+	size := s.size + s.values.growth(at, found, e)
+	if limit := s.config.MaxBytes; limit > 0 && size > limit && size > s.size {
+		return false, fmt.Errorf("%w: it would have %d bytes, MaxBytes is %d", keep.ErrTooLarge, size, limit)
+	}
+	s.values.put(at, found, e)
+	s.size = size
+	return true, nil
 }
 
 // Delete removes key. Removing an absent key changes nothing.
 func (s *Session) Delete(key string) {
-	s.mutate("Delete", key, func() {
-		s.change.Changed = s.values.delete(key) || s.change.Changed
+	s.mutate("Delete", key, func() bool {
+		at, found := s.values.find(key)
+		if found {
+			s.size -= s.values.entries[at].size()
+			s.values.remove(at)
+		}
+		return found
 	})
 }
 
 // Clear removes all keys. The session itself, and its id, stay.
 func (s *Session) Clear() {
-	s.mutate("Clear", "", func() {
-		s.change.Changed = s.change.Changed || len(s.values) > 0
-		s.values = nil
+	s.mutate("Clear", "", func() bool {
+		found := len(s.values.entries) > 0
+		s.values, s.size = values{}, len("{}")
+		return found
 	})
 }
 
@@ -107,26 +136,35 @@ func (s *Session) Clear() {
 // the visitor's rights change, above all at login, so that an id planted before the login is
 // worth nothing after it. The data, and the absolute timeout, stay.
 func (s *Session) Renew() {
-	s.mutate("Renew", "", func() { s.change.Renewed = true })
+	s.mutate("Renew", "", func() bool { s.change.Renewed = true; return false })
 }
 
 // Destroy removes the session at commit, whatever else was done to it, and its
 // id is dead from then on. Call it at logout.
+//
+// What is set after it is dropped, which is logged. To say goodbye on the next page, call Clear,
+// Renew and Set instead: nothing is left of the old session but its message.
 func (s *Session) Destroy() {
-	s.mutate("Destroy", "", func() { s.change.Destroyed = true })
+	s.mutate("Destroy", "", func() bool { s.change.Destroyed = true; return false })
 }
 
-// mutate runs do under the mutex. Where the session is sealed already, it reports
-// the call instead, since the change would be lost.
-func (s *Session) mutate(method, key string, do func()) {
+// mutate runs do under the mutex, which reports whether it changed the values. Where the session
+// is sealed already, mutate reports the call instead, since the change would be lost.
+func (s *Session) mutate(method, key string, do func() bool) {
 	s.mu.Lock()
 	s.used = true
 	sealed := s.sealed
 	if sealed == "" {
 		if s.borrowed {
-			s.values, s.borrowed = slices.Clone(s.values), false
+			s.values.entries, s.borrowed = slices.Clone(s.values.entries), false
 		}
-		do()
+		s.change.Changed = do() || s.change.Changed
+		if s.config.ReadOnly && s.culprit == "" && (s.change.Changed || s.change.Renewed || s.change.Destroyed) {
+			s.culprit = method
+			if key != "" {
+				s.culprit = fmt.Sprintf("%s(%q)", method, key)
+			}
+		}
 	}
 	s.mu.Unlock()
 	if sealed != "" && s.config.Keeper != nil {
@@ -139,7 +177,7 @@ func (s *Session) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used = true
-	return len(s.values)
+	return len(s.values.entries)
 }
 
 // Keys iterates over the keys, sorted, as they are at the time of the call.
@@ -147,8 +185,8 @@ func (s *Session) Keys() iter.Seq[string] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used = true
-	keys := make([]string, len(s.values))
-	for i, e := range s.values {
+	keys := make([]string, len(s.values.entries))
+	for i, e := range s.values.sorted() {
 		keys[i] = e.key
 	}
 	return slices.Values(keys)

@@ -39,11 +39,11 @@ func TestASnapshotDoesNotChange(t *testing.T) {
 		}
 		// The new snapshot is what its bytes say.
 		decoded, err := parse(again.Data)
-		if err != nil || string(format(decoded)) != string(format(*again.Snapshot.(*values))) {
+		if err != nil || string(format(decoded)) != string(format(*again.Snapshot.(*[]entry))) {
 			t.Errorf("%s: the snapshot is not what %s says: %v", name, again.Data, err)
 		}
 		for _, s := range []*Session{before, open()} {
-			if got := string(format(s.values)); got != `{"a":1,"b":1}` {
+			if got := string(format(s.values.sorted())); got != `{"a":1,"b":1}` {
 				t.Errorf("%s in one session made another %s", name, got)
 			}
 		}

@@ -75,7 +75,7 @@ func (s *Session) look(key string) (raw string, ok bool) {
 	s.used = true
 	at, ok := s.values.find(key)
 	if ok {
-		raw = s.values[at].raw
+		raw = s.values.entries[at].raw
 	}
 	return raw, ok
 }

@@ -13,36 +13,92 @@ import (
 // An entry is one value of a session, encoded.
 type entry struct{ key, raw string }
 
-// values are a session's entries, sorted by key and no key twice, as they are
-// stored. Up to some thousand, a slice is smaller and faster than a map.
-type values []entry
+// size returns how many bytes the entry takes in the encoded form, with its comma.
+func (e entry) size() int {
+	key := len(e.key) + len(`"":,`)
+	if !plain(e.key) {
+		key = len(appendKey(nil, e.key)) + len(":,")
+	}
+	return key + len(e.raw)
+}
+
+// values are a session's entries, no key twice. They are sorted by key, as they are stored, until
+// many have been added: inserting n of them one by one into a sorted slice moves n² of them. A
+// slice is smaller and faster than a map up to some thousand, so the map comes only then.
+type values struct {
+	entries []entry
+	added   int            // how many were inserted into the sorted slice
+	index   map[string]int // where each key is; nil while the entries are sorted
+}
+
+// maxAdded is how many entries are inserted in order. More belong to a session that is being
+// filled, for which building the index pays.
+const maxAdded = 64
 
 // find returns where key is, or where it belongs.
-func (v values) find(key string) (at int, found bool) {
-	return slices.BinarySearchFunc(v, key, func(e entry, key string) int { return strings.Compare(e.key, key) })
+func (v *values) find(key string) (at int, found bool) {
+	if v.index != nil {
+		at, found = v.index[key]
+		return at, found
+	}
+	return slices.BinarySearchFunc(v.entries, key, func(e entry, key string) int { return strings.Compare(e.key, key) })
 }
 
-// set stores raw under key, and reports whether that changed anything.
-func (v *values) set(key, raw string) bool {
-	at, ok := v.find(key)
+// growth returns by how many bytes the encoded form grows, give or take a comma, if e is put
+// where find has found its key or place.
+func (v *values) growth(at int, found bool, e entry) int {
+	if found {
+		return len(e.raw) - len(v.entries[at].raw)
+	}
+	return e.size()
+}
+
+// put stores e where find has found its key or place.
+func (v *values) put(at int, found bool, e entry) {
 	switch {
-	case !ok:
-		*v = slices.Insert(*v, at, entry{key, raw})
-	case (*v)[at].raw == raw:
-		return false
+	case found:
+		v.entries[at].raw = e.raw
+	case v.index == nil && v.added < maxAdded:
+		v.entries = slices.Insert(v.entries, at, e)
+		v.added++
 	default:
-		(*v)[at].raw = raw
+		if v.index == nil {
+			v.index = make(map[string]int, 2*len(v.entries))
+			for i, known := range v.entries {
+				v.index[known.key] = i
+			}
+		}
+		v.index[e.key] = len(v.entries)
+		v.entries = append(v.entries, e)
 	}
-	return true
 }
 
-// delete removes key, and reports whether it was there.
-func (v *values) delete(key string) bool {
-	at, ok := v.find(key)
-	if ok {
-		*v = slices.Delete(*v, at, at+1)
+// remove removes the entry that find has found.
+func (v *values) remove(at int) {
+	if v.index == nil {
+		v.entries = slices.Delete(v.entries, at, at+1)
+		return
 	}
-	return ok
+	last := len(v.entries) - 1
+	delete(v.index, v.entries[at].key)
+	if at != last {
+		v.entries[at] = v.entries[last]
+		v.index[v.entries[at].key] = at
+	}
+	v.entries = slices.Delete(v.entries, last, last+1)
+}
+
+// sorted returns the entries, sorted, and leaves them so.
+func (v *values) sorted() []entry {
+	if v.index != nil {
+		sortByKey(v.entries)
+		v.index, v.added = nil, 0
+	}
+	return v.entries
+}
+
+func sortByKey(entries []entry) {
+	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.key, b.key) })
 }
 
 // The encoded form is one JSON object with sorted keys, each value the bytes that
@@ -51,7 +107,7 @@ func (v *values) delete(key string) bool {
 // parse splits data into its values without looking into them. It refuses what
 // encoding/json would alter in silence: text that is not valid UTF-8, and keys
 // that occur twice or hold half a character.
-func parse(data []byte) (values, error) {
+func parse(data []byte) ([]entry, error) {
 	if !bytes.HasPrefix(data, []byte("{")) {
 		return nil, errors.New("session: stored data is not a JSON object")
 	}
@@ -62,8 +118,8 @@ func parse(data []byte) (values, error) {
 		var object json.RawMessage
 		return nil, fmt.Errorf("session: stored data: %w", json.Unmarshal(data, &object)) // says what is wrong
 	}
-	found := make(values, 0, 8) // most sessions have no more
-	object := string(data)      // the one copy: keys and values are parts of it
+	found := make([]entry, 0, 8) // most sessions have no more
+	object := string(data)       // the one copy: keys and values are parts of it
 	for quoted, rest := cutToken(object[1:]); quoted != ""; quoted, rest = cutToken(rest) {
 		key, err := unquote(quoted)
 		if err != nil {
@@ -73,7 +129,7 @@ func parse(data []byte) (values, error) {
 		raw, rest = cutToken(rest)
 		found = append(found, entry{key, raw})
 	}
-	slices.SortFunc(found, func(a, b entry) int { return strings.Compare(a.key, b.key) })
+	sortByKey(found)
 	for i := 1; i < len(found); i++ {
 		if found[i].key == found[i-1].key {
 			return nil, fmt.Errorf("session: stored data: key %q is there twice", found[i].key)
@@ -133,13 +189,13 @@ func unquote(quoted string) (string, error) {
 
 // format is the inverse of parse. It does not use json.Marshal, which would
 // compact and escape the values again instead of passing them on as they are.
-func format(v values) []byte {
+func format(sorted []entry) []byte {
 	size := len("{}") // of 20 values this makes one allocation instead of nine
-	for _, e := range v {
+	for _, e := range sorted {
 		size += len(`"":,`) + len(e.key) + len(e.raw)
 	}
 	b := append(make([]byte, 0, size), '{')
-	for i, e := range v {
+	for i, e := range sorted {
 		if i > 0 {
 			b = append(b, ',')
 		}

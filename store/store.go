@@ -95,6 +95,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/internal/scripting"
 	"github.com/a2139e8d/latchkey/locker"
@@ -111,7 +112,7 @@ var (
 	// ErrCorrupt: what is stored is not a record that this version can read.
 	ErrCorrupt = errors.New("session record cannot be read")
 	// ErrTooLarge: the record is larger than Terms.MaxBytes.
-	ErrTooLarge = errors.New("session is too large")
+	ErrTooLarge = keep.ErrTooLarge
 )
 
 // The errors of the lock. They equal those of package locker, which documents them.

@@ -47,7 +47,7 @@ func newApp(c config, r *server, st *store.Store, log *slog.Logger) (http.Handle
 	if err != nil {
 		return nil, err
 	}
-	unlocked := (&unlocked{pool: r.pools[0], cookie: "latchkey-demo-none", ttl: c.ttl}).handler
+	unlocked := (&unlocked{pool: r.pools[0], cookie: "latchkey-demo-none", ttl: c.ttl, log: log}).handler
 
 	mux := http.NewServeMux()
 	main := locked
@@ -59,13 +59,14 @@ func newApp(c config, r *server, st *store.Store, log *slog.Logger) (http.Handle
 	mount(mux, "/compare/lock", compared, c.work)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, req *http.Request) {
 		if err := st.Ping(req.Context()); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			log.Error("Redis does not answer", "error", err) // with its address, which stays here
+			http.Error(w, "Redis does not answer.", http.StatusServiceUnavailable)
 			return
 		}
 		fmt.Fprintln(w, "ok")
 	})
 	mux.HandleFunc("GET /info", func(w http.ResponseWriter, _ *http.Request) {
-		answerJSON(w, map[string]string{"redis": c.redisName(), "lock": c.lock})
+		answerJSON(w, map[string]string{"redis": c.redisKind(), "lock": c.lock})
 	})
 	files, err := fs.Sub(page, "page")
 	if err != nil {

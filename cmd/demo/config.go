@@ -19,6 +19,7 @@ import (
 type config struct {
 	addr, lock                 string
 	redisURLs                  []string // none: embedded
+	redisFrom                  string   // what has named them, for errors
 	ttl, lockWait, lease, work time.Duration
 	keys                       [][]byte // newest first
 	check                      int
@@ -27,19 +28,23 @@ type config struct {
 // errUsage marks a command line whose mistake package flag has already printed.
 var errUsage = errors.New("wrong usage")
 
-func parseFlags(args []string, stderr io.Writer) (config, error) {
+// parseFlags reads the command line. What may hold a secret may also come from the
+// environment, since any user of the machine can read the arguments of a process. Package flag
+// prints the defaults of flags, so these two have none: the environment is read afterwards.
+func parseFlags(args []string, getenv func(string) string, stderr io.Writer) (config, error) {
 	var c config
-	var key, urls string
+	urls := secretFlag{name: "redis", variable: "LATCHKEY_REDIS"}
+	key := secretFlag{name: "key", variable: "LATCHKEY_KEY"}
 	f := flag.NewFlagSet("demo", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&c.addr, "addr", "127.0.0.1:8080", "listen on this `address`")
-	f.StringVar(&urls, "redis", "", "use the Redis at this `URL` instead of an embedded one; for redlock an odd number of them, separated by\ncommas; the first keeps the sessions")
+	f.Var(&urls, urls.name, "use the Redis at this `URL` instead of an embedded one; for redlock an odd number of them, separated by\ncommas; the first keeps the sessions; if not given, the environment's LATCHKEY_REDIS")
 	f.StringVar(&c.lock, "lock", lockSpin, "guard sessions with this `lock`: "+strings.Join(locks, ", ")+"; with -check also "+lockAll)
 	f.DurationVar(&c.ttl, "ttl", 30*time.Minute, "idle time-out of a session")
 	f.DurationVar(&c.lockWait, "lock-wait", 10*time.Second, "longest wait for a session")
 	f.DurationVar(&c.lease, "lease", 10*time.Second, "how long a killed process keeps a session locked")
 	f.DurationVar(&c.work, "work", 0, "how long each /set holds its session")
-	f.StringVar(&key, "key", "", "signing `key` in hex, at least 32 bytes; empty: a random one; several, separated by\ncommas, newest first, while keys are rotated")
+	f.Var(&key, key.name, "signing `key` in hex, at least 32 bytes; empty: a random one; several, separated by\ncommas, newest first, while keys are rotated; if not given, the environment's LATCHKEY_KEY")
 	f.IntVar(&c.check, "check", 0, "do not serve, but make this `number` of concurrent writes and count what is kept")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -47,8 +52,11 @@ func parseFlags(args []string, stderr io.Writer) (config, error) {
 		}
 		return c, fmt.Errorf("%w: %w", errUsage, err)
 	}
-	if urls != "" {
-		c.redisURLs = strings.Split(urls, ",")
+	urls.orFrom(getenv)
+	key.orFrom(getenv)
+	c.redisFrom = urls.from
+	if urls.value != "" {
+		c.redisURLs = strings.Split(urls.value, ",")
 	}
 	switch {
 	case f.NArg() > 0:
@@ -62,9 +70,9 @@ func parseFlags(args []string, stderr io.Writer) (config, error) {
 	case c.work < 0:
 		return c, fmt.Errorf("-work is %v: it must not be negative", c.work)
 	case len(c.redisURLs) > 1 && !c.usesRedlock():
-		return c, fmt.Errorf("-redis has %d URLs: only -lock redlock uses more than one", len(c.redisURLs))
+		return c, fmt.Errorf("%s has %d URLs: only -lock redlock uses more than one", c.redisFrom, len(c.redisURLs))
 	case len(c.redisURLs) > 0 && c.usesRedlock() && (len(c.redisURLs) < 3 || len(c.redisURLs)%2 == 0):
-		return c, fmt.Errorf("-redis has %d URLs: -lock %s needs an odd number, 3 or more", len(c.redisURLs), c.lock)
+		return c, fmt.Errorf("%s has %d URLs: -lock %s needs an odd number, 3 or more", c.redisFrom, len(c.redisURLs), c.lock)
 	}
 	for _, d := range []struct {
 		name  string
@@ -78,25 +86,25 @@ func parseFlags(args []string, stderr io.Writer) (config, error) {
 }
 
 // setKeys decodes the signing keys, or makes a random one.
-func (c *config) setKeys(list string) error {
-	if list == "" {
+func (c *config) setKeys(given secretFlag) error {
+	if given.value == "" {
 		key := make([]byte, 32)
 		_, _ = rand.Read(key) // never fails: crypto/rand ends the program first
 		c.keys = [][]byte{key}
 		return nil
 	}
-	for digits := range strings.SplitSeq(list, ",") {
+	for digits := range strings.SplitSeq(given.value, ",") {
 		key, err := hex.DecodeString(digits)
 		if err != nil || len(key) < 32 {
 			// The error must not contain even a part of the key.
-			return errors.New("-key must be at least 32 bytes, written as 64 or more hexadecimal digits; more such keys after commas")
+			return fmt.Errorf("%s must be at least 32 bytes, written as 64 or more hexadecimal digits; more such keys after commas", given.from)
 		}
 		c.keys = append(c.keys, key)
 	}
 	return nil
 }
 
-// redisName returns which Redis is used, without passwords.
+// redisName returns which Redis is used, without passwords, for the log.
 func (c config) redisName() string {
 	if len(c.redisURLs) == 0 {
 		return "embedded"
@@ -105,11 +113,19 @@ func (c config) redisName() string {
 	for _, at := range c.redisURLs {
 		u, err := url.Parse(at)
 		if err != nil {
-			return "given by -redis"
+			return "given by " + c.redisFrom
 		}
 		names = append(names, u.Scheme+"://"+u.Host+u.Path)
 	}
 	return strings.Join(names, ",")
+}
+
+// redisKind returns which kind of Redis is used, for visitors, whom its address does not concern.
+func (c config) redisKind() string {
+	if len(c.redisURLs) == 0 {
+		return "embedded"
+	}
+	return "external"
 }
 
 func (c config) usesRedlock() bool { return c.lock == lockRedlock || c.lock == lockAll }

@@ -163,7 +163,7 @@ func TestWrongFlags(t *testing.T) {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
 			var stdout, stderr strings.Builder
-			err := run(t.Context(), strings.Fields(args), &stdout, &stderr)
+			err := run(t.Context(), strings.Fields(args), noEnv, &stdout, &stderr)
 			if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "s3cr") {
 				t.Errorf("error is %v; it should say %q", err, says)
 			}

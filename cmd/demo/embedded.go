@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/rand"
 	"fmt"
 	"sync"
 	"time"
@@ -9,10 +10,13 @@ import (
 )
 
 // startEmbedded starts a Redis in this process, and returns its URL and a function
-// that ends it. Its clock does not run by itself, so that no lock or session would
-// ever expire: a goroutine advances it.
+// that ends it. A random password keeps the machine's other users out. Its clock does
+// not run by itself, so that no lock or session would ever expire: a goroutine
+// advances it.
 func startEmbedded() (url string, stop func(), _ error) {
 	mini := miniredis.NewMiniRedis()
+	password := rand.Text()
+	mini.RequireAuth(password)
 	if err := mini.Start(); err != nil {
 		return "", nil, fmt.Errorf("starting the embedded Redis: %w", err)
 	}
@@ -32,7 +36,7 @@ func startEmbedded() (url string, stop func(), _ error) {
 			}
 		}
 	})
-	return "redis://" + mini.Addr(), func() {
+	return "redis://:" + password + "@" + mini.Addr(), func() {
 		close(done)
 		clock.Wait()
 		mini.Close()

@@ -96,14 +96,14 @@ func TestEveryLockKeepsAll(t *testing.T) {
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr strings.Builder
-	if err := run(t.Context(), []string{"-check", "100"}, &stdout, &stderr); err != nil {
+	if err := run(t.Context(), []string{"-check", "100"}, noEnv, &stdout, &stderr); err != nil {
 		t.Fatalf("%v\n%s%s", err, stdout.String(), stderr.String())
 	}
 	if out := stdout.String(); !strings.Contains(out, "none") || !strings.Contains(out, "100 of 100") {
 		t.Errorf("table:\n%s", out)
 	}
 	stdout.Reset()
-	if err := run(t.Context(), []string{"-check", "100", "-lock", "all"}, &stdout, &stderr); err != nil {
+	if err := run(t.Context(), []string{"-check", "100", "-lock", "all"}, noEnv, &stdout, &stderr); err != nil {
 		t.Fatalf("%v\n%s%s", err, stdout.String(), stderr.String())
 	}
 	for _, lock := range locks {
@@ -112,7 +112,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	stdout.Reset()
-	err := run(t.Context(), []string{"-check", "100", "-lock", "none"}, &stdout, &stderr)
+	err := run(t.Context(), []string{"-check", "100", "-lock", "none"}, noEnv, &stdout, &stderr)
 	if err == nil || !strings.Contains(err.Error(), "writes were lost") {
 		t.Errorf("without a lock: %v\n%s", err, stdout.String())
 	}

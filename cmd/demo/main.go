@@ -23,7 +23,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	switch err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); {
+	switch err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr); {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 	case errors.Is(err, errUsage):
 		os.Exit(2) // package flag has printed what is wrong
@@ -34,8 +34,8 @@ func main() {
 }
 
 // run is the program: it serves until ctx ends, or checks and returns.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	c, err := parseFlags(args, stderr)
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
+	c, err := parseFlags(args, getenv, stderr)
 	if err != nil {
 		return err
 	}
@@ -67,11 +67,7 @@ func serve(ctx context.Context, c config, handler http.Handler, log *slog.Logger
 	if err != nil {
 		return err
 	}
-	srv := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 5 * time.Second,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
+	srv := newServer(handler, log)
 	fmt.Fprintf(stdout, "Latchkey demo: http://%s/\n", l.Addr())
 	log.Info("listening", "addr", l.Addr().String(), "redis", c.redisName(), "lock", c.lock)
 	log.Info("plain HTTP: the cookie goes without __Host- and Secure")
@@ -90,4 +86,23 @@ func serve(ctx context.Context, c config, handler http.Handler, log *slog.Logger
 	err = <-drained
 	log.Info("stopped")
 	return err
+}
+
+const (
+	headerTimeout = 5 * time.Second
+	readTimeout   = 10 * time.Second // for a request with its body
+	idleTimeout   = time.Minute      // between two requests of a connection
+)
+
+// newServer returns a server that does not wait for slow clients. Its timeouts end when a request
+// has been read, so that it may wait for its session, and hold it, for as long as -work says.
+// There is none for writing: that would count the work, too.
+func newServer(handler http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		IdleTimeout:       idleTimeout,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
 }

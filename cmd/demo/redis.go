@@ -43,7 +43,7 @@ func openRedis(ctx context.Context, c config) (*server, error) {
 		}
 		if err != nil {
 			r.close()
-			return nil, fmt.Errorf("-redis: %w", err)
+			return nil, fmt.Errorf("%s: %w", c.redisFrom, err)
 		}
 	}
 	return r, nil

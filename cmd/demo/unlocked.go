@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/hex"
 	"errors"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -19,24 +20,37 @@ type unlocked struct {
 	pool   *redis.Pool
 	cookie string
 	ttl    time.Duration
+	log    *slog.Logger
 }
 
 func (u *unlocked) handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		visitor, data, err := u.load(r)
 		if err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			u.fail(w, http.StatusServiceUnavailable, err)
 			return
 		}
 		s, err := session.Open(keep.Config{Data: data})
 		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
+			u.fail(w, http.StatusInternalServerError, err)
 			return
 		}
-		answer := &savedFirst{ResponseWriter: w, save: func() error { return u.save(w, s, visitor) }}
+		answer := &savedFirst{ResponseWriter: w, save: func() error {
+			err := u.save(w, s, visitor)
+			if err != nil {
+				u.fail(w, http.StatusServiceUnavailable, err)
+			}
+			return err
+		}}
 		next.ServeHTTP(answer, r.WithContext(session.NewContext(r.Context(), s)))
 		answer.begin()
 	})
+}
+
+// fail logs an error and answers with it, without the address of Redis.
+func (u *unlocked) fail(w http.ResponseWriter, status int, err error) {
+	u.log.Error("session without a lock failed", "error", err)
+	http.Error(w, "The session is not available just now.", status)
 }
 
 func (u *unlocked) load(r *http.Request) (visitor secret.Secret, data []byte, err error) {
@@ -90,7 +104,7 @@ func (u *unlocked) do(command string, args ...any) (any, error) {
 // savedFirst saves the session before the first byte of the answer.
 type savedFirst struct {
 	http.ResponseWriter
-	save  func() error
+	save  func() error // answers itself if it fails
 	begun bool
 	err   error
 }
@@ -99,10 +113,7 @@ func (w *savedFirst) begin() {
 	if w.begun {
 		return
 	}
-	w.begun = true
-	if w.err = w.save(); w.err != nil {
-		http.Error(w.ResponseWriter, w.err.Error(), http.StatusServiceUnavailable)
-	}
+	w.begun, w.err = true, w.save()
 }
 
 func (w *savedFirst) WriteHeader(status int) {

@@ -2,7 +2,13 @@
 // it before the handler runs and saves it afterwards, such as package middleware.
 package keep
 
-import "context"
+import (
+	"context"
+	"errors"
+)
+
+// ErrTooLarge is store.ErrTooLarge.
+var ErrTooLarge = errors.New("session is too large")
 
 // A Config is how a keeper opens a session.
 type Config struct {
@@ -11,6 +17,9 @@ type Config struct {
 	// Snapshot is what came with Data in that commit's session.Change, if this
 	// process still has it: Data is not decoded then.
 	Snapshot any
+	// MaxBytes is how large the session may get, encoded; 0: as large as it likes. The store adds
+	// some bytes of its own, and has the last word.
+	MaxBytes int
 	// ReadOnly makes every change an error at the commit: session.ErrReadOnly.
 	ReadOnly bool
 	// Keeper of the session. Without one, the session has no id, and a commit saves nothing.

@@ -38,6 +38,7 @@ func Start(tb testing.TB, args ...string) *Demo {
 func start(tb testing.TB, path string, args ...string) *Demo {
 	tb.Helper()
 	cmd := exec.Command(path, append([]string{"-addr", "127.0.0.1:0", "-key", Key}, args...)...)
+	cmd.Env = append(os.Environ(), "LATCHKEY_REDIS=") // a developer's own stays untouched
 	stdout := firstLine{line: make(chan string, 1)}
 	cmd.Stdout = &stdout
 	p, err := child.Start(cmd)

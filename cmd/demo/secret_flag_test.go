@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/testdata/demotest"
+)
+
+// noEnv is an empty environment.
+func noEnv(string) string { return "" }
+
+// env returns an environment with one variable.
+func env(variable, value string) func(string) string {
+	return func(name string) string {
+		if name == variable {
+			return value
+		}
+		return ""
+	}
+}
+
+// The arguments of a process are there for all to read, so the key and the passwords of Redis
+// may come from the environment. A flag wins, even if it is empty.
+func TestSecretsMayComeFromTheEnvironment(t *testing.T) {
+	t.Parallel()
+	const here, there = "redis://:pw@here", "redis://:pw@there"
+	for args, want := range map[string]string{"": here, "-redis " + there: there, "-redis=": ""} {
+		c, err := parseFlags(strings.Fields(args), env("LATCHKEY_REDIS", here), io.Discard)
+		if got := strings.Join(c.redisURLs, ","); err != nil || got != want {
+			t.Errorf("%q: Redis is %q, want %q (%v)", args, got, want, err)
+		}
+	}
+	other := strings.Repeat("ff", 32)
+	for args, want := range map[string]byte{"": 0xff, "-key " + demotest.Key: 0x00} {
+		c, err := parseFlags(strings.Fields(args), env("LATCHKEY_KEY", other), io.Discard)
+		if err != nil || c.keys[0][0] != want {
+			t.Errorf("%q: the key begins with %x, want %x (%v)", args, c.keys[0][0], want, err)
+		}
+	}
+	c, err := parseFlags([]string{"-key="}, env("LATCHKEY_KEY", other), io.Discard)
+	if err != nil || c.keys[0][0] == 0xff && c.keys[0][1] == 0xff {
+		t.Errorf("an empty -key should mean a random one: %x, %v", c.keys[0], err)
+	}
+}
+
+// The help names the variables, and neither it nor an error shows what they hold.
+func TestNoSecretIsPrinted(t *testing.T) {
+	t.Parallel()
+	for variable, c := range map[string]struct{ value, args, says string }{
+		"LATCHKEY_REDIS": {"redis://:s3cr3t@127.0.0.1:1", "", "LATCHKEY_REDIS: "},
+		"LATCHKEY_KEY":   {"s3cr3t", "", "LATCHKEY_KEY must be at least 32 bytes"},
+	} {
+		var help strings.Builder
+		if err := run(t.Context(), []string{"-help"}, env(variable, c.value), io.Discard, &help); !errors.Is(err, flag.ErrHelp) {
+			t.Errorf("-help: %v", err)
+		}
+		if !strings.Contains(help.String(), variable) || strings.Contains(help.String(), "s3cr3t") {
+			t.Errorf("-help says:\n%s", &help)
+		}
+		var said strings.Builder
+		err := run(t.Context(), strings.Fields(c.args), env(variable, c.value), &said, &said)
+		if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error()+said.String(), "s3cr3t") {
+			t.Errorf("the error is %v; it should say %q\n%s", err, c.says, &said)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package middleware_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// serveOnce returns a handler's answer to a request without a cookie.
+func serveOnce(t *testing.T, h http.Handler) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/", nil))
+	return w
+}
+
+// A shop may keep its visitors' carts in one session and its staff's work in another.
+func TestTwoSessionsOnOneRequest(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	st := store.New(r.Pool(t, 4), store.Options{})
+	log := &logBuffer{}
+	named := func(cookie string) *middleware.Sessions {
+		s, err := middleware.New(st, middleware.Options{Keys: [][]byte{testKey}, Cookie: http.Cookie{Name: cookie}, Logger: log.logger()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	carts, staff, again := named("cart"), named("staff"), named("cart")
+	both := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		inner := session.FromContext(r.Context())
+		fmt.Fprint(w, inner == staff.FromContext(r.Context()), inner == carts.FromContext(r.Context()))
+	})
+	if got := serveOnce(t, carts.Handler(staff.Handler(both))).Body.String(); got != "true false" {
+		t.Errorf("the inner session is the staff's, the carts': %s", got)
+	}
+	if got := serveOnce(t, carts.Handler(staff.Handler(carts.Handler(both)))).Body.String(); got != "true false" {
+		t.Errorf("wrapped by the carts once more: the inner session is the staff's, the carts': %s", got)
+	}
+	if log.String() != "" {
+		t.Errorf("two Sessions with two cookies are nothing to log:\n%s", log)
+	}
+	serveOnce(t, carts.Handler(again.Handler(http.NotFoundHandler())))
+	if len(log.lines("cookie=cart")) != 1 {
+		t.Errorf("two Sessions with one cookie are not reported:\n%s", log)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("FromContext found a session of Sessions that are not around the handler")
+		}
+	}()
+	serveOnce(t, staff.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { carts.FromContext(r.Context()) })))
+}

@@ -1,0 +1,75 @@
+package middleware
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// log writes a line, unless there were enough of its kind lately.
+func (s *Sessions) log(ctx context.Context, level slog.Level, kind, message string, attrs ...slog.Attr) {
+	logger := cmp.Or(s.options.Logger, slog.Default())
+	if !logger.Enabled(ctx, level) {
+		return
+	}
+	leftOut, ok := s.damper.pass(kind, time.Now())
+	if !ok {
+		return
+	}
+	attrs = append([]slog.Attr{slog.String("kind", kind)}, attrs...)
+	if leftOut > 0 {
+		attrs = append(attrs, slog.Int("left_out", leftOut))
+	}
+	logger.LogAttrs(ctx, level, "latchkey: "+message, attrs...)
+}
+
+// logFailure logs an error that the client is answered with.
+func (rq *request) logFailure(err error) {
+	rule := ruleOf(err)
+	rq.sessions.log(rq.base.Context(), rule.level, rule.kind, "session failed",
+		slog.String("session", rq.knownID()), slog.Int("status", rule.status), slog.String("method", clip(rq.base.Method)),
+		slog.String("route", rq.route()), slog.String("mode", rq.mode.String()), slog.Any("error", err))
+}
+
+// clip keeps a method that a client made up from making a line long.
+func clip(method string) string { return method[:min(len(method), 16)] }
+
+// perSecond is how many lines of one kind are written in a second.
+const perSecond = 10
+
+// A damper keeps a flood of requests from becoming a flood of lines.
+type damper struct {
+	mu    sync.Mutex
+	kinds map[string]*flow // as many as there are kinds, which clients cannot make up
+}
+
+type flow struct {
+	since           time.Time // when its second began
+	passed, leftOut int       // in that second
+}
+
+// pass reports whether a line of this kind may be written now, and how many were left out
+// before it.
+func (d *damper) pass(kind string, now time.Time) (leftOut int, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := d.kinds[kind]
+	if f == nil {
+		f = &flow{since: now}
+		if d.kinds == nil {
+			d.kinds = make(map[string]*flow)
+		}
+		d.kinds[kind] = f
+	}
+	if now.Sub(f.since) >= time.Second {
+		leftOut, *f = f.leftOut, flow{since: now}
+	}
+	if f.passed == perSecond {
+		f.leftOut++
+		return 0, false
+	}
+	f.passed++
+	return leftOut, true
+}

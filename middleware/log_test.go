@@ -1,0 +1,132 @@
+package middleware_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// A thousand requests that fail alike are not a thousand lines: ten of a kind are written in a
+// second, and the first line after it says how many were left out.
+func TestAFloodOfErrorsIsNoFloodOfLines(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	synctest.Test(t, func(t *testing.T) {
+		log := &logBuffer{}
+		s := newSessions(t, r, middleware.Options{Logger: log.logger()})
+		fails := s.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			session.FromContext(r.Context()).Set("f", func() {})
+		}))
+		another := s.ReadOnly(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			session.FromContext(r.Context()).Set("a", 1)
+		}))
+		for range 1000 {
+			serveOnce(t, fails)
+		}
+		serveOnce(t, another)
+		if n, m := len(log.lines("kind=other")), len(log.lines("kind=read_only")); n != 10 || m != 1 {
+			t.Errorf("%d lines of the flood, want 10; %d of another kind, want 1", n, m)
+		}
+		time.Sleep(time.Second)
+		serveOnce(t, fails)
+		if len(log.lines("left_out=990")) != 1 {
+			t.Errorf("the next line does not say that 990 were left out:\n%s", log)
+		}
+	})
+}
+
+// What a client makes up does not make a line long.
+func TestALineIsShort(t *testing.T) {
+	t.Parallel()
+	log := &logBuffer{}
+	s := newSessions(t, redistest.Embedded(t), middleware.Options{Logger: log.logger()})
+	long := strings.Repeat("A", 100_000)
+	r := httptest.NewRequestWithContext(t.Context(), long, "/"+long, nil)
+	s.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		session.FromContext(r.Context()).Set("f", func() {})
+	})).ServeHTTP(httptest.NewRecorder(), r)
+	if n := len(log.String()); n == 0 || n > 1000 {
+		t.Errorf("a request with a method and a path of 100 kB makes %d bytes of log", n)
+	}
+}
+
+// Who is paged at night reads in one line which route failed, how, and in what mode.
+func TestTheLogSaysWhichRouteFailedAndHow(t *testing.T) {
+	t.Parallel()
+	log := &logBuffer{}
+	s := newSessions(t, redistest.Embedded(t), middleware.Options{Logger: log.logger()})
+	mux := http.NewServeMux()
+	mux.Handle("GET /{$}", s.ReadOnly(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		session.FromContext(r.Context()).Set("token", "t0ps3cret")
+	})))
+	serveOnce(t, s.Handler(mux))
+	line := log.String()
+	for _, want := range []string{"kind=read_only", "route=/{$}", "mode=ReadOnly", "method=GET", "status=500", `Set(\"token\")`, "GET /{$}"} {
+		if !strings.Contains(line, want) {
+			t.Errorf("no %s in\n%s", want, line)
+		}
+	}
+	if strings.Contains(line, "t0ps3cret") {
+		t.Errorf("the value is in the log:\n%s", line)
+	}
+}
+
+// A farewell that is set after Destroy is dropped. It is not dropped without a word.
+func TestWhatIsSetAfterDestroyIsReported(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	site := newSite(t, r.Pool(t, 2), middleware.Options{}, withGoodbye())
+	v := newVisitor(t)
+	v.get(site.URL+"/add").want(t, 200, "1")
+	v.get(site.URL+"/goodbye").want(t, 200, "")
+	if len(site.log.lines("key=flash")) != 1 {
+		t.Errorf("log:\n%s", site.log)
+	}
+	v.get(site.URL+"/get").want(t, 200, "0")
+}
+
+func withGoodbye() *http.ServeMux {
+	mux := app()
+	mux.HandleFunc("/goodbye", func(_ http.ResponseWriter, r *http.Request) {
+		s := session.FromContext(r.Context())
+		s.Destroy()
+		s.Set("flash", "goodbye")
+	})
+	return mux
+}
+
+// An application may call its requests by other names than their routes'.
+func TestTheLabelIsTheApplications(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	label := func(r *http.Request) string { return "tenant " + r.Header.Get("Tenant") }
+	busy, free := make(chan struct{}), make(chan struct{})
+	mux := app()
+	mux.HandleFunc("/slow", func(http.ResponseWriter, *http.Request) {
+		close(busy)
+		<-free
+	})
+	site := newSite(t, r.Pool(t, 4), middleware.Options{Label: label, LockWait: 50 * time.Millisecond}, mux)
+	v := newVisitor(t)
+	v.get(site.URL+"/add").want(t, 200, "1")
+	done := make(chan answer, 1)
+	go func() {
+		req, _ := http.NewRequestWithContext(t.Context(), "GET", site.URL+"/slow", nil)
+		req.Header.Set("Tenant", "acme")
+		done <- v.do(req)
+	}()
+	<-busy
+	v.get(site.URL+"/add").want(t, 503, "*")
+	close(free)
+	(<-done).want(t, 200, "")
+	if len(site.log.lines(" tenant acme for ")) != 1 {
+		t.Errorf("the holder is not called by its label:\n%s", site.log)
+	}
+}

@@ -1,0 +1,138 @@
+package middleware_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// newSessions returns sessions whose cookie is called sid.
+func newSessions(t *testing.T, r *redistest.Server, o middleware.Options) *middleware.Sessions {
+	t.Helper()
+	o.Keys, o.Cookie.Name = [][]byte{testKey}, "sid"
+	s, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// routes are an application each of whose routes has a mode of its own.
+func routes(s *middleware.Sessions) *http.ServeMux {
+	plain := app()
+	mux := http.NewServeMux()
+	mux.Handle("/add", plain) // as Options.Mode says
+	mux.Handle("/exclusive/add", s.Exclusive(http.StripPrefix("/exclusive", plain)))
+	mux.Handle("/readonly/{what}", s.ReadOnly(http.StripPrefix("/readonly", plain)))
+	mux.Handle("/lazy", s.Lazy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		own, err := session.Start(r.Context())
+		if err != nil {
+			http.Error(w, err.Error(), middleware.Status(err))
+			return
+		}
+		fmt.Fprint(w, own.Len())
+	})))
+	mux.Handle("/none", s.None(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })))
+	return mux
+}
+
+// A route's mode counts before its session is opened: what only reads waits for nobody.
+func TestARouteHasAModeOfItsOwn(t *testing.T) {
+	t.Parallel()
+	lazy := func(*http.Request) middleware.Mode { return middleware.Lazy }
+	for name, test := range map[string]struct {
+		mode func(*http.Request) middleware.Mode
+		wrap func(*middleware.Sessions, http.Handler) http.Handler
+	}{
+		"around a ServeMux": {nil, (*middleware.Sessions).Handler},
+		"Lazy around another router": {lazy, func(s *middleware.Sessions, mux http.Handler) http.Handler {
+			return s.Handler(http.HandlerFunc(mux.ServeHTTP))
+		}},
+		"the routes alone": {nil, func(_ *middleware.Sessions, mux http.Handler) http.Handler { return mux }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := redistest.Embedded(t)
+			s := newSessions(t, r, middleware.Options{Mode: test.mode, LockWait: 50 * time.Millisecond})
+			none := middleware.Options{Mode: func(*http.Request) middleware.Mode { return middleware.None }}
+			site := newSite(t, r.Pool(t, 1), none, test.wrap(s, routes(s)))
+
+			v := newVisitor(t)
+			v.get(site.URL+"/exclusive/add").want(t, 200, "1")
+			v.get(site.URL+"/lazy").want(t, 200, "1")
+			v.get(site.URL+"/none").want(t, 200, "ok")
+			v.get(site.URL+"/readonly/add").want(t, 500, "*")
+			holdElsewhere(t, r)
+			v.get(site.URL+"/readonly/get").want(t, 200, "1")
+			v.get(site.URL+"/none").want(t, 200, "ok")
+			v.get(site.URL+"/exclusive/add").want(t, 503, "*")
+			v.get(site.URL+"/lazy").want(t, 503, "*")
+		})
+	}
+}
+
+// holdElsewhere holds the one session that there is, as another process would.
+func holdElsewhere(t *testing.T, r *redistest.Server) {
+	t.Helper()
+	keys := r.Keys(t)
+	if len(keys) != 1 {
+		t.Fatalf("there are the keys %q, want one session", keys)
+	}
+	id := strings.TrimSuffix(strings.TrimPrefix(keys[0], "latchkey:{"), "}")
+	hold, err := store.New(r.Pool(t, 1), store.Options{}).Take(t.Context(), id, store.Terms{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { hold.Release(t.Context()) })
+}
+
+// Where a session was opened before its route was known, in another mode than the route's, the
+// route cannot keep what its mode promises, and says so.
+func TestAModeThatComesTooLateIsRefused(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	var mode middleware.Mode
+	s := newSessions(t, r, middleware.Options{Mode: func(*http.Request) middleware.Mode { return mode }})
+	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	var of http.Handler
+	handler := s.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { of.ServeHTTP(w, r) }))
+	wrap := []func(http.Handler) http.Handler{s.Exclusive, s.ReadOnly, s.Lazy, s.None}
+	ok := map[[2]middleware.Mode]bool{
+		{middleware.Exclusive, middleware.Exclusive}: true,
+		{middleware.Exclusive, middleware.Lazy}:      true,
+		{middleware.ReadOnly, middleware.ReadOnly}:   true,
+	}
+	for m := middleware.Exclusive; m <= middleware.None; m++ {
+		for route := middleware.Exclusive; route <= middleware.None; route++ {
+			mode, of = m, wrap[route](nothing)
+			want := http.StatusInternalServerError
+			if ok[[2]middleware.Mode{m, route}] || m == middleware.Lazy || m == middleware.None {
+				want = http.StatusOK
+			}
+			if got := serveOnce(t, handler).Code; got != want {
+				t.Errorf("opened as %v, the route is %v: %d, want %d", m, route, got, want)
+			}
+		}
+	}
+}
+
+func TestAnUnknownModeIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []middleware.Mode{-1, middleware.None + 1} {
+		log := &logBuffer{}
+		s := newSessions(t, redistest.Embedded(t), middleware.Options{Logger: log.logger(),
+			Mode: func(*http.Request) middleware.Mode { return mode }})
+		ran := false
+		handler := s.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { ran = true }))
+		if code := serveOnce(t, handler).Code; code != 500 || ran || len(log.lines(fmt.Sprintf("Mode(%d)", mode))) != 1 {
+			t.Errorf("mode %d: status %d, the handler ran: %v; log:\n%s", mode, code, ran, log)
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package middleware_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// ASVS 7.4.1: a request that had read the session before the logout, without a lock, finishes
+// with what it has read. The next one finds nothing.
+func TestAReadOnlyRequestUnderWayOutlivesTheLogout(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		busy, free := make(chan struct{}), make(chan struct{})
+		mux.HandleFunc("/slow-get", func(w http.ResponseWriter, req *http.Request) {
+			close(busy)
+			<-free
+			n, _ := session.Get[int](session.FromContext(req.Context()), "n")
+			fmt.Fprint(w, n)
+		})
+		s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: byPath(map[string]middleware.Mode{
+			"/get": middleware.ReadOnly, "/slow-get": middleware.ReadOnly,
+		})}, mux)
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		old := with(t, v.cookies(s)...)
+		reading := make(chan answer, 1)
+		go func() { reading <- old.get(s.URL + "/slow-get") }()
+		<-busy
+		logout, next := v.get(s.URL+"/logout"), old.get(s.URL+"/get")
+		close(free)
+		underWay := <-reading
+		logout.want(t, 200, "")
+		next.want(t, 200, "0")
+		underWay.want(t, 200, "1")
+		if underWay.sets() {
+			t.Errorf("its answer sets a cookie: %v", underWay.Header)
+		}
+	})
+}
+
+// endSession ends the session that has the public id now. The terms are those of the middleware.
+func endSession(ctx context.Context, st *store.Store, id string, terms store.Terms) error {
+	hold, err := st.Take(ctx, id, terms)
+	switch {
+	case hold != nil: // whatever else is wrong with the record
+		return hold.Destroy(ctx)
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrGone):
+		return nil
+	}
+	return err
+}
+
+// Why sessions are not ended by their ids: one that is just getting a new id goes on under that,
+// and nothing says so.
+func TestEndingByIDIsNotEnough(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		busy, free := make(chan struct{}), make(chan struct{})
+		mux.HandleFunc("/slow-renew", func(_ http.ResponseWriter, req *http.Request) {
+			close(busy)
+			<-free
+			session.FromContext(req.Context()).Renew()
+		})
+		st := store.New(r.Pool(t, 4), store.Options{})
+		s := newSiteOn(t, st, middleware.Options{}, mux)
+		thief, user := newVisitor(t), newVisitor(t)
+		for _, v := range []*visitor{thief, user} {
+			v.get(s.URL+"/login").want(t, 200, "")
+		}
+		renewing, ended := make(chan answer, 1), make(chan error, 2)
+		id := thief.get(s.URL + "/id").body
+		go func() { renewing <- thief.get(s.URL + "/slow-renew") }()
+		<-busy
+		go func() { ended <- endSession(t.Context(), st, id, store.Terms{}) }()
+		ended <- endSession(t.Context(), st, user.get(s.URL+"/id").body, store.Terms{})
+		close(free)
+		(<-renewing).want(t, 200, "")
+		for range 2 {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+		thief.get(s.URL+"/len").want(t, 200, "1")
+		user.get(s.URL+"/len").want(t, 200, "0")
+	})
+}
+
+// ASVS 7.4.5: with new keys all sessions are over, in each process that has them. One that still
+// has the old keys goes on with the sessions as they were.
+func TestNewKeysEndAllSessions(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	site := func(key string) *site {
+		return newSite(t, r.Pool(t, 4), middleware.Options{Keys: [][]byte{bytes.Repeat([]byte(key), 32)}}, app())
+	}
+	before, after := site("o"), site("n")
+	for range 3 {
+		v := newVisitor(t)
+		v.get(before.URL+"/login").want(t, 200, "")
+		old := with(t, v.cookies(before)...)
+		old.get(after.URL+"/len").want(t, 200, "0")
+		old.get(before.URL+"/len").want(t, 200, "1")
+	}
+}
+
+// ASVS 7.4.5: an administrator with nothing but redis-cli deletes the record. A request
+// that is under way can neither write the session back nor move it to a new id.
+func TestDeletingTheRecordEndsASession(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*session.Session){
+		"a write":  func(s *session.Session) { s.Set("n", 500) },
+		"a new id": (*session.Session).Renew,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+				mux := app()
+				busy, free := make(chan struct{}), make(chan struct{})
+				mux.HandleFunc("/change", func(_ http.ResponseWriter, req *http.Request) {
+					close(busy)
+					<-free
+					change(session.FromContext(req.Context()))
+				})
+				s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+				v := newVisitor(t)
+				v.get(s.URL+"/add").want(t, 200, "1")
+				record, _ := keysOf(v.get(s.URL + "/id").body)
+				working := make(chan answer, 1)
+				go func() { working <- v.get(s.URL + "/change") }()
+				<-busy
+				r.Do(t, "DEL", record)
+				close(free)
+				(<-working).want(t, 503, "*")
+				v.get(s.URL+"/len").want(t, 200, "0")
+				eventually(t, "nothing of the session is left", func() bool { return len(r.Keys(t)) == 0 })
+			})
+		})
+	}
+}
+
+// The same with a session that many requests of two processes wait for: whichever of
+// them holds it, none brings it back.
+func TestDeletingTheRecordEndsASessionInACrowd(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		one := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
+		two := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
+		v := newVisitor(t)
+		v.get(one.URL+"/login").want(t, 200, "")
+		record, _ := keysOf(v.get(one.URL + "/id").body)
+		crowd := with(t, v.cookies(one)...)
+		const each = 30
+		answers := make(chan answer, 2*each)
+		for range each {
+			for _, s := range []*site{one, two} {
+				go func() { answers <- crowd.get(s.URL + "/add") }()
+			}
+		}
+		for range each / 2 {
+			(<-answers).want(t, 200, "*")
+		}
+		r.Do(t, "DEL", record)
+		for range 2*each - each/2 {
+			if a := <-answers; a.StatusCode != 200 && a.StatusCode != 503 { // a new session, or the lost lock
+				t.Errorf("%d %q %v", a.StatusCode, a.body, a.err)
+			}
+		}
+		if r.Exists(t, record) {
+			t.Error("the session is back")
+		}
+	})
+}

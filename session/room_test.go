@@ -1,0 +1,87 @@
+package session_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/internal/keep"
+	"github.com/a2139e8d/latchkey/session"
+)
+
+func openLimited(t *testing.T, data string, limit int) *session.Session {
+	t.Helper()
+	c := keep.Config{MaxBytes: limit}
+	if data != "" {
+		c.Data = []byte(data)
+	}
+	s, err := session.Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// The Set for which there is no room fails, not the commit much later, and it keeps nothing: a
+// handler that stores what a client sends it holds no more than MaxBytes of it.
+func TestASetFindsNoRoom(t *testing.T) {
+	t.Parallel()
+	s := openLimited(t, "", 1000)
+	for i := range 10_000 {
+		s.Set(fmt.Sprint("field", i), i)
+	}
+	if s.Len() > 100 {
+		t.Errorf("a session of at most 1000 bytes holds %d values", s.Len())
+	}
+	_, err := s.Seal("test")
+	if !errors.Is(err, keep.ErrTooLarge) || !strings.Contains(err.Error(), `Set("field`) {
+		t.Errorf("Seal = %v, want ErrTooLarge, and the key that had no room", err)
+	}
+}
+
+func TestRoomIsCountedToTheByte(t *testing.T) {
+	t.Parallel()
+	const stored = `{"a":1,"b":"two","\"quoted\"":3}`
+	for name, do := range map[string]func(*session.Session){
+		"a new value":         func(s *session.Session) { s.Set("new", "value") },
+		"a new quoted key":    func(s *session.Session) { s.Set(`"`, 1) },
+		"a longer value":      func(s *session.Session) { s.Set("b", "three") },
+		"a shorter value":     func(s *session.Session) { s.Set("b", "") },
+		"less of one, more":   func(s *session.Session) { s.Delete(`"quoted"`); s.Set("long", "0123456789") },
+		"cleared, and filled": func(s *session.Session) { s.Clear(); s.Set("d", 1); s.Set("e", 1) },
+	} {
+		unlimited := openLimited(t, stored, 0)
+		do(unlimited)
+		change, err := unlimited.Seal("test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := len(change.Data)
+		fits, tight := openLimited(t, stored, max(size+1, len(stored))), openLimited(t, stored, size-1)
+		do(fits)
+		if _, err := fits.Seal("test"); err != nil {
+			t.Errorf("%s: %d bytes: %v", name, size, err)
+		}
+		do(tight)
+		_, err = tight.Seal("test")
+		if shrinks := name == "a shorter value"; errors.Is(err, keep.ErrTooLarge) == shrinks {
+			t.Errorf("%s: %d bytes where %d are allowed: %v", name, size, size-1, err)
+		}
+	}
+}
+
+// Who may only look is told which call, on which key, was one too many.
+func TestAWriteToAReadOnlySessionIsNamed(t *testing.T) {
+	t.Parallel()
+	s, err := session.Open(keep.Config{Data: []byte(`{"flash":"hello"}`), ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session.Pop[int](s, "absent") // changes nothing
+	session.Pop[string](s, "flash")
+	s.Set("late", 1)
+	if _, err := s.Seal("test"); !errors.Is(err, session.ErrReadOnly) || !strings.Contains(err.Error(), `Delete("flash")`) {
+		t.Errorf("Seal = %v, want ErrReadOnly, and the first call that changed something", err)
+	}
+}
