@@ -89,7 +89,12 @@ func (s *site) handler(x *exchange) http.Handler {
 		x.c.handler(x, w, r)
 	}))
 	if !x.v.none {
-		inner = s.sessions[x.v.name].Handler(inner)
+		sessions, err := s.sessions(x.v)
+		if err != nil {
+			x.note("%v", err)
+			return inner
+		}
+		inner = sessions.Handler(inner)
 	}
 	outer := inner
 	if x.c.outside != nil {

@@ -24,7 +24,7 @@ func hijackCases() []testCase {
 		{name: "hijack: is refused", on: http2, handler: func(x *exchange, w http.ResponseWriter, _ *http.Request) {
 			_, _, err := http.NewResponseController(w).Hijack()
 			x.note("hijacked, %v", err)
-			http.Error(w, "not here", 501)
+			http.Error(w, "not here", http.StatusNotImplemented)
 		}},
 		{name: "hijack: twice", on: http1, session: never, handler: taking(func(x *exchange, w http.ResponseWriter) {
 			answerOn(x, w, func(net.Conn, *bufio.ReadWriter) {

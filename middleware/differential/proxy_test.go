@@ -2,6 +2,7 @@ package differential
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"log"
@@ -80,7 +81,7 @@ func proxyCases() []testCase {
 	}
 	unreachable := func(x *exchange, w http.ResponseWriter, r *http.Request) {
 		proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "127.0.0.1:1"})
-		proxy.Transport = &http.Transport{Dial: func(string, string) (net.Conn, error) { return nil, errSource }}
+		proxy.Transport = &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, errSource }}
 		proxy.ErrorLog = log.New(x, "proxy: ", 0)
 		proxy.ServeHTTP(w, r)
 	}

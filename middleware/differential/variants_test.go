@@ -60,46 +60,50 @@ func start(ctx context.Context) error {
 	return write(ctx)
 }
 
-// A site has the sessions of all variants, on one Redis.
+// A site is where the sessions of all variants are kept.
 type site struct {
-	sessions map[string]*middleware.Sessions // by the variant's name
-	cookies  chan string                     // of sessions that no request uses just now: none waits for another
+	store   *store.Store
+	cookies chan string // of sessions that no request uses just now: none waits for another
 }
 
 func newSite(t *testing.T) *site {
-	st := store.New(redistest.Embedded(t).Pool(t, 4), store.Options{})
-	t.Cleanup(func() { st.Close() })
-	s := &site{sessions: make(map[string]*middleware.Sessions), cookies: make(chan string, cap(at))}
-	for _, v := range variants {
-		var ttl time.Duration
-		if v.sets {
-			ttl = time.Second // nobody comes back, and the embedded Redis is slow with many keys
-		}
-		sessions, err := middleware.New(st, middleware.Options{
-			Keys:   [][]byte{[]byte("0123456789abcdef0123456789abcdef")},
-			TTL:    ttl,
-			Cookie: http.Cookie{Name: "sid"},
-			Mode:   func(*http.Request) middleware.Mode { return v.mode },
-			Logger: slog.New(noting{}),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.sessions[v.name] = sessions
+	s := &site{
+		store:   store.New(redistest.Embedded(t).Pool(t, 4), store.Options{}),
+		cookies: make(chan string, cap(at)),
 	}
+	t.Cleanup(func() { s.store.Close() })
 	for range cap(s.cookies) {
 		s.cookies <- s.begin(t)
 	}
 	return s
 }
 
+// sessions returns the middleware for one exchange: in its log, lines of others could take the
+// place of its own.
+func (s *site) sessions(v variant) (*middleware.Sessions, error) {
+	var ttl time.Duration
+	if v.sets {
+		ttl = time.Second // nobody comes back, and the embedded Redis is slow with many keys
+	}
+	return middleware.New(s.store, middleware.Options{
+		Keys:   [][]byte{[]byte("0123456789abcdef0123456789abcdef")},
+		TTL:    ttl,
+		Cookie: http.Cookie{Name: "sid"},
+		Mode:   func(*http.Request) middleware.Mode { return v.mode },
+		Logger: slog.New(noting{}),
+	})
+}
+
 // begin begins a session, and returns its cookie.
 func (s *site) begin(t *testing.T) string {
-	h := s.sessions["Exclusive, writes"].Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_ = write(r.Context())
-	}))
+	sessions, err := s.sessions(variant{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	sessions.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_ = write(r.Context())
+	})).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 	for _, c := range w.Result().Cookies() {
 		return c.Value
 	}
