@@ -1,0 +1,153 @@
+package differential
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+func bodyCases() []testCase {
+	return slices.Concat(bodiesRead(), bodiesNotRead(), forms())
+}
+
+func bodiesRead() []testCase {
+	chunked := request{method: "POST", body: strings.Repeat("chunk ", 100), chunked: true}
+	withTrailer, dripping := chunked, post(strings.Repeat("drop ", 100))
+	withTrailer.trailer = "X-Check: 17"
+	dripping.drip = true
+	drippingChunks := chunked
+	drippingChunks.drip = true
+	return []testCase{
+		{name: "body: none", handler: echo},
+		{name: "body: empty", request: post(""), handler: echo},
+		{name: "body: short", request: post("body"), handler: echo},
+		{name: "body: 64 KB", request: post(strings.Repeat("x", 64<<10)), handler: echo},
+		{name: "body: 300 KB", session: early, request: post(strings.Repeat("x", 300_000)), handler: echo},
+		{name: "body: chunked", on: not10, request: chunked, handler: echo},
+		{name: "body: with a trailer", on: http1[1:], request: withTrailer, handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
+			x.note("trailer %v", r.Trailer)
+			echo(x, w, r)
+			x.note("trailer %v", r.Trailer)
+		}},
+		{name: "body: comes slowly", request: dripping, handler: echo},
+		{name: "body: comes slowly, in chunks", on: not10, request: drippingChunks, handler: echo},
+		{name: "body: with GET", request: request{method: "GET", body: "body"}, handler: echo},
+		{name: "body: read to its end and beyond", request: post("body"), handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
+			echo(x, w, r)
+			n, err := r.Body.Read(make([]byte, 5))
+			x.note("read %d, %v", n, err)
+		}},
+		{name: "body: read after Close", request: post("body"), handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
+			x.note("closed, %v", r.Body.Close())
+			n, err := r.Body.Read(make([]byte, 5))
+			x.note("read %d, %v", n, err)
+			x.note("closed, %v", r.Body.Close())
+		}},
+		{name: "body: closed after a part", request: post("a longer body"), handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
+			n, err := io.ReadFull(r.Body, make([]byte, 5))
+			x.note("read %d, %v", n, err)
+			x.note("closed, %v", r.Body.Close())
+			n, err = r.Body.Read(make([]byte, 5))
+			x.note("read %d, %v", n, err)
+		}},
+		{name: "body: closed after its end", request: post("body"), handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
+			echo(x, w, r)
+			x.note("closed, %v", r.Body.Close())
+		}},
+		{name: "body: read in another goroutine", request: post("body"), handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				echo(x, w, r)
+			}()
+			<-done
+		}},
+		{name: "body: read after the handler", request: post("body"), handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
+			body := r.Body
+			x.handlers.Go(func() {
+				<-x.ended
+				n, err := body.Read(make([]byte, 5))
+				x.note("read %d, %v", n, err)
+			})
+		}},
+		{name: "body: ends too early", on: http1, request: request{method: "POST", body: "body", missing: 10}, handler: echo},
+	}
+}
+
+func bodiesNotRead() []testCase {
+	ignoring := answering("answer")
+	long := strings.Repeat("x", 300_000)
+	slow := post(strings.Repeat("drop ", 100))
+	slow.drip = true
+	return []testCase{
+		{name: "unread: short", request: post("body"), handler: ignoring},
+		{name: "unread: 60 KB", request: post(strings.Repeat("x", 60_000)), handler: ignoring},
+		{name: "unread: 100 KB", request: post(strings.Repeat("x", 100_000)), handler: ignoring},
+		{name: "unread: 300 KB", request: post(long), handler: ignoring},
+		{name: "unread: chunked", on: not10, request: request{method: "POST", body: "body", chunked: true}, handler: ignoring},
+		{name: "unread: 300 KB, chunked", on: not10, request: request{method: "POST", body: long, chunked: true}, handler: ignoring},
+		{name: "unread: comes slowly", request: slow, handler: ignoring},
+		{name: "unread: and no answer", request: post("body"), handler: plain(func(http.ResponseWriter, *http.Request) {})},
+		{name: "unread: and a flush", session: early, request: post("body"), handler: plain(func(w http.ResponseWriter, _ *http.Request) {
+			w.(http.Flusher).Flush()
+		})},
+		{name: "unread: and closed", request: post("body"), handler: plain(func(w http.ResponseWriter, r *http.Request) { r.Body.Close() })},
+		{name: "unread: the rest of a part", request: post(strings.Repeat("x", 50_000)), handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
+			n, err := io.ReadFull(r.Body, make([]byte, 10))
+			x.note("read %d, %v", n, err)
+		}},
+	}
+}
+
+func forms() []testCase {
+	form := post("a=1&b=2")
+	form.target, form.header = "/?a=0", []string{"Content-Type: application/x-www-form-urlencoded"}
+	upload := post("--B\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.txt\"\r\n\r\n" +
+		strings.Repeat("x", 5000) + "\r\n--B--\r\n")
+	upload.header = []string{"Content-Type: multipart/form-data; boundary=B"}
+	large := post(strings.Repeat("x", 5000))
+	limited := func(limit int64) handler {
+		return func(x *exchange, w http.ResponseWriter, r *http.Request) {
+			r.Body = http.MaxBytesReader(w, r.Body, limit)
+			echo(x, w, r)
+		}
+	}
+	return []testCase{
+		{name: "form: parsed", request: form, handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
+			x.note("value %q", r.FormValue("a"))
+			x.note("form %v, of the body %v", r.Form, r.PostForm)
+		}},
+		{name: "form: seen outside", request: form, outside: func(x *exchange, next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				next.ServeHTTP(w, r)
+				x.note("form %v", r.Form)
+			})
+		}, handler: plain(func(w http.ResponseWriter, r *http.Request) { r.ParseForm() })},
+		{name: "form: upload", request: upload, handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
+			x.note("parsed, %v", r.ParseMultipartForm(100))
+			f, h, err := r.FormFile("f")
+			if err != nil {
+				x.note("%v", err)
+				return
+			}
+			defer f.Close()
+			n, err := io.Copy(io.Discard, f)
+			x.note("%s has %d bytes, read %d, %v", h.Filename, h.Size, n, err)
+			fmt.Fprint(w, n)
+		}},
+		{name: "limit: not reached", request: large, handler: limited(5000)},
+		{name: "limit: inside", request: large, handler: limited(1000)},
+		{name: "limit: outside", request: large, handler: echo, outside: func(_ *exchange, next http.Handler) http.Handler {
+			return http.MaxBytesHandler(next, 1000)
+		}},
+		{name: "limit: outside, answered with 413", request: large, outside: func(_ *exchange, next http.Handler) http.Handler {
+			return http.MaxBytesHandler(next, 1000)
+		}, handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
+			_, err := io.ReadAll(r.Body)
+			x.note("%T %v", err, err)
+			http.Error(w, "too large", http.StatusRequestEntityTooLarge)
+		}},
+	}
+}

@@ -1,0 +1,129 @@
+// Package differential compares handlers that run inside the sessions with the same handlers
+// without them. To HTTP the sessions should make no difference: the same bytes arrive at the
+// client, the same values and errors at the handler, the same lines in the server's log.
+//
+// Each case is a handler and a request. It runs over HTTP/1.0, HTTP/1.1, HTTP/2 and HTTP/2
+// without TLS; first without the sessions, then in each mode, with and without a session. That
+// takes too long with the race detector: without the flag -all, only the most telling variants
+// are run, and HTTP/2 without TLS alone. make test does both.
+//
+// An exchange becomes a transcript of plain lines, which are compared. What the sessions mean to
+// add to an answer is computed by one rule, in additions_test.go, from the answer without them.
+// All other differences are listed in difference_list_test.go, each with its reason. One that is
+// not listed fails, and so does one that is listed and does not occur.
+package differential
+
+// Where things are:
+//
+//	differential_test.go     runs the cases, and reports what differs
+//	cases_test.go            what a case is
+//	variants_test.go         the ways to run one: without the sessions, and in each mode
+//	exchange_test.go         one run: a server for one connection, and what its handler saw
+//	connection_test.go       the connection, and what has arrived on it
+//	http1_test.go            the client for HTTP/1.0 and 1.1, which sees each byte
+//	http2_test.go            the client for HTTP/2
+//	transcript_test.go       an exchange as lines
+//	additions_test.go        the rule for what the sessions add
+//	diff_test.go             compares transcripts
+//	differences_test.go      what is listed of a difference that remains
+//	difference_list_test.go  the list
+//
+// All other files have cases, by theme.
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)                                 // thousands of servers come and go
+	if err := flag.Set("test.parallel", "12"); err != nil { // many cases mostly wait
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+var (
+	show = flag.Bool("show", false, "log the transcripts of all cases that are run, as they are without sessions")
+	all  = flag.Bool("all", false, "run all variants, over all protocols")
+)
+
+// at limits how many exchanges run at once: most of the slow ones only wait.
+var at = make(chan struct{}, 24)
+
+func TestSessionsMakeNoDifference(t *testing.T) {
+	checkList(t)
+	site := newSite(t)
+	b := newBackend()
+	t.Cleanup(b.Close)
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	backend.Store(b)
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			compare(t, site, c)
+		})
+	}
+}
+
+// compare runs a case in all ways, and reports each difference once, with all the runs that have
+// it.
+func compare(t *testing.T, site *site, c testCase) {
+	var mu sync.Mutex
+	found := make(map[string]map[string][]string) // what differs: in which variant: over what
+	var runs sync.WaitGroup
+	for _, p := range protocols {
+		if !c.runsOn(p) || p == h2 && !*all {
+			continue
+		}
+		runs.Go(func() {
+			without := site.run(c, without, p)
+			if *show {
+				t.Logf("%s\n%s", p, strings.Join(without.lines(), "\n"))
+			}
+			for _, v := range variants {
+				if !v.most && !*all {
+					continue
+				}
+				runs.Go(func() {
+					with := site.run(c, v, p)
+					d := diff(v.expected(without, c.session).lines(), with.lines())
+					problem := unexplained(c.name, v, p, d)
+					if problem == "" {
+						return
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					if found[problem] == nil {
+						found[problem] = make(map[string][]string)
+					}
+					found[problem][v.name] = append(found[problem][v.name], string(p))
+				})
+			}
+		})
+	}
+	runs.Wait()
+	for _, problem := range slices.Sorted(maps.Keys(found)) {
+		where := make(map[string][]string) // over what: in which variants
+		for name, over := range found[problem] {
+			slices.Sort(over)
+			key := strings.Join(over, ", ")
+			where[key] = append(where[key], name)
+		}
+		report := "\"" + c.name + "\" differs with sessions (- without, + with):\n" + problem
+		for _, over := range slices.Sorted(maps.Keys(where)) {
+			slices.Sort(where[over])
+			report += fmt.Sprintf("\n\tover %s: %s", over, strings.Join(where[over], "; "))
+		}
+		t.Error(report)
+	}
+}

@@ -1,0 +1,244 @@
+package differential
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// overHTTP1 sends the request and the next one, and returns all that comes back until the
+// connection is closed.
+func (x *exchange) overHTTP1(conn net.Conn) []answer {
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	received := make(chan error, 1)
+	go func() { received <- x.receive(conn) }()
+	x.send(conn)
+	err := <-received
+	answers := parseHTTP1(x.arrived.all(), x.c.request.verb())
+	if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+		answers = append(answers, answer{end: "the connection stayed open"})
+	}
+	return answers
+}
+
+// receive reads until the connection is closed, in whatever way: a reset comes or does not,
+// depending on what the server had still to read.
+func (x *exchange) receive(conn net.Conn) error {
+	p := make([]byte, 16<<10)
+	for {
+		n, err := conn.Read(p)
+		x.arrived.add(p[:n], err != nil)
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// send sends both requests, the second right behind the first. It waits for the answer only
+// where that may be long, or ends with the connection: what is on its way from a server that
+// closes a connection without having read all is lost. The server need not read any of it, so
+// errors are ignored.
+func (x *exchange) send(conn net.Conn) {
+	r := x.c.request
+	first, body := x.renderHTTP1()
+	next := fmt.Sprintf("GET /second %s\r\nHost: example.test\r\nCookie: %s\r\nConnection: close\r\n\r\n", x.protocol, x.cookie)
+	if r.after != "" || r.then != "" {
+		next = r.after
+	}
+	switch {
+	case r.expects():
+		_, _ = io.WriteString(conn, first)
+		permitted := x.arrived.await(func(b []byte) bool { return bytes.Contains(b, []byte("\r\n\r\n")) }) &&
+			bytes.HasPrefix(x.arrived.all(), []byte("HTTP/1.1 100 "))
+		if permitted {
+			_, _ = io.WriteString(conn, body+next)
+		} else { // the server has answered, and waits for the body, or the end
+			_ = conn.(*net.TCPConn).CloseWrite()
+		}
+	case r.stalls:
+		_, _ = io.WriteString(conn, first+body[:len(body)/2])
+		time.Sleep(time.Second)
+		_, _ = io.WriteString(conn, body[len(body)/2:])
+	case r.drip:
+		_, _ = io.WriteString(conn, first)
+		for piece := range pieces(body) {
+			time.Sleep(time.Millisecond)
+			_, _ = io.WriteString(conn, piece)
+		}
+		_, _ = io.WriteString(conn, next)
+	case r.missing > 0:
+		_, _ = io.WriteString(conn, first+body)
+		_ = conn.(*net.TCPConn).CloseWrite()
+	case r.after != "" || r.then != "" || x.protocol == http11 && x.c.session != early:
+		_, _ = io.WriteString(conn, first+body+next)
+	default:
+		_, _ = io.WriteString(conn, first+body)
+		if x.arrived.await(func(b []byte) bool { return isWhole(b, r.verb()) }) {
+			_, _ = io.WriteString(conn, next)
+		}
+	}
+	if r.then != "" {
+		x.await("\r\n\r\n")
+		_, _ = io.WriteString(conn, r.then)
+		x.await(r.then)
+		_ = conn.(*net.TCPConn).CloseWrite()
+	}
+}
+
+// pieces cuts s into a few.
+func pieces(s string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		size := len(s)/5 + 1
+		for s != "" {
+			n := min(size, len(s))
+			if !yield(s[:n]) {
+				return
+			}
+			s = s[n:]
+		}
+	}
+}
+
+func (x *exchange) renderHTTP1() (header, body string) {
+	r := x.c.request
+	b := new(strings.Builder)
+	fmt.Fprintf(b, "%s %s %s\r\nHost: example.test\r\nCookie: %s\r\n", r.verb(), r.path(), x.protocol, x.cookie)
+	if x.protocol == http10 {
+		b.WriteString("Connection: keep-alive\r\n")
+	}
+	for _, line := range r.header {
+		b.WriteString(line + "\r\n")
+	}
+	body = r.body
+	switch {
+	case r.chunked:
+		b.WriteString("Transfer-Encoding: chunked\r\n")
+		name, _, _ := strings.Cut(r.trailer, ":")
+		if name != "" {
+			fmt.Fprintf(b, "Trailer: %s\r\n", name)
+		}
+		body = ""
+		for piece := range pieces(r.body) {
+			body += fmt.Sprintf("%x\r\n%s\r\n", len(piece), piece)
+		}
+		body += "0\r\n"
+		if name != "" {
+			body += r.trailer + "\r\n"
+		}
+		body += "\r\n"
+	case r.method != "":
+		fmt.Fprintf(b, "Content-Length: %d\r\n", len(r.body)+r.missing)
+	}
+	return b.String() + "\r\n", body
+}
+
+// parseHTTP1 takes all that arrived apart. The first answer is to a request with that method,
+// all others are to a GET.
+func parseHTTP1(b []byte, method string) (answers []answer) {
+	var info []preamble
+	for len(b) > 0 {
+		h, rest, ok := parseHead(b)
+		if !ok {
+			return append(answers, answer{info: info, body: b, end: "no HTTP"})
+		}
+		b = rest
+		if h.status >= 100 && h.status <= 199 && h.status != http.StatusSwitchingProtocols {
+			info = append(info, h)
+			continue
+		}
+		a := answer{info: info, preamble: h}
+		b = a.parseBody(b, method)
+		answers = append(answers, a)
+		info, method = nil, http.MethodGet
+	}
+	if len(answers) == 0 || info != nil {
+		answers = append(answers, answer{info: info, end: closed})
+	}
+	return answers
+}
+
+// isWhole reports whether all of an answer is there, whose end does not end the connection.
+func isWhole(b []byte, method string) bool {
+	answers := parseHTTP1(b, method)
+	return len(answers) > 0 && answers[0].end == "complete" && answers[0].framing != untilClosed
+}
+
+const untilClosed = "until the end of the connection"
+
+func parseHead(b []byte) (h preamble, rest []byte, ok bool) {
+	text, rest, ok := bytes.Cut(b, []byte("\r\n\r\n"))
+	lines := strings.Split(string(text), "\r\n")
+	proto, status, _ := strings.Cut(lines[0], " ")
+	if !ok || !strings.HasPrefix(proto, "HTTP/1.") || len(status) < 3 {
+		return h, nil, false
+	}
+	h.line = lines[0]
+	h.status, _ = strconv.Atoi(status[:3])
+	h.header = parseLines(lines[1:])
+	return h, rest, true
+}
+
+func parseLines(lines []string) http.Header {
+	h := make(http.Header)
+	for _, line := range lines {
+		name, value, _ := strings.Cut(line, ": ")
+		h[name] = append(h[name], value)
+	}
+	return h
+}
+
+// parseBody takes the answer's body from b, and returns the rest.
+func (a *answer) parseBody(b []byte, method string) (rest []byte) {
+	n, err := strconv.Atoi(a.header.Get("Content-Length"))
+	switch {
+	case a.status == http.StatusSwitchingProtocols:
+		a.framing, a.body = "of another protocol", b
+		return nil
+	case method == http.MethodHead, a.status == http.StatusNoContent, a.status == http.StatusNotModified:
+		a.framing, a.end = "none", "complete"
+		return b
+	case a.header.Get("Transfer-Encoding") == "chunked":
+		a.framing = "chunked"
+		return a.parseChunks(b)
+	case err == nil && n >= 0:
+		a.framing, a.end = "of declared length", "complete"
+		if missing := n - len(b); missing > 0 {
+			a.end = fmt.Sprintf("cut off, %d bytes are missing", missing)
+			n = len(b)
+		}
+		a.body = b[:n]
+		return b[n:]
+	default:
+		a.framing, a.body, a.end = untilClosed, b, "complete"
+		return nil
+	}
+}
+
+func (a *answer) parseChunks(b []byte) (rest []byte) {
+	for {
+		line, after, ok := bytes.Cut(b, []byte("\r\n"))
+		size, err := strconv.ParseInt(string(line), 16, 64)
+		if !ok || err != nil || int64(len(after)) < size+2 {
+			a.end = "cut off"
+			return nil
+		}
+		if size == 0 {
+			b = after
+			break
+		}
+		a.body = append(a.body, after[:size]...)
+		b = after[size+2:]
+	}
+	a.end = "complete"
+	if bytes.HasPrefix(b, []byte("\r\n")) {
+		return b[2:]
+	}
+	lines, rest, _ := bytes.Cut(b, []byte("\r\n\r\n"))
+	a.trailer = parseLines(strings.Split(string(lines), "\r\n"))
+	return rest
+}
