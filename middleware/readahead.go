@@ -40,10 +40,7 @@ func (b *bodyAhead) read(length int64) {
 		chunk := make([]byte, min(left, max(length-left, first)))
 		n, err := readFull(b.ReadCloser, chunk)
 		b.chunks = append(b.chunks, chunk[:n])
-		if err == io.EOF {
-			return // the rest says it again
-		}
-		b.err = err
+		b.err = err // io.EOF, too: after a Flush net/http would call the body closed
 		left -= int64(n)
 	}
 }

@@ -79,6 +79,22 @@ func secure(t *testing.T, h http.Handler, http2 bool) *httptest.Server {
 	return srv
 }
 
+// net/http closes a body that is there once the answer has begun. What was read ahead is read to
+// its end nevertheless.
+func TestABodyThatWasReadAheadIsReadAfterAFlush(t *testing.T) {
+	t.Parallel()
+	mux := app()
+	mux.HandleFunc("/flush", func(w http.ResponseWriter, req *http.Request) {
+		w.(http.Flusher).Flush()
+		content, err := io.ReadAll(req.Body)
+		fmt.Fprint(w, len(content), err)
+	})
+	s := newSite(t, redistest.Embedded(t).Pool(t, 2), middleware.Options{}, mux)
+	v := newVisitor(t)
+	v.get(s.URL+"/add").want(t, 200, "1")
+	v.send(t.Context(), "POST", s.URL+"/flush", bytes.NewReader(make([]byte, 5000))).want(t, 200, "5000 <nil>")
+}
+
 // The error of a body that ends badly is the handler's, after what came before it.
 func TestTheErrorOfABodyIsTheHandlers(t *testing.T) {
 	t.Parallel()
