@@ -131,9 +131,9 @@ func (h *history) issued(id string) time.Duration {
 // cookie judges what an answer does to the client's cookie.
 func (h *history) cookie(r *Request) {
 	switch {
-	case r.Outcome == Answered && r.Status == 200 && r.New && r.Effect == Write && r.SetID == "":
-		h.broken("a write is never lost in silence", with(r), "#%d wrote to a session that was not there, was answered 200, and got no cookie for another", r.Number)
-	case r.Status >= 400 && r.SetID != "":
+	case r.Outcome == Answered && r.Status > 0 && r.New && r.Effect == Write && r.SetID == "":
+		h.broken("a write is never lost in silence", with(r), "#%d wrote to a session that was not there, was answered %d, and got no cookie for another", r.Number, r.Status)
+	case r.Status >= 400 && r.SetID != "" && r.Outcome != Answered: // a late change is a 500 after a commit
 		h.broken("a refusal sets no cookie", with(r), "#%d was answered with %d and a cookie", r.Number, r.Status)
 	case r.Cause == Gone && r.Anew:
 		h.broken("nobody is shut out", with(r), "#%d may begin another session, and was refused since its own had ended", r.Number)

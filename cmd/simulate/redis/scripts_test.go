@@ -31,7 +31,7 @@ var signatures = map[string]signature{
 type signature struct{ keys, args string }
 
 // included are files that are no scripts by themselves.
-var included = []string{"internal/lease/queue.lua", "store/record.lua"}
+var included = []string{"internal/lease/queue.lua", "internal/lease/set.lua", "store/record.lua"}
 
 // source reads a file of the project.
 func source(tb testing.TB, file string) string {
