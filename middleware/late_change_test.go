@@ -1,10 +1,14 @@
 package middleware_test
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -134,4 +138,45 @@ func TestALateChangeDoesNotHideAFailedCommit(t *testing.T) {
 		t.Errorf("the cookie of a session that was not saved: %v", a.Header)
 	}
 	v.get(s.URL+"/get").want(t, 200, "1")
+}
+
+// A goroutine changes the session while the connection changes hands: there is no answer to put
+// an error into any more, so the connection is closed.
+func TestAChangeDuringAHijackClosesTheConnection(t *testing.T) {
+	t.Parallel()
+	s := newSessions(t, redistest.Embedded(t), middleware.Options{Logger: slog.New(slog.DiscardHandler)})
+	hijacked := make(chan error, 1)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		during := &duringHijack{ResponseWriter: w}
+		s.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			own := session.FromContext(r.Context())
+			during.do = func() { own.Set("late", 1) }
+			conn, _, err := w.(http.Hijacker).Hijack()
+			hijacked <- err
+			if err == nil {
+				fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+				conn.Close()
+			}
+		})).ServeHTTP(during, r)
+	}))
+	defer srv.Close()
+	a := newVisitor(t).post(srv.URL)
+	if err := <-hijacked; !errors.Is(err, session.ErrClosed) {
+		t.Errorf("Hijack returns %v", err)
+	}
+	if a.err == nil {
+		t.Errorf("the client was answered: %d %q", a.StatusCode, a.body)
+	}
+}
+
+// duringHijack does something when the connection is taken over, but not handed out yet.
+type duringHijack struct {
+	http.ResponseWriter
+	do func()
+}
+
+func (w *duringHijack) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, stream, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	w.do()
+	return conn, stream, err
 }

@@ -53,10 +53,15 @@ func (rw *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, err
 	}
 	conn, stream, err := http.NewResponseController(rw.inner).Hijack()
-	if err == nil {
-		rw.request.hijacked.Store(&conn)
+	if err != nil {
+		return conn, stream, err
 	}
-	return conn, stream, err
+	rw.request.hijacked.Store(&conn)
+	if late := rw.request.late.Load(); late != nil { // it may have come before conn was there to be closed
+		_ = conn.Close()
+		return nil, nil, *late
+	}
+	return conn, stream, nil
 }
 
 // releaseBeforeHijack sends the last byte of an answer that was complete: afterwards net/http sends
