@@ -58,3 +58,22 @@ func TestTwoSessionsOnOneRequest(t *testing.T) {
 	}()
 	serveOnce(t, staff.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { carts.FromContext(r.Context()) })))
 }
+
+// The route of outer Sessions in mode Lazy opens their session, not that of the inner ones.
+func TestARouteOfTheOuterOfTwoSessions(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	carts := newSessions(t, r, middleware.Options{Mode: func(*http.Request) middleware.Mode { return middleware.Lazy }})
+	staff, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}),
+		middleware.Options{Keys: [][]byte{testKey}, Cookie: http.Cookie{Name: "staff"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := carts.Exclusive(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		inner := session.FromContext(r.Context())
+		fmt.Fprint(w, inner == staff.FromContext(r.Context()), inner == carts.FromContext(r.Context()))
+	}))
+	if got := serveOnce(t, carts.Handler(staff.Handler(both))).Body.String(); got != "true false" {
+		t.Errorf("the inner session is the staff's, the carts': %s", got)
+	}
+}

@@ -99,13 +99,22 @@ func (rq *request) enter(ctx context.Context, mode Mode) error {
 	rq.mu.Unlock()
 	switch {
 	case was == Lazy && !opened && (mode == Exclusive || mode == ReadOnly):
-		_, err := session.Start(ctx)
+		_, err := session.Start(ownSession{ctx, rq.lazy})
 		return err
 	case was == mode, was == Lazy && (mode == Exclusive || !opened), was == Exclusive && mode == Lazy:
 		return nil
 	}
 	return fmt.Errorf("%w: its route is %v, it was opened as %v", errModes, mode, was)
 }
+
+// An ownSession is a context in which session.Start finds the session of lazy. Other Sessions
+// between a Lazy request and its route would else have put theirs in front of it.
+type ownSession struct {
+	context.Context
+	lazy context.Context
+}
+
+func (c ownSession) Value(key any) any { return c.lazy.Value(key) }
 
 // routeOf returns the mode of a request that comes in, and the pattern of its route as far as it
 // is known by then: next is asked if it is an http.ServeMux.

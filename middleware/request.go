@@ -30,6 +30,7 @@ type request struct {
 	pattern  string                  // of its route, as far as it is known
 	base     *http.Request           // as it came in
 	outer    *request                // of other Sessions around these; nil if there are none
+	lazy     context.Context         // where session.Start opens the session in mode Lazy
 	cancel   context.CancelCauseFunc // ends the handler's context
 
 	late     atomic.Pointer[error]    // the first change that came after the commit: see late.go
@@ -69,6 +70,7 @@ func (rq *request) start(ctx context.Context) (*http.Request, error) {
 		ctx = session.NewLazyContext(ctx, func(ctx context.Context) (*session.Session, error) {
 			return rq.open(ctx, s.cookies.read(rq.base, nil))
 		})
+		rq.lazy = ctx
 	} else {
 		var one [1]string // there are rarely more
 		ids := s.cookies.read(rq.base, one[:0])
