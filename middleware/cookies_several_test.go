@@ -1,9 +1,11 @@
 package middleware_test
 
 import (
+	"github.com/a2139e8d/latchkey/store"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -181,5 +183,36 @@ func TestAtMostEightCookiesAreVerified(t *testing.T) {
 			cookies = append(cookies, malformed, wellFormed)
 		}
 		with(t, append(cookies, malformed, own)...).get(s.URL+"/get").want(t, 200, want)
+	}
+}
+
+// With eight cookies a request does not wait eight times for a Redis that has fallen silent: only
+// for the first look at another session, and for the commit.
+func TestTheOtherCookiesAreNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	const timeout = 300 * time.Millisecond
+	r := redistest.Embedded(t)
+	made := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
+	var cookies []*http.Cookie
+	for range 8 {
+		cookie, _ := made.count(t, 1)
+		cookies = append(cookies, cookie)
+	}
+	proxy := redistest.NewProxy(t, r)
+	s := newSiteOn(t, store.New(proxy.Pool(t, 4), store.Options{Timeout: timeout}), middleware.Options{}, app())
+	with(t, cookies[0]).get(s.URL+"/get").want(t, 200, "1")
+	proxy.Forget()
+	var once sync.Once
+	began := time.Now()
+	proxy.Inject(func(redistest.Command) redistest.Fault {
+		if proxy.Requests() > 1 { // the take has passed
+			once.Do(func() { began = time.Now() })
+			return redistest.Hang
+		}
+		return redistest.Pass
+	})
+	with(t, cookies...).get(s.URL+"/get").want(t, 503, "*")
+	if took := time.Since(began); took > 5*timeout {
+		t.Errorf("the answer took %v after Redis had fallen silent", took)
 	}
 }

@@ -66,14 +66,18 @@ func (rq *request) take(ctx context.Context, id string) (record store.Record, er
 
 // reportOthers logs it where another of the request's cookies opens a session, too. Either
 // the application has moved its cookie to another path or domain, or somebody has planted
-// one: see SECURITY.md. It costs a round trip for each such cookie.
+// one: see SECURITY.md. It costs a round trip for each such cookie, but a Redis that is away is
+// waited for only once.
 func (rq *request) reportOthers(ctx context.Context, used string, others []string) {
 	s, terms := rq.sessions, rq.sessions.terms
 	terms.TTL = time.Millisecond // a Load never shortens the idle timeout, and now extends none
 	for _, id := range others {
-		if _, err := s.store.Load(ctx, id, terms); err == nil {
-			s.log(ctx, slog.LevelWarn, "two_cookies", "request with the cookies of two sessions; the first one is used",
+		switch _, err := s.store.Load(ctx, id, terms); {
+		case err == nil:
+			s.log(rq.base.Context(), slog.LevelWarn, "two_cookies", "request with the cookies of two sessions; the first one is used",
 				slog.String("session", used), slog.String("other", id))
+			return
+		case errors.Is(err, store.ErrUnavailable):
 			return
 		}
 	}
