@@ -23,6 +23,8 @@ func (rq *request) commit(by string) error {
 	if rq.session == nil {
 		return nil // Lazy, and never started
 	}
+	rq.err = errAbandoned // if the Logger panics, or Label
+	defer rq.unlock()     // where carryOut has not
 	change, err := rq.session.Seal(by)
 	if errors.Is(err, session.ErrReadOnly) {
 		err = fmt.Errorf("middleware: %s: %w", rq.label(), err)
@@ -37,7 +39,6 @@ func (rq *request) commit(by string) error {
 	if err == nil {
 		err = rq.carryOut(change)
 	}
-	rq.unlock() // where carryOut has not
 	rq.err = err
 	return err
 }

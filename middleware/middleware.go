@@ -188,7 +188,7 @@ func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, mode Mode, patt
 	rq := &rw.request
 	finished := false
 	defer func() {
-		if !finished { // the handler panicked, or called runtime.Goexit
+		if !finished { // the handler panicked, or called runtime.Goexit; or a Logger did in the commit
 			cancel(nil)
 			rq.abandon()
 			rw.abandon()
@@ -200,9 +200,11 @@ func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, mode Mode, patt
 		rw.fail(err)
 		return
 	}
-	defer rq.handBack(r)
-	next.ServeHTTP(rw, r)
-	finished = true
+	func() {
+		defer rq.handBack(r)
+		next.ServeHTTP(rw, r)
+	}()
 	cancel(nil) // also ends a session.Start that still waits
 	rw.finish()
+	finished = true
 }

@@ -1,9 +1,12 @@
 package middleware_test
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strconv"
 	"strings"
@@ -198,5 +201,57 @@ func TestCommitAfterAPanicIsAnError(t *testing.T) {
 	close(panicked)
 	if err := <-committed; err == nil || !strings.Contains(err.Error(), "panicked") {
 		t.Errorf("Commit returned %v", err)
+	}
+}
+
+// What the application has put into the options may panic, too: the lock is free afterwards, also
+// where something inside the sessions recovers.
+func TestAPanicInAnOptionFreesTheLock(t *testing.T) {
+	t.Parallel()
+	panics := func(context.Context) { panic("an option") }
+	lazy := func(*http.Request) middleware.Mode { return middleware.Lazy }
+	for name, o := range map[string]middleware.Options{
+		"Logger":    {Logger: slog.New(handling{slog.DiscardHandler, panics})},
+		"OnCorrupt": {Mode: lazy, OnCorrupt: func(*http.Request, error) error { panic("an option") }},
+	} {
+		for where, recovers := range map[string]bool{"inside": true, "outside": false} {
+			t.Run(name+" recovered "+where, func(t *testing.T) {
+				t.Parallel()
+				r := redistest.Embedded(t)
+				site := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
+				cookie, id := site.count(t, 1)
+				record, lock := keysOf(id)
+				if name == "OnCorrupt" {
+					r.Do(t, "SET", record, "damaged", "KEEPTTL")
+				}
+				s := newSessions(t, r, o)
+				recovered := false
+				caught := func() { recovered = recover() != nil || recovered }
+				req := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
+				req.AddCookie(cookie)
+				func() {
+					defer caught()
+					s.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						if recovers {
+							defer caught()
+						}
+						own, err := session.Start(r.Context())
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						own.Destroy()
+						own.Set("dropped", "which is logged")
+						if recovers {
+							_ = own.Commit(r.Context())
+						}
+					})).ServeHTTP(httptest.NewRecorder(), req)
+				}()
+				if !recovered {
+					t.Error("nothing has panicked")
+				}
+				eventually(t, "the lock is free", func() bool { return !r.Exists(t, lock) })
+			})
+		}
 	}
 }

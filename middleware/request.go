@@ -92,25 +92,29 @@ func (rq *request) start(ctx context.Context) (*http.Request, error) {
 // id leads to one it is a new one.
 func (rq *request) open(ctx context.Context, ids []string) (*session.Session, error) {
 	rq.mu.Lock()
-	defer rq.mu.Unlock()
+	defer func() {
+		if rq.session == nil { // it failed, or OnCorrupt has panicked
+			rq.unlock()
+		}
+		rq.mu.Unlock()
+	}()
 	if rq.committed {
 		rq.logFailure(errBegun)
 		return nil, errBegun
 	}
+	var opened *session.Session
 	record, err := rq.fetch(ctx, ids)
 	if err == nil {
-		if rq.session, err = session.Open(rq.config(record)); err != nil {
+		if opened, err = session.Open(rq.config(record)); err != nil {
 			err = fmt.Errorf("middleware: session %s: %w: %w", rq.knownID(), store.ErrCorrupt, err)
 		}
 	}
 	if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrTooLarge) {
 		if err = rq.replace(err); err == nil {
-			rq.session, err = session.Open(rq.config(store.Record{}))
+			opened, err = session.Open(rq.config(store.Record{}))
 		}
 	}
 	if err != nil {
-		rq.unlock()
-		rq.session = nil
 		if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
 			err = fmt.Errorf("%w: %w", ended, err) // err may be a cause that somebody gave
 		}
@@ -119,7 +123,8 @@ func (rq *request) open(ctx context.Context, ids []string) (*session.Session, er
 		}
 		return nil, err
 	}
-	return rq.session, nil
+	rq.session = opened
+	return opened, nil
 }
 
 // label says what holds the session, to those that wait for it: the method, and the route's

@@ -203,6 +203,15 @@ func (l *logBuffer) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
+// handling is a log handler that does something with each line.
+type handling struct {
+	slog.Handler
+	do func(context.Context)
+}
+
+func (h handling) Enabled(context.Context, slog.Level) bool        { return true }
+func (h handling) Handle(ctx context.Context, _ slog.Record) error { h.do(ctx); return nil }
+
 // lines returns the log lines that contain text.
 func (l *logBuffer) lines(text string) []string {
 	var found []string
