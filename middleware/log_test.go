@@ -1,9 +1,12 @@
 package middleware_test
 
 import (
+	"context"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,11 +52,19 @@ func TestALineIsShort(t *testing.T) {
 	s := newSessions(t, redistest.Embedded(t), middleware.Options{Logger: log.logger()})
 	long := strings.Repeat("A", 100_000)
 	r := httptest.NewRequestWithContext(t.Context(), long, "/"+long, nil)
-	s.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		session.FromContext(r.Context()).Set("f", func() {})
-	})).ServeHTTP(httptest.NewRecorder(), r)
-	if n := len(log.String()); n == 0 || n > 1000 {
-		t.Errorf("a request with a method and a path of 100 kB makes %d bytes of log", n)
+	for name, h := range map[string]http.Handler{
+		"a failed Set": s.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			session.FromContext(r.Context()).Set("f", func() {})
+		})),
+		"a Set where the mode is ReadOnly": s.ReadOnly(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			session.FromContext(r.Context()).Set("n", 1)
+		})),
+	} {
+		before := len(log.String())
+		h.ServeHTTP(httptest.NewRecorder(), r)
+		if n := len(log.String()) - before; n == 0 || n > 1000 {
+			t.Errorf("%s: a request with a method and a path of 100 kB makes %d bytes of log", name, n)
+		}
 	}
 }
 
@@ -128,5 +139,63 @@ func TestTheLabelIsTheApplications(t *testing.T) {
 	(<-done).want(t, 200, "")
 	if len(site.log.lines(" tenant acme for ")) != 1 {
 		t.Errorf("the holder is not called by its label:\n%s", site.log)
+	}
+}
+
+// Where another router than Sessions.Handler knows finds the route, a failed commit names it, and
+// a goroutine that is late may at that moment be reported, too. The race detector watches.
+func TestTheLogNamesARouteThatIsFoundLate(t *testing.T) {
+	t.Parallel()
+	log := &logBuffer{}
+	s := newSessions(t, redistest.Embedded(t), middleware.Options{Logger: log.logger()})
+	var late sync.WaitGroup
+	mux := http.NewServeMux()
+	mux.HandleFunc("/unsaved", func(_ http.ResponseWriter, r *http.Request) {
+		session.FromContext(r.Context()).Set("f", func() {})
+	})
+	mux.HandleFunc("/late", func(_ http.ResponseWriter, r *http.Request) {
+		own := session.FromContext(r.Context())
+		if err := own.Commit(r.Context()); err != nil {
+			t.Error(err)
+		}
+		late.Go(func() {
+			for range 100 {
+				own.Set("a", 1)
+			}
+		})
+	})
+	for _, path := range []string{"/unsaved", "/late"} {
+		r := httptest.NewRequestWithContext(t.Context(), "GET", path, nil)
+		s.Handler(http.HandlerFunc(mux.ServeHTTP)).ServeHTTP(httptest.NewRecorder(), r)
+	}
+	late.Wait()
+	if len(log.lines("route=/unsaved")) != 1 {
+		t.Errorf("log:\n%s", log)
+	}
+}
+
+// An application's log handler may ask for the session of the context that it is given.
+func TestALogHandlerMayAskForTheSession(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	site := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
+	one, _ := site.count(t, 1)
+	two, _ := site.count(t, 2)
+	asked := 0
+	logger := slog.New(handling{slog.DiscardHandler, func(ctx context.Context) {
+		asked++
+		_, _ = session.Start(ctx)
+	}})
+	s := newSessions(t, r, middleware.Options{Logger: logger, Mode: func(*http.Request) middleware.Mode { return middleware.Lazy }})
+	req := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
+	req.AddCookie(one)
+	req.AddCookie(two)
+	s.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if _, err := session.Start(r.Context()); err != nil { // which hangs if the handler does
+			t.Error(err)
+		}
+	})).ServeHTTP(httptest.NewRecorder(), req)
+	if asked != 1 {
+		t.Errorf("asked %d times, want once: for the warning of two cookies", asked)
 	}
 }

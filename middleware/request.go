@@ -27,11 +27,10 @@ var (
 // A request is one request's session, opened once and committed once, and its keep.Keeper.
 type request struct {
 	sessions *Sessions
-	pattern  string                  // of its route, as far as it is known
 	base     *http.Request           // as it came in
 	outer    *request                // of other Sessions around these; nil if there are none
-	lazy     context.Context         // where session.Start opens the session in mode Lazy
 	cancel   context.CancelCauseFunc // ends the handler's context
+	lazy     context.Context         // where session.Start opens the session in mode Lazy
 
 	late     atomic.Pointer[error]    // the first change that came after the commit: see late.go
 	hijacked atomic.Pointer[net.Conn] // the connection, once the handler has taken it over
@@ -48,11 +47,12 @@ type request struct {
 	err       error        // of the commit
 	cookie    *http.Cookie // to be set or deleted with the answer
 
-	// idMu guards the identity. A mutex of its own, since Session.ID may be
-	// called while the commit is under way.
-	idMu   sync.Mutex
-	id     string        // the public id; empty until a new session needs one
-	secret secret.Secret // of a new session that has an id
+	// idMu guards the identity. A mutex of its own, since Session.ID may be called, and a late
+	// change logged, while the commit is under way.
+	idMu    sync.Mutex
+	pattern string        // of the route, as far as it is known
+	id      string        // the public id; empty until a new session needs one
+	secret  secret.Secret // of a new session that has an id
 }
 
 // start returns the handler's request, whose context has the session: opened, or
@@ -63,7 +63,7 @@ func (rq *request) start(ctx context.Context) (*http.Request, error) {
 		return nil, fmt.Errorf("%w: %v", errMode, rq.mode)
 	}
 	if rq.sharesCookie() {
-		s.log(ctx, slog.LevelError, "shared_cookie", "two Sessions on one request use the same cookie and overwrite each other's: give each a name of its own",
+		s.log(rq.base.Context(), slog.LevelError, "shared_cookie", "two Sessions on one request use the same cookie and overwrite each other's: give each a name of its own",
 			slog.String("cookie", s.cookies.pattern.Name), slog.String("route", rq.route()))
 	}
 	if rq.mode == Lazy {
@@ -134,14 +134,18 @@ func (rq *request) label() string {
 	if label := rq.sessions.options.Label; label != nil {
 		return label(rq.base)
 	}
-	if rq.pattern == "" {
-		return rq.base.Method
+	if route := rq.route(); route != "" {
+		return clip(rq.base.Method) + " " + route
 	}
-	return rq.base.Method + " " + rq.route()
+	return clip(rq.base.Method)
 }
 
 // route returns the pattern without its method.
-func (rq *request) route() string { return rq.pattern[strings.Index(rq.pattern, " ")+1:] }
+func (rq *request) route() string {
+	rq.idMu.Lock()
+	defer rq.idMu.Unlock()
+	return rq.pattern[strings.Index(rq.pattern, " ")+1:]
+}
 
 // replace asks OnCorrupt whether to go on without the record.
 func (rq *request) replace(err error) error {
@@ -167,6 +171,8 @@ func (rq *request) config(record store.Record) keep.Config {
 func (rq *request) handBack(r *http.Request) {
 	rq.base.MultipartForm = cmp.Or(rq.base.MultipartForm, r.MultipartForm)
 	rq.base.Pattern = cmp.Or(rq.base.Pattern, r.Pattern)
+	rq.idMu.Lock()
+	defer rq.idMu.Unlock()
 	rq.pattern = cmp.Or(rq.pattern, r.Pattern)
 }
 
