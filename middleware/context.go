@@ -8,9 +8,13 @@ import (
 
 type requestKey struct{}
 
-// withRequest returns a copy of ctx that holds rq, and any that ctx holds already.
+// withRequest returns a copy of ctx that holds rq, and any that ctx holds already. They know of
+// each other from then on.
 func withRequest(ctx context.Context, rq *request) context.Context {
 	rq.outer, _ = ctx.Value(requestKey{}).(*request)
+	if rq.outer != nil {
+		rq.sibling = rq.outer.inner.Swap(rq)
+	}
 	return context.WithValue(ctx, requestKey{}, rq)
 }
 

@@ -77,3 +77,43 @@ func TestARouteOfTheOuterOfTwoSessions(t *testing.T) {
 		t.Errorf("the inner session is the staff's, the carts': %s", got)
 	}
 }
+
+// The inner of two sessions is saved first. Where the outer one fails then, or the handler around
+// the inner one panics, the client gets the inner one's cookie all the same.
+func TestTheInnerCookieOutlivesTheOuterFailure(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	carts := newSessions(t, r, middleware.Options{})
+	staff, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}),
+		middleware.Options{Keys: [][]byte{testKey}, Cookie: http.Cookie{Name: "staff"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	login := staff.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		session.FromContext(r.Context()).Set("user", "ann")
+		w.Header().Set("X-Handler", "yes")
+		fmt.Fprint(w, "welcome")
+	}))
+	for name, outer := range map[string]func(own *session.Session){
+		"cannot be saved": func(own *session.Session) { own.Set("f", func() {}) },
+		"panics":          func(*session.Session) { panic("after the login") },
+	} {
+		h := carts.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			session.FromContext(r.Context()).Set("n", 1)
+			login.ServeHTTP(w, r)
+			outer(session.FromContext(r.Context()))
+		}))
+		a := serveOnce(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer func() {
+				if recover() != nil {
+					w.WriteHeader(http.StatusInternalServerError)
+				}
+			}()
+			h.ServeHTTP(w, r)
+		})).Result()
+		if cookies := a.Cookies(); a.StatusCode != 500 || len(cookies) != 1 || cookies[0].Name != "staff" ||
+			a.Header.Get("X-Handler") != "" || a.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: %d, header %v", name, a.StatusCode, a.Header)
+		}
+	}
+}

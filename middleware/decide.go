@@ -3,7 +3,7 @@ package middleware
 import "github.com/a2139e8d/latchkey/session"
 
 // origin is what a request's session came from.
-type origin int
+type origin uint8
 
 const (
 	noCookie  origin = iota // the request came without a session

@@ -52,12 +52,16 @@ func (rw *response) cutOff() {
 	panic(http.ErrAbortHandler) // net/http's way
 }
 
-// committedCookie returns the cookie of a commit that has succeeded, or nil.
-func (rq *request) committedCookie() *http.Cookie {
+// committedCookies returns the cookie of a commit that has succeeded, if it has one, and those of
+// other Sessions inside.
+func (rq *request) committedCookies() (all []*http.Cookie) {
 	rq.mu.Lock()
-	defer rq.mu.Unlock()
-	if rq.err != nil {
-		return nil
+	if rq.err == nil && rq.cookie != nil {
+		all = append(all, rq.cookie)
 	}
-	return rq.cookie
+	rq.mu.Unlock()
+	for inner := rq.inner.Load(); inner != nil; inner = inner.sibling {
+		all = append(all, inner.committedCookies()...)
+	}
+	return all
 }

@@ -29,9 +29,11 @@ type request struct {
 	sessions *Sessions
 	base     *http.Request           // as it came in
 	outer    *request                // of other Sessions around these; nil if there are none
+	sibling  *request                // the one that these had inside before this one
 	cancel   context.CancelCauseFunc // ends the handler's context
 	lazy     context.Context         // where session.Start opens the session in mode Lazy
 
+	inner    atomic.Pointer[request]  // of other Sessions inside these, the latest; nil if there are none
 	late     atomic.Pointer[error]    // the first change that came after the commit: see late.go
 	hijacked atomic.Pointer[net.Conn] // the connection, once the handler has taken it over
 
@@ -39,11 +41,11 @@ type request struct {
 	// a handler may write the answer in one goroutine and Commit in another.
 	mu        sync.Mutex
 	mode      Mode
-	origin    origin
 	session   *session.Session // nil until opened
 	hold      *store.Hold      // not nil while locked
 	waited    time.Duration    // for the lock, so far
 	committed bool
+	origin    origin
 	err       error        // of the commit
 	cookie    *http.Cookie // to be set or deleted with the answer
 

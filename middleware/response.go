@@ -107,13 +107,14 @@ func (rw *response) fail(err error) {
 }
 
 // reset removes what the handler has written and put into the header. What stays is the cookie of
-// a commit that has succeeded before: without it the client would lose the session.
+// a commit that has succeeded before, also in other Sessions inside: without it the client would
+// lose the session.
 func (rw *response) reset() {
 	rw.buffered = nil
 	h := rw.inner.Header()
 	clear(h)
 	maps.Copy(h, rw.before)
-	if cookie := rw.request.committedCookie(); cookie != nil {
+	for _, cookie := range rw.request.committedCookies() {
 		h.Add("Set-Cookie", cookie.String())
 		forbidCaching(h)
 	}
