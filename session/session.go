@@ -217,8 +217,9 @@ func (s *Session) IsNew() bool {
 // the visitor's other requests need not wait for it.
 //
 // The session can still be read afterwards. A change is a mistake: it is logged, and the answer
-// becomes an error ([ErrClosed]) or, if it has begun, is cut off. An error means that nothing was saved; the answer will be that error, whatever the
-// handler writes. A second Commit returns what the first one did.
+// becomes an error ([ErrClosed]) or, if it has begun, is cut off. An error means that nothing was
+// saved; the answer will be that error, whatever the handler writes. A second Commit returns what
+// the first one did.
 func (s *Session) Commit(ctx context.Context) error {
 	if s.config.Keeper == nil {
 		_, err := s.Seal("Commit")
