@@ -74,6 +74,10 @@ func checkCookie(p *http.Cookie) error {
 		return errors.New("a name with __Host- needs Secure, Path=/ and no Domain")
 	case strings.HasPrefix(name, "__secure-") && !p.Secure:
 		return errors.New("a name with __Secure- needs Secure")
+	case strings.HasPrefix(name, "__http-") && !p.Secure:
+		return errors.New("a name with __Http- needs Secure")
+	case p.Path[0] != '/':
+		return fmt.Errorf("its Path is %.100q: it must begin with /, or browsers put that of the request in its place", p.Path)
 	case p.SameSite < http.SameSiteDefaultMode || p.SameSite > http.SameSiteNoneMode:
 		return fmt.Errorf("its SameSite is %d, which is none of package http's", p.SameSite)
 	case p.SameSite == http.SameSiteNoneMode && !p.Secure:

@@ -51,6 +51,8 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		{"__Host- without Secure", st, cookie(http.Cookie{Name: "__Host-a"}), []string{"__Host-", "Secure"}},
 		{"__Host- with Path", st, cookie(http.Cookie{Name: "__host-a", Secure: true, Path: "/a"}), []string{"__Host-", "Path"}},
 		{"__Secure- without Secure", st, cookie(http.Cookie{Name: "__Secure-a"}), []string{"__Secure-", "Secure"}},
+		{"__Http- without Secure", st, cookie(http.Cookie{Name: "__Http-a"}), []string{"__Http-", "Secure"}},
+		{"relative Path", st, cookie(http.Cookie{Name: "a", Path: "shop"}), []string{"Path", "shop", "begin with /"}},
 		{"SameSite=None without Secure", st, cookie(http.Cookie{Name: "a", SameSite: http.SameSiteNoneMode}), []string{"SameSite=None", "Secure"}},
 		{"Partitioned without Secure", st, cookie(http.Cookie{Name: "a", Partitioned: true}), []string{"Partitioned", "Secure"}},
 		{"Value", st, cookie(http.Cookie{Name: "a", Value: "b"}), []string{"Value"}},
