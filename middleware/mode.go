@@ -1,7 +1,6 @@
 package middleware
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -81,7 +80,7 @@ func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serve(w, r, rt.mode, r.Pattern, rt.next)
 		return
 	}
-	if err := rq.enter(r.Context(), rt.mode); err != nil {
+	if err := rq.enter(r, rt.mode); err != nil {
 		s.answer(w, rq, err)
 		return
 	}
@@ -90,7 +89,7 @@ func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // enter opens the session of a Lazy request in the mode of its route. A session that is open
 // must be open in that mode.
-func (rq *request) enter(ctx context.Context, mode Mode) error {
+func (rq *request) enter(r *http.Request, mode Mode) error {
 	rq.mu.Lock()
 	opened, was := rq.session != nil, rq.mode
 	if was == Lazy && !opened && mode != None {
@@ -99,12 +98,12 @@ func (rq *request) enter(ctx context.Context, mode Mode) error {
 	rq.mu.Unlock()
 	switch {
 	case was == Lazy && !opened && (mode == Exclusive || mode == ReadOnly):
-		_, err := session.Start(ctx)
+		_, err := session.Start(r.Context())
 		return err
 	case was == mode, was == Lazy && (mode == Exclusive || !opened), was == Exclusive && mode == Lazy:
 		return nil
 	}
-	return fmt.Errorf("%w: its route is %v, it was opened as %v", errModes, mode, was)
+	return fmt.Errorf("%w: the route %q is %v, its session was opened as %v", errModes, r.Pattern, mode, was)
 }
 
 // routeOf returns the mode of a request that comes in, and the pattern of its route as far as it
