@@ -53,7 +53,7 @@ var (
 // Around an http.ServeMux, Handler asks it for the route before it opens the session. It cannot
 // see through other routers, nor through what is wrapped around the route: there, either let
 // Options.Mode return Lazy, and the route's mode is what the session is then opened in; or wrap
-// the routes alone, each in its mode, and leave Handler away. A route whose mode comes too late is
+// the routes alone, each in its mode, and leave Handler out. A route whose mode comes too late is
 // answered with an error, unless its mode is the one that the session was opened in.
 func (s *Sessions) Exclusive(h http.Handler) http.Handler { return &route{s, Exclusive, h} }
 

@@ -146,7 +146,7 @@ type Options struct {
 	// verified is the URL's host unless it is set.
 	TLS *tls.Config
 	// Credentials returns the user, which may be "", and the password of each connection that
-	// [Open]'s store makes: for those that change, such as tokens. ctx ends by Timeout. They
+	// [Open]'s store makes: for those that change, such as tokens. ctx ends after Timeout. They
 	// must not be in the URL as well.
 	Credentials func(ctx context.Context) (user, password string, err error)
 }
