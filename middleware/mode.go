@@ -52,9 +52,10 @@ var (
 //
 // Around an http.ServeMux, Handler asks it for the route before it opens the session. It cannot
 // see through other routers, nor through what is wrapped around the route: there, either let
-// Options.Mode return Lazy, and the route's mode is what the session is then opened in; or wrap
-// the routes alone, each in its mode, and leave Handler out. A route whose mode comes too late is
-// answered with an error, unless its mode is the one that the session was opened in.
+// Options.Mode return Lazy, and the route's mode is what the session is then opened in (a route
+// without one has to call session.Start); or wrap the routes alone, each in its mode, and leave
+// Handler out. A route whose mode comes too late is answered with an error, unless its mode is the
+// one that the session was opened in.
 func (s *Sessions) Exclusive(h http.Handler) http.Handler { return &route{s, Exclusive, h} }
 
 // ReadOnly returns h with its session in mode ReadOnly, see [Sessions.Exclusive].
