@@ -202,7 +202,7 @@ func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, mode Mode, patt
 		return
 	}
 	defer rq.handBack(r)
-	next.ServeHTTP(rw, r)
+	next.ServeHTTP(rw.writer(), r)
 	finished = true
 	cancel(nil) // also ends a session.Start that still waits
 	rw.finish()
