@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/a2139e8d/latchkey/session"
 )
@@ -104,7 +105,8 @@ func (rq *request) enter(r *http.Request, mode Mode) error {
 	case was == mode, was == Lazy && (mode == Exclusive || !opened), was == Exclusive && mode == Lazy:
 		return nil
 	}
-	return fmt.Errorf("%w: the route %q is %v, its session was opened as %v", errModes, r.Pattern, mode, was)
+	route := strings.TrimSpace("the route " + r.Pattern) // not every router sets it
+	return fmt.Errorf("%w: %s is %v, its session was opened as %v", errModes, route, mode, was)
 }
 
 // routeOf returns the mode of a request that comes in, and the pattern of its route as far as it

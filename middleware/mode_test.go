@@ -131,7 +131,7 @@ func TestAModeThatComesTooLateNamesItsRoute(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.Handle("/", s.ReadOnly(http.NotFoundHandler()))
 	code := serveOnce(t, s.Handler(http.HandlerFunc(mux.ServeHTTP))).Code // so Handler cannot see the mux
-	if code != 500 || len(log.lines(`route \"/\" is ReadOnly, its session was opened as Exclusive`)) != 1 {
+	if code != 500 || len(log.lines(`the route / is ReadOnly, its session was opened as Exclusive`)) != 1 {
 		t.Errorf("status %d; log:\n%s", code, log)
 	}
 }
