@@ -24,8 +24,9 @@
 // # What handlers see of it
 //
 // Answers look as they would without sessions, but for the cookie, Vary and Cache-Control. The
-// ResponseWriter that handlers get is always a Flusher and a Hijacker; where the one around it is
-// not, an http.ResponseController reports http.ErrNotSupported, and it finds all other methods.
+// ResponseWriter that handlers get is always a Flusher, and a Hijacker where the connection can be
+// taken over. Where the one around it cannot do what is asked, an http.ResponseController reports
+// http.ErrNotSupported, and it finds all other methods.
 // Two things work only around the sessions: http.MaxBytesReader, which closes the connection only
 // through net/http's own writer (use http.MaxBytesHandler), and SetReadDeadline for a small body,
 // which is read before the handler runs.
