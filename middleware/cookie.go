@@ -72,8 +72,10 @@ func checkCookie(p *http.Cookie) error {
 		return errors.New("its MaxAge must not be negative, and Expires not set: a MaxAge of 0 ends with the browser")
 	case strings.HasPrefix(name, "__host-") && (!p.Secure || p.Path != "/" || p.Domain != ""):
 		return errors.New("a name with __Host- needs Secure, Path=/ and no Domain")
-	case strings.HasPrefix(name, "__secure-") && !p.Secure:
-		return errors.New("a name with __Secure- needs Secure")
+	case strings.HasPrefix(name, "__secure-") && !p.Secure, strings.HasPrefix(name, "__http-") && !p.Secure:
+		return errors.New("a name with __Secure- or __Http- needs Secure")
+	case !strings.HasPrefix(p.Path, "/"):
+		return fmt.Errorf("its Path is %.100q: it must begin with /, or browsers use the path of each request", p.Path)
 	case p.SameSite < http.SameSiteDefaultMode || p.SameSite > http.SameSiteNoneMode:
 		return fmt.Errorf("its SameSite is %d, which is none of package http's", p.SameSite)
 	case p.SameSite == http.SameSiteNoneMode && !p.Secure:

@@ -45,11 +45,11 @@ func ruleOf(err error) rule {
 
 // Status returns the HTTP status for an error of the session:
 //
-//   - 503 where another try may succeed: the session was busy for too long, its
-//     lock was lost, Redis is away, or the client is;
+//   - 503 where another try may succeed: the session was busy for too long, its lock was
+//     lost, Redis is away, the client is, or the request's own deadline is over;
 //   - 409 for a write to a session that another request has ended;
-//   - 500 for the rest, which are mistakes: a value that cannot be encoded, a
-//     session that is too large, a record that cannot be read.
+//   - 500 for the rest, which are mistakes: a value that cannot be encoded, a change that
+//     comes too late, a session that is too large, a record that cannot be read.
 func Status(err error) int { return ruleOf(err).status }
 
 // answer logs err and answers the request with it. Nothing of an answer may have been sent yet.

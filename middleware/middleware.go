@@ -24,8 +24,9 @@
 // # What handlers see of it
 //
 // Answers look as they would without sessions, but for the cookie, Vary and Cache-Control. The
-// ResponseWriter that handlers get is always a Flusher and a Hijacker; where the one around it is
-// not, an http.ResponseController reports http.ErrNotSupported, and it finds all other methods.
+// ResponseWriter that handlers get is always a Flusher, and a Hijacker where the connection can be
+// taken over. Where the one around it cannot do what is asked, an http.ResponseController reports
+// http.ErrNotSupported, and it finds all other methods.
 // Two things work only around the sessions: http.MaxBytesReader, which closes the connection only
 // through net/http's own writer (use http.MaxBytesHandler), and SetReadDeadline for a small body,
 // which is read before the handler runs.
@@ -117,7 +118,8 @@ type Options struct {
 	// the record's place. Default: the error as it is.
 	OnCorrupt func(*http.Request, error) error
 	// Logger gets one line for each error, and at most ten of a kind in a second: the next one
-	// says how many were left out. Default: slog.Default().
+	// says how many were left out. A change that comes too late has a line of its own as well.
+	// Default: slog.Default().
 	Logger *slog.Logger
 }
 
@@ -202,7 +204,7 @@ func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, mode Mode, patt
 	}
 	func() {
 		defer rq.handBack(r)
-		next.ServeHTTP(rw, r)
+		next.ServeHTTP(rw.writer(), r)
 	}()
 	cancel(nil) // also ends a session.Start that still waits
 	rw.finish()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/a2139e8d/latchkey/session"
 )
@@ -53,9 +54,10 @@ var (
 //
 // Around an http.ServeMux, Handler asks it for the route before it opens the session. It cannot
 // see through other routers, nor through what is wrapped around the route: there, either let
-// Options.Mode return Lazy, and the route's mode is what the session is then opened in; or wrap
-// the routes alone, each in its mode, and leave Handler away. A route whose mode comes too late is
-// answered with an error, unless its mode is the one that the session was opened in.
+// Options.Mode return Lazy, and the route's mode is what the session is then opened in (a route
+// without one has to call session.Start); or wrap the routes alone, each in its mode, and leave
+// Handler out. A route whose mode comes too late is answered with an error, unless its mode is the
+// one that the session was opened in.
 func (s *Sessions) Exclusive(h http.Handler) http.Handler { return &route{s, Exclusive, h} }
 
 // ReadOnly returns h with its session in mode ReadOnly, see [Sessions.Exclusive].
@@ -81,7 +83,7 @@ func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serve(w, r, rt.mode, r.Pattern, rt.next)
 		return
 	}
-	if err := rq.enter(r.Context(), rt.mode); err != nil {
+	if err := rq.enter(r, rt.mode); err != nil {
 		s.answer(w, rq, err)
 		return
 	}
@@ -90,7 +92,7 @@ func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // enter opens the session of a Lazy request in the mode of its route. A session that is open
 // must be open in that mode.
-func (rq *request) enter(ctx context.Context, mode Mode) error {
+func (rq *request) enter(r *http.Request, mode Mode) error {
 	rq.mu.Lock()
 	opened, was := rq.session != nil, rq.mode
 	if was == Lazy && !opened && mode != None {
@@ -99,12 +101,13 @@ func (rq *request) enter(ctx context.Context, mode Mode) error {
 	rq.mu.Unlock()
 	switch {
 	case was == Lazy && !opened && (mode == Exclusive || mode == ReadOnly):
-		_, err := session.Start(ownSession{ctx, rq.lazy})
+		_, err := session.Start(ownSession{r.Context(), rq.lazy})
 		return err
 	case was == mode, was == Lazy && (mode == Exclusive || !opened), was == Exclusive && mode == Lazy:
 		return nil
 	}
-	return fmt.Errorf("%w: its route is %v, it was opened as %v", errModes, mode, was)
+	route := strings.TrimSpace("the route " + r.Pattern) // not every router sets it
+	return fmt.Errorf("%w: %s is %v, its session was opened as %v", errModes, route, mode, was)
 }
 
 // An ownSession is a context in which session.Start finds the session of lazy. Other Sessions

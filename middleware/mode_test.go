@@ -123,6 +123,19 @@ func TestAModeThatComesTooLateIsRefused(t *testing.T) {
 	}
 }
 
+// Of an application with many routes, the log says which one it is.
+func TestAModeThatComesTooLateNamesItsRoute(t *testing.T) {
+	t.Parallel()
+	log := &logBuffer{}
+	s := newSessions(t, redistest.Embedded(t), middleware.Options{Logger: log.logger()})
+	mux := http.NewServeMux()
+	mux.Handle("/", s.ReadOnly(http.NotFoundHandler()))
+	code := serveOnce(t, s.Handler(http.HandlerFunc(mux.ServeHTTP))).Code // so Handler cannot see the mux
+	if code != 500 || len(log.lines(`the route / is ReadOnly, its session was opened as Exclusive`)) != 1 {
+		t.Errorf("status %d; log:\n%s", code, log)
+	}
+}
+
 func TestAnUnknownModeIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []middleware.Mode{-1, middleware.None + 1} {

@@ -50,6 +50,8 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		{"default name with Domain", st, cookie(http.Cookie{Domain: "a.org"}), []string{"__Host-", "Domain"}},
 		{"__Host- without Secure", st, cookie(http.Cookie{Name: "__Host-a"}), []string{"__Host-", "Secure"}},
 		{"__Host- with Path", st, cookie(http.Cookie{Name: "__host-a", Secure: true, Path: "/a"}), []string{"__Host-", "Path"}},
+		{"__Http- without Secure", st, cookie(http.Cookie{Name: "__Http-a"}), []string{"__Http-", "Secure"}},
+		{"relative Path", st, cookie(http.Cookie{Name: "a", Path: "app"}), []string{"Path", "app", "begin with /"}},
 		{"__Secure- without Secure", st, cookie(http.Cookie{Name: "__Secure-a"}), []string{"__Secure-", "Secure"}},
 		{"SameSite=None without Secure", st, cookie(http.Cookie{Name: "a", SameSite: http.SameSiteNoneMode}), []string{"SameSite=None", "Secure"}},
 		{"Partitioned without Secure", st, cookie(http.Cookie{Name: "a", Partitioned: true}), []string{"Partitioned", "Secure"}},

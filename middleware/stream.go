@@ -34,13 +34,23 @@ func (rw *response) FlushError() error {
 	return http.NewResponseController(rw.inner).Flush()
 }
 
+// A hijackable is the response where the connection can be taken over. Elsewhere, as over HTTP/2
+// and inside an http.TimeoutHandler, handlers must not see a Hijack: websocket libraries send
+// their 101 as soon as they do.
+type hijackable struct{ *response }
+
+// writer returns what the handler writes to.
+func (rw *response) writer() http.ResponseWriter {
+	if offers[http.Hijacker](rw.inner) {
+		return hijackable{rw}
+	}
+	return rw
+}
+
 // Hijack commits the session and hands the connection over.
-func (rw *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (rw hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err := rw.refuses(); err != nil {
 		return nil, nil, err
-	}
-	if !offers[http.Hijacker](rw.inner) {
-		return nil, nil, http.ErrNotSupported
 	}
 	if !rw.begun {
 		// Without a status the handler writes its own header to the

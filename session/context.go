@@ -36,7 +36,7 @@ func FromContext(ctx context.Context) *Session {
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	if at.s == nil {
-		panic("session: not started: in mode Lazy call session.Start(ctx) before session.FromContext(ctx)")
+		panic("session: not started: in mode Lazy call session.Start(ctx) before session.FromContext(ctx), or give the route another mode")
 	}
 	return at.s
 }

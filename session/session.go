@@ -74,8 +74,8 @@ type Session struct {
 // of any size, [time.Time] (to the nanosecond, without its monotonic clock) and nested structs
 // come back exactly. What JSON cannot hold is an error that sticks and fails the commit:
 // functions, channels, NaN, and keys or strings that are not valid UTF-8, which JSON would alter
-// in silence (store a []byte instead). So is a value for which the session has no room: it wraps
-// the store's ErrTooLarge.
+// in silence (store a []byte instead). So is a value for which the session has no room: that
+// error wraps the store's ErrTooLarge.
 func (s *Session) Set(key string, v any) {
 	raw, err := encode(v)
 	if err == nil && !utf8.ValidString(key) {

@@ -53,9 +53,14 @@ type target struct {
 	tls                bool
 }
 
+var errScheme = errors.New("must begin with redis://, rediss://, valkey://, valkeys:// or unix://")
+
 func parseURL(raw string) (target, error) {
 	u, err := url.Parse(raw)
-	if err != nil { // the error repeats parts of the URL
+	switch {
+	case err != nil && !strings.Contains(raw, "://"): // an address alone
+		return target{}, errScheme
+	case err != nil: // the error repeats parts of the URL
 		return target{}, errors.New("cannot be parsed; special characters in the password must be percent-encoded")
 	}
 	t := target{network: "tcp", tls: u.Scheme == "rediss" || u.Scheme == "valkeys", username: u.User.Username()}
@@ -86,7 +91,7 @@ func parseURL(raw string) (target, error) {
 		t.network, t.address, database = "unix", u.Path, query.Get("db")
 		query.Del("db")
 	default:
-		return target{}, errors.New("must begin with redis://, rediss://, valkey://, valkeys:// or unix://")
+		return target{}, errScheme
 	}
 	if len(query) > 0 || u.Fragment != "" {
 		return target{}, errors.New("has parameters that are not known here")

@@ -49,6 +49,7 @@ func TestOpenNeverRepeatsTheURL(t *testing.T) {
 		"h0st1e:6379":              "must begin with", // read as a scheme
 		"http://h0st1e":            "must begin with",
 		"redis+h0st1e://x":         "must begin with",
+		"10.0.0.1:6379":            "must begin with", // which is no URL at all
 		"//h0st1e:6379":            "must begin with",
 		"redis://":                 "no host",
 		"redis://:s3cret@":         "no host",

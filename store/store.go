@@ -108,7 +108,7 @@ var (
 	// ErrNotFound: there is no record: the id is unknown, or it timed out.
 	ErrNotFound = errors.New("no such session")
 	// ErrGone: the session was destroyed or got a new id less than a minute ago.
-	ErrGone = errors.New("session was ended by another request: repeat the request without its cookie")
+	ErrGone = errors.New("session was ended by another request")
 	// ErrCorrupt: what is stored is not a record that this version can read.
 	ErrCorrupt = errors.New("session record cannot be read")
 	// ErrTooLarge: the record is larger than Terms.MaxBytes.
@@ -146,7 +146,7 @@ type Options struct {
 	// verified is the URL's host unless it is set.
 	TLS *tls.Config
 	// Credentials returns the user, which may be "", and the password of each connection that
-	// [Open]'s store makes: for those that change, such as tokens. ctx ends by Timeout. They
+	// [Open]'s store makes: for those that change, such as tokens. ctx ends after Timeout. They
 	// must not be in the URL as well.
 	Credentials func(ctx context.Context) (user, password string, err error)
 }

@@ -205,13 +205,12 @@ var differencesOfHeader = []difference{
 	{
 		cases: []string{"writer: what it can do"}, on: http2,
 		lines: []string{
-			"- handler: the writer has Hijacker: false", "+ handler: the writer has Hijacker: true",
 			"- handler: the writer has Pusher: true", "+ handler: the writer has Pusher: false",
 			"- handler: the writer has ReaderFrom: false", "+ handler: the writer has ReaderFrom: true",
 			"- handler: the writer has StringWriter: true", "+ handler: the writer has StringWriter: false",
 			"- handler: the writer has EnableFullDuplex: true", "+ handler: the writer has EnableFullDuplex: false",
 		},
-		why: "One writer serves all protocols: Hijack returns http.ErrNotSupported here. Browsers have given up push.",
+		why: "One writer serves all protocols. Browsers have given up push.",
 	},
 	{
 		cases: []string{"timeout outside: a flush"},

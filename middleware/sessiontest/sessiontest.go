@@ -1,15 +1,15 @@
 // Package sessiontest is for tests of handlers that use sessions. It needs nothing installed: its
-// Redis is inside the test binary, one for each test, and starts in no time.
+// Redis is inside the test binary, one for each test, and starts at once.
 //
 //	st := sessiontest.New(t, middleware.Options{})
 //	st.Serve(routes(st.Sessions)) // as the program does it
 //	ann := st.Client(func(s *session.Session) { s.Set("user", "ann") })
 //	res, err := ann.Get(st.URL + "/cart")
 //
-// The client is a browser whose session is there already. Around it happens what happens to
-// sessions now and then: another request has it ([Site.Busy]), its lock is lost ([Site.Lose]), it
-// was ended ([Site.End]) or ran out ([Site.Expire]), Redis is away ([Site.Down]) or full
-// ([Site.Full]).
+// The client is a browser that has its session already. What happens to sessions only now and
+// then, happens when the test wants it to: another request holds the session ([Site.Busy]), its
+// lock is lost ([Site.Lose]), it was ended ([Site.End]) or ran out ([Site.Expire]), Redis is away
+// ([Site.Down]) or full ([Site.Full]).
 //
 // A handler that changes its session after it was saved fails the test: see
 // [Site.ExpectLateChange].
@@ -47,7 +47,7 @@ const lease = 3 * time.Second
 type Site struct {
 	// Sessions is to be used as the program uses its own.
 	Sessions *middleware.Sessions
-	// URL is where the site is, without a slash at the end. It is https, so that Secure cookies
+	// URL is the site's address, without a slash at the end. It is https, so that Secure cookies
 	// work; only the site's own clients trust it.
 	URL string
 

@@ -16,8 +16,8 @@ import (
 )
 
 // Session returns what is stored of the client's session: an empty one, which IsNew, where there
-// is nothing. It is a copy for reading, and to change it fails the test. Nothing waits for it, and
-// it does not put the idle timeout off.
+// is nothing. It is a copy for reading: changing it fails the test. Nothing waits for it, and it
+// does not extend the idle timeout.
 func (st *Site) Session(c *http.Client) *session.Session {
 	st.tb.Helper()
 	config := keep.Config{}

@@ -25,7 +25,8 @@ func (s *Summary) Add(other Summary) {
 	s.Longest = max(s.Longest, other.Longest)
 }
 
-// WroteSince reports whether a write that was sent after the moment has been answered.
+// WroteSince reports whether a write that was sent after the moment, to a session that was there,
+// has been answered.
 func (v *Visitor) WroteSince(moment time.Time) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
