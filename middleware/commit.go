@@ -39,6 +39,7 @@ func (rq *request) commit(by string) error {
 	if err == nil {
 		err = rq.carryOut(change)
 	}
+	rq.failed.Store(err != nil)
 	rq.err = err
 	return err
 }

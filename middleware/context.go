@@ -38,7 +38,7 @@ func (s *Sessions) FromContext(ctx context.Context) *session.Session {
 	rq.mu.Lock()
 	defer rq.mu.Unlock()
 	if rq.session == nil {
-		panic("middleware: not started: in mode Lazy call session.Start(ctx) before FromContext(ctx), or give the route another mode")
+		panic("middleware: not started: in mode Lazy give the route another mode, or call session.Start(ctx) if no other Sessions are in between")
 	}
 	return rq.session
 }

@@ -55,7 +55,9 @@ func Status(err error) int { return ruleOf(err).status }
 // answer logs err and answers the request with it. Nothing of an answer may have been sent yet.
 func (s *Sessions) answer(w http.ResponseWriter, rq *request, err error) {
 	status := Status(err)
-	rq.logFailure(err)
+	if !errors.Is(err, session.ErrClosed) { // which ChangedLate has logged
+		rq.logFailure(err)
+	}
 	forbidCaching(w.Header())
 	if status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1") // seconds

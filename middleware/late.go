@@ -15,6 +15,9 @@ import (
 
 // ChangedLate implements keep.Keeper.
 func (rq *request) ChangedLate(method, key, sealed string) {
+	if rq.failed.Load() {
+		return // nothing was saved, which is logged, and the answer is that error
+	}
 	err := fmt.Errorf("middleware: %s after %s: %w", method, sealed, session.ErrClosed)
 	rq.late.CompareAndSwap(nil, &err)
 	if conn := rq.hijacked.Load(); conn != nil {

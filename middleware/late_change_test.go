@@ -137,6 +137,9 @@ func TestALateChangeDoesNotHideAFailedCommit(t *testing.T) {
 	if a.sets() {
 		t.Errorf("the cookie of a session that was not saved: %v", a.Header)
 	}
+	if lines := s.log.lines("kind="); len(lines) != 1 || !strings.Contains(lines[0], "kind=lost") {
+		t.Errorf("the log does not say just that the lock was lost:\n%s", s.log)
+	}
 	v.get(s.URL+"/get").want(t, 200, "1")
 }
 

@@ -118,8 +118,7 @@ type Options struct {
 	// the record's place. Default: the error as it is.
 	OnCorrupt func(*http.Request, error) error
 	// Logger gets one line for each error, and at most ten of a kind in a second: the next one
-	// says how many were left out. A change that comes too late has a line of its own as well.
-	// Default: slog.Default().
+	// says how many were left out. Default: slog.Default().
 	Logger *slog.Logger
 }
 

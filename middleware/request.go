@@ -34,6 +34,7 @@ type request struct {
 	lazy     context.Context         // where session.Start opens the session in mode Lazy
 
 	inner    atomic.Pointer[request]  // of other Sessions inside these, the latest; nil if there are none
+	failed   atomic.Bool              // the commit has failed
 	late     atomic.Pointer[error]    // the first change that came after the commit: see late.go
 	hijacked atomic.Pointer[net.Conn] // the connection, once the handler has taken it over
 
