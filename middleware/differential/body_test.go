@@ -64,7 +64,8 @@ func bodiesRead() []testCase {
 			}()
 			<-done
 		}},
-		{name: "body: read after the handler", request: post("body"), handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
+		// Over HTTP/2 it depends on what is quicker: the server resets the stream, or the body is read.
+		{name: "body: read after the handler", on: http1, request: post("body"), handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
 			body := r.Body
 			x.handlers.Go(func() {
 				<-x.ended
