@@ -30,8 +30,8 @@ func (rq *request) commit(by string) error {
 		err = fmt.Errorf("middleware: %s: %w", rq.label(), err)
 	}
 	if change.Dropped != "" {
-		rq.sessions.log(rq.base.Context(), slog.LevelWarn, "dropped", "a value that was set after Destroy is dropped: call Clear, Renew and Set instead",
-			slog.String("session", rq.knownID()), slog.String("key", change.Dropped), slog.String("route", rq.route()))
+		rq.log(slog.LevelWarn, "dropped", "a value that was set after Destroy is dropped: call Clear, Renew and Set instead",
+			slog.String("key", change.Dropped))
 	}
 	if err == nil {
 		err = rq.overdue(change)
@@ -39,7 +39,7 @@ func (rq *request) commit(by string) error {
 	if err == nil {
 		err = rq.carryOut(change)
 	}
-	rq.failed.Store(err != nil)
+	rq.commitFailed.Store(err != nil)
 	rq.err = err
 	return err
 }

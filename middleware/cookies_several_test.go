@@ -1,13 +1,14 @@
 package middleware_test
 
 import (
-	"github.com/a2139e8d/latchkey/store"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/a2139e8d/latchkey/store"
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/testdata/redistest"

@@ -27,7 +27,7 @@ func (rq *request) fetch(ctx context.Context, ids []string) (record store.Record
 		default:
 			rq.identify(id)
 			if err == nil && i+1 < len(ids) {
-				rq.reportOthers(ctx, id, ids[i+1:])
+				rq.reportOthers(ctx, ids[i+1:])
 			}
 			return record, err
 		}
@@ -68,14 +68,14 @@ func (rq *request) take(ctx context.Context, id string) (record store.Record, er
 // the application has moved its cookie to another path or domain, or somebody has planted
 // one: see SECURITY.md. It costs a round trip for each such cookie, but a Redis that is away is
 // waited for only once.
-func (rq *request) reportOthers(ctx context.Context, used string, others []string) {
-	s, terms := rq.sessions, rq.sessions.terms
-	terms.TTL = time.Millisecond // a Load never shortens the idle timeout, and now extends none
+func (rq *request) reportOthers(ctx context.Context, others []string) {
+	terms := rq.sessions.terms
+	terms.TTL = 0 // to look at a session does not extend it
 	for _, id := range others {
-		switch _, err := s.store.Load(ctx, id, terms); {
+		switch _, err := rq.sessions.store.Load(ctx, id, terms); {
 		case err == nil:
-			s.log(rq.base.Context(), slog.LevelWarn, "two_cookies", "request with the cookies of two sessions; the first one is used",
-				slog.String("session", used), slog.String("other", id))
+			rq.log(slog.LevelWarn, "two_cookies", "request with the cookies of two sessions; the first one is used",
+				slog.String("other", id))
 			return
 		case errors.Is(err, store.ErrUnavailable):
 			return

@@ -15,7 +15,7 @@ import (
 
 // ChangedLate implements keep.Keeper.
 func (rq *request) ChangedLate(method, key, sealed string) {
-	if rq.failed.Load() {
+	if rq.commitFailed.Load() {
 		return // nothing was saved, which is logged, and the answer is that error
 	}
 	err := fmt.Errorf("middleware: %s after %s: %w", method, sealed, session.ErrClosed)
@@ -23,9 +23,8 @@ func (rq *request) ChangedLate(method, key, sealed string) {
 	if conn := rq.hijacked.Load(); conn != nil {
 		_ = (*conn).Close() // the one way to cut this answer off
 	}
-	rq.sessions.log(rq.base.Context(), slog.LevelError, "late", "session changed after it was saved; the change is lost",
-		slog.String("session", rq.knownID()), slog.String("call", method), slog.String("key", key), slog.String("saved_by", sealed),
-		slog.String("method", clip(rq.base.Method)), slog.String("route", rq.route()),
+	rq.log(slog.LevelError, "late", "session changed after it was saved; the change is lost",
+		slog.String("call", method), slog.String("key", key), slog.String("saved_by", sealed),
 		slog.String("rule", "a session is saved before the first byte of the answer: change it before "+sealed))
 }
 

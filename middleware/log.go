@@ -2,14 +2,16 @@ package middleware
 
 import (
 	"cmp"
-	"context"
 	"log/slog"
 	"sync"
 	"time"
 )
 
-// log writes a line, unless there were enough of its kind lately.
-func (s *Sessions) log(ctx context.Context, level slog.Level, kind, message string, attrs ...slog.Attr) {
+// log writes a line about the request, unless there were enough of its kind lately. It uses the
+// context of the request as it came in, since a log handler must not find the session there: to
+// open it may be what is under way.
+func (rq *request) log(level slog.Level, kind, message string, attrs ...slog.Attr) {
+	s, ctx := rq.sessions, rq.base.Context()
 	logger := cmp.Or(s.options.Logger, slog.Default())
 	if !logger.Enabled(ctx, level) {
 		return
@@ -18,19 +20,22 @@ func (s *Sessions) log(ctx context.Context, level slog.Level, kind, message stri
 	if !ok {
 		return
 	}
-	attrs = append([]slog.Attr{slog.String("kind", kind)}, attrs...)
+	all := append([]slog.Attr{slog.String("kind", kind), slog.String("session", rq.knownID()),
+		slog.String("method", clip(rq.base.Method)), slog.String("route", rq.route())}, attrs...)
 	if leftOut > 0 {
-		attrs = append(attrs, slog.Int("left_out", leftOut))
+		all = append(all, slog.Int("left_out", leftOut))
 	}
-	logger.LogAttrs(ctx, level, "latchkey: "+message, attrs...)
+	logger.LogAttrs(ctx, level, "latchkey: "+message, all...)
 }
 
 // logFailure logs an error that the client is answered with.
 func (rq *request) logFailure(err error) {
 	rule := ruleOf(err)
-	rq.sessions.log(rq.base.Context(), rule.level, rule.kind, "session failed",
-		slog.String("session", rq.knownID()), slog.Int("status", rule.status), slog.String("method", clip(rq.base.Method)),
-		slog.String("route", rq.route()), slog.String("mode", rq.mode.String()), slog.Any("error", err))
+	rq.idMu.Lock()
+	mode := rq.mode
+	rq.idMu.Unlock()
+	rq.log(rule.level, rule.kind, "session failed",
+		slog.String("mode", mode.String()), slog.Int("status", rule.status), slog.Any("error", err))
 }
 
 // clip keeps a method that a client made up from making a line long.

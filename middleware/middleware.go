@@ -35,7 +35,7 @@ package middleware
 // The way of one exclusive request, from top to bottom:
 //
 //	Sessions.Handler       middleware.go
-//	 routeOf               mode.go        asks the mux for the route, which may have a mode
+//	 routeOf               route.go       asks the mux for the route, which may have a mode
 //	 Sessions.serve        middleware.go
 //	  request.start        request.go
 //	    cookies.read       cookie.go      verifies the cookie: secret, then public id
@@ -164,7 +164,7 @@ func (s *Sessions) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mode, pattern := s.routeOf(next, r)
 		// Taking the lock again would make the request wait for itself.
-		if mode == None || s.request(r.Context()) != nil {
+		if s.request(r.Context()) != nil {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -33,15 +33,15 @@ type request struct {
 	cancel   context.CancelCauseFunc // ends the handler's context
 	lazy     context.Context         // where session.Start opens the session in mode Lazy
 
-	inner    atomic.Pointer[request]  // of other Sessions inside these, the latest; nil if there are none
-	failed   atomic.Bool              // the commit has failed
-	late     atomic.Pointer[error]    // the first change that came after the commit: see late.go
-	hijacked atomic.Pointer[net.Conn] // the connection, once the handler has taken it over
+	inner        atomic.Pointer[request] // of other Sessions inside these, the latest; nil if there are none
+	commitFailed atomic.Bool
+	late         atomic.Pointer[error]    // the first change that came after the commit: see late.go
+	hijacked     atomic.Pointer[net.Conn] // the connection, once the handler has taken it over
 
 	// mu guards the rest, and is held while the session is opened or committed:
 	// a handler may write the answer in one goroutine and Commit in another.
 	mu        sync.Mutex
-	mode      Mode
+	mode      Mode             // written under idMu, too
 	session   *session.Session // nil until opened
 	hold      *store.Hold      // not nil while locked
 	waited    time.Duration    // for the lock, so far
@@ -63,11 +63,11 @@ type request struct {
 func (rq *request) start(ctx context.Context) (*http.Request, error) {
 	s, body := rq.sessions, rq.base.Body
 	if rq.mode < Exclusive || rq.mode > Lazy {
-		return nil, fmt.Errorf("%w: %v", errMode, rq.mode)
+		return nil, fmt.Errorf("%w: %v", errUnknownMode, rq.mode)
 	}
 	if rq.sharesCookie() {
-		s.log(rq.base.Context(), slog.LevelError, "shared_cookie", "two Sessions on one request use the same cookie and overwrite each other's: give each a name of its own",
-			slog.String("cookie", s.cookies.pattern.Name), slog.String("route", rq.route()))
+		rq.log(slog.LevelError, "shared_cookie", "two Sessions on one request use the same cookie and overwrite each other's: give each a name of its own",
+			slog.String("cookie", s.cookies.pattern.Name))
 	}
 	if rq.mode == Lazy {
 		ctx = session.NewLazyContext(ctx, func(ctx context.Context) (*session.Session, error) {
@@ -156,8 +156,7 @@ func (rq *request) replace(err error) error {
 		if verdict := ask(rq.base, err); verdict != nil {
 			return verdict
 		}
-		rq.sessions.log(rq.base.Context(), slog.LevelError, "replaced", "session replaced by an empty one",
-			slog.String("session", rq.SessionID()), slog.Any("error", err))
+		rq.log(slog.LevelError, "replaced", "session replaced by an empty one", slog.Any("error", err))
 		return nil
 	}
 	return err

@@ -15,10 +15,8 @@ func (rw *response) reportSuperfluous(status int) {
 		return
 	}
 	rw.warned = true
-	rq := &rw.request
-	rq.sessions.log(rq.base.Context(), slog.LevelWarn, "superfluous", "superfluous WriteHeader, which is ignored",
-		slog.Int("status", rw.status), slog.Int("ignored", status), slog.String("caller", handlerCaller()),
-		slog.String("method", clip(rq.base.Method)), slog.String("route", rq.route()))
+	rw.request.log(slog.LevelWarn, "superfluous", "superfluous WriteHeader, which is ignored",
+		slog.Int("status", rw.status), slog.Int("ignored", status), slog.String("caller", handlerCaller()))
 }
 
 // handlerCaller returns the function that has called us, perhaps by way of net/http, and its line.

@@ -24,7 +24,7 @@ func (st *Site) Session(c *http.Client) *session.Session {
 	id := st.find(c)
 	if id != "" {
 		// With the shortest timeout, since a read never makes the one that is there shorter.
-		record, err := st.store.Load(context.Background(), id, store.Terms{TTL: time.Millisecond})
+		record, err := st.store.Load(context.Background(), id, store.Terms{})
 		switch {
 		case err == nil:
 			config.Data = record.Data
