@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/store"
-
 	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/store"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 

@@ -73,17 +73,24 @@ func TestRoomIsCountedToTheByte(t *testing.T) {
 	}
 }
 
-// Who may only look is told which call, on which key, was one too many.
+// The error of a write to a read-only session names the first call that changed something.
 func TestAWriteToAReadOnlySessionIsNamed(t *testing.T) {
 	t.Parallel()
-	s, err := session.Open(keep.Config{Data: []byte(`{"flash":"hello"}`), ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	session.Pop[int](s, "absent") // changes nothing
-	session.Pop[string](s, "flash")
-	s.Set("late", 1)
-	if _, err := s.Seal("test"); !errors.Is(err, session.ErrReadOnly) || !strings.Contains(err.Error(), `Delete("flash")`) {
-		t.Errorf("Seal = %v, want ErrReadOnly, and the first call that changed something", err)
+	for name, do := range map[string]func(*session.Session){
+		`Delete("flash")`: func(s *session.Session) {
+			session.Pop[int](s, "absent") // changes nothing
+			session.Pop[string](s, "flash")
+			s.Set("late", 1)
+		},
+		"Renew: ": func(s *session.Session) { s.Renew(); s.Set("user", "ann") },
+	} {
+		s, err := session.Open(keep.Config{Data: []byte(`{"flash":"hello"}`), ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		do(s)
+		if _, err := s.Seal("test"); !errors.Is(err, session.ErrReadOnly) || !strings.Contains(err.Error(), name) {
+			t.Errorf("Seal = %v, want ErrReadOnly, and %s", err, name)
+		}
 	}
 }
