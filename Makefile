@@ -5,7 +5,7 @@ STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.2.0
 
 # The packages of this module; ./... leaves testdata out.
-PACKAGES = ./... $(addprefix ./testdata/,child demotest history locksite overlay quickstart redistest storetest)
+PACKAGES = ./... $(addprefix ./testdata/,child demotest history locksite logtest overlay quickstart redistest storetest)
 
 # Further modules, which keep their dependencies out of this one.
 MODULES = cmd/bench cmd/demo/e2e cmd/faults cmd/simulate testdata/browser testdata/frameworks testdata/goredis testdata/migration

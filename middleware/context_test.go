@@ -9,6 +9,7 @@ import (
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/logtest"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
@@ -25,9 +26,9 @@ func TestTwoSessionsOnOneRequest(t *testing.T) {
 	t.Parallel()
 	r := redistest.Embedded(t)
 	st := store.New(r.Pool(t, 4), store.Options{})
-	log := &logBuffer{}
+	log := &logtest.Buffer{}
 	named := func(cookie string) *middleware.Sessions {
-		s, err := middleware.New(st, middleware.Options{Keys: [][]byte{testKey}, Cookie: http.Cookie{Name: cookie}, Logger: log.logger()})
+		s, err := middleware.New(st, middleware.Options{Keys: [][]byte{testKey}, Cookie: http.Cookie{Name: cookie}, Logger: log.Logger()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +49,7 @@ func TestTwoSessionsOnOneRequest(t *testing.T) {
 		t.Errorf("two Sessions with two cookies are nothing to log:\n%s", log)
 	}
 	serveOnce(t, carts.Handler(again.Handler(http.NotFoundHandler())))
-	if len(log.lines("cookie=cart")) != 1 {
+	if len(log.Lines("cookie=cart")) != 1 {
 		t.Errorf("two Sessions with one cookie are not reported:\n%s", log)
 	}
 	defer func() {

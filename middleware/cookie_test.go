@@ -77,7 +77,7 @@ func TestTheSecretStaysInTheCookie(t *testing.T) {
 		record, _ := keysOf(id)
 		value, _ := r.Get(t, record)
 		seen := strings.Join(r.Keys(t), " ") + value + s.log.String()
-		if !strings.Contains(seen, id) || len(s.log.lines("session failed")) != 1 {
+		if !strings.Contains(seen, id) || len(s.log.Lines("session failed")) != 1 {
 			t.Errorf("nothing to look at: %s", seen)
 		}
 		for name, form := range map[string]string{

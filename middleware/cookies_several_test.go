@@ -118,7 +118,7 @@ func TestTwoLiveCookiesAreReported(t *testing.T) {
 		before, _ := r.Get(t, record)
 		proxy.Forget()
 		with(t, dead, used, dead, other).get(s.URL+"/add").want(t, 200, "2")
-		if lines := s.log.lines(warning); len(lines) != 1 || !strings.Contains(lines[0], "level=WARN") ||
+		if lines := s.log.Lines(warning); len(lines) != 1 || !strings.Contains(lines[0], "level=WARN") ||
 			!strings.Contains(lines[0], "session="+usedID) || !strings.Contains(lines[0], "other="+otherID) {
 			t.Errorf("log:\n%s", s.log)
 		}

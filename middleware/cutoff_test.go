@@ -48,7 +48,7 @@ func TestAChangeAfterTheAnswerHasBegunCutsItOff(t *testing.T) {
 				if a.StatusCode != 200 || a.err == nil || strings.Contains(a.body, "all is well") {
 					t.Errorf("the client got %d %q, error %v", a.StatusCode, a.body, a.err)
 				}
-				lines := s.log.lines("session changed after it was saved")
+				lines := s.log.Lines("session changed after it was saved")
 				if len(lines) != 1 || !strings.Contains(lines[0], "rule=") || !strings.Contains(lines[0], "call="+method) {
 					t.Errorf("log: %q", lines)
 				}

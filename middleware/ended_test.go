@@ -160,7 +160,7 @@ func TestAStaleHolderCannotWrite(t *testing.T) {
 		close(free)
 		(<-stale).want(t, 503, "*")
 		v.get(s.URL+"/get").want(t, 200, "2")
-		if len(s.log.lines("lock was lost")) != 1 {
+		if len(s.log.Lines("lock was lost")) != 1 {
 			t.Errorf("log:\n%s", s.log)
 		}
 	})

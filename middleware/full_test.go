@@ -33,7 +33,7 @@ func TestAFullRedisServesReadersAndLogouts(t *testing.T) {
 			t.Errorf("%s: %d %q, cookie %v", what, a.StatusCode, a.body, a.sets())
 		}
 	}
-	if len(s.log.lines("it is full")) != 3 {
+	if len(s.log.Lines("it is full")) != 3 {
 		t.Errorf("the log does not say three times that Redis is full:\n%s", s.log)
 	}
 	newVisitor(t).get(s.URL+"/get").want(t, 200, "0")

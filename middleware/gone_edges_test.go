@@ -71,7 +71,7 @@ func TestTheIDInAnEndedSession(t *testing.T) {
 		down = true
 		a = old.navigate("POST", s.URL+"/ids")
 		a.want(t, 503, "*")
-		if lines := s.log.lines("session=" + dead); a.sets() || len(lines) != 1 {
+		if lines := s.log.Lines("session=" + dead); a.sets() || len(lines) != 1 {
 			t.Errorf("header %v, log:\n%s", a.Header, s.log)
 		}
 	})

@@ -78,7 +78,7 @@ func TestALateChangeIsAnError(t *testing.T) {
 			if n := runs.Load(); n != 1 {
 				t.Errorf("the handler ran %d times", n)
 			}
-			if lines := s.log.lines("session changed after it was saved"); len(lines) != 1 ||
+			if lines := s.log.Lines("session changed after it was saved"); len(lines) != 1 ||
 				!strings.Contains(lines[0], "key=flash") || !strings.Contains(lines[0], "change it before Commit") {
 				t.Errorf("log: %q", lines)
 			}
@@ -137,7 +137,7 @@ func TestALateChangeDoesNotHideAFailedCommit(t *testing.T) {
 	if a.sets() {
 		t.Errorf("the cookie of a session that was not saved: %v", a.Header)
 	}
-	if lines := s.log.lines("kind="); len(lines) != 1 || !strings.Contains(lines[0], "kind=lost") {
+	if lines := s.log.Lines("kind="); len(lines) != 1 || !strings.Contains(lines[0], "kind=lost") {
 		t.Errorf("the log does not say just that the lock was lost:\n%s", s.log)
 	}
 	v.get(s.URL+"/get").want(t, 200, "1")

@@ -66,7 +66,7 @@ func TestNoByteIsLostBeforeAHijack(t *testing.T) {
 			if rest, err := io.ReadAll(c); string(rest) != "and more" || err != nil {
 				t.Errorf("after the answer came %q, %v", rest, err)
 			}
-			if lines := s.log.lines("hijacked"); len(lines) > 0 {
+			if lines := s.log.Lines("hijacked"); len(lines) > 0 {
 				t.Errorf("log: %q", lines)
 			}
 		})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/testdata/logtest"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
@@ -22,8 +23,8 @@ func TestAFloodOfErrorsIsNoFloodOfLines(t *testing.T) {
 	t.Parallel()
 	r := redistest.Embedded(t)
 	synctest.Test(t, func(t *testing.T) {
-		log := &logBuffer{}
-		s := newSessions(t, r, middleware.Options{Logger: log.logger()})
+		log := &logtest.Buffer{}
+		s := newSessions(t, r, middleware.Options{Logger: log.Logger()})
 		fails := s.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			session.FromContext(r.Context()).Set("f", func() {})
 		}))
@@ -34,12 +35,12 @@ func TestAFloodOfErrorsIsNoFloodOfLines(t *testing.T) {
 			serveOnce(t, fails)
 		}
 		serveOnce(t, another)
-		if n, m := len(log.lines("kind=other")), len(log.lines("kind=read_only")); n != 10 || m != 1 {
+		if n, m := len(log.Lines("kind=other")), len(log.Lines("kind=read_only")); n != 10 || m != 1 {
 			t.Errorf("%d lines of the flood, want 10; %d of another kind, want 1", n, m)
 		}
 		time.Sleep(time.Second)
 		serveOnce(t, fails)
-		if len(log.lines("left_out=990")) != 1 {
+		if len(log.Lines("left_out=990")) != 1 {
 			t.Errorf("the next line does not say that 990 were left out:\n%s", log)
 		}
 	})
@@ -48,8 +49,8 @@ func TestAFloodOfErrorsIsNoFloodOfLines(t *testing.T) {
 // What a client makes up does not make a line long.
 func TestALineIsShort(t *testing.T) {
 	t.Parallel()
-	log := &logBuffer{}
-	s := newSessions(t, redistest.Embedded(t), middleware.Options{Logger: log.logger()})
+	log := &logtest.Buffer{}
+	s := newSessions(t, redistest.Embedded(t), middleware.Options{Logger: log.Logger()})
 	long := strings.Repeat("A", 100_000)
 	r := httptest.NewRequestWithContext(t.Context(), long, "/"+long, nil)
 	for name, h := range map[string]http.Handler{
@@ -71,8 +72,8 @@ func TestALineIsShort(t *testing.T) {
 // Who is paged at night reads in one line which route failed, how, and in what mode.
 func TestTheLogSaysWhichRouteFailedAndHow(t *testing.T) {
 	t.Parallel()
-	log := &logBuffer{}
-	s := newSessions(t, redistest.Embedded(t), middleware.Options{Logger: log.logger()})
+	log := &logtest.Buffer{}
+	s := newSessions(t, redistest.Embedded(t), middleware.Options{Logger: log.Logger()})
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", s.ReadOnly(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		session.FromContext(r.Context()).Set("token", "t0ps3cret")
@@ -97,7 +98,7 @@ func TestWhatIsSetAfterDestroyIsReported(t *testing.T) {
 	v := newVisitor(t)
 	v.get(site.URL+"/add").want(t, 200, "1")
 	v.get(site.URL+"/goodbye").want(t, 200, "")
-	if len(site.log.lines("key=flash")) != 1 {
+	if len(site.log.Lines("key=flash")) != 1 {
 		t.Errorf("log:\n%s", site.log)
 	}
 	v.get(site.URL+"/get").want(t, 200, "0")
@@ -137,7 +138,7 @@ func TestTheLabelIsTheApplications(t *testing.T) {
 	v.get(site.URL+"/add").want(t, 503, "*")
 	close(free)
 	(<-done).want(t, 200, "")
-	if len(site.log.lines(" tenant acme for ")) != 1 {
+	if len(site.log.Lines(" tenant acme for ")) != 1 {
 		t.Errorf("the holder is not called by its label:\n%s", site.log)
 	}
 }
@@ -146,8 +147,8 @@ func TestTheLabelIsTheApplications(t *testing.T) {
 // a goroutine that is late may at that moment be reported, too. The race detector watches.
 func TestTheLogNamesARouteThatIsFoundLate(t *testing.T) {
 	t.Parallel()
-	log := &logBuffer{}
-	s := newSessions(t, redistest.Embedded(t), middleware.Options{Logger: log.logger()})
+	log := &logtest.Buffer{}
+	s := newSessions(t, redistest.Embedded(t), middleware.Options{Logger: log.Logger()})
 	var late sync.WaitGroup
 	mux := http.NewServeMux()
 	mux.HandleFunc("/unsaved", func(_ http.ResponseWriter, r *http.Request) {
@@ -169,7 +170,7 @@ func TestTheLogNamesARouteThatIsFoundLate(t *testing.T) {
 		s.Handler(http.HandlerFunc(mux.ServeHTTP)).ServeHTTP(httptest.NewRecorder(), r)
 	}
 	late.Wait()
-	if len(log.lines("route=/unsaved")) != 1 {
+	if len(log.Lines("route=/unsaved")) != 1 {
 		t.Errorf("log:\n%s", log)
 	}
 }
@@ -199,3 +200,12 @@ func TestALogHandlerMayAskForTheSession(t *testing.T) {
 		t.Errorf("asked %d times, want once: for the warning of two cookies", asked)
 	}
 }
+
+// handling is a log handler that does something with each line.
+type handling struct {
+	slog.Handler
+	do func(context.Context)
+}
+
+func (h handling) Enabled(context.Context, slog.Level) bool        { return true }
+func (h handling) Handle(ctx context.Context, _ slog.Record) error { h.do(ctx); return nil }

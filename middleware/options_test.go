@@ -119,7 +119,7 @@ func TestOnErrorAnswers(t *testing.T) {
 	r.Stop(t)
 	a := v.get(s.URL + "/add")
 	a.want(t, 503, "true")
-	if a.Header.Get("Retry-After") == "" || len(s.log.lines("session failed")) != 1 {
+	if a.Header.Get("Retry-After") == "" || len(s.log.Lines("session failed")) != 1 {
 		t.Errorf("%v\n%s", a.Header, s.log)
 	}
 }

@@ -57,7 +57,7 @@ func TestTheLogNamesTheHolder(t *testing.T) {
 				v.get(other.URL+"/add").want(t, 503, "*")
 				close(free)
 				(<-done).want(t, 200, "")
-				if len(other.log.lines(" "+tt.want)) != 1 || len(other.log.lines("sesame")) != 0 {
+				if len(other.log.Lines(" "+tt.want)) != 1 || len(other.log.Lines("sesame")) != 0 {
 					t.Errorf("log:\n%s", other.log)
 				}
 			})

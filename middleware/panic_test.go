@@ -46,7 +46,7 @@ func TestAPanicReleasesTheLockAndSavesNothing(t *testing.T) {
 			}
 			v.get(s.URL+"/get").want(t, 200, "1")
 		}
-		if n := len(s.log.lines("panic serving")); n != 1 {
+		if n := len(s.log.Lines("panic serving")); n != 1 {
 			t.Errorf("net/http has seen %d panics with a trace, want 1", n)
 		}
 		// The first byte has left, so the session was saved, as promised.

@@ -88,7 +88,7 @@ func TestASessionOverMaxBytesIsRefused(t *testing.T) {
 		v.get(s.URL+"/add").want(t, 200, "1")
 		v.get(s.URL+"/grow").want(t, 500, "*")
 		v.get(s.URL+"/add").want(t, 200, "2") // at once: the lock was released
-		if lines := s.log.lines("too large"); len(lines) != 2 || !strings.Contains(lines[0], "MaxBytes is 1000") {
+		if lines := s.log.Lines("too large"); len(lines) != 2 || !strings.Contains(lines[0], "MaxBytes is 1000") {
 			t.Errorf("log: %q", lines)
 		}
 	})

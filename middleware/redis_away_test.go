@@ -150,7 +150,7 @@ func TestRedisOutOfMemoryAtTheCommitFreesTheLock(t *testing.T) {
 	if r.Exists(t, lock) {
 		t.Error("the lock is still there")
 	}
-	if strings.Contains(a.body, "maxmemory") || len(s.log.lines("OOM")) != 1 {
+	if strings.Contains(a.body, "maxmemory") || len(s.log.Lines("OOM")) != 1 {
 		t.Errorf("the reason belongs into the log, not into the answer: %q\n%s", a.body, s.log)
 	}
 	r.Do(t, "CONFIG", "SET", "maxmemory", "0")

@@ -10,6 +10,7 @@ import (
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/logtest"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
@@ -126,12 +127,12 @@ func TestAModeThatComesTooLateIsRefused(t *testing.T) {
 // Of an application with many routes, the log says which one it is.
 func TestAModeThatComesTooLateNamesItsRoute(t *testing.T) {
 	t.Parallel()
-	log := &logBuffer{}
-	s := newSessions(t, redistest.Embedded(t), middleware.Options{Logger: log.logger()})
+	log := &logtest.Buffer{}
+	s := newSessions(t, redistest.Embedded(t), middleware.Options{Logger: log.Logger()})
 	mux := http.NewServeMux()
 	mux.Handle("/", s.ReadOnly(http.NotFoundHandler()))
 	code := serveOnce(t, s.Handler(http.HandlerFunc(mux.ServeHTTP))).Code // so Handler cannot see the mux
-	if code != 500 || len(log.lines(`the route / is ReadOnly, its session was opened as Exclusive`)) != 1 {
+	if code != 500 || len(log.Lines(`the route / is ReadOnly, its session was opened as Exclusive`)) != 1 {
 		t.Errorf("status %d; log:\n%s", code, log)
 	}
 }
@@ -139,12 +140,12 @@ func TestAModeThatComesTooLateNamesItsRoute(t *testing.T) {
 func TestAnUnknownModeIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []middleware.Mode{-1, middleware.None + 1} {
-		log := &logBuffer{}
-		s := newSessions(t, redistest.Embedded(t), middleware.Options{Logger: log.logger(),
+		log := &logtest.Buffer{}
+		s := newSessions(t, redistest.Embedded(t), middleware.Options{Logger: log.Logger(),
 			Mode: func(*http.Request) middleware.Mode { return mode }})
 		ran := false
 		handler := s.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { ran = true }))
-		if code := serveOnce(t, handler).Code; code != 500 || ran || len(log.lines(fmt.Sprintf("Mode(%d)", mode))) != 1 {
+		if code := serveOnce(t, handler).Code; code != 500 || ran || len(log.Lines(fmt.Sprintf("Mode(%d)", mode))) != 1 {
 			t.Errorf("mode %d: status %d, the handler ran: %v; log:\n%s", mode, code, ran, log)
 		}
 	}

@@ -63,7 +63,7 @@ func TestAFailedCommitReplacesTheAnswer(t *testing.T) {
 					t.Errorf("headers of the error: %v", a.Header)
 				}
 				v.get(s.URL+"/get").want(t, 200, "1")
-				if n := len(s.log.lines("session failed")); n != 1 {
+				if n := len(s.log.Lines("session failed")); n != 1 {
 					t.Errorf("%d log lines, want 1:\n%s", n, s.log)
 				}
 			})
@@ -221,7 +221,7 @@ func TestAValueThatCannotBeEncodedFailsTheRequest(t *testing.T) {
 	v.get(s.URL+"/add").want(t, 200, "1")
 	v.get(s.URL+"/chan").want(t, 500, "*")
 	v.get(s.URL+"/get").want(t, 200, "1")
-	if lines := s.log.lines("session failed"); len(lines) != 1 || !strings.Contains(lines[0], `Set(\"c\")`) {
+	if lines := s.log.Lines("session failed"); len(lines) != 1 || !strings.Contains(lines[0], `Set(\"c\")`) {
 		t.Errorf("the log does not name the key: %q", lines)
 	}
 	if keys, err := redis.Strings(r.Do(t, "KEYS", "*.lock"), nil); err != nil || len(keys) > 0 {

@@ -131,7 +131,7 @@ func TestErrorAnswersRevealNothing(t *testing.T) {
 				t.Errorf("%d %q", a.StatusCode, a.body)
 			}
 		}
-		if n := len(s.log.lines("session failed")); n != 4 || !strings.Contains(s.log.String(), id) {
+		if n := len(s.log.Lines("session failed")); n != 4 || !strings.Contains(s.log.String(), id) {
 			t.Errorf("%d lines in the log:\n%s", n, s.log)
 		}
 	})

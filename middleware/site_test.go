@@ -11,13 +11,13 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/logtest"
 	"github.com/gomodule/redigo/redis"
 	"go.uber.org/goleak"
 )
@@ -30,7 +30,7 @@ var testKey = bytes.Repeat([]byte("k"), 32)
 // Redis.
 type site struct {
 	*httptest.Server
-	log *logBuffer
+	log *logtest.Buffer
 }
 
 // newSite serves mux with sessions on the Redis of pool. o may leave out Keys
@@ -42,14 +42,14 @@ func newSite(t *testing.T, pool *redis.Pool, o middleware.Options, mux http.Hand
 
 func newSiteOn(t *testing.T, st *store.Store, o middleware.Options, mux http.Handler) *site {
 	t.Helper()
-	log := &logBuffer{}
+	log := &logtest.Buffer{}
 	if o.Keys == nil {
 		o.Keys = [][]byte{testKey}
 	}
 	if o.Cookie.Name == "" {
 		o.Cookie.Name = "sid" // over plain HTTP a Secure cookie would not come back
 	}
-	o.Logger = log.logger()
+	o.Logger = log.Logger()
 	s, err := middleware.New(st, o)
 	if err != nil {
 		t.Fatal(err)
@@ -180,48 +180,6 @@ type fixedJar []*http.Cookie
 
 func (j fixedJar) Cookies(*url.URL) []*http.Cookie     { return j }
 func (j fixedJar) SetCookies(*url.URL, []*http.Cookie) {}
-
-// logBuffer is where a site logs to.
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-func (l *logBuffer) logger() *slog.Logger {
-	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
-}
-
-// handling is a log handler that does something with each line.
-type handling struct {
-	slog.Handler
-	do func(context.Context)
-}
-
-func (h handling) Enabled(context.Context, slog.Level) bool        { return true }
-func (h handling) Handle(ctx context.Context, _ slog.Record) error { h.do(ctx); return nil }
-
-// lines returns the log lines that contain text.
-func (l *logBuffer) lines(text string) []string {
-	var found []string
-	for line := range strings.Lines(l.String()) {
-		if strings.Contains(line, text) {
-			found = append(found, line)
-		}
-	}
-	return found
-}
 
 // eventually waits until ok is true. What it waits for happens at once unless
 // the machine is busy.

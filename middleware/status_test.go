@@ -123,7 +123,7 @@ func TestASuperfluousWriteHeaderIsLogged(t *testing.T) {
 	r := redistest.Embedded(t)
 	s := newSite(t, r.Pool(t, 4), middleware.Options{}, http.HandlerFunc(answersTwice))
 	newVisitor(t).get(s.URL).want(t, 403, "no")
-	lines := s.log.lines("superfluous")
+	lines := s.log.Lines("superfluous")
 	if len(lines) != 1 || !strings.Contains(lines[0], "answersTwice:") || !strings.Contains(lines[0], "status=403 ignored=500") {
 		t.Errorf("log: %q", lines)
 	}

@@ -205,7 +205,7 @@ func TestReadOnlyDoesNotWait(t *testing.T) {
 		<-busy
 		v.get(s.URL+"/get").want(t, 200, "1")
 		v.get(s.URL+"/set/x").want(t, 500, "*")
-		if len(s.log.lines("reading only")) != 1 {
+		if len(s.log.Lines("reading only")) != 1 {
 			t.Errorf("log:\n%s", s.log)
 		}
 		close(free)
@@ -237,14 +237,14 @@ func TestLazyStart(t *testing.T) {
 		}))
 	newVisitor(t).get(s.URL).want(t, 200, "true true <nil>")
 	newVisitor(t).get(s.URL+"/late").want(t, 200, "no session: true")
-	if len(s.log.lines("session failed")) != 1 {
+	if len(s.log.Lines("session failed")) != 1 {
 		t.Errorf("log:\n%s", s.log)
 	}
 	v := newVisitor(t)
 	v.get(s.URL+"/set").want(t, 200, "true true <nil>")
 	r.Stop(t)
 	v.get(s.URL).want(t, 200, "no session: false")
-	if len(s.log.lines("redis is unavailable")) != 1 {
+	if len(s.log.Lines("redis is unavailable")) != 1 {
 		t.Errorf("log:\n%s", s.log)
 	}
 }

@@ -46,7 +46,7 @@ func TestAWaitEndsWith503(t *testing.T) {
 			if a.Header.Get("Retry-After") == "" {
 				t.Errorf("no Retry-After: %v", a.Header)
 			}
-			if len(s.log.lines("lock is held by ")) != 1 {
+			if len(s.log.Lines("lock is held by ")) != 1 {
 				t.Errorf("log:\n%s", s.log)
 			}
 		}
@@ -87,7 +87,7 @@ func TestTheQueueIsBoundedAndLeftAtOnce(t *testing.T) {
 				}
 				first := <-back
 				first.want(t, 503, "*")
-				if len(s.log.lines("too many wait")) != 1 {
+				if len(s.log.Lines("too many wait")) != 1 {
 					t.Errorf("log:\n%s", s.log)
 				}
 

@@ -17,6 +17,7 @@ import (
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/logtest"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
@@ -33,7 +34,7 @@ type shop struct {
 	redis  *redistest.Server
 	store  *store.Store
 	terms  store.Terms
-	log    *logBuffer
+	log    *logtest.Buffer
 
 	charges atomic.Int32 // of a visitor's card
 }
@@ -53,13 +54,13 @@ func openShop(t *testing.T, o opening) *shop {
 		redis: redis,
 		store: store.New(redis.Pool(t, 8), store.Options{}),
 		terms: store.Terms{LockWait: patience},
-		log:   &logBuffer{},
+		log:   &logtest.Buffer{},
 	}
 	options := middleware.Options{
 		Keys:     [][]byte{bytes.Repeat([]byte("k"), 32)},
 		LockWait: s.terms.LockWait,
 		Buffer:   o.buffer,
-		Logger:   slog.New(slog.NewTextHandler(s.log, nil)),
+		Logger:   s.log.Logger(),
 	}
 	if !o.tls {
 		options.Cookie.Name = "session"

@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -175,32 +174,4 @@ func receive[T any](t *testing.T, from <-chan T, what string) (v T) {
 		t.Fatalf("%s never came", what)
 	}
 	return v
-}
-
-// logBuffer is where a site logs to.
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-// has reports whether a line has all these texts.
-func (l *logBuffer) has(texts ...string) bool {
-	for line := range strings.Lines(l.String()) {
-		if !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(line, text) }) {
-			return true
-		}
-	}
-	return false
 }

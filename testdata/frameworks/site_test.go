@@ -12,12 +12,12 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/logtest"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 	"go.uber.org/goleak"
 )
@@ -33,14 +33,14 @@ var testKey = bytes.Repeat([]byte("k"), 32)
 type site struct {
 	*httptest.Server
 	redis *redistest.Server
-	log   *logBuffer
+	log   *logtest.Buffer
 }
 
 // newSite serves what program makes of the sessions.
 func newSite(t *testing.T, o middleware.Options, program func(*middleware.Sessions) http.Handler) *site {
 	t.Helper()
-	s := &site{redis: redistest.Embedded(t), log: &logBuffer{}}
-	logger := slog.New(slog.NewTextHandler(s.log, nil))
+	s := &site{redis: redistest.Embedded(t), log: &logtest.Buffer{}}
+	logger := s.log.Logger()
 	o.Keys, o.Cookie.Name, o.Logger = [][]byte{testKey}, "sid", logger
 	sessions, err := middleware.New(store.New(s.redis.Pool(t, 8), store.Options{}), o)
 	if err != nil {
@@ -155,21 +155,4 @@ func (v *visitor) cookie() string {
 		return c.Value
 	}
 	return ""
-}
-
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
