@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -110,6 +111,26 @@ func TestOpenDoesNotConnect(t *testing.T) {
 			t.Error(err)
 		}
 		create(t, st, "data")
+	})
+}
+
+// The time that a connection may take to be made does not limit how long it lasts.
+func TestOpenConnectionOutlastsItsDial(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, server *redistest.Server) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		conn, err := target{network: "tcp", address: server.Addr}.pool(time.Minute, nil, nil).DialContext(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		<-ctx.Done()
+		for range 2 {
+			if _, err := conn.Do("PING"); err != nil {
+				t.Error(err)
+			}
+		}
 	})
 }
 
