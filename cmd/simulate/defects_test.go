@@ -91,7 +91,7 @@ var defects = []defect{
 	{"what was sent on a broken connection counts as refused", "lost replies", edit("locker/transport/link.go", "\"%w: the connection broke: %v\", ErrUnavailable", "\"%w: the connection broke: %v\", ErrRefused")},
 	{"what was sent on a broken connection is sent again on the next", "cut", edit("locker/transport/link.go", "\t\t\tx.end(nil, fmt.Errorf(\"%w: the connection broke: %v\", ErrUnavailable, l.err))", "\t\t\tif x.taken = false; true {\n\t\t\t\tl.client.enqueue(x, now)\n\t\t\t}")},
 	{"a repetition does not say that it is one", "cut", edit("internal/scripting/scripting.go", "\t\tcall = -call\n", "\t\tcall = +call\n")},
-	{"a connection without replies is kept for too long", "silent", edit("locker/transport/redigo.go", "deadline: now.Add(c.timeout)", "deadline: now.Add(4 * c.timeout)")},
+	{"a connection without replies is kept for too long", "silent", edit("locker/transport/redigo.go", "deadline := now.Add(c.timeout)", "deadline := now.Add(4 * c.timeout)")},
 	{"an idle connection is kept", "calm", edit("locker/transport/redigo.go", "maxIdle  = time.Minute", "maxIdle  = time.Hour")},
 	{"who leaves takes its reply away, too", "crowd", edit("locker/transport/link.go", "if !x.done && !x.taken {", "if !x.done {")},
 }

@@ -23,7 +23,10 @@ import (
 )
 
 // A Script is Lua for Redis. It returns an array, a number from 0 to 3, or an error.
-type Script struct{ text, hash string }
+type Script struct {
+	text string
+	hash any // a string, as an argument
+}
 
 // NewScript returns the script with the given text.
 func NewScript(text string) *Script {
@@ -65,8 +68,8 @@ const maxRepeats = 2
 // They are repeated with the script. The error is the script's: with one that wraps ErrRefused,
 // the commands were executed if there are replies to them.
 func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error) {
-	script := make(transport.Command, 0, 4+len(x.Keys)+len(x.Args))
-	script = append(script, "EVALSHA", x.Script.hash, len(x.Keys))
+	own := scratches.Get().(*scratch)
+	script := append(own.script, "EVALSHA", x.Script.hash, len(x.Keys))
 	for _, key := range x.Keys {
 		script = append(script, key)
 	}
@@ -75,7 +78,9 @@ func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error)
 		slot = x.Keys[0]
 	}
 	script = append(append(script, x.Args...), nil) // the number of the call
-	commands, end := append(slices.Clip(x.Before), script), time.Now().Add(r.timeout)
+	commands := append(append(own.commands, x.Before...), script)
+	own.script, own.commands = script, commands
+	end := time.Now().Add(r.timeout)
 	for repeat := 0; ; repeat++ {
 		call, resets := calls.Add(1), r.resets.Load()
 		if repeat > 0 { // an earlier try may have been done, or may be done yet
@@ -103,6 +108,9 @@ func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error)
 			before, err = nil, fmt.Errorf("%w: %w", transport.ErrUnavailable, errStray)
 		}
 		if err == nil {
+			if repeat == 0 {
+				own.release()
+			}
 			return before, reply, nil
 		}
 		again := Ambiguous(err) && !isTimeout(err) && repeat < maxRepeats
@@ -122,6 +130,23 @@ func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error)
 			}
 		}
 	}
+}
+
+// A scratch is where the commands of an exchange are put together. It is used again if there were
+// replies at once. After an error it is not: a careless client might still be sending.
+type scratch struct {
+	script   transport.Command
+	commands []transport.Command
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// release keeps no argument alive, which may be a large record.
+func (s *scratch) release() {
+	clear(s.script)
+	clear(s.commands)
+	s.script, s.commands = s.script[:0], s.commands[:0]
+	scratches.Put(s)
 }
 
 // eval sends a script that Redis does not know once more, by its text, until the end of the call.

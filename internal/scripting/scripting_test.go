@@ -221,6 +221,35 @@ func TestExchange(t *testing.T) {
 	}
 }
 
+// The slices of an exchange are used again. But where there was no reply, a client might still be
+// sending them.
+func TestSlicesAreUsedAgain(t *testing.T) {
+	t.Parallel()
+	for _, failed := range []error{nil, errSilent, errBroken} {
+		var kept [][]transport.Command
+		f := knows(func(_ int, commands []transport.Command, next func() ([]any, error)) ([]any, error) {
+			kept = append(kept, commands)
+			if len(kept) == 1 && failed != nil {
+				return nil, failed
+			}
+			return next()
+		})
+		r := NewRunner(f, time.Minute)
+		for i := range 100 {
+			reply, err := r.Run(t.Context(), echo, []string{"key"}, fmt.Sprint("value ", i))
+			if got, ok := reply.TextAt(0); i > 0 && (err != nil || !ok || got != fmt.Sprint("value ", i)) {
+				t.Fatalf("call %d: %q, %v", i, got, err)
+			}
+		}
+		if failed != nil && !strings.Contains(fmt.Sprint(kept[0]), "value 0") {
+			t.Errorf("after %v: the commands became %q", failed, kept[0])
+		}
+		if last := kept[len(kept)-1]; failed == nil && last[0] != nil {
+			t.Errorf("after all: %q is kept", last)
+		}
+	}
+}
+
 // What Redis says where it is full does not speak for itself.
 func TestRefusalsAreExplained(t *testing.T) {
 	t.Parallel()

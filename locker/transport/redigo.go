@@ -24,6 +24,7 @@ import (
 type Redigo struct {
 	pool    *redis.Pool
 	timeout time.Duration
+	spare   sync.Pool // of calls
 
 	mu     sync.Mutex // guards the rest, all links and all their calls
 	links  []*link    // those that take calls
@@ -52,25 +53,50 @@ func NewRedigo(pool *redis.Pool, timeout time.Duration) *Redigo {
 // Do is described in [Client].
 func (c *Redigo) Do(ctx context.Context, _ string, commands ...Command) ([]any, error) {
 	now := time.Now()
-	x := &call{commands: commands, deadline: now.Add(c.timeout)}
 	if err := ctx.Err(); err != nil || len(commands) == 0 {
 		return nil, unsent(err)
 	}
+	deadline := now.Add(c.timeout)
 	end, ok := ctx.Deadline()
-	hurried := ok && end.Before(x.deadline)
+	hurried := ok && end.Before(deadline)
 	if hurried {
 		if !now.Before(end) { // its timer is late
 			return nil, unsent(context.DeadlineExceeded)
 		}
-		x.commands = cloned(commands)
+		commands = cloned(commands)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	x := c.newCall(commands, deadline)
 	if c.enqueue(x, now); hurried {
 		return c.hurry(ctx, x, end)
 	}
 	c.finish(ctx, x)
-	return x.replies, x.err
+	replies, err := x.replies, x.err
+	if err == nil {
+		c.reuse(x)
+	}
+	return replies, err
+}
+
+func (c *Redigo) newCall(commands []Command, deadline time.Time) *call {
+	x, ok := c.spare.Get().(*call)
+	if !ok {
+		x = &call{wake: make(chan struct{}, 1)}
+	}
+	x.commands, x.deadline = commands, deadline
+	return x
+}
+
+// reuse may only be called for a call that got its replies: it was written, and no link has it
+// any more.
+func (c *Redigo) reuse(x *call) {
+	select {
+	case <-x.wake:
+	default:
+	}
+	*x = call{wake: x.wake}
+	c.spare.Put(x)
 }
 
 // cloned returns commands that are not the caller's.
@@ -133,9 +159,6 @@ func (c *Redigo) finish(ctx context.Context, x *call) {
 // wait waits until x may have something to do, or returns false if it is cancelled. Then x may
 // be done all the same, or be on another link.
 func (c *Redigo) wait(x *call, cancelled <-chan struct{}) bool {
-	if x.wake == nil {
-		x.wake = make(chan struct{}, 1)
-	}
 	x.waits = true
 	c.mu.Unlock()
 	defer func() {
