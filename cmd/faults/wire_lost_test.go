@@ -74,6 +74,33 @@ func (s *scene) loseReplies(concerned func(redistest.Command) bool) {
 	s.seen = fmt.Sprintf("%d replies lost", lost)
 }
 
+// A connection dies without a word, as where a firewall forgets it: what is sent gets no reply, and
+// no error. A reply on another connection shows it, and what was sent is repeated in time.
+func TestWireConnectionDies(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "the connection dies without a word, time and again", "P1, P8: not noticed", setting{demos: 1, logins: true, flags: []string{"-lease", "10s"}})
+	straight := s.demos[0]
+	s.close(straight)
+	p, died, next := s.proxied(), 0, time.Now()
+	s.run(func(ctx context.Context) {
+		p.Inject(func(redistest.Command) redistest.Fault {
+			if time.Now().Before(next) {
+				return redistest.Pass
+			}
+			died++
+			next = time.Now().Add(timeout * 5 / 4) // it is not believed more often
+			return redistest.Die
+		})
+		pause(ctx, unlessShort(5*timeout, 3*timeout))
+		p.Inject(nil)
+	})
+	if died < 3 {
+		t.Errorf("only %d connections died", died)
+	}
+	s.seen = fmt.Sprintf("%d connections died", died)
+	s.allAnswered()
+}
+
 // Replies and commands are lost at random, and some replies never come.
 func TestWireRandomLosses(t *testing.T) {
 	t.Parallel()

@@ -17,6 +17,7 @@ import (
 type call struct {
 	commands []Command
 	deadline time.Time // when its link breaks
+	probe    bool      // it is one, see link_timer.go
 	link     *link
 	since    time.Time   // when the link got it
 	taken    bool        // it is sent, or is being sent
@@ -63,6 +64,9 @@ type link struct {
 	taken            int     // how many of them are sent, or are being sent
 	writing, reading bool
 	writer           *call // the call whose caller writes, or did last
+
+	probe     *call     // the PING on another link, if there was one since the last reply
+	overtaken time.Time // when it was answered
 
 	retired bool        // it takes no more calls
 	err     error       // why it has ended
@@ -171,6 +175,7 @@ func (l *link) read(x *call) {
 		if err == nil {
 			l.calls = slices.Delete(l.calls, 0, 1)
 			l.taken--
+			l.probe, l.overtaken = nil, time.Time{}
 			first.end(replies, nil)
 			if demoted && !l.retired {
 				l.client.retire()
@@ -200,30 +205,6 @@ func (l *link) withdraw(x *call, why error) bool {
 	return x.done
 }
 
-// tick breaks the link if a reply, or the connection itself, has not come in time, or if the
-// time of a caller is over that still writes for others. It closes the link if it was not
-// used for long, or will not be.
-func (l *link) tick() {
-	l.client.mu.Lock()
-	defer l.client.mu.Unlock()
-	if l.due = l.used.Add(maxIdle); l.retired {
-		l.due = l.used
-	}
-	for i, x := range l.calls {
-		if i == 0 || x.deadline.Before(l.due) {
-			l.due = x.deadline
-		}
-	}
-	if l.writing && l.writer.deadline.Before(l.due) {
-		l.due = l.writer.deadline
-	}
-	if left := time.Until(l.due); left > 0 && l.err == nil {
-		l.timer.Reset(left)
-	} else {
-		l.fail(os.ErrDeadlineExceeded)
-	}
-}
-
 // fail ends the link because of err, if any. The callers that write or read notice by
 // themselves, and call it again: the calls end only then, since their arguments may still be
 // read.
@@ -234,7 +215,7 @@ func (l *link) fail(err error) {
 		l.cancel()
 		c := l.client
 		c.links = slices.DeleteFunc(c.links, func(other *link) bool { return other == l })
-		if !l.retired && len(l.calls) > 0 {
+		if !l.retired && len(l.calls) > 0 && err != errDead {
 			c.retire() // the other leads to the same server
 		}
 		l.close()
@@ -269,7 +250,7 @@ func (l *link) settle() {
 			x.end(nil, fmt.Errorf("%w: the connection broke: %v", ErrUnavailable, l.err))
 		case late:
 			x.end(nil, unsent(os.ErrDeadlineExceeded))
-		case l.conn == nil && l.err != os.ErrDeadlineExceeded:
+		case l.conn == nil && l.err != os.ErrDeadlineExceeded && l.err != errDead:
 			x.end(nil, unsent(l.err))
 		default:
 			if l.client.enqueue(x, now); !x.done {

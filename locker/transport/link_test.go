@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/gomodule/redigo/redis"
 )
@@ -151,49 +150,5 @@ func TestLinkReaderIsSent(t *testing.T) {
 		w.answer("a", "b")
 		a.wantReply()
 		b.wantReply()
-	})
-}
-
-// A second connection is made while the first is stuck, and no longer.
-func TestLinkIsStuck(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
-		w, first := p.begin("first")
-		time.Sleep(7 * s) // an eighth of a minute is more
-		a := p.ask(t.Context(), "a")
-		w.wantCommands("a")
-		time.Sleep(s)
-		b := p.ask(t.Context(), "b")
-		other := p.accept()
-		other.wantCommands("b")
-		other.answer("b")
-		b.wantReply()
-		w.answer("first", "a")
-		first.wantReply()
-		a.wantReply()
-		c := p.ask(t.Context(), "c")
-		w.wantCommands("c")
-		w.answer("c")
-		c.wantReply()
-		p.wantNoConnection()
-	})
-}
-
-// There are no more than two, even if both are stuck.
-func TestLinksAreFew(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
-		w, first := p.begin("first")
-		time.Sleep(8 * s)
-		other, second := p.begin("second")
-		time.Sleep(8 * s)
-		third := p.ask(t.Context(), "third")
-		other.wantCommands("third")
-		p.wantNoConnection()
-		w.answer("first")
-		other.answer("second", "third")
-		for _, a := range []*asked{first, second, third} {
-			a.wantReply()
-		}
 	})
 }

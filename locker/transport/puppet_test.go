@@ -65,6 +65,15 @@ func (p *puppet) accept() *wire {
 	return w
 }
 
+// acceptProbe accepts the second connection, and the PING on it, that a client makes which has
+// waited for an eighth of a minute.
+func (p *puppet) acceptProbe() *wire {
+	p.t.Helper()
+	w := p.accept()
+	w.wantCommands("PING")
+	return w
+}
+
 // wantNoConnection checks that no further connection is made.
 func (p *puppet) wantNoConnection() {
 	p.t.Helper()

@@ -17,10 +17,12 @@ import (
 // is sent together; but nothing waits for the replies of others before it is sent.
 //
 // A second connection is made only while the first is stuck: while its oldest exchange has
-// been waiting for an eighth of the timeout. One that was not used for a minute is closed.
+// been waiting for an eighth of the timeout. If Redis answers there and stays silent on the first
+// for an eighth more, the first is given up, so that its exchanges can be repeated in time.
 //
-// All connections are given up when one breaks, does not answer, or belongs to a replica. After a
+// All connections are given up when one breaks, Redis does not answer, or it is a replica. After a
 // failover the address usually leads to the new master, but what is open stays with the old one.
+// A connection that was not used for a minute is closed.
 type Redigo struct {
 	pool    *redis.Pool
 	timeout time.Duration
@@ -28,6 +30,7 @@ type Redigo struct {
 
 	mu     sync.Mutex // guards the rest, all links and all their calls
 	links  []*link    // those that take calls
+	gaveUp time.Time  // when one had died
 	closed bool
 }
 
@@ -113,27 +116,29 @@ func cloned(commands []Command) []Command {
 	return commands
 }
 
-// enqueue gives x to the first link that is not stuck: whose oldest call has not been waiting
-// for long. This and all that follows is called with mu held, unless it is exported.
+// enqueue gives x to a link. This and all that follows is called with mu held, unless it is exported.
 func (c *Redigo) enqueue(x *call, now time.Time) {
 	if c.closed {
 		x.end(nil, unsent(errClosed))
 		return
 	}
+	l := c.choose(now)
+	x.link, x.since, l.used = l, now, now
+	l.calls = append(l.calls, x)
+	l.tickBy(x.deadline)
+	l.tickBy(now.Add(c.stuck()))
+}
+
+// choose returns the first link that is not stuck.
+func (c *Redigo) choose(now time.Time) *link {
 	i := 0
-	for i < len(c.links) && len(c.links[i].calls) > 0 && now.Sub(c.links[i].calls[0].since) > c.timeout/8 {
+	for i < len(c.links) && c.links[i].stuckAt(now) {
 		i++
 	}
 	if i == len(c.links) && i < maxLinks {
 		c.links = append(c.links, newLink(c, now))
 	}
-	l := c.links[min(i, maxLinks-1)]
-	x.link, x.since, l.used = l, now, now
-	l.calls = append(l.calls, x)
-	if x.deadline.Before(l.due) {
-		l.due = x.deadline
-		l.timer.Reset(x.deadline.Sub(now))
-	}
+	return c.links[min(i, maxLinks-1)]
 }
 
 // finish does what x can do on its link, or waits, until x is done. Only one that waits for a

@@ -28,6 +28,7 @@ func TestTimeout(t *testing.T) {
 		b.wantTook(59 * s)
 		w.wantEnd()
 		w.answer("a", "b", "c") // late
+		p.acceptProbe().wantEnd()
 		w, d := p.begin("d")
 		w.answer("d")
 		d.wantReply()
@@ -40,13 +41,13 @@ func TestTimeoutGivesUpAllConnections(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		p := newPuppet(t)
 		w, a := p.begin("a")
-		time.Sleep(8 * s)
-		other, b := p.begin("b")
-		other.answer("b")
-		b.wantReply()
+		other := p.acceptProbe()
+		b := p.ask(t.Context(), "b")
+		other.wantCommands("b")
 		a.wantError(os.ErrDeadlineExceeded, true)
 		w.wantEnd()
 		other.wantEnd()
+		b.wantError(os.ErrDeadlineExceeded, true)
 	})
 }
 
@@ -64,6 +65,7 @@ func TestWriteHangs(t *testing.T) {
 		hurried.wantError(context.DeadlineExceeded, false)
 		a.wantError(os.ErrDeadlineExceeded, true)
 		a.wantTook(time.Minute)
+		p.accept()
 		p.accept()
 		w := p.accept() // b goes to another
 		w.wantCommands("b")

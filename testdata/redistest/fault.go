@@ -27,13 +27,18 @@ const (
 	CutReply
 
 	// Hang forwards the command and never again returns a reply on this
-	// connection, which stays open: the client runs into its read timeout.
+	// connection, which stays open: the client runs into its read timeout. From then on,
+	// no PING is answered on any connection, so that nothing shows that others still work.
 	Hang
 
 	// HangCommand holds the command back until Release, which forwards it even
 	// if the client has closed the connection by then. So a command takes
-	// effect long after its sender gave up.
+	// effect long after its sender gave up. No PING is answered, as with Hang.
 	HangCommand
+
+	// Die is Hang, but a PING is answered on other connections: the client can find
+	// out that it is this connection that has died.
+	Die
 )
 
 // A heldCommand is one under HangCommand.
@@ -71,6 +76,10 @@ func (p *Proxy) decide(cmd Command) (Fault, *heldCommand) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.commands = append(p.commands, cmd)
+	if p.hung && fault == Pass && cmd.Name == "PING" {
+		fault = Hang
+	}
+	p.hung = p.hung || fault == Hang || fault == HangCommand
 	if fault != HangCommand {
 		return fault, nil
 	}

@@ -83,6 +83,33 @@ func TestHang(t *testing.T) {
 	})
 }
 
+// While a command hangs, a PING shows nothing, on any connection. If it is the connection that has
+// died, others answer.
+func TestPingAfterHang(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault redistest.Fault
+		want  error
+	}{
+		"Hang":        {redistest.Hang, os.ErrDeadlineExceeded},
+		"HangCommand": {redistest.HangCommand, os.ErrDeadlineExceeded},
+		"Die":         {redistest.Die, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			through(t, func(t *testing.T, s *redistest.Server, p *redistest.Proxy, conn redis.Conn) {
+				p.Inject(on("SET", c.fault))
+				if err := briefly(conn, "SET", "k", "v"); !errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("error %v, want a timeout", err)
+				}
+				other := p.Pool(t, 1).Get()
+				defer other.Close()
+				if err := briefly(other, "PING"); !errors.Is(err, c.want) {
+					t.Errorf("PING: %v, want %v", err, c.want)
+				}
+			})
+		})
+	}
+}
+
 func TestHangCommand(t *testing.T) {
 	through(t, func(t *testing.T, s *redistest.Server, p *redistest.Proxy, c redis.Conn) {
 		p.Inject(on("SET", redistest.HangCommand))

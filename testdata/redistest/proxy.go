@@ -31,6 +31,7 @@ type Proxy struct {
 	inject   func(Command) Fault
 	commands []Command
 	held     []*heldCommand
+	hung     bool // a command or a connection
 }
 
 // NewProxy starts a proxy in front of s. When the test ends, it closes all its
@@ -141,7 +142,7 @@ func (p *Proxy) serve(ctx context.Context, client, server net.Conn) error {
 		if err != nil || fault == DropReply {
 			return err
 		}
-		if fault == Hang {
+		if fault == Hang || fault == Die {
 			silent = true
 		}
 		if silent {
