@@ -142,6 +142,21 @@ func TestLinkIsSlow(t *testing.T) {
 	})
 }
 
+// A Redis that was paused answers on both, but not at the same moment.
+func TestLinkHasTimeAfterAProbe(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newPuppet(t)
+		w, first := p.begin("first")
+		other := p.acceptProbe()
+		time.Sleep(7 * s)
+		other.answer("PING")
+		time.Sleep(7 * s)
+		w.answer("first")
+		first.wantReply()
+		p.wantNoConnection()
+	})
+}
+
 // A reply to what was sent before shows nothing.
 func TestLinkIsNotOvertaken(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

@@ -92,12 +92,8 @@ func (c *Redigo) newCall(commands []Command, deadline time.Time) *call {
 }
 
 // reuse may only be called for a call that got its replies: it was written, and no link has it
-// any more.
+// any more. If there is a signal left, the next one that waits looks once more than it needs to.
 func (c *Redigo) reuse(x *call) {
-	select {
-	case <-x.wake:
-	default:
-	}
 	*x = call{wake: x.wake}
 	c.spare.Put(x)
 }
