@@ -17,7 +17,7 @@ import (
 // large reply may take as long on a slow network. So it happens once in a timeout at most: what is
 // repeated then has the rest of its time.
 
-var errDead = errors.New("Redis answers on another connection, but not on this one")
+var errDead = errors.New("there are replies on another connection, but none on this one")
 
 // stuck is how long the first call of a link waits before the link counts as stuck.
 func (c *Redigo) stuck() time.Duration { return c.timeout / 8 }
