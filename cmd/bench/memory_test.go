@@ -1,0 +1,41 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/cmd/bench/app"
+)
+
+// TestMeasureMemory makes fewer sessions than the program does.
+func TestMeasureMemory(t *testing.T) {
+	server, err := startRedis(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.close()
+	c, err := parseFlags(strings.Fields("-workload memory"), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := c.workloads[0]
+	w.sessions = 1000
+	r, err := measureMemory(t.Context(), c, server, cell{w, 1}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{app.Latchkey, app.SCS} {
+		o := r.find(name)
+		if o == nil || o.err != nil || len(o.samples) != 1 {
+			t.Fatalf("%s: %+v", name, o)
+		}
+		// The values have 100 bytes, and Redis needs about as many for any key.
+		if bytes := o.samples[0].memory; bytes < 200 || bytes > 600 {
+			t.Errorf("%s takes %v bytes for a session", name, bytes)
+		}
+	}
+	if len(r.peers) != 2 {
+		t.Errorf("%d peers: it must be 2", len(r.peers))
+	}
+}
