@@ -19,12 +19,12 @@ func TestMeasureMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := c.workloads[0]
-	w.sessions = 1000
-	r, err := measureMemory(t.Context(), c, server, cell{w, 1}, io.Discard)
-	if err != nil {
+	c.workloads[0].sessions = 1000
+	all := newReport(c, server.version)
+	if err := all.measure(t.Context(), server, io.Discard, io.Discard); err != nil {
 		t.Fatal(err)
 	}
+	r := all.results[0]
 	for _, name := range []string{app.Latchkey, app.SCS} {
 		o := r.find(name)
 		if o == nil || o.err != nil || len(o.samples) != 1 {
