@@ -1,12 +1,40 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/a2139e8d/latchkey/cmd/bench/app"
+	"github.com/redis/go-redis/v9"
 )
+
+// TestMemoryWaits makes sure that no client's buffers count.
+func TestMemoryWaits(t *testing.T) {
+	server, err := startRedis(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.close()
+	client := redis.NewClient(&redis.Options{Addr: server.addr})
+	if err := client.Ping(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if bytes, err := server.memory(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("with a client connected: %d bytes, error %v", bytes, err)
+	}
+	if err := client.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if bytes, err := server.memory(t.Context()); bytes == 0 || err != nil {
+		t.Errorf("with none: %d bytes, error %v", bytes, err)
+	}
+}
 
 // TestMeasureMemory makes fewer sessions than the program does.
 func TestMeasureMemory(t *testing.T) {

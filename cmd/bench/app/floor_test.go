@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestFloor has two visitors, whose requests are concurrent.
+// TestFloor has two visitors, one of whom comes to another process, too.
 func TestFloor(t *testing.T) {
 	b, err := openFloor(Config{})
 	if err != nil {
@@ -33,16 +33,35 @@ func TestFloor(t *testing.T) {
 	if cookies[0] == "" || cookies[0] == cookies[1] {
 		t.Fatalf("the visitors' cookies are %q", cookies)
 	}
-	var group sync.WaitGroup
-	for range 8 {
-		group.Go(func() { call(http.MethodPost, "/set?k", cookies[0]) })
-		group.Go(func() { call(http.MethodPost, "/set?k", "session=of another process") })
-	}
-	group.Wait()
+	call(http.MethodPost, "/set?k", cookies[0])
+	call(http.MethodPost, "/set?k", "session=of another process")
 	for cookie, want := range map[string]string{cookies[0]: "2", cookies[1]: "1", "session=of another process": "1"} {
 		w := call(http.MethodGet, "/size", cookie)
 		if got := w.Body.String(); got != want || w.Header().Get("Set-Cookie") != "" {
 			t.Errorf("%s has %s values, and the cookie %q: it must be %s and none", cookie, got, w.Header().Get("Set-Cookie"), want)
+		}
+	}
+}
+
+// TestFloorFindsOne has a visitor whose first requests are concurrent.
+func TestFloorFindsOne(t *testing.T) {
+	for range 100 {
+		f := floor{visitors: make(map[string]*memory)}
+		var found [64]*memory
+		start := make(chan struct{})
+		var group sync.WaitGroup
+		for i := range found {
+			group.Go(func() {
+				<-start
+				found[i] = f.find("session=new")
+			})
+		}
+		close(start)
+		group.Wait()
+		for i, m := range found {
+			if m != found[0] {
+				t.Fatalf("requests 0 and %d count in different places", i)
+			}
 		}
 	}
 }
