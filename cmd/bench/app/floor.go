@@ -29,20 +29,15 @@ func openFloor(Config) (backend, error) {
 }
 
 type floor struct {
-	mu       sync.RWMutex
+	mu       sync.Mutex
 	visitors map[string]*memory // by cookie, guarded by mu
 }
 
 func (f *floor) find(cookie string) *memory {
-	f.mu.RLock()
-	m, ok := f.visitors[cookie]
-	f.mu.RUnlock()
-	if ok {
-		return m
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if m, ok = f.visitors[cookie]; !ok { // unless another request was faster
+	m, ok := f.visitors[cookie]
+	if !ok {
 		m = &memory{values: make(map[string]any)}
 		f.visitors[cookie] = m
 	}
