@@ -98,8 +98,9 @@ func (r *report) String() string {
 const legend = `Each figure is the median of all rounds. The clients, the processes of the
 application, and Redis share the machine; so the ratios count, not the numbers.
 
-Each process of the application keeps 64 MB that it does not use, as a real one
-has data of its own. Otherwise its garbage collector would run every few megabytes.
+Except in "bare", each process of the application keeps 64 MB that it does not use,
+as a real one has data of its own. Otherwise its garbage collector would run every
+few megabytes.
 
 - **kept**: of the answered writes, those that were in the session afterwards.
 - **round**: from the start of a crowd until all of it is answered.
@@ -114,9 +115,8 @@ has data of its own. Otherwise its garbage collector would run every few megabyt
   per request, net/http's own included. Those of the floor are what any handler has.
 - **floor**: the same handler without sessions; it counts in a map of its process.
 - **added, added CPU**: the median, and the CPU time of app and Redis together,
-  minus the floor's in the same round. The single request waits for all others on
-  the same two CPUs, so what it waits longer is mostly their CPU time, too, except
-  in "lone".
+  minus the floor's in the same round. Where many clients share the CPUs, a request
+  mostly waits for the others; in "lone" the time added is that of its own session.
 - **most ÷ least**: requests served by the luckiest process ÷ those by the
   unluckiest, as long as all have some to serve.
 - **bytes**: used_memory per session, with no client connected.

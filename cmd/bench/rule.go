@@ -61,8 +61,7 @@ func rules() []rule {
 	}
 }
 
-// rulesAgainst are for another tree. What one client waits for when there is no
-// other depends on the machine too much for a limit beside another library.
+// rulesAgainst are for -against: a lone client must not pay for what many gain.
 func rulesAgainst() []rule {
 	return []rule{
 		{"lone", nil, "median ÷ the other tree's", atMost(1.03), func(r *result) []float64 {

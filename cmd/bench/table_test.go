@@ -31,8 +31,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestTableHasTheFloor makes sure that what a peer adds is reckoned in each round,
-// and that the floor is not accused of losing anything.
+// TestTableHasTheFloor makes sure that what a peer adds is taken within each
+// round, and that the floor is not said to lose anything.
 func TestTableHasTheFloor(t *testing.T) {
 	r := resultOf(t, "lone", 1, map[string][]sample{
 		app.Latchkey: {{p50: 3, appCPU: 40, redisCPU: 20, writes: 9, kept: 9}, {p50: 6, appCPU: 80, redisCPU: 40, writes: 9, kept: 9}},

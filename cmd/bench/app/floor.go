@@ -7,10 +7,10 @@ import (
 )
 
 // openFloor keeps no sessions: it is what a request costs in any case, and what
-// a library costs is what comes on top. The handler is the same as everyone's, so
-// it needs something to read and to write: a map in this process, found by the
-// Cookie header as it stands. No other process sees it, so with more than one,
-// a visitor who comes to both has two.
+// a library costs is what comes on top. The handler is the same as with a library,
+// so it needs something to read and to write: a map in this process, found by the
+// Cookie header as it stands. No other process sees it, so a visitor of two
+// processes has two.
 func openFloor(Config) (backend, error) {
 	f := floor{visitors: make(map[string]*memory)}
 	return backend{
