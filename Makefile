@@ -84,6 +84,6 @@ e2e: setup
 	cd testdata/browser && $(GO) test -count=1 -shuffle=on ./...
 
 # Latchkey compared with its peers; see cmd/bench. It takes about ten minutes. With
-# AGAINST=DIR it is compared with another checkout of itself, which takes five.
+# AGAINST=DIR it is compared with another checkout of itself, which takes six.
 bench: setup
 	cd cmd/bench && $(GO) run . $(if $(AGAINST),-against $(abspath $(AGAINST)),-markdown results.md -chart hot.svg)

@@ -109,6 +109,8 @@ func (s *svg) names(r *result) (middles []float64, y float64) {
 			g, class = "", "head"
 		case o.peer.Locks:
 			g = "scs with a lock around each request"
+		case o.peer.Name == app.Floor:
+			g = "the handler alone"
 		}
 		if g != group {
 			group = g

@@ -32,7 +32,7 @@ var errUsage = errors.New("wrong usage")
 
 // What -rounds is where it is not given.
 const (
-	usualRounds   = 12
+	usualRounds   = 15
 	againstRounds = 50
 )
 
@@ -42,7 +42,7 @@ func parseFlags(args []string, stderr io.Writer) (config, error) {
 	f.SetOutput(stderr)
 	f.IntVar(&c.rounds, "rounds", 0, fmt.Sprintf("measure in this `number` of rounds (default %d, with -against %d)", usualRounds, againstRounds))
 	f.DurationVar(&c.time, "time", 250*time.Millisecond, "load each peer for this long in each round")
-	f.DurationVar(&c.limit, "limit", 5*time.Second, "leave a peer out of further rounds of a workload when it has taken this long")
+	f.DurationVar(&c.limit, "limit", 5*time.Second, "leave a peer that no limit is about out of further rounds of a workload when it has taken this long")
 	f.StringVar(&c.against, "against", "", "measure this Latchkey beside the one in this `directory`, and no peers")
 	f.StringVar(&c.cpuProfile, "cpuprofile", "", "write a CPU profile of Latchkey's first process to this `file`")
 	f.StringVar(&c.markdown, "markdown", "", "also write the tables to this `file`")

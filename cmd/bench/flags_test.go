@@ -18,7 +18,7 @@ func TestFlags(t *testing.T) {
 		{"", usualRounds},
 		{"-rounds 7", 7},
 		{"-against dir", againstRounds},
-		{"-against dir -rounds 7 -workload big -processes 4", 7},
+		{"-against dir -rounds 7 -workload 200KB -processes 4", 7},
 		{"-rounds 0", 0},
 		{"-workload hot,page -peer latchkey,scs -processes 1,2 -rounds 7 -delay 1ms -chart file -markdown file", 7},
 		{"-workload other", 0},

@@ -45,6 +45,22 @@ func TestFleet(t *testing.T) {
 	}
 }
 
+// TestHeap makes sure that the processes have data of their own, except where it
+// is measured how they do without.
+func TestHeap(t *testing.T) {
+	for _, bare := range []bool{false, true} {
+		f, err := startFleet(t.Context(), "", app.Config{Peer: app.Floor, Bare: bare}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.close()
+		s, err := f.stats(t.Context())
+		if small := s.Heap < 64<<20; small != bare || err != nil {
+			t.Errorf("bare is %v: the heap has %d bytes, error %v", bare, s.Heap, err)
+		}
+	}
+}
+
 // TestPeersAnswerAlike makes sure that the peers do the same work.
 func TestPeersAnswerAlike(t *testing.T) {
 	server, err := startRedis(t.Context())
@@ -73,9 +89,10 @@ func TestPeersAnswerAlike(t *testing.T) {
 				{"POST", "/set?k", 1},
 				{"GET", "/count", 2},
 				{"GET", "/size", 2},
+				{"POST", "/login", 5},
 				{"POST", "/fill?40", 40},
 				{"POST", "/incr", 3},
-				{"GET", "/size", 2 + 40},
+				{"GET", "/size", 2 + 5 + 40},
 			} {
 				if n, err := c.call(step.method, step.target); n != step.want || err != nil {
 					t.Errorf("%s %s: %d, error %v: it must be %d", step.method, step.target, n, err, step.want)

@@ -6,23 +6,28 @@
 //	go run . -against ../../../other                # this tree beside another one
 //
 // Clients, the processes of the application and Redis share the machine. So the
-// numbers themselves mean little; their ratios count. All peers take part in each
-// round, in alternating order, and a ratio is taken within each round: whatever
+// numbers themselves mean little; their ratios count. In each round the peers take
+// turns, in alternating order, and a ratio is taken within each round: whatever
 // else the machine does meanwhile, it does to all of them. Every answer is checked,
-// and every answered write is looked for in the session.
+// and every answered write is looked for in the session. Peers that no limit is
+// about take part in every third round only.
+//
+// One peer is the floor: the same application without sessions. What the others
+// take more than it, in the same round, is what their sessions cost.
 //
 // # Whether a change makes anything slower
 //
 // With -against, the peers are this tree and another checkout of Latchkey, such as
 // one that git worktree has made of an older commit. Only the library is taken from
 // there: this program is built a second time, with a replace directive to the other
-// tree. The workloads are hot, page, spread, read, and far: sessions of 40 KB, with
-// 1 ms for a round trip to Redis. The processes of both trees are started anew
+// tree. The workloads are hot, page, spread, read, lone: a single client, and far:
+// sessions of 40 KB, with 1 ms for a round trip to Redis. The processes of both trees are started anew
 // every few rounds, since two processes of the very same program differ, too. The
 // last table has the ratios new ÷ old: the median of the rounds, and the range in
 // which it would lie with 95 % confidence after many more rounds. What is worse is
-// bold. One range in twenty misses, so measure again what stands out. It takes five
-// minutes on two cores; -workload, -rounds and -time make it shorter.
+// bold. One range in twenty misses, so measure again what stands out. The time of
+// a lone client has a limit. It takes six minutes on two cores; -workload, -rounds
+// and -time make it shorter.
 //
 // # Where to find what
 //
@@ -31,8 +36,10 @@
 //   - app: the application, which every peer serves alike. fleet.go: its processes.
 //   - client.go: clients that cost little, so that the application counts.
 //   - workload.go: the workloads. pages.go: visitors. alone.go: only a lock.
+//     memory.go: what sessions take in Redis's memory.
 //   - measure.go: the rounds. sample.go: the figures of one, and statistics.
-//   - rule.go: what must hold. report.go, table.go, chart.go: how it is shown.
+//   - rule.go: what must hold. capacity.go: when Redis is full. report.go,
+//     table.go, chart.go: how it is shown.
 //   - against.go: the other tree.
 package main
 

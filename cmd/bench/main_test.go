@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 // TestRun measures a little of everything that is measured in a way of its own.
 func TestRun(t *testing.T) {
 	file, picture := filepath.Join(t.TempDir(), "results.md"), filepath.Join(t.TempDir(), "hot.svg")
-	args := "-workload hot,page,far,lock -peer latchkey,scs -processes 1,2 -rounds 1 -time 20ms -markdown " + file + " -chart " + picture
+	args := "-workload hot,spread,page,100B,far,lock -peer latchkey,scs,floor -processes 1,2 -rounds 1 -time 20ms -markdown " + file + " -chart " + picture
 	var out strings.Builder
 	if err := run(t.Context(), strings.Fields(args), &out, io.Discard); err != nil {
 		t.Fatal(err)
@@ -32,6 +32,7 @@ func TestRun(t *testing.T) {
 	report := read(t, file)
 	for _, want := range []string{
 		"### hot, 1 process\n", "### hot, 2 processes\n", "### page, 2 processes\n", "### far, 1 process\n", "; a round trip to Redis takes 1ms longer.\n", "### lock, 2 processes\n",
+		"### 100B, 1 process\n", "## When Redis is full\n", "| no sessions: the floor | 1 | – |",
 		"| hot, 1 process: kept, % | **100** | ≥ 100 | yes |",
 		"| hot, 2 processes: kept, % | **100** | ≥ 100 | yes |",
 	} {
@@ -65,11 +66,11 @@ func read(t *testing.T, file string) string {
 // TestAgainst has this tree as the other one, too.
 func TestAgainst(t *testing.T) {
 	var out strings.Builder
-	err := run(t.Context(), strings.Fields("-against ../.. -workload read -processes 1 -rounds 2 -time 20ms"), &out, io.Discard)
+	err := run(t.Context(), strings.Fields("-against ../.. -workload read,lone -processes 1 -rounds 2 -time 20ms"), &out, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"| Latchkey | 2 |", "| the other tree | 2 |", "| read, 1 process | "} {
+	for _, want := range []string{"| Latchkey | 2 |", "| the other tree | 2 |", "| read, 1 process | ", "| lone, 1 process: median ÷ the other tree's | "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in the output:\n%s", want, out.String())
 		}

@@ -38,9 +38,21 @@ type contender struct {
 	binary string // what its processes run; empty: this program
 }
 
-// measure lets all contenders take part in each round. Every other round is in the
-// opposite order, since the machine may be warmer or busier for the second one.
-// A contender that fails is left out from then on, and its outcome says why.
+// newResult has no samples yet.
+func newResult(c config, w cell) *result {
+	r := &result{cell: w}
+	for _, p := range c.contenders {
+		if w.peers(p.Peer) {
+			r.peers = append(r.peers, &outcome{peer: p})
+		}
+	}
+	return r
+}
+
+// measure lets the contenders take part in each round, or in every third one.
+// Every other round is in the opposite order, since the machine may be warmer or
+// busier for the second one. A contender that fails is left out from then on, and
+// its outcome says why.
 func measure(ctx context.Context, c config, server *redisServer, w cell, progress io.Writer) (*result, error) {
 	if err := server.admin.FlushDB(ctx).Err(); err != nil {
 		return nil, fmt.Errorf("emptying Redis: %w", err)
@@ -54,13 +66,9 @@ func measure(ctx context.Context, c config, server *redisServer, w cell, progres
 		defer d.close()
 		e.addr = d.addr
 	}
-	r := &result{cell: w}
-	for _, p := range c.contenders {
-		if w.peers(p.Peer) {
-			o := &outcome{peer: p}
-			defer o.close()
-			r.peers = append(r.peers, o)
-		}
+	r := newResult(c, w)
+	for _, o := range r.peers {
+		defer o.close()
 	}
 	for round := range c.rounds {
 		if c.against != "" && round%fresh == 0 {
@@ -73,7 +81,7 @@ func measure(ctx context.Context, c config, server *redisServer, w cell, progres
 			if round%2 == 1 {
 				o = r.peers[len(r.peers)-1-place]
 			}
-			if o.err == nil && o.spent < c.limit {
+			if o.takesPart(round, c.limit) {
 				o.try(func() error { return o.play(ctx, e, round) })
 			}
 			if ctx.Err() != nil {
@@ -81,12 +89,17 @@ func measure(ctx context.Context, c config, server *redisServer, w cell, progres
 			}
 		}
 	}
+	r.complain(progress)
+	return r, nil
+}
+
+// complain says which contenders have failed.
+func (r *result) complain(progress io.Writer) {
 	for _, o := range r.peers {
 		if o.err != nil {
-			fmt.Fprintf(progress, "bench: %s: %s: %v\n", w, o.peer.Title, o.err)
+			fmt.Fprintf(progress, "bench: %s: %s: %v\n", r.cell, o.peer.Title, o.err)
 		}
 	}
-	return r, nil
 }
 
 // An environment is what all contenders of a cell share.
@@ -110,6 +123,11 @@ type outcome struct {
 	fleet fleet
 	load  load // nil: to be begun
 	spent time.Duration
+}
+
+// takesPart leaves out what would take too long, but not where limits are.
+func (o *outcome) takesPart(round int, limit time.Duration) bool {
+	return o.err == nil && (regular(o.peer.Peer) || round%seldom == 0 && o.spent < limit)
 }
 
 // chances is how many times a contender may stall before it is left out.
@@ -143,7 +161,7 @@ func (o *outcome) close() {
 
 // begin starts the processes and the clients.
 func (o *outcome) begin(ctx context.Context, e environment) (err error) {
-	a := app.Config{Peer: o.peer.Name, Redis: e.addr, Key: key}
+	a := app.Config{Peer: o.peer.Name, Redis: e.addr, Key: key, Bare: e.bare}
 	if o.peer.Name == app.Latchkey && o.peer.binary == "" {
 		a.Profile = e.config.cpuProfile
 	}
@@ -183,7 +201,11 @@ func (o *outcome) play(ctx context.Context, e environment, round int) error {
 	if err := o.load.check(&t); err != nil {
 		return err
 	}
-	o.samples = append(o.samples, newSample(round, t, before, after))
+	s := newSample(round, t, before, after)
+	if o.peer.Name == app.Floor { // it sends nothing: that was others' idle connections
+		s.redisCPU, s.roundTrips, s.commands = 0, 0, nil
+	}
+	o.samples = append(o.samples, s)
 	if o.peer.Locks && t.kept < t.writes {
 		return fmt.Errorf("lost %d of %d answered writes", t.writes-t.kept, t.writes)
 	}

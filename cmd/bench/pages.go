@@ -20,7 +20,7 @@ type pages struct {
 	step               int                // how many writes each request is
 	counter            string             // where to ask how many writes there are
 	fresh              bool               // each page has a new session
-	values             int                // large values in each session
+	fill               string             // where to fill each session first, if anywhere
 	wait               time.Duration      // for this long another request holds the session of each page first
 	ordered            bool               // the answers are the order in which they were served
 
@@ -65,10 +65,10 @@ func (p *pages) warmUp(_ int, c *client) error {
 			return err
 		}
 	}
-	if p.values == 0 {
+	if p.fill == "" {
 		return nil
 	}
-	_, err := c.call(http.MethodPost, fmt.Sprintf("/fill?%d", p.values))
+	_, err := c.call(http.MethodPost, p.fill)
 	return err
 }
 

@@ -33,7 +33,11 @@ func (r *report) measure(ctx context.Context, server *redisServer, stdout, stder
 		for _, n := range w.processes {
 			one := cell{w, n}
 			fmt.Fprintf(stderr, "bench: %s\n", one)
-			result, err := measure(ctx, r.config, server, one, stderr)
+			how := measure
+			if w.sessions > 0 {
+				how = measureMemory
+			}
+			result, err := how(ctx, r.config, server, one, stderr)
 			if err != nil {
 				return fmt.Errorf("%s: %w", one, err)
 			}
@@ -60,9 +64,10 @@ func (r *report) failures() error {
 // summary returns what it comes down to, as Markdown.
 func (r *report) summary() string {
 	if r.config.against != "" {
-		return "## New ÷ old\n\n" + comparison(r.results)
+		return "## New ÷ old\n\n" + comparison(r.results) +
+			"\n## What must hold\n\n" + mustHold(rulesAgainst(), r.results)
 	}
-	return "## What must hold\n\n" + mustHold(r.results)
+	return "## What must hold\n\n" + mustHold(rules(), r.results) + capacity(r.results)
 }
 
 // String returns all of it, as Markdown.
@@ -77,7 +82,8 @@ func (r *report) String() string {
 	if r.config.against == "" {
 		fmt.Fprintf(&b, "Libraries: %s.\n\n", versions())
 		fmt.Fprintf(&b, "At most %d rounds, in each of which every peer is loaded for %v or by one crowd. "+
-			"A peer that has taken %v altogether sits out the others. Made by `make bench`.\n\n", r.config.rounds, r.config.time, r.config.limit)
+			"Peers that no limit is about take part in every third round, and no more once they have taken %v altogether. "+
+			"Made by `make bench`.\n\n", r.config.rounds, r.config.time, r.config.limit)
 	} else {
 		fmt.Fprintf(&b, "%d rounds, in each of which both are loaded for %v.\n\n", r.config.rounds, r.config.time)
 	}
@@ -92,8 +98,9 @@ func (r *report) String() string {
 const legend = `Each figure is the median of all rounds. The clients, the processes of the
 application, and Redis share the machine; so the ratios count, not the numbers.
 
-Each process of the application keeps 64 MB that it does not use, as a real one
-has data of its own. Otherwise its garbage collector would run every few megabytes.
+Except in "bare", each process of the application keeps 64 MB that it does not use,
+as a real one has data of its own. Otherwise its garbage collector would run every
+few megabytes.
 
 - **kept**: of the answered writes, those that were in the session afterwards.
 - **round**: from the start of a crowd until all of it is answered.
@@ -101,12 +108,18 @@ has data of its own. Otherwise its garbage collector would run every few megabyt
   lock is measured alone: of the waits for it.
 - **round trips**, per request: how often Redis has read from its connections
   (total_reads_processed). Commands that are sent together are one; one that is
-  larger than a read, as in "big", is several.
+  larger than a read, as in "200KB", is several.
 - **commands**, per request: what Redis has executed, whether a client sent it or
   a script called it (commandstats).
-- **Redis, app**: CPU time per request. **allocations**: in the app, per request.
+- **Redis, app**: CPU time per request. **allocations**: in all of the app's process,
+  per request, net/http's own included. Those of the floor are what any handler has.
+- **floor**: the same handler without sessions; it counts in a map of its process.
+- **added, added CPU**: the median, and the CPU time of app and Redis together,
+  minus the floor's in the same round. Where many clients share the CPUs, a request
+  mostly waits for the others; in "lone" the time added is that of its own session.
 - **most ÷ least**: requests served by the luckiest process ÷ those by the
   unluckiest, as long as all have some to serve.
+- **bytes**: used_memory per session, with no client connected.
 - **Latchkey ÷ it**: the ratio in each round, its median, and in brackets its
   least and most.
 

@@ -3,6 +3,8 @@ package main
 import (
 	"math"
 	"slices"
+
+	"github.com/a2139e8d/latchkey/cmd/bench/app"
 )
 
 // A sample is what one contender has shown in one round. Times are in ms, costs
@@ -22,6 +24,8 @@ type sample struct {
 	mallocs          float64 // in the application
 	roundTrips       float64 // to Redis
 	commands         map[string]float64
+
+	memory float64 // bytes of Redis for each session; 0 where not measured
 }
 
 // newSample puts together what the clients saw and what it cost.
@@ -71,13 +75,15 @@ var (
 	redisCPU   = figure{"Redis, µs", func(s sample) float64 { return s.redisCPU }}
 	appCPU     = figure{"app, µs", func(s sample) float64 { return s.appCPU }}
 	mallocs    = figure{"allocations", func(s sample) float64 { return s.mallocs }}
+	allCPU     = figure{"CPU, µs", func(s sample) float64 { return s.redisCPU + s.appCPU }}
 	unevenness = figure{"most ÷ least", func(s sample) float64 { return s.unfair }}
+	memory     = figure{"bytes", func(s sample) float64 { return s.memory }}
 )
 
-// allFigures returns them in the order of the tables.
+// allFigures returns those with a column of their own, in the order of the tables.
 func allFigures() []figure {
 	return []figure{roundTime, middle, tail, longest, throughput,
-		roundTrips, commands, redisCPU, appCPU, mallocs, unevenness}
+		roundTrips, commands, redisCPU, appCPU, mallocs, unevenness, memory}
 }
 
 func (s sample) allCommands() float64 {
@@ -100,11 +106,20 @@ func (o *outcome) of(f figure) []float64 {
 // ratios divides the figures of a by those of b, in each round in which both took
 // part.
 func ratios(a, b *outcome, f figure) []float64 {
+	return paired(a, b, func(s, t sample) float64 { return f.of(s) / f.of(t) })
+}
+
+// differences subtracts the figures of b from those of a in the same way.
+func differences(a, b *outcome, f figure) []float64 {
+	return paired(a, b, func(s, t sample) float64 { return f.of(s) - f.of(t) })
+}
+
+func paired(a, b *outcome, compare func(s, t sample) float64) []float64 {
 	var all []float64
 	for _, s := range a.samples {
 		for _, t := range b.samples {
 			if s.round == t.round {
-				all = append(all, f.of(s)/f.of(t))
+				all = append(all, compare(s, t))
 			}
 		}
 	}
@@ -112,13 +127,13 @@ func ratios(a, b *outcome, f figure) []float64 {
 }
 
 // kept returns the share of the answered writes that were found in the record, in
-// all rounds together. ok is false where there were none.
+// all rounds together. ok is false where there were none, or no record.
 func (o *outcome) kept() (share float64, ok bool) {
 	writes, kept := 0, 0
 	for _, s := range o.samples {
 		writes, kept = writes+s.writes, kept+s.kept
 	}
-	return float64(kept) / float64(writes), writes > 0
+	return float64(kept) / float64(writes), writes > 0 && o.peer.Name != app.Floor
 }
 
 // quantile returns the smallest of some numbers that a share of q of them does

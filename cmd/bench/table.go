@@ -17,17 +17,24 @@ func (r *result) table() string {
 	for _, f := range columns {
 		head = append(head, f.name)
 	}
+	floor := r.find(app.Floor)
+	if floor != nil {
+		head = append(head, "added, ms", "added CPU, µs")
+	}
 	compared, _, _ := strings.Cut(r.figure.name, ",") // a ratio has no unit
 	head = append(head, "Latchkey ÷ it: "+compared)
 	rows := [][]string{head}
 	for _, o := range r.peers {
 		title := r.title(o)
-		if !o.peer.Locks {
+		if !o.peer.Locks && o != floor {
 			title += ", no lock"
 		}
 		row := []string{title, o.rounds(), o.keptText()}
 		for _, f := range columns {
 			row = append(row, o.text(f))
+		}
+		if floor != nil {
+			row = append(row, o.addedText(floor, middle), o.addedText(floor, allCPU))
 		}
 		rows = append(rows, append(row, r.ratioText(o)))
 	}
@@ -112,6 +119,18 @@ func percentage(share float64) float64 {
 		return min(100*share, 99.9)
 	}
 	return 100
+}
+
+// addedText is what the peer adds to the floor.
+func (o *outcome) addedText(floor *outcome, f figure) string {
+	if o == floor {
+		return ""
+	}
+	all := differences(o, floor, f)
+	if len(all) == 0 {
+		return "–"
+	}
+	return number(median(all))
 }
 
 // ratioText compares Latchkey with another.

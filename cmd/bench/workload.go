@@ -19,6 +19,8 @@ type workload struct {
 	delay     time.Duration // of a round trip to Redis
 	times     int           // how many times as long as usual it is measured in a round, if not once
 	alone     bool          // the lock, without sessions
+	bare      bool          // the application has no heap of its own
+	sessions  int           // if not 0, all that is measured is how much memory so many take
 	versus    bool          // also measured with -against
 	peers     func(app.Peer) bool
 	begin     func(context.Context, fleet) (load, error)
@@ -57,8 +59,6 @@ const (
 	pageVisitors    = 16
 	pageRequests    = 8
 	visitors        = 64
-	bigValues       = 200
-	farValues       = 40
 	farDelay        = time.Millisecond
 	aloneGoroutines = 16
 	aloneHold       = time.Millisecond
@@ -69,40 +69,63 @@ func workloads() []workload {
 	count := func(int) string { return "/count" }
 	slow := func(int) string { return "/slow?" + slowSleep.String() }
 	set := func(i int) string { return "/set?k" + strconv.Itoa(i) }
+	rush := pages{visitors: 1, parallel: hotSize, fresh: true, method: http.MethodPost, target: set, step: 1, counter: "/size"}
+	loop := pages{visitors: visitors, parallel: 1, method: http.MethodPost, target: incr, step: 1, counter: "/count"}
+	reads := pages{visitors: visitors, parallel: 1, method: http.MethodGet, target: count, counter: "/count"}
+	lone := loop
+	lone.visitors = 1
+	sized := func(fill string) func(context.Context, fleet) (load, error) {
+		p := loop
+		p.fill = fill
+		return p.begin
+	}
 	all := func(app.Peer) bool { return true }
 	return []workload{{
-		name: "hot", figure: roundTime, processes: []int{1, 2, 4}, versus: true, peers: all,
-		begin: pages{visitors: 1, parallel: hotSize, fresh: true, method: http.MethodPost, target: set, step: 1, counter: "/size"}.begin,
+		name: "hot", figure: roundTime, processes: []int{1, 2, 4}, versus: true, peers: all, begin: rush.begin,
 		about: fmt.Sprintf("%d concurrent writes of distinct keys to one fresh session", hotSize),
+	}, {
+		name: "bare", figure: roundTime, processes: []int{1}, bare: true, peers: regular, begin: rush.begin,
+		about: "as hot, without the 64 MB of heap",
 	}, {
 		name: "page", figure: tail, processes: []int{2}, versus: true, peers: all,
 		begin: pages{visitors: pageVisitors, parallel: pageRequests, method: http.MethodPost, target: incr, step: 1, counter: "/count"}.begin,
 		about: fmt.Sprintf("%d visitors open page after page; each page is %d parallel writes to the visitor's session", pageVisitors, pageRequests),
 	}, {
-		name: "spread", figure: throughput, processes: []int{1, 2}, versus: true, peers: all,
-		begin: pages{visitors: visitors, parallel: 1, method: http.MethodPost, target: incr, step: 1, counter: "/count"}.begin,
+		name: "spread", figure: throughput, processes: []int{1, 2, 4}, versus: true, peers: all, begin: loop.begin,
 		about: fmt.Sprintf("%d clients, each with a session of its own, add 1 to a counter in it, over and over", visitors),
 	}, {
-		name: "read", figure: throughput, processes: []int{1, 2}, versus: true, peers: all,
-		begin: pages{visitors: visitors, parallel: 1, method: http.MethodGet, target: count, counter: "/count"}.begin,
+		name: "read", figure: throughput, processes: []int{1, 2, 4}, versus: true, peers: all, begin: reads.begin,
 		about: fmt.Sprintf("%d clients, each with a session of its own, read a counter in it, over and over", visitors),
+	}, {
+		name: "lone", figure: middle, processes: []int{1}, versus: true, peers: all, begin: lone.begin,
+		about: "one client adds 1 to a counter in its session, over and over, and nobody else asks for anything",
 	}, {
 		name: "slow", figure: roundTime, processes: []int{1, 2},
 		peers: func(p app.Peer) bool { return p.Name != "spin200" }, // it takes a quarter of a minute for a crowd
 		begin: pages{visitors: 1, parallel: hotSize, fresh: true, method: http.MethodPost, target: slow, step: 1, counter: "/count"}.begin,
 		about: fmt.Sprintf("%d concurrent writes to one fresh session, in a handler that sleeps for %d ms", hotSize, slowSleep.Milliseconds()),
 	}, {
-		name: "big", figure: throughput, processes: []int{1}, peers: all,
-		begin: pages{visitors: visitors, parallel: 1, method: http.MethodPost, target: incr, step: 1, counter: "/count", values: bigValues}.begin,
-		about: fmt.Sprintf("as spread, with %d values of %d bytes in each session", bigValues, app.BigValue),
+		name: "100B", figure: throughput, processes: []int{1}, peers: regular, begin: sized("/login"),
+		about: "as spread, with five more values in each session, of 100 bytes together",
 	}, {
-		name: "far", figure: throughput, processes: []int{1}, delay: farDelay, versus: true, peers: all,
-		begin: pages{visitors: visitors, parallel: 1, method: http.MethodPost, target: incr, step: 1, counter: "/count", values: farValues}.begin,
-		about: fmt.Sprintf("as spread, with %d values of %d bytes in each session", farValues, app.BigValue),
+		name: "2KB", figure: throughput, processes: []int{1}, peers: regular, begin: sized("/fill?2"),
+		about: fmt.Sprintf("as spread, with 2 more values of %d bytes in each session", app.BigValue),
+	}, {
+		name: "40KB", figure: throughput, processes: []int{1}, peers: regular, begin: sized("/fill?40"),
+		about: fmt.Sprintf("as spread, with 40 more values of %d bytes in each session", app.BigValue),
+	}, {
+		name: "200KB", figure: throughput, processes: []int{1, 2}, peers: all, begin: sized("/fill?200"),
+		about: fmt.Sprintf("as spread, with 200 more values of %d bytes in each session", app.BigValue),
+	}, {
+		name: "far100B", figure: throughput, processes: []int{1}, delay: farDelay, peers: regular, begin: sized("/login"),
+		about: "as 100B",
+	}, {
+		name: "far", figure: throughput, processes: []int{1}, delay: farDelay, versus: true, peers: all, begin: sized("/fill?40"),
+		about: "as 40KB",
 	}, {
 		name: "crowd", figure: roundTime, processes: []int{4},
 		peers: func(p app.Peer) bool { // those that serve it in a reasonable time
-			return p.Name == app.Latchkey || p.Name == app.Rueidislock || p.Name == "redsync"
+			return p.Name == app.Latchkey || p.Name == app.Rueidislock || p.Name == "redsync" || p.Name == app.Floor
 		},
 		begin: pages{visitors: 1, parallel: crowdSize, fresh: true, method: http.MethodPost, target: incr, step: 1, counter: "/count", wait: crowdWait, ordered: true}.begin,
 		about: fmt.Sprintf("%d concurrent writes to one fresh session, which another request holds for %d ms first, so that all of them wait", crowdSize, crowdWait.Milliseconds()),
@@ -111,7 +134,20 @@ func workloads() []workload {
 		peers: func(p app.Peer) bool { return p.Lock != "" },
 		begin: beginLock,
 		about: fmt.Sprintf("the lock alone, without sessions and HTTP: in each process %d goroutines lock one key, hold it for %d ms, and release it, over and over", aloneGoroutines, aloneHold.Milliseconds()),
+	}, {
+		name: "memory", figure: memory, processes: []int{1}, sessions: 100_000,
+		peers: func(p app.Peer) bool { return p.Name == app.Latchkey || p.Name == app.SCS },
+		about: "what each of 100 000 sessions takes in Redis, with five values of 100 bytes together",
 	}}
 }
+
+// regular are the peers that limits are about, which take part in every round.
+// The others show how far away they are, so every third round is enough.
+func regular(p app.Peer) bool {
+	return p.Name == app.Latchkey || p.Name == app.SCS || p.Name == app.Floor
+}
+
+// seldom is in which rounds the others take part.
+const seldom = 3
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,7 +1,7 @@
 // Package app is one process of a web application that keeps sessions. It is the
 // same application for every library measured, so that only the library differs.
 //
-//   - latchkey.go, stores.go: the session libraries.
+//   - latchkey.go, stores.go: the session libraries. floor.go: none of them.
 //   - locks.go: scs with a lock around each request, as a program does it that
 //     needs one today; and those locks.
 //   - handler.go: what the application answers, and what it has spent.
@@ -37,6 +37,7 @@ const (
 	Latchkey    = "latchkey"
 	SCS         = "scs" // has no lock
 	Rueidislock = "rueidislock"
+	Floor       = "floor" // has no sessions
 )
 
 // Peers returns all of them.
@@ -50,6 +51,7 @@ func Peers() []Peer {
 		{Name: "redislock", Title: "scs + redislock", Locks: true, Lock: "redislock", open: locked(newRedislock)},
 		{Name: "spin1", Title: "scs + spin, 1 ms", Locks: true, open: locked(newSpin(time.Millisecond))},
 		{Name: "spin200", Title: "scs + spin, 200 ms", Locks: true, open: locked(newSpin(200 * time.Millisecond))},
+		{Name: Floor, Title: "no sessions: the floor", open: openFloor},
 	}
 }
 
@@ -77,6 +79,7 @@ type Config struct {
 	Peer    string // its name
 	Redis   string // host:port
 	Key     []byte // signs cookies
+	Bare    bool   // without liveHeap
 	Profile string // if not empty, the file for a CPU profile
 }
 
@@ -106,7 +109,10 @@ func Main(config string, in io.Reader, out io.Writer) (err error) {
 	if i < 0 {
 		return fmt.Errorf("%s: there is no peer %q", Env, c.Peer)
 	}
-	heap := make([]byte, liveHeap) // never touched, so it takes no memory
+	var heap []byte
+	if !c.Bare {
+		heap = make([]byte, liveHeap) // never touched, so it takes no memory
+	}
 	defer runtime.KeepAlive(heap)
 	if c.Profile != "" {
 		f, err := os.Create(c.Profile)

@@ -20,6 +20,7 @@ const BigValue = 1000
 //	POST /incr   adds 1 to n and answers n
 //	POST /slow   the same, and sleeps for as long as the query says
 //	POST /set    stores 1 under the key that the query is, and answers 1
+//	POST /login  stores what a login does, and answers how many values that is
 //	POST /fill   stores as many large values as the query says, and answers that
 //	GET  /count  answers n
 //	GET  /size   answers the number of keys
@@ -38,9 +39,10 @@ func newHandler(b backend) http.Handler {
 			v.put(r.URL.RawQuery, 1)
 			return 1
 		},
-		"POST /fill": fill,
-		"GET /count": func(_ *http.Request, v values) int { return v.get("n") },
-		"GET /size":  func(_ *http.Request, v values) int { return v.size() },
+		"POST /login": login,
+		"POST /fill":  fill,
+		"GET /count":  func(_ *http.Request, v values) int { return v.get("n") },
+		"GET /size":   func(_ *http.Request, v values) int { return v.size() },
 	} {
 		mux.Handle(pattern, b.serve(work))
 	}
@@ -55,6 +57,22 @@ func increment(_ *http.Request, v values) int {
 	n := v.get("n") + 1
 	v.put("n", n)
 	return n
+}
+
+// profile is what a small session holds: 100 bytes as JSON.
+var profile = map[string]any{
+	"csrf": "Zm9ydHktdHdvLWJ5dGVzLTI1Y",
+	"lang": "en-GB",
+	"name": "Ada Lovelace",
+	"role": "admin",
+	"user": 1815,
+}
+
+func login(_ *http.Request, v values) int {
+	for key, value := range profile {
+		v.put(key, value)
+	}
+	return len(profile)
 }
 
 func fill(r *http.Request, v values) int {
@@ -73,6 +91,7 @@ func answer(w http.ResponseWriter, n int) { fmt.Fprint(w, n) }
 type Stats struct {
 	CPU     time.Duration
 	Mallocs uint64 // allocations on the heap
+	Heap    uint64 // bytes there now
 }
 
 func serveStats(w http.ResponseWriter, _ *http.Request) {
@@ -83,7 +102,7 @@ func serveStats(w http.ResponseWriter, _ *http.Request) {
 	}
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
-	reply(w, Stats{CPU: time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), Mallocs: memory.Mallocs})
+	reply(w, Stats{CPU: time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), Mallocs: memory.Mallocs, Heap: memory.HeapAlloc})
 }
 
 func reply(w http.ResponseWriter, v any) {

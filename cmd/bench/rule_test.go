@@ -1,0 +1,92 @@
+package main
+
+import (
+	"math"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/cmd/bench/app"
+)
+
+func TestMustHold(t *testing.T) {
+	kept := func(round float64) sample { return sample{crowd: round, writes: 100, kept: 100} }
+	results := []*result{
+		resultOf(t, "hot", 1, map[string][]sample{
+			app.Latchkey:    {kept(5), kept(6), kept(70)},
+			app.SCS:         {kept(10), kept(10), kept(10)},
+			app.Rueidislock: {kept(30), kept(20)},
+			"redsync":       {kept(500)},
+		}),
+		resultOf(t, "hot", 4, map[string][]sample{
+			app.Latchkey: {{crowd: 10, writes: 100, kept: 100}, {crowd: 10, writes: 1000000, kept: 999999}},
+			app.SCS:      nil, // it has stalled
+		}),
+		resultOf(t, "spread", 1, map[string][]sample{
+			app.Latchkey: {{perSecond: 14400, redisCPU: 9, mallocs: 54}, {perSecond: 14400, redisCPU: 9, mallocs: 58}},
+			app.SCS:      {{perSecond: 10000, redisCPU: 12}, {perSecond: 10000, redisCPU: 12}},
+			app.Floor:    {{mallocs: 15}, {mallocs: 17}},
+		}),
+		resultOf(t, "slow", 2, map[string][]sample{app.Latchkey: {{crowd: 560}}}),
+		resultOf(t, "crowd", 4, map[string][]sample{app.Latchkey: {{unfair: math.Inf(1), commands: map[string]float64{"get": 1, "set": 1.5}}}}),
+		resultOf(t, "lock", 4, map[string][]sample{app.Latchkey: {{p99: 10}}, app.Rueidislock: {{p99: 40}}}),
+		resultOf(t, "memory", 1, map[string][]sample{app.Latchkey: {{memory: 315.6}}}),
+	}
+	const want = `|  | median (range of the rounds) | limit | met |
+|---|--:|--:|--:|
+| hot, 1 process: round ÷ scs without a lock | **0.60** (0.50–7.00) | ≤ 0.48 | **no** |
+| hot, 4 processes: round ÷ scs without a lock | not measured | ≤ 0.75 | – |
+| hot, 1 process: kept, % | **100** | ≥ 100 | yes |
+| hot, 4 processes: kept, % | **99.9** | ≥ 100 | **no** |
+| hot, 1 process: round ÷ rueidislock's | **0.23** (0.17–0.30) | ≤ 0.15 | **no** |
+| slow, 2 processes: round ÷ (100 × 5 ms) | **1.12** | ≤ 1.1 | **no** |
+| spread, 1 process: throughput ÷ scs without a lock | **1.44** (1.44–1.44) | ≥ 1.45 | **no** |
+| spread, 1 process: Redis's CPU ÷ scs without a lock | **0.75** (0.75–0.75) | ≤ 0.75 | yes |
+| spread, 1 process: allocations of an exclusive request − the floor's | **40.0** (39.0–41.0) | ≤ 40 | yes |
+| crowd, 4 processes: Redis commands per request | **2.50** | ≤ 3 | yes |
+| crowd, 4 processes: most ÷ least of the processes | **∞** | ≤ 1.3 | **no** |
+| crowd, 4 processes: kept, % | not measured | ≥ 100 | – |
+| lock, 4 processes: 99 % ÷ rueidislock's | **0.25** | ≤ 0.3 | yes |
+| memory, 1 process: bytes of Redis for each session | **316** | ≤ 315 | **no** |
+`
+	if got := mustHold(rules(), results); got != want {
+		t.Errorf("the verdicts are\n%s\nthey must be\n%s", got, want)
+	}
+}
+
+// TestMustHoldAgainst has a limit for a lone client, which needs another tree.
+func TestMustHoldAgainst(t *testing.T) {
+	r := resultOf(t, "lone", 1, nil)
+	r.peers = []*outcome{{samples: []sample{{p50: 0.104}}}, {samples: []sample{{p50: 0.1}}}}
+	const want = `|  | median (range of the rounds) | limit | met |
+|---|--:|--:|--:|
+| lone, 1 process: median ÷ the other tree's | **1.04** | ≤ 1.03 | **no** |
+`
+	if got := mustHold(rulesAgainst(), []*result{r}); got != want {
+		t.Errorf("the verdict is\n%s\nit must be\n%s", got, want)
+	}
+}
+
+func TestLimit(t *testing.T) {
+	for _, tt := range []struct {
+		limit limit
+		value float64
+		met   bool
+	}{
+		{atMost(0.6), 0.6, true},
+		{atMost(0.6), 0.604, true}, // is shown as 0.60
+		{atMost(0.6), 0.606, false},
+		{atMost(40), 40.04, true}, // is shown as 40.0
+		{atMost(315), 315.4, true},
+		{atMost(315), 315.6, false},
+		{atMost(0.6), math.Inf(1), false},
+		{atMost(0.6), math.NaN(), false},
+		{atLeast(1.1), 1.1, true},
+		{atLeast(1.1), 1.099, false},
+		{atLeast(1.1), math.NaN(), false},
+		{atLeast(100), percentage(1), true},
+		{atLeast(100), percentage(0.999999), false},
+	} {
+		if got := tt.limit.met(tt.value); got != tt.met {
+			t.Errorf("%v is met by %v: %v, it must be %v", tt.limit, tt.value, got, tt.met)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/cmd/bench/app"
+)
+
+func TestTable(t *testing.T) {
+	r := resultOf(t, "hot", 2, map[string][]sample{
+		app.Latchkey:    {{crowd: 10, perSecond: 10000, writes: 100, kept: 100}, {crowd: 12, perSecond: 9000, writes: 100, kept: 100}},
+		app.SCS:         {{crowd: 20, perSecond: 5000, writes: 100, kept: 4}, {crowd: 20, perSecond: 5000, writes: 100, kept: 4}},
+		app.Rueidislock: nil,
+	})
+	r.peers[2].err = errors.New("stalled 2 times")
+	const want = `### hot, 2 processes
+
+100 concurrent writes of distinct keys to one fresh session.
+
+|  | rounds | kept | round, ms | per second | Latchkey ÷ it: round |
+|---|--:|--:|--:|--:|--:|
+| Latchkey | 2 | 100 % | 11.0 | 9500 |  |
+| scs + goredisstore, no lock | 2 | 4.00 % | 20.0 | 5000 | **0.55** (0.50–0.60) |
+| scs + rueidislock | 0: stalled 2 times | – | – | – | – |
+
+`
+	if got := r.table(); got != want {
+		t.Errorf("the table is\n%s\nit must be\n%s", got, want)
+	}
+}
+
+// TestTableHasTheFloor makes sure that what a peer adds is taken within each
+// round, and that the floor is not said to lose anything.
+func TestTableHasTheFloor(t *testing.T) {
+	r := resultOf(t, "lone", 1, map[string][]sample{
+		app.Latchkey: {{p50: 3, appCPU: 40, redisCPU: 20, writes: 9, kept: 9}, {p50: 6, appCPU: 80, redisCPU: 40, writes: 9, kept: 9}},
+		"gorilla":    nil,
+		app.Floor:    {{p50: 1, appCPU: 10, writes: 9, kept: 3}, {p50: 2, appCPU: 20, writes: 9, kept: 3}},
+	})
+	const want = `### lone, 1 process
+
+one client adds 1 to a counter in its session, over and over, and nobody else asks for anything.
+
+|  | rounds | kept | median, ms | Redis, µs | app, µs | added, ms | added CPU, µs | Latchkey ÷ it: median |
+|---|--:|--:|--:|--:|--:|--:|--:|--:|
+| Latchkey | 2 | 100 % | 4.50 | 30.0 | 60.0 | 3.00 | 75.0 |  |
+| gorilla + redistore, no lock | 0 | – | – | – | – | – | – | – |
+| no sessions: the floor | 2 | – | 1.50 | – | 15.0 |  |  | **3.00** (3.00–3.00) |
+
+`
+	if got := r.table(); got != want {
+		t.Errorf("the table is\n%s\nit must be\n%s", got, want)
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for f, want := range map[float64]string{
+		0: "0.00", 0.00031: "0.00031", 0.0949: "0.095", 0.1: "0.10", 1: "1.00", 9.999: "10.00",
+		12.34: "12.3", 100: "100", 15485.6: "15486", math.Inf(1): "∞",
+	} {
+		if got := number(f); got != want {
+			t.Errorf("%v is %q: it must be %q", f, got, want)
+		}
+	}
+}
