@@ -241,8 +241,10 @@ func once(t *testing.T, s *redistest.Server, p *redistest.Proxy, script *scripti
 	return p.Release
 }
 
-// firstLine returns the comment that a script begins with, inside its frame.
-func firstLine(s string) string { return strings.SplitN(s, "\n", 3)[1] }
+// firstLine returns the comment that a script begins with, perhaps inside its frame.
+func firstLine(s string) string {
+	return strings.SplitN(strings.TrimPrefix(s, "local function script()\n"), "\n", 2)[0]
+}
 
 // number reads a counter out of a record.
 func number(t *testing.T, r Record) int {
