@@ -27,8 +27,8 @@ local to = ARGV[6] and ARGV[5] or ''
 -- join the queue: to have MGET read one key more is 1.4 % of what a request costs Redis. To
 -- compare the base is 6 %, and nothing can take its place.
 local found = redis.pcall('MGET', lock, KEYS[3])
-if found[1] == ARGV[1] and not found[2] and #base == 26
-  and redis.pcall('GETRANGE', KEYS[1], '16', '41') == base then
+if found[1] == ARGV[1] and not found[2] and #base == 16
+  and redis.pcall('GETRANGE', KEYS[1], '12', '27') == base then
   -- What Redis refuses, since it is full, say, is tried once more below, for the error.
   local stored = true
   if staged then
@@ -54,7 +54,7 @@ end
 -- framed from here
 -- include queue.lua
 -- include record.lua
-local stamp = string.sub(record, 17, 42)
+local stamp = string.sub(record, 13, 28)
 local lost = tonumber(ARGV[#ARGV]) < 0 and 3 or 0
 
 -- kept returns the result of what was done. While others wait the record must not time
@@ -93,7 +93,7 @@ local function commit()
     return {lost, holder and 0 or -1, holder}
   end
   if is(KEYS[1], base) then
-    if string.sub(record, 43, 51) == '","gone":' then
+    if string.sub(record, 29, 37) == '","gone":' then
       set(KEYS[1], record, 'PX', ttl) -- a session can be ended, however full Redis is
     elseif record ~= '' then
       local written = write()

@@ -9,7 +9,7 @@
 -- include set.lua
 -- include record.lua
 if is(KEYS[1], ARGV[1]) then
-  if string.sub(ARGV[2], 43, 51) == '","gone":' then
+  if string.sub(ARGV[2], 29, 37) == '","gone":' then
     set(KEYS[1], ARGV[2], 'PX', ARGV[3]) -- a session can be ended, however full Redis is
   elseif KEYS[2] then
     redis.call('RENAME', KEYS[2], KEYS[1])
@@ -22,7 +22,7 @@ end
 if KEYS[2] then
   redis.pcall('DEL', KEYS[2]) -- it is not needed
 end
-if is(KEYS[1], string.sub(ARGV[2], 17, 42)) then
+if is(KEYS[1], string.sub(ARGV[2], 13, 28)) then
   return 1 -- a repetition
 end
 return {tonumber(ARGV[4]) < 0 and 3 or 0, changed(KEYS[1])}

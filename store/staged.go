@@ -36,7 +36,7 @@ const stagedFrom = 2 << 10
 
 const (
 	stagedFor = 60_000 // ms
-	headBytes = 64     // of a record, which are enough for a script to know its stamp and kind
+	headBytes = 40     // of a record, which are enough for a script to know its stamp and kind
 )
 
 // stage arranges for the record that x's script is to write, under name, to be staged, if it is

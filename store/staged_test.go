@@ -166,3 +166,29 @@ func repeat(t *testing.T, s *site, commands []redistest.Command) {
 		s.Do(t, cmd.Name, args...)
 	}
 }
+
+// While one record waits between its SET and its script, all that was ever sent before comes once
+// more. None of it gets in between.
+func TestLateRecordIsNotMistakenForTheNext(t *testing.T) {
+	t.Parallel()
+	eachFence(t, func(t *testing.T, s *site) {
+		learn(t, s.Server)
+		p := redistest.NewProxy(t, s.Server)
+		st := s.open(p.Pool(t, 1), s.locks.Pool(t, 1), patient)
+		create(t, s.process(t), "0")
+		var late []redistest.Command
+		p.Inject(func(cmd redistest.Command) redistest.Fault {
+			if runs(cmd, s.commit()) {
+				repeat(t, s, late)
+				late = append(late, p.Commands()...)
+				p.Forget()
+			}
+			return redistest.Pass
+		})
+		for _, data := range []string{"1", "2", "3", "4"} {
+			save(t, take(t, st), large(data))
+			wantData(t, s, large(data))
+			wantFree(t, s)
+		}
+	})
+}

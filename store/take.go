@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/lease"
@@ -59,7 +60,7 @@ func (k *taking) Take(ctx context.Context, _, token, place string, span time.Dur
 	}
 	found, err = k.byScript(ctx, token, place, span)
 	// SET may have been done although the script failed, or may be done yet.
-	found.Ambiguous = found.Ambiguous || broken || err != nil
+	found.Ambiguous = found.Ambiguous || broken || errors.Is(err, ErrUnavailable)
 	return found, err
 }
 

@@ -27,14 +27,14 @@ local token, place = ARGV[1], ARGV[5]
 local created
 if record and not foreign then
   -- A record says when it was created, a tombstone since when it is gone.
-  local what, when = string.match(record, '^{"v":1,"stamp":"%w+","(%a+)":(%d+)[,}]')
+  local what, when = string.match(record, '^{"v":2,"s":"%w+","(%a+)":(%d+)[,}]')
   if what == 'gone' then
     if redis.pcall('GET', KEYS[2]) == token then
       free(KEYS[2], KEYS[3])
     end
     return {3}
   end
-  created = what == 'created' and when
+  created = what == 'c' and when
 end
 
 local absent = not record or created and created - ARGV[4] <= 0

@@ -5,7 +5,7 @@ package secret
 import (
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -46,11 +46,13 @@ func (s Secret) Bytes() []byte {
 	return bits[:]
 }
 
-// ID returns the public id: the secret's SHA-256 as 64 hexadecimal digits. It
-// names the session without giving access to it.
+// ID returns the public id: the first 128 bits of the secret's SHA-256, as 22 characters of
+// base64url. It names the session without giving access to it. Half of the hash is enough:
+// nobody chooses secrets, and of a billion random ones two have the same id with a probability
+// of 10^-21.
 func (s Secret) ID() string {
 	sum := sha256.Sum256(s.Bytes())
-	return hex.EncodeToString(sum[:])
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
 // Format writes the public id, whatever the verb.
