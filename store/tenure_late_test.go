@@ -66,7 +66,7 @@ func (d *desk) repeatCommits(t *testing.T, when string) {
 	record, _ := d.Get(t, theRecord)
 	lock, _ := d.Get(t, theLock)
 	late := slices.DeleteFunc(d.proxy.Commands(), func(cmd redistest.Command) bool {
-		return !runs(cmd, commitScript) && !strings.HasPrefix(cmd.Args[0], theRecord+".new.")
+		return !runs(cmd, commitScript) && !strings.HasPrefix(strings.Join(cmd.Args, " "), theRecord+".new.")
 	})
 	backwards := slices.Clone(late)
 	slices.Reverse(backwards)

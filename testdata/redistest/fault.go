@@ -78,7 +78,7 @@ func (p *Proxy) decide(cmd Command, joined bool) (Fault, *heldCommand) {
 	if p.commands = append(p.commands, cmd); !joined {
 		p.trips++
 	}
-	if p.hung && fault == Pass && cmd.Name == "PING" {
+	if p.hung && fault == Pass && cmd.Name == "PING" && len(cmd.Args) == 0 {
 		fault = Hang
 	}
 	p.hung = p.hung || fault == Hang || fault == HangCommand
