@@ -16,7 +16,7 @@ import (
 // flush stores versions, unless somebody else does, until one is stored.
 func (t *tenure) flush(ctx context.Context, version int) {
 	for t.stored < version && t.err == nil {
-		if t.sending {
+		if t.sending || t.leaving {
 			t.waitForOne()
 		} else {
 			t.send(ctx, t.lease.Token(), t.lease.Span())

@@ -68,6 +68,7 @@ type tenure struct {
 	others  bool         // other processes wait, as of heard
 	heard   time.Time    // when Redis answered last
 	sending bool         // an exchange is under way
+	leaving bool         // the next one, which somebody waits for, stores all and gives the lock away
 	silence error        // of the last exchange, if Redis has not answered it
 
 	// The versions. Each hold that ends makes one, changed or not.
@@ -192,8 +193,12 @@ func (t *tenure) passOn(ctx context.Context, l *lease.Lease, next lease.Next) (a
 		}
 		next = lease.Next{} // nobody waits any more
 	}
-	if t.settled() == nil {
+	t.leaving = true
+	err := t.settled()
+	if t.leaving = false; err == nil {
 		t.send(ctx, next.Token, next.Span)
+	} else {
+		t.idle.Broadcast() // those that left it to this one
 	}
 	if next.Token == "" || t.err != nil {
 		return false
