@@ -50,7 +50,8 @@ func (l *Lease) Again() (*Lease, error) {
 	l.mu.Lock()
 	turn := l.turn // otherwise it was lost, and the turn with it
 	l.state, l.turn = released, false
-	l.timer.Stop()
+	l.stopTimer()
+	l.group.release(l)
 	l.mu.Unlock()
 	return next.wait(next.over(), turn)
 }

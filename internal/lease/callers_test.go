@@ -31,13 +31,16 @@ func enter(t *testing.T, g *Group, key string) {
 	}
 }
 
-// wantIdle says that l has forgotten all keys.
+// wantIdle says that l has forgotten all keys and alarms.
 func wantIdle(t *testing.T, l *Group) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.keys) != 0 {
 		t.Errorf("the idle line still knows %d keys", len(l.keys))
+	}
+	if l.held.first != nil || l.waits.first != nil {
+		t.Error("the idle line still has alarms")
 	}
 }
 

@@ -54,11 +54,11 @@ func (l *Lease) Stop(others bool) (next Next, held, ended bool) {
 		l.trouble = &trouble{err: l.overdue(now)}
 	}
 	l.state = released
-	l.timer.Stop()
+	l.stopTimer()
 	if ended || !l.turn {
 		return next, held, ended
 	}
-	q, first := l.quota, l.group.first(l.key)
+	q, first := l.quota, l.group.release(l)
 	q.others = others
 	if first == nil || q.over(now) {
 		return next, held, ended

@@ -33,19 +33,20 @@ type Lease struct {
 	handed bool
 	quota  quota
 
+	alarm alarm // of the wait, and then of the lease; guarded by the group's mu
+
 	mu      sync.Mutex // guards everything below; never held during I/O
 	state   state
-	turn    bool      // it has the turn at the key
-	end     time.Time // when the lease runs out, by this process's clock
-	limit   time.Time // up to when it is renewed
-	timer   *time.Timer
-	lost    chan struct{}             // closed when it is lost
+	turn    bool                      // it has the turn at the key
+	end     time.Time                 // when the lease runs out, by this process's clock
+	limit   time.Time                 // up to when it is renewed
+	timer   *time.Timer               // once the alarm has gone off, or where there is none
+	lost    chan struct{}             // closed when it is lost; nil until somebody asks for it
 	onLost  []context.CancelCauseFunc // to be called when it is lost
 	trouble *trouble
 
 	// One extension at a time is on its way, so that end is that of the last one.
-	extending bool
-	extended  sync.Cond // extending became false
+	extending chan struct{} // closed when it is over; nil: none is
 }
 
 type state int
@@ -58,13 +59,34 @@ const (
 
 // begin begins a lease that is held since now and lasts until end, unless it is renewed.
 func (l *Lease) begin(now, end time.Time) {
-	l.group.setHolder(l.key, holder{token: l.token, lease: l})
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.extended.L, l.lost = &l.mu, make(chan struct{})
 	l.turn, l.end = true, end
 	l.limit = now.Add(l.options.MaxHold)
-	l.timer = time.AfterFunc(l.untilRenewal(time.Now()), l.renew)
+	now = time.Now()
+	wait, late := l.untilRenewal(now), time.Duration(0)
+	if l.end.Before(l.extensible()) { // the end of a lease may not be noticed late
+		late = slack(wait)
+	}
+	if !l.group.hold(l, now.Add(wait), late) {
+		l.setTimer(wait)
+	}
+}
+
+// setTimer makes the lease's own timer fire in d. It is called with mu held.
+func (l *Lease) setTimer(d time.Duration) {
+	if l.timer == nil {
+		l.timer = time.AfterFunc(d, l.renew)
+	} else {
+		l.timer.Reset(d)
+	}
+}
+
+// stopTimer is called with mu held.
+func (l *Lease) stopTimer() {
+	if l.timer != nil {
+		l.timer.Stop()
+	}
 }
 
 // untilRenewal is how long after now the timer is to fire next: when two thirds of a lease
@@ -124,7 +146,16 @@ func (l *Lease) Span() time.Duration {
 	return max(time.Millisecond, wholeMillis(min(l.options.Lease, time.Until(l.limit))))
 }
 
-func (l *Lease) Lost() <-chan struct{} { return l.lost }
+func (l *Lease) Lost() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lost == nil {
+		if l.lost = make(chan struct{}); l.state == lost {
+			close(l.lost)
+		}
+	}
+	return l.lost
+}
 
 func (l *Lease) OnLost(cancel context.CancelCauseFunc) {
 	l.mu.Lock()
@@ -151,9 +182,11 @@ func (l *Lease) Lose(err error) {
 // lose is called with mu held. The next caller need not wait for a holder that has nothing to
 // hold. What the holder wants to be called runs by itself, since it may call the lease's methods.
 func (l *Lease) lose(why error) {
-	l.timer.Stop()
+	l.stopTimer()
 	l.state, l.trouble = lost, &trouble{err: why}
-	close(l.lost)
+	if l.lost != nil {
+		close(l.lost)
+	}
 	for _, cancel := range l.onLost {
 		go cancel(why)
 	}
@@ -200,9 +233,7 @@ func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 	defer l.Leave()
 	if after > 0 { // an extension that is on its way would replace the cool-down
 		l.mu.Lock()
-		for l.extending {
-			l.extended.Wait()
-		}
+		l.waitForExtension()
 		l.mu.Unlock()
 	}
 	if next.Token != "" && l.queue != nil && after == 0 {
