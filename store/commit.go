@@ -25,7 +25,8 @@ func (t *tenure) flush(ctx context.Context, version int) {
 }
 
 // send makes all versions up to the newest stored, and gives the lock to the next holder for span;
-// to "" frees it. It is called when no exchange is under way.
+// to "" frees it. It is called when no exchange is under way. It is for others, too, so it does
+// not end with ctx.
 func (t *tenure) send(ctx context.Context, to string, span time.Duration) {
 	version := t.newest
 	var record, ttl any = "", ""
@@ -36,7 +37,7 @@ func (t *tenure) send(ctx context.Context, to string, span time.Duration) {
 	if t.written > t.stored {
 		record, base = t.write.text, t.record.name
 	}
-	others, err := committed(t.exchange(ctx, commitScript, t.keys, t.token, to, span.Milliseconds(), ttl, t.base, record))
+	others, err := committed(t.exchange(context.WithoutCancel(ctx), commitScript, t.keys, t.token, to, span.Milliseconds(), ttl, t.base, record))
 	if err != nil {
 		t.fail(err, to)
 		return

@@ -137,8 +137,6 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 		t.record, t.size, t.write, t.read, t.ended = w.record, len(w.text), w, nil, w.ended
 		t.written = version
 	}
-	// It is sent for others, too, so it does not end with ctx.
-	ctx = context.WithoutCancel(ctx)
 	if t.passOn(ctx, h.lease, next) {
 		t.flush(ctx, version)
 	}

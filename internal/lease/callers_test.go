@@ -19,7 +19,7 @@ func inBubble(t *testing.T, f func(t *testing.T)) {
 
 // enterAs takes the turn at key, in line behind at most most others, for as long as ctx.
 func enterAs(ctx context.Context, g *Group, key string, most int) error {
-	o := Options{Wait: 1000 * time.Hour, MaxWaiters: most}
+	o := &Options{Wait: 1000 * time.Hour, MaxWaiters: most}
 	return g.enter(&Lease{key: key, group: g, options: o, caller: ctx, began: time.Now()})
 }
 

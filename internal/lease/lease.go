@@ -13,8 +13,8 @@ import (
 type Lease struct {
 	key       string
 	algorithm Algorithm
-	queue     Queue // the algorithm, if it is one
-	options   Options
+	options   *Options // shared by many, and not changed
+	label     string
 	span      time.Duration // for which the lock is taken at a time, in whole milliseconds
 	group     *Group
 
@@ -37,12 +37,13 @@ type Lease struct {
 
 	mu      sync.Mutex // guards everything below; never held during I/O
 	state   state
-	turn    bool                      // it has the turn at the key
-	end     time.Time                 // when the lease runs out, by this process's clock
-	limit   time.Time                 // up to when it is renewed
-	timer   *time.Timer               // once the alarm has gone off, or where there is none
-	lost    chan struct{}             // closed when it is lost; nil until somebody asks for it
-	onLost  []context.CancelCauseFunc // to be called when it is lost
+	turn    bool                       // it has the turn at the key
+	end     time.Time                  // when the lease runs out, by this process's clock
+	limit   time.Time                  // up to when it is renewed
+	timer   *time.Timer                // once the alarm has gone off, or where there is none
+	lost    chan struct{}              // closed when it is lost; nil until somebody asks for it
+	onLost  []context.CancelCauseFunc  // to be called when it is lost
+	one     [1]context.CancelCauseFunc // room for the first of them, nearly always the only one
 	trouble *trouble
 
 	// One extension at a time is on its way, so that end is that of the last one.
@@ -161,6 +162,9 @@ func (l *Lease) OnLost(cancel context.CancelCauseFunc) {
 	l.mu.Lock()
 	over, why := l.state == lost, l.why()
 	if !over {
+		if l.onLost == nil {
+			l.onLost = l.one[:0]
+		}
 		l.onLost = append(l.onLost, cancel)
 	}
 	l.mu.Unlock()
@@ -236,8 +240,8 @@ func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 		l.waitForExtension()
 		l.mu.Unlock()
 	}
-	if next.Token != "" && l.queue != nil && after == 0 {
-		others, err := l.queue.Pass(ctx, l.key, token, next.Token, next.Span)
+	if queue, ok := l.algorithm.(Queue); ok && next.Token != "" && after == 0 {
+		others, err := queue.Pass(ctx, l.key, token, next.Token, next.Span)
 		if err != nil {
 			if !errors.Is(err, ErrLost) && !errors.Is(err, ErrExpired) { // either may have it
 				l.Sweep(next.Token, token)
