@@ -28,7 +28,7 @@ func edit(file, old, new string) []rig.Edit { return []rig.Edit{{File: file, Old
 
 // tokenAlone makes a commit write over whatever the record has become.
 var tokenAlone = []rig.Edit{
-	{File: "store/commit.lua", Old: "redis.pcall('GETRANGE', KEYS[1], '12', '27')) == ARGV[5] then", New: "true) then"},
+	{File: "store/commit.lua", Old: "and redis.pcall('GETRANGE', KEYS[1], '12', '27') == base then", New: "then"},
 	{File: "store/commit.lua", Old: "if is(KEYS[1], base) then", New: "if true then"},
 }
 
@@ -54,6 +54,19 @@ var defects = []defect{
 		edits: noFence},
 	{promise: "P3 a stale holder cannot write", what: "the token alone is the fence", test: "TestLateTakeAndCommitChangeNothing", in: "store",
 		edits: tokenAlone},
+	{promise: "P3 a stale holder cannot write", what: "a large record is stored without the token", test: "TestLateCommitsChangeNothing", in: "store",
+		edits: []rig.Edit{
+			{File: "store/commit.lua", Old: "if found[1] == ARGV[1] and", New: "if (staged or found[1] == ARGV[1]) and"},
+			{File: "store/commit.lua", Old: "if holder ~= ARGV[1] then", New: "if not staged and holder ~= ARGV[1] then"},
+		}},
+	{promise: "P3 a stale holder cannot write", what: "a large record is stored over any other", test: "TestStagedRecordIsGone", in: "store",
+		edits: []rig.Edit{
+			{File: "store/commit.lua", Old: "and redis.pcall('GETRANGE', KEYS[1], '12', '27') == base then", New: "and (staged or redis.pcall('GETRANGE', KEYS[1], '12', '27') == base) then"},
+			{File: "store/commit.lua", Old: "  if is(KEYS[1], base) then", New: "  if staged or is(KEYS[1], base) then"},
+			{File: "store/replace.lua", Old: "if is(KEYS[1], ARGV[1]) then", New: "if KEYS[2] or is(KEYS[1], ARGV[1]) then"},
+		}},
+	{promise: "P3 a stale holder cannot write", what: "all large records of a session are staged in one place", test: "TestLateRecordIsNotMistakenForTheNext", in: "store",
+		edits: edit("store/staged.go", `".new." + name`, `".new" + name[:0]`)},
 	{promise: "P4 out means out", what: "no tombstone: an ended session can be written to", test: "TestRedisPausedShortly",
 		edits: edit("store/take.lua", "what == 'gone'", "what == 'never'")},
 	{promise: "P4 out means out", what: "a login leaves the old id alive", test: "TestRedisPausedShortly",
