@@ -74,22 +74,6 @@ func (l *Lease) begin(now, end time.Time) {
 	}
 }
 
-// setTimer makes the lease's own timer fire in d. It is called with mu held.
-func (l *Lease) setTimer(d time.Duration) {
-	if l.timer == nil {
-		l.timer = time.AfterFunc(d, l.renew)
-	} else {
-		l.timer.Reset(d)
-	}
-}
-
-// stopTimer is called with mu held.
-func (l *Lease) stopTimer() {
-	if l.timer != nil {
-		l.timer.Stop()
-	}
-}
-
 // untilRenewal is how long after now the timer is to fire next: when two thirds of a lease
 // are left, or at its end where it may not be extended any further. Called with mu held.
 func (l *Lease) untilRenewal(now time.Time) time.Duration {

@@ -100,3 +100,19 @@ func (l *Lease) waitForExtension() {
 		l.mu.Lock()
 	}
 }
+
+// setTimer makes the lease's own timer fire in d. It is called with mu held.
+func (l *Lease) setTimer(d time.Duration) {
+	if l.timer == nil {
+		l.timer = time.AfterFunc(d, l.renew)
+	} else {
+		l.timer.Reset(d)
+	}
+}
+
+// stopTimer is called with mu held.
+func (l *Lease) stopTimer() {
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+}
