@@ -31,11 +31,13 @@ func New() Secret {
 // Parse returns the secret whose [Secret.Bytes] are b. Its error does not repeat b.
 func Parse(b []byte) (Secret, error) {
 	if len(b) != sha256.Size {
-		return Secret{}, errors.New("secret: a secret has 32 bytes")
+		return Secret{}, errSize
 	}
 	bits := [sha256.Size]byte(b)
 	return Secret{func() [sha256.Size]byte { return bits }}, nil
 }
+
+var errSize = errors.New("secret: a secret has 32 bytes")
 
 // Bytes returns the secret itself: for the cookie, and for nothing else.
 func (s Secret) Bytes() []byte {
@@ -48,9 +50,22 @@ func (s Secret) Bytes() []byte {
 
 // ID returns the public id: the secret's SHA-256 as 64 hexadecimal digits. It
 // names the session without giving access to it.
-func (s Secret) ID() string {
-	sum := sha256.Sum256(s.Bytes())
-	return hex.EncodeToString(sum[:])
+func (s Secret) ID() string { return id(s.Bytes()) }
+
+// IDOf returns the ID of the secret whose [Secret.Bytes] are b, and makes no copy of them. Its
+// error does not repeat b.
+func IDOf(b []byte) (string, error) {
+	if len(b) != sha256.Size {
+		return "", errSize
+	}
+	return id(b), nil
+}
+
+func id(b []byte) string {
+	sum := sha256.Sum256(b)
+	var text [2 * len(sum)]byte
+	hex.Encode(text[:], sum[:])
+	return string(text[:])
 }
 
 // Format writes the public id, whatever the verb.
