@@ -61,7 +61,6 @@ package middleware
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -178,26 +177,26 @@ func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, mode Mode, patt
 		next.ServeHTTP(w, r)
 		return
 	}
-	base, cancel := context.WithCancelCause(r.Context())
-	defer cancel(nil)
 	rw := &response{
-		request: request{sessions: s, mode: mode, pattern: pattern, base: r, cancel: cancel},
+		request: request{sessions: s, mode: mode, pattern: pattern, base: r},
 		inner:   w,
 		before:  snapshot(w.Header()),
 		tail:    tail{declared: -1},
 	}
 	rq := &rw.request
+	rq.context.begin(rq)
 	finished := false
 	defer func() {
 		if !finished { // the handler panicked, or called runtime.Goexit; or a Logger did in the commit
-			cancel(nil)
+			rq.context.end(nil)
 			rq.abandon()
 			rw.abandon()
 		}
 	}()
-	r, err := rq.start(withRequest(base, rq))
+	r, err := rq.start()
 	if err != nil {
 		finished = true
+		rq.context.end(nil)
 		rw.fail(err)
 		return
 	}
@@ -205,7 +204,7 @@ func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, mode Mode, patt
 		defer rq.handBack(r)
 		next.ServeHTTP(rw.writer(), r)
 	}()
-	cancel(nil) // also ends a session.Start that still waits
+	rq.context.end(nil) // also ends a session.Start that still waits
 	rw.finish()
 	finished = true
 }

@@ -27,11 +27,11 @@ var (
 // A request is one request's session, opened once and committed once, and its keep.Keeper.
 type request struct {
 	sessions *Sessions
-	base     *http.Request           // as it came in
-	outer    *request                // of other Sessions around these; nil if there are none
-	sibling  *request                // the one that these had inside before this one
-	cancel   context.CancelCauseFunc // ends the handler's context
-	lazy     context.Context         // where session.Start opens the session in mode Lazy
+	base     *http.Request   // as it came in
+	context  handlerContext  // of the handler
+	outer    *request        // of other Sessions around these; nil if there are none
+	sibling  *request        // the one that these had inside before this one
+	lazy     context.Context // where session.Start opens the session in mode Lazy
 
 	inner        atomic.Pointer[request] // of other Sessions inside these, the latest; nil if there are none
 	commitFailed atomic.Bool
@@ -60,7 +60,7 @@ type request struct {
 
 // start returns the handler's request, whose context has the session: opened, or
 // in mode Lazy to be opened by session.Start.
-func (rq *request) start(ctx context.Context) (*http.Request, error) {
+func (rq *request) start() (*http.Request, error) {
 	s, body := rq.sessions, rq.base.Body
 	if rq.mode < Exclusive || rq.mode > Lazy {
 		return nil, fmt.Errorf("%w: %v", errUnknownMode, rq.mode)
@@ -69,6 +69,7 @@ func (rq *request) start(ctx context.Context) (*http.Request, error) {
 		rq.log(slog.LevelError, "shared_cookie", "two Sessions on one request use the same cookie and overwrite each other's: give each a name of its own",
 			slog.String("cookie", s.cookies.pattern.Name))
 	}
+	ctx := context.Context(&rq.context)
 	if rq.mode == Lazy {
 		ctx = session.NewLazyContext(ctx, func(ctx context.Context) (*session.Session, error) {
 			return rq.open(ctx, s.cookies.read(rq.base, nil))
@@ -80,11 +81,10 @@ func (rq *request) start(ctx context.Context) (*http.Request, error) {
 		if len(ids) > 0 && rq.mode != ReadOnly {
 			body = readAhead(rq.base, s.options.Buffer)
 		}
-		opened, err := rq.open(ctx, ids)
-		if err != nil {
+		var err error
+		if rq.context.session, err = rq.open(rq.base.Context(), ids); err != nil {
 			return nil, err
 		}
-		ctx = session.NewContext(ctx, opened)
 	}
 	r := rq.base.WithContext(ctx)
 	r.Body = body

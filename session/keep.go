@@ -23,7 +23,7 @@ func Open(c keep.Config) (*Session, error) {
 // NewLazyContext returns a copy of ctx in which [Start] opens a session with open, once. An open
 // that fails is tried again by the next Start. It is for package middleware.
 func NewLazyContext(ctx context.Context, open func(context.Context) (*Session, error)) context.Context {
-	return context.WithValue(ctx, contextKey{}, &slot{open: open})
+	return context.WithValue(ctx, keep.ContextKey{}, &lazy{open: open})
 }
 
 // A Change is what a request did to its session.

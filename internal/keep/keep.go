@@ -31,3 +31,7 @@ type Keeper interface {
 	// method, its key if any, and what sealed the session.
 	ChangedLate(method, key, sealed string)
 }
+
+// ContextKey is the key of a context's value for the session: a *session.Session, or what package
+// session makes of one that is to be opened.
+type ContextKey struct{}
