@@ -10,12 +10,12 @@ import (
 // Open returns a session over stored data, or an error if these are not what a
 // [Change] held. It is for package middleware.
 func Open(c keep.Config) (*Session, error) {
-	s := &Session{config: c, size: max(len(c.Data), len("{}"))}
+	s := &Session{config: c}
 	var err error
-	if snapshot, ok := c.Snapshot.(*[]entry); ok {
-		s.values.entries, s.borrowed = *snapshot, true
+	if snapshot, ok := c.Snapshot.(*values); ok {
+		s.values = *snapshot
 	} else if c.Data != nil {
-		s.values.entries, err = parse(c.Data)
+		s.values, err = parse(c.Data)
 	}
 	return s, err
 }
@@ -37,9 +37,8 @@ type Change struct {
 	Dropped string
 	// Data is the session, encoded; nil if nothing need be stored.
 	Data []byte
-	// Snapshot is a pointer to the same, decoded, which never changes. Any number
-	// of sessions may be opened with it, which need not decode Data: that spares a
-	// hot session of 20 values 4.5 µs for each request.
+	// Snapshot is the same, decoded, which never changes. Any number of sessions may be opened with
+	// it, which need not decode Data: that spares a hot session of 20 values 4.5 µs for each request.
 	Snapshot any
 }
 
@@ -62,10 +61,10 @@ func (s *Session) Seal(by string) (Change, error) {
 	if s.err == nil && s.config.ReadOnly && (c.Changed || c.Renewed || c.Destroyed) {
 		s.err = fmt.Errorf("session: %s: %w", s.culprit, ErrReadOnly)
 	}
-	c.Changed = c.Changed && (s.config.Data != nil || len(s.values.entries) > 0)
+	c.Changed = c.Changed && (s.config.Data != nil || s.values.length > 0)
 	if s.err == nil && (c.Changed || c.Renewed) && !c.Destroyed {
-		snapshot := s.values.sorted()
-		c.Data, c.Snapshot = format(snapshot), &snapshot
+		snapshot := s.values.share()
+		c.Data, c.Snapshot = snapshot.appendTo(nil), snapshot
 	}
 	return c, s.err
 }
