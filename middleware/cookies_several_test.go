@@ -127,8 +127,8 @@ func TestTwoLiveCookiesAreReported(t *testing.T) {
 				t.Errorf("the lock of the second session is touched: %v", cmd)
 			}
 		}
-		if n := proxy.Requests(); n != 4 {
-			t.Errorf("%d requests to Redis, want 4: the dead one, take, look, commit", n)
+		if n := proxy.RoundTrips(); n != 5 {
+			t.Errorf("%d round trips to Redis, want 5: two for the dead one, take, look, commit", n)
 		}
 		if after, _ := r.Get(t, record); after != before {
 			t.Errorf("the second session was %s and is %s", before, after)

@@ -42,7 +42,7 @@ func (rq *request) fetch(ctx context.Context, ids []string) (record store.Record
 	return store.Record{}, nil
 }
 
-// take reads a record, and locks it unless the mode is ReadOnly. What is not there takes no lock.
+// take reads a record, and locks it unless the mode is ReadOnly. What is not there leaves no lock.
 func (rq *request) take(ctx context.Context, id string) (record store.Record, err error) {
 	s := rq.sessions
 	if rq.mode == ReadOnly {

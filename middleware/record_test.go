@@ -26,7 +26,7 @@ func TestARecordThatCannotBeUsed(t *testing.T) {
 			}
 			return nil
 		}}, app())
-		const head = `{"v":1,"stamp":"A","created":1,"data":`
+		const head = `{"v":2,"s":"A","c":1,"d":`
 		for name, record := range map[string]string{
 			"empty":          "",
 			"garbage":        "\x00\xff garbage",
@@ -35,7 +35,7 @@ func TestARecordThatCannotBeUsed(t *testing.T) {
 			"bad value":      head + `{"n":}}`,
 			"no data":        head + `}`,
 			"other program":  `{"user":"ann"}`,
-			"newer version":  strings.Replace(head, `"v":1`, `"v":2`, 1) + `{"n":1}}`,
+			"newer version":  strings.Replace(head, `"v":2`, `"v":3`, 1) + `{"n":1}}`,
 			"too large":      head + `{"n":1,"x":"` + strings.Repeat("x", 2000) + `"}}`,
 			"php serialised": `n|i:1;`,
 		} {
@@ -45,9 +45,9 @@ func TestARecordThatCannotBeUsed(t *testing.T) {
 				key, lock := keysOf(v.get(strict.URL + "/id").body)
 				// Created just now, so that it is not simply too old.
 				stored, _ := r.Get(t, key)
-				_, created, _ := strings.Cut(stored, `"created":`)
+				_, created, _ := strings.Cut(stored, `"c":`)
 				created, _, _ = strings.Cut(created, ",")
-				record := strings.Replace(record, `"created":1,`, `"created":`+created+",", 1)
+				record := strings.Replace(record, `"c":1,`, `"c":`+created+",", 1)
 				r.Do(t, "SET", key, record, "PX", 60_000)
 
 				for _, path := range []string{"/add", "/get", "/logout"} {

@@ -128,11 +128,11 @@ func recordOf(id string) string {
 func makeOlder(t *testing.T, r *redistest.Server, id string, age time.Duration) {
 	t.Helper()
 	stored, _ := r.Get(t, recordOf(id))
-	before, rest, ok := strings.Cut(stored, `"created":`)
+	before, rest, ok := strings.Cut(stored, `"c":`)
 	_, after, _ := strings.Cut(rest, ",")
 	if !ok {
 		t.Fatalf("%s is no record", stored)
 	}
 	created := strconv.FormatInt(time.Now().Add(-age).UnixMilli(), 10)
-	r.Do(t, "SET", recordOf(id), before+`"created":`+created+","+after, "PX", time.Hour.Milliseconds())
+	r.Do(t, "SET", recordOf(id), before+`"c":`+created+","+after, "PX", time.Hour.Milliseconds())
 }

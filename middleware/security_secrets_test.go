@@ -189,14 +189,14 @@ func TestTheKeysAloneOpenNoSession(t *testing.T) {
 		v := newVisitor(t)
 		v.get(s.URL+"/add").want(t, 200, "1")
 		id := v.get(s.URL + "/id").body
-		known, err := hex.DecodeString(id)
+		known, err := base64.RawURLEncoding.DecodeString(id)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for name, secret := range map[string][]byte{
-			"any":              bytes.Repeat([]byte("s"), 32),
-			"the public id":    known,
-			"the id in digits": []byte(id)[:32],
+			"any":                bytes.Repeat([]byte("s"), 32),
+			"the public id":      append(known, known...),
+			"the id as it reads": []byte(id + id)[:32],
 		} {
 			forged := &http.Cookie{Name: "sid", Value: sign(testKey, "sid", time.Now(), secret)}
 			with(t, forged).get(s.URL+"/get").want(t, 200, "0")

@@ -48,10 +48,10 @@ func TestTheAbsoluteTimeoutCannotBeExtended(t *testing.T) {
 		// age makes the session as old as that. One that is too old is still in Redis.
 		age := func(old time.Duration) {
 			stored, _ := r.Get(t, record)
-			before, rest, _ := strings.Cut(stored, `"created":`)
+			before, rest, _ := strings.Cut(stored, `"c":`)
 			_, after, _ := strings.Cut(rest, ",")
 			created := strconv.FormatInt(time.Now().Add(-old).UnixMilli(), 10)
-			r.Do(t, "SET", record, before+`"created":`+created+","+after, "PX", cmp.Or(2*time.Hour-old, time.Hour).Milliseconds())
+			r.Do(t, "SET", record, before+`"c":`+created+","+after, "PX", cmp.Or(2*time.Hour-old, time.Hour).Milliseconds())
 		}
 		for _, path := range []string{"/get", "/nothing", "/add"} {
 			age(119 * time.Minute)

@@ -12,7 +12,7 @@ import (
 // What a Redis user must be allowed at the least, as REDIS.md says.
 var leastRights = []any{
 	"on", ">pw", "resetkeys", "~app:*", "resetchannels", "-@all",
-	"+ping", "+get", "+mget", "+getrange", "+set", "+del", "+pexpire", "+eval", "+evalsha",
+	"+ping", "+get", "+mget", "+getrange", "+set", "+del", "+pexpire", "+pttl", "+eval", "+evalsha",
 }
 
 func TestLeastRightsSuffice(t *testing.T) {

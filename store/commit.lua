@@ -22,8 +22,8 @@ local lock, to, ttl, record = KEYS[2], ARGV[2], ARGV[4], ARGV[6]
 -- would do then, and makes none of the functions for that.
 local small = record ~= '' and #record < 4096 -- as the old one is likely to be, too
 local found = small and redis.pcall('MGET', lock, KEYS[3], KEYS[1]) or redis.pcall('MGET', lock, KEYS[3])
-if found[1] == ARGV[1] and not found[2] and #ARGV[5] == 26
-  and (small and string.sub(found[3] or '', 17, 42) or redis.pcall('GETRANGE', KEYS[1], '16', '41')) == ARGV[5] then
+if found[1] == ARGV[1] and not found[2] and #ARGV[5] == 16
+  and (small and string.sub(found[3] or '', 13, 28) or redis.pcall('GETRANGE', KEYS[1], '12', '27')) == ARGV[5] then
   if record == '' and ttl ~= '' then
     redis.call('PEXPIRE', KEYS[1], ttl)
   end
@@ -40,7 +40,7 @@ end
 
 -- include queue.lua
 -- include record.lua
-local base, stamp = ARGV[5], string.sub(record, 17, 42)
+local base, stamp = ARGV[5], string.sub(record, 13, 28)
 local lost = tonumber(ARGV[7]) < 0 and 3 or 0
 
 -- kept returns the result of what was done. While others wait the record must not time
@@ -67,7 +67,7 @@ if holder ~= ARGV[1] then
 end
 if is(KEYS[1], base) then
   if record ~= '' then
-    if string.sub(record, 43, 51) == '","gone":' then
+    if string.sub(record, 29, 37) == '","gone":' then
       set(KEYS[1], record, 'PX', ttl) -- a session can be ended, however full Redis is
     else
       local written = redis.pcall('SET', KEYS[1], record, 'PX', ttl)

@@ -30,7 +30,7 @@ func TestDestroyLeavesTombstone(t *testing.T) {
 	})
 }
 
-// wantGone checks that the session was ended and that asking for it takes no lock.
+// wantGone checks that the session was ended and that asking for it leaves no lock.
 func wantGone(t *testing.T, s *site, st *Store) {
 	t.Helper()
 	before, _ := s.Get(t, theRecord)

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"math"
@@ -36,7 +35,7 @@ func takeExternal(ctx context.Context, h *Hold) error {
 		e.stop()
 		return err
 	}
-	h.fence, h.lease, h.stamp = e, l, rand.Text()
+	h.fence, h.lease, h.stamp = e, l, lease.NewID()
 	text, err := s.load(ctx, h.id, terms)
 	if err == nil {
 		h.Record, err = parseRecord(text)

@@ -191,6 +191,25 @@ func runs(cmd redistest.Command, script *scripting.Script) bool {
 		cmd.Name == "EVALSHA" && cmd.Args[0] == fmt.Sprintf("%x", sha1.Sum([]byte(text)))
 }
 
+// A kind is what a test looks for among the commands on the wire: its name, and which they are.
+type kind struct {
+	name string
+	is   func(redistest.Command) bool
+}
+
+// run is the kind of the commands that run a script.
+func run(script *scripting.Script) kind {
+	return kind{firstLine(asSent(script)), func(cmd redistest.Command) bool { return runs(cmd, script) }}
+}
+
+// The first try to take a session is these two commands, and what is between them.
+var (
+	takesLock = kind{"SET of the lock", func(cmd redistest.Command) bool {
+		return cmd.Name == "SET" && strings.HasSuffix(cmd.Args[0], ".lock")
+	}}
+	readsBoth = kind{"MGET", func(cmd redistest.Command) bool { return cmd.Name == "MGET" }}
+)
+
 // sent is what scripts look like on their way to Redis, where they have a frame.
 var sent sync.Map
 
@@ -226,16 +245,22 @@ func learn(t *testing.T, s *redistest.Server) {
 func once(t *testing.T, s *redistest.Server, p *redistest.Proxy, script *scripting.Script, fault redistest.Fault) (release func()) {
 	t.Helper()
 	learn(t, s) // else the next run may be an EVALSHA that only finds out
+	return onceFor(t, p, run(script), fault)
+}
+
+// onceFor is once for any kind of command.
+func onceFor(t *testing.T, p *redistest.Proxy, k kind, fault redistest.Fault) (release func()) {
+	t.Helper()
 	var done atomic.Bool
 	p.Inject(func(cmd redistest.Command) redistest.Fault {
-		if runs(cmd, script) && done.CompareAndSwap(false, true) {
+		if k.is(cmd) && done.CompareAndSwap(false, true) {
 			return fault
 		}
 		return redistest.Pass
 	})
 	t.Cleanup(func() {
 		if !done.Load() {
-			t.Errorf("the script was never run: %s", firstLine(asSent(script)))
+			t.Errorf("it was never sent: %s", k.name)
 		}
 	})
 	return p.Release

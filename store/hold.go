@@ -59,7 +59,7 @@ type write struct {
 }
 
 // Take waits for the session's lock and reads its record, in one exchange. Where there is no
-// record, no lock is taken: the error wraps [ErrNotFound] or [ErrGone]. Else it wraps
+// record, no lock is kept: the error wraps [ErrNotFound] or [ErrGone]. Else it wraps
 // [ErrTimeout], [ErrTooManyWaiters], [ErrUnavailable], or the cause of ctx's end.
 //
 // A record that cannot be used comes as an error that wraps [ErrCorrupt] or [ErrTooLarge]

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"math"
@@ -45,7 +44,7 @@ func (s *Store) load(ctx context.Context, id string, t Terms) ([]byte, error) {
 // Create stores the first record of a new id, in one exchange and without a lock: nobody else
 // knows the id yet. The error wraps [ErrTooLarge] or [ErrUnavailable].
 func (s *Store) Create(ctx context.Context, id string, data []byte, t Terms) error {
-	return failed("creating", id, s.create(ctx, id, rand.Text(), time.Now(), data, t.withDefaults()))
+	return failed("creating", id, s.create(ctx, id, lease.NewID(), time.Now(), data, t.withDefaults()))
 }
 
 func (s *Store) create(ctx context.Context, id, token string, created time.Time, data []byte, t Terms) error {

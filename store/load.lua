@@ -16,11 +16,11 @@ if not record then
   return {2}
 end
 -- A record says when it was created, a tombstone since when it is gone.
-local what, when = string.match(record, '^{"v":1,"stamp":"%w+","(%a+)":(%d+)[,}]')
+local what, when = string.match(record, '^{"v":2,"s":"%w+","(%a+)":(%d+)[,}]')
 if what == 'gone' then
   return {3}
 end
-if what == 'created' then
+if what == 'c' then
   local left = when - ARGV[1]
   if left <= 0 then
     return {2}

@@ -21,10 +21,10 @@ var losses = map[string]struct {
 	}, " POST /order has it now"},
 	"the lock is deleted": {true, func(t *testing.T, s *site) { s.Do(t, "DEL", theLock) }, "its key is gone: deleted, evicted"},
 	"the record is written": {false, func(t *testing.T, s *site) {
-		s.Do(t, "SET", theRecord, formatRecord("ABCDEFGHIJKLMNOPQRSTUVWXYZ", time.Now(), []byte("2")))
+		s.Do(t, "SET", theRecord, formatRecord("ABCDEFGHIJKLMNOP", time.Now(), []byte("2")))
 	}, "another has changed the session"},
 	"the session is ended": {false, func(t *testing.T, s *site) {
-		s.Do(t, "SET", theRecord, formatTombstone("ABCDEFGHIJKLMNOPQRSTUVWXYZ", time.Now()))
+		s.Do(t, "SET", theRecord, formatTombstone("ABCDEFGHIJKLMNOP", time.Now()))
 	}, "another has ended the session"},
 	"the record is deleted": {false, func(t *testing.T, s *site) { s.Do(t, "DEL", theRecord) }, "the session's record is gone"},
 	"the record is no more a string": {false, func(t *testing.T, s *site) {

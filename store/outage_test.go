@@ -47,7 +47,7 @@ func TestTakeWithoutReply(t *testing.T) {
 		o.Timeout = shortly
 		create(t, s.process(t), "data")
 		st := s.open(p.Pool(t, 2), nil, o)
-		once(t, s.Server, p, takeScript, redistest.Hang)
+		onceFor(t, p, readsBoth, redistest.Hang)
 		wantSoon(t, "Take", func() error { _, err := st.Take(t.Context(), theID, Terms{}); return err })
 		// It had taken the lock.
 		eventually(t, "the lock is free", func() bool { return !s.Exists(t, theLock) })

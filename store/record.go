@@ -32,24 +32,24 @@ func (s *Store) keys(id string) []string {
 // The stored form is one line of JSON whose head is fixed to the byte, so that
 // scripts can read it with a pattern and people with redis-cli:
 //
-//	{"v":1,"stamp":"<token of the writer>","created":<Unix ms>,"data":{…}}
+//	{"v":2,"s":"<stamp>","c":<Unix ms of its creation>,"d":{…}}
 //
 // or, for an id that was ended, the tombstone:
 //
-//	{"v":1,"stamp":"<token of the writer>","gone":<Unix ms>}
+//	{"v":2,"s":"<stamp>","gone":<Unix ms>}
 //
-// A later format gets another v. A process that does not know it refuses the
+// The stamp is the token of the writer. Another format gets another v. A process that does not know it refuses the
 // record instead of guessing.
-const head = `{"v":1,"stamp":"`
+const head = `{"v":2,"s":"`
 
 // formatRecord returns the stored form of a record that token writes.
 func formatRecord(token string, created time.Time, data []byte) []byte {
 	b := make([]byte, 0, len(data)+96)
 	b = append(b, head...)
 	b = append(b, token...)
-	b = append(b, `","created":`...)
+	b = append(b, `","c":`...)
 	b = strconv.AppendInt(b, created.UnixMilli(), 10)
-	b = append(b, `,"data":`...)
+	b = append(b, `,"d":`...)
 	b = append(b, data...)
 	return append(b, '}')
 }
@@ -65,13 +65,13 @@ func parseRecord(b []byte) (Record, error) {
 	r := Record{name: recordName(b)}
 	rest, ok := bytes.CutPrefix(b, []byte(head))
 	if !ok {
-		return r, fmt.Errorf("%w: its head is not that of format 1", ErrCorrupt)
+		return r, fmt.Errorf("%w: its head is not that of format 2", ErrCorrupt)
 	}
-	stamp, rest, ok := bytes.Cut(rest, []byte(`","created":`))
+	stamp, rest, ok := bytes.Cut(rest, []byte(`","c":`))
 	if !ok || string(stamp) != r.name && !isToken(stamp) {
 		return r, fmt.Errorf("%w: no creation time", ErrCorrupt)
 	}
-	digits, rest, ok := bytes.Cut(rest, []byte(`,"data":`))
+	digits, rest, ok := bytes.Cut(rest, []byte(`,"d":`))
 	created, err := strconv.ParseInt(string(digits), 10, 64)
 	if !ok || err != nil || digits[0] < '0' || digits[0] == '0' && len(digits) > 1 {
 		return r, fmt.Errorf("%w: creation time is not a number", ErrCorrupt)
@@ -85,7 +85,7 @@ func parseRecord(b []byte) (Record, error) {
 }
 
 const (
-	stampLength = 26        // of rand.Text; the scripts know it, and the length of head
+	stampLength = lease.IDLength // the scripts know it, and the length of head
 	foreignName = "foreign" // the name of what is no string; see record.lua
 )
 

@@ -1,10 +1,10 @@
 -- What scripts that compare a record include.
 
 -- name names a record: by its stamp, which each write chooses anew, or where it has
--- none, by its SHA-1. So a name is 26 characters or 40.
+-- none, by its SHA-1. So a name is 16 characters or 40.
 local function name(record)
-  local stamp = string.match(record, '^{"v":1,"stamp":"(%w+)"')
-  return stamp and #stamp == 26 and stamp or redis.sha1hex(record)
+  local stamp = string.match(record, '^{"v":2,"s":"(%w+)"')
+  return stamp and #stamp == 16 and stamp or redis.sha1hex(record)
 end
 
 -- is reports whether the record at a key has a name; 'foreign' is that of a value that
@@ -12,17 +12,17 @@ end
 -- all of a record that may be large.
 local function is(key, expected)
   local found
-  if #expected == 26 then
-    found = redis.pcall('GETRANGE', key, '16', '41')
+  if #expected == 16 then
+    found = redis.pcall('GETRANGE', key, '12', '27')
   else
     found = redis.pcall('GET', key)
   end
   if not found then
     return false
   elseif type(found) == 'string' then
-    return #expected == 26 and found == expected or #expected == 40 and redis.sha1hex(found) == expected
+    return #expected == 16 and found == expected or #expected == 40 and redis.sha1hex(found) == expected
   elseif not string.find(found.err, 'WRONGTYPE', 1, true) then
-    redis.call('GETRANGE', key, '16', '41') -- fails in the same way, and ends the script
+    redis.call('GETRANGE', key, '12', '27') -- fails in the same way, and ends the script
   end
   return expected == 'foreign'
 end
@@ -30,7 +30,7 @@ end
 -- changed says what has become of a record that has not the name expected: -3: another has
 -- written it; -4: another has ended it, and a tombstone is there; -5: it is gone.
 local function changed(key)
-  local found = redis.pcall('GETRANGE', key, '42', '50')
+  local found = redis.pcall('GETRANGE', key, '28', '36')
   return found == '' and -5 or found == '","gone":' and -4 or -3
 end
 

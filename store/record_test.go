@@ -20,24 +20,24 @@ func TestStoredForm(t *testing.T) {
 		name, want string
 		stored     []byte
 	}{
-		{"record", `{"v":1,"stamp":"WRITER","created":1700000000123,"data":{"n":7}}`,
+		{"record", `{"v":2,"s":"WRITER","c":1700000000123,"d":{"n":7}}`,
 			formatRecord("WRITER", born, []byte(`{"n":7}`))},
-		{"tombstone", `{"v":1,"stamp":"WRITER","gone":1700000000123}`,
+		{"tombstone", `{"v":2,"s":"WRITER","gone":1700000000123}`,
 			formatTombstone("WRITER", born)},
 	} {
 		if string(tt.stored) != tt.want {
 			t.Errorf("%s:\n got %s\nwant %s", tt.name, tt.stored, tt.want)
 		}
 		var v struct {
-			V             int
-			Stamp         string
-			Created, Gone int64
-			Data          struct{ N int }
+			V       int
+			S       string
+			C, Gone int64
+			D       struct{ N int }
 		}
 		if err := json.Unmarshal(tt.stored, &v); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
-		if v.V != 1 || v.Stamp != "WRITER" || v.Created+v.Gone != born.UnixMilli() {
+		if v.V != 2 || v.S != "WRITER" || v.C+v.Gone != born.UnixMilli() {
 			t.Errorf("%s: encoding/json reads %+v", tt.name, v)
 		}
 		if bytes.ContainsRune(tt.stored, '\n') {
@@ -52,7 +52,7 @@ func TestRecordRoundTrip(t *testing.T) {
 		`{}`,
 		`{"name":"Łukasz 🗝"}`,
 		`}`,
-		`{"trap":",\"data\":"},"data":{}`,
+		`{"trap":",\"d\":"},"d":{}`,
 		"\x00\xff\xfe binary \r\n}",
 		strings.Repeat("x", 1<<20),
 	} {
@@ -68,31 +68,31 @@ func TestParseRecordRefuses(t *testing.T) {
 	for name, stored := range map[string]string{
 		"empty":                  ``,
 		"foreign":                `O:8:"stdClass":0:{}`,
-		"later version":          `{"v":2,"stamp":"A","created":1,"data":{}}`,
-		"version 10":             `{"v":10,"stamp":"A","created":1,"data":{}}`,
-		"other order":            `{"stamp":"A","v":1,"created":1,"data":{}}`,
-		"spaces":                 `{"v":1, "stamp":"A", "created":1, "data":{}}`,
-		"something before":       ` {"v":1,"stamp":"A","created":1,"data":{}}`,
-		"something after":        `{"v":1,"stamp":"A","created":1,"data":{}} `,
-		"tombstone":              `{"v":1,"stamp":"A","gone":1}`,
-		"head missing":           `A","created":1,"data":{}}`,
-		"stamp missing":          `{"v":1,"created":1,"data":{}}`,
-		"stamp empty":            `{"v":1,"stamp":"","created":1,"data":{}}`,
-		"stamp with a quote":     `{"v":1,"stamp":"A\"","created":1,"data":{}}`,
-		"stamp not ASCII":        `{"v":1,"stamp":"é","created":1,"data":{}}`,
-		"stamp with a space":     `{"v":1,"stamp":"A B","created":1,"data":{}}`,
-		"creation missing":       `{"v":1,"stamp":"A","data":{}}`,
-		"creation empty":         `{"v":1,"stamp":"A","created":,"data":{}}`,
-		"creation text":          `{"v":1,"stamp":"A","created":"1","data":{}}`,
-		"creation negative":      `{"v":1,"stamp":"A","created":-1,"data":{}}`,
-		"creation negative zero": `{"v":1,"stamp":"A","created":-0,"data":{}}`,
-		"creation with plus":     `{"v":1,"stamp":"A","created":+1,"data":{}}`,
-		"creation with zeros":    `{"v":1,"stamp":"A","created":01,"data":{}}`,
-		"creation fraction":      `{"v":1,"stamp":"A","created":1.5,"data":{}}`,
-		"creation exponent":      `{"v":1,"stamp":"A","created":1e3,"data":{}}`,
-		"creation out of range":  `{"v":1,"stamp":"A","created":9223372036854775808,"data":{}}`,
-		"data missing":           `{"v":1,"stamp":"A","created":1}`,
-		"data empty":             `{"v":1,"stamp":"A","created":1,"data":}`,
+		"later version":          `{"v":3,"s":"A","c":1,"d":{}}`,
+		"version 10":             `{"v":10,"s":"A","c":1,"d":{}}`,
+		"other order":            `{"s":"A","v":2,"c":1,"d":{}}`,
+		"spaces":                 `{"v":2, "s":"A", "c":1, "d":{}}`,
+		"something before":       ` {"v":2,"s":"A","c":1,"d":{}}`,
+		"something after":        `{"v":2,"s":"A","c":1,"d":{}} `,
+		"tombstone":              `{"v":2,"s":"A","gone":1}`,
+		"head missing":           `A","c":1,"d":{}}`,
+		"stamp missing":          `{"v":2,"c":1,"d":{}}`,
+		"stamp empty":            `{"v":2,"s":"","c":1,"d":{}}`,
+		"stamp with a quote":     `{"v":2,"s":"A\"","c":1,"d":{}}`,
+		"stamp not ASCII":        `{"v":2,"s":"é","c":1,"d":{}}`,
+		"stamp with a space":     `{"v":2,"s":"A B","c":1,"d":{}}`,
+		"creation missing":       `{"v":2,"s":"A","d":{}}`,
+		"creation empty":         `{"v":2,"s":"A","c":,"d":{}}`,
+		"creation text":          `{"v":2,"s":"A","c":"1","d":{}}`,
+		"creation negative":      `{"v":2,"s":"A","c":-1,"d":{}}`,
+		"creation negative zero": `{"v":2,"s":"A","c":-0,"d":{}}`,
+		"creation with plus":     `{"v":2,"s":"A","c":+1,"d":{}}`,
+		"creation with zeros":    `{"v":2,"s":"A","c":01,"d":{}}`,
+		"creation fraction":      `{"v":2,"s":"A","c":1.5,"d":{}}`,
+		"creation exponent":      `{"v":2,"s":"A","c":1e3,"d":{}}`,
+		"creation out of range":  `{"v":2,"s":"A","c":9223372036854775808,"d":{}}`,
+		"data missing":           `{"v":2,"s":"A","c":1}`,
+		"data empty":             `{"v":2,"s":"A","c":1,"d":}`,
 	} {
 		got, err := parseRecord([]byte(stored))
 		if !errors.Is(err, ErrCorrupt) {
@@ -114,7 +114,7 @@ func TestParseRecordRefusesTruncated(t *testing.T) {
 }
 
 // What the scripts look for in a record, in the syntax of Go.
-var seenByScripts = regexp.MustCompile(`^\{"v":1,"stamp":"([0-9A-Za-z]+)","created":(\d+),`)
+var seenByScripts = regexp.MustCompile(`^\{"v":2,"s":"([0-9A-Za-z]+)","c":(\d+),`)
 
 // What parses is canonical: written again, it is the same to the byte. And the
 // scripts see in it what Go sees.

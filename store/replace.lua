@@ -9,14 +9,14 @@
 -- include set.lua
 -- include record.lua
 if is(KEYS[1], ARGV[1]) then
-  if string.sub(ARGV[2], 43, 51) == '","gone":' then
+  if string.sub(ARGV[2], 29, 37) == '","gone":' then
     set(KEYS[1], ARGV[2], 'PX', ARGV[3]) -- a session can be ended, however full Redis is
   else
     redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
   end
   return 1
 end
-if is(KEYS[1], string.sub(ARGV[2], 17, 42)) then
+if is(KEYS[1], string.sub(ARGV[2], 13, 28)) then
   return 1 -- a repetition
 end
 return {tonumber(ARGV[4]) < 0 and 3 or 0, changed(KEYS[1])}

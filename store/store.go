@@ -13,7 +13,7 @@
 //	<prefix>{ID}.lock.queue  the processes that wait for the lock, while there are any
 //
 // An exclusive request is two exchanges: [Store.Take] takes the lock and reads the record in one
-// script, [Hold.Save] writes the record and releases the lock in another. Requests of one process
+// write (see take.go), [Hold.Save] writes the record and releases the lock in one script. Requests of one process
 // that wait for the same session need fewer: they hold it one after another without giving it back
 // in between, and an exchange commits for several of them. [Store.Load] reads without a lock.
 //
@@ -23,7 +23,7 @@
 // "is it still mine?" and the write, and a command may reach Redis long after it was sent. So each
 // script that changes a record keeps one rule: a write replaces exactly the record that its writer
 // has read, or has written itself, or it does nothing. Each write puts a new stamp into the record,
-// 130 random bits, so no two records are ever equal, and to compare the stamp is to compare the
+// 80 random bits, so no two records are ever equal, and to compare the stamp is to compare the
 // record. A holder that fails this test gets [ErrLost] and has changed nothing.
 //
 // The lock only keeps others out while a holder works. Where it is next to the record (the
@@ -63,7 +63,8 @@ package store
 //	  Group.Acquire         lease/acquire.go         waits for the lock:
 //	    Group.enter         lease/callers.go         for its turn among the requests of this process,
 //	    Lease.acquire       lease/acquire.go         and for other processes: tries, and rests in between
-//	      taking.Take       tenure.go                one try, by take.lua; what it has read becomes a tenure
+//	      taking.Take       take.go                  one try; what it has read becomes a tenure
+//	        taking.plainly  take.go                  the first: by plain commands; else, or where all is not as usual, take.lua
 //	        Runner.Exchange scripting/scripting.go   numbers it, and repeats it where the connection breaks
 //	          Redigo.Do     transport/redigo.go      gives it to a connection
 //	            link.write  transport/link.go        sends it, with those of others

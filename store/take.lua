@@ -6,21 +6,8 @@
 -- Returns a state as in scripts.go, and what follows it. After a record that is 1
 -- if other processes wait.
 
--- Nearly always the session is there, nobody has the lock and the record lasts. This does
--- what all below it would do then, and makes none of the functions for that. Whether
--- others wait is not asked: the first commit says, and until then the process goes on for
--- some milliseconds at most.
-local record = redis.pcall('GET', KEYS[1])
-local foreign = type(record) == 'table'
-if record and not foreign and ARGV[5] == '' and #record <= tonumber(ARGV[3])
-  and string.sub(record, 43, 54) == '","created":' and string.sub(record, 68, 68) == ','
-  and string.sub(record, 55, 67) > ARGV[4] and #ARGV[4] == 13 then
-  local taken = redis.pcall('SET', KEYS[2], ARGV[1], 'NX', 'PX', ARGV[2])
-  if taken and taken.ok and (tonumber(redis.pcall('PTTL', KEYS[1])) or 0) > ARGV[2] + 2000 then
-    return {1, record, 0}
-  end
-end
-
+-- The first try of a request is made of plain commands, see take.go. It comes here with the same
+-- token where something is odd, and may have the lock by then.
 -- include queue.lua
 -- include record.lua
 
@@ -31,20 +18,25 @@ local function outlast(created)
   redis.call('PEXPIRE', KEYS[1], math.max(ARGV[2] + 2000, math.min(created - ARGV[4], ARGV[6])), 'GT')
 end
 
+local record = redis.pcall('GET', KEYS[1])
+local foreign = type(record) == 'table'
 if foreign and not string.find(record.err, 'WRONGTYPE', 1, true) then
   return record
 end
+local token, place = ARGV[1], ARGV[5]
 local created
 if record and not foreign then
   -- A record says when it was created, a tombstone since when it is gone.
-  local what, when = string.match(record, '^{"v":1,"stamp":"%w+","(%a+)":(%d+)[,}]')
+  local what, when = string.match(record, '^{"v":2,"s":"%w+","(%a+)":(%d+)[,}]')
   if what == 'gone' then
+    if redis.pcall('GET', KEYS[2]) == token then
+      free(KEYS[2], KEYS[3])
+    end
     return {3}
   end
-  created = what == 'created' and when
+  created = what == 'c' and when
 end
 
-local token, place = ARGV[1], ARGV[5]
 local absent = not record or created and created - ARGV[4] <= 0
 if absent or not set(KEYS[2], token, 'NX', 'PX', ARGV[2]) then
   local holder = redis.call('GET', KEYS[2])

@@ -82,58 +82,6 @@ type tenure struct {
 	err     error // why there will be no more
 }
 
-// A taking is how package lease takes the lock of a session: by the spin lock, except that
-// Take reads the record as well.
-type taking struct {
-	lease.Spin
-	store *Store
-	id    string
-	keys  []string
-	terms Terms
-}
-
-// Take implements [lease.Algorithm].
-func (k *taking) Take(ctx context.Context, _, token, place string, span time.Duration) (lease.Attempt, error) {
-	reply, err := k.store.runner.Run(ctx, takeScript, k.keys, token, span.Milliseconds(),
-		k.terms.MaxBytes, k.terms.outlived(time.Now()), place, k.terms.TTL.Milliseconds())
-	if err != nil {
-		return lease.Attempt{}, err
-	}
-	return k.taken(reply, token)
-}
-
-// taken reads the reply of take.lua. Where it took the lock, a tenure begins.
-func (k *taking) taken(reply scripting.Reply, token string) (lease.Attempt, error) {
-	t := &tenure{store: k.store, id: k.id, keys: k.keys, terms: k.terms, token: token, heard: time.Now()}
-	t.idle.L = &t.mu
-	ok := true
-	switch state, _ := reply.IntAt(0); state {
-	case stateBusy:
-		return lease.Held(reply)
-	case stateFound:
-		var others int64
-		others, ok = reply.IntAt(2)
-		t.others = others != 0
-	case stateTooLarge:
-		t.base, ok = reply.TextAt(2)
-	case stateWrongType:
-		t.base = foreignName
-	}
-	text, err := found(reply)
-	if !ok {
-		err = lease.Unexpected(reply)
-	}
-	if err != nil && !unusable(err) {
-		return lease.Attempt{}, err
-	}
-	if t.read = err; err == nil {
-		t.size = len(text)
-		t.record, t.read = parseRecord(text)
-		t.base = t.record.name
-	}
-	return lease.Attempt{Taken: true, Data: t}, nil
-}
-
 // admit gives the session to the request that has got the lease l: as its first hold, or as
 // one that follows another. An error comes with h.lease where the record cannot be used.
 // again: the lock is of no use, and l must wait for it again.

@@ -141,6 +141,27 @@ func (d *desk) count(script *scripting.Script) (n int) {
 	return n
 }
 
+// takes returns how often the process has tried to take the session.
+func (d *desk) takes() (n int) {
+	for _, cmd := range d.proxy.Commands() {
+		if takesLock.is(cmd) || runs(cmd, takeScript) {
+			n++
+		}
+	}
+	return n
+}
+
+// others returns how many commands the process has sent that neither take nor commit.
+func (d *desk) others() (n int) {
+	for _, cmd := range d.proxy.Commands() {
+		first := takesLock.is(cmd) || cmd.Name == "PTTL" || readsBoth.is(cmd)
+		if !first && !runs(cmd, takeScript) && !runs(cmd, commitScript) {
+			n++
+		}
+	}
+	return n
+}
+
 // sent waits until the process has run a script for the nth time.
 func (d *desk) sent(t *testing.T, script *scripting.Script, n int) {
 	t.Helper()

@@ -55,7 +55,7 @@ func TestTenureLongerThanItsLease(t *testing.T) {
 				}
 				all.Wait()
 				d.wantQuiet(t, fmt.Sprint(requests))
-				others := d.proxy.Requests() - d.count(takeScript) - d.count(commitScript)
+				others := d.others()
 				if others > requests*tt.percent/100 {
 					t.Errorf("%d requests cost %d exchanges that neither take nor commit", requests, others)
 				}

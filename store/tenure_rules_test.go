@@ -86,13 +86,14 @@ func TestTenureOfAnUnusableRecord(t *testing.T) {
 		}
 		<-waiting[1].came
 		wantError(t, "the third Take", waiting[1].err, ErrCorrupt)
-		if takes := d.count(takeScript); takes != 3 {
+		takes := d.count(takeScript)
+		if takes != 3 {
 			t.Errorf("%d takes, want 3", takes)
 		}
 		save(t, waiting[1].hold, "1")
 		save(t, waiting[2].holds(t, "1"), "2")
-		if takes := d.count(takeScript); takes != 3 {
-			t.Errorf("%d takes, want 3: the record was replaced", takes)
+		if again := d.count(takeScript); again != takes {
+			t.Errorf("%d takes, want %d: the record was replaced", again, takes)
 		}
 		d.wantQuiet(t, "2")
 	})

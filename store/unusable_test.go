@@ -17,8 +17,8 @@ func TestUnusableRecords(t *testing.T) {
 	}{
 		"empty":         {[]any{"SET", theRecord, ""}, ErrCorrupt},
 		"garbage":       {[]any{"SET", theRecord, "\x00\xffgarbage"}, ErrCorrupt},
-		"truncated":     {[]any{"SET", theRecord, `{"v":1,"stamp":"A","created":17`}, ErrCorrupt},
-		"later version": {[]any{"SET", theRecord, `{"v":2,"stamp":"A","created":1,"data":{}}`}, ErrCorrupt},
+		"truncated":     {[]any{"SET", theRecord, `{"v":2,"s":"A","c":17`}, ErrCorrupt},
+		"later version": {[]any{"SET", theRecord, `{"v":3,"s":"A","c":1,"d":{}}`}, ErrCorrupt},
 		"a list":        {[]any{"RPUSH", theRecord, "x"}, ErrCorrupt},
 		"a hash":        {[]any{"HSET", theRecord, "a", "b"}, ErrCorrupt},
 		"too large": {[]any{"SET", theRecord,
@@ -93,7 +93,7 @@ func TestSaveTooLarge(t *testing.T) {
 		ctx := t.Context()
 		st := s.process(t)
 		create(t, st, "small")
-		room := 100 - len(formatRecord(strings.Repeat("A", 26), time.Now(), nil))
+		room := 100 - len(formatRecord(strings.Repeat("A", stampLength), time.Now(), nil))
 		fits, over := []byte(strings.Repeat("x", room)), []byte(strings.Repeat("x", room+1))
 		terms := Terms{MaxBytes: 100}
 		for what, write := range map[string]func(h *Hold) error{

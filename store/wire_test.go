@@ -7,19 +7,19 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// What each operation costs with the lock beside the record: take and save are
-// one request each, and so is everything else but Renew, which has two ids.
+// What each operation costs with the lock beside the record: take and save are one round trip each,
+// and so is everything else but Renew, which has two ids, and the take of an id that has no session.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	besideRecord(t, func(t *testing.T, s *site) {
 		wantCosts(t, s, map[string]int{
 			"Create": 1, "Take": 1, "Save": 1, "Touch": 1, "Load": 1, "Renew": 2, "Destroy": 1,
-			"Take of an ended id": 1, "Take of an unknown id": 1,
+			"Take of an ended id": 2, "Take of an unknown id": 2,
 		})
 	})
 }
 
-// Any other lock has two requests of its own, which go elsewhere here. The record
+// Any other lock has two round trips of its own, which go elsewhere here. The record
 // is read before it, so that an unknown id takes no lock, and under it.
 func TestRequestsWithLocker(t *testing.T) {
 	t.Parallel()
@@ -31,7 +31,7 @@ func TestRequestsWithLocker(t *testing.T) {
 	})
 }
 
-// wantCosts counts the requests to the Redis with the records.
+// wantCosts counts the round trips to the Redis with the records.
 func wantCosts(t *testing.T, s *site, want map[string]int) {
 	t.Helper()
 	learn(t, s.Server)
@@ -64,8 +64,8 @@ func wantCosts(t *testing.T, s *site, want map[string]int) {
 		if err := step.do(); !errors.Is(err, step.want) {
 			t.Fatalf("%s: %v, want %v", step.name, err, step.want)
 		}
-		if got := p.Requests(); got != want[step.name] {
-			t.Errorf("%s costs %d requests, want %d: %q", step.name, got, want[step.name], p.Commands())
+		if got := p.RoundTrips(); got != want[step.name] {
+			t.Errorf("%s costs %d round trips, want %d: %q", step.name, got, want[step.name], p.Commands())
 		}
 	}
 }

@@ -19,7 +19,7 @@ func isTake(c redistest.Command) bool {
 }
 
 // isCommit reports whether a command stores a record.
-func isCommit(c redistest.Command) bool { return strings.HasPrefix(recordIn(c), `{"v":1,"stamp":`) }
+func isCommit(c redistest.Command) bool { return strings.HasPrefix(recordIn(c), `{"v":2,"s":`) }
 
 // recordIn returns the record that a command stores, "" if it is no commit.
 func recordIn(c redistest.Command) string {

@@ -28,7 +28,7 @@ var otherQueues = demotest.Variant{Edits: append(otherScripts(),
 
 // foreignVersion is one whose records this one cannot read.
 var foreignVersion = demotest.Variant{Edits: append(otherRecords(),
-	rig.Edit{File: "store/record.go", Old: `{"v":1,`, New: `{"v":2,`},
+	rig.Edit{File: "store/record.go", Old: `{"v":2,`, New: `{"v":3,`},
 )}
 
 func otherScripts() (edits []rig.Edit) {
@@ -44,7 +44,7 @@ func otherScripts() (edits []rig.Edit) {
 
 func otherRecords() (edits []rig.Edit) {
 	for _, name := range []string{"take", "load", "record"} {
-		edits = append(edits, rig.Edit{File: "store/" + name + ".lua", Old: `{"v":1,`, New: `{"v":2,`})
+		edits = append(edits, rig.Edit{File: "store/" + name + ".lua", Old: `{"v":2,`, New: `{"v":3,`})
 	}
 	return edits
 }

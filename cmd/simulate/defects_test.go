@@ -20,7 +20,7 @@ var (
 		{File: "store/commit.lua", Old: "if holder ~= ARGV[1] then", New: "if false then"},
 	}
 	anyBase = []overlay.Edit{
-		{File: "store/commit.lua", Old: "redis.pcall('GETRANGE', KEYS[1], '16', '41')) == ARGV[5] then", New: "redis.pcall('GETRANGE', KEYS[1], '16', '41')) then"},
+		{File: "store/commit.lua", Old: "redis.pcall('GETRANGE', KEYS[1], '12', '27')) == ARGV[5] then", New: "redis.pcall('GETRANGE', KEYS[1], '12', '27')) then"},
 		{File: "store/commit.lua", Old: "if is(KEYS[1], base) then", New: "if true then"},
 	}
 	noLock = []overlay.Edit{{File: "store/take.lua", Old: "'NX', 'PX', ARGV[2]", New: "'PX', ARGV[2]"}}

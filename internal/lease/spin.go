@@ -181,17 +181,23 @@ func Held(reply scripting.Reply) (Attempt, error) {
 	if n := reply.Len(); !ok1 || n > 2 && !ok2 || n > 3 && !ok3 {
 		return Attempt{}, Unexpected(reply)
 	}
-	found := Attempt{Holder: holder, Left: time.Duration(left) * time.Millisecond, Queued: joined > 0, Joined: joined > 1}
+	found := HeldBy(holder)
+	found.Left, found.Queued, found.Joined = time.Duration(left)*time.Millisecond, joined > 0, joined > 1
 	if left < 0 {
 		found.Left = forever
 	}
+	return found, nil
+}
+
+// HeldBy is what a try has found that found a value in the lock.
+func HeldBy(holder string) Attempt {
 	switch {
 	case isPlace(holder): // it is being given to another process
-		found.Holder = ""
+		holder = ""
 	case holder == "":
-		found.Holder = Nameless
+		holder = Nameless
 	}
-	return found, nil
+	return Attempt{Holder: holder}
 }
 
 // Nameless is the Holder of a lock whose value is empty. That is no token, so it is foreign.

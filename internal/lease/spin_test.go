@@ -56,7 +56,7 @@ func TestSpinKey(t *testing.T) {
 		for range 20 {
 			l := mustLock(t, spin, "k")
 			token, _ := server.Get(t, "k")
-			if len(token) < 26 || seen[token] { // 26 letters of base 32: 130 bits
+			if len(token) < IDLength || seen[token] {
 				t.Errorf("token %q", token)
 			}
 			seen[token] = true

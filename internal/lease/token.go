@@ -35,12 +35,20 @@ var process = sync.OnceValue(func() string {
 	return printable(strings.ReplaceAll(host, " ", "_")) + "/" + strconv.Itoa(os.Getpid())
 })
 
+// IDLength is that of a token's first part, which alone makes it unique.
+const IDLength = 16
+
+// NewID returns 80 random bits as IDLength letters and digits. It need not be secret, only unique:
+// of all that ever had one lock, or wrote one record. Of a million, two are equal with a
+// probability of 10^-12.
+func NewID() string { return rand.Text()[:IDLength] }
+
 // newToken returns a new token, which also says who the holder is:
 //
-//	<26 random characters> <Unix ms> <host>/<pid> <label>
+//	<id> <Unix ms> <host>/<pid> <label>
 func newToken(label string, now time.Time) string {
 	b := make([]byte, 0, 192) // longer than any but those of hosts with long names
-	b = append(b, rand.Text()...)
+	b = append(b, NewID()...)
 	b = append(b, ' ')
 	b = strconv.AppendInt(b, now.UnixMilli(), 10)
 	b = append(b, ' ')
@@ -60,7 +68,7 @@ func parseToken(token string) (Owner, bool) {
 	slash := strings.LastIndexByte(process, '/')
 	ms, err1 := strconv.ParseInt(since, 10, 64)
 	pid, err2 := strconv.Atoi(process[slash+1:])
-	if len(id) < 26 || slash < 0 || err1 != nil || err2 != nil {
+	if len(id) < IDLength || slash < 0 || err1 != nil || err2 != nil {
 		return Owner{}, false
 	}
 	return Owner{Host: process[:slash], PID: pid, Label: label, Since: time.UnixMilli(ms)}, true

@@ -51,7 +51,7 @@ func TestOwnerFormat(t *testing.T) {
 		"", " ", "value", id, id + " ", id + " 1700000000000", id + " 1700000000000 ", id + " 1700000000000 web-3",
 		id + " 1700000000000 web-3/", id + " 1700000000000 web-3/x", id + "  web-3/4711", id + " soon web-3/4711",
 		id + " 99999999999999999999 web-3/4711", id + " 1700000000000 web-3/99999999999999999999",
-		id[1:] + " 1700000000000 web-3/4711", `{"user": 17, "cart": [1, 2, 3], "a": "b/c"}`, "\x00\xff/\xfe 1 2/3",
+		id[:IDLength-1] + " 1700000000000 web-3/4711", `{"user": 17, "cart": [1, 2, 3], "a": "b/c"}`, "\x00\xff/\xfe 1 2/3",
 	} {
 		if owner, ok := parseToken(junk); ok {
 			t.Errorf("%q is taken for a token of %+v", junk, owner)

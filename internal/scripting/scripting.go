@@ -58,6 +58,12 @@ func (r *Runner) Run(ctx context.Context, s *Script, keys []string, args ...any)
 	return reply, err
 }
 
+// Plain sends commands without a script, once. Their replies have no number: what they say must
+// show whose they are.
+func (r *Runner) Plain(ctx context.Context, slot string, commands ...transport.Command) ([]any, error) {
+	return r.client.Do(ctx, slot, commands...)
+}
+
 // maxRepeats of an exchange: once does where Redis has restarted; twice is for a bad network.
 const maxRepeats = 2
 
@@ -243,12 +249,18 @@ func (r Reply) TextAt(i int) (string, bool) {
 // BytesAt is TextAt for what may be large.
 func (r Reply) BytesAt(i int) ([]byte, bool) {
 	if i < len(r.values) {
-		switch v := r.values[i].(type) {
-		case []byte:
-			return v, true
-		case string:
-			return []byte(v), true
-		}
+		return Text(r.values[i])
+	}
+	return nil, false
+}
+
+// Text returns a reply that is text.
+func Text(reply any) ([]byte, bool) {
+	switch v := reply.(type) {
+	case []byte:
+		return v, true
+	case string:
+		return []byte(v), true
 	}
 	return nil, false
 }

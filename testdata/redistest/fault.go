@@ -56,7 +56,7 @@ func (p *Proxy) Inject(decide func(Command) Fault) {
 
 // decide records a command and returns its fault. Recording and holding are one
 // step, so a test that sees a command in the record can Release it.
-func (p *Proxy) decide(cmd Command) (Fault, *heldCommand) {
+func (p *Proxy) decide(cmd Command, joined bool) (Fault, *heldCommand) {
 	// Not under p.mu: the injected function may call methods that take it.
 	p.deciding.Lock()
 	defer p.deciding.Unlock()
@@ -70,7 +70,9 @@ func (p *Proxy) decide(cmd Command) (Fault, *heldCommand) {
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.commands = append(p.commands, cmd)
+	if p.commands = append(p.commands, cmd); !joined {
+		p.trips++
+	}
 	if fault != HangCommand {
 		return fault, nil
 	}

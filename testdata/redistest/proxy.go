@@ -30,6 +30,7 @@ type Proxy struct {
 	mu       sync.Mutex // guards what follows
 	inject   func(Command) Fault
 	commands []Command
+	trips    int // of commands
 	held     []*heldCommand
 }
 
@@ -81,11 +82,18 @@ func (p *Proxy) Requests() int {
 	return len(p.commands)
 }
 
+// RoundTrips is Requests, except that commands which a client sent in one write are one.
+func (p *Proxy) RoundTrips() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.trips
+}
+
 // Forget clears the record.
 func (p *Proxy) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.commands = nil
+	p.commands, p.trips = nil, 0
 }
 
 func (p *Proxy) accept(ctx context.Context) {
@@ -123,6 +131,7 @@ func (p *Proxy) connect(ctx context.Context, client net.Conn) {
 func (p *Proxy) serve(ctx context.Context, client, server net.Conn) error {
 	fromClient, fromServer := bufio.NewReader(client), bufio.NewReader(server)
 	for silent := false; ; {
+		joined := fromClient.Buffered() > 0 // it came with the command before
 		request, err := readMessage(fromClient)
 		if err != nil {
 			return err
@@ -133,7 +142,7 @@ func (p *Proxy) serve(ctx context.Context, client, server net.Conn) error {
 		fault, held := p.decide(Command{
 			Name: strings.ToUpper(request.bulks[0]),
 			Args: request.bulks[1:],
-		})
+		}, joined)
 		if fault == DropCommand {
 			return nil
 		}

@@ -89,7 +89,7 @@ func excludesOnBadNetwork(s *site) {
 		st, p := s.tapped(patient)
 		n := 0
 		p.Inject(func(c redistest.Command) redistest.Fault {
-			if n++; isScript(c) && n%5 == 0 {
+			if n++; isStores(c) && n%5 == 0 {
 				return []redistest.Fault{redistest.DropReply, redistest.DropCommand, redistest.CutReply}[n/5%3]
 			}
 			return redistest.Pass

@@ -79,13 +79,13 @@ func lateCommands(s *site) {
 	s.wantData("4")
 }
 
-// again sends scripts to Redis once more. Nobody reads the replies, and Redis may refuse.
+// again sends commands to Redis once more. Nobody reads the replies, and Redis may refuse.
 func (s *site) again(commands []redistest.Command) {
 	s.Helper()
 	c := s.redis.Pool(s, 1).Get()
 	defer c.Close()
 	for _, command := range commands {
-		if !isScript(command) {
+		if !isStores(command) {
 			continue
 		}
 		args := make([]any, len(command.Args))

@@ -13,6 +13,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,14 +106,27 @@ func (s *site) processAt(address string, o store.Options) *store.Store {
 	return st
 }
 
-// isScript reports whether a command is one of the store's, and not the client's own.
-func isScript(c redistest.Command) bool { return c.Name == "EVALSHA" || c.Name == "EVAL" }
+// isStores reports whether a command is the store's, and not the client's own.
+func isStores(c redistest.Command) bool {
+	return slices.ContainsFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, "latchkey:{") })
+}
 
-// next makes the next command of the store fail, once.
+// begins reports whether a command is the first one of an exchange, except where it frees a lock in
+// the background.
+func begins(c redistest.Command) bool {
+	return c.Name == "SET" || strings.HasPrefix(c.Name, "EVAL") && c.Args[1] != "2"
+}
+
+// decides reports whether a command is the one of an exchange whose reply says how it went.
+func decides(c redistest.Command) bool {
+	return c.Name == "MGET" || c.Name == "EVALSHA" || c.Name == "EVAL"
+}
+
+// next makes the next exchange of the store fail, once.
 func next(p *redistest.Proxy, fault redistest.Fault) {
 	done := false
 	p.Inject(func(c redistest.Command) redistest.Fault {
-		if done || !isScript(c) {
+		if done || !decides(c) {
 			return redistest.Pass
 		}
 		done = true

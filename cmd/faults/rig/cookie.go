@@ -3,7 +3,6 @@ package rig
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"strings"
 	"testing"
 )
@@ -26,5 +25,5 @@ func RecordKey(tb testing.TB, cookie string) string {
 		tb.Fatalf("the secret has %d bytes, %v", len(secret), err)
 	}
 	id := sha256.Sum256(secret)
-	return "latchkey:{" + hex.EncodeToString(id[:]) + "}"
+	return "latchkey:{" + base64.RawURLEncoding.EncodeToString(id[:16]) + "}"
 }

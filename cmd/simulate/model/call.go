@@ -101,10 +101,10 @@ func (c call) args() []string {
 
 // record is what c writes, in the form of store/record.go.
 func (c call) record() string {
-	head := `{"v":1,"stamp":"` + c.stamp.stamp() + `",`
+	head := `{"v":2,"s":"` + c.stamp.stamp() + `",`
 	switch c.form {
 	case data:
-		return head + `"created":` + strconv.Itoa(epoch) + `,"data":"` + c.chain.String() + `"}`
+		return head + `"c":` + strconv.Itoa(epoch) + `,"d":"` + c.chain.String() + `"}`
 	case tombstone:
 		return head + `"gone":` + strconv.Itoa(epoch) + `}`
 	}

@@ -152,11 +152,11 @@ func look(db *redis.Server, dump string) (v view) {
 		v.queue = append(v.queue, readPlace(text))
 	}
 	text := get(record)
-	if rest, ok := strings.CutPrefix(text, `{"v":1,"stamp":"`); ok {
+	if rest, ok := strings.CutPrefix(text, `{"v":2,"s":"`); ok {
 		v.there = true
 		v.stamp = readToken(rest)
 		v.gone = strings.Contains(rest, `,"gone":`)
-		_, written, _ := strings.Cut(rest, `"data":"`)
+		_, written, _ := strings.Cut(rest, `"d":"`)
 		for _, b := range []byte(strings.TrimRight(written, `"}`)) {
 			v.chain = v.chain.add(b - 'A')
 		}

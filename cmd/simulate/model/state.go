@@ -36,7 +36,7 @@ func (t token) String() string {
 }
 
 // stamp is as long as those of the library.
-func (t token) stamp() string { return (t.String() + strings.Repeat("x", 26))[:26] }
+func (t token) stamp() string { return (t.String() + strings.Repeat("x", 16))[:16] }
 
 // text is the token as Redis knows it; ” for none.
 func (t token) text() string {

@@ -9,7 +9,7 @@ var epoch = time.UnixMilli(1_700_000_000_000)
 
 const (
 	stamp  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	record = `{"v":1,"stamp":"` + stamp + `","created":1700000000000,"data":{"user":"u1","n":7}}`
+	record = `{"v":2,"s":"` + stamp + `","c":1700000000000,"d":{"user":"u1","n":7}}`
 )
 
 // fixture returns a client of a server with a record, and the hashes of take and commit.

@@ -14,7 +14,7 @@ var languageScripts = map[string]string{
 		return {string.find('abc', '^b')}
 		return {string.find('abc', '(b)()')}
 		return {string.match('key=value', '^(%w+)=(%w*)$')}
-		return {string.match('{"v":1,"stamp":"AB1","gone":17}', '^{"v":1,"stamp":"%w+","(%a+)":(%d+)[,}]')}
+		return {string.match('{"v":2,"s":"AB1","gone":17}', '^{"v":2,"s":"%w+","(%a+)":(%d+)[,}]')}
 		return {string.match('  x  ', '^%s*(.-)%s*$')}
 		return {string.match('a-b-c', '^(.*)-')}
 		return {string.match('a-b-c', '^(.-)-')}

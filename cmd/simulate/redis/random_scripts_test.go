@@ -83,11 +83,11 @@ func (g generator) place() string {
 func (g generator) stored() string {
 	switch g.IntN(12) {
 	case 0:
-		return g.of("", "garbage", `{"v":1,"stamp":"T1","created":}`, `{"v":2,"stamp":"T1"}`)
+		return g.of("", "garbage", `{"v":2,"s":"T1","c":}`, `{"v":3,"s":"T1"}`)
 	case 1, 2:
-		return `{"v":1,"stamp":"` + g.token() + `","gone":1700000000000}`
+		return `{"v":2,"s":"` + g.token() + `","gone":1700000000000}`
 	default:
-		return `{"v":1,"stamp":"` + g.token() + `","created":` + g.of("1700000000000", "1690000000000") + `,"data":` + strconv.Itoa(g.IntN(1000)) + `}`
+		return `{"v":2,"s":"` + g.token() + `","c":` + g.of("1700000000000", "1690000000000") + `,"d":` + strconv.Itoa(g.IntN(1000)) + `}`
 	}
 }
 

@@ -13,9 +13,9 @@ var tokens = []struct {
 	pattern *regexp.Regexp
 	by      string
 }{
-	{regexp.MustCompile(`\b([A-Z2-7]{5})[A-Z2-7]{21} \d+ \S+/\d+`), "$1…"}, // a token, and whose it is
-	{regexp.MustCompile(`\b([A-Z2-7]{5})[A-Z2-7]{21}\b`), "$1…"},
-	{regexp.MustCompile(`\b([0-9a-f]{5})[0-9a-f]{59}\b`), "$1…"},
+	{regexp.MustCompile(`\b([A-Z2-7]{5})[A-Z2-7]{11} \d+ \S+/\d+`), "$1…"}, // a token, and whose it is
+	{regexp.MustCompile(`\b([A-Z2-7]{5})[A-Z2-7]{11}\b`), "$1…"},
+	{regexp.MustCompile(`\{([\w-]{5})[\w-]{17}\}`), "{$1…}"},
 }
 
 // scriptNames has a word for each script by its SHA-1.

@@ -50,8 +50,8 @@ func (e event) addTo(h hash.Hash64) {
 // own leaves out of an argument what tells of this process of the operating system: of
 // a token, all but its random part.
 func own(arg string) string {
-	if len(arg) > 27 && arg[26] == ' ' {
-		return arg[:26]
+	if len(arg) > 17 && arg[16] == ' ' {
+		return arg[:16]
 	}
 	return arg
 }

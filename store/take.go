@@ -1,0 +1,145 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/lease"
+	"github.com/a2139e8d/latchkey/internal/scripting"
+	"github.com/a2139e8d/latchkey/locker/transport"
+)
+
+// # Taking a session without a script
+//
+// A script costs Redis three times as much as the commands in it. So the first try is
+//
+//	SET lock token NX PX lease
+//	PTTL record
+//	MGET lock record
+//
+// in one write. What counts is the reply to MGET: if it has our token, we have the lock, and the
+// record was read under it, by the same command. Redis may have executed SET long ago, or twice:
+// a token comes into a lock by its own SET, or by a script that gives it the lock, so from the
+// first time on it was there until now, or others had the lock in between, and the commit finds
+// another record than the one that was read here. The token is also what numbers the reply: it is
+// of this try, and no other reply has it.
+//
+// Whatever is not as it nearly always is goes to take.lua, with the same token, which finds that
+// it has the lock, or frees it: no record, or a tombstone; one that is too large, too old, of
+// another form or type; one that would not outlast the lease; a reply that makes no sense; a
+// connection that broke; a Redis that is full. Where another has the lock, the next try has a
+// place in the queue, and is take.lua.
+
+// A taking is how package lease takes the lock of a session: by the spin lock, except that
+// Take reads the record as well.
+type taking struct {
+	lease.Spin
+	store *Store
+	id    string
+	keys  []string
+	terms Terms
+}
+
+// Take implements [lease.Algorithm].
+func (k *taking) Take(ctx context.Context, _, token, place string, span time.Duration) (found lease.Attempt, err error) {
+	if place != "" {
+		return k.byScript(ctx, token, place, span)
+	}
+	begun := time.Now()
+	found, done, err := k.plainly(ctx, token, span)
+	if done {
+		return found, err
+	}
+	broken := err != nil
+	if broken { // both together take no longer than one exchange may
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, begun.Add(k.store.options.Timeout))
+		defer cancel()
+	}
+	found, err = k.byScript(ctx, token, place, span)
+	// SET may have been done although the script failed, or may be done yet.
+	found.Ambiguous = found.Ambiguous || broken || errors.Is(err, ErrUnavailable)
+	return found, err
+}
+
+// byScript is Take by take.lua.
+func (k *taking) byScript(ctx context.Context, token, place string, span time.Duration) (lease.Attempt, error) {
+	reply, err := k.store.runner.Run(ctx, takeScript, k.keys, token, span.Milliseconds(),
+		k.terms.MaxBytes, k.terms.outlived(time.Now()), place, k.terms.TTL.Milliseconds())
+	if err != nil {
+		return lease.Attempt{}, err
+	}
+	return k.taken(reply, token)
+}
+
+// plainly is Take without a script. Unless it is done, take.lua must say what is to be made of it.
+func (k *taking) plainly(ctx context.Context, token string, span time.Duration) (_ lease.Attempt, done bool, _ error) {
+	record, lock := k.keys[0], k.keys[1]
+	replies, err := k.store.runner.Plain(ctx, lock,
+		transport.Command{"SET", lock, token, "NX", "PX", span.Milliseconds()},
+		transport.Command{"PTTL", record},
+		transport.Command{"MGET", lock, record})
+	if err != nil {
+		again := scripting.Ambiguous(err) && !scripting.Unanswered(err)
+		return lease.Attempt{}, !again, err
+	}
+	left, _ := replies[1].(int64)
+	values, _ := replies[2].([]any)
+	if len(values) != 2 || time.Duration(left)*time.Millisecond <= span+2*time.Second {
+		return lease.Attempt{}, false, nil
+	}
+	holder, ok := scripting.Text(values[0])
+	if ok && string(holder) != token && len(holder) > 0 {
+		return lease.HeldBy(string(holder)), true, nil
+	}
+	text, found := scripting.Text(values[1])
+	if !ok || !found || len(text) > k.terms.MaxBytes || !bytes.HasPrefix(text, []byte(head)) {
+		return lease.Attempt{}, false, nil
+	}
+	parsed, err := parseRecord(text)
+	if err != nil || k.terms.expired(parsed.Created, time.Now()) {
+		return lease.Attempt{}, false, nil
+	}
+	t := k.begin(token)
+	t.record, t.base, t.size = parsed, parsed.name, len(text)
+	return lease.Attempt{Taken: true, Data: t}, true, nil
+}
+
+// begin begins a tenure.
+func (k *taking) begin(token string) *tenure {
+	t := &tenure{store: k.store, id: k.id, keys: k.keys, terms: k.terms, token: token, heard: time.Now()}
+	t.idle.L = &t.mu
+	return t
+}
+
+// taken reads the reply of take.lua. Where it took the lock, a tenure begins.
+func (k *taking) taken(reply scripting.Reply, token string) (lease.Attempt, error) {
+	t, ok := k.begin(token), true
+	switch state, _ := reply.IntAt(0); state {
+	case stateBusy:
+		return lease.Held(reply)
+	case stateFound:
+		var others int64
+		others, ok = reply.IntAt(2)
+		t.others = others != 0
+	case stateTooLarge:
+		t.base, ok = reply.TextAt(2)
+	case stateWrongType:
+		t.base = foreignName
+	}
+	text, err := found(reply)
+	if !ok {
+		err = lease.Unexpected(reply)
+	}
+	if err != nil && !unusable(err) {
+		return lease.Attempt{}, err
+	}
+	if t.read = err; err == nil {
+		t.size = len(text)
+		t.record, t.read = parseRecord(text)
+		t.base = t.record.name
+	}
+	return lease.Attempt{Taken: true, Data: t}, nil
+}
