@@ -71,8 +71,7 @@ func (rq *request) carryOut(change session.Change) (err error) {
 	case touch:
 		return hold.Touch(ctx)
 	case save:
-		hold.Memory = change.Snapshot
-		return hold.Save(ctx, change.Data)
+		return hold.SaveContent(ctx, change.Snapshot)
 	case destroy:
 		rq.cookie = s.cookies.expired()
 		return hold.Destroy(ctx)
@@ -83,12 +82,12 @@ func (rq *request) carryOut(change session.Change) (err error) {
 	case create:
 		id := rq.SessionID()
 		if rq.cookie, err = s.cookies.issue(rq.secret); err == nil {
-			err = s.store.Create(ctx, id, change.Data, s.terms)
+			err = s.store.Create(ctx, id, change.Data(), s.terms)
 		}
 	case anew:
 		begun := secret.New()
 		if rq.cookie, err = s.cookies.issue(begun); err == nil {
-			err = s.store.Create(ctx, begun.ID(), change.Data, s.terms)
+			err = s.store.Create(ctx, begun.ID(), change.Data(), s.terms)
 		}
 		if err == nil {
 			rq.identify(begun.ID())
@@ -97,7 +96,7 @@ func (rq *request) carryOut(change session.Change) (err error) {
 		renewed := secret.New()
 		if rq.cookie, err = s.cookies.issue(renewed); err != nil {
 			hold.Release(ctx)
-		} else if err = hold.Renew(ctx, renewed.ID(), change.Data); err == nil {
+		} else if err = hold.Renew(ctx, renewed.ID(), change.Data()); err == nil {
 			rq.identify(renewed.ID())
 		}
 	}

@@ -164,7 +164,7 @@ func (rq *request) replace(err error) error {
 
 func (rq *request) config(record store.Record) keep.Config {
 	limit := cmp.Or(rq.sessions.terms.MaxBytes, store.DefaultMaxBytes)
-	return keep.Config{Data: record.Data, Snapshot: record.Memory, MaxBytes: limit, TooLarge: store.ErrTooLarge,
+	return keep.Config{Data: record.Data, Snapshot: record.Content, MaxBytes: limit, TooLarge: store.ErrTooLarge,
 		ReadOnly: rq.mode == ReadOnly, Keeper: rq}
 }
 

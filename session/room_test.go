@@ -59,7 +59,7 @@ func TestRoomIsCountedToTheByte(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		size := len(change.Data)
+		size := len(change.Data())
 		fits, tight := openLimited(t, stored, max(size, len(stored))), openLimited(t, stored, size-1)
 		do(fits)
 		if _, err := fits.Seal("test"); err != nil {

@@ -202,8 +202,10 @@ func (s *Session) IsNew() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used = true
-	return s.config.Data == nil
+	return s.isNew()
 }
+
+func (s *Session) isNew() bool { return s.config.Data == nil && s.config.Snapshot == nil }
 
 // Commit saves the session and releases its lock now, instead of at the end of
 // the handler: call it before slow work that no longer needs the session, so that

@@ -22,7 +22,7 @@ func TestASnapshotDoesNotChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := func() *Session {
-		s, err := Open(keep.Config{Data: change.Data, Snapshot: change.Snapshot})
+		s, err := Open(keep.Config{Data: change.Data(), Snapshot: change.Snapshot})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,9 +43,9 @@ func TestASnapshotDoesNotChange(t *testing.T) {
 			t.Errorf("%s: changed %v, %v", name, again.Changed, err)
 		}
 		// The new snapshot is what its bytes say.
-		decoded, err := parse(again.Data)
-		if err != nil || string(decoded.appendTo(nil)) != string(again.Snapshot.(*values).appendTo(nil)) {
-			t.Errorf("%s: the snapshot is not what %s says: %v", name, again.Data, err)
+		decoded, err := parse(again.Data())
+		if err != nil || string(decoded.appendTo(nil)) != string(again.Snapshot.AppendTo(nil)) {
+			t.Errorf("%s: the snapshot is not what %s says: %v", name, again.Data(), err)
 		}
 		for _, s := range []*Session{before, open()} {
 			if got := string(s.values.appendTo(nil)); got != `{"a":1,"b":1}` {
@@ -102,13 +102,14 @@ func TestAChainOfSnapshots(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				data, snapshot = change.Data, change.Snapshot
+				data, snapshot = change.Data(), change.Snapshot
 				got := map[string]int{}
 				if err := json.Unmarshal(data, &got); err != nil || !maps.Equal(got, want) {
 					t.Fatalf("seed %d, generation %d: %s, %v, want %v", seed, generation, data, err, want)
 				}
-				if v := snapshot.(*values); v.size() != len(data) {
-					t.Fatalf("seed %d, generation %d: size %d, but %s has %d", seed, generation, v.size(), data, len(data))
+				v := change.Snapshot.values
+				if size := change.Snapshot.Size(); size != len(data) {
+					t.Fatalf("seed %d, generation %d: size %d, but %s has %d", seed, generation, size, data, len(data))
 				} else if n := len(v.changes.entries); n*n > 16*len(v.base) {
 					t.Fatalf("seed %d, generation %d: %d changes to a base of %d are copied", seed, generation, n, len(v.base))
 				} else if n > 0 {
@@ -117,7 +118,7 @@ func TestAChainOfSnapshots(t *testing.T) {
 				snapshots, encoded = append(snapshots, snapshot), append(encoded, string(data))
 			}
 			for i, snapshot := range snapshots {
-				if got := string(snapshot.(*values).appendTo(nil)); got != encoded[i] {
+				if got := string(snapshot.(*Snapshot).AppendTo(nil)); got != encoded[i] {
 					t.Fatalf("seed %d: snapshot %d was %s and is %s", seed, i, encoded[i], got)
 				}
 			}

@@ -86,7 +86,7 @@ func (v *values) own() {
 }
 
 // share returns a copy for other sessions. From now on neither may change.
-func (v *values) share() *values {
+func (v *values) share() values {
 	changes := v.changes.sorted()
 	switch n := len(changes); {
 	case len(v.base) == 0:
@@ -95,8 +95,7 @@ func (v *values) share() *values {
 		v.base, v.changes = slices.AppendSeq(make([]entry, 0, v.length), v.each), table{}
 	}
 	v.changes.added, v.shared = 0, true
-	shared := *v
-	return &shared
+	return *v
 }
 
 // each calls yield for the entries, sorted by key, until it returns false.

@@ -34,7 +34,7 @@ func (t *tenure) send(ctx context.Context, to string, span time.Duration) {
 	}
 	base := t.base
 	if t.written > t.stored {
-		record, base = t.write.text, t.record.name
+		record, base = t.write.text(), t.record.name
 	}
 	others, err := committed(t.exchange(ctx, commitScript, t.keys, t.token, to, span.Milliseconds(), ttl, t.base, record))
 	if err != nil {

@@ -86,11 +86,11 @@ func (e *external) end(ctx context.Context, h *Hold, w write) error {
 		return errGivenBack
 	}
 	h.over = true
-	if w.text == nil {
+	if !w.changed {
 		e.stop()
 		return h.lease.Unlock(ctx)
 	}
-	_, err := committed(h.store.runner.Run(ctx, replaceScript, h.store.keys(h.id)[:1], e.base, w.text, w.ttl))
+	_, err := committed(h.store.runner.Run(ctx, replaceScript, h.store.keys(h.id)[:1], e.base, w.text(), w.ttl))
 	e.release(ctx, h, err) // the fence has decided; the lock has no say in it
 	return err
 }
