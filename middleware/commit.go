@@ -58,20 +58,33 @@ func (rq *request) overdue(change session.Change) error {
 }
 
 // carryOut does what decide says.
-func (rq *request) carryOut(change session.Change) (err error) {
-	do := decide(rq.origin, change)
-	if do == leave {
+func (rq *request) carryOut(change session.Change) error {
+	// The store does not break off a commit when the context ends, so if the client has gone away,
+	// the effect of its request is saved nevertheless.
+	ctx := rq.base.Context()
+	switch do := decide(rq.origin, change); do {
+	case leave:
 		return nil
-	}
-	// If the client has gone away, the effect of its request is saved nevertheless.
-	ctx := context.WithoutCancel(rq.base.Context())
-	s, hold := rq.sessions, rq.hold
-	rq.hold = nil // where there is one, what is done releases it, even if it fails
-	switch do {
 	case touch:
-		return hold.Touch(ctx)
+		return rq.giveBack().Touch(ctx)
 	case save:
-		return hold.SaveContent(ctx, change.Snapshot)
+		return rq.giveBack().SaveContent(ctx, change.Snapshot)
+	default: // in a function of its own, whose large frame the others can do without
+		return rq.changeID(context.WithoutCancel(ctx), do, change)
+	}
+}
+
+// giveBack returns the hold to be given back: whatever does that releases the lock, even if it fails.
+func (rq *request) giveBack() *store.Hold {
+	hold := rq.hold
+	rq.hold = nil
+	return hold
+}
+
+// changeID does what begins or ends an id, and so changes the cookie.
+func (rq *request) changeID(ctx context.Context, do action, change session.Change) (err error) {
+	s, hold := rq.sessions, rq.giveBack()
+	switch do {
 	case destroy:
 		rq.cookie = s.cookies.expired()
 		return hold.Destroy(ctx)

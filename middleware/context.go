@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 
 	"github.com/a2139e8d/latchkey/internal/keep"
@@ -119,12 +120,14 @@ func (s *Sessions) FromContext(ctx context.Context) *session.Session {
 	return rq.session
 }
 
-// sharesCookie reports whether other Sessions around these use the same cookie.
-func (rq *request) sharesCookie() bool {
+// reportSharedCookie logs it where other Sessions around these use the same cookie.
+func (rq *request) reportSharedCookie() {
+	name := rq.sessions.cookies.pattern.Name
 	for outer := rq.outer; outer != nil; outer = outer.outer {
-		if outer.sessions.cookies.pattern.Name == rq.sessions.cookies.pattern.Name {
-			return true
+		if outer.sessions.cookies.pattern.Name == name {
+			rq.log(slog.LevelError, "shared_cookie", "two Sessions on one request use the same cookie and overwrite each other's: give each a name of its own",
+				slog.String("cookie", name))
+			return
 		}
 	}
-	return false
 }

@@ -93,7 +93,7 @@ func checkCookie(p *http.Cookie) error {
 //
 // Only the first eight cookies that may be genuine are verified, so a request with thousands of
 // them costs little. A sibling domain that plants that many hides the visitor's own.
-func (c cookies) read(r *http.Request, ids []string) []string {
+func (c *cookies) read(r *http.Request, ids []string) []string {
 	check := c.checkers.Get().(*checker)
 	defer c.checkers.Put(check)
 	verified := 0
@@ -134,7 +134,7 @@ func valuesOf(lines []string, name string) iter.Seq[string] {
 }
 
 // issue returns the cookie for a new secret.
-func (c cookies) issue(s secret.Secret) (*http.Cookie, error) {
+func (c *cookies) issue(s secret.Secret) (*http.Cookie, error) {
 	value, err := c.signer().Encode(c.pattern.Name, s.Bytes())
 	if err != nil {
 		return nil, fmt.Errorf("middleware: signing the cookie: %w", err)
@@ -145,7 +145,7 @@ func (c cookies) issue(s secret.Secret) (*http.Cookie, error) {
 }
 
 // expired returns the cookie that makes the client drop its own.
-func (c cookies) expired() *http.Cookie {
+func (c *cookies) expired() *http.Cookie {
 	cookie := c.pattern
 	cookie.MaxAge = -1
 	return &cookie

@@ -65,10 +65,7 @@ func (rq *request) start() (*http.Request, error) {
 	if rq.mode < Exclusive || rq.mode > Lazy {
 		return nil, fmt.Errorf("%w: %v", errUnknownMode, rq.mode)
 	}
-	if rq.sharesCookie() {
-		rq.log(slog.LevelError, "shared_cookie", "two Sessions on one request use the same cookie and overwrite each other's: give each a name of its own",
-			slog.String("cookie", s.cookies.pattern.Name))
-	}
+	rq.reportSharedCookie()
 	ctx := context.Context(&rq.context)
 	if rq.mode == Lazy {
 		ctx = session.NewLazyContext(ctx, func(ctx context.Context) (*session.Session, error) {
@@ -108,13 +105,11 @@ func (rq *request) open(ctx context.Context, ids []string) (*session.Session, er
 	var opened *session.Session
 	record, err := rq.fetch(ctx, ids)
 	if err == nil {
-		if opened, err = session.Open(rq.config(record)); err != nil {
-			err = fmt.Errorf("middleware: session %s: %w: %w", rq.knownID(), store.ErrCorrupt, err)
-		}
+		opened, err = rq.decode(record)
 	}
 	if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrTooLarge) {
 		if err = rq.replace(err); err == nil {
-			opened, err = session.Open(rq.config(store.Record{}))
+			opened, err = rq.decode(store.Record{})
 		}
 	}
 	if err != nil {
@@ -162,10 +157,14 @@ func (rq *request) replace(err error) error {
 	return err
 }
 
-func (rq *request) config(record store.Record) keep.Config {
+func (rq *request) decode(record store.Record) (*session.Session, error) {
 	limit := cmp.Or(rq.sessions.terms.MaxBytes, store.DefaultMaxBytes)
-	return keep.Config{Data: record.Data, Snapshot: record.Content, MaxBytes: limit, TooLarge: store.ErrTooLarge,
-		ReadOnly: rq.mode == ReadOnly, Keeper: rq}
+	s, err := session.Open(keep.Config{Data: record.Data, Snapshot: record.Content,
+		MaxBytes: limit, TooLarge: store.ErrTooLarge, ReadOnly: rq.mode == ReadOnly, Keeper: rq})
+	if err != nil {
+		return nil, fmt.Errorf("middleware: session %s: %w: %w", rq.knownID(), store.ErrCorrupt, err)
+	}
+	return s, nil
 }
 
 // handBack gives the request that came in what was set in r, the handler's copy:

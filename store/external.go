@@ -90,6 +90,7 @@ func (e *external) end(ctx context.Context, h *Hold, w write) error {
 		e.stop()
 		return h.lease.Unlock(ctx)
 	}
+	ctx = context.WithoutCancel(ctx)
 	_, err := committed(h.store.runner.Run(ctx, replaceScript, h.store.keys(h.id)[:1], e.base, w.text(), w.ttl))
 	e.release(ctx, h, err) // the fence has decided; the lock has no say in it
 	return err

@@ -21,7 +21,7 @@ const tombstoneTime = time.Minute
 
 // A Hold is a session whose lock is held. Exactly one of Save, Touch, Release,
 // Destroy and Renew gives it back; each of their exchanges with Redis is bounded
-// by Options.Timeout. It is used by one goroutine at a time.
+// by Options.Timeout, and does not end with ctx. It is used by one goroutine at a time.
 type Hold struct {
 	// Record is what was read under the lock.
 	Record Record
