@@ -38,7 +38,8 @@ package middleware
 //	 routeOf               route.go       asks the mux for the route, which may have a mode
 //	 Sessions.serve        middleware.go
 //	  request.start        request.go
-//	    cookies.read       cookie.go      verifies the cookie: secret, then public id
+//	    cookies.read       cookie.go      finds the cookie
+//	      checker.id       check.go       verifies it: secret, then public id
 //	    readAhead          readahead.go   the client has sent its body before the lock is taken
 //	    request.open       request.go
 //	      request.fetch    fetch.go       tries the cookies' ids, nearly always one
@@ -49,14 +50,14 @@ package middleware
 //	                                      can still be answered with an error
 //	  response.finish      response.go
 //	    response.begin     response.go    what Flush and Hijack (stream.go) call earlier
-//	      request.commit   commit.go      once; session.Seal encodes what changed
+//	      request.commit   commit.go      once; session.Seal says what changed
 //	        carryOut       commit.go      does what decide (decide.go) says, here
-//	                                      Hold.Save: writes the record, and unlocks
+//	                                      Hold.SaveContent: encodes and writes the record, and unlocks
 //	      decorate         caching.go     the header, as it was at WriteHeader: adds the cookie
 //	      send             response.go    the header, and what of the body was kept
 //	    tail.release       tail.go        the end of a long answer waits for the handler's
 //
-// Package store continues from Store.Take and Hold.Save. Which error becomes which
+// Package store continues from Store.Take and Hold.SaveContent. Which error becomes which
 // status is in errors.go.
 
 import (

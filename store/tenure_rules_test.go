@@ -78,12 +78,16 @@ func TestAContentIsEncodedWhenItIsSent(t *testing.T) {
 					t.Errorf("with version %d comes %v", i, h.Record.Content)
 				}
 			}
-			if i == len(versions)-1 {
-				letGo()
-			}
 			saver := h
 			endings = append(endings, begin(func() error { return saver.SaveContent(t.Context(), version) }))
 		}
+		shared := h.fence.(*tenure)
+		eventually(t, "the last one has ended its hold", func() bool {
+			shared.mu.Lock()
+			defer shared.mu.Unlock()
+			return shared.newest == len(versions)
+		})
+		letGo()
 		for _, e := range endings {
 			if err := e.wait(); err != nil {
 				t.Error(err)
