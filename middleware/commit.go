@@ -58,21 +58,33 @@ func (rq *request) overdue(change session.Change) error {
 }
 
 // carryOut does what decide says.
-func (rq *request) carryOut(change session.Change) (err error) {
-	do := decide(rq.origin, change)
-	if do == leave {
+func (rq *request) carryOut(change session.Change) error {
+	// The store does not break off a commit when the context ends, so if the client has gone away,
+	// the effect of its request is saved nevertheless.
+	ctx := rq.base.Context()
+	switch do := decide(rq.origin, change); do {
+	case leave:
 		return nil
-	}
-	// If the client has gone away, the effect of its request is saved nevertheless.
-	ctx := context.WithoutCancel(rq.base.Context())
-	s, hold := rq.sessions, rq.hold
-	rq.hold = nil // where there is one, what is done releases it, even if it fails
-	switch do {
 	case touch:
-		return hold.Touch(ctx)
+		return rq.giveBack().Touch(ctx)
 	case save:
-		hold.Memory = change.Snapshot
-		return hold.Save(ctx, change.Data)
+		return rq.giveBack().SaveContent(ctx, change.Snapshot)
+	default: // in a function of its own, whose large frame the others can do without
+		return rq.changeID(context.WithoutCancel(ctx), do, change)
+	}
+}
+
+// giveBack returns the hold to be given back: whatever does that releases the lock, even if it fails.
+func (rq *request) giveBack() *store.Hold {
+	hold := rq.hold
+	rq.hold = nil
+	return hold
+}
+
+// changeID does what begins or ends an id, and so changes the cookie.
+func (rq *request) changeID(ctx context.Context, do action, change session.Change) (err error) {
+	s, hold := rq.sessions, rq.giveBack()
+	switch do {
 	case destroy:
 		rq.cookie = s.cookies.expired()
 		return hold.Destroy(ctx)
@@ -83,12 +95,12 @@ func (rq *request) carryOut(change session.Change) (err error) {
 	case create:
 		id := rq.SessionID()
 		if rq.cookie, err = s.cookies.issue(rq.secret); err == nil {
-			err = s.store.Create(ctx, id, change.Data, s.terms)
+			err = s.store.Create(ctx, id, change.Data(), s.terms)
 		}
 	case anew:
 		begun := secret.New()
 		if rq.cookie, err = s.cookies.issue(begun); err == nil {
-			err = s.store.Create(ctx, begun.ID(), change.Data, s.terms)
+			err = s.store.Create(ctx, begun.ID(), change.Data(), s.terms)
 		}
 		if err == nil {
 			rq.identify(begun.ID())
@@ -97,7 +109,7 @@ func (rq *request) carryOut(change session.Change) (err error) {
 		renewed := secret.New()
 		if rq.cookie, err = s.cookies.issue(renewed); err != nil {
 			hold.Release(ctx)
-		} else if err = hold.Renew(ctx, renewed.ID(), change.Data); err == nil {
+		} else if err = hold.Renew(ctx, renewed.ID(), change.Data()); err == nil {
 			rq.identify(renewed.ID())
 		}
 	}

@@ -2,13 +2,14 @@ package middleware
 
 import (
 	"cmp"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"math"
+	"iter"
 	"net/http"
+	"net/textproto"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/secret"
@@ -23,13 +24,12 @@ const (
 	most    = 8    // cookies of one request that are verified, which costs an HMAC per key each
 )
 
-var strictBase64 = base64.URLEncoding.Strict()
-
 // cookies writes and reads the cookie that carries a session's secret, signed.
 type cookies struct {
 	pattern http.Cookie
-	// codecs hold the keys, newest first: closures, since printers cannot look into one.
-	codecs []func() *securecookie.SecureCookie
+	// These hold the keys, which printers must not find: they cannot look into a closure.
+	signer   func() *securecookie.SecureCookie // with the newest key
+	checkers *sync.Pool                        // of *checker
 }
 
 // newCookies checks Options.Keys and Options.Cookie.
@@ -47,17 +47,18 @@ func newCookies(o Options) (cookies, error) {
 	if len(o.Keys) == 0 {
 		return c, fmt.Errorf("middleware: Options.Keys is empty: give at least one key of at least %d random bytes", minKey)
 	}
-	lifetime := cmp.Or(o.Lifetime, store.DefaultLifetime)
+	var keys [][]byte // the caller may wipe its own
 	for i, key := range o.Keys {
 		if len(key) < minKey {
 			return c, fmt.Errorf("middleware: Options.Keys[%d] has %d bytes: it must have at least %d random ones", i, len(key), minKey)
 		}
-		codec := securecookie.New(slices.Clone(key), nil) // the caller may wipe its own
-		codec.SetSerializer(securecookie.NopEncoder{})
-		// No session outlives its signature, since that is made when the session is, or later.
-		codec.MaxAge(int(min((lifetime-1)/time.Second+1, math.MaxInt))) // rounded up
-		c.codecs = append(c.codecs, func() *securecookie.SecureCookie { return codec })
+		keys = append(keys, slices.Clone(key))
 	}
+	signer := securecookie.New(keys[0], nil).SetSerializer(securecookie.NopEncoder{})
+	c.signer = func() *securecookie.SecureCookie { return signer }
+	// No session outlives its signature, since that is made when the session is, or later.
+	maxAge := int64((cmp.Or(o.Lifetime, store.DefaultLifetime)-1)/time.Second + 1) // rounded up
+	c.checkers = &sync.Pool{New: func() any { return newChecker(p.Name, keys, maxAge) }}
 	return c, nil
 }
 
@@ -92,44 +93,49 @@ func checkCookie(p *http.Cookie) error {
 //
 // Only the first eight cookies that may be genuine are verified, so a request with thousands of
 // them costs little. A sibling domain that plants that many hides the visitor's own.
-func (c cookies) read(r *http.Request, ids []string) []string {
+func (c *cookies) read(r *http.Request, ids []string) []string {
+	check := c.checkers.Get().(*checker)
+	defer c.checkers.Put(check)
 	verified := 0
-	for _, cookie := range r.CookiesNamed(c.pattern.Name) {
-		if len(cookie.Value) > longer {
-			continue
-		}
-		// securecookie accepts other ways to write the same; a cookie that nobody issued is
-		// not genuine.
-		if _, err := strictBase64.DecodeString(cookie.Value); err != nil {
-			continue
-		}
-		if id := c.verify(cookie.Value); id != "" && !slices.Contains(ids, id) {
+	for value := range valuesOf(r.Header["Cookie"], c.pattern.Name) {
+		id, wellFormed := check.id(value)
+		if id != "" && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
-		if verified++; verified == most {
+		if wellFormed {
+			verified++
+		}
+		if verified == most {
 			break
 		}
 	}
 	return ids
 }
 
-// verify returns the public id that a cookie's value stands for, or "".
-func (c cookies) verify(value string) (id string) {
-	for _, codec := range c.codecs {
-		var b []byte
-		if codec().Decode(c.pattern.Name, value, &b) != nil {
-			continue
-		}
-		if found, err := secret.Parse(b); err == nil {
-			return found.ID()
+// valuesOf iterates over the values of the cookies with a name, as http.Request.CookiesNamed finds
+// them in the header's lines. It lets through what that refuses in a value; a checker does not.
+func valuesOf(lines []string, name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, line := range lines {
+			for part := range strings.SplitSeq(line, ";") {
+				found, value, _ := strings.Cut(textproto.TrimString(part), "=")
+				if textproto.TrimString(found) != name {
+					continue
+				}
+				if n := len(value); n > 1 && value[0] == '"' && value[n-1] == '"' {
+					value = value[1 : n-1]
+				}
+				if !yield(value) {
+					return
+				}
+			}
 		}
 	}
-	return ""
 }
 
 // issue returns the cookie for a new secret.
-func (c cookies) issue(s secret.Secret) (*http.Cookie, error) {
-	value, err := c.codecs[0]().Encode(c.pattern.Name, s.Bytes())
+func (c *cookies) issue(s secret.Secret) (*http.Cookie, error) {
+	value, err := c.signer().Encode(c.pattern.Name, s.Bytes())
 	if err != nil {
 		return nil, fmt.Errorf("middleware: signing the cookie: %w", err)
 	}
@@ -139,7 +145,7 @@ func (c cookies) issue(s secret.Secret) (*http.Cookie, error) {
 }
 
 // expired returns the cookie that makes the client drop its own.
-func (c cookies) expired() *http.Cookie {
+func (c *cookies) expired() *http.Cookie {
 	cookie := c.pattern
 	cookie.MaxAge = -1
 	return &cookie

@@ -58,7 +58,7 @@ func (rq *request) take(ctx context.Context, id string) (record store.Record, er
 	rq.hold, err = s.store.Take(ctx, id, terms)
 	rq.waited += time.Since(began)
 	if rq.hold != nil {
-		rq.hold.OnLost(rq.cancel)
+		rq.hold.OnLost(rq.context.end)
 		record = rq.hold.Record
 	}
 	return record, err

@@ -5,11 +5,16 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"io"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/secret"
+	"github.com/gorilla/securecookie"
 )
 
 // FuzzReadCookie: no value makes the reader panic, and it accepts none that the key has
@@ -41,6 +46,78 @@ func FuzzReadCookie(f *testing.F) {
 			t.Errorf("%q was taken for a genuine cookie", value)
 		}
 	})
+}
+
+// FuzzCookiesAreReadAsBySecurecookie: of any header, with a cookie in it that the right key has
+// signed, the same ids are read as by net/http and securecookie. An attacker without the key
+// cannot sign anything, but even with it the two must not differ.
+func FuzzCookiesAreReadAsBySecurecookie(f *testing.F) {
+	keys := [][]byte{bytes.Repeat([]byte("n"), 32), bytes.Repeat([]byte("o"), 64)}
+	const lifetime = time.Hour
+	c, err := newCookies(Options{Keys: keys, Lifetime: lifetime, Cookie: http.Cookie{Name: "sid"}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	now, text := time.Now().Unix(), base64.URLEncoding.EncodeToString(bytes.Repeat([]byte("s"), 32))
+	issued, err := c.issue(secret.New())
+	if err != nil || len(readBySecurecookie(&http.Request{Header: http.Header{"Cookie": {issued.String()}}}, keys, lifetime)) != 1 {
+		f.Fatalf("%v: %v is not genuine to securecookie", err, issued)
+	}
+	// No cookie is accepted in the one second and refused in the next: the two ask one after another.
+	for _, age := range []int64{0, -1e6, 3500, 3700, 1e6, now, 2 * now} {
+		f.Add("", strconv.FormatInt(now-age, 10), text, "", "", "")
+	}
+	for _, date := range []string{"", "+", "-", "0", "x", " 1", "1e9", "9223372036854775807", "9223372036854775808"} {
+		f.Add("", date, text, "", "", "")
+		f.Add("", date+strconv.FormatInt(now, 10), text, "", "", "")
+	}
+	for _, other := range []string{"", text + "|", "|" + text, text[:43], text[:42] + "t=", text[:20] + "\n" + text[20:], text[4:], text + text} {
+		f.Add("", strconv.FormatInt(now, 10), other, "", "", "")
+	}
+	for _, around := range [][3]string{{`"`, "", `"`}, {`"`, "", ""}, {" ", "", " \t"}, {"", "", "\u2000"}, {"", "\n", ""}, {"", ";sid", ""}, {"", "", `\`}} {
+		f.Add("theme=dark; sid = ;;=; sid=\"; ", strconv.FormatInt(now, 10), text, around[0], around[1], around[2])
+	}
+	f.Add("\u2000", strconv.FormatInt(now, 10), text, "", "", "")
+	f.Fuzz(func(t *testing.T, before, date, text, left, middle, right string) {
+		plain := date + "|" + text + "|"
+		lines := []string{before + plain + left + middle + right}
+		for _, key := range append(keys, make([]byte, 32)) {
+			mac := hmac.New(sha256.New, key)
+			_, _ = io.WriteString(mac, "sid|"+strings.TrimSuffix(plain, "|"))
+			signed := base64.URLEncoding.EncodeToString(mac.Sum([]byte(plain)))
+			lines = append(lines, before+"sid="+left+signed[:40]+middle+signed[40:]+right+";"+before)
+		}
+		if strings.Count(strings.Join(lines, ";"), ";") > 1000 {
+			t.Skip("net/http reads none of so many")
+		}
+		for i := range lines {
+			for _, header := range [][]string{lines[i:], lines[i : i+1]} {
+				r := &http.Request{Header: http.Header{"Cookie": header}}
+				if got, want := c.read(r, nil), readBySecurecookie(r, keys, lifetime); !slices.Equal(got, want) {
+					t.Errorf("%q: read %q, by securecookie %q", header, got, want)
+				}
+			}
+		}
+	})
+}
+
+// readBySecurecookie is what cookies.read is to do.
+func readBySecurecookie(r *http.Request, keys [][]byte, lifetime time.Duration) (ids []string) {
+	verified := 0
+	for _, cookie := range r.CookiesNamed("sid") {
+		if _, err := strictBase64.DecodeString(cookie.Value); err != nil || len(cookie.Value) > longer || verified == most {
+			continue
+		}
+		verified++
+		for _, key := range keys {
+			codec := securecookie.New(key, nil).SetSerializer(securecookie.NopEncoder{}).MaxAge(int(lifetime.Seconds()))
+			var b []byte
+			if codec.Decode("sid", cookie.Value, &b) == nil && len(b) == 32 && !slices.Contains(ids, idOf(b)) {
+				ids = append(ids, idOf(b))
+			}
+		}
+	}
+	return ids
 }
 
 func idOf(secret []byte) string {

@@ -38,7 +38,8 @@ package middleware
 //	 routeOf               route.go       asks the mux for the route, which may have a mode
 //	 Sessions.serve        middleware.go
 //	  request.start        request.go
-//	    cookies.read       cookie.go      verifies the cookie: secret, then public id
+//	    cookies.read       cookie.go      finds the cookie
+//	      checker.id       check.go       verifies it: secret, then public id
 //	    readAhead          readahead.go   the client has sent its body before the lock is taken
 //	    request.open       request.go
 //	      request.fetch    fetch.go       tries the cookies' ids, nearly always one
@@ -49,19 +50,18 @@ package middleware
 //	                                      can still be answered with an error
 //	  response.finish      response.go
 //	    response.begin     response.go    what Flush and Hijack (stream.go) call earlier
-//	      request.commit   commit.go      once; session.Seal encodes what changed
+//	      request.commit   commit.go      once; session.Seal says what changed
 //	        carryOut       commit.go      does what decide (decide.go) says, here
-//	                                      Hold.Save: writes the record, and unlocks
+//	                                      Hold.SaveContent: encodes and writes the record, and unlocks
 //	      decorate         caching.go     the header, as it was at WriteHeader: adds the cookie
 //	      send             response.go    the header, and what of the body was kept
 //	    tail.release       tail.go        the end of a long answer waits for the handler's
 //
-// Package store continues from Store.Take and Hold.Save. Which error becomes which
+// Package store continues from Store.Take and Hold.SaveContent. Which error becomes which
 // status is in errors.go.
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -178,26 +178,26 @@ func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, mode Mode, patt
 		next.ServeHTTP(w, r)
 		return
 	}
-	base, cancel := context.WithCancelCause(r.Context())
-	defer cancel(nil)
 	rw := &response{
-		request: request{sessions: s, mode: mode, pattern: pattern, base: r, cancel: cancel},
+		request: request{sessions: s, mode: mode, pattern: pattern, base: r},
 		inner:   w,
 		before:  snapshot(w.Header()),
 		tail:    tail{declared: -1},
 	}
 	rq := &rw.request
+	rq.context.begin(rq)
 	finished := false
 	defer func() {
 		if !finished { // the handler panicked, or called runtime.Goexit; or a Logger did in the commit
-			cancel(nil)
+			rq.context.end(nil)
 			rq.abandon()
 			rw.abandon()
 		}
 	}()
-	r, err := rq.start(withRequest(base, rq))
+	r, err := rq.start()
 	if err != nil {
 		finished = true
+		rq.context.end(nil)
 		rw.fail(err)
 		return
 	}
@@ -205,7 +205,7 @@ func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, mode Mode, patt
 		defer rq.handBack(r)
 		next.ServeHTTP(rw.writer(), r)
 	}()
-	cancel(nil) // also ends a session.Start that still waits
+	rq.context.end(nil) // also ends a session.Start that still waits
 	rw.finish()
 	finished = true
 }

@@ -27,11 +27,11 @@ var (
 // A request is one request's session, opened once and committed once, and its keep.Keeper.
 type request struct {
 	sessions *Sessions
-	base     *http.Request           // as it came in
-	outer    *request                // of other Sessions around these; nil if there are none
-	sibling  *request                // the one that these had inside before this one
-	cancel   context.CancelCauseFunc // ends the handler's context
-	lazy     context.Context         // where session.Start opens the session in mode Lazy
+	base     *http.Request   // as it came in
+	context  handlerContext  // of the handler
+	outer    *request        // of other Sessions around these; nil if there are none
+	sibling  *request        // the one that these had inside before this one
+	lazy     context.Context // where session.Start opens the session in mode Lazy
 
 	inner        atomic.Pointer[request] // of other Sessions inside these, the latest; nil if there are none
 	commitFailed atomic.Bool
@@ -60,15 +60,13 @@ type request struct {
 
 // start returns the handler's request, whose context has the session: opened, or
 // in mode Lazy to be opened by session.Start.
-func (rq *request) start(ctx context.Context) (*http.Request, error) {
+func (rq *request) start() (*http.Request, error) {
 	s, body := rq.sessions, rq.base.Body
 	if rq.mode < Exclusive || rq.mode > Lazy {
 		return nil, fmt.Errorf("%w: %v", errUnknownMode, rq.mode)
 	}
-	if rq.sharesCookie() {
-		rq.log(slog.LevelError, "shared_cookie", "two Sessions on one request use the same cookie and overwrite each other's: give each a name of its own",
-			slog.String("cookie", s.cookies.pattern.Name))
-	}
+	rq.reportSharedCookie()
+	ctx := context.Context(&rq.context)
 	if rq.mode == Lazy {
 		ctx = session.NewLazyContext(ctx, func(ctx context.Context) (*session.Session, error) {
 			return rq.open(ctx, s.cookies.read(rq.base, nil))
@@ -80,11 +78,10 @@ func (rq *request) start(ctx context.Context) (*http.Request, error) {
 		if len(ids) > 0 && rq.mode != ReadOnly {
 			body = readAhead(rq.base, s.options.Buffer)
 		}
-		opened, err := rq.open(ctx, ids)
-		if err != nil {
+		var err error
+		if rq.context.session, err = rq.open(rq.base.Context(), ids); err != nil {
 			return nil, err
 		}
-		ctx = session.NewContext(ctx, opened)
 	}
 	r := rq.base.WithContext(ctx)
 	r.Body = body
@@ -108,13 +105,11 @@ func (rq *request) open(ctx context.Context, ids []string) (*session.Session, er
 	var opened *session.Session
 	record, err := rq.fetch(ctx, ids)
 	if err == nil {
-		if opened, err = session.Open(rq.config(record)); err != nil {
-			err = fmt.Errorf("middleware: session %s: %w: %w", rq.knownID(), store.ErrCorrupt, err)
-		}
+		opened, err = rq.decode(record)
 	}
 	if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrTooLarge) {
 		if err = rq.replace(err); err == nil {
-			opened, err = session.Open(rq.config(store.Record{}))
+			opened, err = rq.decode(store.Record{})
 		}
 	}
 	if err != nil {
@@ -162,10 +157,14 @@ func (rq *request) replace(err error) error {
 	return err
 }
 
-func (rq *request) config(record store.Record) keep.Config {
+func (rq *request) decode(record store.Record) (*session.Session, error) {
 	limit := cmp.Or(rq.sessions.terms.MaxBytes, store.DefaultMaxBytes)
-	return keep.Config{Data: record.Data, Snapshot: record.Memory, MaxBytes: limit, TooLarge: store.ErrTooLarge,
-		ReadOnly: rq.mode == ReadOnly, Keeper: rq}
+	s, err := session.Open(keep.Config{Data: record.Data, Snapshot: record.Content,
+		MaxBytes: limit, TooLarge: store.ErrTooLarge, ReadOnly: rq.mode == ReadOnly, Keeper: rq})
+	if err != nil {
+		return nil, fmt.Errorf("middleware: session %s: %w: %w", rq.knownID(), store.ErrCorrupt, err)
+	}
+	return s, nil
 }
 
 // handBack gives the request that came in what was set in r, the handler's copy:

@@ -20,7 +20,7 @@ func twentyKeys(b *testing.B) []byte {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return change.Data
+	return change.Data()
 }
 
 // BenchmarkRequest is what the package costs a request that writes one key.

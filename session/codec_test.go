@@ -43,7 +43,7 @@ func TestUntouchedValuesSurviveByteForByte(t *testing.T) {
 		for _, spaced := range []string{`{"odd":` + value + `,"n":1}`, "{ \"n\" : 1 ,\n\"odd\"\t: " + value + " }\n"} {
 			s := open(t, spaced)
 			s.Set("n", 2)
-			if got, want := string(seal(t, s).Data), `{"n":2,"odd":`+value+`}`; got != want {
+			if got, want := string(seal(t, s).Data()), `{"n":2,"odd":`+value+`}`; got != want {
 				t.Errorf("%s: stored\n%s, want\n%s", name, got, want)
 			}
 		}
@@ -58,7 +58,7 @@ func TestAReaderOfAValueDoesNotAlterIt(t *testing.T) {
 		session.Get[string](s, "odd")
 		session.Get[map[string]any](s, "odd")
 		s.Renew() // so that the record is written though nothing changed
-		if got, want := string(seal(t, s).Data), `{"odd":`+value+`}`; got != want {
+		if got, want := string(seal(t, s).Data()), `{"odd":`+value+`}`; got != want {
 			t.Errorf("%s: stored\n%s, want\n%s", name, got, want)
 		}
 	}
@@ -74,10 +74,10 @@ func TestEqualSessionsAreEqualBytes(t *testing.T) {
 	b.Set("x", map[string]int{"two": 2, "one": 1})
 	b.Delete("gone")
 	want := `{"<y>":"é & \"quotes\"","x":{"one":1,"two":2}}`
-	if got := string(seal(t, &a).Data); got != want {
+	if got := string(seal(t, &a).Data()); got != want {
 		t.Errorf("a is %s, want %s", got, want)
 	}
-	if got := string(seal(t, &b).Data); got != want {
+	if got := string(seal(t, &b).Data()); got != want {
 		t.Errorf("b is %s, want %s", got, want)
 	}
 }

@@ -92,7 +92,7 @@ func TestASetThatRacesTheSealIsNeverLostInSilence(t *testing.T) {
 	change := seal(t, s)
 	wg.Wait()
 
-	stored := open(t, string(change.Data))
+	stored := open(t, string(change.Data()))
 	for key := range stored.Keys() {
 		if late[key] {
 			t.Errorf("%s is both stored and reported as late", key)

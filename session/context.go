@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/a2139e8d/latchkey/internal/keep"
 )
 
 // ErrNoSession is the error of [Start] in a context that offers no session.
 var ErrNoSession = errors.New("session: no session here: wrap the handler with middleware's Sessions.Handler, in another mode than None")
 
-type contextKey struct{}
-
-// A slot is what a context holds: a session, or how to open one.
-type slot struct {
+// A lazy is what a context holds of a session that is to be opened.
+type lazy struct {
 	mu   sync.Mutex // guards s; held while opening, so that one request opens one session
 	s    *Session   // nil until opened
 	open func(context.Context) (*Session, error)
@@ -20,7 +20,7 @@ type slot struct {
 
 // NewContext returns a copy of ctx that holds s: for tests of handlers.
 func NewContext(ctx context.Context, s *Session) context.Context {
-	return context.WithValue(ctx, contextKey{}, &slot{s: s})
+	return context.WithValue(ctx, keep.ContextKey{}, s)
 }
 
 // FromContext returns the request's session.
@@ -29,16 +29,19 @@ func NewContext(ctx context.Context, s *Session) context.Context {
 // in the request: the handler is not wrapped by the middleware, its mode is
 // None, or its mode is Lazy and [Start] was not called yet.
 func FromContext(ctx context.Context) *Session {
-	at, ok := ctx.Value(contextKey{}).(*slot)
-	if !ok {
+	switch at := ctx.Value(keep.ContextKey{}).(type) {
+	case *Session:
+		return at
+	case *lazy:
+		at.mu.Lock()
+		defer at.mu.Unlock()
+		if at.s == nil {
+			panic("session: not started: in mode Lazy call session.Start(ctx) before session.FromContext(ctx), or give the route another mode")
+		}
+		return at.s
+	default:
 		panic(ErrNoSession.Error())
 	}
-	at.mu.Lock()
-	defer at.mu.Unlock()
-	if at.s == nil {
-		panic("session: not started: in mode Lazy call session.Start(ctx) before session.FromContext(ctx), or give the route another mode")
-	}
-	return at.s
 }
 
 // Start returns the request's session. In mode Lazy it opens it first, which may
@@ -47,18 +50,25 @@ func FromContext(ctx context.Context) *Session {
 //
 // Pass a context derived from the request's.
 func Start(ctx context.Context) (*Session, error) {
-	at, ok := ctx.Value(contextKey{}).(*slot)
-	if !ok {
+	switch at := ctx.Value(keep.ContextKey{}).(type) {
+	case *Session:
+		return at, nil
+	case *lazy:
+		return at.start(ctx)
+	default:
 		return nil, ErrNoSession
 	}
-	at.mu.Lock()
-	defer at.mu.Unlock()
-	if at.s == nil {
-		s, err := at.open(ctx)
+}
+
+func (l *lazy) start(ctx context.Context) (*Session, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.s == nil {
+		s, err := l.open(ctx)
 		if err != nil {
 			return nil, err
 		}
-		at.s = s
+		l.s = s
 	}
-	return at.s, nil
+	return l.s, nil
 }

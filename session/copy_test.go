@@ -51,7 +51,7 @@ func TestSetDoesNotSeeLaterChanges(t *testing.T) {
 	s.Set("raw", raw)
 	list[0] = "b"
 	copy(raw, `"b"`)
-	if got := string(seal(t, &s).Data); got != `{"list":["a"],"raw":"a"}` {
+	if got := string(seal(t, &s).Data()); got != `{"list":["a"],"raw":"a"}` {
 		t.Errorf("stored %s", got)
 	}
 }
@@ -80,7 +80,7 @@ func TestPopShowsAFlashMessageOnce(t *testing.T) {
 	if got, ok := session.Pop[string](next, "flash"); ok || got != "" {
 		t.Errorf("the second Pop = %q, %v", got, ok)
 	}
-	if change := seal(t, next); !change.Changed || string(change.Data) != "{}" {
+	if change := seal(t, next); !change.Changed || string(change.Data()) != "{}" {
 		t.Errorf("Seal = %+v, want the record without the message", change)
 	}
 }

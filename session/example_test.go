@@ -61,7 +61,7 @@ func Example_testing() {
 	fmt.Println(w.Body)
 	fmt.Println(session.Get[string](&s, "user"))
 	change, err := s.Seal("the test")
-	fmt.Println(change.Renewed, string(change.Data), err)
+	fmt.Println(change.Renewed, string(change.Data()), err)
 	// Output:
 	// welcome
 	// ada true

@@ -44,13 +44,13 @@ func FuzzOpen(f *testing.F) {
 		}
 
 		s.Renew() // so that the record is written though nothing changed
-		stored := seal(t, s).Data
+		stored := seal(t, s).Data()
 		next := open(t, string(stored))
 		if got := maps.Collect(indexed(next)); !maps.Equal(got, want) {
 			t.Fatalf("came back as %q, want %q", got, want)
 		}
 		next.Renew()
-		if again := seal(t, next).Data; string(again) != string(stored) {
+		if again := seal(t, next).Data(); string(again) != string(stored) {
 			t.Fatalf("stored as %q, then as %q", stored, again)
 		}
 	})

@@ -54,7 +54,7 @@ func TestAChangeAfterTheSealIsReportedAndNotDone(t *testing.T) {
 				t.Errorf("the session became %v", got)
 			}
 			change, err := s.Seal("the end of the handler")
-			if err != nil || change.Changed || change.Renewed || change.Destroyed || change.Data != nil {
+			if err != nil || change.Changed || change.Renewed || change.Destroyed || change.Data() != nil {
 				t.Errorf("a second Seal = %+v, %v, want no change", change, err)
 			}
 			test.do(s)

@@ -12,11 +12,16 @@ import (
 // parse splits data into its values without looking into them. It refuses what
 // encoding/json would alter in silence: text that is not valid UTF-8, and keys
 // that occur twice or hold half a character.
-func parse(data []byte) ([]entry, error) {
+func parse(data []byte) (values, error) {
 	if found, ok := parseOwn(data); ok {
-		return found, nil
+		return newValues(found, len(data)), nil
 	}
-	return parseAny(data)
+	found, err := parseAny(data)
+	total := 0
+	for _, e := range found {
+		total += e.size()
+	}
+	return newValues(found, encodedSize(total)), err
 }
 
 // parseAny is parse for whatever anybody may have stored.

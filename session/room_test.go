@@ -59,8 +59,8 @@ func TestRoomIsCountedToTheByte(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		size := len(change.Data)
-		fits, tight := openLimited(t, stored, max(size+1, len(stored))), openLimited(t, stored, size-1)
+		size := len(change.Data())
+		fits, tight := openLimited(t, stored, max(size, len(stored))), openLimited(t, stored, size-1)
 		do(fits)
 		if _, err := fits.Seal("test"); err != nil {
 			t.Errorf("%s: %d bytes: %v", name, size, err)

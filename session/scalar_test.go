@@ -46,9 +46,9 @@ func encodesAs(t *testing.T, short, long any) {
 	b.Set("v", long)
 	got, gotErr := a.Seal("the test")
 	want, wantErr := b.Seal("the test")
-	if string(got.Data) != string(want.Data) || (gotErr == nil) != (wantErr == nil) ||
+	if string(got.Data()) != string(want.Data()) || (gotErr == nil) != (wantErr == nil) ||
 		gotErr != nil && gotErr.Error() != wantErr.Error() {
-		t.Errorf("%#v is %s, %v; want %s, %v", short, got.Data, gotErr, want.Data, wantErr)
+		t.Errorf("%#v is %s, %v; want %s, %v", short, got.Data(), gotErr, want.Data(), wantErr)
 	}
 }
 
@@ -63,8 +63,8 @@ func keyEncodesAs(t *testing.T, key string) {
 	if (gotErr == nil) != (wantErr == nil) {
 		t.Fatalf("key %q: %v; as a value %v", key, gotErr, wantErr)
 	}
-	if gotErr == nil && string(got.Data) != "{"+string(want.Data[len(`{"v":`):len(want.Data)-1])+":1}" {
-		t.Errorf("key %q: %s; as a value %s", key, got.Data, want.Data)
+	if gotErr == nil && string(got.Data()) != "{"+string(want.Data()[len(`{"v":`):len(want.Data())-1])+":1}" {
+		t.Errorf("key %q: %s; as a value %s", key, got.Data(), want.Data())
 	}
 }
 

@@ -57,15 +57,13 @@ var ErrClosed = errors.New("the session was saved already: change it before")
 type Session struct {
 	config keep.Config
 
-	mu       sync.Mutex // guards everything below
-	values   values
-	size     int    // of the values, encoded, give or take a comma
-	borrowed bool   // values are a Snapshot's, to be cloned before they change
-	used     bool   // see Used
-	change   Change // Changed: values differ from what was loaded
-	culprit  string // the first call that made a change where the session is for reading only
-	err      error  // the first Set that failed; it fails the commit
-	sealed   string // once sealed: what sealed it, never empty
+	mu      sync.Mutex // guards everything below
+	values  values
+	used    bool   // see Used
+	change  Change // Changed: values differ from what was loaded
+	culprit string // the first call that made a change where the session is for reading only
+	err     error  // the first Set that failed; it fails the commit
+	sealed  string // once sealed: what sealed it, never empty
 }
 
 // Set stores v under key, replacing what was there.
@@ -99,26 +97,24 @@ func (s *Session) Set(key string, v any) {
 // put stores e if there is room for it, and reports whether that changed anything: where it is
 // the same as before, the record need not be written again.
 func (s *Session) put(e entry) (changed bool, err error) {
-	at, found := s.values.find(e.key)
-	if found && s.values.entries[at].raw == e.raw {
+	was, found := s.values.get(e.key)
+	if found && was == e.raw {
 		return false, nil
 	}
-	size := s.size + s.values.growth(at, found, e)
-	if limit := s.config.MaxBytes; limit > 0 && size > limit && size > s.size {
+	size := encodedSize(s.values.totalWith(e, was, found))
+	if limit := s.config.MaxBytes; limit > 0 && size > limit && size > s.values.size() {
 		return false, fmt.Errorf("%w: it would have %d bytes, MaxBytes is %d", s.config.TooLarge, size, limit)
 	}
-	s.values.put(at, found, e)
-	s.size = size
+	s.values.put(e, was, found)
 	return true, nil
 }
 
 // Delete removes key. Removing an absent key changes nothing.
 func (s *Session) Delete(key string) {
 	s.mutate("Delete", key, func() bool {
-		at, found := s.values.find(key)
+		was, found := s.values.get(key)
 		if found {
-			s.size -= s.values.entries[at].size()
-			s.values.remove(at)
+			s.values.remove(key, was)
 		}
 		return found
 	})
@@ -127,8 +123,8 @@ func (s *Session) Delete(key string) {
 // Clear removes all keys. The session itself, and its id, stay.
 func (s *Session) Clear() {
 	s.mutate("Clear", "", func() bool {
-		found := len(s.values.entries) > 0
-		s.values, s.size = values{}, len("{}")
+		found := s.values.length > 0
+		s.values = values{}
 		return found
 	})
 }
@@ -156,9 +152,6 @@ func (s *Session) mutate(method, key string, do func() bool) {
 	s.used = true
 	sealed := s.sealed
 	if sealed == "" {
-		if s.borrowed {
-			s.values.entries, s.borrowed = slices.Clone(s.values.entries), false
-		}
 		s.change.Changed = do() || s.change.Changed
 		if s.config.ReadOnly && s.culprit == "" && (s.change.Changed || s.change.Renewed || s.change.Destroyed) {
 			s.culprit = method
@@ -178,7 +171,7 @@ func (s *Session) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used = true
-	return len(s.values.entries)
+	return s.values.length
 }
 
 // Keys iterates over the keys, sorted, as they are at the time of the call.
@@ -186,9 +179,9 @@ func (s *Session) Keys() iter.Seq[string] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used = true
-	keys := make([]string, len(s.values.entries))
-	for i, e := range s.values.sorted() {
-		keys[i] = e.key
+	keys := make([]string, 0, s.values.length)
+	for e := range s.values.each {
+		keys = append(keys, e.key)
 	}
 	return slices.Values(keys)
 }
@@ -209,8 +202,10 @@ func (s *Session) IsNew() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used = true
-	return s.config.Data == nil
+	return s.isNew()
 }
+
+func (s *Session) isNew() bool { return s.config.Data == nil && s.config.Snapshot == nil }
 
 // Commit saves the session and releases its lock now, instead of at the end of
 // the handler: call it before slow work that no longer needs the session, so that

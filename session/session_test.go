@@ -35,7 +35,7 @@ func seal(t *testing.T, s *session.Session) session.Change {
 // sees.
 func nextRequest(t *testing.T, s *session.Session) *session.Session {
 	t.Helper()
-	return open(t, string(seal(t, s).Data))
+	return open(t, string(seal(t, s).Data()))
 }
 
 func keys(s *session.Session) []string { return slices.Collect(s.Keys()) }
@@ -108,7 +108,7 @@ func TestClearRemovesAllKeysAndLeavesTheSessionUsable(t *testing.T) {
 		t.Errorf("Len %d, IsNew %v after Clear", s.Len(), s.IsNew())
 	}
 	s.Set("c", 3)
-	if got := string(seal(t, s).Data); got != `{"c":3}` {
+	if got := string(seal(t, s).Data()); got != `{"c":3}` {
 		t.Errorf("stored %s", got)
 	}
 }

@@ -73,11 +73,7 @@ func (s *Session) look(key string) (raw string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used = true
-	at, ok := s.values.find(key)
-	if ok {
-		raw = s.values.entries[at].raw
-	}
-	return raw, ok
+	return s.values.get(key)
 }
 
 // encode returns v as one line of JSON, or an error where JSON would not give back what went in.

@@ -1,97 +1,123 @@
 package session
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
-// An entry is one value of a session, encoded.
-type entry struct{ key, raw string }
-
-// size returns how many bytes the entry takes in the encoded form, with its comma.
-func (e entry) size() int {
-	key := len(e.key) + len(`"":,`)
-	if !plain(e.key) {
-		key = len(appendKey(nil, e.key)) + len(":,")
-	}
-	return key + len(e.raw)
-}
-
-// values are a session's entries, no key twice. They are sorted by key, as they are stored, until
-// many have been added: inserting n of them one by one into a sorted slice moves n² of them. A
-// slice is smaller and faster than a map up to some thousand, so the map comes only then.
+// values are a session's entries: a base, and what was changed since. The base never changes, so
+// the requests of a hot session share it: instead of all entries, each copies only the changes that
+// those before it have made. When these have become many, they are made part of the base.
 type values struct {
-	entries []entry
-	added   int            // how many were inserted into the sorted slice
-	index   map[string]int // where each key is; nil while the entries are sorted
+	base    []entry // sorted by key
+	changes table   // in place of those in the base; what was removed from the base has no raw
+	shared  bool    // other sessions read the same changes, which are sorted then
+	length  int     // how many entries there are
+	total   int     // of their sizes
 }
 
-// maxAdded is how many entries are inserted in order. More belong to a session that is being
-// filled, for which building the index pays.
-const maxAdded = 64
-
-// find returns where key is, or where it belongs.
-func (v *values) find(key string) (at int, found bool) {
-	if v.index != nil {
-		at, found = v.index[key]
-		return at, found
+// newValues returns values of entries that are sorted by key, and not the caller's any more. size is
+// that of their encoded form.
+func newValues(sorted []entry, size int) values {
+	v := values{changes: table{entries: sorted}, length: len(sorted)}
+	if v.length > 0 {
+		v.total = size - len("{")
 	}
-	return slices.BinarySearchFunc(v.entries, key, func(e entry, key string) int { return strings.Compare(e.key, key) })
+	return v
 }
 
-// growth returns by how many bytes the encoded form grows, give or take a comma, if e is put
-// where find has found its key or place.
-func (v *values) growth(at int, found bool, e entry) int {
+// size returns the size of the encoded form.
+func (v *values) size() int { return encodedSize(v.total) }
+
+// encodedSize returns the size of the encoded form of entries whose sizes make total: the last one
+// has no comma.
+func encodedSize(total int) int { return max(len("{}"), len("{")+total) }
+
+func (v *values) get(key string) (raw string, found bool) {
+	if at, changed := v.changes.find(key); changed {
+		raw = v.changes.entries[at].raw
+		return raw, raw != ""
+	}
+	if at, based := find(v.base, key); based {
+		return v.base[at].raw, true
+	}
+	return "", false
+}
+
+// totalWith returns what total would be with e, for which get has returned was and found.
+func (v *values) totalWith(e entry, was string, found bool) int {
 	if found {
-		return len(e.raw) - len(v.entries[at].raw)
+		return v.total + len(e.raw) - len(was)
 	}
-	return e.size()
+	return v.total + e.size()
 }
 
-// put stores e where find has found its key or place.
-func (v *values) put(at int, found bool, e entry) {
-	switch {
-	case found:
-		v.entries[at].raw = e.raw
-	case v.index == nil && v.added < maxAdded:
-		v.entries = slices.Insert(v.entries, at, e)
-		v.added++
-	default:
-		if v.index == nil {
-			v.index = make(map[string]int, 2*len(v.entries))
-			for i, known := range v.entries {
-				v.index[known.key] = i
-			}
-		}
-		v.index[e.key] = len(v.entries)
-		v.entries = append(v.entries, e)
+// put stores e, for which get has returned was and found.
+func (v *values) put(e entry, was string, found bool) {
+	v.total = v.totalWith(e, was, found)
+	if !found {
+		v.length++
 	}
+	v.change(e)
 }
 
-// remove removes the entry that find has found.
-func (v *values) remove(at int) {
-	if v.index == nil {
-		v.entries = slices.Delete(v.entries, at, at+1)
+// remove removes the entry for which get has returned was.
+func (v *values) remove(key, was string) {
+	v.total -= entry{key, was}.size()
+	v.length--
+	if _, based := find(v.base, key); based {
+		v.change(entry{key: key})
 		return
 	}
-	last := len(v.entries) - 1
-	delete(v.index, v.entries[at].key)
-	if at != last {
-		v.entries[at] = v.entries[last]
-		v.index[v.entries[at].key] = at
-	}
-	v.entries = slices.Delete(v.entries, last, last+1)
+	v.own()
+	at, _ := v.changes.find(key)
+	v.changes.remove(at)
 }
 
-// sorted returns the entries, sorted, and leaves them so.
-func (v *values) sorted() []entry {
-	if v.index != nil {
-		sortByKey(v.entries)
-		v.index, v.added = nil, 0
-	}
-	return v.entries
+func (v *values) change(e entry) {
+	v.own()
+	at, found := v.changes.find(e.key)
+	v.changes.put(at, found, e)
 }
 
-func sortByKey(entries []entry) {
-	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.key, b.key) })
+// own copies changes that others read, too, with room for one more.
+func (v *values) own() {
+	if v.shared {
+		entries := v.changes.entries
+		v.changes.entries, v.shared = append(make([]entry, 0, len(entries)+1), entries...), false
+	}
+}
+
+// share returns a copy for other sessions. From now on neither may change.
+func (v *values) share() values {
+	changes := v.changes.sorted()
+	switch n := len(changes); {
+	case len(v.base) == 0:
+		v.base, v.changes = changes, table{}
+	case n*n > 16*len(v.base): // so n new ones, one by one, copy n√n entries and not n²
+		v.base, v.changes = slices.AppendSeq(make([]entry, 0, v.length), v.each), table{}
+	}
+	v.changes.added, v.shared = 0, true
+	return *v
+}
+
+// each calls yield for the entries, sorted by key, until it returns false.
+func (v *values) each(yield func(entry) bool) {
+	base := v.base
+	for _, changed := range v.changes.sorted() {
+		at, found := find(base, changed.key)
+		for _, e := range base[:at] {
+			if !yield(e) {
+				return
+			}
+		}
+		if base = base[at:]; found {
+			base = base[1:]
+		}
+		if changed.raw != "" && !yield(changed) {
+			return
+		}
+	}
+	for _, e := range base {
+		if !yield(e) {
+			return
+		}
+	}
 }

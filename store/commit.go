@@ -44,7 +44,7 @@ func (t *tenure) send(ctx context.Context, to string, span time.Duration) {
 	base := t.base
 	if t.written > t.stored {
 		base = t.record.name
-		record = stage(&x, base, t.write.text)
+		record = stage(&x, base, t.write.text())
 	}
 	x.Args = []any{t.token, t.base, ttl, record}
 	if to != "" {

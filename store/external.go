@@ -86,12 +86,13 @@ func (e *external) end(ctx context.Context, h *Hold, w write) error {
 		return errGivenBack
 	}
 	h.over = true
-	if w.text == nil {
+	if !w.changed {
 		e.stop()
 		return h.lease.Unlock(ctx)
 	}
+	ctx = context.WithoutCancel(ctx)
 	x := scripting.Exchange{Script: replaceScript, Keys: h.store.keys(h.id)[:1]}
-	x.Args = []any{e.base, stage(&x, w.record.name, w.text), w.ttl}
+	x.Args = []any{e.base, stage(&x, w.record.name, w.text()), w.ttl}
 	_, reply, err := h.store.runner.Exchange(ctx, x)
 	_, err = committed(reply, err)
 	e.release(ctx, h, err) // the fence has decided; the lock has no say in it

@@ -21,12 +21,10 @@ const tombstoneTime = time.Minute
 
 // A Hold is a session whose lock is held. Exactly one of Save, Touch, Release,
 // Destroy and Renew gives it back; each of their exchanges with Redis is bounded
-// by Options.Timeout. It is used by one goroutine at a time.
+// by Options.Timeout, and does not end with ctx. It is used by one goroutine at a time.
 type Hold struct {
 	// Record is what was read under the lock.
 	Record Record
-	// Memory is kept with the data that Save stores: see [Record].
-	Memory any
 
 	store  *Store
 	id     string
@@ -52,10 +50,18 @@ type fence interface {
 
 // A write is what a hold leaves in Redis.
 type write struct {
-	record Record // where it is changed
-	text   []byte // its stored form; nil: it is not changed
-	ttl    int64  // ms
-	ended  bool   // it is a tombstone
+	changed bool   // there is a record to be written
+	record  Record // of a tombstone, the name and the time
+	ended   bool   // it is a tombstone
+	ttl     int64  // ms
+}
+
+// text returns the record's stored form.
+func (w write) text() []byte {
+	if w.ended {
+		return formatTombstone(w.record.name, w.record.Created)
+	}
+	return w.record.text()
 }
 
 // A request is what is allocated for one: its Hold, and how its lock is taken.
@@ -122,17 +128,22 @@ func (h *Hold) OnLost(cancel context.CancelCauseFunc) { h.lease.OnLost(cancel) }
 // reply to the commit was lost then, and its repetition was refused. With ErrLost or ErrTooLarge
 // alone nothing was stored.
 func (h *Hold) Save(ctx context.Context, data []byte) error {
-	text, err := h.terms.record(h.stamp, h.Record.Created, data)
-	if err != nil {
+	return h.save(ctx, Record{Data: data})
+}
+
+// SaveContent is Save for what is encoded when it is sent, if it is. It keeps c.
+func (h *Hold) SaveContent(ctx context.Context, c Content) error {
+	return h.save(ctx, Record{Content: c})
+}
+
+func (h *Hold) save(ctx context.Context, record Record) error {
+	record.Created, record.name = h.Record.Created, h.stamp
+	if err := h.terms.fits(record); err != nil {
 		h.Release(ctx)
 		return failed("saving", h.id, err)
 	}
-	record := Record{Data: data, Created: h.Record.Created, Memory: h.Memory, name: h.stamp}
-	w := write{record: record, text: text, ttl: h.terms.expiry(record.Created, time.Now())}
-	if err = h.fence.end(ctx, h, w); err != nil {
-		return failed("saving", h.id, err)
-	}
-	return nil
+	w := write{changed: true, record: record, ttl: h.terms.expiry(record.Created, time.Now())}
+	return failed("saving", h.id, h.fence.end(ctx, h, w))
 }
 
 // Destroy ends the session and gives it back. Its id is remembered as gone for a
@@ -167,9 +178,8 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 
 // end leaves a tombstone.
 func (h *Hold) end(ctx context.Context) error {
-	w := write{record: Record{name: h.stamp}, text: formatTombstone(h.stamp, time.Now()), ended: true}
-	w.ttl = tombstoneTime.Milliseconds()
-	return h.fence.end(ctx, h, w)
+	tombstone := Record{Created: time.Now(), name: h.stamp}
+	return h.fence.end(ctx, h, write{changed: true, record: tombstone, ended: true, ttl: tombstoneTime.Milliseconds()})
 }
 
 // Touch extends the idle timeout and gives the session back. Nothing was to be written, so a lock

@@ -105,11 +105,11 @@ func (s *Store) create(ctx context.Context, id, token string, created time.Time,
 	if s.closed.Load() {
 		return lease.ErrClosed
 	}
-	record, err := t.record(token, created, data)
-	if err != nil {
+	record := Record{Data: data, Created: created, name: token}
+	if err := t.fits(record); err != nil {
 		return err
 	}
-	reply, err := s.runner.Run(ctx, createScript, s.keys(id)[:1], token, record, t.expiry(created, time.Now()))
+	reply, err := s.runner.Run(ctx, createScript, s.keys(id)[:1], token, record.text(), t.expiry(created, time.Now()))
 	if err != nil {
 		return err
 	}

@@ -146,16 +146,13 @@ func TestLostMeansNotStored(t *testing.T) {
 // it.
 func ended(t *testing.T, shared *tenure, h *Hold, data string) (outcome chan error, version int) {
 	t.Helper()
-	text, err := h.terms.record(h.stamp, h.Record.Created, []byte(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	record := Record{Data: []byte(data), Created: h.Record.Created, name: h.stamp}
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	h.over = true
 	shared.newest++
-	shared.record, shared.size = Record{Data: []byte(data), Created: h.Record.Created, name: h.stamp}, len(text)
-	shared.write, shared.written = write{text: text, ttl: h.terms.expiry(h.Record.Created, time.Now())}, shared.newest
+	shared.record, shared.size = record, record.size()
+	shared.write, shared.written = write{changed: true, record: record, ttl: h.terms.expiry(h.Record.Created, time.Now())}, shared.newest
 	next, _, _ := h.lease.Stop(shared.others)
 	if shared.lease = h.lease.HandOver(next, shared.others); shared.lease == nil {
 		t.Fatal("nobody waits")

@@ -17,11 +17,20 @@ import (
 type Record struct {
 	Data    []byte    // what was saved
 	Created time.Time // when the session began, to the millisecond
-	// Memory is that of the Hold that has saved it, if that was in this process a moment ago: Data
-	// in another form, so that it need not be decoded.
-	Memory any
+	// Content takes the place of Data where a Hold of this process has saved it a moment ago: what
+	// was not encoded need not be decoded.
+	Content Content
 
 	name string // see recordName
+}
+
+// A Content is what is to be saved, encoded only when it is sent: on a hot session most of what is
+// saved is replaced before that. It never changes, and is used by several goroutines at once.
+type Content interface {
+	// Size returns the size of the encoded form.
+	Size() int
+	// AppendTo appends that to b.
+	AppendTo(b []byte) []byte
 }
 
 // keys returns the keys of a session: its record, its lock, and the queue for that.
@@ -46,14 +55,36 @@ const head = `{"v":2,"s":"`
 
 // formatRecord returns the stored form of a record that token writes.
 func formatRecord(token string, created time.Time, data []byte) []byte {
-	b := make([]byte, 0, len(data)+96)
-	b = append(b, head...)
-	b = append(b, token...)
-	b = append(b, `","c":`...)
-	b = strconv.AppendInt(b, created.UnixMilli(), 10)
-	b = append(b, `,"d":`...)
-	b = append(b, data...)
+	return Record{Data: data, Created: created, name: token}.text()
+}
+
+// text returns the stored form.
+func (r Record) text() []byte {
+	b := r.appendHead(make([]byte, 0, r.size()))
+	if r.Content != nil {
+		b = r.Content.AppendTo(b)
+	}
+	b = append(b, r.Data...)
 	return append(b, '}')
+}
+
+// size returns the size of the stored form, without encoding it.
+func (r Record) size() int {
+	var room [96]byte
+	size := len(r.appendHead(room[:0])) + len(r.Data) + len("}")
+	if r.Content != nil {
+		size += r.Content.Size()
+	}
+	return size
+}
+
+// appendHead appends what is in front of the data.
+func (r Record) appendHead(b []byte) []byte {
+	b = append(b, head...)
+	b = append(b, r.name...)
+	b = append(b, `","c":`...)
+	b = strconv.AppendInt(b, r.Created.UnixMilli(), 10)
+	return append(b, `,"d":`...)
 }
 
 func formatTombstone(token string, now time.Time) []byte {
@@ -113,13 +144,12 @@ func isToken(b []byte) bool {
 	return len(b) > 0
 }
 
-// record returns the stored form, unless it is too large.
-func (t Terms) record(token string, created time.Time, data []byte) ([]byte, error) {
-	record := formatRecord(token, created, data)
-	if len(record) > t.MaxBytes {
-		return nil, fmt.Errorf("%w: the record would have %d bytes, MaxBytes is %d", ErrTooLarge, len(record), t.MaxBytes)
+// fits returns an error for a record that is too large.
+func (t Terms) fits(r Record) error {
+	if size := r.size(); size > t.MaxBytes {
+		return fmt.Errorf("%w: the record would have %d bytes, MaxBytes is %d", ErrTooLarge, size, t.MaxBytes)
 	}
-	return record, nil
+	return nil
 }
 
 // found reads the reply of load.lua or take.lua: the record as it is stored, where it is a

@@ -74,7 +74,7 @@ package store
 //	      Lease.begin       lease/lease.go           from now on a timer renews the lease
 //	  tenure.admit          tenure.go                hands out the record
 //
-//	Hold.Save               hold.go                  makes the record's new form
+//	Hold.SaveContent        hold.go                  checks the size; encoded is only what is sent
 //	  tenure.end            tenure.go                makes it the newest version
 //	    Lease.Stop          lease/handoff.go         renews no more; returns the request that is next, if any
 //	    tenure.passOn       tenure.go                hands over at once, or with the exchange that stores the version

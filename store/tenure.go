@@ -131,10 +131,10 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 	}
 	t.newest++
 	version := t.newest
-	if w.text == nil {
+	if !w.changed {
 		t.write.ttl = w.ttl
 	} else {
-		t.record, t.size, t.write, t.read, t.ended = w.record, len(w.text), w, nil, w.ended
+		t.record, t.size, t.write, t.read, t.ended = w.record, w.record.size(), w, nil, w.ended
 		t.written = version
 	}
 	if t.passOn(ctx, h.lease, next) {

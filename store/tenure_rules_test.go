@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -49,24 +50,76 @@ func TestJoinedHoldKeepsItsTerms(t *testing.T) {
 	})
 }
 
-// What a record is in another form is handed on with it, and only with it.
-func TestMemoryBelongsToItsData(t *testing.T) {
+// A countedContent is a Content that counts how often it is encoded.
+type countedContent struct {
+	text    string
+	encoded int
+}
+
+func (c *countedContent) Size() int { return len(c.text) }
+
+func (c *countedContent) AppendTo(b []byte) []byte {
+	c.encoded++
+	return append(b, c.text...)
+}
+
+// A Content is handed on as it is, and encoded when it is sent: never, if another version takes its
+// place before.
+func TestAContentIsEncodedWhenItIsSent(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
-		first := take(t, d.st)
-		waiting := guests(t, d.st, 2, Terms{})
-		one := new("the memory of 1")
-		first.Memory = one
-		save(t, first, "1")
-		second := waiting[0].holds(t, "1")
-		if second.Record.Memory != one {
-			t.Errorf("with 1 comes the memory %v", second.Record.Memory)
+		versions := []*countedContent{{text: "1"}, {text: "22"}, {text: "333"}, {text: "4444"}}
+		h := take(t, d.st)
+		waiting := guests(t, d.st, len(versions)-1, Terms{})
+		letGo := d.holdBack(t)
+		var endings []*ending
+		for i, version := range versions {
+			if i > 0 {
+				if h = waiting[i-1].holds(t, ""); h.Record.Content != versions[i-1] {
+					t.Errorf("with version %d comes %v", i, h.Record.Content)
+				}
+			}
+			saver := h
+			endings = append(endings, begin(func() error { return saver.SaveContent(t.Context(), version) }))
 		}
-		save(t, second, "2") // by somebody who knows nothing of it
-		last := waiting[1].holds(t, "2")
-		if last.Record.Memory != nil {
-			t.Errorf("with 2 comes the memory %v", last.Record.Memory)
+		shared := h.fence.(*tenure)
+		eventually(t, "the last one has ended its hold", func() bool {
+			shared.mu.Lock()
+			defer shared.mu.Unlock()
+			return shared.newest == len(versions)
+		})
+		letGo()
+		for _, e := range endings {
+			if err := e.wait(); err != nil {
+				t.Error(err)
+			}
 		}
-		last.Release(t.Context())
+		d.wantQuiet(t, "4444")
+		for i, want := range []int{1, 0, 0, 1} {
+			if got := versions[i].encoded; got != want {
+				t.Errorf("version %d was encoded %d times, want %d", i+1, got, want)
+			}
+		}
+	})
+}
+
+// A Content that is too large is refused at once, like any data, and not encoded for that.
+func TestAContentThatIsTooLarge(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		room := 100 - (Record{Created: time.Now(), name: strings.Repeat("A", stampLength)}).size()
+		fits, large := &countedContent{text: strings.Repeat("1", room)}, &countedContent{text: strings.Repeat("1", room+1)}
+		for _, c := range []*countedContent{large, fits} {
+			h, err := d.st.Take(t.Context(), theID, Terms{MaxBytes: 100})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := h.SaveContent(t.Context(), c); (err == nil) != (c == fits) || c == large && !errors.Is(err, ErrTooLarge) {
+				t.Errorf("%d bytes where %d fit: %v", len(c.text), room, err)
+			}
+		}
+		if large.encoded > 0 {
+			t.Error("it was encoded")
+		}
+		d.wantQuiet(t, fits.text)
 	})
 }
 

@@ -52,7 +52,7 @@ var defects = []defect{
 	{"an answer before the commit is stored", "crashes", edit("store/tenure.go", "\t\tt.flush(ctx, version)\n", "\t\tgo func() { t.mu.Lock(); defer t.mu.Unlock(); t.flush(ctx, version) }()\n\t\treturn nil\n")},
 	{"a version counts as stored that is not", "cut", edit("store/commit.go", "\t\tt.fail(err, to)\n\t\treturn\n", "\t\tt.fail(err, to)\n\t\tt.stored = version\n\t\treturn\n")},
 	{"a commit forgets the last version of its group", "crowd", edit("store/commit.go", "t.stored, t.heard = to, base, others, version, ", "t.stored, t.heard = to, base, others, t.newest, ")},
-	{"a group is written as its first version", "crowd", edit("store/tenure.go", "t.record, t.size, t.write, t.read, t.ended = w.record, len(w.text), w, nil, w.ended", "if t.record, t.size, t.read, t.ended = w.record, len(w.text), nil, w.ended; t.written <= t.stored {\n\t\t\tt.write = w\n\t\t}")},
+	{"a group is written as its first version", "crowd", edit("store/tenure.go", "t.record, t.size, t.write, t.read, t.ended = w.record, w.record.size(), w, nil, w.ended", "if t.record, t.size, t.read, t.ended = w.record, w.record.size(), nil, w.ended; t.written <= t.stored {\n\t\t\tt.write = w\n\t\t}")},
 	{"a hold joins what a commit has failed to store", "cut", all(
 		edit("store/tenure.go", "case t.err != nil: // what it was", "case false: // what it was"),
 		edit("store/commit.go", "\tt.err = err\n", "\tt.stored, t.written = t.newest, t.newest\n"))},

@@ -6,10 +6,9 @@ import "context"
 
 // A Config is how a keeper opens a session.
 type Config struct {
-	// Data is what an earlier commit encoded; nil for a new session.
-	Data []byte
-	// Snapshot is what came with Data in that commit's session.Change, if this
-	// process still has it: Data is not decoded then.
+	// Data is what an earlier commit encoded, and Snapshot the *session.Snapshot of it, where this
+	// process still has that: Data is not looked at then. Both are nil for a new session.
+	Data     []byte
 	Snapshot any
 	// MaxBytes is how large the session may get, encoded; 0: as large as it likes. The store adds
 	// some bytes of its own, and has the last word. TooLarge is the error of a Set beyond that.
@@ -31,3 +30,7 @@ type Keeper interface {
 	// method, its key if any, and what sealed the session.
 	ChangedLate(method, key, sealed string)
 }
+
+// ContextKey is the key of a context's value for the session: a *session.Session, or what package
+// session makes of one that is to be opened.
+type ContextKey struct{}

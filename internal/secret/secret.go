@@ -31,11 +31,13 @@ func New() Secret {
 // Parse returns the secret whose [Secret.Bytes] are b. Its error does not repeat b.
 func Parse(b []byte) (Secret, error) {
 	if len(b) != sha256.Size {
-		return Secret{}, errors.New("secret: a secret has 32 bytes")
+		return Secret{}, errSize
 	}
 	bits := [sha256.Size]byte(b)
 	return Secret{func() [sha256.Size]byte { return bits }}, nil
 }
+
+var errSize = errors.New("secret: a secret has 32 bytes")
 
 // Bytes returns the secret itself: for the cookie, and for nothing else.
 func (s Secret) Bytes() []byte {
@@ -50,9 +52,22 @@ func (s Secret) Bytes() []byte {
 // base64url. It names the session without giving access to it. Half of the hash is enough:
 // nobody chooses secrets, and of a billion random ones two have the same id with a probability
 // of 10^-21.
-func (s Secret) ID() string {
-	sum := sha256.Sum256(s.Bytes())
-	return base64.RawURLEncoding.EncodeToString(sum[:16])
+func (s Secret) ID() string { return id(s.Bytes()) }
+
+// IDOf returns the ID of the secret whose [Secret.Bytes] are b, and makes no copy of them. Its
+// error does not repeat b.
+func IDOf(b []byte) (string, error) {
+	if len(b) != sha256.Size {
+		return "", errSize
+	}
+	return id(b), nil
+}
+
+func id(b []byte) string {
+	sum := sha256.Sum256(b)
+	var text [22]byte
+	base64.RawURLEncoding.Encode(text[:], sum[:16])
+	return string(text[:])
 }
 
 // Format writes the public id, whatever the verb.

@@ -1,0 +1,87 @@
+package middleware
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"hash"
+	"strconv"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/secret"
+)
+
+// A checker verifies cookies that securecookie has signed: the base64 of "date|secret|signature",
+// where the secret is in base64 once more, and the signature is an HMAC-SHA256 of
+// "name|date|secret". It accepts exactly what securecookie accepts, as far as its base64 is
+// canonical. It is used in its place since nearly every request has a cookie to be verified:
+// it takes a fifth of the time and leaves no garbage but the id.
+//
+// It is used by one goroutine at a time, and keeps nothing of a cookie.
+type checker struct {
+	prefix []byte      // the name with its separator
+	macs   []hash.Hash // of all keys, newest first
+	maxAge int64       // of a signature, in s
+
+	// Room for what a cookie says, since what a hash.Hash is given cannot be on the stack.
+	plain, secret [longer]byte
+	sum           [sha256.Size]byte
+}
+
+func newChecker(name string, keys [][]byte, maxAge int64) *checker {
+	k := &checker{prefix: []byte(name + "|"), maxAge: maxAge}
+	for _, key := range keys {
+		k.macs = append(k.macs, hmac.New(sha256.New, key))
+	}
+	return k
+}
+
+var strictBase64 = base64.URLEncoding.Strict()
+
+// id returns the public id that a cookie's value stands for, or "" if it is not genuine.
+// wellFormed reports whether it was worth verifying.
+func (k *checker) id(value string) (id string, wellFormed bool) {
+	if len(value) > longer {
+		return "", false
+	}
+	defer clear(k.plain[:])
+	defer clear(k.secret[:])
+	n, err := strictBase64.Decode(k.plain[:], []byte(value))
+	// There are other ways to write the same, with line breaks for one; a cookie that nobody
+	// issued is not genuine.
+	if err != nil || base64.URLEncoding.EncodedLen(n) != len(value) {
+		return "", false
+	}
+	for _, mac := range k.macs {
+		if date, text, ok := k.open(mac, k.plain[:n]); ok && k.fresh(date) {
+			n, err := base64.URLEncoding.Decode(k.secret[:], text)
+			if err != nil {
+				return "", true
+			}
+			id, _ = secret.IDOf(k.secret[:n])
+			return id, true
+		}
+	}
+	return "", true
+}
+
+// open returns the date and the secret, in base64, if they were signed with the key of mac.
+func (k *checker) open(mac hash.Hash, plain []byte) (date, text []byte, ok bool) {
+	date, rest, _ := bytes.Cut(plain, []byte("|"))
+	text, signature, found := bytes.Cut(rest, []byte("|"))
+	if !found {
+		return nil, nil, false
+	}
+	mac.Reset()
+	_, _ = mac.Write(k.prefix) // no Hash fails
+	_, _ = mac.Write(plain[:len(date)+len("|")+len(text)])
+	return date, text, hmac.Equal(mac.Sum(k.sum[:0]), signature)
+}
+
+// fresh reports whether a signature of that date is still good. The date is known to be one of
+// ours, so one in the future only means that the clocks of two servers differ.
+func (k *checker) fresh(date []byte) bool {
+	seconds, err := strconv.ParseInt(string(date), 10, 64)
+	return err == nil && seconds >= time.Now().Unix()-k.maxAge
+}

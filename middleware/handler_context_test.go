@@ -1,0 +1,100 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// A handler's context makes late what is needed to cancel it. That has no effect: whatever happens,
+// and whatever is asked before or in between, it says the same as one of package context.
+func TestAHandlersContextIsLikeAnyOther(t *testing.T) {
+	t.Parallel()
+	type valueKey struct{}
+	type world struct {
+		ctx       context.Context
+		end       context.CancelCauseFunc
+		endServer context.CancelCauseFunc
+		children  []context.Context
+	}
+	steps := []struct {
+		name string
+		do   func(*world)
+	}{
+		{"asks for Done", func(w *world) { w.ctx.Done() }},
+		{"derives a context", func(w *world) {
+			child, cancel := context.WithCancel(w.ctx)
+			t.Cleanup(cancel)
+			w.children = append(w.children, child)
+		}},
+		{"the lock is lost", func(w *world) { w.end(store.ErrLost) }},
+		{"the handler returns", func(w *world) { w.end(nil) }},
+		{"the client goes away", func(w *world) { w.endServer(errors.ErrUnsupported) }},
+		{"another one cancels", func(w *world) {
+			_, cancel := context.WithCancelCause(w.ctx)
+			cancel(errors.ErrUnsupported)
+		}},
+	}
+	server := func() (context.Context, context.CancelCauseFunc) {
+		return context.WithCancelCause(context.WithValue(t.Context(), valueKey{}, "value"))
+	}
+	makeOurs := func() *world {
+		ctx, cancel := server()
+		rq := &request{base: new(http.Request).WithContext(ctx)}
+		rq.context.begin(rq)
+		return &world{ctx: &rq.context, end: rq.context.end, endServer: cancel}
+	}
+	makeTheirs := func() *world {
+		above, cancel := server()
+		ctx, end := context.WithCancelCause(above)
+		return &world{ctx: ctx, end: end, endServer: cancel}
+	}
+	type saying struct {
+		err, cause error
+		done       bool
+		value      any
+	}
+	says := func(ctx context.Context, askDone bool) saying {
+		s := saying{err: ctx.Err(), cause: context.Cause(ctx), value: ctx.Value(valueKey{})}
+		if askDone {
+			select {
+			case <-ctx.Done():
+				s.done = true
+			default:
+			}
+		}
+		return s
+	}
+	const longest = 4
+	var try func(path []int)
+	try = func(path []int) {
+		ours, theirs := makeOurs(), makeTheirs()
+		var names []string
+		for i, step := range path {
+			steps[step].do(ours)
+			steps[step].do(theirs)
+			names = append(names, steps[step].name)
+			last := i == len(path)-1 // before that Done must not be asked for
+			if got, want := says(ours.ctx, last), says(theirs.ctx, last); got != want {
+				t.Errorf("%q: %+v, want %+v", names, got, want)
+			}
+			for j := range ours.children { // at once, with no goroutine in between
+				if got, want := says(ours.children[j], true), says(theirs.children[j], true); got != want {
+					t.Errorf("%q, a derived context: %+v, want %+v", names, got, want)
+				}
+			}
+		}
+		ours.end(nil)
+		theirs.end(nil)
+		for step := range steps {
+			if len(path) < longest {
+				try(append(slices.Clone(path), step))
+			}
+		}
+	}
+	try(nil)
+}
