@@ -76,8 +76,8 @@ func (s *Store) load(ctx context.Context, id string, t Terms) ([]byte, error) {
 func (s *Store) loadPlainly(ctx context.Context, key string, t Terms, now time.Time) (text []byte, had int64, _ error) {
 	ttl := t.TTL.Milliseconds()
 	atOnce := t.TTL >= t.Lifetime // it is never put off, but for those who had other terms
-	if ttl == 0 || atOnce {
-		ttl = 1 // what would expire now does not have longer
+	if atOnce {
+		ttl = 0 // changes nothing: what would expire now does not have longer
 	}
 	replies, err := s.runner.Numbered(ctx, key,
 		transport.Command{"PTTL", key}, transport.Command{"PEXPIRE", key, ttl, "GT"}, transport.Command{"GET", key})

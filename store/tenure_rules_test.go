@@ -94,9 +94,11 @@ func TestAContentIsEncodedWhenItIsSent(t *testing.T) {
 			}
 		}
 		d.wantQuiet(t, "4444")
-		for i, want := range []int{1, 0, 0, 1} {
-			if got := versions[i].encoded; got != want {
-				t.Errorf("version %d was encoded %d times, want %d", i+1, got, want)
+		// One commit was held back, with one version, and the next has the last.
+		all := 0
+		for i, version := range versions {
+			if all += version.encoded; i == len(versions)-1 && version.encoded != 1 || all > 2 {
+				t.Errorf("version %d was encoded %d times, and all up to it %d times", i+1, version.encoded, all)
 			}
 		}
 	})

@@ -93,12 +93,14 @@ func (e *embedded) add(condition *int, n int) {
 // before runs before each command, also before those of scripts, and reports whether it has
 // answered it.
 func (e *embedded) before(peer *server.Peer, command string, args ...string) bool {
-	switch command {
-	case "EVAL", "EVALSHA":
-		// No script calls these, so the server is not locked now. Keys of a Miniredis age only if
-		// they are made to: here, and not in the middle of a script.
+	// The server is locked while a script runs. Keys of a Miniredis age only if they are made to:
+	// here, and not in the middle of a script.
+	if e.mini.TryLock() {
+		e.mini.Unlock()
 		e.age()
 		e.wrote(false)
+	}
+	switch command {
 	case "SET":
 		if e.refuses() {
 			peer.WriteError("OOM command not allowed when used memory > 'maxmemory'.")
