@@ -86,7 +86,7 @@ func (t timestamp) run(ctx context.Context, key, step, token string, d time.Dura
 	if t.localClock {
 		now = strconv.FormatInt(time.Now().UnixMilli(), 10)
 	}
-	return t.runner.Run(ctx, timestampScript, []string{key, noteKey(key)}, step, token, d.Milliseconds(), now)
+	return t.runner.Run(ctx, timestampScript, scripting.Keys{key, noteKey(key)}, step, token, d.Milliseconds(), now)
 }
 
 // noteKey is in the slot of key, where the key permits that; see queueKey of package lease. No

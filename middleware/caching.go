@@ -14,7 +14,7 @@ func (rw *response) decorate(h http.Header, early bool) {
 	rq.mu.Lock()
 	defer rq.mu.Unlock()
 	if rq.session != nil && (early || rq.session.Used()) { // perhaps used after its commit
-		keepPrivate(h)
+		rw.keepPrivate(h)
 	}
 	if rq.cookie != nil {
 		h.Add("Set-Cookie", rq.cookie.String())
@@ -24,11 +24,11 @@ func (rw *response) decorate(h http.Header, early bool) {
 
 // keepPrivate keeps an answer out of shared caches, unless it says itself what caches may do, and
 // lets it vary by cookie. Both, since some caches ignore Vary.
-func keepPrivate(h http.Header) {
+func (rw *response) keepPrivate(h http.Header) {
 	_, chosen := h["Cache-Control"]
 	if !chosen && len(h["Vary"]) == 0 {
-		both := []string{"Cookie", "private"} // one allocation for two headers
-		h["Vary"], h["Cache-Control"] = both[:1:1], both[1:]
+		rw.caching = [...]string{"Cookie", "private"}
+		h["Vary"], h["Cache-Control"] = rw.caching[:1:1], rw.caching[1:]
 		return
 	}
 	if !chosen {

@@ -17,6 +17,7 @@ type response struct {
 	before  http.Header // what others had set before the handler ran
 
 	status    int         // 0 until the handler has chosen
+	caching   [2]string   // values of Vary and Cache-Control, which need no memory of their own
 	header    http.Header // as it was at that moment: later changes do not count
 	buffered  []byte
 	tail      tail        // knows the declared length, and keeps the end of an answer

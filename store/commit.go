@@ -46,7 +46,10 @@ func (t *tenure) send(ctx context.Context, to string, span time.Duration) {
 		base = t.record.name
 		record = stage(&x, base, t.write.text())
 	}
-	x.Args = []any{t.token, t.base, ttl, record}
+	if t.args[0] != t.token { // it has changed
+		t.args[0] = t.token
+	}
+	x.Args = append(t.args[:1], t.base, ttl, record)
 	if to != "" {
 		x.Args = append(x.Args, to, span.Milliseconds())
 	}

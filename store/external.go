@@ -61,7 +61,7 @@ func (s *Store) lockExternal(ctx context.Context, h *Hold) (*lease.Lease, error)
 	}
 	waiting, cancel := context.WithTimeoutCause(ctx, h.terms.LockWait, ErrTimeout)
 	defer cancel()
-	l, err := s.options.Locker.Lock(waiting, s.keys(h.id)[1])
+	l, err := s.options.Locker.Lock(waiting, s.recordKey(h.id)+".lock")
 	if err != nil {
 		return nil, waitError(waiting, err)
 	}
@@ -91,7 +91,7 @@ func (e *external) end(ctx context.Context, h *Hold, w write) error {
 		return h.lease.Unlock(ctx)
 	}
 	ctx = context.WithoutCancel(ctx)
-	x := scripting.Exchange{Script: replaceScript, Keys: h.store.keys(h.id)[:1]}
+	x := scripting.Exchange{Script: replaceScript, Keys: scripting.Keys{h.store.recordKey(h.id)}}
 	x.Args = []any{e.base, stage(&x, w.record.name, w.text()), w.ttl}
 	_, reply, err := h.store.runner.Exchange(ctx, x)
 	_, err = committed(reply, err)

@@ -229,7 +229,7 @@ func learn(t *testing.T, s *redistest.Server) {
 		if _, known := sent.Load(script); !known {
 			p := redistest.NewProxy(t, redistest.Embedded(t))
 			// It fails, for lack of arguments.
-			_, _ = scripting.NewRunner(transport.NewRedigo(p.Pool(t, 1), time.Second), time.Second).Run(t.Context(), script, []string{"a", "b", "c"})
+			_, _ = scripting.NewRunner(transport.NewRedigo(p.Pool(t, 1), time.Second), time.Second).Run(t.Context(), script, scripting.Keys{"a", "b", "c"})
 			for _, cmd := range p.Commands() {
 				if cmd.Name == "EVAL" {
 					sent.Store(script, cmd.Args[0])

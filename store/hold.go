@@ -88,7 +88,7 @@ func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 	default:
 		k.Spin, k.store, k.id, k.keys, k.terms = lease.Spin{Runner: s.runner}, s, id, s.keys(id), &h.terms
 		var l *lease.Lease
-		l, err = s.group.Acquire(ctx, k.keys[1], k, s.lockingBy(&terms), terms.Label)
+		l, err = s.group.Acquire(ctx, k.keys.At(1), k, s.lockingBy(&terms), terms.Label)
 		for again := true; err == nil && again; {
 			if again, err = l.Data().(*tenure).admit(ctx, h, l); again {
 				l, err = l.Again()
@@ -169,7 +169,7 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	if err != nil { // tidiness only: nobody has the new id, and its record would time out
 		s := h.store
 		s.group.Sweep(s.locking, ambiguous, func(ctx context.Context) bool {
-			_, err := s.runner.Run(ctx, dropScript, s.keys(id)[:1], h.stamp)
+			_, err := s.runner.Run(ctx, dropScript, scripting.Keys{s.recordKey(id)}, h.stamp)
 			return err == nil
 		})
 	}

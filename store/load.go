@@ -54,8 +54,8 @@ func (s *Store) load(ctx context.Context, id string, t Terms) ([]byte, error) {
 	if s.closed.Load() {
 		return nil, lease.ErrClosed
 	}
-	begun, keys := time.Now(), s.keys(id)[:1]
-	text, had, err := s.loadPlainly(ctx, keys[0], t, begun)
+	begun, keys := time.Now(), scripting.Keys{s.recordKey(id)}
+	text, had, err := s.loadPlainly(ctx, keys, t, begun)
 	if text != nil || err != nil && (!scripting.Ambiguous(err) || scripting.Unanswered(err)) {
 		return text, err
 	}
@@ -73,13 +73,14 @@ func (s *Store) load(ctx context.Context, id string, t Terms) ([]byte, error) {
 
 // loadPlainly is load without a script. If it returns neither a record nor an error, load.lua must
 // say what is to be made of it. had is the time to live in ms that there was before, or 0.
-func (s *Store) loadPlainly(ctx context.Context, key string, t Terms, now time.Time) (text []byte, had int64, _ error) {
+func (s *Store) loadPlainly(ctx context.Context, keys scripting.Keys, t Terms, now time.Time) (text []byte, had int64, _ error) {
 	ttl := t.TTL.Milliseconds()
 	atOnce := t.TTL >= t.Lifetime // it is never put off, but for those who had other terms
 	if atOnce {
 		ttl = 0 // changes nothing: what would expire now does not have longer
 	}
-	replies, err := s.runner.Numbered(ctx, key,
+	key := keys[0]
+	replies, err := s.runner.Numbered(ctx, keys.At(0),
 		transport.Command{"PTTL", key}, transport.Command{"PEXPIRE", key, ttl, "GT"}, transport.Command{"GET", key})
 	if err != nil {
 		return nil, 0, err
@@ -109,7 +110,7 @@ func (s *Store) create(ctx context.Context, id, token string, created time.Time,
 	if err := t.fits(record); err != nil {
 		return err
 	}
-	reply, err := s.runner.Run(ctx, createScript, s.keys(id)[:1], token, record.text(), t.expiry(created, time.Now()))
+	reply, err := s.runner.Run(ctx, createScript, scripting.Keys{s.recordKey(id)}, token, record.text(), t.expiry(created, time.Now()))
 	if err != nil {
 		return err
 	}

@@ -34,11 +34,13 @@ type Content interface {
 }
 
 // keys returns the keys of a session: its record, its lock, and the queue for that.
-func (s *Store) keys(id string) []string {
-	queue := s.options.Prefix + "{" + id + "}.lock.queue"
+func (s *Store) keys(id string) scripting.Keys {
+	queue := s.options.Prefix + "{" + id + "}.lock.queue" // all are parts of it
 	lock := strings.TrimSuffix(queue, ".queue")
-	return []string{strings.TrimSuffix(lock, ".lock"), lock, queue}
+	return scripting.Keys{strings.TrimSuffix(lock, ".lock"), lock, queue}
 }
+
+func (s *Store) recordKey(id string) string { return s.options.Prefix + "{" + id + "}" }
 
 // The stored form is one line of JSON whose head is fixed to the byte, so that
 // scripts can read it with a pattern and people with redis-cli:

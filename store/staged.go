@@ -45,7 +45,7 @@ func stage(x *scripting.Exchange, name string, record []byte) []byte {
 	if len(record) < stagedFrom {
 		return record
 	}
-	key := x.Keys[0] + ".new." + name
+	key := x.Keys.At(0) + ".new." + name
 	x.Before = []transport.Command{{"SET", key, record, "PX", stagedFor}}
 	x.Keys = append(x.Keys[:len(x.Keys):len(x.Keys)], key)
 	return record[:headBytes]

@@ -242,7 +242,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	if !s.closed.Load() {
 		keys := make([]string, len(pinged))
 		for i, id := range pinged {
-			keys[i] = s.keys(id)[0]
+			keys[i] = s.recordKey(id)
 		}
 		err = s.runner.Ping(ctx, keys...)
 	}

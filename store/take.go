@@ -37,8 +37,13 @@ type taking struct {
 	lease.Spin
 	store *Store
 	id    string
-	keys  []string
+	keys  scripting.Keys
 	terms *Terms
+	// The commands of the first try, which need no memory of their own.
+	set      [6]any
+	left     [2]any
+	read     [3]any
+	commands [3]transport.Command
 }
 
 // Take implements [lease.Algorithm].
@@ -76,10 +81,11 @@ func (k *taking) byScript(ctx context.Context, token, place string, span time.Du
 // plainly is Take without a script. Unless it is done, take.lua must say what is to be made of it.
 func (k *taking) plainly(ctx context.Context, token string, span time.Duration) (_ lease.Attempt, done bool, _ error) {
 	record, lock := k.keys[0], k.keys[1]
-	replies, err := k.store.runner.Plain(ctx, lock,
-		transport.Command{"SET", lock, token, "NX", "PX", span.Milliseconds()},
-		transport.Command{"PTTL", record},
-		transport.Command{"MGET", lock, record})
+	k.set = [...]any{"SET", lock, token, "NX", "PX", span.Milliseconds()}
+	k.left = [...]any{"PTTL", record}
+	k.read = [...]any{"MGET", lock, record}
+	k.commands = [...]transport.Command{k.set[:], k.left[:], k.read[:]}
+	replies, err := k.store.runner.Plain(ctx, k.keys.At(1), k.commands[:]...)
 	if err != nil {
 		again := scripting.Ambiguous(err) && !scripting.Unanswered(err)
 		return lease.Attempt{}, !again, err
@@ -99,7 +105,7 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration) 
 		return lease.Attempt{}, false, nil
 	}
 	t := k.begin(token)
-	t.record, t.base, t.size = parsed, parsed.name, len(text)
+	t.record, t.base, t.size, t.args[0] = parsed, parsed.name, len(text), k.set[2]
 	return lease.Attempt{Taken: true, Data: t}, true, nil
 }
 

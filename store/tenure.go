@@ -55,8 +55,8 @@ import (
 type tenure struct {
 	store *Store
 	id    string
-	keys  []string // of all scripts: record, lock, queue
-	terms Terms    // of the request that took the lock
+	keys  scripting.Keys // of all scripts: record, lock, queue
+	terms Terms          // of the request that took the lock
 
 	mu   sync.Mutex // guards all below; never held during an exchange
 	idle sync.Cond  // sending became false
@@ -70,6 +70,7 @@ type tenure struct {
 	sending bool         // an exchange is under way
 	leaving bool         // the next one, which somebody waits for, stores all and gives the lock away
 	silence error        // of the last exchange, if Redis has not answered it
+	args    [6]any       // of the commit that is under way
 
 	// The versions. Each hold that ends makes one, changed or not.
 	record  Record // the newest state

@@ -53,7 +53,7 @@ func (s Spin) Take(ctx context.Context, key, token, place string, span time.Dura
 }
 
 func (s Spin) Extend(ctx context.Context, key, token string, d time.Duration) error {
-	return Verdict(s.Runner.Run(ctx, extendScript, []string{key}, token, max(1, d.Milliseconds())))
+	return Verdict(s.Runner.Run(ctx, extendScript, scripting.Keys{key}, token, max(1, d.Milliseconds())))
 }
 
 func (s Spin) Release(ctx context.Context, key, token string, after time.Duration) error {
@@ -79,9 +79,9 @@ func (s Spin) Pass(ctx context.Context, key, from, to string, span time.Duration
 // run runs a script on key and its queue. If rights to the queue's key are
 // missing, it does without.
 func (s Spin) run(ctx context.Context, script *scripting.Script, key string, args ...any) (scripting.Reply, error) {
-	reply, err := s.Runner.Run(ctx, script, []string{key, queueKey(key)}, args...)
+	reply, err := s.Runner.Run(ctx, script, scripting.Keys{key, queueKey(key)}, args...)
 	if keyRefused(err) {
-		return s.Runner.Run(ctx, script, []string{key}, args...)
+		return s.Runner.Run(ctx, script, scripting.Keys{key}, args...)
 	}
 	return reply, err
 }

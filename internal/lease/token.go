@@ -2,6 +2,7 @@ package lease
 
 import (
 	"crypto/rand"
+	"encoding/base32"
 	"os"
 	"strconv"
 	"strings"
@@ -41,14 +42,20 @@ const IDLength = 16
 // NewID returns 80 random bits as IDLength letters and digits. It need not be secret, only unique:
 // of all that ever had one lock, or wrote one record. Of a million, two are equal with a
 // probability of 10^-12.
-func NewID() string { return rand.Text()[:IDLength] }
+func NewID() string { return string(appendID(nil)) }
+
+func appendID(b []byte) []byte {
+	var bits [IDLength * 5 / 8]byte
+	_, _ = rand.Read(bits[:]) // never fails: crypto/rand ends the program first
+	return base32.StdEncoding.AppendEncode(b, bits[:])
+}
 
 // newToken returns a new token, which also says who the holder is:
 //
 //	<id> <Unix ms> <host>/<pid> <label>
 func newToken(label string, now time.Time) string {
 	b := make([]byte, 0, 192) // longer than any but those of hosts with long names
-	b = append(b, NewID()...)
+	b = appendID(b)
 	b = append(b, ' ')
 	b = strconv.AppendInt(b, now.UnixMilli(), 10)
 	b = append(b, ' ')

@@ -47,16 +47,22 @@ func NewRunner(c transport.Client, timeout time.Duration) *Runner {
 	return &Runner{client: c, timeout: timeout}
 }
 
+// Keys are strings, in the form in which clients want them: to make that again and again costs.
+type Keys []any
+
+// At returns a key.
+func (k Keys) At(i int) string { return k[i].(string) }
+
 // An Exchange is sent as one write: commands, and a script behind them. All keys are in one slot.
 type Exchange struct {
 	Before []transport.Command
 	Script *Script
-	Keys   []string
+	Keys   Keys
 	Args   []any
 }
 
 // Run runs a script.
-func (r *Runner) Run(ctx context.Context, s *Script, keys []string, args ...any) (Reply, error) {
+func (r *Runner) Run(ctx context.Context, s *Script, keys Keys, args ...any) (Reply, error) {
 	_, reply, err := r.Exchange(ctx, Exchange{Script: s, Keys: keys, Args: args})
 	return reply, err
 }
@@ -114,12 +120,10 @@ const maxRepeats = 2
 func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error) {
 	own := scratches.Get().(*scratch)
 	script := append(own.script, "EVALSHA", x.Script.hash, len(x.Keys))
-	for _, key := range x.Keys {
-		script = append(script, key)
-	}
+	script = append(script, x.Keys...)
 	slot := ""
 	if len(x.Keys) > 0 {
-		slot = x.Keys[0]
+		slot = x.Keys.At(0)
 	}
 	script = append(append(script, x.Args...), nil) // the number of the call
 	commands := append(append(own.commands, x.Before...), script)

@@ -15,7 +15,7 @@ import (
 // run runs echo over f.
 func run(t *testing.T, f *fake) (string, error) {
 	t.Helper()
-	reply, err := NewRunner(f, time.Minute).Run(t.Context(), echo, []string{"key", "other"}, "word")
+	reply, err := NewRunner(f, time.Minute).Run(t.Context(), echo, Keys{"key", "other"}, "word")
 	text, _ := reply.TextAt(0)
 	return text, err
 }
@@ -178,7 +178,7 @@ func TestExchange(t *testing.T) {
 	x := Exchange{
 		Before: []transport.Command{{"SET", "key", "1"}, {"GET", "key"}},
 		Script: echo,
-		Keys:   []string{"key"},
+		Keys:   Keys{"key"},
 		Args:   []any{"word"},
 	}
 	refused := errors.New("OOM")
@@ -245,7 +245,7 @@ func TestSlicesAreUsedAgain(t *testing.T) {
 		})
 		r := NewRunner(f, time.Minute)
 		for i := range 100 {
-			reply, err := r.Run(t.Context(), echo, []string{"key"}, fmt.Sprint("value ", i))
+			reply, err := r.Run(t.Context(), echo, Keys{"key"}, fmt.Sprint("value ", i))
 			if got, ok := reply.TextAt(0); i > 0 && (err != nil || !ok || got != fmt.Sprint("value ", i)) {
 				t.Fatalf("call %d: %q, %v", i, got, err)
 			}

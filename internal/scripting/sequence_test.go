@@ -107,7 +107,7 @@ func TestReplyArrivesTwice(t *testing.T) {
 		all.Go(func() {
 			for n := range 50 {
 				want := fmt.Sprint(i, " ", n)
-				reply, err := r.Run(t.Context(), echo, []string{"k"}, want)
+				reply, err := r.Run(t.Context(), echo, Keys{"k"}, want)
 				if got, _ := reply.TextAt(0); err == nil && got != want {
 					t.Errorf("asked for %q, got %q", want, got)
 				} else if err != nil && !Ambiguous(err) && !strings.Contains(err.Error(), "NOSCRIPT") {
@@ -162,7 +162,7 @@ func TestReplies(t *testing.T) {
 			"local k = KEYS[1] if not k then return 0 end\n-- framed from here\nreturn {k}":            "[k]",
 			"local k = KEYS[1] if not k then return 0 end\n-- framed from here\nreturn #k + #ARGV - 1": "3",
 		} {
-			reply, err := r.Run(t.Context(), NewScript(text), []string{"k"}, []byte("b"), -5)
+			reply, err := r.Run(t.Context(), NewScript(text), Keys{"k"}, []byte("b"), -5)
 			got := show(reply.values)
 			if n, ok := reply.Int(); ok {
 				got = show(n)
@@ -177,7 +177,7 @@ func TestReplies(t *testing.T) {
 			"return redis.pcall('LPUSH', KEYS[1], 'v')",
 			"return redis.error_reply('WRONGTYPE, it says')",
 		} {
-			_, err := r.Run(t.Context(), NewScript(text), []string{"k"})
+			_, err := r.Run(t.Context(), NewScript(text), Keys{"k"})
 			if !errors.Is(err, transport.ErrRefused) || !strings.Contains(err.Error(), "WRONGTYPE") || Ambiguous(err) {
 				t.Errorf("%s: %v", text, err)
 			}
@@ -211,7 +211,7 @@ func TestCrowdAfterRestart(t *testing.T) {
 			var all sync.WaitGroup
 			for i := range 64 {
 				all.Go(func() {
-					reply, err := r.Run(t.Context(), echo, []string{"k"}, i)
+					reply, err := r.Run(t.Context(), echo, Keys{"k"}, i)
 					if got, _ := reply.IntAt(0); got != int64(i) || err != nil {
 						t.Errorf("%d: %d, %v", i, got, err)
 					}
