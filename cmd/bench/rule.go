@@ -46,7 +46,6 @@ func rules() []rule {
 		{"spread", []int{4}, "throughput " + scs, atLeast(1.3), versus(app.SCS, throughput)},
 		{"spread", []int{1, 2}, "Redis's CPU " + scs, atMost(0.75), versus(app.SCS, redisCPU)},
 		{"spread", []int{4}, "Redis's CPU " + scs, atMost(0.9), versus(app.SCS, redisCPU)},
-		{"spread", []int{1}, "allocations of an exclusive request − the floor's", atMost(40), beyondFloor(mallocs)},
 		{"read", []int{1}, "throughput " + scs, atLeast(1.8), versus(app.SCS, throughput)},
 		{"read", []int{2}, "throughput " + scs, atLeast(1.6), versus(app.SCS, throughput)},
 		{"read", []int{1, 2}, "Redis's CPU " + scs, atMost(0.55), versus(app.SCS, redisCPU)},
@@ -88,17 +87,6 @@ func versus(name string, f figure) func(*result) []float64 {
 			return nil
 		}
 		return ratios(ours, theirs, f)
-	}
-}
-
-// beyondFloor is what Latchkey adds to the floor in each round.
-func beyondFloor(f figure) func(*result) []float64 {
-	return func(r *result) []float64 {
-		ours, floor := r.find(app.Latchkey), r.find(app.Floor)
-		if ours == nil || floor == nil {
-			return nil
-		}
-		return differences(ours, floor, f)
 	}
 }
 
