@@ -10,10 +10,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha1"
-	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -65,40 +63,6 @@ type Exchange struct {
 func (r *Runner) Run(ctx context.Context, s *Script, keys Keys, args ...any) (Reply, error) {
 	_, reply, err := r.Exchange(ctx, Exchange{Script: s, Keys: keys, Args: args})
 	return reply, err
-}
-
-// Plain sends commands without a script, once. Their replies have no number: what they say must
-// show whose they are. If Redis refuses the first, for another reason than that it is full, that is
-// the error.
-func (r *Runner) Plain(ctx context.Context, slot string, commands ...transport.Command) ([]any, error) {
-	replies, err := r.client.Do(ctx, slot, commands...)
-	if err != nil {
-		return nil, err
-	}
-	if refusal, ok := replies[0].(error); ok && !isFull(refusal) {
-		return nil, refused(refusal)
-	}
-	return replies, nil
-}
-
-// Numbered is Plain with the number of the call ahead of the last reply, which may be large. That
-// it is another call's is an ErrUnavailable then. If Redis refuses one of the commands before the
-// last, that is the error.
-func (r *Runner) Numbered(ctx context.Context, slot string, commands ...transport.Command) ([]any, error) {
-	call, resets, last := calls.Add(1), r.resets.Load(), len(commands)-1
-	replies, err := r.client.Do(ctx, slot, slices.Insert(commands, last, transport.Command{"PING", call})...)
-	if err != nil {
-		return nil, err
-	}
-	for _, reply := range replies[:last+1] {
-		if refusal, ok := reply.(error); ok {
-			return nil, refused(refusal)
-		}
-	}
-	if number, _ := Text(replies[last]); string(number) != strconv.FormatInt(call, 10) {
-		return nil, r.stray(resets)
-	}
-	return slices.Delete(replies, last, last+1), nil
 }
 
 // stray gives the connections up, unless that has happened since resets was read, and returns the
@@ -247,99 +211,4 @@ func (r *Runner) Ping(ctx context.Context, keys ...string) error {
 	}
 	all.Wait()
 	return cmp.Or(moved...)
-}
-
-const moving = "MOVED " // a node of a cluster says it of a key that another one serves
-
-// refused returns the error where Redis has refused a command, and says what that means.
-func refused(refusal error) error {
-	text := refusal.Error()
-	switch {
-	case isFull(refusal):
-		return fmt.Errorf("%w: it is full: %w", transport.ErrRefused, refusal)
-	case strings.HasPrefix(text, moving):
-		return fmt.Errorf("%w: it is a cluster, and this client does not know clusters: give store.NewOn one that does: %w",
-			transport.ErrRefused, refusal)
-	}
-	return fmt.Errorf("%w: %w", transport.ErrRefused, refusal)
-}
-
-// Ambiguous reports whether err leaves open whether Redis did the work.
-func Ambiguous(err error) bool {
-	return errors.Is(err, transport.ErrUnavailable) && !errors.Is(err, transport.ErrRefused)
-}
-
-// ambiguous is an error, refused or not, after a try that may have been done.
-type ambiguous struct{ error }
-
-func (a ambiguous) Is(target error) bool {
-	return target != transport.ErrRefused && errors.Is(a.error, target)
-}
-func (a ambiguous) As(target any) bool { return errors.As(a.error, target) }
-
-// Unanswered reports whether err is that of a Redis that did not answer in time.
-func Unanswered(err error) bool { return isTimeout(err) && errors.Is(err, transport.ErrUnavailable) }
-
-func isTimeout(err error) bool {
-	var t interface{ Timeout() bool }
-	return errors.As(err, &t) && t.Timeout()
-}
-
-// isFull reports whether Redis refuses what would need memory.
-func isFull(refusal error) bool { return strings.HasPrefix(refusal.Error(), "OOM ") }
-
-// isNoScript reports whether Redis says that it does not know the script of an EVALSHA.
-func isNoScript(refusal error) bool { return strings.HasPrefix(refusal.Error(), "NOSCRIPT") }
-
-// A Reply is what a script has answered. Whether a client returns text as a string or a []byte
-// makes no difference here.
-type Reply struct {
-	values []any
-	number any // in place of an array: an int64
-}
-
-// Int returns a reply that is one number.
-func (r Reply) Int() (int64, bool) {
-	n, ok := r.number.(int64)
-	return n, ok
-}
-
-// Len is how many values an array has.
-func (r Reply) Len() int { return len(r.values) }
-
-// IntAt returns a value of an array that is a number, or the text of one.
-func (r Reply) IntAt(i int) (int64, bool) {
-	if i < len(r.values) {
-		if n, ok := r.values[i].(int64); ok {
-			return n, true
-		}
-	}
-	text, _ := r.TextAt(i)
-	n, err := strconv.ParseInt(text, 10, 64)
-	return n, err == nil
-}
-
-// TextAt returns a value of an array that is text.
-func (r Reply) TextAt(i int) (string, bool) {
-	b, ok := r.BytesAt(i)
-	return string(b), ok
-}
-
-// BytesAt is TextAt for what may be large.
-func (r Reply) BytesAt(i int) ([]byte, bool) {
-	if i < len(r.values) {
-		return Text(r.values[i])
-	}
-	return nil, false
-}
-
-// Text returns a reply that is text.
-func Text(reply any) ([]byte, bool) {
-	switch v := reply.(type) {
-	case []byte:
-		return v, true
-	case string:
-		return []byte(v), true
-	}
-	return nil, false
 }

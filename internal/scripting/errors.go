@@ -1,0 +1,51 @@
+package scripting
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/a2139e8d/latchkey/locker/transport"
+)
+
+const moving = "MOVED " // a node of a cluster says it of a key that another one serves
+
+// refused returns the error where Redis has refused a command, and says what that means.
+func refused(refusal error) error {
+	text := refusal.Error()
+	switch {
+	case isFull(refusal):
+		return fmt.Errorf("%w: it is full: %w", transport.ErrRefused, refusal)
+	case strings.HasPrefix(text, moving):
+		return fmt.Errorf("%w: it is a cluster, and this client does not know clusters: give store.NewOn one that does: %w",
+			transport.ErrRefused, refusal)
+	}
+	return fmt.Errorf("%w: %w", transport.ErrRefused, refusal)
+}
+
+// Ambiguous reports whether err leaves open whether Redis did the work.
+func Ambiguous(err error) bool {
+	return errors.Is(err, transport.ErrUnavailable) && !errors.Is(err, transport.ErrRefused)
+}
+
+// ambiguous is an error, refused or not, after a try that may have been done.
+type ambiguous struct{ error }
+
+func (a ambiguous) Is(target error) bool {
+	return target != transport.ErrRefused && errors.Is(a.error, target)
+}
+func (a ambiguous) As(target any) bool { return errors.As(a.error, target) }
+
+// Unanswered reports whether err is that of a Redis that did not answer in time.
+func Unanswered(err error) bool { return isTimeout(err) && errors.Is(err, transport.ErrUnavailable) }
+
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
+}
+
+// isFull reports whether Redis refuses what would need memory.
+func isFull(refusal error) bool { return strings.HasPrefix(refusal.Error(), "OOM ") }
+
+// isNoScript reports whether Redis says that it does not know the script of an EVALSHA.
+func isNoScript(refusal error) bool { return strings.HasPrefix(refusal.Error(), "NOSCRIPT") }
