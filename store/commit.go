@@ -28,15 +28,21 @@ func (t *tenure) flush(ctx context.Context, version int) {
 // to "" frees it. It is called when no exchange is under way.
 func (t *tenure) send(ctx context.Context, to string, span time.Duration) {
 	version := t.newest
+	x := scripting.Exchange{Script: commitScript, Keys: t.keys}
 	var record, ttl any = "", ""
 	if version > 0 || t.read == nil { // what cannot be read is left as it is
 		ttl = t.timeToLive(to, span)
 	}
 	base := t.base
 	if t.written > t.stored {
-		record, base = t.write.text, t.record.name
+		base = t.record.name
+		record = stage(&x, base, t.write.text)
 	}
-	others, err := committed(t.exchange(ctx, commitScript, t.keys, t.token, to, span.Milliseconds(), ttl, t.base, record))
+	x.Args = []any{t.token, t.base, ttl, record}
+	if to != "" {
+		x.Args = append(x.Args, to, span.Milliseconds())
+	}
+	others, err := committed(t.exchange(ctx, x))
 	if err != nil {
 		t.fail(err, to)
 		return
@@ -77,7 +83,11 @@ func (t *tenure) Extend(ctx context.Context, _, token string, d time.Duration) e
 	case t.lease != nil && t.lease.Token() != token:
 		return lease.ErrExpired // meanwhile: the next hold may be for longer than d
 	}
-	err := lease.Verdict(t.exchange(ctx, extendScript, t.keys[:2], t.token, max(1, d.Milliseconds()), t.base))
+	err := lease.Verdict(t.exchange(ctx, scripting.Exchange{
+		Script: extendScript,
+		Keys:   t.keys[:2],
+		Args:   []any{t.token, max(1, d.Milliseconds()), t.base},
+	}))
 	if errors.Is(err, ErrLost) && t.lease != nil {
 		t.fail(err, "")
 	}
@@ -115,11 +125,11 @@ func (t *tenure) waitForOne() {
 }
 
 // exchange runs a script, and gives mu up meanwhile.
-func (t *tenure) exchange(ctx context.Context, s *scripting.Script, keys []string, args ...any) (scripting.Reply, error) {
+func (t *tenure) exchange(ctx context.Context, x scripting.Exchange) (scripting.Reply, error) {
 	t.sending = true
 	t.mu.Unlock()
 	begun := time.Now()
-	_, reply, err := t.store.runner.Exchange(ctx, scripting.Exchange{Script: s, Keys: keys, Args: args})
+	_, reply, err := t.store.runner.Exchange(ctx, x)
 	t.mu.Lock()
 	t.sending, t.silence = false, nil
 	// An extension is not waited for beyond the end of its lease. What took less than a

@@ -90,7 +90,10 @@ func (e *external) end(ctx context.Context, h *Hold, w write) error {
 		e.stop()
 		return h.lease.Unlock(ctx)
 	}
-	_, err := committed(h.store.runner.Run(ctx, replaceScript, h.store.keys(h.id)[:1], e.base, w.text, w.ttl))
+	x := scripting.Exchange{Script: replaceScript, Keys: h.store.keys(h.id)[:1]}
+	x.Args = []any{e.base, stage(&x, w.record.name, w.text), w.ttl}
+	_, reply, err := h.store.runner.Exchange(ctx, x)
+	_, err = committed(reply, err)
 	e.release(ctx, h, err) // the fence has decided; the lock has no say in it
 	return err
 }

@@ -266,8 +266,10 @@ func onceFor(t *testing.T, p *redistest.Proxy, k kind, fault redistest.Fault) (r
 	return p.Release
 }
 
-// firstLine returns the comment that a script begins with, inside its frame.
-func firstLine(s string) string { return strings.SplitN(s, "\n", 3)[1] }
+// firstLine returns the comment that a script begins with, perhaps inside its frame.
+func firstLine(s string) string {
+	return strings.SplitN(strings.TrimPrefix(s, "local function script()\n"), "\n", 2)[0]
+}
 
 // number reads a counter out of a record.
 func number(t *testing.T, r Record) int {

@@ -28,7 +28,7 @@ func edit(file, old, new string) []rig.Edit { return []rig.Edit{{File: file, Old
 
 // tokenAlone makes a commit write over whatever the record has become.
 var tokenAlone = []rig.Edit{
-	{File: "store/commit.lua", Old: "redis.pcall('GETRANGE', KEYS[1], '12', '27')) == ARGV[5] then", New: "true) then"},
+	{File: "store/commit.lua", Old: "and redis.pcall('GETRANGE', KEYS[1], '12', '27') == base then", New: "then"},
 	{File: "store/commit.lua", Old: "if is(KEYS[1], base) then", New: "if true then"},
 }
 

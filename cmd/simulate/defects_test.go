@@ -20,7 +20,7 @@ var (
 		{File: "store/commit.lua", Old: "if holder ~= ARGV[1] then", New: "if false then"},
 	}
 	anyBase = []overlay.Edit{
-		{File: "store/commit.lua", Old: "redis.pcall('GETRANGE', KEYS[1], '12', '27')) == ARGV[5] then", New: "redis.pcall('GETRANGE', KEYS[1], '12', '27')) then"},
+		{File: "store/commit.lua", Old: "and redis.pcall('GETRANGE', KEYS[1], '12', '27') == base then", New: "then"},
 		{File: "store/commit.lua", Old: "if is(KEYS[1], base) then", New: "if true then"},
 	}
 	noLock = []overlay.Edit{{File: "store/take.lua", Old: "'NX', 'PX', ARGV[2]", New: "'PX', ARGV[2]"}}
@@ -38,7 +38,7 @@ var defects = []defect{
 	{"no fence", "late", all(anyToken, anyBase)},
 	{"the fence is the token alone", "late", anyBase},
 	{"another lock has no fence", "mixed", edit("store/replace.lua", "if is(KEYS[1], ARGV[1]) then", "if true then")},
-	{"a repetition of what may have been done is refused for certain", "cut", edit("store/commit.lua", "tonumber(ARGV[7]) < 0 and 3 or 0", "0")},
+	{"a repetition of what may have been done is refused for certain", "cut", edit("store/commit.lua", "tonumber(ARGV[#ARGV]) < 0 and 3 or 0", "0")},
 
 	// The lock.
 	{"no lock", "calm", noLock},

@@ -68,8 +68,9 @@ func (r *Runner) Plain(ctx context.Context, slot string, commands ...transport.C
 const maxRepeats = 2
 
 // Exchange returns the replies to the commands, of which some may be errors, and to the script.
-// They are repeated with the script. The error is the script's: with one that wraps ErrRefused,
-// the commands were executed if there are replies to them.
+// They are repeated with the script. The error is the script's, or where that was refused, that of
+// the first command that was refused, which may be why: with one that wraps ErrRefused, the others
+// were executed if there are replies to them.
 func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error) {
 	script := make(transport.Command, 0, 4+len(x.Keys)+len(x.Args))
 	script = append(script, "EVALSHA", x.Script.hash, len(x.Keys))
@@ -96,6 +97,9 @@ func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error)
 			before = before[:last]
 			if refusal, ok := value.(error); ok && isNoScript(refusal) {
 				value, err = r.eval(ctx, end, slot, x.Script.text, script)
+			}
+			if _, ok := value.(error); ok && err == nil {
+				value = cmp.Or(firstError(before), value)
 			}
 			if err == nil {
 				reply, err = unframe(value, call)
@@ -128,6 +132,16 @@ func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error)
 			}
 		}
 	}
+}
+
+// firstError returns the first reply that is an error, or nil.
+func firstError(replies []any) any {
+	for _, reply := range replies {
+		if refusal, ok := reply.(error); ok {
+			return refusal
+		}
+	}
+	return nil
 }
 
 // eval sends a script that Redis does not know once more, by its text, until the end of the call.

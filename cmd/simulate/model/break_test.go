@@ -21,7 +21,7 @@ var breaks = []struct {
 	{
 		name: "the fence is the token alone",
 		edits: []edit{
-			{"store/commit.lua", "redis.pcall('GETRANGE', KEYS[1], '12', '27')) == ARGV[5] then", "true) then"},
+			{"store/commit.lua", "and redis.pcall('GETRANGE', KEYS[1], '12', '27') == base then", "then"},
 			{"store/commit.lua", "if is(KEYS[1], base) then", "if true then"},
 		},
 		work: "wtw",
@@ -30,7 +30,7 @@ var breaks = []struct {
 	{
 		name: "who only reads is not fenced by the record",
 		edits: []edit{
-			{"store/commit.lua", "or redis.pcall('GETRANGE', KEYS[1], '12', '27')) == ARGV[5] then", "or record == '' and ARGV[5] or redis.pcall('GETRANGE', KEYS[1], '12', '27')) == ARGV[5] then"},
+			{"store/commit.lua", "and redis.pcall('GETRANGE', KEYS[1], '12', '27') == base then", "and (record == '' or redis.pcall('GETRANGE', KEYS[1], '12', '27') == base) then"},
 			{"store/commit.lua", "if is(KEYS[1], base) then", "if record == '' or is(KEYS[1], base) then"},
 		},
 		work: "ttw",
@@ -48,8 +48,8 @@ var breaks = []struct {
 	{
 		name: "the end of a session leaves no tombstone",
 		edits: []edit{
-			{"store/commit.lua", "record == '' or redis.pcall('SET', KEYS[1], record, 'PX', ttl)",
-				"record == '' or string.find(record, '\"gone\":') and {ok = redis.call('DEL', KEYS[1])} or redis.pcall('SET', KEYS[1], record, 'PX', ttl)"},
+			{"store/commit.lua", "stored = redis.pcall('SET', KEYS[1], record, 'PX', ttl).ok",
+				"if string.find(record, '\"gone\":') then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], record, 'PX', ttl) end"},
 			{"store/commit.lua", "set(KEYS[1], record, 'PX', ttl)", "redis.call('DEL', KEYS[1])"},
 		},
 		work: "dtw",
@@ -129,7 +129,7 @@ var breaks = []struct {
 	},
 	{
 		name:  "a commit that was lost frees the lock",
-		edits: []edit{{"store/commit.lua", "return 1\n  end\n  return {lost", "return 1\n  end\n  free(lock, KEYS[3])\n  return {lost"}},
+		edits: []edit{{"store/commit.lua", "return 1\n    end\n    return {lost", "return 1\n    end\n    free(lock, KEYS[3])\n    return {lost"}},
 		work:  "wtw",
 		want:  "taken away",
 	},
@@ -153,7 +153,7 @@ var breaks = []struct {
 	},
 	{
 		name:  "a commit that may have been stored is called lost",
-		edits: []edit{{"store/commit.lua", "tonumber(ARGV[7]) < 0 and 3 or 0", "0"}},
+		edits: []edit{{"store/commit.lua", "tonumber(ARGV[#ARGV]) < 0 and 3 or 0", "0"}},
 		work:  "wtw",
 		want:  "is refused, and its version is stored",
 	},

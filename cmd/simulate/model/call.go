@@ -92,7 +92,11 @@ func (c call) args() []string {
 		if c.form == tombstone {
 			lasts = keepsGone
 		}
-		return []string{"3", record, lock, queue, c.token.text(), c.to.text(), lease, lasts, c.base.stamp(), text, number}
+		args := []string{"3", record, lock, queue, c.token.text(), c.base.stamp(), lasts, text}
+		if to := c.to.text(); to != "" {
+			args = append(args, to, lease)
+		}
+		return append(args, number)
 	case giveBack:
 		return []string{"2", lock, queue, c.token.text(), "0"}
 	}

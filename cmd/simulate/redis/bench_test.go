@@ -28,7 +28,7 @@ func BenchmarkTakeCommit(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		taken := c.Do(epoch, "EVALSHA", take, "3", "r", "l", "q", "token", "10000", "100000", "1600000000000", "latchkey:wake:x/1", "1800000", "41")
-		done := c.Do(epoch, "EVALSHA", commit, "3", "r", "l", "q", "token", "", "10000", "1800000", stamp, record, stamp, "42")
+		done := c.Do(epoch, "EVALSHA", commit, "3", "r", "l", "q", "token", stamp, "1800000", record, "42")
 		if len(taken.List()) != 4 || done.Int() != 42*4+1 {
 			b.Fatal(taken, done)
 		}

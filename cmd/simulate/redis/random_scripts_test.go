@@ -26,17 +26,19 @@ func (g generator) argument(p *pair, kind string) string {
 		return g.of("rec:1", "rec:1", "rec:2") + g.stray()
 	case "lock":
 		return g.of("lock:1", "lock:1", "lock:2") + g.stray()
+	case "staged?":
+		return g.of("staged:1", "staged:1", "staged:2") + g.stray()
 	case "queue":
 		return g.of("queue:1", "queue:1", "queue:2") + g.stray()
 	case "time", "note":
 		return kind + ":1" + g.stray()
 	case "token", "stamp":
 		return g.token()
-	case "next":
-		return g.of("", g.token())
+	case "next?":
+		return g.token()
 	case "place":
 		return g.place()
-	case "lease":
+	case "lease", "lease?":
 		return g.lease()
 	case "ttl":
 		return g.of("", g.lease(), g.lease())
@@ -44,7 +46,7 @@ func (g generator) argument(p *pair, kind string) string {
 		return g.of("0", g.lease())
 	case "text":
 		return g.stored()
-	case "text?":
+	case "text/none":
 		return g.of("", g.stored())
 	case "base":
 		return g.base(p)
@@ -125,9 +127,9 @@ func (g generator) call(p *pair) (file string, _ []string) {
 		file = g.of("store/take.lua", "store/commit.lua")
 	}
 	signature := signatures[file]
-	keys := strings.Fields(signature.keys)
+	keys := g.some(signature.keys)
 	args := []string{strconv.Itoa(len(keys))}
-	for _, kind := range append(keys, strings.Fields(signature.args)...) {
+	for _, kind := range append(keys, g.some(signature.args)...) {
 		args = append(args, g.argument(p, kind))
 	}
 	number := int64(3*longest + g.IntN(1<<30))
@@ -137,9 +139,20 @@ func (g generator) call(p *pair) (file string, _ []string) {
 	return file, append(args, strconv.FormatInt(number, 10))
 }
 
+// some returns the kinds in a list, with those that end it with ? or without.
+func (g generator) some(kinds string) []string {
+	list := strings.Fields(kinds)
+	if g.one(2) {
+		for len(list) > 0 && strings.HasSuffix(list[len(list)-1], "?") {
+			list = list[:len(list)-1]
+		}
+	}
+	return list
+}
+
 // disturb returns what others do to the data of the project.
 func (g generator) disturb(p *pair) []string {
-	key := g.argument(p, g.of("record", "lock", "queue", "time", "note"))
+	key := g.argument(p, g.of("record", "lock", "queue", "staged?", "time", "note"))
 	switch g.IntN(6) {
 	case 0:
 		return []string{"DEL", key}
@@ -150,7 +163,7 @@ func (g generator) disturb(p *pair) []string {
 	case 3:
 		return []string{"SCRIPT", "FLUSH"}
 	case 4:
-		return []string{"SET", g.argument(p, "record"), g.stored(), "PX", g.lease()}
+		return []string{"SET", g.argument(p, g.of("record", "staged?")), g.stored(), "PX", g.lease()}
 	default:
 		return []string{"SET", key, g.of(g.token(), g.place(), g.place()+" "+g.place()+" "), "PX", g.lease()}
 	}
@@ -185,7 +198,8 @@ func (g generator) step(l, ear *link, all map[string]string) {
 		if g.one(20) || l.do(append([]string{"EVALSHA", sha1hex(all[file])}, args...)...).Text() == errNoScript {
 			l.do(append([]string{"EVAL", all[file]}, args...)...)
 		}
-		l.prolong("lock:1", "lock:1x", "lock:2", "lock:2x", "rec:1", "rec:1x", "rec:2", "rec:2x")
+		l.prolong("lock:1", "lock:1x", "lock:2", "lock:2x", "rec:1", "rec:1x", "rec:2", "rec:2x",
+			"staged:1", "staged:1x", "staged:2", "staged:2x")
 	}
 }
 

@@ -19,12 +19,12 @@ var signatures = map[string]signature{
 	"internal/lease/release.lua": {"lock queue", "token delay"},
 	"internal/lease/take.lua":    {"lock queue", "token lease place"},
 	"locker/timestamp.lua":       {"time note", "mode token delay moment"},
-	"store/commit.lua":           {"record lock queue", "token next lease ttl base text?"},
+	"store/commit.lua":           {"record lock queue staged?", "token base ttl text/none next? lease?"},
 	"store/create.lua":           {"record", "stamp text lease"},
 	"store/drop.lua":             {"record", "stamp"},
 	"store/extend.lua":           {"record lock", "token lease base"},
 	"store/load.lua":             {"record", "began lease size"},
-	"store/replace.lua":          {"record", "base text lease"},
+	"store/replace.lua":          {"record staged?", "base text lease"},
 	"store/take.lua":             {"record lock queue", "token lease size began place lease"},
 }
 
@@ -54,13 +54,17 @@ func framed(tb testing.TB, file string) string {
 	if strings.Contains(text, "-- include") {
 		tb.Fatalf("%s includes what this test does not know", file)
 	}
-	const begin = `"local function script()\n" + text + ` + "`"
+	const begin = `"local function script()\n" + rest + ` + "`"
 	_, frame, ok := strings.Cut(source(tb, "internal/scripting/sequence.go"), begin)
 	end, _, ok2 := strings.Cut(frame, "`")
 	if !ok || !ok2 {
 		tb.Fatal("internal/scripting/sequence.go wraps scripts in another way than this test knows")
 	}
-	return "local function script()\n" + text + end
+	first, rest, ok := strings.Cut(text, "-- framed from here\n")
+	if !ok {
+		first, rest = "", text
+	}
+	return first + "local function script()\n" + rest + end
 }
 
 // A script that is new, or has got an argument more, would not be compared well.
