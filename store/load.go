@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/lease"
+	"github.com/a2139e8d/latchkey/internal/scripting"
+	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
 // Load reads a record without a lock and extends its idle timeout, in one exchange. It sees what
@@ -28,17 +30,69 @@ func (s *Store) Load(ctx context.Context, id string, t Terms) (Record, error) {
 	return record, failed("loading", id, err)
 }
 
+// # Reading without a script
+//
+// A script costs Redis three times as much as the commands in it. So what is sent first is
+//
+//	PTTL record
+//	PEXPIRE record ttl GT
+//	PING number
+//	GET record
+//
+// in one write. GT: a session that is held may have longer. PING returns the number of the call
+// just ahead of the record, so that no other call's reply is taken for it. PEXPIRE is refused by a
+// replica, which may have an old record, and changes nothing where the timeout is not to be put off.
+//
+// Whatever is not as it nearly always is goes to load.lua, which says what it means. It also takes
+// back what PEXPIRE should not have done, since nobody knew: a tombstone was put off, or a record
+// beyond its lifetime. By then PTTL has said how long it had, and it keeps that, or what is left of
+// its lifetime. It never gets less than a holder has given it: what a holder gives is longer than
+// the time until it gives again.
+
 // load returns the record as it is stored.
 func (s *Store) load(ctx context.Context, id string, t Terms) ([]byte, error) {
 	if s.closed.Load() {
 		return nil, lease.ErrClosed
 	}
-	reply, err := s.runner.Run(ctx, loadScript, s.keys(id)[:1],
-		t.outlived(time.Now()), t.TTL.Milliseconds(), t.MaxBytes)
+	begun, keys := time.Now(), s.keys(id)[:1]
+	text, had, err := s.loadPlainly(ctx, keys[0], t, begun)
+	if text != nil || err != nil && (!scripting.Ambiguous(err) || scripting.Unanswered(err)) {
+		return text, err
+	}
+	if err != nil { // both together take no longer than one exchange may
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, begun.Add(s.options.Timeout))
+		defer cancel()
+	}
+	reply, err := s.runner.Run(ctx, loadScript, keys, t.outlived(time.Now()), t.TTL.Milliseconds(), t.MaxBytes, had)
 	if err != nil {
 		return nil, err
 	}
 	return found(reply)
+}
+
+// loadPlainly is load without a script. If it returns neither a record nor an error, load.lua must
+// say what is to be made of it. had is the time to live in ms that there was before, or 0.
+func (s *Store) loadPlainly(ctx context.Context, key string, t Terms, now time.Time) (text []byte, had int64, _ error) {
+	ttl := t.TTL.Milliseconds()
+	atOnce := t.TTL >= t.Lifetime // it is never put off, but for those who had other terms
+	if ttl == 0 || atOnce {
+		ttl = 1 // what would expire now does not have longer
+	}
+	replies, err := s.runner.Numbered(ctx, key,
+		transport.Command{"PTTL", key}, transport.Command{"PEXPIRE", key, ttl, "GT"}, transport.Command{"GET", key})
+	if err != nil {
+		return nil, 0, err
+	}
+	before, _ := replies[0].(int64)
+	_, done := replies[1].(int64)
+	text, _ = scripting.Text(replies[2])
+	record, err := parseRecord(text)
+	left := record.Created.Add(t.Lifetime).Sub(now).Milliseconds()
+	if !done || err != nil || len(text) > t.MaxBytes || left <= ttl || atOnce && before < left-time.Second.Milliseconds() {
+		return nil, max(0, before), nil
+	}
+	return text, 0, nil
 }
 
 // Create stores the first record of a new id, in one exchange and without a lock: nobody else

@@ -2,6 +2,7 @@
 -- KEYS[1] record
 -- ARGV[1] Unix ms: what was created then or before has reached its lifetime
 -- ARGV[2] idle time-out in ms, 0 to leave it as it is   ARGV[3] largest size in bytes
+-- ARGV[4] time to live in ms before the plain read that this follows, 0 if that did not change it
 -- Returns a state as in scripts.go, and what follows it.
 local record = redis.pcall('GET', KEYS[1])
 if type(record) == 'table' then
@@ -17,11 +18,13 @@ if not record then
 end
 -- A record says when it was created, a tombstone since when it is gone.
 local what, when = string.match(record, '^{"v":2,"s":"%w+","(%a+)":(%d+)[,}]')
+local left = what == 'c' and when - ARGV[1] or 0
+if what and ARGV[4] ~= '0' then
+  redis.call('PEXPIRE', KEYS[1], math.max(ARGV[4], left), 'LT')
+end
 if what == 'gone' then
   return {3}
-end
-if what == 'c' then
-  local left = when - ARGV[1]
+elseif what == 'c' then
   if left <= 0 then
     return {2}
   end

@@ -86,7 +86,7 @@ func parseRecord(b []byte) (Record, error) {
 
 const (
 	stampLength = lease.IDLength // the scripts know it, and the length of head
-	foreignName = "foreign" // the name of what is no string; see record.lua
+	foreignName = "foreign"      // the name of what is no string; see record.lua
 )
 
 // recordName names a stored record as record.lua does: by its stamp, or where it has none, by its

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -87,19 +86,16 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration) 
 	}
 	left, _ := replies[1].(int64)
 	values, _ := replies[2].([]any)
-	if len(values) != 2 || time.Duration(left)*time.Millisecond <= span+2*time.Second {
+	if len(values) != 2 || time.Duration(left)*time.Millisecond <= span+outlast {
 		return lease.Attempt{}, false, nil
 	}
-	holder, ok := scripting.Text(values[0])
-	if ok && string(holder) != token && len(holder) > 0 {
+	holder, held := scripting.Text(values[0])
+	if held && string(holder) != token {
 		return lease.HeldBy(string(holder)), true, nil
 	}
-	text, found := scripting.Text(values[1])
-	if !ok || !found || len(text) > k.terms.MaxBytes || !bytes.HasPrefix(text, []byte(head)) {
-		return lease.Attempt{}, false, nil
-	}
+	text, _ := scripting.Text(values[1])
 	parsed, err := parseRecord(text)
-	if err != nil || k.terms.expired(parsed.Created, time.Now()) {
+	if !held || err != nil || len(text) > k.terms.MaxBytes || k.terms.expired(parsed.Created, time.Now()) {
 		return lease.Attempt{}, false, nil
 	}
 	t := k.begin(token)

@@ -59,9 +59,46 @@ func (r *Runner) Run(ctx context.Context, s *Script, keys []string, args ...any)
 }
 
 // Plain sends commands without a script, once. Their replies have no number: what they say must
-// show whose they are.
+// show whose they are. If Redis refuses the first, for another reason than that it is full, that is
+// the error.
 func (r *Runner) Plain(ctx context.Context, slot string, commands ...transport.Command) ([]any, error) {
-	return r.client.Do(ctx, slot, commands...)
+	replies, err := r.client.Do(ctx, slot, commands...)
+	if err != nil {
+		return nil, err
+	}
+	if refusal, ok := replies[0].(error); ok && !isFull(refusal) {
+		return nil, refused(refusal)
+	}
+	return replies, nil
+}
+
+// Numbered is Plain with the number of the call ahead of the last reply, which may be large. That
+// it is another call's is an ErrUnavailable then. If Redis refuses one of the commands before the
+// last, that is the error.
+func (r *Runner) Numbered(ctx context.Context, slot string, commands ...transport.Command) ([]any, error) {
+	call, resets, last := calls.Add(1), r.resets.Load(), len(commands)-1
+	replies, err := r.client.Do(ctx, slot, slices.Insert(commands, last, transport.Command{"PING", call})...)
+	if err != nil {
+		return nil, err
+	}
+	for _, reply := range replies[:last+1] {
+		if refusal, ok := reply.(error); ok {
+			return nil, refused(refusal)
+		}
+	}
+	if number, _ := Text(replies[last]); string(number) != strconv.FormatInt(call, 10) {
+		return nil, r.stray(resets)
+	}
+	return slices.Delete(replies, last, last+1), nil
+}
+
+// stray gives the connections up, unless that has happened since resets was read, and returns the
+// error of the call that has got another's reply.
+func (r *Runner) stray(resets int64) error {
+	if c, ok := r.client.(transport.Resetter); ok && r.resets.CompareAndSwap(resets, resets+1) {
+		c.Reset()
+	}
+	return fmt.Errorf("%w: %w", transport.ErrUnavailable, errStray)
 }
 
 // maxRepeats of an exchange: once does where Redis has restarted; twice is for a bad network.
@@ -106,11 +143,7 @@ func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error)
 			}
 		}
 		if err == errStray {
-			// The connections are given up, unless that has happened since the try began.
-			if c, ok := r.client.(transport.Resetter); ok && r.resets.CompareAndSwap(resets, resets+1) {
-				c.Reset()
-			}
-			before, err = nil, fmt.Errorf("%w: %w", transport.ErrUnavailable, errStray)
+			before, err = nil, r.stray(resets)
 		}
 		if err == nil {
 			return before, reply, nil
@@ -193,7 +226,7 @@ const moving = "MOVED " // a node of a cluster says it of a key that another one
 func refused(refusal error) error {
 	text := refusal.Error()
 	switch {
-	case strings.HasPrefix(text, "OOM "):
+	case isFull(refusal):
 		return fmt.Errorf("%w: it is full: %w", transport.ErrRefused, refusal)
 	case strings.HasPrefix(text, moving):
 		return fmt.Errorf("%w: it is a cluster, and this client does not know clusters: give store.NewOn one that does: %w",
@@ -222,6 +255,9 @@ func isTimeout(err error) bool {
 	var t interface{ Timeout() bool }
 	return errors.As(err, &t) && t.Timeout()
 }
+
+// isFull reports whether Redis refuses what would need memory.
+func isFull(refusal error) bool { return strings.HasPrefix(refusal.Error(), "OOM ") }
 
 // isNoScript reports whether Redis says that it does not know the script of an EVALSHA.
 func isNoScript(refusal error) bool { return strings.HasPrefix(refusal.Error(), "NOSCRIPT") }

@@ -1,0 +1,111 @@
+package store
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/locker"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// between does something on Redis after the SET of a first try, and before its MGET.
+func between(t *testing.T, s *site, p *redistest.Proxy, do func()) {
+	t.Helper()
+	done := false
+	p.Inject(func(cmd redistest.Command) redistest.Fault {
+		if readsBoth.is(cmd) && !done {
+			done = true
+			do()
+		}
+		return redistest.Pass
+	})
+	t.Cleanup(func() {
+		if !done {
+			t.Error("there was no MGET")
+		}
+	})
+}
+
+// That SET was done says nothing: the lock may be gone again when the record is read, or
+// another's.
+func TestOnlyTheReaderOfTheRecordKnowsWhoHasTheLock(t *testing.T) {
+	t.Parallel()
+	besideRecord(t, func(t *testing.T, s *site) {
+		p := redistest.NewProxy(t, s.Server)
+		st, other := s.open(p.Pool(t, 2), nil, patient), s.process(t)
+		create(t, st, "0")
+
+		between(t, s, p, func() { s.Do(t, "DEL", theLock) })
+		h := take(t, st)
+		if holder, _ := s.Get(t, theLock); !strings.HasPrefix(holder, h.stamp) {
+			t.Errorf("the lock has %q, and the hold the stamp %s", holder, h.stamp)
+		}
+		save(t, h, "1")
+
+		var others *Hold
+		between(t, s, p, func() {
+			s.Do(t, "DEL", theLock)
+			others = take(t, other)
+		})
+		_, err := st.Take(t.Context(), theID, Terms{LockWait: locker.NoWait})
+		wantError(t, "Take", err, ErrTimeout)
+		save(t, others, "2")
+		wantData(t, s, "2")
+	})
+}
+
+// What is not as usual goes to the script, which has the last word: about the record, and about
+// the lock that SET has taken.
+func TestATakeOfWhatIsNotAsUsual(t *testing.T) {
+	t.Parallel()
+	besideRecord(t, func(t *testing.T, s *site) {
+		hour := time.Hour.Milliseconds()
+		young := func(data string) []byte { return formatRecord("ABCDEFGHIJKLMNOP", time.Now(), []byte(data)) }
+		for name, tt := range map[string]struct {
+			command []any
+			want    error
+			free    bool
+		}{
+			"nothing":               {nil, ErrNotFound, true},
+			"a tombstone":           {[]any{"SET", theRecord, formatTombstone("ABCDEFGHIJKLMNOP", time.Now()), "PX", hour}, ErrGone, true},
+			"beyond its lifetime":   {[]any{"SET", theRecord, formatRecord("ABCDEFGHIJKLMNOP", time.Now().Add(-48*time.Hour), []byte("1")), "PX", hour}, ErrNotFound, true},
+			"about to time out":     {[]any{"SET", theRecord, young("1"), "PX", time.Minute.Milliseconds()}, nil, false},
+			"without a timeout":     {[]any{"SET", theRecord, young("1")}, nil, false}, // nobody's but a person's
+			"too large":             {[]any{"SET", theRecord, young(strings.Repeat("1", 1000)), "PX", hour}, ErrTooLarge, false},
+			"garbage":               {[]any{"SET", theRecord, "garbage", "PX", hour}, ErrCorrupt, false},
+			"another type of Redis": {[]any{"LPUSH", theRecord, "1"}, ErrCorrupt, false},
+		} {
+			s.Do(t, "FLUSHALL")
+			if tt.command != nil {
+				s.Do(t, tt.command[0].(string), tt.command[1:]...)
+			}
+			h, err := s.process(t).Take(t.Context(), theID, Terms{MaxBytes: 500})
+			wantError(t, name, err, tt.want)
+			if s.Exists(t, theLock) == tt.free {
+				t.Errorf("%s: the lock is free: %v, want %v", name, !tt.free, tt.free)
+			}
+			if (h == nil) != tt.free {
+				t.Errorf("%s: the hold is %v", name, h)
+			}
+			if name == "about to time out" && expiry(t, s.Server, theRecord) <= expiry(t, s.Server, theLock) {
+				t.Errorf("%s: it does not outlast the lock", name)
+			}
+			if h != nil {
+				h.Release(t.Context())
+			}
+		}
+	})
+}
+
+// A lock whose value is empty is somebody's, and no record is read under it.
+func TestATakeOfALockWithoutAValue(t *testing.T) {
+	t.Parallel()
+	besideRecord(t, func(t *testing.T, s *site) {
+		st := s.process(t)
+		create(t, st, "0")
+		s.Do(t, "SET", theLock, "", "PX", time.Hour.Milliseconds())
+		_, err := st.Take(t.Context(), theID, Terms{LockWait: locker.NoWait})
+		wantError(t, "Take", err, ErrTimeout)
+	})
+}
