@@ -12,7 +12,7 @@ import (
 // What a Redis user must be allowed at the least, as REDIS.md says.
 var leastRights = []any{
 	"on", ">pw", "resetkeys", "~app:*", "resetchannels", "-@all",
-	"+ping", "+get", "+mget", "+getrange", "+set", "+del", "+pexpire", "+pttl", "+eval", "+evalsha",
+	"+ping", "+get", "+mget", "+getrange", "+set", "+del", "+pexpire", "+pttl", "+rename", "+eval", "+evalsha",
 }
 
 func TestLeastRightsSuffice(t *testing.T) {
@@ -48,6 +48,7 @@ func useEverything(t *testing.T, s *redistest.Server, st *Store) {
 	h := take(t, st)
 	waitUntilExtended(t, s, "app:{"+theID+"}.lock")
 	must(h.Save(ctx, []byte("2")))
+	must(take(t, st).Save(ctx, []byte(large("2"))))
 	must(take(t, st).Touch(ctx))
 	take(t, st).Release(ctx)
 	_, err := st.Load(ctx, theID, Terms{})

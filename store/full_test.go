@@ -27,6 +27,7 @@ func TestFullRedis(t *testing.T) {
 			wantData(t, s, "before")
 		}
 		refused("Save", h.Save(ctx, []byte("after")))
+		refused("Save of much", take(t, st).Save(ctx, []byte(large("after"))))
 		refused("Save of what was taken since", take(t, st).Save(ctx, []byte("after")))
 		refused("Renew", take(t, st).Renew(ctx, newID, []byte("after")))
 		refused("Create", st.Create(ctx, newID, []byte("1"), Terms{}))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,22 +51,27 @@ func again(t *testing.T, r *redistest.Server, commands []redistest.Command) {
 // command alone, and all in their order.
 func TestLateTakeAndCommitChangeNothing(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
-		a, b := tap(t, r), open(t, r, patient)
-		create(t, b, "0", store.Terms{})
-		write(t, a.Store, "1")
-		late := a.proxy.Commands()
-		write(t, b, "2")
-		write(t, a.Store, "3")
-		write(t, b, "4")
-		for i := range late {
-			again(t, r, late[i:i+1])
-			wantData(t, b, "4")
-		}
-		r.Do(t, "DEL", theLock) // the leases of what came late have run out
-		again(t, r, late)
-		wantData(t, b, "4")
-	})
+	for name, more := range map[string]string{"small": "", "large": strings.Repeat(" ", 10_000)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+				a, b := tap(t, r), open(t, r, patient)
+				create(t, b, "0", store.Terms{})
+				write(t, a.Store, "1"+more)
+				late := a.proxy.Commands()
+				write(t, b, "2"+more)
+				write(t, a.Store, "3"+more)
+				write(t, b, "4"+more)
+				for i := range late {
+					again(t, r, late[i:i+1])
+					wantData(t, b, "4"+more)
+				}
+				r.Do(t, "DEL", theLock) // the leases of what came late have run out
+				again(t, r, late)
+				wantData(t, b, "4"+more)
+			})
+		})
+	}
 }
 
 // Whoever lost the lock, and may not know it, gets ErrLost. The late copy of its take

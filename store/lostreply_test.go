@@ -9,8 +9,9 @@ import (
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
-// A life is all that can happen to a session, as one process does it.
-func life(t *testing.T, s *site, st *Store) error {
+// A life is all that can happen to a session, as one process does it. more is what its records
+// have in them besides.
+func life(t *testing.T, s *site, st *Store, more string) error {
 	ctx := t.Context()
 	var h *Hold
 	taken := func(id, want string) error {
@@ -18,21 +19,21 @@ func life(t *testing.T, s *site, st *Store) error {
 		if h, err = st.Take(ctx, id, Terms{}); err != nil {
 			return err
 		}
-		if got := string(h.Record.Data); got != want {
+		if got := string(h.Record.Data); got != want+more {
 			h.Release(ctx)
 			return fmt.Errorf("took %q, want %q", got, want)
 		}
 		return nil
 	}
 	for i, step := range []func() error{
-		func() error { return st.Create(ctx, theID, []byte("1"), Terms{}) },
+		func() error { return st.Create(ctx, theID, []byte("1"+more), Terms{}) },
 		func() error { return taken(theID, "1") },
-		func() error { return h.Save(ctx, []byte("2")) },
+		func() error { return h.Save(ctx, []byte("2"+more)) },
 		func() error { return taken(theID, "2") },
 		func() error { return h.Touch(ctx) },
 		func() error { _, err := st.Load(ctx, theID, Terms{}); return err },
 		func() error { return taken(theID, "2") },
-		func() error { return h.Renew(ctx, newID, []byte("3")) },
+		func() error { return h.Renew(ctx, newID, []byte("3"+more)) },
 		func() error { return taken(newID, "3") },
 		func() error { h.Release(ctx); return nil },
 		func() error { return taken(newID, "3") },
@@ -55,42 +56,49 @@ func life(t *testing.T, s *site, st *Store) error {
 // Redis did the work, nobody notices.
 func TestAnyConnectionMayBreak(t *testing.T) {
 	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		p := redistest.NewProxy(t, s.Server)
-		st := s.open(p.Pool(t, 2), s.locks.Pool(t, 2), patient)
-		for range 2 { // the first time, Redis has to learn the scripts
-			p.Forget()
+	for name, more := range map[string]string{"small": "", "large": large("")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachFence(t, func(t *testing.T, s *site) { anyConnectionMayBreak(t, s, more) })
+		})
+	}
+}
+
+func anyConnectionMayBreak(t *testing.T, s *site, more string) {
+	p := redistest.NewProxy(t, s.Server)
+	st := s.open(p.Pool(t, 2), s.locks.Pool(t, 2), patient)
+	for range 2 { // the first time, Redis has to learn the scripts
+		p.Forget()
+		s.Do(t, "DEL", theRecord, newRecord)
+		if err := life(t, s, st, more); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commands, most := p.Requests(), exchanges(p)+1
+	for name, fault := range map[string]redistest.Fault{
+		"the reply is lost":   redistest.DropReply,
+		"the reply is cut":    redistest.CutReply,
+		"the command is lost": redistest.DropCommand,
+	} {
+		for n := range commands {
 			s.Do(t, "DEL", theRecord, newRecord)
-			if err := life(t, s, st); err != nil {
-				t.Fatal(err)
+			p.Forget()
+			p.Inject(func(redistest.Command) redistest.Fault {
+				if p.Requests() == n {
+					return fault
+				}
+				return redistest.Pass
+			})
+			if err := life(t, s, st, more); err != nil {
+				t.Errorf("command %d of %d, %s: %v", n, commands, name, err)
+				s.Do(t, "FLUSHDB")
+				s.locks.Do(t, "DEL", theLock)
+			}
+			if got := exchanges(p); got > most {
+				t.Errorf("command %d, %s: %d exchanges, want at most one repetition: %d", n, name, got, most)
 			}
 		}
-		commands, most := p.Requests(), exchanges(p)+1
-		for name, fault := range map[string]redistest.Fault{
-			"the reply is lost":   redistest.DropReply,
-			"the reply is cut":    redistest.CutReply,
-			"the command is lost": redistest.DropCommand,
-		} {
-			for n := range commands {
-				s.Do(t, "DEL", theRecord, newRecord)
-				p.Forget()
-				p.Inject(func(redistest.Command) redistest.Fault {
-					if p.Requests() == n {
-						return fault
-					}
-					return redistest.Pass
-				})
-				if err := life(t, s, st); err != nil {
-					t.Errorf("command %d of %d, %s: %v", n, commands, name, err)
-					s.Do(t, "FLUSHDB")
-					s.locks.Do(t, "DEL", theLock)
-				}
-				if got := exchanges(p); got > most {
-					t.Errorf("command %d, %s: %d exchanges, want at most one repetition: %d", n, name, got, most)
-				}
-			}
-		}
-	})
+	}
 }
 
 // exchanges counts those that a client has begun, but for sweeps of locks in the background.

@@ -7,9 +7,9 @@ import (
 
 // # Large records
 //
-// Redis hashes and copies each argument of a script, several times: a record of 200 KB costs it
-// 340 µs that way, and 16 as an argument of SET. So a large record is staged, in the write that
-// has the script behind it:
+// Redis hashes and copies each argument of a script, several times. So a large record is staged,
+// in the write that has the script behind it, and an exclusive request on a session of 200 KB costs
+// Redis 90 µs instead of 430:
 //
 //	SET <record>.new.<stamp> record PX 60000
 //	EVALSHA … RENAME <record>.new.<stamp> <record>
@@ -28,15 +28,15 @@ import (
 //   - Nobody reads a staged key. A script that does not need it deletes it, and what comes after
 //     the script, or without one, ends after its minute.
 //
-// The minute is far longer than an exchange may take. If it is over all the same, RENAME fails.
+// The minute is far longer than an exchange may take. Where it is over all the same, RENAME fails.
 
-// stagedFrom is the size from which that costs Redis less: a little at 1 KB, a sixth of the whole
-// request at 2 KB. A process has one command more to send, so it is not begun for a little.
+// stagedFrom is the size from which that pays. It saves Redis nothing at 1 KB, a seventh of what a
+// request costs it at 2 KB, a third at 4 KB; the process pays 2 µs for one command more.
 const stagedFrom = 2 << 10
 
 const (
 	stagedFor = 60_000 // ms
-	headBytes = 64     // of a record, which are enough for a script to know its stamp and kind
+	headBytes = 40     // of a record, which are enough for a script to know its stamp and kind
 )
 
 // stage arranges for the record that x's script is to write, under name, to be staged, if it is

@@ -12,6 +12,8 @@
 //	<prefix>{ID}.lock        the lock: the token of its holder, for the time of a lease
 //	<prefix>{ID}.lock.queue  the processes that wait for the lock, while there are any
 //
+// and while a large record is being saved, one more, which nobody reads: see staged.go.
+//
 // An exclusive request is two exchanges: [Store.Take] takes the lock and reads the record in one
 // write (see take.go), [Hold.Save] writes the record and releases the lock in one script. Requests of one process
 // that wait for the same session need fewer: they hold it one after another without giving it back
@@ -83,8 +85,8 @@ package store
 //
 // The lease calls the store for one thing only: tenure.Extend (commit.go) renews it, from the
 // timer. With another Locker (external.go) the steps are the same, in five exchanges. Of the
-// other files, load.go reads without a lock, record.go knows a record's form, and scripts.go
-// the scripts.
+// other files, load.go reads without a lock, staged.go sends large records, record.go knows a
+// record's form, and scripts.go the scripts.
 
 import (
 	"cmp"

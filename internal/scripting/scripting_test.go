@@ -195,6 +195,15 @@ func TestExchange(t *testing.T) {
 		t.Errorf("before it: %v", before)
 	}
 
+	// Where the script is refused as well, that may be because of the command, whose error says why.
+	f = knows(func(n int, commands []transport.Command, next func() ([]any, error)) ([]any, error) {
+		return []any{"OK", refused, errors.New("ERR no such key")}, nil
+	})
+	_, _, err = NewRunner(f, time.Minute).Exchange(t.Context(), x)
+	if !errors.Is(err, refused) || !errors.Is(err, transport.ErrRefused) || strings.Contains(err.Error(), "no such key") {
+		t.Errorf("both are refused: %v", err)
+	}
+
 	// Where only the script is unknown, the commands are not sent again.
 	f = &fake{}
 	before, reply, err = NewRunner(f, time.Minute).Exchange(t.Context(), x)

@@ -157,6 +157,10 @@ func TestReplies(t *testing.T) {
 			"return {1, 'a', {2}, 5}":   "[1 a [2] 5]",
 			"return {#KEYS, #ARGV - 1}": "[1 2]",
 			"return {KEYS[1], ARGV[2]}": "[k -5]",
+			// With a part that numbers its result itself, and gives one or none.
+			"if KEYS[1] then return 4 * ARGV[#ARGV] + 2 end\n-- framed from here\nreturn 1":            "2",
+			"local k = KEYS[1] if not k then return 0 end\n-- framed from here\nreturn {k}":            "[k]",
+			"local k = KEYS[1] if not k then return 0 end\n-- framed from here\nreturn #k + #ARGV - 1": "3",
 		} {
 			reply, err := r.Run(t.Context(), NewScript(text), []string{"k"}, []byte("b"), -5)
 			got := show(reply.values)

@@ -12,11 +12,12 @@ import (
 // live is all that can happen to a session, as one process does it.
 func (s *site) live(st *store.Store) error {
 	ctx := s.Context()
+	much := strings.Repeat("much ", 10_000)
 	var h *store.Hold
 	taken := func(id, want string) (err error) {
 		if h, err = st.Take(ctx, id, store.Terms{}); err == nil && string(h.Record.Data) != want {
 			h.Release(ctx)
-			err = fmt.Errorf("took %q, want %q", h.Record.Data, want)
+			err = fmt.Errorf("took %.20q, want %.20q", h.Record.Data, want)
 		}
 		return err
 	}
@@ -29,6 +30,8 @@ func (s *site) live(st *store.Store) error {
 		func() error { return h.Touch(ctx) },
 		func() error { _, err := st.Load(ctx, theID, store.Terms{}); return err },
 		func() error { return taken(theID, "2") },
+		func() error { return h.Save(ctx, []byte(much)) },
+		func() error { return taken(theID, much) },
 		func() error { return h.Renew(ctx, newID, []byte("3")) },
 		func() error { return taken(newID, "3") },
 		func() error { h.Release(ctx); return nil },

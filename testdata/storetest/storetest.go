@@ -114,7 +114,7 @@ func isStores(c redistest.Command) bool {
 // begins reports whether a command is the first one of an exchange, except where it frees a lock in
 // the background.
 func begins(c redistest.Command) bool {
-	return c.Name == "SET" || strings.HasPrefix(c.Name, "EVAL") && c.Args[1] != "2"
+	return c.Name == "SET" && strings.HasSuffix(c.Args[0], ".lock") || strings.HasPrefix(c.Name, "EVAL") && c.Args[1] != "2"
 }
 
 // decides reports whether a command is the one of an exchange whose reply says how it went.

@@ -16,7 +16,7 @@ const (
 	lock      = record + ".lock"
 	queue     = record + ".lock.queue"
 	stages    = record + ".new"
-	headBytes = 44 // of a staged record, which its commit gets
+	headBytes = 40 // of a staged record, which its commit gets
 )
 
 // A kind is a script, or a command.

@@ -1,0 +1,194 @@
+package store
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// large returns data whose record is staged.
+func large(text string) string { return text + strings.Repeat(" ", stagedFrom) }
+
+// stagedKeys returns the keys of staged records, none of which stays for more than a minute.
+func stagedKeys(t *testing.T, s *site) (keys []string) {
+	t.Helper()
+	for _, key := range s.Keys(t) {
+		if strings.HasPrefix(key, theRecord+".new.") {
+			keys = append(keys, key)
+			wantExpiry(t, s.Server, key, time.Minute)
+		}
+	}
+	return keys
+}
+
+// A record that is large goes past the script, in the same write, and leaves nothing but itself.
+func TestLargeRecordIsStaged(t *testing.T) {
+	t.Parallel()
+	eachFence(t, func(t *testing.T, s *site) {
+		learn(t, s.Server)
+		p := redistest.NewProxy(t, s.Server)
+		st := s.open(p.Pool(t, 1), s.locks.Pool(t, 1), patient)
+		create(t, s.process(t), "0")
+		envelope := len(formatRecord(strings.Repeat("x", stampLength), time.Now(), nil))
+		for size, want := range map[int][]string{
+			stagedFrom - 1: {"EVALSHA"},
+			stagedFrom:     {"SET", "EVALSHA"},
+			400 << 10:      {"SET", "EVALSHA"},
+		} {
+			data := strings.Repeat("x", size-envelope)
+			h := take(t, st)
+			p.Forget()
+			save(t, h, data)
+			var got []string
+			for _, cmd := range p.Commands() {
+				got = append(got, cmd.Name)
+				if cmd.Name == "EVALSHA" && len(want) > 1 && len(strings.Join(cmd.Args, "")) > 1000 {
+					t.Error("the record is an argument of the script, too")
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("a record of %d bytes is saved by %q, want %q", size, got, want)
+			}
+			wantData(t, s, data)
+			wantExpiry(t, s.Server, theRecord, DefaultTTL)
+			if got := s.Keys(t); !slices.Equal(got, []string{theRecord}) {
+				t.Errorf("the keys are %q", got)
+			}
+		}
+	})
+}
+
+// What is staged is gone when the script comes: it was evicted, or SET was lost in a failover. The
+// session is as it was, and free. If SET comes after the script, or both come again, that is so
+// still.
+func TestStagedRecordIsGone(t *testing.T) {
+	t.Parallel()
+	eachFence(t, func(t *testing.T, s *site) {
+		learn(t, s.Server)
+		p := redistest.NewProxy(t, s.Server)
+		st := s.open(p.Pool(t, 1), s.locks.Pool(t, 1), patient)
+		create(t, s.process(t), "before")
+		h := take(t, st)
+		p.Forget()
+		p.Inject(func(cmd redistest.Command) redistest.Fault {
+			if runs(cmd, s.commit()) {
+				for _, key := range stagedKeys(t, s) {
+					s.Do(t, "DEL", key)
+				}
+			}
+			return redistest.Pass
+		})
+		err := h.Save(t.Context(), []byte(large("after")))
+		wantError(t, "Save", err, ErrUnavailable)
+		wantMessage(t, err, []string{"no such key"})
+		wantData(t, s, "before")
+		wantFree(t, s)
+
+		p.Inject(nil)
+		late := p.Commands()
+		repeat(t, s, late[:1])
+		wantData(t, s, "before")
+		if len(stagedKeys(t, s)) != 1 {
+			t.Error("SET has staged nothing")
+		}
+		save(t, take(t, st), large("next"))
+		repeat(t, s, late)
+		wantData(t, s, large("next"))
+		wantFree(t, s)
+		if keys := stagedKeys(t, s); keys != nil {
+			t.Errorf("what the script did not need is there: %q", keys)
+		}
+	})
+}
+
+// The script is lost with all its repetitions. What was staged is never read.
+func TestStagedButNotCommitted(t *testing.T) {
+	t.Parallel()
+	eachFence(t, func(t *testing.T, s *site) {
+		learn(t, s.Server)
+		p := redistest.NewProxy(t, s.Server)
+		st := s.open(p.Pool(t, 1), s.locks.Pool(t, 1), patient)
+		create(t, s.process(t), "before")
+		h := take(t, st)
+		p.Inject(func(cmd redistest.Command) redistest.Fault {
+			if runs(cmd, s.commit()) {
+				return redistest.DropCommand
+			}
+			return redistest.Pass
+		})
+		p.Forget()
+		wantError(t, "Save", h.Save(t.Context(), []byte(large("after"))), ErrUnavailable)
+		p.Inject(nil)
+		if len(stagedKeys(t, s)) != 1 {
+			t.Error("nothing is staged")
+		}
+		wantData(t, s, "before")
+		s.locks.Do(t, "DEL", theLock) // its lease ends
+		next := take(t, s.process(t))
+		if got := string(next.Record.Data); got != "before" {
+			t.Errorf("the next one has read %q", got)
+		}
+		if err := next.Destroy(t.Context()); err != nil {
+			t.Error(err)
+		}
+		repeat(t, s, p.Commands())
+		wantGone(t, s, st)
+		if keys := stagedKeys(t, s); keys != nil {
+			t.Errorf("what the script did not need is there: %q", keys)
+		}
+	})
+}
+
+// Whatever is at the key before, SET replaces it.
+func TestStagedKeyOfAnotherType(t *testing.T) {
+	t.Parallel()
+	eachFence(t, func(t *testing.T, s *site) {
+		st := s.process(t)
+		create(t, st, "before")
+		h := take(t, st)
+		s.Do(t, "LPUSH", theRecord+".new."+h.stamp, "x")
+		save(t, h, large("after"))
+		wantData(t, s, large("after"))
+	})
+}
+
+// repeat sends commands once more, from another connection.
+func repeat(t *testing.T, s *site, commands []redistest.Command) {
+	t.Helper()
+	for _, cmd := range commands {
+		args := make([]any, len(cmd.Args))
+		for i, arg := range cmd.Args {
+			args[i] = arg
+		}
+		s.Do(t, cmd.Name, args...)
+	}
+}
+
+// While one record waits between its SET and its script, all that was ever sent before comes once
+// more. None of it gets in between.
+func TestLateRecordIsNotMistakenForTheNext(t *testing.T) {
+	t.Parallel()
+	eachFence(t, func(t *testing.T, s *site) {
+		learn(t, s.Server)
+		p := redistest.NewProxy(t, s.Server)
+		st := s.open(p.Pool(t, 1), s.locks.Pool(t, 1), patient)
+		create(t, s.process(t), "0")
+		var late []redistest.Command
+		p.Inject(func(cmd redistest.Command) redistest.Fault {
+			if runs(cmd, s.commit()) {
+				repeat(t, s, late)
+				late = append(late, p.Commands()...)
+				p.Forget()
+			}
+			return redistest.Pass
+		})
+		for _, data := range []string{"1", "2", "3", "4"} {
+			save(t, take(t, st), large(data))
+			wantData(t, s, large(data))
+			wantFree(t, s)
+		}
+	})
+}
