@@ -118,10 +118,10 @@ func TestWireRandomLosses(t *testing.T) {
 // written. Then Redis executes them. They must change nothing, and a lock that they take
 // must not last.
 func TestWireCommandsExecutedLate(t *testing.T) {
-	for what, concerned := range map[string]func(redistest.Command) bool{"take": isTake, "commit": isCommit} {
-		t.Run(what, func(t *testing.T) {
+	for _, late := range append(wireCommands, wireCommand{"a take", isTake}, wireCommand{"a commit", isCommit}) {
+		t.Run(late.what, func(t *testing.T) {
 			t.Parallel()
-			s := stage(t, "a "+what+" reaches Redis after its sender gave up", "P3: no stale write, no lock beyond its lease", setting{apart: true, demos: 1})
+			s := stage(t, late.what+" reaches Redis after its sender gave up", "P3: no stale write, no lock beyond its lease", setting{apart: true, demos: 1})
 			p := s.proxied()
 			all := newUsers(t, 4, s.sites.Any) // whose sessions stay the same
 			var held int
@@ -129,7 +129,7 @@ func TestWireCommandsExecutedLate(t *testing.T) {
 				var working sync.WaitGroup
 				working.Go(func() { workFor(ctx, all, timeout*5/4+500*time.Millisecond) })
 				p.Inject(func(c redistest.Command) redistest.Fault {
-					if !concerned(c) {
+					if !late.is(c) {
 						return redistest.Pass
 					}
 					held++

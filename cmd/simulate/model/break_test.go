@@ -164,6 +164,12 @@ var breaks = []struct {
 		want:  "has no timeout",
 	},
 	{
+		name:  "a commit does not ask for the queue",
+		edits: []edit{{"store/commit.lua", "and not found[2] and", "and"}},
+		work:  "wtw",
+		want:  "stands in the queue",
+	},
+	{
 		name:     "a take believes the reply to SET",
 		switches: model.Switches{TrustSet: true},
 		work:     "wtw",

@@ -65,6 +65,13 @@ func (n *step) checkLock(c *call, before, after *view) {
 	if before.free() && (c.kind != take && c.kind != seize || after.lock != c.token) {
 		n.breaks("the lock comes from nowhere")
 	}
+	if after.free() {
+		for _, p := range after.queue {
+			if !n.processes[p.process()].deaf {
+				n.breaks("the lock is free, and %s stands in the queue", p.text())
+			}
+		}
+	}
 	if after.turn != 0 && c.kind != take {
 		for _, p := range before.queue { // who was first, and can be told, is next
 			if p != c.place && !n.processes[p.process()].deaf {
