@@ -5,7 +5,8 @@
 -- KEYS[4] where the record to be written is, if it is large; see staged.go
 -- ARGV[1] token
 -- ARGV[2] base: the name of the record that was read or written last, see record.lua
--- ARGV[3] time to live of the record in ms, '' to leave it as it is
+-- ARGV[3] time to live of the record in ms, '' to leave it as it is; with a next holder it is
+--         longer than the time for which those that wait need the record
 -- ARGV[4] record, or the beginning of one that is at KEYS[4]; '' to leave it as it is
 -- ARGV[5] token of the next holder   ARGV[6] its lease in ms; without both the lock is freed
 -- The last one is the number of the call, negative for a repetition.
@@ -20,14 +21,15 @@
 local lock, staged, base, ttl, record = KEYS[2], KEYS[4], ARGV[2], ARGV[3], ARGV[4]
 local to = ARGV[6] and ARGV[5] or ''
 
--- Nearly always all is as it should be, and nobody waits. This does what all below it
--- would do then, and makes none of the functions for that.
+-- Nearly always all is as it should be, and nobody waits, or not for this lock to be freed. This
+-- does what all below it would do then, and makes none of the functions for that.
 --
 -- It asks whether others wait, although those could leave a mark in the lock when they
 -- join the queue: to have MGET read one key more is 1.4 % of what a request costs Redis. To
 -- compare the base is 6 %, and nothing can take its place.
 local found = redis.pcall('MGET', lock, KEYS[3])
-if found[1] == ARGV[1] and not found[2] and #base == 16
+local others = found[2]
+if found[1] == ARGV[1] and (not others or to ~= '' and ttl ~= '') and #base == 16
   and redis.pcall('GETRANGE', KEYS[1], '12', '27') == base then
   -- What Redis refuses, since it is full, say, is tried once more below, for the error.
   local stored = true
@@ -46,7 +48,7 @@ if found[1] == ARGV[1] and not found[2] and #base == 16
       redis.call('DEL', lock)
       return 4 * ARGV[#ARGV] + 1
     elseif redis.pcall('SET', lock, to, 'PX', ARGV[6]).ok then
-      return 4 * ARGV[#ARGV] + 1
+      return 4 * ARGV[#ARGV] + (others and 2 or 1)
     end
   end
 end

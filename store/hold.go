@@ -58,6 +58,12 @@ type write struct {
 	ended  bool   // it is a tombstone
 }
 
+// A request is what is allocated for one: its Hold, and how its lock is taken.
+type request struct {
+	Hold
+	taking taking
+}
+
 // Take waits for the session's lock and reads its record, in one exchange. Where there is no
 // record, no lock is kept: the error wraps [ErrNotFound] or [ErrGone]. Else it wraps
 // [ErrTimeout], [ErrTooManyWaiters], [ErrUnavailable], or the cause of ctx's end.
@@ -66,18 +72,17 @@ type write struct {
 // together with a Hold, so that the caller may replace the record; the Hold must be given back.
 func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 	terms, err := s.terms(t)
-	h := &Hold{store: s, id: id, terms: terms}
+	both := new(request)
+	h, k := &both.Hold, &both.taking
+	h.store, h.id, h.terms = s, id, terms
 	switch {
 	case err != nil:
 	case s.options.Locker != nil:
 		err = takeExternal(ctx, h)
 	default:
-		o := s.locking
-		o.Wait, o.Label = terms.LockWait, terms.Label
-		o.MaxHold, o.MaxWaiters = cmp.Or(terms.MaxHold, o.MaxHold), cmp.Or(terms.MaxWaiters, o.MaxWaiters)
-		taking := &taking{Spin: lease.Spin{Runner: s.runner}, store: s, id: id, keys: s.keys(id), terms: terms}
+		k.Spin, k.store, k.id, k.keys, k.terms = lease.Spin{Runner: s.runner}, s, id, s.keys(id), &h.terms
 		var l *lease.Lease
-		l, err = s.group.Acquire(ctx, taking.keys[1], taking, o)
+		l, err = s.group.Acquire(ctx, k.keys[1], k, s.lockingBy(&terms), terms.Label)
 		for again := true; err == nil && again; {
 			if again, err = l.Data().(*tenure).admit(ctx, h, l); again {
 				l, err = l.Again()
@@ -92,6 +97,19 @@ func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 		return h, failed("taking", id, err)
 	}
 	return h, nil
+}
+
+// lockingBy returns how the lock is taken by these terms.
+func (s *Store) lockingBy(t *Terms) *lease.Options {
+	wait, hold := t.LockWait, cmp.Or(t.MaxHold, s.locking.MaxHold)
+	waiters := cmp.Or(t.MaxWaiters, s.locking.MaxWaiters)
+	if o := s.latest.Load(); o != nil && o.Wait == wait && o.MaxHold == hold && o.MaxWaiters == waiters {
+		return o
+	}
+	o := s.locking
+	o.Wait, o.MaxHold, o.MaxWaiters = wait, hold, waiters
+	s.latest.Store(&o)
+	return &o
 }
 
 // OnLost arranges for cancel to be called with an [ErrLost] that says why when the lock is

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/lease"
@@ -25,8 +26,9 @@ type Record struct {
 
 // keys returns the keys of a session: its record, its lock, and the queue for that.
 func (s *Store) keys(id string) []string {
-	record := s.options.Prefix + "{" + id + "}"
-	return []string{record, record + ".lock", record + ".lock.queue"}
+	queue := s.options.Prefix + "{" + id + "}.lock.queue"
+	lock := strings.TrimSuffix(queue, ".queue")
+	return []string{strings.TrimSuffix(lock, ".lock"), lock, queue}
 }
 
 // The stored form is one line of JSON whose head is fixed to the byte, so that

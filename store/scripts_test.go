@@ -23,7 +23,7 @@ func TestUnexpectedReplies(t *testing.T) {
 		}
 		return reply
 	}
-	k := &taking{store: &Store{}}
+	k := &taking{store: &Store{}, terms: new(Terms)}
 	for name, lua := range map[string]string{
 		"nil":                   "",
 		"a number":              "1",

@@ -165,7 +165,8 @@ type Store struct {
 	runner  *scripting.Runner
 	owned   io.Closer // the client, if it is ours to close
 	group   lease.Group
-	locking lease.Options // of every Take
+	locking lease.Options                 // of every Take, but for what its Terms say
+	latest  atomic.Pointer[lease.Options] // of the last Take; most have the same
 	closed  atomic.Bool
 	alone   time.Duration // see maxAlone; tests do not want it to depend on the machine
 	err     error         // what is wrong with the options

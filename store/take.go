@@ -38,7 +38,7 @@ type taking struct {
 	store *Store
 	id    string
 	keys  []string
-	terms Terms
+	terms *Terms
 }
 
 // Take implements [lease.Algorithm].
@@ -103,17 +103,19 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration) 
 
 // begin begins a tenure.
 func (k *taking) begin(token string) *tenure {
-	t := &tenure{store: k.store, id: k.id, keys: k.keys, terms: k.terms, token: token, heard: time.Now()}
+	t := &tenure{store: k.store, id: k.id, keys: k.keys, terms: *k.terms, token: token, heard: time.Now()}
 	t.idle.L = &t.mu
 	return t
 }
 
 // taken reads the reply of take.lua. Where it took the lock, a tenure begins.
 func (k *taking) taken(reply scripting.Reply, token string) (lease.Attempt, error) {
-	t, ok := k.begin(token), true
-	switch state, _ := reply.IntAt(0); state {
-	case stateBusy:
+	state, _ := reply.IntAt(0)
+	if state == stateBusy {
 		return lease.Held(reply)
+	}
+	t, ok := k.begin(token), true
+	switch state {
 	case stateFound:
 		var others int64
 		others, ok = reply.IntAt(2)

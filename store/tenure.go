@@ -68,6 +68,7 @@ type tenure struct {
 	others  bool         // other processes wait, as of heard
 	heard   time.Time    // when Redis answered last
 	sending bool         // an exchange is under way
+	leaving bool         // the next one, which somebody waits for, stores all and gives the lock away
 	silence error        // of the last exchange, if Redis has not answered it
 
 	// The versions. Each hold that ends makes one, changed or not.
@@ -136,8 +137,6 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 		t.record, t.size, t.write, t.read, t.ended = w.record, len(w.text), w, nil, w.ended
 		t.written = version
 	}
-	// It is sent for others, too, so it does not end with ctx.
-	ctx = context.WithoutCancel(ctx)
 	if t.passOn(ctx, h.lease, next) {
 		t.flush(ctx, version)
 	}
@@ -192,8 +191,12 @@ func (t *tenure) passOn(ctx context.Context, l *lease.Lease, next lease.Next) (a
 		}
 		next = lease.Next{} // nobody waits any more
 	}
-	if t.settled() == nil {
+	t.leaving = true
+	err := t.settled()
+	if t.leaving = false; err == nil {
 		t.send(ctx, next.Token, next.Span)
+	} else {
+		t.idle.Broadcast() // those that left it to this one
 	}
 	if next.Token == "" || t.err != nil {
 		return false

@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"testing"
+	"time"
 )
 
 // A process that has not heard from Redis for a while does not go on before it has:
@@ -62,5 +63,38 @@ func TestNoFurtherAheadThanAllowed(t *testing.T) {
 			}
 		}
 		d.wantQuiet(t, fmt.Sprint(maxAhead+1))
+	})
+}
+
+// The commit that ends a turn stores all that others wait for: none of them sends its own before.
+func TestTheLastCommitIsForAll(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		d.st.alone = time.Hour
+		first := take(t, d.st)
+		const n = 10
+		waiting := guests(t, d.st, n, Terms{})
+		letGo := d.holdBack(t)
+		before := d.count(commitScript)
+		all := []*ending{saving(t, first, "0")}
+		d.sent(t, commitScript, before+1)
+		for i, g := range waiting {
+			all = append(all, saving(t, g.holds(t, fmt.Sprint(i)), fmt.Sprint(i+1)))
+		}
+		made := first.fence.(*tenure)
+		eventually(t, "the last one has ended", func() bool {
+			made.mu.Lock()
+			defer made.mu.Unlock()
+			return made.newest == n+1
+		})
+		letGo()
+		for _, e := range all {
+			if err := e.wait(); err != nil {
+				t.Error(err)
+			}
+		}
+		if sent := d.count(commitScript) - before; sent != 2 {
+			t.Errorf("%d commits, want 2", sent)
+		}
+		d.wantQuiet(t, fmt.Sprint(n))
 	})
 }

@@ -82,7 +82,7 @@ var defects = []defect{
 	{"no lock", "calm", noLock},
 	{"a lock without a lease", "crashes", noLease},
 	{"a release frees whoever has the lock", "crowd", edit("internal/lease/release.lua", "if holder == ARGV[1] then", "if holder then")},
-	{"the lease is not renewed", "calm", edit("internal/lease/renew.go", "_ = l.extend(context.Background(), min(l.options.Lease, l.limit.Sub(now)))", "l.timer.Reset(l.end.Sub(now))")},
+	{"the lease is not renewed", "calm", edit("internal/lease/renew.go", "_ = l.extend(context.Background(), min(l.options.Lease, l.limit.Sub(now)))", "l.setTimer(l.end.Sub(now))")},
 	{"an extension extends nothing", "calm", edit("store/extend.lua", "redis.call('PEXPIRE', KEYS[2], ARGV[2])", "")},
 	{"no sweep after a lost reply", "lost replies", edit("internal/lease/sweep.go", "\tif first > 0 {", "\tif _ = run; true {\n\t\treturn\n\t} else if first > 0 {")},
 

@@ -20,7 +20,8 @@ const (
 
 // Lock waits for key by the rules of locker.Locker and returns the lease on it.
 func (g *Group) Lock(ctx context.Context, key string, a Algorithm, o Options) (*Lease, error) {
-	l, err := g.Acquire(ctx, key, a, o.WithDefaults())
+	o = o.WithDefaults()
+	l, err := g.Acquire(ctx, key, a, &o, o.Label)
 	for err == nil && l.handed && (ctx.Err() != nil || l.Validity() <= 0) {
 		_ = l.Unlock(ctx) // what it returns does not matter
 		l, err = l.Again()
@@ -29,13 +30,13 @@ func (g *Group) Lock(ctx context.Context, key string, a Algorithm, o Options) (*
 }
 
 // Acquire is Lock, except that a lock that was handed over may be lost by now, or come as ctx
-// ends: where it is of no use, the caller gives it back and calls Again. o has no zero fields.
-func (g *Group) Acquire(ctx context.Context, key string, a Algorithm, o Options) (*Lease, error) {
+// ends: where it is of no use, the caller gives it back and calls Again. o has no zero fields, and
+// must not be changed afterwards; the label is this one.
+func (g *Group) Acquire(ctx context.Context, key string, a Algorithm, o *Options, label string) (*Lease, error) {
 	if key == "" || len(key) > MaxKey {
 		return nil, fmt.Errorf("locker: the key has %d bytes: it must have 1 to %d", len(key), MaxKey)
 	}
-	l := &Lease{key: key, algorithm: a, options: o, group: g, caller: ctx, began: time.Now()}
-	l.queue, _ = a.(Queue)
+	l := &Lease{key: key, algorithm: a, options: o, label: label, group: g, caller: ctx, began: time.Now()}
 	l.span = wholeMillis(min(o.Lease, o.MaxHold))
 	return l.wait(context.Cause(ctx), false)
 }
@@ -44,13 +45,14 @@ func (g *Group) Acquire(ctx context.Context, key string, a Algorithm, o Options)
 // turn, or its place in line, and has what is left of its time.
 func (l *Lease) Again() (*Lease, error) {
 	next := &Lease{
-		key: l.key, algorithm: l.algorithm, queue: l.queue, options: l.options, span: l.span, group: l.group,
+		key: l.key, algorithm: l.algorithm, options: l.options, label: l.label, span: l.span, group: l.group,
 		caller: l.caller, began: l.began, again: true,
 	}
 	l.mu.Lock()
 	turn := l.turn // otherwise it was lost, and the turn with it
 	l.state, l.turn = released, false
-	l.timer.Stop()
+	l.stopTimer()
+	l.group.release(l)
 	l.mu.Unlock()
 	return next.wait(next.over(), turn)
 }
@@ -99,7 +101,7 @@ func (l *Lease) acquire(turn bool) error {
 	for try := 0; ; try++ {
 		sent := time.Now()
 		if !a.ambiguous { // a token says since when, so each try has its own while it can
-			l.token = newToken(l.options.Label, sent)
+			l.token = newToken(l.label, sent)
 		}
 		var found Attempt
 		name, err := "", error(nil)
@@ -143,7 +145,7 @@ func (a *acquisition) fail(found Attempt, err error) error {
 	}
 	if found.Taken || a.ambiguous {
 		begun := time.Now()
-		a.group.sweep(a.options, a.patience, a.ambiguous, a.free)
+		a.group.sweep(*a.options, a.patience, a.ambiguous, a.free)
 		a.patience -= time.Since(begun)
 	}
 	if end, ok := a.caller.Deadline(); ok && !time.Now().Before(end) {
@@ -182,9 +184,10 @@ func (a *acquisition) end() {
 // join gets a place, for the next try to put into the queue, where there is one to wait in.
 func (a *acquisition) join() {
 	n, o := a.group.Notifier, a.options
-	if a.place == nil && n != nil && a.queue != nil && o.Policy == Poll && o.Wait != NoWait {
+	queue, ok := a.algorithm.(Queue)
+	if a.place == nil && n != nil && ok && o.Policy == Poll && o.Wait != NoWait {
 		a.place = n.place()
-		a.place.lease = a.Lease
+		a.place.lease, a.place.queue = a.Lease, queue
 	}
 }
 
@@ -194,7 +197,7 @@ func (a *acquisition) placeName() (string, error) {
 	if p.choose() == old || old == "" {
 		return p.name, nil
 	}
-	if err := a.queue.Quit(a.caller, a.key, old); err != nil {
+	if err := p.queue.Quit(a.caller, a.key, old); err != nil {
 		return "", err
 	}
 	p.queued = false

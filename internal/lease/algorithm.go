@@ -15,8 +15,8 @@
 // # Files
 //
 // acquire.go goes from Lock to the lease, by way of the callers (callers.go) and the queue
-// (queue.go, notifier.go). lease.go holds it and gives it back, renew.go renews it, handoff.go
-// hands it over, sweep.go cleans up. algorithm.go is what one kind of lock does, spin.go the
+// (queue.go, notifier.go). lease.go holds it and gives it back, renew.go renews it, by the
+// timer of alarm.go, handoff.go hands it over, sweep.go cleans up. algorithm.go is what one kind of lock does, spin.go the
 // spin lock, and how to read the replies of all locks' scripts.
 //
 // # Concurrency

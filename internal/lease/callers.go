@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -15,8 +17,10 @@ type Group struct {
 	Notifier *Notifier
 
 	closed atomic.Bool
-	mu     sync.Mutex          // guards the keys, and is never held during I/O
+	mu     sync.Mutex          // guards all below, and is never held during I/O
 	keys   map[string]*callers // a key is in it while somebody has its turn
+	held   alarms              // of leases: when they are to be extended
+	waits  alarms              // of callers that wait: when their time is over
 }
 
 // callers are those of one key.
@@ -87,15 +91,27 @@ func (g *Group) enter(l *Lease) error {
 	}
 	l.called = make(chan error, 1)
 	c.join(l)
+	end, left := l.began.Add(l.options.Wait), l.remains()
+	if g.waits.ring == nil {
+		g.waits.ring = g.endWaits
+	}
+	shared := g.waits.add(l, end, slack(left))
 	g.mu.Unlock()
 
-	timer := time.NewTimer(l.remains())
-	defer timer.Stop()
+	if !shared {
+		defer time.AfterFunc(left, func() {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.endWait(l)
+		}).Stop()
+	}
 	select {
 	case err := <-l.called:
+		if err == errOver {
+			err = cmp.Or(l.over(), l.timeout())
+		}
 		return err
 	case <-l.caller.Done():
-	case <-timer.C:
 	}
 	if !g.giveUp(c, l) && <-l.called == nil {
 		if l.handed {
@@ -105,6 +121,9 @@ func (g *Group) enter(l *Lease) error {
 	}
 	return l.over()
 }
+
+// errOver ends the wait of a caller whose time is over.
+var errOver = errors.New("over")
 
 // join puts a caller behind all, or where it came before if it waits for a second time. It is
 // called with mu held.
@@ -120,9 +139,17 @@ func (c *callers) join(l *Lease) {
 func (g *Group) giveUp(c *callers, l *Lease) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	before := len(c.waiting)
-	c.waiting = slices.DeleteFunc(c.waiting, func(other *Lease) bool { return other == l })
-	return len(c.waiting) < before
+	return c.remove(l)
+}
+
+// remove is called with mu held.
+func (c *callers) remove(l *Lease) bool {
+	l.alarm.cancel()
+	i := slices.Index(c.waiting, l)
+	if i >= 0 {
+		c.waiting = slices.Delete(c.waiting, i, i+1)
+	}
+	return i >= 0
 }
 
 // Dismiss fails all callers of this process that wait for the lock now, with err. The one
@@ -138,9 +165,34 @@ func (l *Lease) Dismiss(err error) {
 // dismiss is called with mu held.
 func (c *callers) dismiss(err error) {
 	for _, l := range c.waiting {
+		l.alarm.cancel()
 		l.called <- err
 	}
 	c.waiting = nil
+}
+
+// hold notes that l holds its key from now on, and sets its alarm. Where that is not among the
+// others' ends, l needs a timer of its own.
+func (g *Group) hold(l *Lease, due time.Time, slack time.Duration) (shared bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.keys[l.key].holder = holder{token: l.token, lease: l}
+	if g.held.ring == nil {
+		g.held.ring = g.renewDue
+	}
+	return g.held.add(l, due, slack)
+}
+
+// release cancels the alarm of a lease that is over, and returns the caller that has waited
+// longest for the lock, or nil.
+func (g *Group) release(l *Lease) *Lease {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	l.alarm.cancel()
+	if c := g.keys[l.key]; c != nil && len(c.waiting) > 0 {
+		return c.waiting[0]
+	}
+	return nil
 }
 
 // setHolder notes who holds key. It is called by the one that has the turn.
@@ -165,6 +217,7 @@ func (g *Group) holder(key string) holder {
 func (g *Group) leave(l *Lease) (left *place) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	l.alarm.cancel()
 	c := g.keys[l.key]
 	if len(c.waiting) == 0 {
 		delete(g.keys, l.key)
@@ -184,6 +237,7 @@ func (c *callers) next() *Lease {
 	}
 	first := c.waiting[0]
 	c.waiting = slices.Delete(c.waiting, 0, 1)
+	first.alarm.cancel()
 	return first
 }
 
@@ -192,14 +246,4 @@ func (g *Group) next(key string) *Lease {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.keys[key].next()
-}
-
-// first returns the caller that has waited longest, or nil.
-func (g *Group) first(key string) *Lease {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if c := g.keys[key]; len(c.waiting) > 0 {
-		return c.waiting[0]
-	}
-	return nil
 }

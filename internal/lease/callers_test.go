@@ -19,7 +19,7 @@ func inBubble(t *testing.T, f func(t *testing.T)) {
 
 // enterAs takes the turn at key, in line behind at most most others, for as long as ctx.
 func enterAs(ctx context.Context, g *Group, key string, most int) error {
-	o := Options{Wait: 1000 * time.Hour, MaxWaiters: most}
+	o := &Options{Wait: 1000 * time.Hour, MaxWaiters: most}
 	return g.enter(&Lease{key: key, group: g, options: o, caller: ctx, began: time.Now()})
 }
 
@@ -31,13 +31,16 @@ func enter(t *testing.T, g *Group, key string) {
 	}
 }
 
-// wantIdle says that l has forgotten all keys.
+// wantIdle says that l has forgotten all keys and alarms.
 func wantIdle(t *testing.T, l *Group) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.keys) != 0 {
 		t.Errorf("the idle line still knows %d keys", len(l.keys))
+	}
+	if l.held.first != nil || l.waits.first != nil {
+		t.Error("the idle line still has alarms")
 	}
 }
 

@@ -54,17 +54,17 @@ func (l *Lease) Stop(others bool) (next Next, held, ended bool) {
 		l.trouble = &trouble{err: l.overdue(now)}
 	}
 	l.state = released
-	l.timer.Stop()
+	l.stopTimer()
 	if ended || !l.turn {
 		return next, held, ended
 	}
-	q, first := l.quota, l.group.first(l.key)
+	q, first := l.quota, l.group.release(l)
 	q.others = others
 	if first == nil || q.over(now) {
 		return next, held, ended
 	}
 	fresh := l.end.Sub(now) >= min(l.options.Lease, l.limit.Sub(now))*2/3
-	return Next{newToken(first.options.Label, now), first.span, fresh, now}, held, ended
+	return Next{newToken(first.label, now), first.span, fresh, now}, held, ended
 }
 
 // HandOver gives the lock to the next caller without an exchange, and returns its lease, nil

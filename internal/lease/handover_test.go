@@ -20,7 +20,7 @@ func TestHandOverWithoutExchange(t *testing.T) {
 			l.Lose(ErrLost)
 		}},
 		"it is over, though nobody knows yet": {none: true, before: func(_ *crowd, l *Lease) {
-			l.timer.Stop()
+			l.group.release(l)
 			l.quota.began = time.Now().Add(DefaultLease)
 			time.Sleep(DefaultLease)
 		}},

@@ -13,8 +13,8 @@ import (
 type Lease struct {
 	key       string
 	algorithm Algorithm
-	queue     Queue // the algorithm, if it is one
-	options   Options
+	options   *Options // shared by many, and not changed
+	label     string
 	span      time.Duration // for which the lock is taken at a time, in whole milliseconds
 	group     *Group
 
@@ -33,19 +33,21 @@ type Lease struct {
 	handed bool
 	quota  quota
 
+	alarm alarm // of the wait, and then of the lease; guarded by the group's mu
+
 	mu      sync.Mutex // guards everything below; never held during I/O
 	state   state
-	turn    bool      // it has the turn at the key
-	end     time.Time // when the lease runs out, by this process's clock
-	limit   time.Time // up to when it is renewed
-	timer   *time.Timer
-	lost    chan struct{}             // closed when it is lost
-	onLost  []context.CancelCauseFunc // to be called when it is lost
+	turn    bool                       // it has the turn at the key
+	end     time.Time                  // when the lease runs out, by this process's clock
+	limit   time.Time                  // up to when it is renewed
+	timer   *time.Timer                // once the alarm has gone off, or where there is none
+	lost    chan struct{}              // closed when it is lost; nil until somebody asks for it
+	onLost  []context.CancelCauseFunc  // to be called when it is lost
+	one     [1]context.CancelCauseFunc // room for the first of them, nearly always the only one
 	trouble *trouble
 
 	// One extension at a time is on its way, so that end is that of the last one.
-	extending bool
-	extended  sync.Cond // extending became false
+	extending chan struct{} // closed when it is over; nil: none is
 }
 
 type state int
@@ -58,13 +60,18 @@ const (
 
 // begin begins a lease that is held since now and lasts until end, unless it is renewed.
 func (l *Lease) begin(now, end time.Time) {
-	l.group.setHolder(l.key, holder{token: l.token, lease: l})
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.extended.L, l.lost = &l.mu, make(chan struct{})
 	l.turn, l.end = true, end
 	l.limit = now.Add(l.options.MaxHold)
-	l.timer = time.AfterFunc(l.untilRenewal(time.Now()), l.renew)
+	now = time.Now()
+	wait, late := l.untilRenewal(now), time.Duration(0)
+	if l.end.Before(l.extensible()) { // the end of a lease may not be noticed late
+		late = slack(wait)
+	}
+	if !l.group.hold(l, now.Add(wait), late) {
+		l.setTimer(wait)
+	}
 }
 
 // untilRenewal is how long after now the timer is to fire next: when two thirds of a lease
@@ -124,12 +131,24 @@ func (l *Lease) Span() time.Duration {
 	return max(time.Millisecond, wholeMillis(min(l.options.Lease, time.Until(l.limit))))
 }
 
-func (l *Lease) Lost() <-chan struct{} { return l.lost }
+func (l *Lease) Lost() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lost == nil {
+		if l.lost = make(chan struct{}); l.state == lost {
+			close(l.lost)
+		}
+	}
+	return l.lost
+}
 
 func (l *Lease) OnLost(cancel context.CancelCauseFunc) {
 	l.mu.Lock()
 	over, why := l.state == lost, l.why()
 	if !over {
+		if l.onLost == nil {
+			l.onLost = l.one[:0]
+		}
 		l.onLost = append(l.onLost, cancel)
 	}
 	l.mu.Unlock()
@@ -151,9 +170,11 @@ func (l *Lease) Lose(err error) {
 // lose is called with mu held. The next caller need not wait for a holder that has nothing to
 // hold. What the holder wants to be called runs by itself, since it may call the lease's methods.
 func (l *Lease) lose(why error) {
-	l.timer.Stop()
+	l.stopTimer()
 	l.state, l.trouble = lost, &trouble{err: why}
-	close(l.lost)
+	if l.lost != nil {
+		close(l.lost)
+	}
 	for _, cancel := range l.onLost {
 		go cancel(why)
 	}
@@ -200,13 +221,11 @@ func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 	defer l.Leave()
 	if after > 0 { // an extension that is on its way would replace the cool-down
 		l.mu.Lock()
-		for l.extending {
-			l.extended.Wait()
-		}
+		l.waitForExtension()
 		l.mu.Unlock()
 	}
-	if next.Token != "" && l.queue != nil && after == 0 {
-		others, err := l.queue.Pass(ctx, l.key, token, next.Token, next.Span)
+	if queue, ok := l.algorithm.(Queue); ok && next.Token != "" && after == 0 {
+		others, err := queue.Pass(ctx, l.key, token, next.Token, next.Span)
 		if err != nil {
 			if !errors.Is(err, ErrLost) && !errors.Is(err, ErrExpired) { // either may have it
 				l.Sweep(next.Token, token)

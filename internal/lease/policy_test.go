@@ -55,12 +55,12 @@ func TestPolicyWaitLeft(t *testing.T) {
 			"later deadline": {later, 10 * s},
 			"sooner":         {sooner, 3 * s},
 		} {
-			w := Lease{caller: tt.ctx, began: time.Now(), options: Options{Wait: 10 * s}}
+			w := Lease{caller: tt.ctx, began: time.Now(), options: &Options{Wait: 10 * s}}
 			if got := w.left(); got != tt.want {
 				t.Errorf("%s: %v", name, got)
 			}
 		}
-		w := Lease{caller: sooner, began: time.Now(), options: Options{Wait: 10 * s}}
+		w := Lease{caller: sooner, began: time.Now(), options: &Options{Wait: 10 * s}}
 		time.Sleep(2 * s)
 		if got := w.left(); got != s {
 			t.Errorf("after a while: %v", got)

@@ -22,6 +22,7 @@ import (
 type place struct {
 	notifier *Notifier
 	lease    *Lease        // of the caller that made it
+	queue    Queue         // its algorithm
 	name     string        // chosen when it is first used
 	number   int           // of all that the process has had
 	queued   bool          // it was in the queue after the last try
@@ -45,8 +46,8 @@ func (p *place) quit(first time.Duration) {
 	p.leave()
 	if p.name != "" {
 		l := p.lease
-		l.group.sweep(l.options, first, p.ambiguous, func(ctx context.Context) bool {
-			return l.queue.Quit(ctx, l.key, p.name) == nil
+		l.group.sweep(*l.options, first, p.ambiguous, func(ctx context.Context) bool {
+			return p.queue.Quit(ctx, l.key, p.name) == nil
 		})
 	}
 }

@@ -17,10 +17,10 @@ func (l *Lease) renew() {
 	case l.state != holding:
 	case !now.Before(l.end):
 		l.lose(l.overdue(now))
-	case l.extending: // which sets the timer anew when it is done
-		l.timer.Reset(l.end.Sub(now))
+	case l.extending != nil: // which sets the timer anew when it is done
+		l.setTimer(l.end.Sub(now))
 	case wait > 0:
-		l.timer.Reset(wait)
+		l.setTimer(wait)
 	default:
 		_ = l.extend(context.Background(), min(l.options.Lease, l.limit.Sub(now)))
 	}
@@ -30,9 +30,7 @@ func (l *Lease) renew() {
 func (l *Lease) extendHeld(ctx context.Context, d time.Duration) (state, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.extending {
-		l.extended.Wait()
-	}
+	l.waitForExtension()
 	var err error
 	if l.state == holding {
 		err = l.extend(ctx, d)
@@ -52,7 +50,7 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 	if sooner := l.validUntil(sent, d); sooner.Before(l.end) {
 		l.end = sooner // from now on it may be so, whatever the answer
 	}
-	l.timer.Reset(time.Until(l.end))
+	l.setTimer(time.Until(l.end))
 	err := l.exchange(ctx, d)
 	now := time.Now()
 
@@ -63,7 +61,7 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 		if l.limit.Before(l.end) {
 			l.limit = l.end
 		}
-		l.timer.Reset(l.untilRenewal(now))
+		l.setTimer(l.untilRenewal(now))
 	case errors.Is(err, ErrLost), errors.Is(err, ErrExpired), errors.Is(err, ErrForeign):
 		l.lose(Lost(err))
 	default: // Redis is unavailable; it may be back before the lease is over
@@ -74,19 +72,47 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 		if !scripting.Ambiguous(err) {
 			l.end = before
 		}
-		l.timer.Reset(min(l.options.Lease/10, l.end.Sub(now)))
+		l.setTimer(min(l.options.Lease/10, l.end.Sub(now)))
 	}
 	return err
 }
 
 // exchange is the part of extend without mu.
 func (l *Lease) exchange(ctx context.Context, d time.Duration) error {
-	l.extending = true
+	over := make(chan struct{})
+	l.extending = over
 	l.mu.Unlock()
 	defer func() {
 		l.mu.Lock()
-		l.extending = false
-		l.extended.Broadcast()
+		l.extending = nil
+		close(over)
 	}()
 	return l.data.Extend(ctx, l.key, l.token, d)
+}
+
+// waitForExtension waits until none is on its way. It is called with mu held, and gives it up
+// meanwhile.
+func (l *Lease) waitForExtension() {
+	for l.extending != nil {
+		over := l.extending
+		l.mu.Unlock()
+		<-over
+		l.mu.Lock()
+	}
+}
+
+// setTimer makes the lease's own timer fire in d. It is called with mu held.
+func (l *Lease) setTimer(d time.Duration) {
+	if l.timer == nil {
+		l.timer = time.AfterFunc(d, l.renew)
+	} else {
+		l.timer.Reset(d)
+	}
+}
+
+// stopTimer is called with mu held.
+func (l *Lease) stopTimer() {
+	if l.timer != nil {
+		l.timer.Stop()
+	}
 }

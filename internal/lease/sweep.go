@@ -57,7 +57,7 @@ func (l *Lease) Sweep(tokens ...string) {
 	for _, token := range tokens {
 		if token != "" {
 			dead := &Lease{key: l.key, token: token, algorithm: l.algorithm}
-			l.group.Sweep(l.options, true, dead.free)
+			l.group.Sweep(*l.options, true, dead.free)
 		}
 	}
 }

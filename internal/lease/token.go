@@ -74,8 +74,21 @@ func parseToken(token string) (Owner, bool) {
 	return Owner{Host: process[:slash], PID: pid, Label: label, Since: time.UnixMilli(ms)}, true
 }
 
+// isPlain reports whether s is printable ASCII, as nearly every label is.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
 // printable makes s fit for a line of a log.
 func printable(s string) string {
+	if len(s) <= maxLabel && isPlain(s) {
+		return s
+	}
 	b := make([]rune, 0, maxLabel)
 	for _, r := range s {
 		if !unicode.IsPrint(r) {
