@@ -96,7 +96,7 @@ var defects = []defect{
 	{promise: "P6 first come, first served", what: "who gives up gives up the place of its process", test: "TestABusyProcessGetsItsTurns", in: "store",
 		edits: edit("internal/lease/acquire.go", "\tcase !a.won:\n", "\tcase !a.won:\n\t\tp.quit(a.options.Timeout)\n\t\tp = nil\n")},
 	{promise: "P6 first come, first served", what: "a commit does not ask for the queue", test: "TestABusyProcessGetsItsTurns", in: "store",
-		edits: edit("store/commit.lua", "and not found[2] and", "and")},
+		edits: edit("store/commit.lua", "local others = found[2]", "local others")},
 	{promise: "P7 crash recovery", what: "a lock without a lease", test: "TestAppKilledAtLoad",
 		edits: append(edit("store/take.lua", "'NX', 'PX', ARGV[2])", "'NX')"), edit("store/take.go", `"NX", "PX", span.Milliseconds()}`, `"NX"}`)...)},
 	{promise: "P7 crash recovery", what: "a take forgets that its SET may have been done", test: "TestWireCommandLost",

@@ -100,7 +100,7 @@ var defects = []defect{
 
 	// The queue and the callers.
 	{"a place is dropped behind the one that has its turn", "turns", edit("internal/lease/queue.lua", "keep(queue, rest)", "keep(queue, string.match(rest, '^%S+ (.*)$') or '')")},
-	{"a commit does not ask for the queue", "crowd", edit("store/commit.lua", "and not found[2] and", "and")},
+	{"a commit does not ask for the queue", "crowd", edit("store/commit.lua", "local others = found[2]", "local others")},
 	{"a place is left in the queue", "crowd", edit("internal/lease/queue.go", "if p.name != \"\" {\n\t\tl := p.lease", "if false {\n\t\tl := p.lease")},
 	{"who gives up gives up the place of the process", "turns", edit("internal/lease/callers.go", "\tnext.place = l.place\n", "\tgo l.place.quit(DefaultTimeout)\n")},
 	{"nobody is notified", "calm", edit("internal/lease/queue.go", "case p.notified <- struct{}{}:", "case (chan struct{})(nil) <- struct{}{}:")},

@@ -165,7 +165,7 @@ var breaks = []struct {
 	},
 	{
 		name:  "a commit does not ask for the queue",
-		edits: []edit{{"store/commit.lua", "and not found[2] and", "and"}},
+		edits: []edit{{"store/commit.lua", "local others = found[2]", "local others"}},
 		work:  "wtw",
 		want:  "stands in the queue",
 	},
