@@ -31,20 +31,14 @@ var (
 		{File: "store/take.lua", Old: "'NX', 'PX', ARGV[2])", New: "'NX')"},
 		{File: "store/take.go", Old: `"NX", "PX", span.Milliseconds()}`, New: `"NX"}`},
 	}
-	// toldBySet makes a plain take believe the reply to SET.
-	toldBySet = []overlay.Edit{
-		{File: "store/take.go", Old: "holder, held := scripting.Text(values[0])", New: "ok, _ := replies[0].(string)\n\theld := ok == \"OK\""},
-		{File: "store/take.go", Old: "if held && string(holder) != token {", New: "if holder, _ := scripting.Text(values[0]); !held && len(holder) > 0 {"},
-	}
-	// readFirst makes it read the record before that.
+	// readFirst makes a plain take believe the reply to SET, and read the record before that. (If it
+	// only believed it, the fence would hide that here. Package model finds it.)
 	readFirst = []overlay.Edit{
 		{File: "store/take.go", Old: "transport.Command{\"MGET\", lock, record})", New: "transport.Command{\"SET\", lock, token, \"NX\", \"PX\", span.Milliseconds()})"},
 		{File: "store/take.go", Old: "transport.Command{\"SET\", lock, token, \"NX\", \"PX\", span.Milliseconds()},", New: "transport.Command{\"MGET\", lock, record},"},
 		{File: "store/take.go", Old: "left, _ := replies[1].(int64)", New: "replies[0], replies[2] = replies[2], replies[0]\n\tleft, _ := replies[1].(int64)"},
-	}
-	renameAnyToken = []overlay.Edit{
-		{File: "store/commit.lua", Old: "if found[1] == ARGV[1] and", New: "if (staged or found[1] == ARGV[1]) and"},
-		{File: "store/commit.lua", Old: "if holder ~= ARGV[1] then", New: "if not staged and holder ~= ARGV[1] then"},
+		{File: "store/take.go", Old: "holder, held := scripting.Text(values[0])", New: "ok, _ := replies[0].(string)\n\theld := ok == \"OK\""},
+		{File: "store/take.go", Old: "if held && string(holder) != token {", New: "if holder, _ := scripting.Text(values[0]); !held && len(holder) > 0 {"},
 	}
 	renameAnyBase = []overlay.Edit{
 		{File: "store/commit.lua", Old: "and redis.pcall('GETRANGE', KEYS[1], '12', '27') == base then", New: "and (staged or redis.pcall('GETRANGE', KEYS[1], '12', '27') == base) then"},
@@ -67,14 +61,12 @@ var defects = []defect{
 	{"a repetition of what may have been done is refused for certain", "cut", edit("store/commit.lua", "tonumber(ARGV[#ARGV]) < 0 and 3 or 0", "0")},
 
 	// Large records.
-	{"a large record is stored without the token", "late", renameAnyToken},
 	{"a large record is stored over any other", "late", renameAnyBase},
-	{"all large records of a session are staged at one key", "late", edit("store/staged.go", `".new." + name`, `".new." + name[:0]`)},
+	{"all large records of a session are staged at one key", "large", edit("store/staged.go", `".new." + name`, `".new." + name[:0]`)},
 	{"what is staged is never over", "late", edit("store/staged.go", `record, "PX", stagedFor}`, `record}`)},
 
 	// The plain take.
-	{"a take believes the reply to SET", "doubled", toldBySet},
-	{"a take reads the record before it has the lock", "crowd", all(toldBySet, readFirst)},
+	{"a take reads the record before it has the lock", "crowd", readFirst},
 	{"a take does not know a tombstone", "calm", edit("store/take.go", "parsed, err := parseRecord(text)", "parsed, err := parseRecord(text)\n\tif len(text) > 36 && string(text[28:36]) == `\",\"gone\"` {\n\t\tparsed.Data, parsed.Created, err = []byte(\"{}\"), time.Now(), nil\n\t}")},
 	{"a take forgets that its SET may have been done", "lost replies", edit("store/take.go", "return lease.Attempt{}, !again, err", "_ = again\n\t\treturn lease.HeldBy(\"another\"), true, nil")},
 
