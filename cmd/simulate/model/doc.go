@@ -3,11 +3,10 @@
 //
 // # The model
 //
-// Three requests come for one session: A and B to one process, C to another. Each
-// writes, a little or much, only reads, or ends the session. A and B wait in one line, and where one
-// follows the other they share a tenure: the lock is handed on, before or after the
-// commit, or given back in between. Processes compete by the queue in Redis, each with
-// one place.
+// Three requests come for one session: A and B to one process, C to another. Each writes, a
+// little or much, only reads, or ends the session. A and B wait in one line, and where one
+// follows the other they share a tenure: the lock is handed on, before or after the commit, or
+// given back in between. Processes compete by the queue in Redis, each with one place.
 //
 // The first try of a request is a SET of the lock and an MGET of lock and record, and a large
 // record is staged by a SET before the script that renames it. Each of these commands is a step of
@@ -46,11 +45,12 @@
 //
 // In each step: a record is replaced only by the request that has its lock and has read or
 // written just that record, so no write is lost and no two tenures succeed on the same
-// one. Who begins has the lock, and the record that is there then. The lock is taken from nobody. A place leaves the queue only for the lock, by
-// its own process, or with the process; the order stays. Whoever was answered finds his
-// write stored; whoever was refused leaves nothing, then or later; what was only read
-// was stored at some moment between the coming and the answer. An ended session stays so.
-// Without faults nobody is refused. All keys have a timeout.
+// one. Who begins has the lock, and the record that is there then. The lock is taken from
+// nobody, and is not free while a process that listens stands in the queue. A place leaves
+// the queue only for the lock, by its own process, or with the process; the order stays.
+// Whoever was answered finds his write stored; whoever was refused leaves nothing, then or
+// later; what was only read was stored at some moment between the coming and the answer. An
+// ended session stays so. Without faults nobody is refused. All keys have a timeout.
 //
 // In each state: if nothing more goes wrong, every order of the steps that are left comes
 // to an end, within a number of steps that is told. Everybody is answered then, the
@@ -67,8 +67,9 @@
 // # What it does not cover
 //
 // More than three requests, so nothing about long lines. Time itself: how long anything
-// lasts, timeouts of the session, and the minute of a staged record. The watchdog, but for what it may find. Redis that
-// restarts, is full, refuses commands or forgets keys; a subscription that is lost while
-// its process lives. Renew's second id, loading without a lock, corrupt records, locks
-// elsewhere. The simulation above this package does these, by chance.
+// lasts, timeouts of the session, and the minute of a staged record. The watchdog, but for
+// what it may find. Redis that restarts, is full, refuses commands or forgets keys; a
+// subscription that is lost while its process lives. Renew's second id, loading without a
+// lock, corrupt records, locks elsewhere. The simulation above this package does these, by
+// chance.
 package model

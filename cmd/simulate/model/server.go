@@ -167,53 +167,6 @@ func (s *server) expire(db dbID) dbID {
 	return id
 }
 
-const sharedBit = 1 << 15
-
-func stagedBit(stamp string) uint16 {
-	if stamp == "" {
-		return sharedBit
-	}
-	return bit(readToken(stamp))
-}
-
-// stagedBit is that of the key where c's record is staged, or 0.
-func (c *call) stagedBit() uint16 {
-	switch c.staging {
-	case apart:
-		return bit(c.stamp)
-	case shared:
-		return sharedBit
-	}
-	return 0
-}
-
-// A tidying is a state of Redis, and the staged records in it that are of use.
-type tidying struct {
-	db    dbID
-	wants uint16
-}
-
-// tidy returns what becomes of a state where the other staged records have run out.
-func (s *server) tidy(db dbID, wants uint16) dbID {
-	if s.views[db].staged&^wants == 0 {
-		return db
-	}
-	key := tidying{db, wants}
-	id, ok := s.tidied[key]
-	if !ok {
-		rest := s.states[db].Clone()
-		for _, key := range rest.Keys(now()) {
-			stamp, ok := strings.CutPrefix(key, stages)
-			if ok && stagedBit(strings.TrimPrefix(stamp, "."))&wants == 0 {
-				rest.Delete(key)
-			}
-		}
-		id = s.intern(rest)
-		s.tidied[key] = id
-	}
-	return id
-}
-
 // look reads what is in Redis.
 func look(db *redis.Server, dump string) (v view) {
 	v.dump = dump

@@ -1,5 +1,7 @@
 package model
 
+import "strings"
+
 // A commit with a large record, as in store/staged.go: a SET of the record at a key of its own, and
 // behind it, in the same write, the script that renames it.
 
@@ -37,4 +39,70 @@ func (m *model) stages(s *state, id callID, repeated bool, x exchange) {
 	if s.used.broken < m.bounds.Broken && m.more(s) {
 		m.breaks(s, id, repeated, x, false)
 	}
+}
+
+const sharedBit = 1 << 15
+
+func stagedBit(stamp string) uint16 {
+	if stamp == "" {
+		return sharedBit
+	}
+	return bit(readToken(stamp))
+}
+
+// stagedBit is that of the key where c's record is staged, or 0.
+func (c *call) stagedBit() uint16 {
+	switch c.staging {
+	case apart:
+		return bit(c.stamp)
+	case shared:
+		return sharedBit
+	}
+	return 0
+}
+
+// A tidying is a state of Redis, and the staged records in it that are of use.
+type tidying struct {
+	db    dbID
+	wants uint16
+}
+
+// tidy returns what becomes of a state where the other staged records have run out.
+func (s *server) tidy(db dbID, wants uint16) dbID {
+	if s.views[db].staged&^wants == 0 {
+		return db
+	}
+	key := tidying{db, wants}
+	id, ok := s.tidied[key]
+	if !ok {
+		rest := s.states[db].Clone()
+		for _, key := range rest.Keys(now()) {
+			stamp, ok := strings.CutPrefix(key, stages)
+			if ok && stagedBit(strings.TrimPrefix(stamp, "."))&wants == 0 {
+				rest.Delete(key)
+			}
+		}
+		id = s.intern(rest)
+		s.tidied[key] = id
+	}
+	return id
+}
+
+// wantsStaged returns the staged records that a commit may rename yet. Nobody reads the others,
+// so when their time is over makes no difference.
+func (n *step) wantsStaged() (mask uint16) {
+	add := func(id callID) {
+		for ; id != 0; id = n.m.server.calls[id].then {
+			if c := &n.m.server.calls[id]; c.kind == commit {
+				mask |= c.stagedBit()
+			}
+		}
+	}
+	for _, id := range n.state.late {
+		add(id)
+	}
+	for r := range n.tenures {
+		add(n.tenures[r].call)
+	}
+	return mask
 }

@@ -142,25 +142,6 @@ func (n *step) tidy() {
 	}
 }
 
-// wantsStaged returns the staged records that a commit may rename yet. Nobody reads the others,
-// so when their time is over makes no difference.
-func (n *step) wantsStaged() (mask uint16) {
-	add := func(id callID) {
-		for ; id != 0; id = n.m.server.calls[id].then {
-			if c := &n.m.server.calls[id]; c.kind == commit {
-				mask |= c.stagedBit()
-			}
-		}
-	}
-	for _, id := range n.state.late {
-		add(id)
-	}
-	for r := range n.tenures {
-		add(n.tenures[r].call)
-	}
-	return mask
-}
-
 // newToken returns a token of r that is nowhere.
 func (n *step) newToken(r uint8) token {
 	mask, _ := n.tokensOnTheirWay()
