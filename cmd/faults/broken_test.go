@@ -101,6 +101,8 @@ var defects = []defect{
 		edits: append(edit("store/take.lua", "'NX', 'PX', ARGV[2])", "'NX')"), edit("store/take.go", `"NX", "PX", span.Milliseconds()}`, `"NX"}`)...)},
 	{promise: "P7 crash recovery", what: "a take forgets that its SET may have been done", test: "TestWireCommandLost",
 		edits: edit("store/take.go", "return lease.Attempt{}, !again, err", "_ = again\n\t\treturn lease.HeldBy(\"another\"), true, nil")},
+	{promise: "P7 crash recovery", what: "a take forgets that its SET may be done yet", test: "TestLateSetOfATakeThatGaveUpLeavesNoLock", in: "store",
+		edits: edit("store/take.go", "found.Ambiguous = found.Ambiguous || broken ||", "found.Ambiguous = found.Ambiguous || broken && false ||")},
 	{promise: "P7 crash recovery", what: "a take leaves the lock of an ended session shut", test: "TestATakeOfWhatIsNotAsUsual", in: "store",
 		edits: edit("store/take.lua", "if redis.pcall('GET', KEYS[2]) == token then", "if false then")},
 	{promise: "P7 crash recovery", what: "a panic saves", test: "TestAppPanics",
