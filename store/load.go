@@ -59,11 +59,9 @@ func (s *Store) load(ctx context.Context, id string, t Terms) ([]byte, error) {
 	if text != nil || err != nil && (!scripting.Ambiguous(err) || scripting.Unanswered(err)) {
 		return text, err
 	}
-	if err != nil { // both together take no longer than one exchange may
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, begun.Add(s.options.Timeout))
-		defer cancel()
-	}
+	// Both together take no longer than one exchange may.
+	ctx, cancel := context.WithDeadline(ctx, begun.Add(s.options.Timeout))
+	defer cancel()
 	reply, err := s.runner.Run(ctx, loadScript, keys, t.outlived(time.Now()), t.TTL.Milliseconds(), t.MaxBytes, had)
 	if err != nil {
 		return nil, err

@@ -42,7 +42,18 @@ func (l link) add(mark string) link {
 	return link{l.n + 1, marks[max(0, len(marks)-memory):]}
 }
 
-func (l link) bytes() []byte { return []byte(strconv.Itoa(l.n) + " " + strings.Join(l.marks, " ")) }
+// bytes returns the stored form. One in eight is so large that the record is staged, and one in a
+// hundred and twenty-eight is far larger than that.
+func (l link) bytes() []byte {
+	text := strconv.Itoa(l.n) + " " + strings.Join(l.marks, " ")
+	switch {
+	case l.n%128 == 0:
+		text += strings.Repeat(" ", 20*stagedFrom)
+	case l.n%8 == 0:
+		text += strings.Repeat(" ", stagedFrom)
+	}
+	return []byte(text)
+}
 
 // floor is the least number that whoever begins now may read.
 func (c *chain) floor() int {

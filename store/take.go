@@ -57,11 +57,9 @@ func (k *taking) Take(ctx context.Context, _, token, place string, span time.Dur
 		return found, err
 	}
 	broken := err != nil
-	if broken { // both together take no longer than one exchange may
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, begun.Add(k.store.options.Timeout))
-		defer cancel()
-	}
+	// Both together take no longer than one exchange may.
+	ctx, cancel := context.WithDeadline(ctx, begun.Add(k.store.options.Timeout))
+	defer cancel()
 	found, err = k.byScript(ctx, token, place, span)
 	// SET may have been done although the script failed, or may be done yet.
 	found.Ambiguous = found.Ambiguous || broken || errors.Is(err, ErrUnavailable)

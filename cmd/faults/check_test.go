@@ -105,6 +105,16 @@ func guards(t *testing.T, r *redistest.Server) (keys []string) {
 	return keys
 }
 
+// stagedForAMinute asserts that no record that was staged and not renamed outlives its minute.
+func (s *scene) stagedForAMinute() {
+	s.Helper()
+	for _, key := range s.redis.Keys(s.T) {
+		if left, _ := s.redis.Do(s.T, "PTTL", key).(int64); isStaged(key) && (left == -1 || left > time.Minute.Milliseconds()) {
+			s.Errorf("%s is there for %d ms more", key, left)
+		}
+	}
+}
+
 // allFree asserts that no lock and no queue is left soon.
 func allFree(t *testing.T, r *redistest.Server) {
 	t.Helper()

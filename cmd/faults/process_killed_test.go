@@ -141,7 +141,9 @@ func (s *scene) kill(how death, late bool) (locked bool, waited time.Duration) {
 // namesIn returns the names in a record.
 func namesIn(t *testing.T, record string) (names []string) {
 	t.Helper()
-	var stored struct{ Data map[string]any }
+	var stored struct {
+		Data map[string]any `json:"d"`
+	}
 	if err := json.Unmarshal([]byte(record), &stored); err != nil {
 		t.Errorf("a record is %q: %v", record, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/cmd/faults/rig"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
@@ -86,15 +87,24 @@ type stopped struct {
 
 func (s *scene) stopAtCommit() stopped {
 	s.Helper()
+	return s.stopAt(func(*guest) func(redistest.Command) bool { return byGuest(isCommit) })
+}
+
+// stopAt stops a process while a command of a guest's write is on its way.
+func (s *scene) stopAt(which func(*guest) func(redistest.Command) bool, before ...string) stopped {
+	s.Helper()
 	proxy := redistest.NewProxy(s.T, s.redis)
 	frozen := s.add(proxy.URL)
 	g := s.guest(frozen)
-	caught := catch(proxy, death{at: byGuest(isCommit), by: redistest.HangCommand})
+	for _, name := range before {
+		g.mustSet(frozen, name)
+	}
+	caught := catch(proxy, death{at: which(g), by: redistest.HangCommand})
 	answer := g.setting(frozen, "stale")
 	select {
 	case <-caught:
 	case <-time.After(s.longest):
-		s.Fatal("the guest's commit did not come")
+		s.Fatal("the guest's command did not come")
 	}
 	frozen.Signal(s.T, syscall.SIGSTOP)
 	return stopped{proxy, g, func() reply {
@@ -103,6 +113,59 @@ func (s *scene) stopAtCommit() stopped {
 		s.close(frozen) // visitors go to one such process at a time
 		return got
 	}}
+}
+
+// A process is stopped when SET has taken the lock for it: before MGET reads the record under it, or
+// before it hears of that. By then others have had the session.
+func TestAppStoppedInATake(t *testing.T) {
+	looking := func(g *guest) func(redistest.Command) bool {
+		lock := rig.RecordKey(t, g.cookie) + ".lock"
+		return func(c redistest.Command) bool { return isLooking(c) && c.Args[0] == lock }
+	}
+	for when, done := range map[string]bool{"before its MGET": false, "before the reply to its MGET": true} {
+		t.Run(when, func(t *testing.T) {
+			t.Parallel()
+			s := stage(t, "process stopped past its lease, in a take, "+when, stoppedPromise, setting{logins: true})
+			answered := 0
+			s.run(func(ctx context.Context) {
+				for range stops() {
+					r := s.stopAt(looking)
+					if done {
+						r.proxy.Release()
+					}
+					r.guest.mustSet(s.demos[0], "rightful") // once the lease is over
+					r.proxy.Release()
+					want := []string{"rightful"}
+					switch got := r.goOn(); got.status {
+					case http.StatusOK: // it has taken the session anew, and read it
+						answered++
+						want = append(want, "stale")
+					case http.StatusServiceUnavailable:
+					default:
+						t.Errorf("the write was answered with %+v", got)
+					}
+					r.guest.mustHave(s.demos[1], want...)
+				}
+			})
+			s.seen = fmt.Sprintf("%d of %d writes answered, on what the others had written", answered, stops())
+		})
+	}
+}
+
+// A process is stopped when its large record is staged, and the commit that renames it comes late.
+func TestAppStoppedWithALargeRecordStaged(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "process stopped past its lease, its large record staged", stoppedPromise, setting{logins: true})
+	s.run(func(context.Context) {
+		for range stops() {
+			r := s.stopAt(func(*guest) func(redistest.Command) bool { return byGuest(isRenaming) }, large)
+			r.guest.mustSet(s.demos[0], "rightful")
+			r.proxy.Release()
+			r.guest.must("the stale write", r.goOn(), http.StatusServiceUnavailable, "")
+			r.guest.mustHave(s.demos[1], large, "rightful")
+		}
+	})
+	s.seen = fmt.Sprintf("%d commits refused", stops())
 }
 
 // One process after another is stopped, for longer and for shorter than its lease, at

@@ -226,6 +226,7 @@ func (s *scene) nothingLeft() {
 	if len(left) > 0 {
 		s.Errorf("left: %v", left)
 	}
+	s.stagedForAMinute()
 	for i, before := range s.files {
 		if d := s.demos[i]; d.Alive() {
 			eventually(s.T, 5*time.Second, fmt.Sprintf("demo %d has no more than %d files open", i, before+slack), func() bool {

@@ -49,7 +49,7 @@ type find struct {
 }
 
 // enough is how many faults there must be in a whole run.
-const enough = 120
+const enough = 140
 
 func note(r row) {
 	table.Lock()

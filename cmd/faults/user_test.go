@@ -32,7 +32,10 @@ type user struct {
 	wrong    []error
 }
 
-// newUsers returns users, each with a session.
+// large is a name that makes a session so large that its records are staged.
+var large = strings.Repeat("large", 600)
+
+// newUsers returns users, each with a session. Those of every second one are large.
 func newUsers(t *testing.T, n int, site func(random float64) string) (all []*user) {
 	t.Helper()
 	for i := range n {
@@ -43,6 +46,9 @@ func newUsers(t *testing.T, n int, site func(random float64) string) (all []*use
 			t.Fatalf("%s got no session: %v", u.name, err)
 		}
 		u.cookie = res.Cookies()[0].Name + "=" + res.Cookies()[0].Value
+		if i%2 == 1 {
+			u.set(site(0), large)
+		}
 		all = append(all, u)
 	}
 	return all

@@ -164,6 +164,59 @@ var breaks = []struct {
 		want:  "has no timeout",
 	},
 	{
+		name:  "a commit does not ask for the queue",
+		edits: []edit{{"store/commit.lua", "local others = found[2]", "local others"}},
+		work:  "wtw",
+		want:  "stands in the queue",
+	},
+	{
+		name:     "a take believes the reply to SET",
+		switches: model.Switches{TrustSet: true},
+		work:     "wtw",
+		want:     "has not the lock",
+	},
+	{
+		name:     "a take reads the record before it has the lock",
+		switches: model.Switches{ReadFirst: true},
+		work:     "wtw",
+		want:     "and the record is",
+	},
+	{
+		name:     "a take reads the record, and then looks at the lock",
+		switches: model.Switches{ReadApart: true},
+		work:     "wtw",
+		want:     "and the record is",
+	},
+	{
+		name:     "a plain take does not know a tombstone",
+		switches: model.Switches{TakeTombstones: true},
+		work:     "dww",
+		want:     "an ended id has come back",
+	},
+	{
+		name: "a large record is renamed without the token",
+		edits: []edit{
+			{"store/commit.lua", "if found[1] == ARGV[1] and", "if (staged or found[1] == ARGV[1]) and"},
+			{"store/commit.lua", "if holder ~= ARGV[1] then", "if holder ~= ARGV[1] and not staged then"},
+		},
+		work: "ltl",
+		want: "the lock",
+	},
+	{
+		name: "a large record is renamed over any other",
+		edits: []edit{
+			{"store/commit.lua", "if is(KEYS[1], base) then", "if is(KEYS[1], base) or staged and not is(KEYS[1], stamp) then"},
+		},
+		work: "ltl",
+		want: "was built on",
+	},
+	{
+		name:     "all large records are staged at one key",
+		switches: model.Switches{StageTogether: true},
+		work:     "lll",
+		want:     "is told done, and nothing is stored",
+	},
+	{
 		name:     "who hands over is answered before the commit",
 		switches: model.Switches{AnswerEarly: true},
 		work:     "wtw",

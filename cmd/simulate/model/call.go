@@ -15,9 +15,11 @@ const (
 	record    = "latchkey:{id}"
 	lock      = record + ".lock"
 	queue     = record + ".lock.queue"
+	stages    = record + ".new"
+	headBytes = 40 // of a staged record, which its commit gets
 )
 
-// A kind is a script.
+// A kind is a script, or a command.
 type kind uint8
 
 const (
@@ -25,13 +27,17 @@ const (
 	commit
 	giveBack
 	quit
-	kinds
+	kinds // those above are scripts
+
+	seize // SET of the lock, if it is free
+	stage // SET of a large record, for a commit to rename
 )
 
 // What a commit answers, beside that it is done.
 const (
 	replyLost      = 0
 	replyLostAgain = 3 // but an earlier try may have been executed, or may be yet
+	replyUnstaged  = 4 // an error: what is to be renamed is not there
 )
 
 // A form is what a commit writes.
@@ -43,7 +49,16 @@ const (
 	tombstone
 )
 
-// A call is a script and its arguments.
+// A staging is where a commit finds the record that it writes.
+type staging uint8
+
+const (
+	unstaged staging = iota // in its arguments
+	apart                   // at a key that has the stamp in its name
+	shared                  // at the same key as all others
+)
+
+// A call is a script, or a command, and its arguments.
 type call struct {
 	kind    kind
 	process uint8
@@ -55,7 +70,9 @@ type call struct {
 	stamp   token
 	chain   chain // of the record, or of the one that ends
 	touches bool
-	again   bool // an earlier try may have been executed, or may be yet
+	staging staging
+	then    callID // what comes behind it on the same connection
+	again   bool   // an earlier try may have been executed, or may be yet
 
 	// What only the checks know.
 	on      chain // that of the record that it replaces
@@ -76,6 +93,25 @@ func (s *server) id(c call) callID {
 	return id
 }
 
+// stagedKey is where the record of c is staged.
+func (c call) stagedKey() string {
+	if c.staging == shared {
+		return stages
+	}
+	return stages + "." + c.stamp.stamp()
+}
+
+// command returns c as Redis gets it. text is that of the script.
+func (c call) command(text string) []string {
+	switch c.kind {
+	case seize:
+		return []string{"SET", lock, c.token.text(), "NX", "PX", lease}
+	case stage:
+		return []string{"SET", c.stagedKey(), c.record(), "PX", keepsGone}
+	}
+	return append([]string{"EVAL", text}, c.args()...)
+}
+
 // args returns the arguments of EVAL behind the text.
 func (c call) args() []string {
 	switch c.kind {
@@ -92,7 +128,11 @@ func (c call) args() []string {
 		if c.form == tombstone {
 			lasts = keepsGone
 		}
-		args := []string{"3", record, lock, queue, c.token.text(), c.base.stamp(), lasts, text}
+		args := []string{"3", record, lock, queue}
+		if c.staging != unstaged {
+			args, text = []string{"4", record, lock, queue, c.stagedKey()}, text[:headBytes]
+		}
+		args = append(args, c.token.text(), c.base.stamp(), lasts, text)
 		if to := c.to.text(); to != "" {
 			args = append(args, to, lease)
 		}
@@ -135,6 +175,10 @@ func (c call) String() string {
 		return text
 	case giveBack:
 		return fmt.Sprintf("release of %v", c.token)
+	case seize:
+		return fmt.Sprintf("SET of the lock for %v", c.token)
+	case stage:
+		return fmt.Sprintf("SET of %v, to be renamed: %q", c.stamp, c.chain)
 	}
 	return "quit of " + c.place.text()
 }

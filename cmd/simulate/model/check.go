@@ -17,7 +17,7 @@ func (n *step) execute(id callID) reply {
 	n.checkRecord(c, before, after)
 	n.checkLock(c, before, after)
 	n.checkQueue(c, before, after)
-	if c.kind == commit && (a.code == replyLost || a.code == replyLostAgain) && before.stamp != after.stamp {
+	if c.kind == commit && a.refused() && before.stamp != after.stamp {
 		n.breaks("a commit that was refused has written")
 	}
 	// A take that comes late may put the place back, for a turn that nobody uses.
@@ -62,8 +62,15 @@ func (n *step) checkLock(c *call, before, after *view) {
 	if !before.free() && !mine {
 		n.breaks("the lock is taken away from who has it")
 	}
-	if before.free() && (c.kind != take || after.lock != c.token) {
+	if before.free() && (c.kind != take && c.kind != seize || after.lock != c.token) {
 		n.breaks("the lock comes from nowhere")
+	}
+	if after.free() {
+		for _, p := range after.queue {
+			if !n.processes[p.process()].deaf {
+				n.breaks("the lock is free, and %s stands in the queue", p.text())
+			}
+		}
 	}
 	if after.turn != 0 && c.kind != take {
 		for _, p := range before.queue { // who was first, and can be told, is next

@@ -21,14 +21,21 @@ func (n *step) advance(p uint8) {
 	}
 }
 
-// ask sends a take. Each try has a token of its own.
+// ask sends a take. Each try has a token of its own, while it is sure that no other has the lock.
 func (n *step) ask(r uint8) {
 	q, p := &n.requests[r], &n.processes[home(r)]
 	if p.listening && p.place == 0 {
 		p.place = n.newPlace(home(r))
 	}
-	q.phase, q.repeated, q.token = asking, false, n.newToken(r)
-	q.call = n.m.server.id(call{kind: take, process: home(r), token: q.token, place: p.place})
+	q.phase, q.repeated = asking, false
+	if !q.ambiguous {
+		q.token = n.newToken(r)
+	}
+	c := call{kind: take, process: home(r), token: q.token, place: p.place}
+	if p.place == 0 {
+		c.kind = seize
+	}
+	q.call = n.m.server.id(c)
 	n.says("%s sends: %v", name(r), n.m.server.calls[q.call])
 }
 
@@ -39,7 +46,7 @@ func (m *model) worthAsking(s *state, r uint8) bool {
 	if v.free() && !m.switches.OnlyWhenTold {
 		return true
 	}
-	return mine == 0 || v.turn == mine || !v.has(mine)
+	return mine == 0 || v.turn == mine || !v.has(mine) || v.lock != 0 && v.lock == s.requests[r].token
 }
 
 func (n *step) asks(r uint8, useful bool) {
@@ -61,13 +68,9 @@ func (n *step) takeReplied(r uint8, a reply) {
 		if p.place != 0 && a.joined == 0 {
 			n.breaks("%s cannot stand in line", name(r))
 		}
-		q.phase, q.token, p.listening, p.owed = resting, 0, true, p.place
+		n.rests(r)
 	case 1:
-		v := n.view()
-		p.place, p.owed = 0, 0
-		q.phase, q.tenure, q.saw = holding, r, v.chain
-		n.tenures[r] = tenure{active: true, token: q.token, base: v.stamp, stored: v.chain, newest: v.chain, holder: r}
-		n.says("%s holds %q", name(r), v.chain)
+		n.begins(r, n.view().stamp, n.view().chain)
 	case 3:
 		n.leaveContest(r, goneAlready)
 	default:
@@ -75,10 +78,39 @@ func (n *step) takeReplied(r uint8, a reply) {
 	}
 }
 
+// rests waits for another holder.
+func (n *step) rests(r uint8) {
+	q, p := &n.requests[r], &n.processes[home(r)]
+	q.phase, q.call, q.part, q.found = resting, 0, 0, found{}
+	if !q.ambiguous {
+		q.token = 0
+	}
+	p.listening, p.owed = true, p.place
+}
+
+// begins begins a tenure, on the record that the take has read.
+func (n *step) begins(r uint8, base token, stored chain) {
+	q, p, v := &n.requests[r], &n.processes[home(r)], n.view()
+	switch {
+	case v.lock != q.token:
+		n.breaks("%s begins, and has not the lock", name(r))
+	case v.stamp != base:
+		n.breaks("%s begins with %q, and the record is %q", name(r), stored, v.chain)
+	}
+	p.place, p.owed = 0, 0
+	q.phase, q.tenure, q.saw = holding, r, stored
+	q.call, q.part, q.found, q.ambiguous = 0, 0, found{}, false
+	n.tenures[r] = tenure{active: true, token: q.token, base: base, stored: stored, newest: stored, holder: r}
+	n.says("%s holds %q", name(r), stored)
+}
+
 // leaveContest ends the turn of r, which has not got the lock. Its place is the
 // process's: whoever is next in line has it now.
 func (n *step) leaveContest(r uint8, v verdict) {
 	p := &n.processes[home(r)]
+	if n.requests[r].ambiguous {
+		n.tokens |= bit(n.requests[r].token)
+	}
 	last := n.first(home(r)) == 0
 	if last || n.m.switches.QuitAlways {
 		n.places |= placeBit(p.place)

@@ -3,15 +3,19 @@
 //
 // # The model
 //
-// Three requests come for one session: A and B to one process, C to another. Each
-// writes, only reads, or ends the session. A and B wait in one line, and where one
-// follows the other they share a tenure: the lock is handed on, before or after the
-// commit, or given back in between. Processes compete by the queue in Redis, each with
-// one place.
+// Three requests come for one session: A and B to one process, C to another. Each writes, a
+// little or much, only reads, or ends the session. A and B wait in one line, and where one
+// follows the other they share a tenure: the lock is handed on, before or after the commit, or
+// given back in between. Processes compete by the queue in Redis, each with one place.
+//
+// The first try of a request is a SET of the lock and an MGET of lock and record, and a large
+// record is staged by a SET before the script that renames it. Each of these commands is a step of
+// its own: others' come between them, connections break between them, and each SET may come late
+// or again by itself.
 //
 // The server's side is not modelled. It is the library's own scripts, read from the
 // source, in package redis. The client's side is a few hundred lines that follow
-// store/tenure.go, store/commit.go, internal/lease/acquire.go,
+// store/take.go, store/tenure.go, store/commit.go, store/staged.go, internal/lease/acquire.go,
 // internal/lease/queue.go and internal/lease/sweep.go step by step. Where a clock
 // decides there, both outcomes are explored here.
 //
@@ -34,17 +38,19 @@
 // message has no step of its own: a place asks when asking is of use, told or not. A
 // reply that is late has none either: it is like a client that is slow to act on what it
 // was told, and all are. A reply that comes twice is dropped by its number, see
-// internal/scripting/sequence.go.
+// internal/scripting/sequence.go. The replies to a plain take have none: one that is another's may
+// say that another has the lock, and does here, at any time.
 //
 // # What is checked
 //
 // In each step: a record is replaced only by the request that has its lock and has read or
 // written just that record, so no write is lost and no two tenures succeed on the same
-// one. The lock is taken from nobody. A place leaves the queue only for the lock, by
-// its own process, or with the process; the order stays. Whoever was answered finds his
-// write stored; whoever was refused leaves nothing, then or later; what was only read
-// was stored at some moment between the coming and the answer. An ended session stays so.
-// Without faults nobody is refused. All keys have a timeout.
+// one. Who begins has the lock, and the record that is there then. The lock is taken from
+// nobody, and is not free while a process that listens stands in the queue. A place leaves
+// the queue only for the lock, by its own process, or with the process; the order stays.
+// Whoever was answered finds his write stored; whoever was refused leaves nothing, then or
+// later; what was only read was stored at some moment between the coming and the answer. An
+// ended session stays so. Without faults nobody is refused. All keys have a timeout.
 //
 // In each state: if nothing more goes wrong, every order of the steps that are left comes
 // to an end, within a number of steps that is told. Everybody is answered then, the
@@ -61,8 +67,9 @@
 // # What it does not cover
 //
 // More than three requests, so nothing about long lines. Time itself: how long anything
-// lasts, and timeouts of the session. The watchdog, but for what it may find. Redis that
-// restarts, is full, refuses commands or forgets keys; a subscription that is lost while
-// its process lives. Renew's second id, loading without a lock, corrupt records, locks
-// elsewhere. The simulation above this package does these, by chance.
+// lasts, timeouts of the session, and the minute of a staged record. The watchdog, but for
+// what it may find. Redis that restarts, is full, refuses commands or forgets keys; a
+// subscription that is lost while its process lives. Renew's second id, loading without a
+// lock, corrupt records, locks elsewhere. The simulation above this package does these, by
+// chance.
 package model

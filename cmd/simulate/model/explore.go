@@ -29,6 +29,12 @@ type Switches struct {
 	JoinedReadsVoid bool // a lost lock does not matter to any request that has only read
 	KeepBase        bool // a tenure goes on with the record that its take has read
 	OnlyWhenTold    bool // a place asks for nothing but the turn that it was given
+
+	TrustSet       bool // a plain take believes the reply to SET
+	ReadFirst      bool // it reads the record before it has the lock
+	ReadApart      bool // it reads the record, and then looks at the lock
+	TakeTombstones bool // it takes a tombstone for a record
+	StageTogether  bool // all large records are staged at one key
 }
 
 // A Report is what an exploration has seen.
@@ -65,8 +71,8 @@ func New(s Scripts, b Bounds, w Switches) *Explorer {
 	return &Explorer{newServer(s), b, w, newSeen()}
 }
 
-// Explore goes through all that three requests may come to. work tells what each
-// does: w, t or d, for a write, a touch, and the end of the session.
+// Explore goes through all that three requests may come to. work tells what each does: w, l, t or
+// d, for a write, a large one, a touch, and the end of the session.
 func (e *Explorer) Explore(work string) Report {
 	e.seen.forget()
 	m := &model{server: e.server, bounds: e.bounds, switches: e.switches, work: work}

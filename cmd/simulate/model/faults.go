@@ -1,5 +1,7 @@
 package model
 
+import "slices"
+
 // What else may happen: leases and turns that run out, processes that crash, and what
 // is done about it.
 
@@ -90,11 +92,7 @@ func (n *step) crash(p uint8) {
 		if home(r) != p {
 			continue
 		}
-		for _, id := range []callID{n.requests[r].call, n.tenures[r].call} {
-			if id != 0 {
-				n.comesLate(id)
-			}
-		}
+		n.leavesCommands(r)
 		n.tenures[r] = tenure{}
 		if n.requests[r].phase != done {
 			n.tell(r, crashed)
@@ -105,6 +103,20 @@ func (n *step) crash(p uint8) {
 	}
 	for i := range uint8(spares) {
 		n.places &^= placeBit(placeOf(p, i))
+	}
+}
+
+// leavesCommands leaves what r has sent, and what its tenure has, on the way.
+func (n *step) leavesCommands(r uint8) {
+	q, t := &n.requests[r], &n.tenures[r]
+	c := &n.m.server.calls[q.call]
+	if q.call != 0 && !(c.kind == seize && slices.Contains(n.m.switches.parts()[:q.part], seizes)) {
+		n.comesLate(q.call)
+	}
+	if first := n.m.stage(&n.state, exchange{r, false}); first != 0 {
+		n.comesLate(first)
+	} else if t.call != 0 {
+		n.comesLate(t.call)
 	}
 }
 

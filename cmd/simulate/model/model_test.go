@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"flag"
+	"strings"
 	"testing"
 
 	"github.com/a2139e8d/latchkey/cmd/simulate/model"
@@ -28,6 +29,19 @@ func works() (all []string) {
 	return all
 }
 
+// large are those of works that write, with large records: all of them, or the last one alone.
+func large() (all []string) {
+	for _, work := range works() {
+		if last := strings.LastIndexByte(work, 'w'); last >= 0 {
+			all = append(all, strings.ReplaceAll(work, "w", "l"))
+			if mixed := work[:last] + "l" + work[last+1:]; mixed != all[len(all)-1] {
+				all = append(all, mixed)
+			}
+		}
+	}
+	return all
+}
+
 // one fault, and any of them.
 var one = model.Bounds{Faults: 1, Broken: 1, Doubled: 1, Expired: 1, Crashed: 1, Left: 1, Asked: 1}
 
@@ -43,18 +57,19 @@ type course struct {
 func courses() []course {
 	switch n := uint8(*faults); {
 	case n > 0:
-		return []course{{model.Bounds{Faults: n, Broken: n, Doubled: n, Expired: n, Crashed: 2, Left: 1, Asked: 1}, works()}}
+		return []course{{model.Bounds{Faults: n, Broken: n, Doubled: n, Expired: n, Crashed: 2, Left: 1, Asked: 1}, append(works(), large()...)}}
 	case raceDetector: // ten times slower, and there is but one goroutine
-		return []course{{one, works()}}
+		return []course{{one, append(works(), large()...)}}
 	}
 	unasked := two
 	unasked.Asked = 0
 	late := model.Bounds{Faults: 3, Broken: 3, Expired: 1}
 	return []course{
-		{one, works()},
+		{one, append(works(), large()...)},
 		{unasked, works()},
+		{unasked, []string{"lll", "wll", "lwt", "ltl", "dll"}},
 		{two, []string{"www", "wtd", "tdw"}},
-		{late, []string{"wtw", "ttw"}},
+		{late, []string{"wtw", "ttw", "ltl"}},
 	}
 }
 

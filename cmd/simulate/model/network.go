@@ -12,8 +12,13 @@ type exchange struct {
 	take bool
 }
 
-// exchange are the steps of a command that is under way.
+// exchange are the steps of a command that is under way, and of the one before it in the same
+// write.
 func (m *model) exchange(s *state, id callID, repeated bool, x exchange) {
+	if first := m.stage(s, x); first != 0 {
+		m.stages(s, first, repeated, x)
+		return
+	}
 	m.delivered(s, id, x, false)
 	if s.used.doubled < m.bounds.Doubled && m.more(s) {
 		m.delivered(s, id, x, true)
@@ -21,14 +26,19 @@ func (m *model) exchange(s *state, id callID, repeated bool, x exchange) {
 	if s.used.broken >= m.bounds.Broken || !m.more(s) {
 		return
 	}
-	for _, arrives := range []bool{true, false} {
-		if !repeated {
-			m.fork(s, false, func(n *step) { n.breaksDown(id, arrives); n.repeat(x) })
-		}
-		m.fork(s, false, func(n *step) { n.breaksDown(id, arrives); n.givesUp(x, false) })
-		if m.unaware(s, x) {
-			m.fork(s, false, func(n *step) { n.breaksDown(id, arrives); n.givesUp(x, true) })
-		}
+	m.breaks(s, id, repeated, x, true)
+	m.breaks(s, id, repeated, x, false)
+}
+
+// breaks is the end of a connection with a command that arrives, or may do so later: what the
+// client does then.
+func (m *model) breaks(s *state, id callID, repeated bool, x exchange, arrives bool) {
+	if !repeated {
+		m.fork(s, false, func(n *step) { n.breaksDown(id, arrives); n.repeat(x) })
+	}
+	m.fork(s, false, func(n *step) { n.breaksDown(id, arrives); n.givesUp(x, false) })
+	if m.unaware(s, x) {
+		m.fork(s, false, func(n *step) { n.breaksDown(id, arrives); n.givesUp(x, true) })
 	}
 }
 
@@ -58,7 +68,7 @@ func (m *model) delivered(s *state, id callID, x exchange, twice bool) {
 		}
 	}
 	m.fork(s, !twice, func(n *step) { deliver(n, false) })
-	if code := m.server.run(s.db, id, s.heard()).code; m.unaware(s, x) && (code == replyLost || code == replyLostAgain) {
+	if m.unaware(s, x) && m.server.run(s.db, id, s.heard()).refused() {
 		m.fork(s, !twice, func(n *step) { deliver(n, true) })
 	}
 }
@@ -85,7 +95,7 @@ func (n *step) repeat(x exchange) {
 	t := &n.tenures[x.r]
 	c := n.m.server.calls[t.call]
 	c.again = true
-	t.call, t.repeated = n.m.server.id(c), true
+	t.call, t.repeated, t.staged = n.m.server.id(c), true, false
 }
 
 func (n *step) givesUp(x exchange, unaware bool) {
@@ -110,6 +120,9 @@ func (m *model) late(s *state) {
 			n.execute(id)
 			copy(n.late[i:], n.late[i+1:])
 			n.late[copies-1] = 0
+			if next := n.m.server.calls[id].then; next != 0 {
+				n.comesLate(next)
+			}
 		})
 		if s.used.doubled < m.bounds.Doubled && m.more(s) {
 			m.fork(s, false, func(n *step) {

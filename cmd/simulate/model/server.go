@@ -23,6 +23,7 @@ type server struct {
 	dumps  map[string]dbID
 	runs   map[run]reply
 	ends   map[dbID]dbID // what becomes of a state where the lock runs out
+	tidied map[tidying]dbID
 }
 
 // A run is a call in a state of Redis, to which some processes listen.
@@ -41,6 +42,11 @@ type reply struct {
 	bad    string // it is not one that the script may give
 }
 
+// refused reports whether a commit was.
+func (r reply) refused() bool {
+	return r.code == replyLost || r.code == replyLostAgain || r.code == replyUnstaged
+}
+
 // A view is what is in Redis.
 type view struct {
 	dump  string
@@ -51,7 +57,9 @@ type view struct {
 	chain chain // of a record
 	gone  bool  // it is a tombstone
 	there bool  // there is a record or a tombstone
-	bad   string
+	// staged are the stamps of records to be renamed; sharedBit: there is one at a shared key.
+	staged uint16
+	bad    string
 }
 
 // free reports whether nobody has the lock.
@@ -61,7 +69,7 @@ func now() time.Time { return time.UnixMilli(epoch) }
 
 // newServer returns a server, with a session that is empty, as state 0.
 func newServer(s Scripts) *server {
-	v := &server{ids: map[call]callID{}, dumps: map[string]dbID{}, runs: map[run]reply{}, ends: map[dbID]dbID{}}
+	v := &server{ids: map[call]callID{}, dumps: map[string]dbID{}, runs: map[run]reply{}, ends: map[dbID]dbID{}, tidied: map[tidying]dbID{}}
 	for kind, name := range files {
 		v.texts[kind] = s.whole(name)
 	}
@@ -102,13 +110,26 @@ func (s *server) execute(key run) reply {
 			db.Connect(nil).Do(now(), "SUBSCRIBE", channel(p))
 		}
 	}
-	answer := db.Connect(nil).Do(now(), append([]string{"EVAL", s.texts[c.kind]}, c.args()...)...)
+	text := ""
+	if c.kind < kinds {
+		text = s.texts[c.kind]
+	}
+	answer := db.Connect(nil).Do(now(), c.command(text)...)
 	r := readReply(c.kind, answer)
 	r.db = s.intern(db.Clone())
 	return r
 }
 
 func readReply(k kind, answer redis.Reply) (r reply) {
+	if k > kinds { // a command without a script, which returns OK or nothing
+		if answer.IsError() {
+			r.bad = fmt.Sprintf("Redis said %v", answer)
+		}
+		if answer.Text() == "OK" {
+			r.code = 1
+		}
+		return r
+	}
 	r.code = uint8(answer.Int() & 3)                         // without the number of the call
 	if list := answer.List(); k == commit && len(list) > 0 { // it was refused, and why follows
 		r.code = uint8(list[0].Int())
@@ -123,6 +144,10 @@ func readReply(k kind, answer redis.Reply) (r reply) {
 			}
 			r.holder, _ = readLock(list[1].Text())
 		}
+	}
+	if k == commit && strings.HasPrefix(answer.Text(), "ERR no such key") {
+		r.code = replyUnstaged
+		return r
 	}
 	if answer.IsError() || k == take && r.code > 3 || k == commit && r.code > replyLostAgain {
 		r.bad = fmt.Sprintf("the script said %v", answer)
@@ -161,7 +186,14 @@ func look(db *redis.Server, dump string) (v view) {
 			v.chain = v.chain.add(b - 'A')
 		}
 	}
-	for _, key := range []string{record, lock, queue} {
+	keys := []string{record, lock, queue}
+	for _, key := range db.Keys(now()) {
+		if rest, ok := strings.CutPrefix(key, stages); ok {
+			v.staged |= stagedBit(strings.TrimPrefix(rest, "."))
+			keys = append(keys, key)
+		}
+	}
+	for _, key := range keys {
 		if c.Do(now(), "PTTL", key).Int() == -1 {
 			v.bad = key + " has no timeout"
 		}

@@ -135,8 +135,13 @@ type request struct {
 	began    uint8 // how long the chain was when it came; over: the session had ended
 	joined   bool  // it follows another hold of its process
 	flush    bool  // it has handed the session on, and is to see to its version
-	repeated bool  // asking: the command was sent a second time
+	repeated bool  // asking: the script was sent a second time
 	call     callID
+
+	// ambiguous: the reply to a plain take was lost, so token may have the lock, or get it yet.
+	ambiguous bool
+	part      uint8 // of a plain take: how many of its commands were executed
+	found     found
 }
 
 const over = 9
@@ -155,6 +160,7 @@ type tenure struct {
 	learnt   bool   // that the lock was lost: the line does not wait for it any more
 	call     callID // of the commit under way; 0: none
 	repeated bool
+	staged   bool // the record is staged that the commit renames
 }
 
 // An unlock is how the last holder gives the session back.

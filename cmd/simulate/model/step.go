@@ -11,7 +11,7 @@ type model struct {
 	server   *server
 	bounds   Bounds
 	switches Switches
-	work     string // what each request does: w(rite), t(ouch) or d(estroy)
+	work     string // what each request does: w(rite), l(arge write), t(ouch) or d(estroy)
 
 	emit    func(*step)
 	telling bool
@@ -69,7 +69,11 @@ func (m *model) next(s *state) {
 		case inLine:
 			m.leaves(s, r)
 		case asking:
-			m.exchange(s, q.call, q.repeated, exchange{r, true})
+			if m.server.calls[q.call].kind == seize {
+				m.plain(s, r)
+			} else {
+				m.exchange(s, q.call, q.repeated, exchange{r, true})
+			}
 		case resting:
 			m.leaves(s, r)
 			if useful := m.worthAsking(s, r); useful || s.used.asked < m.bounds.Asked {
@@ -86,7 +90,7 @@ func (m *model) next(s *state) {
 // tokensOnTheirWay returns the tokens that are in the lock or in a command.
 func (n *step) tokensOnTheirWay() (mask uint16, places uint8) {
 	add := func(id callID) {
-		if id != 0 {
+		for ; id != 0; id = n.m.server.calls[id].then {
 			c := &n.m.server.calls[id]
 			mask |= bit(c.token) | bit(c.to)
 			places |= placeBit(c.place)
@@ -127,6 +131,9 @@ func (n *step) tidy() {
 		tokens, places := n.tokensOnTheirWay()
 		n.tokens &= tokens
 		n.places &= places
+	}
+	if n.view().staged != 0 {
+		n.db = n.m.server.tidy(n.db, n.wantsStaged())
 	}
 	for p := range n.processes {
 		if q := &n.processes[p]; q.owed != 0 && !n.waits(uint8(p)) {

@@ -53,7 +53,7 @@ func (n *step) end(r uint8) {
 	q := &n.requests[h]
 	q.phase = ended
 	switch n.m.work[h] {
-	case 'w':
+	case 'w', 'l':
 		t.newest, t.stamp = t.newest.add(h), q.token
 	case 'd':
 		t.gone, t.stamp = true, q.token
@@ -107,10 +107,15 @@ func (n *step) send(r uint8, to token) {
 		c.form, c.stamp, c.chain = data, t.stamp, t.newest
 		if t.gone {
 			c.form = tombstone
+		} else if n.m.work[t.stamp.request()] == 'l' {
+			c.staging = apart
+			if n.m.switches.StageTogether {
+				c.staging = shared
+			}
 		}
 		t.stamp = 0
 	}
-	t.call, t.repeated = n.m.server.id(c), false
+	t.call, t.repeated, t.staged = n.m.server.id(c), false, false
 	n.says("process %d sends: %v", home(r)+1, c)
 }
 
@@ -118,16 +123,16 @@ func (n *step) send(r uint8, to token) {
 func (n *step) committed(r uint8, a reply, unaware bool) {
 	t := &n.tenures[r]
 	c := n.m.server.calls[t.call]
-	if a.code == replyLost || a.code == replyLostAgain {
+	if a.refused() {
 		n.checkRefusal(&c)
 		v := lost
-		if a.code == replyLostAgain {
+		if a.code == replyLostAgain || a.code == replyUnstaged && c.again {
 			v = lostAgain
 		}
 		n.fail(r, v, unaware)
 		return
 	}
-	t.call, t.repeated, t.token = 0, false, c.to
+	t.call, t.repeated, t.staged, t.token = 0, false, false, c.to
 	if c.form != nothing && !n.m.switches.KeepBase {
 		t.base, t.stored = c.stamp, c.chain
 	}

@@ -15,6 +15,7 @@ type load struct {
 	overlong float64       // the share of those that work for longer than MaxHold
 	leaving  float64       // the share of clients that go away
 	busy     float64       // the share of requests that go to the first process
+	large    float64       // the share of writes that make a session large
 	what     []choice[What]
 	modes    []choice[Mode]
 	fixed    bool // handlers work for just as long as work
@@ -29,6 +30,7 @@ func drawLoad(d drawer) load {
 		gap:      d.within(200*time.Microsecond, 50*time.Millisecond),
 		burst:    d.Float64(),
 		overlong: 0.01,
+		large:    pick(d, []choice[float64]{{1, 0}, {2, 0.3}, {1, 0.9}}),
 		leaving:  pick(d, []choice[float64]{{2, 0}, {2, 0.05}, {1, 0.4}}),
 		what:     usual,
 		modes:    []choice[Mode]{{10, Exclusive}, {2, Lazy}, {1, LazyElsewhere}},
@@ -97,6 +99,7 @@ func (l *load) request(d drawer, p *Plan, at time.Duration) Request {
 		r.Leave = d.within(time.Millisecond, 2*l.gap+2*l.work+2*time.Millisecond)
 		r.Deadline = d.chance(0.3)
 	}
+	r.Large = d.chance(l.large)
 	return r
 }
 

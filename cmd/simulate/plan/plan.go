@@ -74,6 +74,7 @@ type Request struct {
 	Leave    time.Duration // after which the client goes away; 0: it stays
 	Deadline bool          // it has said so in advance, by a deadline
 	Heeds    bool          // the handler's work ends with its context
+	Large    bool          // what it writes makes the session large; else it is small again
 }
 
 // A Kind is one of fault.

@@ -32,6 +32,7 @@ var profiles = []profile{
 	{name: "tiny", weight: 2, tune: tiny, faults: []Kind{Cut, CutLate, Slow, Crash, DropLocks}},
 	{name: "late", weight: 4, tune: late, faults: []Kind{Slow, CutLate, CutLate, CutLate, DropLocks}},
 	{name: "doubled", weight: 2, faults: []Kind{DoubleCommands, DoubleReplies, Cut, Slow}},
+	{name: "large", weight: 2, tune: large, faults: []Kind{Slow, Slow, DoubleCommands, DoubleCommands, CutLate, Full}},
 	{name: "cut", weight: 3, faults: cuts},
 	{name: "lost replies", weight: 1, tune: patient, faults: []Kind{Cut}},
 	{name: "crashes", weight: 3, faults: outages},
@@ -129,6 +130,16 @@ func late(d drawer, p *Plan, l *load) {
 	p.Options.MaxHold = d.within(p.Options.Lease, 4*p.Options.Lease)
 	p.Options.Timeout = d.within(20*time.Millisecond, 500*time.Millisecond)
 	l.visitors = d.number(1, 3)
+}
+
+// large has one session whose records are large, so that a SET that comes late or twice meets the
+// next one.
+func large(d drawer, p *Plan, l *load) {
+	p.Options.Lease = d.millis(time.Second, 10*time.Second)
+	p.Options.Timeout = d.within(200*time.Millisecond, 2*time.Second)
+	l.visitors, l.large = 1, 0.9
+	l.gap = d.within(time.Millisecond, 20*time.Millisecond)
+	l.work = l.gap / 4
 }
 
 // patient has locks that last for long where nobody frees them, and clients that wait

@@ -105,6 +105,9 @@ func (c *call) work(ctx context.Context, d time.Duration) {
 	}
 }
 
+// bulk is larger than what a commit carries, and smaller than what it may.
+const bulk = 3 << 10
+
 // change is what the handler does to the session.
 func (c *call) change() {
 	s, seen := c.session, c.seen
@@ -119,6 +122,9 @@ func (c *call) change() {
 	seen.Effect = history.Write
 	seen.Wrote = append(list[:len(list):len(list)], c.Number)
 	s.Set("log", seen.Wrote)
+	if s.Delete("bulk"); c.Large {
+		s.Set("bulk", strings.Repeat("x", bulk))
+	}
 	switch c.What {
 	case plan.Renew:
 		s.Renew()

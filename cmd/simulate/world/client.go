@@ -98,6 +98,9 @@ func title(r plan.Request) string {
 	if r.Mode != plan.Exclusive {
 		text += ", " + string(r.Mode)
 	}
+	if r.Large {
+		text += ", large"
+	}
 	if r.Leave > 0 {
 		text += fmt.Sprintf(", leaves after %v", r.Leave)
 	}

@@ -82,6 +82,8 @@ func (w *World) leftovers() {
 		case strings.HasSuffix(key, ".lock"), strings.HasSuffix(key, ".queue"):
 			value, _ := w.redis.Get(time.Now(), key)
 			w.wrong = append(w.wrong, fmt.Sprintf("%s is left in Redis, for %v: %s", key, left, value))
+		case strings.Contains(key, ".new."):
+			w.wrong = append(w.wrong, fmt.Sprintf("%s is staged still, a minute later, for %v", key, left))
 		case left < 0:
 			w.wrong = append(w.wrong, fmt.Sprintf("%s has no time to live", key))
 		case left > w.plan.Options.TTL && left > time.Minute:

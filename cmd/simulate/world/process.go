@@ -88,6 +88,8 @@ func causeOf(err error) history.Cause {
 	switch {
 	case err == nil:
 		return history.None
+	case strings.HasPrefix(string(refused), "ERR no such key"):
+		return history.Unavailable // a copy of this commit, or a restart, has taken away what was staged
 	case strings.HasPrefix(string(refused), "ERR ") && !strings.Contains(string(refused), "can't run this command"):
 		return history.Broken
 	case is(err, store.ErrUnavailable):
