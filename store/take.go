@@ -79,10 +79,11 @@ func (k *taking) byScript(ctx context.Context, token, place string, span time.Du
 // plainly is Take without a script. Unless it is done, take.lua must say what is to be made of it.
 func (k *taking) plainly(ctx context.Context, token string, span time.Duration) (_ lease.Attempt, done bool, _ error) {
 	record, lock := k.keys[0], k.keys[1]
-	k.set = [...]any{"SET", lock, token, "NX", "PX", span.Milliseconds()}
-	k.left = [...]any{"PTTL", record}
-	k.read = [...]any{"MGET", lock, record}
-	k.commands = [...]transport.Command{k.set[:], k.left[:], k.read[:]}
+	k.commands = [...]transport.Command{
+		append(k.set[:0], "SET", lock, token, "NX", "PX", span.Milliseconds()),
+		append(k.left[:0], "PTTL", record),
+		append(k.read[:0], "MGET", lock, record),
+	}
 	replies, err := k.store.runner.Plain(ctx, k.keys.At(1), k.commands[:]...)
 	if err != nil {
 		again := scripting.Ambiguous(err) && !scripting.Unanswered(err)
@@ -95,7 +96,7 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration) 
 	}
 	holder, held := scripting.Text(values[0])
 	if held && string(holder) != token {
-		return lease.HeldBy(string(holder)), true, nil
+		return lease.HeldBy(string(holder)), replies[0] == nil, nil
 	}
 	text, _ := scripting.Text(values[1])
 	parsed, err := parseRecord(text)

@@ -39,7 +39,7 @@ var noFence = append(edit("store/commit.lua", "if holder ~= ARGV[1] then", "if f
 var noNumbers = []rig.Edit{
 	{File: "internal/scripting/sequence.go", Old: "if reply>>2 == call {", New: "if true {"},
 	{File: "internal/scripting/sequence.go", Old: "n >= 0 && reply[n] == call", New: "n >= 0"},
-	{File: "internal/scripting/scripting.go", Old: "string(number) != strconv.FormatInt(call, 10) {", New: "string(number) == \"\" {"},
+	{File: "internal/scripting/plain.go", Old: "string(number) != strconv.FormatInt(call, 10) {", New: "string(number) == strconv.Itoa(-1) {"},
 }
 
 var defects = []defect{
@@ -98,7 +98,7 @@ var defects = []defect{
 	{promise: "P6 first come, first served", what: "a commit does not ask for the queue", test: "TestABusyProcessGetsItsTurns", in: "store",
 		edits: edit("store/commit.lua", "local others = found[2]", "local others")},
 	{promise: "P7 crash recovery", what: "a lock without a lease", test: "TestAppKilledAtLoad",
-		edits: append(edit("store/take.lua", "'NX', 'PX', ARGV[2])", "'NX')"), edit("store/take.go", `"NX", "PX", span.Milliseconds()}`, `"NX"}`)...)},
+		edits: append(edit("store/take.lua", "'NX', 'PX', ARGV[2])", "'NX')"), edit("store/take.go", `"NX", "PX", span.Milliseconds())`, `"NX")`)...)},
 	{promise: "P7 crash recovery", what: "a take forgets that its SET may have been done", test: "TestWireCommandLost",
 		edits: edit("store/take.go", "return lease.Attempt{}, !again, err", "_ = again\n\t\treturn lease.HeldBy(\"another\"), true, nil")},
 	{promise: "P7 crash recovery", what: "a take forgets that its SET may be done yet", test: "TestLateSetOfATakeThatGaveUpLeavesNoLock", in: "store",
@@ -118,7 +118,7 @@ var defects = []defect{
 	{promise: "P10 two round trips", what: "one more before each commit", test: "TestRequests", in: "store",
 		edits: edit("store/commit.go", "\tbegun := time.Now()\n", "\t_ = t.store.Ping(ctx)\n\tbegun := time.Now()\n")},
 	{promise: "P11 ids are secrets", what: "the secret is the key in Redis", test: "TestTheTokenIsInSetCookieOnly", in: "middleware",
-		edits: edit("internal/secret/secret.go", "sum := sha256.Sum256(b)", "sum := [sha256.Size]byte(b)")},
+		edits: edit("internal/secret/secret.go", "\tsum := sha256.Sum256(b)\n\tvar text [22]byte\n\tbase64.RawURLEncoding.Encode(text[:], sum[:16])\n\treturn string(text[:])", "\treturn base64.RawURLEncoding.EncodeToString(b)")},
 	{promise: "P12 two time-outs", what: "the absolute one is not kept", test: "TestClockPastLifetime",
 		edits: edit("store/terms.go", "return now.Add(-t.Lifetime).UnixMilli()", "return 0")},
 	{promise: "P12 two time-outs", what: "a session runs out while it is held", test: "TestAHeldSessionDoesNotRunOut", in: "store",

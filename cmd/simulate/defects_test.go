@@ -29,13 +29,13 @@ var (
 	}
 	noLease = []overlay.Edit{
 		{File: "store/take.lua", Old: "'NX', 'PX', ARGV[2])", New: "'NX')"},
-		{File: "store/take.go", Old: `"NX", "PX", span.Milliseconds()}`, New: `"NX"}`},
+		{File: "store/take.go", Old: `"NX", "PX", span.Milliseconds())`, New: `"NX")`},
 	}
 	// readFirst makes a plain take believe the reply to SET, and read the record before that. (If it
 	// only believed it, the fence would hide that here. Package model finds it.)
 	readFirst = []overlay.Edit{
-		{File: "store/take.go", Old: "transport.Command{\"MGET\", lock, record})", New: "transport.Command{\"SET\", lock, token, \"NX\", \"PX\", span.Milliseconds()})"},
-		{File: "store/take.go", Old: "transport.Command{\"SET\", lock, token, \"NX\", \"PX\", span.Milliseconds()},", New: "transport.Command{\"MGET\", lock, record},"},
+		{File: "store/take.go", Old: "append(k.read[:0], \"MGET\", lock, record),", New: "append(k.set[:0], \"SET\", lock, token, \"NX\", \"PX\", any(span.Milliseconds())),"},
+		{File: "store/take.go", Old: "append(k.set[:0], \"SET\", lock, token, \"NX\", \"PX\", span.Milliseconds()),", New: "append(k.read[:0], \"MGET\", lock, record),"},
 		{File: "store/take.go", Old: "left, _ := replies[1].(int64)", New: "replies[0], replies[2] = replies[2], replies[0]\n\tleft, _ := replies[1].(int64)"},
 		{File: "store/take.go", Old: "holder, held := scripting.Text(values[0])", New: "ok, _ := replies[0].(string)\n\theld := ok == \"OK\""},
 		{File: "store/take.go", Old: "if held && string(holder) != token {", New: "if holder, _ := scripting.Text(values[0]); !held && len(holder) > 0 {"},
@@ -121,7 +121,7 @@ var defects = []defect{
 	{"replies have no number", "doubled", []overlay.Edit{
 		{File: "internal/scripting/sequence.go", Old: "if reply>>2 == call {", New: "if true {"},
 		{File: "internal/scripting/sequence.go", Old: "n >= 0 && reply[n] == call", New: "n >= 0"},
-		{File: "internal/scripting/scripting.go", Old: "string(number) != strconv.FormatInt(call, 10) {", New: "string(number) == \"\" {"}}},
+		{File: "internal/scripting/plain.go", Old: "string(number) != strconv.FormatInt(call, 10) {", New: "string(number) == strconv.Itoa(-1) {"}}},
 	{"a stray reply leaves the connection as it is", "doubled", edit("internal/scripting/scripting.go", "\t\tc.Reset()\n", "\t\t_ = c\n")},
 	{"what was sent on a broken connection counts as refused", "lost replies", edit("locker/transport/link.go", "\"%w: the connection broke: %v\", ErrUnavailable", "\"%w: the connection broke: %v\", ErrRefused")},
 	{"what was sent on a broken connection is sent again on the next", "cut", edit("locker/transport/link.go", "\t\t\tx.end(nil, fmt.Errorf(\"%w: the connection broke: %v\", ErrUnavailable, l.err))", "\t\t\tif x.taken = false; true {\n\t\t\t\tl.client.enqueue(x, now)\n\t\t\t}")},
