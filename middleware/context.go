@@ -28,6 +28,9 @@ type handlerContext struct {
 	ended  bool                    // without a cause, before own was made
 }
 
+// String is for those who print a context: what is in it changes.
+func (c *handlerContext) String() string { return "middleware: the context of a handler" }
+
 // begin makes c the context of rq. Another request that the context of rq.base holds, and rq, know of
 // each other from then on.
 func (c *handlerContext) begin(rq *request) {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
@@ -91,5 +92,33 @@ func TestASessionOverMaxBytesIsRefused(t *testing.T) {
 		if lines := s.log.Lines("too large"); len(lines) != 2 || !strings.Contains(lines[0], "MaxBytes is 1000") {
 			t.Errorf("log: %q", lines)
 		}
+	})
+}
+
+// A job that has saved a session by the store, in a form of its own, is seen by the next request.
+type countOfJob struct{}
+
+func (countOfJob) Size() int                { return len(`{"n":41}`) }
+func (countOfJob) AppendTo(b []byte) []byte { return append(b, `{"n":41}`...) }
+
+func TestARequestSeesWhatAJobHasSaved(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		st := store.New(r.Pool(t, 4), store.Options{})
+		s := newSiteOn(t, st, middleware.Options{}, app())
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		id := v.get(s.URL + "/id").body
+		h, err := st.Take(t.Context(), id, store.Terms{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := make(chan answer, 1)
+		go func() { next <- v.get(s.URL + "/add") }() // it waits, so it gets what the job saves
+		time.Sleep(50 * time.Millisecond)
+		if err := h.SaveContent(t.Context(), countOfJob{}); err != nil {
+			t.Fatal(err)
+		}
+		(<-next).want(t, 200, "42")
 	})
 }

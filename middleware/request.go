@@ -159,8 +159,13 @@ func (rq *request) replace(err error) error {
 
 func (rq *request) decode(record store.Record) (*session.Session, error) {
 	limit := cmp.Or(rq.sessions.terms.MaxBytes, store.DefaultMaxBytes)
-	s, err := session.Open(keep.Config{Data: record.Data, Snapshot: record.Content,
-		MaxBytes: limit, TooLarge: store.ErrTooLarge, ReadOnly: rq.mode == ReadOnly, Keeper: rq})
+	config := keep.Config{Snapshot: record.Content}
+	if _, ours := record.Content.(*session.Snapshot); !ours { // but that of a job, say, which has used the store
+		config = keep.Config{Data: record.Encoded()}
+	}
+	config.MaxBytes, config.TooLarge = limit, store.ErrTooLarge
+	config.ReadOnly, config.Keeper = rq.mode == ReadOnly, rq
+	s, err := session.Open(config)
 	if err != nil {
 		return nil, fmt.Errorf("middleware: session %s: %w: %w", rq.knownID(), store.ErrCorrupt, err)
 	}

@@ -54,6 +54,7 @@ func (t *tenure) send(ctx context.Context, to string, span time.Duration) {
 		x.Args = append(x.Args, to, span.Milliseconds())
 	}
 	others, err := committed(t.exchange(context.WithoutCancel(ctx), x))
+	clear(t.args[1:]) // a record may be large
 	if err != nil {
 		t.fail(err, to)
 		return

@@ -10,6 +10,7 @@ import (
 
 	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/internal/scripting"
+	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
@@ -45,9 +46,10 @@ func (s *Store) Load(ctx context.Context, id string, t Terms) (Record, error) {
 //
 // Whatever is not as it nearly always is goes to load.lua, which says what it means. It also takes
 // back what PEXPIRE should not have done, since nobody knew: a tombstone was put off, or a record
-// beyond its lifetime. By then PTTL has said how long it had, and it keeps that, or what is left of
-// its lifetime. It never gets less than a holder has given it: what a holder gives is longer than
-// the time until it gives again.
+// beyond its lifetime, or what is none. PTTL has said how long it had, and it keeps that, or what is
+// left of its lifetime. A record that may have been taken in between keeps enough for a holder next
+// to it, until that extends its lease. (With a Locker elsewhere, whose holders put the record off
+// every TTL/3, one that is held beyond its lifetime may run out if it is read at its very end.)
 
 // load returns the record as it is stored.
 func (s *Store) load(ctx context.Context, id string, t Terms) ([]byte, error) {
@@ -62,7 +64,8 @@ func (s *Store) load(ctx context.Context, id string, t Terms) ([]byte, error) {
 	// Both together take no longer than one exchange may.
 	ctx, cancel := context.WithDeadline(ctx, begun.Add(s.options.Timeout))
 	defer cancel()
-	reply, err := s.runner.Run(ctx, loadScript, keys, t.outlived(time.Now()), t.TTL.Milliseconds(), t.MaxBytes, had)
+	reply, err := s.runner.Run(ctx, loadScript, keys, t.outlived(time.Now()), t.TTL.Milliseconds(), t.MaxBytes, had,
+		(cmp.Or(s.options.Lease, locker.DefaultLease) + outlast).Milliseconds())
 	if err != nil {
 		return nil, err
 	}

@@ -3,10 +3,20 @@
 -- ARGV[1] Unix ms: what was created then or before has reached its lifetime
 -- ARGV[2] idle time-out in ms, 0 to leave it as it is   ARGV[3] largest size in bytes
 -- ARGV[4] time to live in ms before the plain read that this follows, 0 if that did not change it
+-- ARGV[5] ms by which a session that is taken now is put off at the least
 -- Returns a state as in scripts.go, and what follows it.
 local record = redis.pcall('GET', KEYS[1])
+
+-- restore takes back what the plain read has put off, but never below least.
+local function restore(least)
+  if ARGV[4] ~= '0' then
+    redis.call('PEXPIRE', KEYS[1], math.max(ARGV[4], least), 'LT')
+  end
+end
+
 if type(record) == 'table' then
   if string.find(record.err, 'WRONGTYPE', 1, true) then
+    restore(0)
     return {5}
   end
   return record
@@ -19,9 +29,8 @@ end
 -- A record says when it was created, a tombstone since when it is gone.
 local what, when = string.match(record, '^{"v":2,"s":"%w+","(%a+)":(%d+)[,}]')
 local left = what == 'c' and when - ARGV[1] or 0
-if what and ARGV[4] ~= '0' then
-  redis.call('PEXPIRE', KEYS[1], math.max(ARGV[4], left), 'LT')
-end
+-- A session may have been taken meanwhile. It looked as if it would outlast its holder.
+restore(left > 0 and math.max(left, ARGV[5]) or 0)
 if what == 'gone' then
   return {3}
 elseif what == 'c' then

@@ -46,6 +46,57 @@ func TestLoadNearTheEndOfALifetime(t *testing.T) {
 	})
 }
 
+// A session that is taken while a load is between its plain commands and its script does not run
+// out under its holder: it looked as if it had time.
+func TestLoadWhileASessionIsTakenAtTheEndOfItsLifetime(t *testing.T) {
+	t.Parallel()
+	besideRecord(t, func(t *testing.T, s *site) {
+		learn(t, s.Server)
+		p := redistest.NewProxy(t, s.Server)
+		reader, holder := s.open(p.Pool(t, 2), nil, patient), s.process(t)
+		terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
+		created := time.Now().Add(-terms.Lifetime + 30*time.Second)
+		s.Do(t, "SET", theRecord, formatRecord("ABCDEFGHIJKLMNOP", created, []byte("1")), "PX", 30_000)
+
+		var h *Hold
+		p.Inject(func(cmd redistest.Command) redistest.Fault {
+			if runs(cmd, loadScript) && h == nil {
+				h, _ = holder.Take(t.Context(), theID, terms)
+			}
+			return redistest.Pass
+		})
+		if _, err := reader.Load(t.Context(), theID, terms); err != nil || h == nil {
+			t.Fatal(err, h)
+		}
+		if record, lock := expiry(t, s.Server, theRecord), expiry(t, s.Server, theLock); record <= lock {
+			t.Errorf("the record has %v, and its lock %v", record, lock)
+		}
+		h.Release(t.Context())
+	})
+}
+
+// What cannot be read is not put off.
+func TestLoadDoesNotProlongWhatItCannotRead(t *testing.T) {
+	t.Parallel()
+	eachFence(t, func(t *testing.T, s *site) {
+		st := s.process(t)
+		for name, write := range map[string][]any{
+			"garbage":       {"SET", theRecord, "garbage"},
+			"later version": {"SET", theRecord, `{"v":3}`},
+			"another type":  {"LPUSH", theRecord, "1"},
+		} {
+			s.Do(t, "DEL", theRecord)
+			s.Do(t, write[0].(string), write[1:]...)
+			s.Do(t, "PEXPIRE", theRecord, 20_000)
+			_, err := st.Load(t.Context(), theID, Terms{TTL: time.Hour, Lifetime: DefaultLifetime})
+			wantError(t, name, err, ErrCorrupt)
+			if left := expiry(t, s.Server, theRecord); left > 20*time.Second {
+				t.Errorf("%s: it has %v", name, left)
+			}
+		}
+	})
+}
+
 // What a load costs: one round trip, and a second one near the end of a lifetime only.
 func TestRoundTripsOfLoad(t *testing.T) {
 	t.Parallel()

@@ -17,11 +17,19 @@ import (
 type Record struct {
 	Data    []byte    // what was saved
 	Created time.Time // when the session began, to the millisecond
-	// Content takes the place of Data where a Hold of this process has saved it a moment ago: what
-	// was not encoded need not be decoded.
+	// Content takes the place of Data, which is nil then, where a Hold of this process has saved it
+	// a moment ago: what was not encoded need not be decoded. See Encoded.
 	Content Content
 
 	name string // see recordName
+}
+
+// Encoded returns what was saved, whether it is in Data or in Content.
+func (r Record) Encoded() []byte {
+	if r.Content != nil {
+		return r.Content.AppendTo(nil)
+	}
+	return r.Data
 }
 
 // A Content is what is to be saved, encoded only when it is sent: on a hot session most of what is
@@ -51,13 +59,13 @@ func (s *Store) recordKey(id string) string { return s.options.Prefix + "{" + id
 //
 //	{"v":2,"s":"<stamp>","gone":<Unix ms>}
 //
-// The stamp is the token of the writer. Another format gets another v. A process that does not know it refuses the
-// record instead of guessing.
+// The stamp is the id of the writer's token. Another format gets another v. A process that does not
+// know it refuses the record instead of guessing.
 const head = `{"v":2,"s":"`
 
-// formatRecord returns the stored form of a record that token writes.
-func formatRecord(token string, created time.Time, data []byte) []byte {
-	return Record{Data: data, Created: created, name: token}.text()
+// formatRecord returns the stored form of a record with that stamp.
+func formatRecord(stamp string, created time.Time, data []byte) []byte {
+	return Record{Data: data, Created: created, name: stamp}.text()
 }
 
 // text returns the stored form.

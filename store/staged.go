@@ -1,6 +1,8 @@
 package store
 
 import (
+	"bytes"
+
 	"github.com/a2139e8d/latchkey/internal/scripting"
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
@@ -48,5 +50,5 @@ func stage(x *scripting.Exchange, name string, record []byte) []byte {
 	key := x.Keys.At(0) + ".new." + name
 	x.Before = []transport.Command{{"SET", key, record, "PX", stagedFor}}
 	x.Keys = append(x.Keys[:len(x.Keys):len(x.Keys)], key)
-	return record[:headBytes]
+	return bytes.Clone(record[:headBytes]) // which does not keep the record alive
 }

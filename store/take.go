@@ -48,7 +48,7 @@ type taking struct {
 
 // Take implements [lease.Algorithm].
 func (k *taking) Take(ctx context.Context, _, token, place string, span time.Duration) (found lease.Attempt, err error) {
-	if place != "" {
+	if place != "" || k.terms.TTL <= span+outlast { // the record would not outlast the lease
 		return k.byScript(ctx, token, place, span)
 	}
 	begun := time.Now()

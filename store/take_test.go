@@ -1,11 +1,14 @@
 package store
 
 import (
+	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/locker"
+	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
@@ -108,4 +111,67 @@ func TestATakeOfALockWithoutAValue(t *testing.T) {
 		_, err := st.Take(t.Context(), theID, Terms{LockWait: locker.NoWait})
 		wantError(t, "Take", err, ErrTimeout)
 	})
+}
+
+// A session whose idle timeout is not longer than a lease would never outlast its lock by itself. So
+// its take is not tried in vain.
+func TestATakeWithAShortTimeoutIsOneRoundTrip(t *testing.T) {
+	t.Parallel()
+	besideRecord(t, func(t *testing.T, s *site) {
+		learn(t, s.Server)
+		p := redistest.NewProxy(t, s.Server)
+		st := s.open(p.Pool(t, 2), nil, patient)
+		for _, ttl := range []time.Duration{patient.Lease, 2 * patient.Lease} {
+			terms := Terms{TTL: ttl, Lifetime: time.Hour}
+			if err := st.Create(t.Context(), theID, []byte("1"), terms); err != nil {
+				t.Fatal(err)
+			}
+			p.Forget()
+			h, err := st.Take(t.Context(), theID, terms)
+			if n := p.RoundTrips(); n != 1 || err != nil {
+				t.Fatalf("TTL %v: %d round trips, %v", ttl, n, err)
+			}
+			h.Release(t.Context())
+			s.Do(t, "DEL", theRecord)
+		}
+	})
+}
+
+// Not even a Redis whose replies are those of another exchange can make a lock look held that is
+// not: SET says otherwise.
+func TestALockIsNotHeldByWhoHasAnother(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	c := &repeating{Client: transport.NewRedigo(s.Pool(t, 2), patient.Timeout)}
+	st := NewOn(c, patient)
+	t.Cleanup(func() { _ = st.Close() })
+	for _, id := range []string{theID, newID} {
+		if err := st.Create(t.Context(), id, []byte("1"), Terms{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := take(t, st)
+	c.repeat.Store(true)
+	second, err := st.Take(t.Context(), newID, Terms{LockWait: locker.NoWait})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second.Release(t.Context())
+	first.Release(t.Context())
+}
+
+// A repeating client gives an exchange the replies of the one before, where it is told to.
+type repeating struct {
+	transport.Client
+	repeat atomic.Bool
+	last   []any
+}
+
+func (c *repeating) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
+	replies, err := c.Client.Do(ctx, key, commands...)
+	if c.repeat.Swap(false) {
+		return c.last, err
+	}
+	c.last = replies
+	return replies, err
 }

@@ -142,3 +142,21 @@ func TestAnAlarmIsCancelled(t *testing.T) {
 		}
 	})
 }
+
+// The wait of a caller may end just as it gets the lock, when what ends it can no longer be stopped.
+// That leaves the lease alone.
+func TestTheEndOfAWaitThatIsOverLeavesTheLeaseAlone(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var g Group
+		var f fake
+		l := lock(t, &g, &f, Options{Lease: 3 * time.Second})
+		g.mu.Lock()
+		g.endWait(l)
+		g.mu.Unlock()
+		time.Sleep(10 * time.Second)
+		if len(f.Made("Extend")) == 0 {
+			t.Errorf("the lease is never extended, and valid for %v", l.Validity())
+		}
+		_ = l.Unlock(t.Context())
+	})
+}

@@ -144,9 +144,9 @@ func (g *Group) giveUp(c *callers, l *Lease) bool {
 
 // remove is called with mu held.
 func (c *callers) remove(l *Lease) bool {
-	l.alarm.cancel()
 	i := slices.Index(c.waiting, l)
-	if i >= 0 {
+	if i >= 0 { // else it may have the lock by now, and the alarm is that of its lease
+		l.alarm.cancel()
 		c.waiting = slices.Delete(c.waiting, i, i+1)
 	}
 	return i >= 0

@@ -23,7 +23,7 @@ var signatures = map[string]signature{
 	"store/create.lua":           {"record", "stamp text lease"},
 	"store/drop.lua":             {"record", "stamp"},
 	"store/extend.lua":           {"record lock", "token lease base"},
-	"store/load.lua":             {"record", "began lease size delay"},
+	"store/load.lua":             {"record", "began lease size delay delay"},
 	"store/replace.lua":          {"record staged?", "base text lease"},
 	"store/take.lua":             {"record lock queue", "token lease size began place lease"},
 }
