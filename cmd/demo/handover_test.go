@@ -152,11 +152,14 @@ func (s *scene) delete(t *testing.T, kind string) {
 	}
 }
 
-// isCommit distinguishes the script that commits from the one that takes the lock: both
-// have three keys, and a token as their first argument. The second argument of the
-// former is another token or empty, that of the latter a number.
+// isCommit distinguishes the script that commits from the one that takes the lock: both have the
+// keys of a session, and a token as their first argument. The second argument of the former is the
+// name of a record, that of the latter a number of milliseconds.
 func isCommit(cmd redistest.Command) bool {
 	a := cmd.Args
-	return cmd.Name == "EVALSHA" && len(a) > 6 && a[1] == "3" && strings.Contains(a[5], " ") &&
-		(a[6] == "" || strings.Contains(a[6], " "))
+	if cmd.Name != "EVALSHA" || a[1] != "3" && a[1] != "4" {
+		return false
+	}
+	a = a[2+int(a[1][0]-'0'):]
+	return strings.Contains(a[0], " ") && len(a[1]) >= 16
 }

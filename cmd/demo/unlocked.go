@@ -84,7 +84,7 @@ func (u *unlocked) save(w http.ResponseWriter, s *session.Session, visitor secre
 	cookie := &http.Cookie{Name: u.cookie, Value: hex.EncodeToString(visitor.Bytes()), Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	if change.Destroyed {
 		cookie.Value, cookie.MaxAge = "", -1
-	} else if _, err := u.do("SET", u.key(visitor), change.Data, "PX", u.ttl.Milliseconds()); err != nil {
+	} else if _, err := u.do("SET", u.key(visitor), change.Data(), "PX", u.ttl.Milliseconds()); err != nil {
 		return err
 	}
 	if isNew || change.Renewed || change.Destroyed {

@@ -40,6 +40,8 @@ type jungle struct {
 	t      *testing.T
 	faults int // one in so many commands meets one; 0: none
 
+	servers sync.WaitGroup // the ends of the connections
+
 	mu   sync.Mutex // guards the rest
 	rand *rand.Rand
 	seen map[string]bool // commands that have arrived
@@ -70,7 +72,8 @@ func chaos(t *testing.T, seed uint64, faults int) {
 	}
 	all.Wait()
 	client.Close()
-	time.Sleep(10 * brief)
+	time.Sleep(10 * brief) // nobody dials any more
+	j.servers.Wait()
 	synctest.Wait()
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -145,7 +148,7 @@ func (j *jungle) dial() (redis.Conn, error) {
 		}
 	}
 	near, far := net.Pipe()
-	go j.serve(far)
+	j.servers.Go(func() { j.serve(far) })
 	return redis.NewConn(near, 0, 0), nil
 }
 
@@ -153,7 +156,7 @@ func (j *jungle) dial() (redis.Conn, error) {
 func (j *jungle) serve(conn net.Conn) {
 	replies := make(chan []byte, 1000)
 	defer close(replies)
-	go func() {
+	j.servers.Go(func() {
 		defer conn.Close()
 		for reply := range replies {
 			time.Sleep(j.upTo(50 * time.Microsecond))
@@ -171,7 +174,7 @@ func (j *jungle) serve(conn net.Conn) {
 			}
 			conn.Write(reply)
 		}
-	}()
+	})
 	r := bufio.NewReader(conn)
 	for {
 		text, name, err := next(r)
