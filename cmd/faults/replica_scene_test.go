@@ -101,7 +101,7 @@ func numbers(t *testing.T, r *redistest.Server) map[string]int {
 			continue
 		}
 		var record struct {
-			Data struct{ N int }
+			Data *struct{ N int } `json:"d"`
 		}
 		if err == nil {
 			err = json.Unmarshal(text, &record)
@@ -109,7 +109,9 @@ func numbers(t *testing.T, r *redistest.Server) map[string]int {
 		if err != nil {
 			t.Fatalf("%s: %v in %q", key, err, text)
 		}
-		all[key] = record.Data.N
+		if record.Data != nil { // else it was ended
+			all[key] = record.Data.N
+		}
 	}
 	return all
 }
