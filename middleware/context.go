@@ -49,12 +49,12 @@ func (c *handlerContext) end(cause error) {
 		c.ended = true
 		return
 	}
-	c.make()
+	c.derive()
 	c.cancel(cause)
 }
 
-// make makes own, unless it is there. It is called with mu held.
-func (c *handlerContext) make() {
+// derive makes own, unless it is there. It is called with mu held.
+func (c *handlerContext) derive() {
 	if c.own != nil {
 		return
 	}
@@ -67,7 +67,7 @@ func (c *handlerContext) make() {
 func (c *handlerContext) Done() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.make()
+	c.derive()
 	return c.own.Done()
 }
 
@@ -94,7 +94,7 @@ func (c *handlerContext) current() context.Context {
 	if c.own == nil && !c.ended {
 		return c.Context
 	}
-	c.make()
+	c.derive()
 	return c.own
 }
 

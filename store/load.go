@@ -47,7 +47,7 @@ func (s *Store) Load(ctx context.Context, id string, t Terms) (Record, error) {
 // Whatever is not as it nearly always is goes to load.lua, which says what it means. It also takes
 // back what PEXPIRE should not have done, since nobody knew: a tombstone was put off, or a record
 // beyond its lifetime, or what is none. PTTL has said how long it had, and it keeps that, or what is
-// left of its lifetime. A record that may have been taken in between keeps enough for a holder next
+// left of its lifetime. (If that reply is lost, it stays put off.) A record that may have been taken in between keeps enough for a holder next
 // to it, until that extends its lease. (With a Locker elsewhere, whose holders put the record off
 // every TTL/3, one that is held beyond its lifetime may run out if it is read at its very end.)
 
@@ -76,8 +76,8 @@ func (s *Store) load(ctx context.Context, id string, t Terms) ([]byte, error) {
 // say what is to be made of it. had is the time to live in ms that there was before, or 0.
 func (s *Store) loadPlainly(ctx context.Context, keys scripting.Keys, t Terms, now time.Time) (text []byte, had int64, _ error) {
 	ttl := t.TTL.Milliseconds()
-	atOnce := t.TTL >= t.Lifetime // it is never put off, but for those who had other terms
-	if atOnce {
+	fixed := t.TTL >= t.Lifetime // the end is: it is only put off where others had other terms
+	if fixed {
 		ttl = 0 // changes nothing: what would expire now does not have longer
 	}
 	key := keys[0]
@@ -91,7 +91,7 @@ func (s *Store) loadPlainly(ctx context.Context, keys scripting.Keys, t Terms, n
 	text, _ = scripting.Text(replies[2])
 	record, err := parseRecord(text)
 	left := record.Created.Add(t.Lifetime).Sub(now).Milliseconds()
-	if !done || err != nil || len(text) > t.MaxBytes || left <= ttl || atOnce && before < left-time.Second.Milliseconds() {
+	if !done || err != nil || len(text) > t.MaxBytes || left <= ttl || fixed && before < left-time.Second.Milliseconds() {
 		return nil, max(0, before), nil
 	}
 	return text, 0, nil
@@ -103,15 +103,15 @@ func (s *Store) Create(ctx context.Context, id string, data []byte, t Terms) err
 	return failed("creating", id, s.create(ctx, id, lease.NewID(), time.Now(), data, t.withDefaults()))
 }
 
-func (s *Store) create(ctx context.Context, id, token string, created time.Time, data []byte, t Terms) error {
+func (s *Store) create(ctx context.Context, id, stamp string, created time.Time, data []byte, t Terms) error {
 	if s.closed.Load() {
 		return lease.ErrClosed
 	}
-	record := Record{Data: data, Created: created, name: token}
+	record := Record{Data: data, Created: created, name: stamp}
 	if err := t.fits(record); err != nil {
 		return err
 	}
-	reply, err := s.runner.Run(ctx, createScript, scripting.Keys{s.recordKey(id)}, token, record.text(), t.expiry(created, time.Now()))
+	reply, err := s.runner.Run(ctx, createScript, scripting.Keys{s.recordKey(id)}, stamp, record.text(), t.expiry(created, time.Now()))
 	if err != nil {
 		return err
 	}
