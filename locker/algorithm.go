@@ -46,10 +46,10 @@ type Attempt struct {
 }
 
 // New returns a Locker of an algorithm of one's own, or of [SpinAlgorithm] or
-// [TimestampAlgorithm] on any client. What is wrong with o is the error of every Lock.
+// [TimestampAlgorithm] on any client; for Redlock see [NewRedlockOn]. What is wrong with o is the error of every Lock.
 func New(a Algorithm, o Options) Locker {
 	if own, ok := a.(ours); ok {
-		return newLock(own.Algorithm, own.notifier, o)
+		return newLock(own.Algorithm, own.notifiers, o)
 	}
 	return newLock(theirs{a}, nil, o)
 }
@@ -62,9 +62,9 @@ type lock struct {
 	err       error // what is wrong with the options
 }
 
-// newLock returns a lock whose processes queue if there is a notifier.
-func newLock(a lease.Algorithm, n *lease.Notifier, o Options) *lock {
-	l := &lock{group: lease.Group{Notifier: n}, algorithm: a, options: o.engine()}
+// newLock returns a lock whose processes queue if there are notifiers.
+func newLock(a lease.Algorithm, n *lease.Notifiers, o Options) *lock {
+	l := &lock{group: lease.Group{Notifiers: n}, algorithm: a, options: o.engine()}
 	if err := o.check(); err != nil {
 		l.err = fmt.Errorf("locker: %w", err)
 	}
@@ -99,7 +99,7 @@ func (t theirs) Take(ctx context.Context, key, token, _ string, span time.Durati
 // ours is an algorithm of the engine as users see it.
 type ours struct {
 	lease.Algorithm
-	notifier *lease.Notifier
+	notifiers *lease.Notifiers
 }
 
 func (o ours) Take(ctx context.Context, key, token string, span time.Duration) (Attempt, error) {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/lease"
+	"github.com/a2139e8d/latchkey/internal/scripting"
+	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/gomodule/redigo/redis"
 )
 
@@ -42,30 +44,69 @@ type Redlock struct {
 // Let the pools dial by DialContext, or set their dial timeouts. What is wrong
 // with the arguments is the error of every Lock.
 func NewRedlock(pools []*redis.Pool, o Options) *Redlock {
-	held := cmp.Or(o.Lease, DefaultLease)
-	if o.MaxHold > 0 {
-		held = min(held, o.MaxHold)
+	o = o.forRedlock()
+	clients := make([]transport.Client, len(pools))
+	for i, pool := range pools {
+		if pool != nil {
+			clients[i] = transport.NewRedigo(pool, o.Timeout)
+		}
 	}
-	o.Timeout = cmp.Or(o.Timeout, min(max(held/50, 10*time.Millisecond), held/4))
-	o.Backoff = cmp.Or(o.Backoff, Backoff{Min: 10 * time.Millisecond, Max: 200 * time.Millisecond})
-	r := &Redlock{lock: newLock(nil, nil, o), timeout: o.Timeout}
-	for _, pool := range pools {
-		r.nodes = append(r.nodes, lease.Spin{Runner: runnerOn(pool, o.Timeout)})
-	}
-	if err := cmp.Or(o.check(), checkTimes(held, o.Timeout), checkPools(pools)); err != nil {
-		r.lock.err = fmt.Errorf("locker: Redlock: %w", err)
+	r := NewRedlockOn(clients, o)
+	if r.lock.err == nil {
+		r.refuse(checkDistinct(pools))
 	}
 	return r
 }
 
-func checkPools(pools []*redis.Pool) error {
-	if len(pools)%2 == 0 {
-		return fmt.Errorf("%d nodes: it must be an odd number, since an even one survives no more losses than one less", len(pools))
+// NewRedlockOn returns a lock on an odd number of Redis servers, over any clients, which stay the
+// caller's. Each should take no longer than Options.Timeout for an exchange; it is not waited for
+// after that. What is wrong with the arguments is the error of every Lock.
+func NewRedlockOn(clients []transport.Client, o Options) *Redlock {
+	o = o.forRedlock()
+	r := &Redlock{lock: newLock(nil, nil, o), timeout: o.Timeout}
+	for _, c := range clients {
+		r.nodes = append(r.nodes, lease.Spin{Runner: scripting.NewRunner(c, o.Timeout)})
 	}
+	r.refuse(cmp.Or(o.check(), checkTimes(o.held(), o.Timeout), checkNodes(clients)))
+	return r
+}
+
+// refuse makes what is wrong with the arguments the error of every Lock.
+func (r *Redlock) refuse(err error) {
+	if err != nil {
+		r.lock.err = fmt.Errorf("locker: Redlock: %w", err)
+	}
+}
+
+// forRedlock returns the options with the defaults that are Redlock's own.
+func (o Options) forRedlock() Options {
+	held := o.held()
+	o.Timeout = cmp.Or(o.Timeout, min(max(held/50, 10*time.Millisecond), held/4))
+	o.Backoff = cmp.Or(o.Backoff, Backoff{Min: 10 * time.Millisecond, Max: 200 * time.Millisecond})
+	return o
+}
+
+// held is for how long the lock is taken at once.
+func (o Options) held() time.Duration {
+	held := cmp.Or(o.Lease, DefaultLease)
+	if o.MaxHold > 0 {
+		held = min(held, o.MaxHold)
+	}
+	return held
+}
+
+func checkNodes(clients []transport.Client) error {
+	if len(clients)%2 == 0 {
+		return fmt.Errorf("%d nodes: it must be an odd number, since an even one survives no more losses than one less", len(clients))
+	}
+	if i := slices.Index(clients, nil); i >= 0 {
+		return fmt.Errorf("node %d is nil", i+1)
+	}
+	return nil
+}
+
+func checkDistinct(pools []*redis.Pool) error {
 	for i, pool := range pools {
-		if pool == nil {
-			return fmt.Errorf("the pool of node %d is nil", i+1)
-		}
 		if first := slices.Index(pools, pool); first < i {
 			return fmt.Errorf("node %d: %w as node %d", i+1, errSameNode, first+1)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/lease"
+	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 	"github.com/gomodule/redigo/redis"
 )
@@ -44,7 +45,7 @@ func TestRedlockRefusesBadArguments(t *testing.T) {
 	}{
 		"0 nodes: it must be an odd number":                        {nil, Options{}},
 		"2 nodes: it must be an odd number":                        {three[:2], Options{}},
-		"the pool of node 2 is nil":                                {[]*redis.Pool{pool(), nil, pool()}, Options{}},
+		"node 2 is nil":                                            {[]*redis.Pool{pool(), nil, pool()}, Options{}},
 		"node 3: it is the same Redis as node 1":                   {[]*redis.Pool{one, pool(), one}, Options{}},
 		"Options.Timeout is 26ms, and Lease or MaxHold 100ms: a":   {three, Options{Lease: s / 10, Timeout: 26 * time.Millisecond}},
 		"Options.Timeout is 1s, and Lease or MaxHold 3s: a node":   {three, Options{MaxHold: 3 * s, Timeout: s}},
@@ -61,6 +62,23 @@ func TestRedlockRefusesBadArguments(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), "locker: Redlock: ") || !strings.Contains(err.Error(), rule) {
 				t.Errorf("error %v, want %q", err, rule)
 			}
+		}
+	}
+}
+
+// The same for the nodes of any client.
+func TestRedlockOnRefusesBadNodes(t *testing.T) {
+	t.Parallel()
+	node := transport.NewRedigo(&redis.Pool{}, s)
+	t.Cleanup(func() { node.Close() })
+	for rule, nodes := range map[string][]transport.Client{
+		"0 nodes: it must be an odd number": nil,
+		"2 nodes: it must be an odd number": {node, node},
+		"node 3 is nil":                     {node, node, nil},
+	} {
+		_, err := NewRedlockOn(nodes, Options{}).Lock(t.Context(), "k")
+		if err == nil || !strings.HasPrefix(err.Error(), "locker: Redlock: "+rule) {
+			t.Errorf("error %v, want %q", err, rule)
 		}
 	}
 }

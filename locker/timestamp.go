@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/lease"
@@ -89,11 +88,14 @@ func (t timestamp) run(ctx context.Context, key, step, token string, d time.Dura
 	return t.runner.Run(ctx, timestampScript, scripting.Keys{key, noteKey(key)}, step, token, d.Milliseconds(), now)
 }
 
-// noteKey is in the slot of key, where the key permits that; see queueKey of package lease. No
-// two keys share a note, not even k and {k}.
+// noteKey is in the slot of key. No two keys share a note, not even k and {k}.
 func noteKey(key string) string {
-	if _, rest, _ := strings.Cut(key, "{"); strings.Index(rest, "}") > 0 {
+	switch tag, own := lease.HashTag(key); {
+	case own:
 		return key + ":owner"
+	case tag == key:
+		return "{" + key + "}.owner"
+	default:
+		return "{" + tag + "}" + key + "}.owner"
 	}
-	return "{" + key + "}.owner"
 }

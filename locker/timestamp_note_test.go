@@ -37,7 +37,7 @@ func TestTimestampNote(t *testing.T) {
 // In a cluster a script may only touch keys of one slot.
 func TestTimestampNoteKey(t *testing.T) {
 	t.Parallel()
-	server := redistest.Real(t, "--cluster-enabled", "yes")
+	server := redistest.NewCluster(t, 1, 0).Nodes[0]
 	for key, want := range map[string]string{
 		"k":              "{k}.owner",
 		"{k}":            "{k}:owner", // another lock, so another note

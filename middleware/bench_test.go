@@ -30,8 +30,11 @@ func BenchmarkRequest(b *testing.B) {
 	sessions, err := middleware.New(st, middleware.Options{
 		Keys: [][]byte{testKey},
 		Mode: func(r *http.Request) middleware.Mode {
-			if r.Method == http.MethodGet {
+			switch r.Method {
+			case http.MethodGet:
 				return middleware.ReadOnly
+			case http.MethodHead:
+				return middleware.Optimistic
 			}
 			return middleware.Exclusive
 		},
@@ -55,6 +58,8 @@ func BenchmarkRequest(b *testing.B) {
 
 	b.Run("exclusive", func(b *testing.B) { serve(b, visit(true), http.MethodPost, cookie, welcome) })
 	b.Run("readonly", func(b *testing.B) { serve(b, visit(false), http.MethodGet, cookie, welcome) })
+	b.Run("optimistic", func(b *testing.B) { serve(b, visit(false), http.MethodHead, cookie, welcome) })
+	b.Run("optimistic-writes", func(b *testing.B) { serve(b, visit(true), http.MethodHead, cookie, welcome) })
 	b.Run("nocookie", func(b *testing.B) { serve(b, visit(false), http.MethodPost, "", nil) })
 }
 

@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// decorate adds the session's part to a header: the cookie, and what keeps caches from giving one
-// visitor's answer to another. An answer that begins early, before the handler has ended, counts
-// as one that uses the session: nobody knows what the handler will read for the rest of it.
+// decorate adds the session's part to a header: the cookie, if there are cookies, and what keeps
+// caches from giving one visitor's answer to another. An answer that begins early, before the
+// handler has ended, counts as one that uses the session: nobody knows what the handler will read
+// for the rest of it.
 func (rw *response) decorate(h http.Header, early bool) {
 	rq := &rw.request
 	rq.mu.Lock()
@@ -17,29 +18,31 @@ func (rw *response) decorate(h http.Header, early bool) {
 		rw.keepPrivate(h)
 	}
 	if rq.cookie != nil {
-		h.Add("Set-Cookie", rq.cookie.String())
-		forbidCaching(h) // a cache would hand the session on
+		if rq.sessions.cookies.token == nil {
+			h.Add("Set-Cookie", rq.cookie.String())
+		}
+		forbidCaching(h) // a cache would hand the session on, or the token in the body
 	}
 }
 
 // keepPrivate keeps an answer out of shared caches, unless it says itself what caches may do, and
-// lets it vary by cookie. Both, since some caches ignore Vary.
+// lets it vary by cookie or token. Both, since some caches ignore Vary.
 func (rw *response) keepPrivate(h http.Header) {
 	_, chosen := h["Cache-Control"]
 	if !chosen && len(h["Vary"]) == 0 {
-		rw.caching = [...]string{"Cookie", "private"}
+		rw.caching = [...]string{rw.request.sessions.cookies.vary, "private"}
 		h["Vary"], h["Cache-Control"] = rw.caching[:1:1], rw.caching[1:]
 		return
 	}
 	if !chosen {
 		h.Set("Cache-Control", "private")
 	}
-	varyByCookie(h)
+	varyBy(h, rw.request.sessions.cookies.vary)
 }
 
-// varyByCookie makes one line of all of Vary, since some caches look only at the last line (nginx
-// up to 1.22).
-func varyByCookie(h http.Header) {
+// varyBy adds a field to Vary, and makes one line of all of it, since some caches look only at the
+// last line (nginx up to 1.22).
+func varyBy(h http.Header, name string) {
 	fields := strings.Split(strings.Join(h["Vary"], ","), ",")
 	for i, field := range fields {
 		fields[i] = strings.TrimSpace(field)
@@ -48,9 +51,9 @@ func varyByCookie(h http.Header) {
 		return
 	}
 	fields = slices.DeleteFunc(fields, func(field string) bool {
-		return field == "" || strings.EqualFold(field, "Cookie")
+		return field == "" || strings.EqualFold(field, name)
 	})
-	h.Set("Vary", strings.Join(append(fields, "Cookie"), ", "))
+	h.Set("Vary", strings.Join(append(fields, name), ", "))
 }
 
 // forbidCaching keeps an answer out of every cache. Content delivery networks and

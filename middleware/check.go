@@ -8,8 +8,6 @@ import (
 	"hash"
 	"strconv"
 	"time"
-
-	"github.com/a2139e8d/latchkey/internal/secret"
 )
 
 // A checker verifies cookies that securecookie has signed: the base64 of "date|secret|signature",
@@ -59,8 +57,7 @@ func (k *checker) id(value string) (id string, wellFormed bool) {
 			if err != nil {
 				return "", true
 			}
-			id, _ = secret.IDOf(k.secret[:n])
-			return id, true
+			return idOfRaw(k.secret[:n]), true
 		}
 	}
 	return "", true

@@ -5,17 +5,35 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/secret"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// commit saves the session and releases its lock the first time it is called, and
-// returns the error of that every time. by names what made it necessary.
+// commit saves the session and releases its lock the first time it is called, and after each
+// Reopen. Else it returns the error of the last time. by names what made it necessary.
 func (rq *request) commit(by string) error {
 	rq.mu.Lock()
-	defer rq.mu.Unlock()
+	var done event
+	defer rq.leaveCommit(&done)
+	return rq.commitOpen(by, &done)
+}
+
+// commitToAnswer is commit for an answer that begins if that succeeds.
+func (rq *request) commitToAnswer(by string) error {
+	rq.mu.Lock()
+	var done event
+	defer rq.leaveCommit(&done)
+	err := rq.commitOpen(by, &done)
+	rq.begun = rq.begun || err == nil
+	return err
+}
+
+// commitOpen is commit, called with mu held. It notes in done what hooks are to be called for.
+func (rq *request) commitOpen(by string, done *event) error {
 	if rq.committed {
 		return rq.err
 	}
@@ -37,9 +55,9 @@ func (rq *request) commit(by string) error {
 		err = rq.overdue(change)
 	}
 	if err == nil {
-		err = rq.carryOut(change)
+		err = rq.carryOut(by, change, done)
 	}
-	rq.commitFailed.Store(err != nil)
+	rq.commitFailed.Store(err != nil && !rq.begun)
 	rq.err = err
 	return err
 }
@@ -58,19 +76,33 @@ func (rq *request) overdue(change session.Change) error {
 }
 
 // carryOut does what decide says.
-func (rq *request) carryOut(change session.Change) error {
+func (rq *request) carryOut(by string, change session.Change, done *event) error {
 	// The store does not break off a commit when the context ends, so if the client has gone away,
 	// the effect of its request is saved nevertheless.
 	ctx := rq.base.Context()
-	switch do := decide(rq.origin, change); do {
+	do := decide(rq.origin, change)
+	if do == save && rq.hold.Record.User == "" && isOfUser(rq.knownID()) {
+		do = renew // the record was replaced, and whose the session was is lost with it
+	}
+	switch do {
 	case leave:
+		if change.Destroyed {
+			rq.end()
+		}
 		return nil
 	case touch:
 		return rq.giveBack().Touch(ctx)
 	case save:
-		return rq.giveBack().SaveContent(ctx, change.Snapshot)
+		if change.Remembered {
+			return rq.remember(ctx, change)
+		}
+		err := rq.giveBack().SaveContent(ctx, change.Snapshot)
+		rq.saved = rq.saved || err == nil
+		return err
+	case settle:
+		return rq.settle(by, change, done)
 	default: // in a function of its own, whose large frame the others can do without
-		return rq.changeID(context.WithoutCancel(ctx), do, change)
+		return rq.changeID(context.WithoutCancel(ctx), by, do, change, done)
 	}
 }
 
@@ -82,49 +114,93 @@ func (rq *request) giveBack() *store.Hold {
 }
 
 // changeID does what begins or ends an id, and so changes the cookie.
-func (rq *request) changeID(ctx context.Context, do action, change session.Change) (err error) {
-	s, hold := rq.sessions, rq.giveBack()
+func (rq *request) changeID(
+	ctx context.Context, by string, do action, change session.Change, done *event,
+) (err error) {
+	s := rq.sessions
+	var cookie *http.Cookie
 	switch do {
-	case destroy:
-		rq.cookie = s.cookies.expired()
-		return hold.Destroy(ctx)
 	case forget:
-		rq.cookie = s.cookies.expired()
+		cookie = s.cookies.expired()
+	case destroy:
+		cookie, err = s.cookies.expired(), rq.giveBack().Destroy(ctx)
+		if errors.Is(err, store.ErrGone) { // by EndAll, say: that is what was wanted
+			do, err = leave, nil
+		}
 	case refuse:
 		return fmt.Errorf("middleware: session %s: %w", rq.SessionID(), store.ErrGone)
-	case create:
-		id := rq.SessionID()
-		if rq.cookie, err = s.cookies.issue(rq.secret); err == nil {
-			err = s.store.Create(ctx, id, change.Data(), s.terms)
-		}
-	case anew:
-		begun := secret.New()
-		if rq.cookie, err = s.cookies.issue(begun); err == nil {
-			err = s.store.Create(ctx, begun.ID(), change.Data(), s.terms)
-		}
-		if err == nil {
-			rq.identify(begun.ID())
-		}
-	case renew:
-		renewed := secret.New()
-		if rq.cookie, err = s.cookies.issue(renewed); err != nil {
-			hold.Release(ctx)
-		} else if err = hold.Renew(ctx, renewed.ID(), change.Data()); err == nil {
-			rq.identify(renewed.ID())
-		}
+	default:
+		return rq.beginID(ctx, by, do, change, done)
+	}
+	if err == nil {
+		rq.cookie, rq.saved = cookie, true
+		rq.end()
+		*done = event{do: do, old: rq.knownID()}
 	}
 	return err
 }
 
-// abandon releases the lock and saves nothing, unless the session was committed before.
-func (rq *request) abandon() {
+// beginID does what begins an id, of a new session or of the one that is held.
+func (rq *request) beginID(
+	ctx context.Context, by string, do action, change session.Change, done *event,
+) error {
+	s := rq.sessions
+	switch byToken := s.cookies.token != nil; {
+	case byToken && by == handlerEnd:
+		return errNobody
+	case !byToken && rq.begun:
+		return errCookieLate
+	}
+	var key cookieKey
+	if do == create {
+		_ = rq.SessionID() // which the handler may know already
+		key.secret = rq.secret
+	} else {
+		key.secret = secret.New()
+	}
+	record := store.Record{Created: time.Now(), Own: s.terms.Guest()}
+	if do == renew {
+		record = rq.hold.Record
+	}
+	rq.give(&record, change.User)
+	if record.User != "" {
+		tag := s.store.Tag(record.User)
+		key.tag = tag[:]
+	}
+	id := key.id()
+	record.Own = changed(record.Own, change.Renewed, change.Remembered, change.Remember)
+	cookie, err := s.cookies.issue(key, record.Own)
+	switch {
+	case err != nil:
+	case do == renew:
+		hold := rq.giveBack()
+		hold.Record.Own, hold.Record.User, hold.Record.Device = record.Own, record.User, record.Device
+		err = hold.Renew(ctx, id, change.Data())
+	default:
+		record.Data = change.Data()
+		err = s.store.CreateRecord(ctx, id, record, s.terms)
+	}
+	if err == nil {
+		*done = event{do, rq.knownID(), id}
+		rq.identify(id)
+		rq.cookie, rq.origin, rq.saved = cookie, locked, true
+		rq.note(record.Created, record.Own)
+	}
+	return err
+}
+
+// abandon gives up after a panic.
+func (rq *request) abandon() { rq.giveUp("a panic") }
+
+// giveUp releases the lock and saves nothing, unless the session was committed before. by is why.
+func (rq *request) giveUp(by string) {
 	rq.mu.Lock()
 	defer rq.mu.Unlock()
 	if !rq.committed {
 		rq.committed, rq.err = true, errAbandoned
 	}
 	if rq.session != nil {
-		_, _ = rq.session.Seal("a panic") // closes it; its changes are not wanted
+		_, _ = rq.session.Seal(by) // closes it; its changes are not wanted
 	}
 	rq.unlock()
 }

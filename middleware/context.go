@@ -22,10 +22,12 @@ type handlerContext struct {
 	request         *request
 	session         *session.Session // set before the handler runs; nil in mode Lazy
 
-	mu     sync.Mutex // guards the rest
-	own    context.Context
-	cancel context.CancelCauseFunc // ends own
-	ended  bool                    // without a cause, before own was made
+	mu       sync.Mutex // guards the rest
+	own      context.Context
+	cancel   context.CancelCauseFunc // ends own
+	ended    bool                    // without a cause, before own was made
+	returned bool                    // the handler has
+	waiting  context.CancelCauseFunc // ends a Reopen that waits; nil if there is none
 }
 
 // String is for those who print a context: what is in it changes.
@@ -45,6 +47,9 @@ func (c *handlerContext) begin(rq *request) {
 func (c *handlerContext) end(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.returned = c.returned || cause == nil; c.returned && c.waiting != nil {
+		c.waiting(errReturned)
+	}
 	if c.own == nil && cause == nil {
 		c.ended = true
 		return
@@ -125,9 +130,12 @@ func (s *Sessions) FromContext(ctx context.Context) *session.Session {
 
 // reportSharedCookie logs it where other Sessions around these use the same cookie.
 func (rq *request) reportSharedCookie() {
+	if rq.sessions.cookies.token != nil {
+		return
+	}
 	name := rq.sessions.cookies.pattern.Name
 	for outer := rq.outer; outer != nil; outer = outer.outer {
-		if outer.sessions.cookies.pattern.Name == name {
+		if outer.sessions.cookies.pattern.Name == name && outer.sessions.cookies.token == nil {
 			rq.log(slog.LevelError, "shared_cookie", "two Sessions on one request use the same cookie and overwrite each other's: give each a name of its own",
 				slog.String("cookie", name))
 			return

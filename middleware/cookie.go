@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/a2139e8d/latchkey/internal/secret"
+	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/store"
 	"github.com/gorilla/securecookie"
 )
@@ -27,15 +27,22 @@ const (
 // cookies writes and reads the cookie that carries a session's secret, signed.
 type cookies struct {
 	pattern http.Cookie
+	token   func(*http.Request) string // not nil: there are tokens in place of cookies
+	vary    string                     // the header that has them
 	// These hold the keys, which printers must not find: they cannot look into a closure.
 	signer   func() *securecookie.SecureCookie // with the newest key
 	checkers *sync.Pool                        // of *checker
 }
 
-// newCookies checks Options.Keys and Options.Cookie.
+// newCookies checks Options.Keys, Options.Cookie and Options.Token.
 func newCookies(o Options) (cookies, error) {
-	c := cookies{pattern: o.Cookie}
+	c := cookies{pattern: o.Cookie, vary: "Cookie"}
 	p := &c.pattern
+	if o.Token != nil {
+		if err := c.nameOnly(o); err != nil {
+			return c, err
+		}
+	}
 	if p.Name == "" {
 		p.Name, p.Secure = "__Host-session", true
 	}
@@ -56,8 +63,8 @@ func newCookies(o Options) (cookies, error) {
 	}
 	signer := securecookie.New(keys[0], nil).SetSerializer(securecookie.NopEncoder{})
 	c.signer = func() *securecookie.SecureCookie { return signer }
-	// No session outlives its signature, since that is made when the session is, or later.
-	maxAge := int64((cmp.Or(o.Lifetime, store.DefaultLifetime)-1)/time.Second + 1) // rounded up
+	// No session outlives its signature, which is made when the session is, or later: see again.
+	maxAge := int64((max(o.Lifetime, keep.LongestCookie)-1)/time.Second + 1) // rounded up
 	c.checkers = &sync.Pool{New: func() any { return newChecker(p.Name, keys, maxAge) }}
 	return c, nil
 }
@@ -94,6 +101,12 @@ func checkCookie(p *http.Cookie) error {
 // Only the first eight cookies that may be genuine are verified, so a request with thousands of
 // them costs little. A sibling domain that plants that many hides the visitor's own.
 func (c *cookies) read(r *http.Request, ids []string) []string {
+	if c.token != nil {
+		if id := c.idOf(c.token(r)); id != "" {
+			ids = append(ids, id)
+		}
+		return ids
+	}
 	check := c.checkers.Get().(*checker)
 	defer c.checkers.Put(check)
 	verified := 0
@@ -133,15 +146,13 @@ func valuesOf(lines []string, name string) iter.Seq[string] {
 	}
 }
 
-// issue returns the cookie for a new secret.
-func (c *cookies) issue(s secret.Secret) (*http.Cookie, error) {
-	value, err := c.signer().Encode(c.pattern.Name, s.Bytes())
+// issue returns the cookie for a session. With an end of the session's own it lasts until then.
+func (c *cookies) issue(key cookieKey, own *store.Times) (*http.Cookie, error) {
+	value, err := c.signer().Encode(c.pattern.Name, append(key.tag[:len(key.tag):len(key.tag)], key.secret.Bytes()...))
 	if err != nil {
 		return nil, fmt.Errorf("middleware: signing the cookie: %w", err)
 	}
-	cookie := c.pattern
-	cookie.Value = value
-	return &cookie, nil
+	return c.lasting(value, own), nil
 }
 
 // expired returns the cookie that makes the client drop its own.

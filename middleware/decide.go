@@ -6,12 +6,14 @@ import "github.com/a2139e8d/latchkey/session"
 type origin uint8
 
 const (
-	noCookie  origin = iota // the request came without a session
-	unknownID               // its cookie is genuine, but there is no such record
-	goneID                  // its session was ended by another request
-	gonePage                // the same, and the request is a navigation: see navigates
-	readOnly                // a record, read without a lock
-	locked                  // a record, whose lock is held
+	noCookie   origin = iota // the request came without a session
+	unknownID                // its cookie is genuine, but there is no such record
+	goneID                   // its session was ended by another request
+	gonePage                 // the same, and the request is a navigation: see navigates
+	readOnly                 // a record, read without a lock
+	locked                   // a record, whose lock is held
+	optimistic               // a record, read without a lock; it may be saved
+	ended                    // none any more: a commit of this request has ended it
 )
 
 // action is what a commit does.
@@ -27,6 +29,7 @@ const (
 	destroy               // end the session, and unlock; delete the cookie
 	forget                // delete a cookie that leads nowhere
 	refuse                // fail: an ended session was written to
+	settle                // write the record without a lock, or take that and see
 )
 
 // decide returns what to do with a session that came from o and had change c.
@@ -49,6 +52,10 @@ func decide(o origin, c session.Change) action {
 	switch {
 	case o == readOnly:
 		return leave // package session has refused any change
+	case o == optimistic && (c.Changed || c.Renewed || c.Destroyed):
+		return settle
+	case o == optimistic:
+		return leave
 	case gone && c.Destroyed:
 		return leave
 	case gone && c.Renewed, o == gonePage && c.Changed:

@@ -26,6 +26,8 @@ var rules = []rule{
 	{store.ErrTimeout, "timeout", http.StatusServiceUnavailable, slog.LevelWarn},
 	{store.ErrTooManyWaiters, "too_many_waiters", http.StatusServiceUnavailable, slog.LevelWarn},
 	{store.ErrUnavailable, "unavailable", http.StatusServiceUnavailable, slog.LevelError},
+	{store.ErrTooManySessions, "too_many_sessions", http.StatusForbidden, slog.LevelInfo},
+	{store.ErrConflict, "conflict", http.StatusServiceUnavailable, slog.LevelWarn},
 	{store.ErrLost, "lost", http.StatusServiceUnavailable, slog.LevelError},
 	{context.DeadlineExceeded, "deadline", http.StatusServiceUnavailable, slog.LevelError},
 	{store.ErrTooLarge, "too_large", http.StatusInternalServerError, slog.LevelError},
@@ -46,11 +48,21 @@ func ruleOf(err error) rule {
 // Status returns the HTTP status for an error of the session:
 //
 //   - 503 where another try may succeed: the session was busy for too long, its lock was
-//     lost, Redis is away, the client is, or the request's own deadline is over;
+//     lost, another request has changed it, Redis is away, the client is, or the request's own
+//     deadline is over;
 //   - 409 for a write to a session that another request has ended;
+//   - 403 for a login of a user who is logged in too often: see Options.MaxSessions;
 //   - 500 for the rest, which are mistakes: a value that cannot be encoded, a change that
 //     comes too late, a session that is too large, a record that cannot be read.
 func Status(err error) int { return ruleOf(err).status }
+
+// A gone says why a session is over, where that was not another request, and is an ErrGone.
+type gone string
+
+func (g gone) Error() string { return string(g) }
+
+// Is makes errors.Is find store.ErrGone.
+func (g gone) Is(target error) bool { return target == store.ErrGone }
 
 // answer logs err and answers the request with it. Nothing of an answer may have been sent yet.
 func (s *Sessions) answer(w http.ResponseWriter, rq *request, err error) {
@@ -66,18 +78,23 @@ func (s *Sessions) answer(w http.ResponseWriter, rq *request, err error) {
 		s.options.OnError(w, rq.base, err)
 		return
 	}
-	http.Error(w, sentence(status, err), status)
+	http.Error(w, rq.sentence(status, err), status)
 }
 
 // sentence is all that the client learns of an error.
-func sentence(status int, err error) string {
+func (rq *request) sentence(status int, err error) string {
+	rq.mu.Lock()
+	saved := rq.saved // by a commit before the one that has failed
+	rq.mu.Unlock()
 	switch {
 	case errors.Is(err, store.ErrUnavailable): // it may have been saved all the same
 		return "The session is not available just now. Please try again."
+	case saved, errors.Is(err, session.ErrClosed):
+		return "Not all of this was saved. Please check before you try again."
 	case status == http.StatusServiceUnavailable:
 		return "The session is not available just now. Nothing was saved. Please try again."
-	case errors.Is(err, session.ErrClosed):
-		return "Not all of this was saved. Please check before you try again."
+	case status == http.StatusForbidden:
+		return "You are logged in too often. Please log out elsewhere first."
 	case status == http.StatusConflict:
 		return "The session was ended by another request. Nothing was saved. Please start again."
 	default:

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
@@ -30,9 +31,10 @@ func checkPassword(r *http.Request) (user string, ok bool) {
 
 func sendMail(context.Context, string) error { return nil }
 
-// A route that only reads says so, and waits for nobody. One that needs no session has none.
-func ExampleSessions_ReadOnly() {
-	mux.Handle("GET /cart", sessions.ReadOnly(showCart))
+// A page is shown without waiting for anybody, even if it now and then writes. A route that needs
+// no session has none.
+func ExampleSessions_Optimistic() {
+	mux.Handle("GET /cart", sessions.Optimistic(showCart))
 	mux.Handle("POST /cart", addToCart)
 	mux.Handle("GET /images/", sessions.None(images))
 	log.Fatal(http.ListenAndServe(":8080", sessions.Handler(mux)))
@@ -46,8 +48,8 @@ func ExampleOptions_mode() {
 			switch {
 			case strings.HasPrefix(r.URL.Path, "/static/"):
 				return middleware.None
-			case r.Method == http.MethodGet && r.URL.Path == "/cart":
-				return middleware.ReadOnly
+			case r.Method == http.MethodGet:
+				return middleware.Optimistic
 			default:
 				return middleware.Exclusive
 			}
@@ -64,9 +66,7 @@ func Example_login() {
 			http.Error(w, "wrong password", http.StatusForbidden)
 			return
 		}
-		s := session.FromContext(r.Context())
-		s.Renew() // an id from before the login is worth nothing after it
-		s.Set("user", user)
+		session.FromContext(r.Context()).Login(user) // an id from before it is worth nothing after it
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 	})
 	mux.HandleFunc("POST /logout", func(w http.ResponseWriter, r *http.Request) {
@@ -75,6 +75,23 @@ func Example_login() {
 	})
 	// Without this, another site's form could log the visitor in as somebody else.
 	server.Handler = http.NewCrossOriginProtection().Handler(sessions.Handler(mux))
+}
+
+// Who ticks "remember me" stays logged in when the browser is closed.
+func Example_remember() {
+	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
+		user, ok := checkPassword(r)
+		if !ok {
+			http.Error(w, "wrong password", http.StatusForbidden)
+			return
+		}
+		s := session.FromContext(r.Context())
+		s.Login(user)
+		if r.PostFormValue("remember") != "" {
+			s.Remember(30 * 24 * time.Hour)
+		}
+		http.Redirect(w, r, "/", http.StatusSeeOther)
+	})
 }
 
 // Slow work that no longer needs the session should not hold it.

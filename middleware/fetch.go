@@ -35,20 +35,37 @@ func (rq *request) fetch(ctx context.Context, ids []string) (record store.Record
 	if ended != "" {
 		rq.identify(ended)
 		rq.origin = goneID
-		if navigates(rq.base.Header) {
+		if rq.sessions.cookies.token == nil && navigates(rq.base.Header) {
 			rq.origin = gonePage
 		}
 	}
 	return store.Record{}, nil
 }
 
-// take reads a record, and locks it unless the mode is ReadOnly. What is not there leaves no lock.
+// take reads a record, and locks it unless the mode lets the handler do without. What is not there
+// leaves no lock.
 func (rq *request) take(ctx context.Context, id string) (record store.Record, err error) {
-	s := rq.sessions
-	if rq.mode == ReadOnly {
+	switch s := rq.sessions; {
+	case rq.mode == ReadOnly:
 		rq.origin = readOnly
 		return s.store.Load(ctx, id, s.terms)
+	case rq.hold != nil: // the first run has taken it
+		rq.origin = locked
+		rq.hold.OnLost(rq.context.end)
+		return rq.hold.Record, rq.attempt.err
+	case rq.attempt != nil && rq.attempt.over == id: // the first run has looked
+		return store.Record{}, rq.attempt.err
+	case rq.mayRunTwice():
+		if record, done, err := rq.load(ctx, id); done {
+			return record, err
+		}
 	}
+	return rq.lock(ctx, id)
+}
+
+// lock waits for a session's lock, and reads its record.
+func (rq *request) lock(ctx context.Context, id string) (record store.Record, err error) {
+	s := rq.sessions
 	rq.origin = locked
 	terms := s.terms
 	// In mode Lazy a handler may try again: in what is left, but at least once.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
-	"github.com/a2139e8d/latchkey/store"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
@@ -43,15 +42,15 @@ func welcoming() *http.ServeMux {
 }
 
 // The ways in which a visitor's session ends, and the visitor's cookie stays.
-var endings = map[string]func(t *testing.T, s *site, st *store.Store, v *visitor){
-	"the answer to a login is lost": func(t *testing.T, s *site, _ *store.Store, v *visitor) {
+var endings = map[string]func(t *testing.T, s *site, v *visitor){
+	"the answer to a login is lost": func(t *testing.T, s *site, v *visitor) {
 		with(t, v.cookies(s)...).get(s.URL+"/login").want(t, 200, "")
 	},
-	"the answer to a logout is lost": func(t *testing.T, s *site, _ *store.Store, v *visitor) {
+	"the answer to a logout is lost": func(t *testing.T, s *site, v *visitor) {
 		with(t, v.cookies(s)...).get(s.URL+"/logout").want(t, 200, "")
 	},
-	"an administrator ends it": func(t *testing.T, s *site, st *store.Store, v *visitor) {
-		if err := endSession(t.Context(), st, v.get(s.URL+"/id").body, store.Terms{}); err != nil {
+	"an administrator ends it": func(t *testing.T, s *site, v *visitor) {
+		if err := s.sessions.End(t.Context(), v.get(s.URL+"/id").body); err != nil {
 			t.Fatal(err)
 		}
 	},
@@ -66,7 +65,6 @@ func TestNobodyIsShutOut(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, mode %d", name, mode), func(t *testing.T) {
 				t.Parallel()
 				redistest.Each(t, func(t *testing.T, r *redistest.Server) {
-					pool := r.Pool(t, 4)
 					mux := welcoming()
 					handler := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 						if _, err := session.Start(req.Context()); err != nil {
@@ -74,12 +72,12 @@ func TestNobodyIsShutOut(t *testing.T) {
 						}
 						mux.ServeHTTP(w, req)
 					})
-					s := newSite(t, pool, middleware.Options{Mode: func(*http.Request) middleware.Mode { return mode }}, handler)
+					s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: func(*http.Request) middleware.Mode { return mode }}, handler)
 					begin := func() (v *visitor, old string) {
 						v = newVisitor(t)
 						v.get(s.URL+"/add").want(t, 200, "1")
 						old = v.get(s.URL + "/id").body
-						end(t, s, store.New(pool, store.Options{}), v)
+						end(t, s, v)
 						return v, old
 					}
 

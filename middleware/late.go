@@ -48,17 +48,19 @@ func (rw *response) refuses() error {
 // cutOff ends an answer that has begun so that no client takes it for complete. What it has
 // written goes out first: a client that has the header does not send its request again.
 func (rw *response) cutOff() {
-	if rw.request.hijacked.Load() == nil {
+	if conn := rw.request.hijacked.Load(); conn != nil {
+		_ = (*conn).Close()
+	} else {
 		_ = http.NewResponseController(rw.inner).Flush() // where it cannot, nobody can
 	}
 	panic(http.ErrAbortHandler) // net/http's way
 }
 
-// committedCookies returns the cookie of a commit that has succeeded, if it has one, and those of
-// other Sessions inside.
+// committedCookies returns the cookie of the commits that have succeeded, if they have one, and
+// those of other Sessions inside.
 func (rq *request) committedCookies() (all []*http.Cookie) {
 	rq.mu.Lock()
-	if rq.err == nil && rq.cookie != nil {
+	if rq.cookie != nil && rq.sessions.cookies.token == nil {
 		all = append(all, rq.cookie)
 	}
 	rq.mu.Unlock()

@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -11,7 +12,14 @@ import (
 // context of the request as it came in, since a log handler must not find the session there: to
 // open it may be what is under way.
 func (rq *request) log(level slog.Level, kind, message string, attrs ...slog.Attr) {
-	s, ctx := rq.sessions, rq.base.Context()
+	rq.sessions.log(rq.base.Context(), level, kind, message, func() []slog.Attr {
+		return append([]slog.Attr{slog.String("kind", kind), slog.String("session", rq.knownID()),
+			slog.String("method", clip(rq.base.Method)), slog.String("route", rq.route())}, attrs...)
+	})
+}
+
+// log writes a line with what attrs returns, unless there were enough of its kind lately.
+func (s *Sessions) log(ctx context.Context, level slog.Level, kind, message string, attrs func() []slog.Attr) {
 	logger := cmp.Or(s.options.Logger, slog.Default())
 	if !logger.Enabled(ctx, level) {
 		return
@@ -20,8 +28,7 @@ func (rq *request) log(level slog.Level, kind, message string, attrs ...slog.Att
 	if !ok {
 		return
 	}
-	all := append([]slog.Attr{slog.String("kind", kind), slog.String("session", rq.knownID()),
-		slog.String("method", clip(rq.base.Method)), slog.String("route", rq.route())}, attrs...)
+	all := attrs()
 	if leftOut > 0 {
 		all = append(all, slog.Int("left_out", leftOut))
 	}

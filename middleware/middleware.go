@@ -11,9 +11,9 @@
 //
 // At the end of the handler, or earlier at the first of: session.Commit, Flush, Hijack, and a
 // body that outgrows the buffer. From then on the session is closed and its lock free, so a
-// stream or a long download holds nothing. A change that comes later cannot be saved any more; it
-// is logged, and as long as nothing of the answer has left, that becomes an error: see
-// session.ErrClosed. An answer that has begun is cut off, so that no client takes it for complete.
+// stream or a long download holds nothing, until session.Reopen takes it again. A change that comes
+// while it is closed cannot be saved any more; it is logged, and as long as nothing of the answer
+// has left, that becomes an error: see session.ErrClosed. An answer that has begun is cut off, so that no client takes it for complete.
 // Only one that the handler has already flushed whole is beyond that.
 //
 // A commit does not end with the request's context: if the client goes away in the middle of a
@@ -37,6 +37,7 @@ package middleware
 //	Sessions.Handler       middleware.go
 //	 routeOf               route.go       asks the mux for the route, which may have a mode
 //	 Sessions.serve        middleware.go
+//	  response.run         middleware.go   a second time where mode Optimistic wants it: optimistic.go
 //	  request.start        request.go
 //	    cookies.read       cookie.go      finds the cookie
 //	      checker.id       check.go       verifies it: secret, then public id
@@ -50,7 +51,8 @@ package middleware
 //	                                      can still be answered with an error
 //	  response.finish      response.go
 //	    response.begin     response.go    what Flush and Hijack (stream.go) call earlier
-//	      request.commit   commit.go      once; session.Seal says what changed
+//	      commitToAnswer   commit.go      once, and after each Reopen (reopen.go);
+//	                                      session.Seal says what changed
 //	        carryOut       commit.go      does what decide (decide.go) says, here
 //	                                      Hold.SaveContent: encodes and writes the record, and unlocks
 //	      decorate         caching.go     the header, as it was at WriteHeader: adds the cookie
@@ -75,13 +77,16 @@ import (
 type Options struct {
 	// Keys sign the cookie: at least one of at least 32 random bytes, newest first. The first one
 	// signs, all verify. To rotate without logging anybody out: deploy the new key behind the old
-	// one, then before it, and drop the old one a Lifetime later.
+	// one, then before it, and drop the old one a Lifetime later, or as long as you remember sessions.
 	Keys [][]byte
 	// TTL is the idle timeout. Default 30 min.
 	TTL time.Duration
 	// Lifetime is the absolute timeout, counted from the session's creation;
 	// a new id does not prolong it. Default 24 h.
 	Lifetime time.Duration
+	// GuestTTL is the idle timeout of a session that nobody has logged in to: until Login or Renew. A flood
+	// of new visitors then fills Redis for that long only. Default TTL, which is also the longest.
+	GuestTTL time.Duration
 	// LockWait is the longest a request waits for its session; then it is
 	// answered with 503. Default 10 s.
 	LockWait time.Duration
@@ -100,8 +105,26 @@ type Options struct {
 	Buffer int
 	// Cookie is the pattern of the session's cookie. Without a Name: Name
 	// "__Host-session" and Secure. Path "/" and SameSite=Lax unless set, HttpOnly
-	// always. A MaxAge makes it outlive the browser; set it to Lifetime then.
+	// always. A MaxAge makes it outlive the browser; set it to Lifetime then. For single
+	// sessions, session.Remember does that.
 	Cookie http.Cookie
+	// Token returns the session's token that a request carries, or "": for clients that are no
+	// browsers, or keep no cookie. [Bearer] is for Authorization headers. Cookies are neither read
+	// nor set then: the handler gives the client the token that [Sessions.Token] returns. Of Cookie
+	// only the Name may be set, which is part of what is signed. Answers vary by Authorization; if
+	// the token is elsewhere, add to Vary yourself. Token may be called more than once for a request.
+	// Default: there is a cookie.
+	Token func(*http.Request) string
+	// MaxSessions is how many sessions a user may have, see session.Login. A login beyond that ends the
+	// one that would end first; or with RefuseLogin it fails with store.ErrTooManySessions, and is
+	// answered with 403; that without MaxSessions is an error. Default: any number.
+	MaxSessions int
+	RefuseLogin bool
+	// Device says where a user logs in, for [Sessions.List]: browser and place, say. At most 256
+	// bytes are kept. Default: nothing.
+	Device func(*http.Request) string
+	// Hooks are called when sessions begin, get another id, or end. Default: none.
+	Hooks Hooks
 	// Mode says how to open a request's session. Default: Exclusive. A route may have a mode of
 	// its own, see [Sessions.ReadOnly].
 	Mode func(*http.Request) Mode
@@ -115,8 +138,18 @@ type Options struct {
 	OnError func(http.ResponseWriter, *http.Request, error)
 	// OnCorrupt decides about a record that is damaged, of an unknown version or
 	// too large: the error it returns is the answer; nil puts an empty session in
-	// the record's place. Default: the error as it is.
+	// the record's place, which gets another id if it was a user's, and nobody is logged in to it.
+	// Default: the error as it is.
 	OnCorrupt func(*http.Request, error) error
+	// Discard reports whether an answer with this status, which the handler has chosen, means that
+	// its work has failed: then what it has done to the session, Renew and Destroy too, is not
+	// saved, as by session.Discard. It is not asked where the handler calls Commit. It is for
+	// frameworks that answer a panic themselves, inside the sessions:
+	//
+	//	Discard: func(status int) bool { return status >= 500 }
+	//
+	// Default: all is saved.
+	Discard func(status int) bool
 	// Logger gets one line for each error, and at most ten of a kind in a second: the next one
 	// says how many were left out. Default: slog.Default().
 	Logger *slog.Logger
@@ -142,7 +175,8 @@ func New(st *store.Store, o Options) (*Sessions, error) {
 	o.LockWait = cmp.Or(o.LockWait, 10*time.Second)
 	o.Buffer = cmp.Or(o.Buffer, 64<<10)
 	terms := store.Terms{TTL: cmp.Or(o.TTL, store.DefaultTTL), Lifetime: cmp.Or(o.Lifetime, store.DefaultLifetime),
-		LockWait: o.LockWait, MaxHold: o.MaxHold, MaxWaiters: o.MaxWaiters, MaxBytes: o.MaxBytes}
+		GuestTTL: o.GuestTTL, LockWait: o.LockWait, MaxHold: o.MaxHold, MaxWaiters: o.MaxWaiters, MaxBytes: o.MaxBytes,
+		MaxSessions: o.MaxSessions, RefuseLogin: o.RefuseLogin}
 	if err := st.Check(terms); err != nil {
 		return nil, fmt.Errorf("middleware: Options.%w", err)
 	}
@@ -184,6 +218,13 @@ func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, mode Mode, patt
 		before:  snapshot(w.Header()),
 		tail:    tail{declared: -1},
 	}
+	if rw.run(next) {
+		rw.again().run(next)
+	}
+}
+
+// run lets next answer. again: that has come to nothing, and is to be repeated; see optimistic.go.
+func (rw *response) run(next http.Handler) (again bool) {
 	rq := &rw.request
 	rq.context.begin(rq)
 	finished := false
@@ -199,13 +240,14 @@ func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, mode Mode, patt
 		finished = true
 		rq.context.end(nil)
 		rw.fail(err)
-		return
+		return false
 	}
 	func() {
 		defer rq.handBack(r)
 		next.ServeHTTP(rw.writer(), r)
 	}()
 	rq.context.end(nil) // also ends a session.Start that still waits
-	rw.finish()
+	again = rw.finish()
 	finished = true
+	return again
 }

@@ -17,6 +17,15 @@ const (
 	// ReadOnly reads the session without a lock, in one round trip to Redis. It sees what was
 	// last saved, waits for nobody, and makes nobody wait. A change is an error at the commit.
 	ReadOnly
+	// Optimistic runs the handler on what was last saved, like ReadOnly, and saves what it has
+	// changed, if nobody else has changed the session or holds it: in one more round trip. Else the
+	// session is taken as in mode Exclusive, and if another has changed it, the handler runs a
+	// second time, on what is stored by then; nothing is left of the first time. So what must not
+	// happen twice, such as a mail, belongs behind session.Commit, after which there is no second
+	// time (but maybe an error: store.ErrConflict), or into another mode. For GET, HEAD, OPTIONS and
+	// TRACE; another method is an error. A request with a body, or inside other Sessions, is
+	// Exclusive.
+	Optimistic
 	// Lazy does nothing until the handler calls session.Start, and is Exclusive
 	// from there on. A Start that fails may be repeated; all calls together wait
 	// for at most LockWait, and those that come later try once.
@@ -25,7 +34,7 @@ const (
 	None
 )
 
-var modeNames = [...]string{Exclusive: "Exclusive", ReadOnly: "ReadOnly", Lazy: "Lazy", None: "None"}
+var modeNames = [...]string{Exclusive: "Exclusive", ReadOnly: "ReadOnly", Optimistic: "Optimistic", Lazy: "Lazy", None: "None"}
 
 // String returns the mode's name.
 func (m Mode) String() string {

@@ -22,9 +22,11 @@ import (
 var (
 	errBegun     = errors.New("middleware: session.Start after the answer has begun: its session could not be saved before it")
 	errAbandoned = errors.New("middleware: the handler panicked, so its session was not saved")
+	errReturned  = errors.New("middleware: Reopen after the handler has returned: what outlives its request uses Sessions.Update")
 )
 
-// A request is one request's session, opened once and committed once, and its keep.Keeper.
+// A request is one request's session, which is opened and committed, once unless it is reopened,
+// and its keep.Keeper.
 type request struct {
 	sessions *Sessions
 	base     *http.Request   // as it came in
@@ -33,10 +35,9 @@ type request struct {
 	sibling  *request        // the one that these had inside before this one
 	lazy     context.Context // where session.Start opens the session in mode Lazy
 
-	inner        atomic.Pointer[request] // of other Sessions inside these, the latest; nil if there are none
-	commitFailed atomic.Bool
-	late         atomic.Pointer[error]    // the first change that came after the commit: see late.go
-	hijacked     atomic.Pointer[net.Conn] // the connection, once the handler has taken it over
+	inner    atomic.Pointer[request]  // of other Sessions inside these, the latest; nil if there are none
+	late     atomic.Pointer[error]    // the first change that came after the commit: see late.go
+	hijacked atomic.Pointer[net.Conn] // the connection, once the handler has taken it over
 
 	// mu guards the rest, and is held while the session is opened or committed:
 	// a handler may write the answer in one goroutine and Commit in another.
@@ -44,11 +45,17 @@ type request struct {
 	mode      Mode             // written under idMu, too
 	session   *session.Session // nil until opened
 	hold      *store.Hold      // not nil while locked
-	waited    time.Duration    // for the lock, so far
-	committed bool
+	attempt   *attempt         // in mode Optimistic
+	waited    time.Duration    // for the lock, since it was to be opened
+	committed bool             // and not reopened since
+	saved     bool             // a commit has changed something
+	begun     bool             // the answer has, after a commit that succeeded
 	origin    origin
-	err       error        // of the commit
-	cookie    *http.Cookie // to be set or deleted with the answer
+
+	commitFailed atomic.Bool // not guarded; it is here since it takes no memory of its own
+
+	err    error        // of the last commit
+	cookie *http.Cookie // to be set or deleted with the answer; of a token, its Value is that
 
 	// idMu guards the identity. A mutex of its own, since Session.ID may be called, and a late
 	// change logged, while the commit is under way.
@@ -56,6 +63,8 @@ type request struct {
 	pattern string        // of the route, as far as it is known
 	id      string        // the public id; empty until a new session needs one
 	secret  secret.Secret // of a new session that has an id
+	created int64         // Unix ms: what is stored began then; 0: nothing is, or endedNow
+	own     *store.Times  // of what is stored
 }
 
 // start returns the handler's request, whose context has the session: opened, or
@@ -74,7 +83,12 @@ func (rq *request) start() (*http.Request, error) {
 		rq.lazy = ctx
 	} else {
 		var one [1]string // there are rarely more
-		ids := s.cookies.read(rq.base, one[:0])
+		ids := one[:0]
+		if rq.hold != nil { // a second run
+			ids = append(ids, rq.knownID())
+		} else {
+			ids = s.cookies.read(rq.base, ids)
+		}
 		if len(ids) > 0 && rq.mode != ReadOnly {
 			body = readAhead(rq.base, s.options.Buffer)
 		}
@@ -88,8 +102,8 @@ func (rq *request) start() (*http.Request, error) {
 	return r, nil
 }
 
-// open reads the session with one of the ids, and locks it unless the mode is ReadOnly. Where no
-// id leads to one it is a new one.
+// open reads the session with one of the ids, and locks it unless the mode lets the handler do
+// without. Where no id leads to one it is a new one.
 func (rq *request) open(ctx context.Context, ids []string) (*session.Session, error) {
 	rq.mu.Lock()
 	defer func() {
@@ -102,20 +116,14 @@ func (rq *request) open(ctx context.Context, ids []string) (*session.Session, er
 		rq.logFailure(errBegun)
 		return nil, errBegun
 	}
-	var opened *session.Session
+	if rq.mode == Optimistic {
+		if err := safe(rq.base.Method); err != nil {
+			return nil, err
+		}
+	}
 	record, err := rq.fetch(ctx, ids)
-	if err == nil {
-		opened, err = rq.decode(record)
-	}
-	if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrTooLarge) {
-		if err = rq.replace(err); err == nil {
-			opened, err = rq.decode(store.Record{})
-		}
-	}
+	opened, err := rq.use(ctx, record, err)
 	if err != nil {
-		if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
-			err = fmt.Errorf("%w: %w", ended, err) // err may be a cause that somebody gave
-		}
 		if rq.mode == Lazy { // the handler answers this, and need not log it
 			rq.logFailure(err)
 		}
@@ -123,6 +131,31 @@ func (rq *request) open(ctx context.Context, ids []string) (*session.Session, er
 	}
 	rq.session = opened
 	return opened, nil
+}
+
+// use returns the session over a record that was read, with err.
+func (rq *request) use(ctx context.Context, record store.Record, err error) (used *session.Session, _ error) {
+	if err == nil {
+		used, err = rq.decode(record)
+	}
+	if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrTooLarge) {
+		if err = rq.replace(err); err == nil {
+			used, err = rq.decode(store.Record{})
+			if rq.hold != nil { // nobody is logged in to what takes its place
+				rq.hold.Record.User, rq.hold.Record.Device = "", ""
+			}
+		}
+	}
+	return used, endedWith(ctx, err)
+}
+
+// endedWith returns err, which wraps that of ctx if that has ended: err may be a cause that somebody
+// gave.
+func endedWith(ctx context.Context, err error) error {
+	if ended := ctx.Err(); err != nil && ended != nil && !errors.Is(err, ended) {
+		return fmt.Errorf("%w: %w", ended, err)
+	}
+	return err
 }
 
 // label says what holds the session, to those that wait for it: the method, and the route's
@@ -157,19 +190,32 @@ func (rq *request) replace(err error) error {
 	return err
 }
 
-func (rq *request) decode(record store.Record) (*session.Session, error) {
-	limit := cmp.Or(rq.sessions.terms.MaxBytes, store.DefaultMaxBytes)
+// decode returns the request's session over a record: a new one, or the one that is reopened.
+func (rq *request) decode(record store.Record) (s *session.Session, err error) {
+	config := rq.sessions.config(record)
+	config.ReadOnly, config.Keeper = rq.mode == ReadOnly, rq
+	if s = rq.session; s == nil {
+		s, err = session.Open(config)
+	} else {
+		err = s.Resume(config)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("middleware: session %s: %w: %w", rq.knownID(), store.ErrCorrupt, err)
+	}
+	rq.note(record.Created, record.Own)
+	return s, nil
+}
+
+// config returns how to open the session over a record.
+func (s *Sessions) config(record store.Record) keep.Config {
 	config := keep.Config{Snapshot: record.Content}
 	if _, ours := record.Content.(*session.Snapshot); !ours { // but that of a job, say, which has used the store
 		config = keep.Config{Data: record.Encoded()}
 	}
-	config.MaxBytes, config.TooLarge = limit, store.ErrTooLarge
-	config.ReadOnly, config.Keeper = rq.mode == ReadOnly, rq
-	s, err := session.Open(config)
-	if err != nil {
-		return nil, fmt.Errorf("middleware: session %s: %w: %w", rq.knownID(), store.ErrCorrupt, err)
-	}
-	return s, nil
+	config.User = record.User
+	config.Remembered = record.Own != nil && !record.Own.Until.IsZero()
+	config.MaxBytes, config.TooLarge = cmp.Or(s.terms.MaxBytes, store.DefaultMaxBytes), store.ErrTooLarge
+	return config
 }
 
 // handBack gives the request that came in what was set in r, the handler's copy:

@@ -38,7 +38,13 @@ func (rw *response) Unwrap() http.ResponseWriter { return rw.inner }
 
 // begin commits and, if that succeeds, sends what was held back.
 func (rw *response) begin(by string) error {
-	if err := rw.request.commit(by); err != nil {
+	rw.discardFailed()
+	switch err := rw.request.commitToAnswer(by); err {
+	case nil:
+	case errRunAgain:
+		rw.discard()
+		return err
+	default:
 		rw.fail(err)
 		return err
 	}
@@ -58,6 +64,19 @@ func (rw *response) begin(by string) error {
 		return rw.send()
 	}
 	return rw.sendWithTrailers(live, early)
+}
+
+// discardFailed undoes what the handler has done to the session, if its status says that it failed.
+func (rw *response) discardFailed() {
+	failed := rw.request.sessions.options.Discard
+	if failed == nil || rw.status == 0 || !failed(rw.status) {
+		return
+	}
+	rw.request.mu.Lock()
+	defer rw.request.mu.Unlock()
+	if s := rw.request.session; s != nil {
+		s.Discard()
+	}
 }
 
 // send makes the calls that the handler has made. It calls WriteHeader only if the handler did:
@@ -132,19 +151,22 @@ func (rw *response) abandon() {
 	rw.begun, rw.abandoned, rw.tail = true, true, tail{declared: -1}
 }
 
-// finish sends the rest of the answer, after the handler has returned.
-func (rw *response) finish() {
+// finish sends the rest of the answer, after the handler has returned. again: it has thrown it away,
+// and the handler is to run again.
+func (rw *response) finish() (again bool) {
 	if !rw.begun && rw.failed == nil {
-		_ = rw.begin(handlerEnd) // answered, if it failed
-		return
+		return rw.begin(handlerEnd) == errRunAgain // answered, if it failed
 	}
 	if rw.failed != nil {
-		return
+		rw.request.giveUp(handlerEnd) // what was reopened while it failed
+		return false
 	}
+	rw.commitReopened()
 	if rw.request.late.Load() != nil {
 		rw.cutOff()
 	}
 	_ = rw.tail.release(rw.inner) // the client may be gone
+	return false
 }
 
 // snapshot returns a copy of h, or nil if it is empty, as it mostly is: that saves

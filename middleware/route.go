@@ -16,7 +16,7 @@ var errLateMode = errors.New("middleware: the session was opened in another mode
 
 // Exclusive returns h with its session in mode Exclusive.
 //
-// This and the other three give one route a mode of its own:
+// This and the other four give one route a mode of its own:
 //
 //	mux.Handle("GET /cart", sessions.ReadOnly(showCart))
 //	mux.Handle("POST /cart", addToCart)
@@ -32,6 +32,14 @@ func (s *Sessions) Exclusive(h http.Handler) http.Handler { return &route{s, Exc
 
 // ReadOnly returns h with its session in mode ReadOnly, see [Sessions.Exclusive].
 func (s *Sessions) ReadOnly(h http.Handler) http.Handler { return &route{s, ReadOnly, h} }
+
+// Optimistic returns h with its session in mode Optimistic, which is what a GET should be: it waits for
+// nobody, and may write.
+//
+//	mux.Handle("GET /cart", sessions.Optimistic(showCart))
+//
+// Other methods than GET, HEAD, OPTIONS and TRACE are answered with an error. See [Sessions.Exclusive].
+func (s *Sessions) Optimistic(h http.Handler) http.Handler { return &route{s, Optimistic, h} }
 
 // Lazy returns h with its session in mode Lazy, see [Sessions.Exclusive].
 func (s *Sessions) Lazy(h http.Handler) http.Handler { return &route{s, Lazy, h} }
@@ -72,7 +80,7 @@ func (rq *request) enter(r *http.Request, mode Mode) error {
 	}
 	rq.mu.Unlock()
 	switch {
-	case was == Lazy && !opened && (mode == Exclusive || mode == ReadOnly):
+	case was == Lazy && !opened && (mode == Exclusive || mode == ReadOnly || mode == Optimistic):
 		_, err := session.Start(ownSession{r.Context(), rq.lazy})
 		return err
 	case was == mode, was == Lazy && (mode == Exclusive || !opened), was == Exclusive && mode == Lazy:

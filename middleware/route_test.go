@@ -32,6 +32,7 @@ func routes(s *middleware.Sessions) *http.ServeMux {
 	mux.Handle("/add", plain) // as Options.Mode says
 	mux.Handle("/exclusive/add", s.Exclusive(http.StripPrefix("/exclusive", plain)))
 	mux.Handle("/readonly/{what}", s.ReadOnly(http.StripPrefix("/readonly", plain)))
+	mux.Handle("/optimistic/{what}", s.Optimistic(http.StripPrefix("/optimistic", plain)))
 	mux.Handle("/lazy", s.Lazy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		own, err := session.Start(r.Context())
 		if err != nil {
@@ -70,8 +71,13 @@ func TestARouteHasAModeOfItsOwn(t *testing.T) {
 			v.get(site.URL+"/lazy").want(t, 200, "1")
 			v.get(site.URL+"/none").want(t, 200, "ok")
 			v.get(site.URL+"/readonly/add").want(t, 500, "*")
+			v.get(site.URL+"/optimistic/get").want(t, 200, "1")
+			v.get(site.URL+"/optimistic/add").want(t, 200, "2")
+			v.post(site.URL+"/optimistic/add").want(t, 500, "*")
 			holdElsewhere(t, r)
-			v.get(site.URL+"/readonly/get").want(t, 200, "1")
+			v.get(site.URL+"/readonly/get").want(t, 200, "2")
+			v.get(site.URL+"/optimistic/get").want(t, 200, "2")
+			v.get(site.URL+"/optimistic/add").want(t, 503, "*")
 			v.get(site.URL+"/none").want(t, 200, "ok")
 			v.get(site.URL+"/exclusive/add").want(t, 503, "*")
 			v.get(site.URL+"/lazy").want(t, 503, "*")
@@ -104,11 +110,12 @@ func TestAModeThatComesTooLateIsRefused(t *testing.T) {
 	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	var of http.Handler
 	handler := s.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { of.ServeHTTP(w, r) }))
-	wrap := []func(http.Handler) http.Handler{s.Exclusive, s.ReadOnly, s.Lazy, s.None}
+	wrap := []func(http.Handler) http.Handler{s.Exclusive, s.ReadOnly, s.Optimistic, s.Lazy, s.None}
 	ok := map[[2]middleware.Mode]bool{
-		{middleware.Exclusive, middleware.Exclusive}: true,
-		{middleware.Exclusive, middleware.Lazy}:      true,
-		{middleware.ReadOnly, middleware.ReadOnly}:   true,
+		{middleware.Exclusive, middleware.Exclusive}:   true,
+		{middleware.Exclusive, middleware.Lazy}:        true,
+		{middleware.ReadOnly, middleware.ReadOnly}:     true,
+		{middleware.Optimistic, middleware.Optimistic}: true,
 	}
 	for m := middleware.Exclusive; m <= middleware.None; m++ {
 		for route := middleware.Exclusive; route <= middleware.None; route++ {

@@ -2,15 +2,12 @@ package middleware_test
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"testing"
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
-	"github.com/a2139e8d/latchkey/store"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
@@ -45,54 +42,6 @@ func TestAReadOnlyRequestUnderWayOutlivesTheLogout(t *testing.T) {
 		if underWay.sets() {
 			t.Errorf("its answer sets a cookie: %v", underWay.Header)
 		}
-	})
-}
-
-// endSession ends the session that has the public id now. The terms are those of the middleware.
-func endSession(ctx context.Context, st *store.Store, id string, terms store.Terms) error {
-	hold, err := st.Take(ctx, id, terms)
-	switch {
-	case hold != nil: // whatever else is wrong with the record
-		return hold.Destroy(ctx)
-	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrGone):
-		return nil
-	}
-	return err
-}
-
-// Why sessions are not ended by their ids: one that is just getting a new id goes on under that,
-// and nothing says so.
-func TestEndingByIDIsNotEnough(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		busy, free := make(chan struct{}), make(chan struct{})
-		mux.HandleFunc("/slow-renew", func(_ http.ResponseWriter, req *http.Request) {
-			close(busy)
-			<-free
-			session.FromContext(req.Context()).Renew()
-		})
-		st := store.New(r.Pool(t, 4), store.Options{})
-		s := newSiteOn(t, st, middleware.Options{}, mux)
-		thief, user := newVisitor(t), newVisitor(t)
-		for _, v := range []*visitor{thief, user} {
-			v.get(s.URL+"/login").want(t, 200, "")
-		}
-		renewing, ended := make(chan answer, 1), make(chan error, 2)
-		id := thief.get(s.URL + "/id").body
-		go func() { renewing <- thief.get(s.URL + "/slow-renew") }()
-		<-busy
-		go func() { ended <- endSession(t.Context(), st, id, store.Terms{}) }()
-		ended <- endSession(t.Context(), st, user.get(s.URL+"/id").body, store.Terms{})
-		close(free)
-		(<-renewing).want(t, 200, "")
-		for range 2 {
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
-		}
-		thief.get(s.URL+"/len").want(t, 200, "1")
-		user.get(s.URL+"/len").want(t, 200, "0")
 	})
 }
 

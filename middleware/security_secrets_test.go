@@ -94,7 +94,7 @@ func TestTheTokenIsInSetCookieOnly(t *testing.T) {
 	})
 }
 
-// The client gets one of five sentences about an error. The log has all of it: who holds
+// The client gets one of six sentences about an error. The log has all of it: who holds
 // the session, which key in Redis it concerns, what Redis has said.
 func TestErrorAnswersRevealNothing(t *testing.T) {
 	t.Parallel()

@@ -30,7 +30,8 @@ var testKey = bytes.Repeat([]byte("k"), 32)
 // Redis.
 type site struct {
 	*httptest.Server
-	log *logtest.Buffer
+	log      *logtest.Buffer
+	sessions *middleware.Sessions
 }
 
 // newSite serves mux with sessions on the Redis of pool. o may leave out Keys
@@ -58,7 +59,7 @@ func newSiteOn(t *testing.T, st *store.Store, o middleware.Options, mux http.Han
 	srv.Config.ErrorLog = slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug)
 	srv.Start()
 	t.Cleanup(srv.Close)
-	return &site{Server: srv, log: log}
+	return &site{Server: srv, log: log, sessions: s}
 }
 
 // app is what most tests serve: counters and the life of a session.
@@ -199,5 +200,9 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 // record and lock are the keys of the visitor's session.
 func keysOf(id string) (record, lock string) {
-	return "latchkey:{" + id + "}", "latchkey:{" + id + "}.lock"
+	record = "latchkey:{" + id + "}"
+	if tag, rest, ofUser := strings.Cut(id, "."); ofUser {
+		record = "latchkey:{" + tag + "}:" + rest
+	}
+	return record, record + ".lock"
 }

@@ -28,7 +28,7 @@ func TestNoCookieAndNothingWrittenIsFree(t *testing.T) {
 			s.Set("flash", "hello")
 			_, _ = session.Pop[string](s, "flash")
 		})
-		for name, mode := range map[string]middleware.Mode{"exclusive": middleware.Exclusive, "read-only": middleware.ReadOnly, "lazy": middleware.Lazy, "none": middleware.None} {
+		for name, mode := range map[string]middleware.Mode{"exclusive": middleware.Exclusive, "read-only": middleware.ReadOnly, "optimistic": middleware.Optimistic, "lazy": middleware.Lazy, "none": middleware.None} {
 			s := newSite(t, proxy.Pool(t, 4), middleware.Options{Mode: func(*http.Request) middleware.Mode { return mode }}, mux)
 			paths := []string{"/nothing"}
 			if name == "exclusive" {
@@ -145,12 +145,13 @@ func TestRequestsToRedisAreCounted(t *testing.T) {
 		})
 		s := newSite(t, proxy.Pool(t, 4), middleware.Options{Mode: byPath(map[string]middleware.Mode{
 			"/get": middleware.ReadOnly, "/lazy": middleware.Lazy, "/lazy-add": middleware.Lazy, "/len": middleware.None,
+			"/id": middleware.Optimistic, "/set/k": middleware.Optimistic, "/set/n": middleware.Optimistic,
 		})}, mux)
 		visit := func(path string) func(v *visitor) {
 			return func(v *visitor) { v.get(s.URL+path).want(t, 200, "*") }
 		}
 		warm := newVisitor(t)
-		for _, path := range []string{"/add", "/add", "/get", "/nothing", "/login", "/logout"} {
+		for _, path := range []string{"/add", "/add", "/get", "/set/k", "/nothing", "/login", "/logout"} {
 			visit(path)(warm)
 		}
 		for _, c := range []struct {
@@ -162,6 +163,9 @@ func TestRequestsToRedisAreCounted(t *testing.T) {
 			{"/same", 2, "take and read; touch and release"},
 			{"/nothing", 2, "take and read; touch and release"},
 			{"/get", 1, "read and touch"},
+			{"/id", 1, "optimistic, without a write: read and touch"},
+			{"/set/n", 1, "the same: it is stored already"},
+			{"/set/k", 2, "optimistic, with a write: read and touch; write"},
 			{"/lazy", 0, "never started"},
 			{"/lazy-add", 2, "as exclusive, once started"},
 			{"/login", 3, "take and read; write the new id; bury the old one and release"},

@@ -18,8 +18,10 @@ type lazy struct {
 	open func(context.Context) (*Session, error)
 }
 
-// NewContext returns a copy of ctx that holds s: for tests of handlers.
+// NewContext returns a copy of ctx that holds s: for tests of handlers. What s holds by then is
+// what the handler's Discard goes back to.
 func NewContext(ctx context.Context, s *Session) context.Context {
+	s.give()
 	return context.WithValue(ctx, keep.ContextKey{}, s)
 }
 

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/keep"
 )
@@ -20,6 +21,23 @@ func Open(c keep.Config) (*Session, error) {
 	return s, err
 }
 
+// Resume opens a sealed session again, over what is stored by now. If it fails, nothing has
+// changed. It is for package middleware.
+func (s *Session) Resume(c keep.Config) error {
+	opened, err := Open(c)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// The keeper and the limits are those of the request, and read without the mutex.
+	s.config.Data, s.config.Snapshot = c.Data, c.Snapshot
+	s.config.ReadOnly, s.config.Remembered, s.config.User = c.ReadOnly, c.Remembered, c.User
+	s.values = opened.values
+	s.unseal()
+	return nil
+}
+
 // NewLazyContext returns a copy of ctx in which [Start] opens a session with open, once. An open
 // that fails is tried again by the next Start. It is for package middleware.
 func NewLazyContext(ctx context.Context, open func(context.Context) (*Session, error)) context.Context {
@@ -31,13 +49,21 @@ type Change struct {
 	// Changed: Data must be stored. False for a new session that is empty again,
 	// which need not exist at all.
 	Changed bool
-	// Renewed, Destroyed: the method of that name was called.
+	// Renewed, Destroyed: the method of that name was called, or one that includes it.
 	Renewed, Destroyed bool
+	// User is who Login was called with last; "": it was not called.
+	User string
+	// Remembered: Remember was called, last with Remember, and that makes a difference.
+	Remembered bool
+	Remember   time.Duration
 	// Dropped is the first key that was set after Destroy, and so will not be saved.
 	Dropped string
 	// Snapshot is what must be stored; nil if nothing need be.
 	Snapshot *Snapshot
 }
+
+// wanted reports whether the handler wants anything to be changed.
+func (c *Change) wanted() bool { return c.Changed || c.Renewed || c.Destroyed || c.Remembered }
 
 // Data returns the session, encoded; nil if nothing need be stored.
 func (c Change) Data() []byte {
@@ -73,10 +99,12 @@ func (s *Session) Seal(by string) (Change, error) {
 	if c.Destroyed {
 		s.err = nil // what could not be set is no longer wanted
 	}
-	if s.err == nil && s.config.ReadOnly && (c.Changed || c.Renewed || c.Destroyed) {
+	if s.err == nil && s.config.ReadOnly && c.wanted() {
 		s.err = fmt.Errorf("session: %s: %w", s.culprit, ErrReadOnly)
 	}
-	c.Changed = c.Changed && (!s.isNew() || s.values.length > 0)
+	c.Changed = (c.Changed || c.Remembered) && (!s.isNew() || s.values.length > 0 || c.User != "")
+	// The user's list says when the session ends, and gets that together with an id.
+	c.Renewed = c.Renewed || c.Remembered && s.user() != ""
 	if s.err == nil && (c.Changed || c.Renewed) && !c.Destroyed {
 		c.Snapshot = &Snapshot{s.values.share()}
 	}

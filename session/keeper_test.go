@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"context"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/keep"
 )
@@ -10,7 +11,9 @@ import (
 type keeper struct {
 	id     func() string
 	commit func(context.Context) error
+	reopen func(context.Context) error
 	late   func(method, key, sealed string)
+	ends   func(renewed, remembered bool, d time.Duration) time.Time
 }
 
 var _ keep.Keeper = keeper{}
@@ -29,8 +32,22 @@ func (k keeper) CommitSession(ctx context.Context) error {
 	return k.commit(ctx)
 }
 
+func (k keeper) ReopenSession(ctx context.Context) error {
+	if k.reopen == nil {
+		return nil
+	}
+	return k.reopen(ctx)
+}
+
 func (k keeper) ChangedLate(method, key, sealed string) {
 	if k.late != nil {
 		k.late(method, key, sealed)
 	}
+}
+
+func (k keeper) SessionExpires(renewed, remembered bool, d time.Duration) time.Time {
+	if k.ends == nil {
+		return time.Time{}
+	}
+	return k.ends(renewed, remembered, d)
 }

@@ -25,6 +25,7 @@ func TestAChangeAfterTheSealIsReportedAndNotDone(t *testing.T) {
 		"Clear":         {(*session.Session).Clear, call{"Clear", "", "the first Flush"}},
 		"Renew":         {(*session.Session).Renew, call{"Renew", "", "the first Flush"}},
 		"Destroy":       {(*session.Session).Destroy, call{"Destroy", "", "the first Flush"}},
+		"Remember":      {func(s *session.Session) { s.Remember(1) }, call{"Remember", "", "the first Flush"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

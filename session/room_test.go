@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/session"
@@ -82,7 +83,8 @@ func TestAWriteToAReadOnlySessionIsNamed(t *testing.T) {
 			session.Pop[string](s, "flash")
 			s.Set("late", 1)
 		},
-		"Renew: ": func(s *session.Session) { s.Renew(); s.Set("user", "ann") },
+		"Renew: ":    func(s *session.Session) { s.Renew(); s.Set("user", "ann") },
+		"Remember: ": func(s *session.Session) { s.Remember(time.Hour); s.Renew() },
 	} {
 		s, err := session.Open(keep.Config{Data: []byte(`{"flash":"hello"}`), ReadOnly: true})
 		if err != nil {

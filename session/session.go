@@ -15,9 +15,10 @@
 //
 // # When it is saved
 //
-// A session is open until it is committed, once: by [Session.Commit], by the first byte of the
-// answer, or at the end of the handler. What was set until then is saved. What is set later is
-// reported as a mistake instead of being lost in silence.
+// A session is open until it is committed: by [Session.Commit], by the first byte of the answer, or
+// at the end of the handler. What was set until then is saved, unless [Session.Discard] was called.
+// What is set later is reported as a mistake instead of being lost in silence, until
+// [Session.Reopen] opens the session again.
 //
 // # Testing handlers
 //
@@ -61,6 +62,7 @@ type Session struct {
 	values  values
 	used    bool   // see Used
 	change  Change // Changed: values differ from what was loaded
+	given   *given // what Discard goes back to, where a test has filled the session
 	culprit string // the first call that made a change where the session is for reading only
 	err     error  // the first Set that failed; it fails the commit
 	sealed  string // once sealed: what sealed it, never empty
@@ -130,8 +132,8 @@ func (s *Session) Clear() {
 }
 
 // Renew gives the session a new id at commit; the old id is dead from then on. Call it whenever
-// the visitor's rights change, above all at login, so that an id planted before the login is
-// worth nothing after it. The data, and the absolute timeout, stay.
+// the visitor's rights change, so that an id planted before is worth nothing after it; at a login
+// [Session.Login] does it. The data, the user, and the absolute timeout, stay.
 func (s *Session) Renew() {
 	s.mutate("Renew", "", func() bool { s.change.Renewed = true; return false })
 }
@@ -153,7 +155,7 @@ func (s *Session) mutate(method, key string, do func() bool) {
 	sealed := s.sealed
 	if sealed == "" {
 		s.change.Changed = do() || s.change.Changed
-		if s.config.ReadOnly && s.culprit == "" && (s.change.Changed || s.change.Renewed || s.change.Destroyed) {
+		if s.config.ReadOnly && s.culprit == "" && s.change.wanted() {
 			s.culprit = method
 			if key != "" {
 				s.culprit = fmt.Sprintf("%s(%q)", method, key)
@@ -187,7 +189,7 @@ func (s *Session) Keys() iter.Seq[string] {
 }
 
 // ID returns the public id: safe to log, useless to an attacker. It names the record in the
-// store. After [Session.Renew] it is the old one until the commit, the new one afterwards; so it
+// store. After [Session.Renew] or [Session.Login] it is the old one until the commit, the new one afterwards; so it
 // is where a session begins in place of one that another request has ended.
 func (s *Session) ID() string {
 	if s.config.Keeper == nil {
@@ -196,8 +198,8 @@ func (s *Session) ID() string {
 	return s.config.Keeper.SessionID()
 }
 
-// IsNew reports whether there was no record of the session at the start of the request: it is the
-// visitor's first, or its id is unknown, has timed out or was destroyed.
+// IsNew reports whether there was no record of the session at the start of the request, or when it
+// was last reopened: it is the visitor's first, or its id is unknown, has timed out or was destroyed.
 func (s *Session) IsNew() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,10 +213,10 @@ func (s *Session) isNew() bool { return s.config.Data == nil && s.config.Snapsho
 // the handler: call it before slow work that no longer needs the session, so that
 // the visitor's other requests need not wait for it.
 //
-// The session can still be read afterwards. A change is a mistake: it is logged, and the answer
-// becomes an error ([ErrClosed]) or, if it has begun, is cut off. An error means that nothing was
-// saved; the answer will be that error, whatever the handler writes. A second Commit returns what
-// the first one did.
+// The session can still be read afterwards. A change is a mistake, unless the session is opened
+// again by [Session.Reopen]: it is logged, and the answer becomes an error ([ErrClosed]) or, if it
+// has begun, is cut off. An error means that nothing was saved; the answer will be that error,
+// whatever the handler writes. A second Commit returns what the first one did.
 func (s *Session) Commit(ctx context.Context) error {
 	if s.config.Keeper == nil {
 		_, err := s.Seal("Commit")

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/locker"
+	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 	"github.com/gomodule/redigo/redis"
 )
@@ -14,6 +15,9 @@ var leastRights = []any{
 	"on", ">pw", "resetkeys", "~app:*", "resetchannels", "-@all",
 	"+ping", "+get", "+mget", "+getrange", "+set", "+del", "+pexpire", "+pttl", "+rename", "+eval", "+evalsha",
 }
+
+// And where users log in.
+var userRights = []any{"+zscore", "+zadd", "+zrem", "+zcard", "+zrange", "+zremrangebyscore"}
 
 func TestLeastRightsSuffice(t *testing.T) {
 	t.Parallel()
@@ -35,6 +39,32 @@ func TestLeastRightsSuffice(t *testing.T) {
 	}
 }
 
+// Where users log in it takes some more, and without it a login is refused, for certain.
+func TestLeastRightsForUsers(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	s.Do(t, "ACL", append([]any{"SETUSER", "app"}, leastRights...)...)
+	st := opened(t, "redis://app:pw@"+s.Addr, Options{Prefix: "app:", Timeout: 20 * time.Second})
+	id := idOf(st, "ann", 1)
+	record := Record{Data: []byte("0"), Created: time.Now(), User: "ann"}
+	wantError(t, "a login", st.CreateRecord(t.Context(), id, record, Terms{}), transport.ErrRefused)
+
+	s.Do(t, "ACL", append([]any{"SETUSER", "app"}, userRights...)...)
+	login(t, st, "ann", 1)
+	h, err := st.Take(t.Context(), id, Terms{})
+	wantError(t, "Take", err, nil)
+	wantError(t, "Renew", h.Renew(t.Context(), idOf(st, "ann", 2), []byte("1")), nil)
+	listed, err := st.ListUser(t.Context(), "ann", Terms{})
+	if len(listed) != 1 || err != nil {
+		t.Errorf("listed: %v, %v", listed, err)
+	}
+	login(t, st, "ann", 3)
+	wantError(t, "End", st.End(t.Context(), idOf(st, "ann", 3)), nil)
+	_, err = st.EndUser(t.Context(), "ann")
+	wantError(t, "EndUser", err, nil)
+	wantOver(t, st, idOf(st, "ann", 2))
+}
+
 func useEverything(t *testing.T, s *redistest.Server, st *Store) {
 	ctx := t.Context()
 	must := func(err error) {
@@ -51,8 +81,12 @@ func useEverything(t *testing.T, s *redistest.Server, st *Store) {
 	must(take(t, st).Save(ctx, []byte(large("2"))))
 	must(take(t, st).Touch(ctx))
 	take(t, st).Release(ctx)
-	_, err := st.Load(ctx, theID, Terms{})
+	read, err := st.Load(ctx, theID, Terms{})
 	must(err)
+	if st.options.Locker == nil {
+		_, err = st.SaveLoaded(ctx, theID, read, text(large("2")), Terms{})
+		must(err)
+	}
 	must(take(t, st).Renew(ctx, newID, []byte("3")))
 	_, err = st.Take(ctx, theID, Terms{})
 	wantError(t, "Take of a renewed id", err, ErrGone)

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/locker/transport"
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
 	"github.com/a2139e8d/latchkey/testdata/storetest"
 	"github.com/gomodule/redigo/redis"
 )
@@ -19,5 +21,16 @@ func TestStoreOnAnyClient(t *testing.T) {
 		}}, timeout)
 		t.Cleanup(func() { _ = c.Close() })
 		return c
+	})
+}
+
+// Processes have equally many turns.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	server := redistest.Real(t)
+	storetest.Turns(t, func(t testing.TB) *store.Store {
+		st := store.New(server.Pool(t, 1), store.Options{Timeout: 10 * time.Second})
+		t.Cleanup(func() { st.Close() })
+		return st
 	})
 }

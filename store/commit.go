@@ -36,32 +36,59 @@ func (t *tenure) flush(ctx context.Context, version int) {
 // not end with ctx.
 func (t *tenure) send(ctx context.Context, to string, span time.Duration) {
 	version := t.newest
-	x := scripting.Exchange{Script: commitScript, Keys: t.keys}
+	x := scripting.Exchange{Script: commitScript, Keys: t.keys[:ownKeys]}
 	var record, ttl any = "", ""
+	expected := t.base
 	if version > 0 || t.read == nil { // what cannot be read is left as it is
-		ttl = t.timeToLive(to, span)
+		left := t.timeToLive(to, span)
+		expected, left = quietly(expected, left)
+		ttl = left
 	}
 	base := t.base
 	if t.written > t.stored {
 		base = t.record.name
-		record = stage(&x, base, t.write.text())
+		record = stage(&x, base, t.write.text(t.box))
 	}
 	if t.args[0] != t.token { // it has changed
 		t.args[0] = t.token
 	}
-	x.Args = append(t.args[:1], t.base, ttl, record)
+	x.Args = append(t.args[:1], expected, ttl, record)
 	if to != "" {
 		x.Args = append(x.Args, to, span.Milliseconds())
 	}
+	t.ask(&x, base)
+	asked := time.Now()
 	others, err := committed(t.exchange(context.WithoutCancel(ctx), x))
 	clear(t.args[1:]) // a record may be large
 	if err != nil {
 		t.fail(err, to)
 		return
 	}
-	t.token, t.base, t.others, t.stored, t.heard = to, base, others, version, time.Now()
+	t.token, t.base, t.others, t.stored, t.heard, t.asked = to, base, others, version, time.Now(), asked
 	if t.err != nil { // the tenure was given up meanwhile, and its next token is nobody's
 		t.lease.Sweep(to)
+	}
+}
+
+// quietly returns base and the time to live as the scripts take them: a negative one is that of a
+// holder that is not the session's visitor.
+func quietly(base string, ttl int64) (string, int64) {
+	if ttl < 0 {
+		return "~" + base, -ttl
+	}
+	return base, ttl
+}
+
+// ask makes x, which is to write the record base, ask for a user's mark; see commit.lua.
+func (t *tenure) ask(x *scripting.Exchange, base string) {
+	switch {
+	case len(t.keys) < userKeys:
+	case base != t.base && t.write.ended:
+		x.Args = append(x.Args, "")
+		askToEnd(x, t.keys)
+	default:
+		x.Args = append(x.Args, t.mark)
+		ask(x, t.keys)
 	}
 }
 
@@ -73,9 +100,9 @@ const outlast = 2 * time.Second
 func (t *tenure) timeToLive(to string, span time.Duration) int64 {
 	ttl := t.write.ttl
 	if t.newest == 0 {
-		ttl = t.terms.expiry(t.record.Created, time.Now())
+		ttl = t.terms.ttl(&t.record, time.Now())
 	}
-	if to != "" {
+	if to != "" && ttl > 0 { // else the script sees to it
 		ttl = max(ttl, (span + outlast).Milliseconds())
 	}
 	return ttl
@@ -95,11 +122,13 @@ func (t *tenure) Extend(ctx context.Context, _, token string, d time.Duration) e
 	case t.lease != nil && t.lease.Token() != token:
 		return lease.ErrExpired // meanwhile: the next hold may be for longer than d
 	}
-	err := lease.Verdict(t.exchange(ctx, scripting.Exchange{
+	x := scripting.Exchange{
 		Script: extendScript,
 		Keys:   t.keys[:2],
 		Args:   []any{t.token, max(1, d.Milliseconds()), t.base},
-	}))
+	}
+	ask(&x, t.keys)
+	err := lease.Verdict(t.exchange(ctx, x))
 	if errors.Is(err, ErrLost) && t.lease != nil {
 		t.fail(err, "")
 	}

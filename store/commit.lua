@@ -4,11 +4,14 @@
 -- KEYS[1] record   KEYS[2] lock   KEYS[3] queue
 -- KEYS[4] where the record to be written is, if it is large; see staged.go
 -- ARGV[1] token
--- ARGV[2] base: the name of the record that was read or written last, see record.lua
+-- ARGV[2] base: the name of the record that was read or written last, see record.lua. With a ~
+--         before it the record has no longer afterwards than it has now, see quiet
 -- ARGV[3] time to live of the record in ms, '' to leave it as it is; with a next holder it is
 --         longer than the time for which those that wait need the record
 -- ARGV[4] record, or the beginning of one that is at KEYS[4]; '' to leave it as it is
 -- ARGV[5] token of the next holder   ARGV[6] its lease in ms; without both the lock is freed
+-- Of a user's session there are also, see user.go: KEYS[4], before a tombstone: list; the last key:
+-- mark; and the last but one of ARGV: the mark as it was read, '' before a tombstone.
 -- The last one is the number of the call, negative for a repetition.
 -- Returns 1: done; 2: done, and other processes wait; {0, why}: lost, and the record is as it
 -- was; {3, why}: lost, but an earlier try of this call may have been done before that, or may
@@ -18,8 +21,9 @@
 -- may get the lock a second time, by a take that comes late. By then others may have
 -- written, and the record has another name. Since no name comes back, each write is
 -- done once, on what its writer has read, or never.
-local lock, staged, base, ttl, record = KEYS[2], KEYS[4], ARGV[2], ARGV[3], ARGV[4]
-local to = ARGV[6] and ARGV[5] or ''
+local lock, base, ttl, record = KEYS[2], ARGV[2], ARGV[3], ARGV[4]
+local to, staged = ARGV[6] and ARGV[5] or '', KEYS[4] -- not of a user
+-- of a user: local to, staged = ARGV[7] and ARGV[5] or '', KEYS[5] and KEYS[4]
 
 -- Nearly always all is as it should be, and nobody waits, or not for this lock to be freed. This
 -- does what all below it would do then, and makes none of the functions for that.
@@ -27,9 +31,11 @@ local to = ARGV[6] and ARGV[5] or ''
 -- It asks whether others wait, although those could leave a mark in the lock when they
 -- join the queue: to have MGET read one key more is 1.4 % of what a request costs Redis. To
 -- compare the base is 6 %, and nothing can take its place.
-local found = redis.pcall('MGET', lock, KEYS[3])
+local found = redis.pcall('MGET', lock, KEYS[3]) -- not of a user
+-- of a user: local found = redis.pcall('MGET', lock, KEYS[3], KEYS[#KEYS])
 local others = found[2]
 if found[1] == ARGV[1] and (not others or to ~= '' and ttl ~= '') and #base == 16
+  -- of a user: and found[3] == ARGV[#ARGV - 1]
   and redis.pcall('GETRANGE', KEYS[1], '12', '27') == base then
   -- What Redis refuses, since it is full, say, is tried once more below, for the error.
   local stored = true
@@ -56,7 +62,13 @@ end
 -- framed from here
 -- include queue.lua
 -- include record.lua
+base, ttl = quiet(base, ttl)
+if ttl ~= '' and to ~= '' then
+  ttl = math.max(ttl, ARGV[6] + 2000)
+end
 local stamp = string.sub(record, 13, 28)
+-- of a user: local list
+-- of a user: if string.sub(record, 29, 37) == '","gone":' then list, staged = staged, nil end
 local lost = tonumber(ARGV[#ARGV]) < 0 and 3 or 0
 
 -- kept returns the result of what was done. While others wait the record must not time
@@ -97,6 +109,7 @@ local function commit()
   if is(KEYS[1], base) then
     if string.sub(record, 29, 37) == '","gone":' then
       set(KEYS[1], record, 'PX', ttl) -- a session can be ended, however full Redis is
+      -- of a user: redis.call('ZREM', list, member)
     elseif record ~= '' then
       local written = write()
       if written.err then -- Redis is full, say: the lock is of no use to this process then

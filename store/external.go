@@ -16,6 +16,7 @@ import (
 // elsewhere, so it neither fences a write nor keeps the record in use.
 type external struct {
 	base string             // the name of the record that was loaded
+	box  *box               // seals and opens it
 	stop context.CancelFunc // no longer keeps it in use
 }
 
@@ -24,26 +25,31 @@ type external struct {
 func takeExternal(ctx context.Context, h *Hold) error {
 	s, terms := h.store, h.terms
 	terms.MaxBytes = math.MaxInt32 // without the record there is no fence
-	if _, err := s.load(ctx, h.id, terms); err != nil && !unusable(err) {
+	if terms.Quiet {
+		terms.TTL = min(terms.TTL, locker.DefaultLease+outlast) // while it is in use, it goes on
+	}
+	text, err := s.load(ctx, h.id, terms)
+	if err != nil && !unusable(err) {
 		return fmt.Errorf("%s: %w", h.id, err) // an unknown id takes no lock
 	}
 	unending := terms
-	unending.Lifetime = math.MaxInt64 // it may end while the session is held
-	e := &external{base: foreignName, stop: s.keepInUse(ctx, h.id, unending)}
+	unending.Lifetime = 0 // it may end while the session is held
+	read, _, _ := parseStored(text)
+	e := &external{base: foreignName, box: s.box(h.id), stop: s.keepInUse(ctx, h.id, unending, min(terms.TTL, terms.idle(&read)))}
 	l, err := s.lockExternal(ctx, h)
 	if err != nil {
 		e.stop()
 		return err
 	}
 	h.fence, h.lease, h.stamp = e, l, lease.NewID()
-	text, err := s.load(ctx, h.id, terms)
+	text, err = s.load(ctx, h.id, terms)
 	if err == nil {
-		h.Record, err = parseRecord(text)
+		h.Record, err = parse(h.id, text, e.box)
 		e.base = h.Record.name
 		if len(text) > h.terms.MaxBytes {
 			err = fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, len(text))
 		}
-		if err == nil && h.terms.expired(h.Record.Created, time.Now().Add(h.terms.TTL/3)) {
+		if err == nil && h.terms.expired(&h.Record, time.Now().Add(terms.TTL/3)) {
 			_, _ = s.load(ctx, h.id, unending) // Redis has it for no longer than its lifetime
 		}
 	}
@@ -91,10 +97,20 @@ func (e *external) end(ctx context.Context, h *Hold, w write) error {
 		return h.lease.Unlock(ctx)
 	}
 	ctx = context.WithoutCancel(ctx)
-	x := scripting.Exchange{Script: replaceScript, Keys: scripting.Keys{h.store.recordKey(h.id)}}
-	x.Args = []any{e.base, stage(&x, w.record.name, w.text()), w.ttl}
+	keys := h.store.recordKeys(h.id)
+	x := scripting.Exchange{Script: replaceScript, Keys: keys[:1]}
+	base, ttl := quietly(e.base, w.ttl)
+	x.Args = []any{base, stage(&x, w.record.name, w.text(e.box)), ttl}
+	if w.ended {
+		askToEnd(&x, keys)
+	} else {
+		ask(&x, keys)
+	}
 	_, reply, err := h.store.runner.Exchange(ctx, x)
 	_, err = committed(reply, err)
+	if errors.Is(err, lease.ErrEnded) && h.lease.Validity() == 0 {
+		err = ErrLost // the next holder may have ended this id by a Renew, and the session goes on
+	}
 	e.release(ctx, h, err) // the fence has decided; the lock has no say in it
 	return err
 }
@@ -115,10 +131,10 @@ func (e *external) release(ctx context.Context, h *Hold, failed error) {
 // keepInUse keeps a session from running out while it is waited for or held under a lock that
 // knows nothing of the record: until it is stopped, it extends the idle timeout now and then. If
 // that fails there is another chance before the timeout, and then the fence.
-func (s *Store) keepInUse(ctx context.Context, id string, t Terms) (stop context.CancelFunc) {
+func (s *Store) keepInUse(ctx context.Context, id string, t Terms, idle time.Duration) (stop context.CancelFunc) {
 	ctx, stop = context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
-		ticker := time.NewTicker(max(t.TTL/3, time.Millisecond))
+		ticker := time.NewTicker(max(idle/3, time.Millisecond))
 		defer ticker.Stop()
 		for {
 			select {

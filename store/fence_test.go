@@ -81,6 +81,37 @@ func TestHolderThatWasCutOff(t *testing.T) {
 	})
 }
 
+// The next holder has given the session another id meanwhile. A logout that comes late finds the old
+// id ended, but must not pass for done: the session goes on.
+func TestALogoutAfterTheNextHoldersRenew(t *testing.T) {
+	t.Parallel()
+	eachFence(t, func(t *testing.T, s *site) {
+		records, locks := redistest.NewProxy(t, s.Server), redistest.NewProxy(t, s.locks)
+		o := patient
+		o.Lease = 300 * time.Millisecond
+		create(t, s.process(t), "first")
+		stale := take(t, s.open(records.Pool(t, 8), locks.Pool(t, 8), o))
+		lost := make(chan struct{})
+		stale.OnLost(func(error) { close(lost) })
+
+		cut := func(redistest.Command) redistest.Fault { return redistest.DropCommand }
+		records.Inject(cut)
+		locks.Inject(cut)
+		rightful := s.process(t)
+		wantError(t, "Renew", take(t, rightful).Renew(t.Context(), newID, []byte("second")), nil)
+		<-lost
+
+		records.Inject(nil)
+		locks.Inject(nil)
+		if err := stale.Destroy(t.Context()); !errors.Is(err, ErrLost) || errors.Is(err, ErrGone) {
+			t.Errorf("Destroy: %v, want %v", err, ErrLost)
+		}
+		if r, err := rightful.Load(t.Context(), newID, Terms{}); string(r.Data) != "second" || err != nil {
+			t.Errorf("the new id has %q, %v", r.Data, err)
+		}
+	})
+}
+
 // MaxHold is the end of any lease, however well the holder is.
 func TestHeldTooLong(t *testing.T) {
 	t.Parallel()

@@ -59,6 +59,42 @@ func TestFullRedis(t *testing.T) {
 	})
 }
 
+// On a full Redis nobody logs in, and a user's sessions are listed and ended all the same: one, and all.
+func TestFullRedisEndsUsersSessions(t *testing.T) {
+	t.Parallel()
+	eachFenceReal(t, func(t *testing.T, s *site) {
+		ctx := t.Context()
+		st := s.process(t)
+		one, two, three := login(t, st, "ann", 1), login(t, st, "ann", 2), login(t, st, "ann", 3)
+		s.Fill(t)
+		err := st.CreateRecord(ctx, idOf(st, "ann", 4), Record{Data: []byte("0"), Created: time.Now(), User: "ann"}, Terms{})
+		wantError(t, "a login", err, ErrUnavailable)
+		wantMessage(t, err, []string{"full", "OOM"})
+		h, err := st.Take(ctx, one, Terms{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, "Renew", h.Renew(ctx, idOf(st, "ann", 5), []byte("1")), ErrUnavailable)
+		wantListed(t, st, "ann", one, two, three)
+
+		wantError(t, "End", st.End(ctx, one), nil)
+		wantOver(t, st, one)
+		wantAlive(t, st, two, "0")
+		ended, err := st.EndUser(ctx, "ann", two)
+		if len(ended) != 1 || err != nil {
+			t.Errorf("EndUser = %q, %v", ended, err)
+		}
+		wantOver(t, st, three)
+		wantAlive(t, st, two, "0")
+		if _, err := st.EndUser(ctx, "ann"); err != nil {
+			t.Error(err)
+		}
+		wantOver(t, st, two)
+		s.Empty(t)
+		wantAlive(t, st, login(t, st, "ann", 6), "0")
+	})
+}
+
 // Processes that wait for a session are served in turn on a full Redis, too.
 func TestFullRedisHandsOver(t *testing.T) {
 	t.Parallel()

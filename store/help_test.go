@@ -224,7 +224,7 @@ func asSent(script *scripting.Script) string {
 func learn(t *testing.T, s *redistest.Server) {
 	t.Helper()
 	for _, script := range []*scripting.Script{
-		takeScript, loadScript, commitScript, createScript, replaceScript, dropScript,
+		takeScript, loadScript, commitScript, optimisticScript, createScript, replaceScript, dropScript, loginScript,
 	} {
 		if _, known := sent.Load(script); !known {
 			p := redistest.NewProxy(t, redistest.Embedded(t))

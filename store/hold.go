@@ -23,7 +23,8 @@ const tombstoneTime = time.Minute
 // Destroy and Renew gives it back; each of their exchanges with Redis is bounded
 // by Options.Timeout, and does not end with ctx. It is used by one goroutine at a time.
 type Hold struct {
-	// Record is what was read under the lock.
+	// Record is what was read under the lock. Its Own may be replaced: Save and Renew store that. So
+	// may be its User and Device for a Renew, whose id has the user's tag.
 	Record Record
 
 	store  *Store
@@ -50,18 +51,18 @@ type fence interface {
 
 // A write is what a hold leaves in Redis.
 type write struct {
-	changed bool   // there is a record to be written
 	record  Record // of a tombstone, the name and the time
+	ttl     int64  // ms; negative: see quietly
+	changed bool   // there is a record to be written
 	ended   bool   // it is a tombstone
-	ttl     int64  // ms
 }
 
-// text returns the record's stored form.
-func (w write) text() []byte {
+// text returns the record's stored form, sealed if b seals. A tombstone never is.
+func (w write) text(b *box) []byte {
 	if w.ended {
 		return formatTombstone(w.record.name, w.record.Created)
 	}
-	return w.record.text()
+	return w.record.text(b)
 }
 
 // A request is what is allocated for one: its Hold, and how its lock is taken.
@@ -75,7 +76,8 @@ type request struct {
 // [ErrTimeout], [ErrTooManyWaiters], [ErrUnavailable], or the cause of ctx's end.
 //
 // A record that cannot be used comes as an error that wraps [ErrCorrupt] or [ErrTooLarge]
-// together with a Hold, so that the caller may replace the record; the Hold must be given back.
+// together with a Hold, so that the caller may replace the record; the Hold must be given back. Where that
+// does not know the User of a user's session, Save is an error, and Renew gives it an id without a tag.
 func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 	terms, err := s.terms(t)
 	both := new(request)
@@ -99,7 +101,7 @@ func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 		return nil, fmt.Errorf("store: taking a session: %w", err) // which names the key
 	}
 	if err != nil {
-		h.Record = Record{Created: time.Now()}
+		h.Record = Record{Created: time.Now(), Own: h.terms.Guest()}
 		return h, failed("taking", id, err)
 	}
 	return h, nil
@@ -137,41 +139,52 @@ func (h *Hold) SaveContent(ctx context.Context, c Content) error {
 }
 
 func (h *Hold) save(ctx context.Context, record Record) error {
-	record.Created, record.name = h.Record.Created, h.stamp
-	if err := h.terms.fits(record); err != nil {
+	record.Created, record.Own, record.name = h.Record.Created, h.Record.Own, h.stamp
+	record.User, record.Device, record.epoch = h.Record.User, h.Record.Device, h.Record.epoch
+	err := h.terms.fits(h.store.sizeOf(record))
+	if _, _, ofUser := cutTag(h.id); ofUser != (record.User != "") {
+		err = errTag // nobody could read it
+	}
+	if err != nil {
 		h.Release(ctx)
 		return failed("saving", h.id, err)
 	}
-	w := write{changed: true, record: record, ttl: h.terms.expiry(record.Created, time.Now())}
+	w := write{changed: true, record: record, ttl: h.terms.ttl(&record, time.Now())}
 	return failed("saving", h.id, h.fence.end(ctx, h, w))
 }
 
 // Destroy ends the session and gives it back. Its id is remembered as gone for a
-// minute. Errors as with Save.
+// minute. Errors as with Save; or [ErrGone] alone, where it was ended by another and what was read
+// was stored.
 func (h *Hold) Destroy(ctx context.Context) error {
-	return failed("destroying", h.id, h.end(ctx))
+	err := h.end(ctx)
+	// One that follows another hold may have read what was not stored: its answer must not show that.
+	if errors.Is(err, lease.ErrEnded) && !errors.Is(err, ErrUnavailable) && !h.joined {
+		err = ErrGone
+	}
+	return failed("destroying", h.id, err)
 }
 
 // Renew stores data under a new id, ends the old one, and gives it back. The two ids are in two
 // slots, so these are two steps: the new record first, which no visitor has the id of until the
 // second step has succeeded; a crash between them leaves it until it times out. Errors as with
 // Save. If the reply to the second step is lost for good, the old id may be dead although Renew
-// fails, and the session with it: ending one too many is the safe side.
+// fails, and the session with it: ending one too many is the safe side. Of Record.Own the new id
+// keeps Until.
 func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	ctx = context.WithoutCancel(ctx) // like a commit: those who wait depend on its outcome
-	err := h.store.create(ctx, id, h.stamp, h.Record.Created, data, h.terms)
+	h.Record.Own = h.Record.Own.renewed()
+	record := h.Record
+	record.Data, record.Content, record.name, record.epoch = data, nil, h.stamp, ""
+	err := h.store.create(ctx, id, h.id, record, h.terms)
 	ambiguous := scripting.Ambiguous(err)
 	if err != nil {
 		h.fence.release(ctx, h, err)
 	} else {
 		err = h.end(ctx)
 	}
-	if err != nil { // tidiness only: nobody has the new id, and its record would time out
-		s := h.store
-		s.group.Sweep(s.locking, ambiguous, func(ctx context.Context) bool {
-			_, err := s.runner.Run(ctx, dropScript, scripting.Keys{s.recordKey(id)}, h.stamp)
-			return err == nil
-		})
+	if err != nil {
+		h.store.dropLater(id, h.stamp, ambiguous)
 	}
 	return failed("renewing", h.id, err)
 }
@@ -182,11 +195,11 @@ func (h *Hold) end(ctx context.Context) error {
 	return h.fence.end(ctx, h, write{changed: true, record: tombstone, ended: true, ttl: tombstoneTime.Milliseconds()})
 }
 
-// Touch extends the idle timeout and gives the session back. Nothing was to be written, so a lock
-// that was lost is no error, unless what was read came from a request before this one and may not
-// be what is stored: then it is [ErrLost]. Else the error can only be [ErrUnavailable].
+// Touch extends the idle timeout, unless Terms.Quiet says otherwise, and gives the session back.
+// Nothing was to be written, so a lock that was lost is no error, unless what was read came from a
+// request before this one and may not be what is stored: then it is [ErrLost]. Else the error can only be [ErrUnavailable].
 func (h *Hold) Touch(ctx context.Context) error {
-	err := h.fence.end(ctx, h, write{ttl: h.terms.expiry(h.Record.Created, time.Now())})
+	err := h.fence.end(ctx, h, write{ttl: h.terms.ttl(&h.Record, time.Now())})
 	// The request that took the lock has read what was stored then, and nothing can be wrong
 	// with that afterwards. Those that followed it have read what is known to be stored, or
 	// current, only if the lock was held until now.

@@ -101,7 +101,7 @@ func TestRecordExpires(t *testing.T) {
 					h.Release(ctx)
 					return err
 				})
-				if err := st.create(ctx, newID, "B", created, []byte("1"), terms.withDefaults()); err != nil {
+				if err := st.create(ctx, newID, "", Record{Data: []byte("1"), Created: created, name: "B"}, terms.withDefaults()); err != nil {
 					t.Fatal(err)
 				}
 				wantExpiry(t, s.Server, newRecord, tt.want)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/lease"
@@ -22,13 +21,32 @@ import (
 // extended, and with no Lifetime the session ends when its record does.
 func (s *Store) Load(ctx context.Context, id string, t Terms) (Record, error) {
 	t.MaxBytes = cmp.Or(t.MaxBytes, DefaultMaxBytes)
-	t.Lifetime = cmp.Or(t.Lifetime, math.MaxInt64)
 	text, err := s.load(ctx, id, t)
 	var record Record
 	if err == nil {
-		record, err = parseRecord(text)
+		record, err = parse(id, text, s.box(id))
 	}
 	return record, failed("loading", id, err)
+}
+
+// Peek is Load for those that are not the session's visitor: it extends nothing. expires is when
+// the session ends if nobody uses it any more.
+func (s *Store) Peek(ctx context.Context, id string, t Terms) (record Record, expires time.Time, err error) {
+	t = t.withDefaults()
+	look := t
+	look.TTL = 0
+	text, left, err := s.read(ctx, id, look)
+	if err == nil {
+		record, err = parse(id, text, s.box(id))
+	}
+	if err != nil {
+		return Record{}, time.Time{}, failed("looking at", id, err)
+	}
+	now := time.Now()
+	if left == 0 { // it is not known; this is the longest it can be
+		left = t.remains(&record, now)
+	}
+	return record, now.Add(min(left, t.left(&record, now))), nil
 }
 
 // # Reading without a script
@@ -37,11 +55,11 @@ func (s *Store) Load(ctx context.Context, id string, t Terms) (Record, error) {
 //
 //	PTTL record
 //	PEXPIRE record ttl GT
-//	PING number
 //	GET record
+//	PING number
 //
-// in one write. GT: a session that is held may have longer. PING returns the number of the call
-// just ahead of the record, so that no other call's reply is taken for it. PEXPIRE is refused by a
+// in one write. GT: a session that is held may have longer. PING returns the number of the call,
+// behind the record, so that no other call's reply is taken for one of these. PEXPIRE is refused by a
 // replica, which may have an old record, and changes nothing where the timeout is not to be put off.
 //
 // Whatever is not as it nearly always is goes to load.lua, which says what it means. It also takes
@@ -51,21 +69,52 @@ func (s *Store) Load(ctx context.Context, id string, t Terms) (Record, error) {
 // to it, until that extends its lease. (With a Locker elsewhere, whose holders put the record off
 // every TTL/3, one that is held beyond its lifetime may run out if it is read at its very end.)
 
-// load returns the record as it is stored.
+// The plain commands put every session off by the same timeout. One with a shorter idle timeout of
+// its own, a guest's, is taken back by load.lua, too. Where there are such sessions, load.lua is
+// asked at once, which costs less than both.
+
+// load returns the record as it is stored. Without a Lifetime no session has come to its end.
 func (s *Store) load(ctx context.Context, id string, t Terms) ([]byte, error) {
-	if s.closed.Load() {
-		return nil, lease.ErrClosed
+	text, _, err := s.read(ctx, id, t)
+	return text, err
+}
+
+// read is load. It also returns how long the record had to live, or 0 if that is not known.
+func (s *Store) read(ctx context.Context, id string, t Terms) ([]byte, time.Duration, error) {
+	if err := s.usable(); err != nil {
+		return nil, 0, err
 	}
-	begun, keys := time.Now(), scripting.Keys{s.recordKey(id)}
-	text, had, err := s.loadPlainly(ctx, keys, t, begun)
-	if text != nil || err != nil && (!scripting.Ambiguous(err) || scripting.Unanswered(err)) {
-		return text, err
+	begun, keys := time.Now(), s.recordKeys(id)
+	var text []byte
+	var had int64
+	var err error
+	plainly := t.TTL == 0 || t.Quiet || t.GuestTTL == 0 && !s.guests.Load()
+	if plainly {
+		text, had, err = s.loadPlainly(ctx, keys, t, begun)
 	}
+	if !plainly || text == nil && (err == nil || scripting.Ambiguous(err) && !scripting.Unanswered(err)) {
+		text, err = s.loadByScript(ctx, keys, t, had, begun)
+	}
+	return text, time.Duration(had) * time.Millisecond, err
+}
+
+// loadByScript is load by load.lua. For had see loadPlainly.
+func (s *Store) loadByScript(ctx context.Context, keys scripting.Keys, t Terms, had int64, begun time.Time) ([]byte, error) {
 	// Both together take no longer than one exchange may.
 	ctx, cancel := context.WithDeadline(ctx, begun.Add(s.options.Timeout))
 	defer cancel()
-	reply, err := s.runner.Run(ctx, loadScript, keys, t.outlived(time.Now()), t.TTL.Milliseconds(), t.MaxBytes, had,
-		(cmp.Or(s.options.Lease, locker.DefaultLease) + outlast).Milliseconds())
+	now, idle := time.Now(), t.TTL.Milliseconds()
+	if t.Quiet {
+		idle = -idle
+	}
+	var outlived any = ""
+	if t.Lifetime != 0 {
+		outlived = t.outlived(now)
+	}
+	x := scripting.Exchange{Script: loadScript, Keys: keys[:1], Args: []any{outlived, idle, t.MaxBytes, had,
+		(cmp.Or(s.options.Lease, locker.DefaultLease) + outlast).Milliseconds(), now.UnixMilli()}}
+	ask(&x, keys)
+	_, reply, err := s.runner.Exchange(ctx, x)
 	if err != nil {
 		return nil, err
 	}
@@ -76,47 +125,97 @@ func (s *Store) load(ctx context.Context, id string, t Terms) ([]byte, error) {
 // say what is to be made of it. had is the time to live in ms that there was before, or 0.
 func (s *Store) loadPlainly(ctx context.Context, keys scripting.Keys, t Terms, now time.Time) (text []byte, had int64, _ error) {
 	ttl := t.TTL.Milliseconds()
-	fixed := t.TTL >= t.Lifetime // the end is: it is only put off where others had other terms
+	fixed := t.TTL >= t.Lifetime && t.Lifetime > 0 // the end is: it is only put off where others had other terms
 	if fixed {
 		ttl = 0 // changes nothing: what would expire now does not have longer
 	}
 	key := keys[0]
+	get, ofUser := transport.Command{"GET", key}, len(keys) == userKeys
+	if ofUser {
+		get = transport.Command{"MGET", key, keys[markAt]}
+	}
 	replies, err := s.runner.Numbered(ctx, keys.At(0),
-		transport.Command{"PTTL", key}, transport.Command{"PEXPIRE", key, ttl, "GT"}, transport.Command{"GET", key})
+		transport.Command{"PTTL", key}, transport.Command{"PEXPIRE", key, ttl, "GT"}, get)
 	if err != nil {
 		return nil, 0, err
 	}
+	found, mark := replies[2], ""
+	if values, _ := found.([]any); ofUser && len(values) == 2 {
+		text, _ := scripting.Text(values[1])
+		found, mark = values[0], string(text)
+	}
 	before, _ := replies[0].(int64)
 	_, done := replies[1].(int64)
-	text, _ = scripting.Text(replies[2])
-	record, err := parseRecord(text)
-	left := record.Created.Add(t.Lifetime).Sub(now).Milliseconds()
-	if !done || err != nil || len(text) > t.MaxBytes || left <= ttl || fixed && before < left-time.Second.Milliseconds() {
+	text, _ = scripting.Text(found)
+	record, _, err := parseStored(text)
+	left := t.left(&record, now).Milliseconds()
+	guest := record.Own != nil && record.Own.Idle > 0 && t.TTL > 0 && !t.Quiet
+	if guest {
+		s.guests.Store(true)
+	}
+	if !done || err != nil || ofUser && !alive(mark, keys, record.epoch) || len(text) > t.MaxBytes || guest || left <= ttl || fixed && before < left-time.Second.Milliseconds() {
 		return nil, max(0, before), nil
 	}
-	return text, 0, nil
+	return text, max(0, before), nil
 }
 
 // Create stores the first record of a new id, in one exchange and without a lock: nobody else
 // knows the id yet. The error wraps [ErrTooLarge] or [ErrUnavailable].
 func (s *Store) Create(ctx context.Context, id string, data []byte, t Terms) error {
-	return failed("creating", id, s.create(ctx, id, lease.NewID(), time.Now(), data, t.withDefaults()))
+	return s.CreateRecord(ctx, id, Record{Data: data, Created: time.Now(), Own: t.Guest()}, t)
 }
 
-func (s *Store) create(ctx context.Context, id, stamp string, created time.Time, data []byte, t Terms) error {
-	if s.closed.Load() {
-		return lease.ErrClosed
+// CreateRecord is Create for a record that says itself when the session began, and what timeouts
+// of its own it has: t.GuestTTL does not matter. What a user's session that fails with
+// ErrUnavailable may have stored is removed in the background.
+func (s *Store) CreateRecord(ctx context.Context, id string, r Record, t Terms) error {
+	r.name = lease.NewID()
+	err := s.create(ctx, id, "", r, t.withDefaults())
+	if r.User != "" && errors.Is(err, ErrUnavailable) {
+		s.dropLater(id, r.name, scripting.Ambiguous(err))
 	}
-	record := Record{Data: data, Created: created, name: stamp}
-	if err := t.fits(record); err != nil {
+	return failed("creating", id, err)
+}
+
+// dropLater removes, in the background, what a create that has failed may have stored. Nobody has the
+// id. Its record would time out, but until then a user's list would show it, and MaxSessions count it.
+func (s *Store) dropLater(id, stamp string, ambiguous bool) {
+	s.group.Sweep(s.locking, ambiguous, func(ctx context.Context) bool {
+		keys := s.recordKeys(id)
+		x := scripting.Exchange{Script: dropScript, Keys: keys[:1], Args: []any{stamp}}
+		askToEnd(&x, keys)
+		_, _, err := s.runner.Exchange(ctx, x)
+		return err == nil
+	})
+}
+
+var errTaken = fmt.Errorf("%w: the new id exists already", ErrCorrupt)
+
+// create stores the first record of a new id. old is the id of the session that it takes the place
+// of, or "".
+func (s *Store) create(ctx context.Context, id, old string, record Record, t Terms) error {
+	if err := s.usable(); err != nil {
 		return err
 	}
-	reply, err := s.runner.Run(ctx, createScript, scripting.Keys{s.recordKey(id)}, stamp, record.text(), t.expiry(created, time.Now()))
+	if err := t.fits(s.sizeOf(record)); err != nil {
+		return err
+	}
+	keys, now := s.recordKeys(id), time.Now()
+	if (len(keys) == userKeys) != (record.User != "") {
+		return errTag
+	}
+	x := scripting.Exchange{Script: createScript, Keys: keys[:1],
+		Args: []any{record.name, record.text(s.box(id)), t.expiry(&record, now)}}
+	if record.User != "" {
+		s.prepareLogin(&x, keys, old, &record, t, now)
+		return s.runLogin(ctx, x, id)
+	}
+	_, reply, err := s.runner.Exchange(ctx, x)
 	if err != nil {
 		return err
 	}
 	if n, ok := reply.Int(); !ok || n != 1 {
-		return fmt.Errorf("%w: the new id exists already", ErrCorrupt)
+		return errTaken
 	}
 	return nil
 }

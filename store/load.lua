@@ -1,10 +1,11 @@
 -- Reads the record without the lock, and puts its idle time-out off.
 -- KEYS[1] record
--- ARGV[1] Unix ms: what was created then or before has reached its lifetime
--- ARGV[2] idle time-out in ms, 0 to leave it as it is   ARGV[3] largest size in bytes
+-- ARGV[1] Unix ms: what was created then or before has reached its lifetime; '' if none counts
+-- ARGV[2] idle time-out in ms, 0 to leave it as it is, see times   ARGV[3] largest size in bytes
 -- ARGV[4] time to live in ms before the plain read that this follows, 0 if that did not change it
--- ARGV[5] ms by which a session that is taken now is put off at the least
+-- ARGV[5] ms by which a session that is taken now is put off at the least   ARGV[6] Unix ms: now
 -- Returns a state as in scripts.go, and what follows it.
+-- include times.lua
 local record = redis.pcall('GET', KEYS[1])
 
 -- restore takes back what the plain read has put off, but never below least.
@@ -26,11 +27,9 @@ if not record then
   redis.call('DEL', KEYS[1])
   return {2}
 end
--- A record says when it was created, a tombstone since when it is gone.
-local what, when = string.match(record, '^{"v":2,"s":"%w+","(%a+)":(%d+)[,}]')
-local left = what == 'c' and when - ARGV[1] or 0
+local what, left, idle = times(record, ARGV[6], ARGV[1], ARGV[2])
 -- A session may have been taken meanwhile. It looked as if it would outlast its holder.
-restore(left > 0 and math.max(left, ARGV[5]) or 0)
+restore(what == 'c' and left > 0 and math.max(idle, ARGV[5]) or 0)
 if what == 'gone' then
   return {3}
 elseif what == 'c' then
@@ -39,7 +38,7 @@ elseif what == 'c' then
   end
   -- GT: a session that is held may have longer. Its lifetime was checked above. What would
   -- expire now does not have longer.
-  redis.call('PEXPIRE', KEYS[1], math.min(left, tonumber(ARGV[2])), 'GT')
+  redis.call('PEXPIRE', KEYS[1], idle, 'GT')
 end
 if #record > tonumber(ARGV[3]) then
   return {4, #record}

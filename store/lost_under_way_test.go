@@ -151,8 +151,8 @@ func ended(t *testing.T, shared *tenure, h *Hold, data string) (outcome chan err
 	defer shared.mu.Unlock()
 	h.over = true
 	shared.newest++
-	shared.record, shared.size = record, record.size()
-	shared.write, shared.written = write{changed: true, record: record, ttl: h.terms.expiry(h.Record.Created, time.Now())}, shared.newest
+	shared.record, shared.size = record, int32(record.size())
+	shared.write, shared.written = write{changed: true, record: record, ttl: h.terms.expiry(&h.Record, time.Now())}, shared.newest
 	next, _, _ := h.lease.Stop(shared.others)
 	if shared.lease = h.lease.HandOver(next, shared.others); shared.lease == nil {
 		t.Fatal("nobody waits")

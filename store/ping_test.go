@@ -15,16 +15,16 @@ func TestPingOfACluster(t *testing.T) {
 	for _, n := range []int{2, 3} {
 		t.Run(strconv.Itoa(n)+" nodes", func(t *testing.T) {
 			t.Parallel()
-			for _, node := range redistest.Cluster(t, n) {
+			for _, node := range redistest.NewCluster(t, n, 0).Nodes {
 				err := opened(t, node.URL, patient).Ping(t.Context())
 				wantError(t, "Ping", err, ErrUnavailable)
-				wantMessage(t, err, []string{"MOVED", "cluster", "NewOn"})
+				wantMessage(t, err, []string{"MOVED", "cluster", "rueidisstore.Open"})
 			}
 		})
 	}
 	t.Run("one node that has all slots", func(t *testing.T) {
 		t.Parallel()
-		st := opened(t, redistest.Cluster(t, 1)[0].URL, patient)
+		st := opened(t, redistest.NewCluster(t, 1, 0).Nodes[0].URL, patient)
 		if err := st.Ping(t.Context()); err != nil {
 			t.Errorf("Ping: %v", err)
 		}
@@ -38,7 +38,7 @@ func TestPingOfACluster(t *testing.T) {
 func TestPingAsksForAllPartsOfACluster(t *testing.T) {
 	t.Parallel()
 	const parts, slots = len(pinged), 16384
-	node := redistest.Real(t, "--cluster-enabled", "yes")
+	node := redistest.NewCluster(t, 1, 0).Nodes[0]
 	st := opened(t, node.URL, Options{Prefix: "app:"})
 	for i, id := range pinged {
 		slot, err := redis.Int(node.Do(t, "CLUSTER", "KEYSLOT", st.keys(id)[0]), nil)

@@ -17,11 +17,16 @@ import (
 type Record struct {
 	Data    []byte    // what was saved
 	Created time.Time // when the session began, to the millisecond
+	Own     *Times    // timeouts of its own; nil: it has none
+	// User is whose session it is, and Device what the user's list shows of where it was begun.
+	// They are that of the id: "" where that has no tag. See Tag.
+	User, Device string
 	// Content takes the place of Data, which is nil then, where a Hold of this process has saved it
 	// a moment ago: what was not encoded need not be decoded. See Encoded.
 	Content Content
 
-	name string // see recordName
+	name  string // see recordName
+	epoch string // of a user's session, see user_record.go
 }
 
 // Encoded returns what was saved, whether it is in Data or in Content.
@@ -42,89 +47,161 @@ type Content interface {
 }
 
 // keys returns the keys of a session: its record, its lock, and the queue for that.
+// Of a user's session the list is one more.
 func (s *Store) keys(id string) scripting.Keys {
-	queue := s.options.Prefix + "{" + id + "}.lock.queue" // all are parts of it
+	tag, rest, ofUser := cutTag(id)
+	queue := s.options.Prefix + "{" + tag + "}" // all are parts of it
+	if ofUser {
+		queue += ":" + rest
+	}
+	queue += ".lock.queue"
 	lock := strings.TrimSuffix(queue, ".queue")
-	return scripting.Keys{strings.TrimSuffix(lock, ".lock"), lock, queue}
+	if record := strings.TrimSuffix(lock, ".lock"); !ofUser {
+		return scripting.Keys{record, lock, queue}
+	} else {
+		return scripting.Keys{record, lock, queue, s.markKey(tag), s.listKey(tag)}
+	}
 }
 
-func (s *Store) recordKey(id string) string { return s.options.Prefix + "{" + id + "}" }
+// recordKeys is keys for what needs the record only: where the session is not a user's, the others may
+// be missing.
+func (s *Store) recordKeys(id string) scripting.Keys {
+	if _, _, ofUser := cutTag(id); ofUser {
+		return s.keys(id)
+	}
+	return scripting.Keys{s.recordKey(id)}
+}
+
+func (s *Store) recordKey(id string) string {
+	if tag, rest, ofUser := cutTag(id); ofUser {
+		return s.options.Prefix + "{" + tag + "}:" + rest
+	}
+	return s.options.Prefix + "{" + id + "}"
+}
 
 // The stored form is one line of JSON whose head is fixed to the byte, so that
 // scripts can read it with a pattern and people with redis-cli:
 //
 //	{"v":2,"s":"<stamp>","c":<Unix ms of its creation>,"d":{…}}
 //
+// with its own timeouts before the data, if it has any (see times.go), before them the epoch of a user's
+// session (see user_record.go),
 // or, for an id that was ended, the tombstone:
 //
 //	{"v":2,"s":"<stamp>","gone":<Unix ms>}
 //
-// The stamp is the id of the writer's token. Another format gets another v. A process that does not
-// know it refuses the record instead of guessing.
+// For one that is encrypted see seal.go. The stamp is the id of the writer's token. Another format
+// gets another v. A process that does not know it refuses the record instead of guessing.
 const head = `{"v":2,"s":"`
 
 // formatRecord returns the stored form of a record with that stamp.
 func formatRecord(stamp string, created time.Time, data []byte) []byte {
-	return Record{Data: data, Created: created, name: stamp}.text()
+	return Record{Data: data, Created: created, name: stamp}.text(nil)
 }
 
-// text returns the stored form.
-func (r Record) text() []byte {
-	b := r.appendHead(make([]byte, 0, r.size()))
+// text returns the stored form, sealed if b seals.
+func (r Record) text(b *box) []byte {
+	if b.seals() {
+		return b.seal(r)
+	}
+	text := r.appendHead(make([]byte, 0, r.size()), plainMark)
+	return append(r.appendData(text), '}')
+}
+
+// appendData appends what was saved.
+func (r Record) appendData(b []byte) []byte {
+	if r.User != "" {
+		b = r.wrap(b)
+	}
 	if r.Content != nil {
 		b = r.Content.AppendTo(b)
 	}
 	b = append(b, r.Data...)
-	return append(b, '}')
+	if r.User != "" {
+		b = append(b, ']')
+	}
+	return b
 }
 
-// size returns the size of the stored form, without encoding it.
+// size returns the size of the stored form if it is not sealed, without encoding it.
 func (r Record) size() int {
-	var room [96]byte
-	size := len(r.appendHead(room[:0])) + len(r.Data) + len("}")
+	var room [128]byte
+	size := len(r.appendHead(room[:0], plainMark)) + len(r.Data) + len("}")
 	if r.Content != nil {
 		size += r.Content.Size()
+	}
+	if r.User != "" {
+		size += len(r.wrap(room[:0])) + len("]")
 	}
 	return size
 }
 
-// appendHead appends what is in front of the data.
-func (r Record) appendHead(b []byte) []byte {
+// appendHead appends what is in front of the data, which ends with mark.
+func (r Record) appendHead(b []byte, mark string) []byte {
 	b = append(b, head...)
 	b = append(b, r.name...)
 	b = append(b, `","c":`...)
 	b = strconv.AppendInt(b, r.Created.UnixMilli(), 10)
-	return append(b, `,"d":`...)
+	b = r.appendEpoch(b)
+	b = r.Own.appendTo(b)
+	return append(b, mark...)
 }
 
 func formatTombstone(token string, now time.Time) []byte {
 	return fmt.Appendf(nil, `%s%s","gone":%d}`, head, token, now.UnixMilli())
 }
 
-// parseRecord is the inverse of formatRecord, and accepts nothing else. Whether
+// parseRecord is the inverse of Record.text, and accepts nothing else. Whether
 // the data makes sense is for package session to say. The error wraps ErrCorrupt, and comes
 // with the record's name.
-func parseRecord(b []byte) (Record, error) {
-	r := Record{name: recordName(b)}
-	rest, ok := bytes.CutPrefix(b, []byte(head))
+func parseRecord(text []byte, b *box) (Record, error) {
+	r, sealed, err := parseStored(text)
+	if err != nil {
+		return r, err
+	}
+	data, err := b.open(text, r.Data, sealed)
+	if err != nil {
+		return Record{name: r.name}, err
+	}
+	r.Data = data
+	return r, nil
+}
+
+// parseStored is parseRecord except that it does not open what is sealed, and does not say whether
+// it may be.
+func parseStored(text []byte) (r Record, sealed bool, _ error) {
+	r.name = recordName(text)
+	rest, ok := bytes.CutPrefix(text, []byte(head))
 	if !ok {
-		return r, fmt.Errorf("%w: its head is not that of format 2", ErrCorrupt)
+		return r, false, fmt.Errorf("%w: its head is not that of format 2", ErrCorrupt)
 	}
 	stamp, rest, ok := bytes.Cut(rest, []byte(`","c":`))
 	if !ok || string(stamp) != r.name && !isToken(stamp) {
-		return r, fmt.Errorf("%w: no creation time", ErrCorrupt)
+		return r, false, fmt.Errorf("%w: no creation time", ErrCorrupt)
 	}
-	digits, rest, ok := bytes.Cut(rest, []byte(`,"d":`))
+	digits := rest[:max(0, bytes.IndexByte(rest, ','))]
 	created, err := strconv.ParseInt(string(digits), 10, 64)
-	if !ok || err != nil || digits[0] < '0' || digits[0] == '0' && len(digits) > 1 {
-		return r, fmt.Errorf("%w: creation time is not a number", ErrCorrupt)
+	if err != nil || digits[0] < '0' || digits[0] == '0' && len(digits) > 1 {
+		return r, false, fmt.Errorf("%w: creation time is not a number", ErrCorrupt)
 	}
-	data, ok := bytes.CutSuffix(rest, []byte("}"))
+	epoch, rest, ok := cutEpoch(rest[len(digits):])
+	if !ok {
+		return r, false, fmt.Errorf("%w: its epoch", ErrCorrupt)
+	}
+	own, rest, ok := cutTimes(rest)
+	data, plain := bytes.CutPrefix(rest, []byte(plainMark))
+	if !plain {
+		data, sealed = bytes.CutPrefix(rest, []byte(sealedMark))
+	}
+	if !ok || !plain && !sealed {
+		return r, false, fmt.Errorf("%w: what is between its creation time and its data", ErrCorrupt)
+	}
+	data, ok = bytes.CutSuffix(data, []byte("}"))
 	if !ok || len(data) == 0 {
-		return r, fmt.Errorf("%w: it is cut off", ErrCorrupt)
+		return r, false, fmt.Errorf("%w: it is cut off", ErrCorrupt)
 	}
-	r.Data, r.Created = data, time.UnixMilli(created)
-	return r, nil
+	r.Data, r.Created, r.Own, r.epoch = data, time.UnixMilli(created), own, epoch
+	return r, sealed, nil
 }
 
 const (
@@ -154,9 +231,12 @@ func isToken(b []byte) bool {
 	return len(b) > 0
 }
 
-// fits returns an error for a record that is too large.
-func (t Terms) fits(r Record) error {
-	if size := r.size(); size > t.MaxBytes {
+// sizeOf returns the size of r's stored form, without encoding it.
+func (s *Store) sizeOf(r Record) int { return r.size() + s.ring.overhead() }
+
+// fits returns an error for a record that is too large when it is stored.
+func (t Terms) fits(size int) error {
+	if size > t.MaxBytes {
 		return fmt.Errorf("%w: the record would have %d bytes, MaxBytes is %d", ErrTooLarge, size, t.MaxBytes)
 	}
 	return nil

@@ -27,6 +27,19 @@ local function is(key, expected)
   return expected == 'foreign'
 end
 
+-- quiet returns a base without its ~, and for how long the record is to live then: for ttl, but no
+-- longer than it would without this commit. A holder that is not the session's visitor asks for it.
+local function quiet(base, ttl)
+  if string.sub(base, 1, 1) ~= '~' then
+    return base, ttl
+  end
+  local left = redis.call('PTTL', KEYS[1])
+  if left >= 0 and ttl ~= '' then
+    ttl = math.max(1, math.min(left, ttl))
+  end
+  return string.sub(base, 2), ttl
+end
+
 -- changed says what has become of a record that has not the name expected: -3: another has
 -- written it; -4: another has ended it, and a tombstone is there; -5: it is gone.
 local function changed(key)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,8 @@ func TestStoredForm(t *testing.T) {
 	}{
 		{"record", `{"v":2,"s":"WRITER","c":1700000000123,"d":{"n":7}}`,
 			formatRecord("WRITER", born, []byte(`{"n":7}`))},
+		{"record with timeouts of its own", `{"v":2,"s":"WRITER","c":1700000000123,"i":300000,"u":1702592000123,"d":{"n":7}}`,
+			Record{Data: []byte(`{"n":7}`), Created: born, Own: &Times{5 * time.Minute, born.Add(720 * time.Hour)}, name: "WRITER"}.text(nil)},
 		{"tombstone", `{"v":2,"s":"WRITER","gone":1700000000123}`,
 			formatTombstone("WRITER", born)},
 	} {
@@ -56,7 +59,7 @@ func TestRecordRoundTrip(t *testing.T) {
 		"\x00\xff\xfe binary \r\n}",
 		strings.Repeat("x", 1<<20),
 	} {
-		got, err := parseRecord(formatRecord("WRITER", born, []byte(data)))
+		got, err := parseRecord(formatRecord("WRITER", born, []byte(data)), nil)
 		if err != nil || string(got.Data) != data || !got.Created.Equal(born) {
 			t.Errorf("%.40q: got %.40q, %v, %v", data, got.Data, got.Created, err)
 		}
@@ -91,10 +94,23 @@ func TestParseRecordRefuses(t *testing.T) {
 		"creation fraction":      `{"v":2,"s":"A","c":1.5,"d":{}}`,
 		"creation exponent":      `{"v":2,"s":"A","c":1e3,"d":{}}`,
 		"creation out of range":  `{"v":2,"s":"A","c":9223372036854775808,"d":{}}`,
+		"idle zero":              `{"v":2,"s":"A","c":1,"i":0,"d":{}}`,
+		"idle with zeros":        `{"v":2,"s":"A","c":1,"i":05,"d":{}}`,
+		"idle negative":          `{"v":2,"s":"A","c":1,"i":-5,"d":{}}`,
+		"idle empty":             `{"v":2,"s":"A","c":1,"i":,"d":{}}`,
+		"idle too long":          `{"v":2,"s":"A","c":1,"i":1000000000000,"d":{}}`,
+		"idle twice":             `{"v":2,"s":"A","c":1,"i":5,"i":5,"d":{}}`,
+		"end zero":               `{"v":2,"s":"A","c":1,"u":0,"d":{}}`,
+		"end too late":           `{"v":2,"s":"A","c":1,"u":1000000000000000,"d":{}}`,
+		"end text":               `{"v":2,"s":"A","c":1,"u":"5","d":{}}`,
+		"end before idle":        `{"v":2,"s":"A","c":1,"u":5,"i":5,"d":{}}`,
+		"something unknown":      `{"v":2,"s":"A","c":1,"x":5,"d":{}}`,
+		"something between":      `{"v":2,"s":"A","c":1,"i":5,,"d":{}}`,
+		"a comma":                `{"v":2,"s":"A","c":1,,"d":{}}`,
 		"data missing":           `{"v":2,"s":"A","c":1}`,
 		"data empty":             `{"v":2,"s":"A","c":1,"d":}`,
 	} {
-		got, err := parseRecord([]byte(stored))
+		got, err := parseRecord([]byte(stored), nil)
 		if !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: got %+v, %v, want ErrCorrupt", name, got, err)
 		}
@@ -107,20 +123,20 @@ func TestParseRecordRefusesTruncated(t *testing.T) {
 	t.Parallel()
 	stored := formatRecord("WRITER", born, []byte(`"text"`))
 	for n := range stored {
-		if _, err := parseRecord(stored[:n]); !errors.Is(err, ErrCorrupt) {
+		if _, err := parseRecord(stored[:n], nil); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: %v, want ErrCorrupt", stored[:n], err)
 		}
 	}
 }
 
 // What the scripts look for in a record, in the syntax of Go.
-var seenByScripts = regexp.MustCompile(`^\{"v":2,"s":"([0-9A-Za-z]+)","c":(\d+),`)
+var seenByScripts = regexp.MustCompile(`^\{"v":2,"s":"([0-9A-Za-z]+)","c":(\d+)(?:,"i":(\d+))?(?:,"u":(\d+))?,"`)
 
 // What parses is canonical: written again, it is the same to the byte. And the
 // scripts see in it what Go sees.
 func FuzzParseRecord(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stored []byte) {
-		r, err := parseRecord(stored)
+		r, err := parseRecord(stored, nil)
 		if err != nil {
 			if !errors.Is(err, ErrCorrupt) {
 				t.Errorf("error %v, want ErrCorrupt", err)
@@ -131,8 +147,19 @@ func FuzzParseRecord(f *testing.F) {
 		if seen == nil {
 			t.Fatalf("scripts cannot read %q", stored)
 		}
-		if again := formatRecord(string(seen[1]), r.Created, r.Data); !bytes.Equal(again, stored) {
+		r.name = string(seen[1])
+		if again := r.text(nil); !bytes.Equal(again, stored) {
 			t.Errorf("%q is written again as %q", stored, again)
+		}
+		var own Times
+		if r.Own != nil {
+			own = *r.Own
+		}
+		if idle, _ := strconv.ParseInt(string(seen[3]), 10, 64); own.Idle.Milliseconds() != idle {
+			t.Errorf("%q: Go sees the idle timeout %v, scripts %d ms", stored, own.Idle, idle)
+		}
+		if until, _ := strconv.ParseInt(string(seen[4]), 10, 64); until == 0 && !own.Until.IsZero() || until > 0 && own.Until.UnixMilli() != until {
+			t.Errorf("%q: Go sees the end %v, scripts %d", stored, own.Until, until)
 		}
 	})
 }

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"bytes"
 	"embed"
+	"regexp"
 	"strings"
 
 	"github.com/a2139e8d/latchkey/internal/lease"
@@ -12,20 +14,45 @@ import (
 var texts embed.FS
 
 var (
-	takeScript    = newScript("take.lua")
-	loadScript    = newScript("load.lua")
-	commitScript  = newScript("commit.lua")
-	extendScript  = newScript("extend.lua")
-	createScript  = newScript("create.lua")
-	replaceScript = newScript("replace.lua")
-	dropScript    = newScript("drop.lua")
+	takeScript       = newScript("take.lua")
+	loadScript       = newScript("load.lua")
+	commitScript     = newScript("commit.lua")
+	optimisticScript = newScript("optimistic.lua")
+	extendScript     = newScript("extend.lua")
+	createScript     = newScript("create.lua")
+	replaceScript    = newScript("replace.lua")
+	dropScript       = newScript("drop.lua")
+	endScript        = newScript("end.lua")
+	loginScript      = newScript("login.lua")
+	endAllScript     = newScript("endall.lua")
+	lostScript       = newScript("lost.lua")
 )
+
+var notOfUser = regexp.MustCompile(`(?m)^.* -- not of a user\n`)
+
+// ofUser has the scripts for the sessions of users: see user.lua.
+var ofUser = make(map[*scripting.Script]*scripting.Script)
 
 // newScript returns the script in a file, with what it includes.
 func newScript(file string) *scripting.Script {
 	text, _ := texts.ReadFile(file) // cannot fail: it is embedded
-	record, _ := texts.ReadFile("record.lua")
-	return lease.NewScript(strings.Replace(string(text), "-- include record.lua\n", string(record), 1))
+	for _, included := range []string{"record.lua", "times.lua"} {
+		part, _ := texts.ReadFile(included)
+		text = bytes.Replace(text, []byte("-- include "+included+"\n"), part, 1)
+	}
+	script := lease.NewScript(string(text))
+	user, _ := texts.ReadFile("user.lua")
+	// A line that is for users' sessions takes the place of the one before it, if it says so.
+	own := notOfUser.ReplaceAllString(string(text), "")
+	own = strings.ReplaceAll(own, "-- of a user: ", "")
+	const begin = "-- framed from here\n"
+	if first, rest, framed := strings.Cut(own, begin); framed {
+		own = first + begin + string(user) + rest
+	} else {
+		own = string(user) + own
+	}
+	ofUser[script] = lease.NewScript(own)
+	return script
 }
 
 // What take.lua and load.lua say about a record, in their first value.

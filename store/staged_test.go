@@ -134,7 +134,9 @@ func TestStagedButNotCommitted(t *testing.T) {
 		if err := next.Destroy(t.Context()); err != nil {
 			t.Error(err)
 		}
-		repeat(t, s, p.Commands())
+		repeat(t, s, slices.DeleteFunc(p.Commands(), func(cmd redistest.Command) bool {
+			return cmd.Name != "SET" && !runs(cmd, s.commit()) // what sweeps up after it, Redis may not know by its hash
+		}))
 		wantGone(t, s, st)
 		if keys := stagedKeys(t, s); keys != nil {
 			t.Errorf("what the script did not need is there: %q", keys)

@@ -12,12 +12,14 @@
 //	<prefix>{ID}.lock        the lock: the token of its holder, for the time of a lease
 //	<prefix>{ID}.lock.queue  the processes that wait for the lock, while there are any
 //
-// and while a large record is being saved, one more, which nobody reads: see staged.go.
+// and while a large record is being saved, one more, which nobody reads: see staged.go. The sessions of a
+// user have other names, and share two keys more: see user.go.
 //
 // An exclusive request is two exchanges: [Store.Take] takes the lock and reads the record in one
 // write (see take.go), [Hold.Save] writes the record and releases the lock in one script. Requests of one process
 // that wait for the same session need fewer: they hold it one after another without giving it back
-// in between, and an exchange commits for several of them. [Store.Load] reads without a lock.
+// in between, and an exchange commits for several of them. [Store.Load] reads without a lock, and
+// [Store.SaveLoaded] saves on top of that if nobody has the lock: see optimistic.go.
 //
 // # The fence
 //
@@ -85,8 +87,9 @@ package store
 //
 // The lease calls the store for one thing only: tenure.Extend (commit.go) renews it, from the
 // timer. With another Locker (external.go) the steps are the same, in five exchanges. Of the
-// other files, load.go reads without a lock, staged.go sends large records, record.go knows a
-// record's form, and scripts.go the scripts.
+// other files, load.go reads without a lock, optimistic.go saves without one, staged.go sends large
+// records, record.go knows a record's form, with times.go, user_record.go and seal.go, and scripts.go the
+// scripts. user.go is the story of the sessions of a user, and user_sessions.go lists and ends them.
 
 import (
 	"cmp"
@@ -94,7 +97,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -114,6 +116,8 @@ var (
 	ErrGone = errors.New("session was ended by another request")
 	// ErrCorrupt: what is stored is not a record that this version can read.
 	ErrCorrupt = errors.New("session record cannot be read")
+	// ErrConflict: another request has changed the session since it was loaded, or holds it.
+	ErrConflict = errors.New("session is being changed by another request")
 	// ErrTooLarge: the record is larger than Terms.MaxBytes.
 	ErrTooLarge = errors.New("session is too large")
 )
@@ -144,6 +148,9 @@ type Options struct {
 	// out. Nothing is lost then, but the second one to save gets ErrLost.
 	Locker locker.Locker
 
+	// Encryption keeps what the sessions hold from those that can read Redis. Default: none.
+	Encryption Encryption
+
 	// TLS is how [Open] connects by rediss:// and valkeys://: with a private certificate
 	// authority, say. Default: by the system's authorities, TLS 1.2 or later. The name to be
 	// verified is the URL's host unless it is set.
@@ -163,13 +170,16 @@ const maxPrefix = locker.MaxKey / 2 // leaves room for an id in the longest key 
 type Store struct {
 	options Options
 	runner  *scripting.Runner
-	owned   io.Closer // the client, if it is ours to close
+	owned   func() error // closes the client, if it is ours to close
 	group   lease.Group
 	locking lease.Options                 // of every Take, but for what its Terms say
 	latest  atomic.Pointer[lease.Options] // of the last Take; most have the same
 	closed  atomic.Bool
+	guests  atomic.Bool   // a read has met a session with an idle timeout of its own
 	alone   time.Duration // see maxAlone; tests do not want it to depend on the machine
 	err     error         // what is wrong with the options
+	ring    *keyring      // of Options.Encryption; nil without
+	unkeyed error         // what is wrong with that
 }
 
 // New returns a store that dials as pool does, by its DialContext or Dial, which should have dial
@@ -178,24 +188,30 @@ type Store struct {
 func New(pool *redis.Pool, o Options) *Store {
 	client := transport.NewRedigo(pool, cmp.Or(o.Timeout, locker.DefaultTimeout))
 	s := NewOn(client, o)
-	s.owned = client
+	s.owned = client.Close
 	if pool == nil {
 		s.err = errors.New("store: the pool is nil")
 	}
 	return s
 }
 
-// NewOn returns a store on any client, which stays the caller's. The client bounds each exchange
-// by a timeout of its own, which Options.Timeout should be equal to. For errors see [New].
+// NewOn returns a store on any client. The client bounds each exchange by a timeout of its own,
+// which Options.Timeout should be equal to. It stays the caller's, unless it has a method
+// CloseWithStore() error: [Store.Close] calls that. For errors see [New].
 func NewOn(c transport.Client, o Options) *Store {
 	s := &Store{options: o, alone: maxAlone, err: cmp.Or(o.check(), o.checkDialling())}
 	if c == nil {
 		c, s.err = transport.NewRedigo(nil, time.Second), errors.New("store: the client is nil")
 	}
+	if own, ok := c.(interface{ CloseWithStore() error }); ok {
+		s.owned = own.CloseWithStore
+	}
+	s.ring, s.unkeyed = newKeyring(o.Encryption)
+	s.options.Encryption = Encryption{} // printing a store shows no key
 	s.options.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
 	s.options.Timeout = cmp.Or(o.Timeout, locker.DefaultTimeout)
 	s.runner = scripting.NewRunner(c, s.options.Timeout)
-	s.group.Notifier = lease.NewNotifier(c)
+	s.group.Notifiers = lease.NewNotifiers(c)
 	s.locking = lease.Options{Lease: o.Lease, Timeout: o.Timeout, Held: func(err error, o lease.Owner, d time.Duration) error {
 		return &locker.HeldError{Owner: locker.Owner(o), For: d, Err: err}
 	}}.WithDefaults()
@@ -213,7 +229,8 @@ func (o Options) check() error {
 	case o.Timeout < 0:
 		return fmt.Errorf("store: Options.Timeout is %v: it must not be negative", o.Timeout)
 	}
-	return nil
+	_, err := newKeyring(o.Encryption)
+	return err
 }
 
 // checkDialling refuses what only Open can do.
@@ -230,6 +247,14 @@ func (o Options) checkDialling() error {
 
 // Err returns what is wrong with the arguments of [New], or nil.
 func (s *Store) Err() error { return s.err }
+
+// usable returns why the store must not be used: with wrong keys it would store plain records.
+func (s *Store) usable() error {
+	if s.closed.Load() {
+		return lease.ErrClosed
+	}
+	return s.unkeyed
+}
 
 // Ping reports whether Redis answers, for readiness checks and at start. It also fails on a Redis
 // Cluster where the client does not know clusters, as that of [Open] and [New] does not. Its
@@ -256,9 +281,9 @@ func (s *Store) Ping(ctx context.Context) error {
 var pinged = [...]string{"ping-72", "ping-21", "ping-73", "ping-20", "ping-70", "ping-23", "ping-71", "ping-22"}
 
 // Close ends at once all that the store does by itself, and closes its connections, except
-// those of a client given to [NewOn]. Requests that wait for a session fail with
-// [ErrUnavailable], as do all that come later, and without connections those that hold one when
-// they save it: let them finish first, as [net/http.Server.Shutdown] does. A lock that is held by
+// those of a client that stays the caller's; see [NewOn]. Requests that wait for a session fail
+// with [ErrUnavailable], as do all that come later, and without connections those that hold one
+// when they save it: let them finish first, as [net/http.Server.Shutdown] does. A lock that is held by
 // then, or was to be cleaned up in the background after a lost reply, is free when its lease ends.
 func (s *Store) Close() error {
 	s.closed.Store(true)
@@ -266,5 +291,5 @@ func (s *Store) Close() error {
 	if s.owned == nil {
 		return nil
 	}
-	return s.owned.Close()
+	return s.owned()
 }

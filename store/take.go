@@ -42,7 +42,7 @@ type taking struct {
 	// The commands of the first try, which need no memory of their own.
 	set      [6]any
 	left     [2]any
-	read     [3]any
+	read     [4]any
 	commands [3]transport.Command
 }
 
@@ -52,7 +52,7 @@ func (k *taking) Take(ctx context.Context, _, token, place string, span time.Dur
 		return k.byScript(ctx, token, place, span)
 	}
 	begun := time.Now()
-	found, done, err := k.plainly(ctx, token, span)
+	found, done, err := k.plainly(ctx, token, span, begun)
 	if done {
 		return found, err
 	}
@@ -68,21 +68,31 @@ func (k *taking) Take(ctx context.Context, _, token, place string, span time.Dur
 
 // byScript is Take by take.lua.
 func (k *taking) byScript(ctx context.Context, token, place string, span time.Duration) (lease.Attempt, error) {
-	reply, err := k.store.runner.Run(ctx, takeScript, k.keys, token, span.Milliseconds(),
-		k.terms.MaxBytes, k.terms.outlived(time.Now()), place, k.terms.TTL.Milliseconds())
+	now, idle := time.Now(), k.terms.TTL
+	if k.terms.Quiet {
+		idle = 0 // the record outlasts the lock, and that is all
+	}
+	x := scripting.Exchange{Script: takeScript, Keys: k.keys[:ownKeys], Args: []any{token, span.Milliseconds(),
+		k.terms.MaxBytes, k.terms.outlived(now), place, idle.Milliseconds(), now.UnixMilli()}}
+	ask(&x, k.keys)
+	_, reply, err := k.store.runner.Exchange(ctx, x)
 	if err != nil {
 		return lease.Attempt{}, err
 	}
-	return k.taken(reply, token)
+	return k.taken(reply, token, now)
 }
 
 // plainly is Take without a script. Unless it is done, take.lua must say what is to be made of it.
-func (k *taking) plainly(ctx context.Context, token string, span time.Duration) (_ lease.Attempt, done bool, _ error) {
+func (k *taking) plainly(ctx context.Context, token string, span time.Duration, begun time.Time) (_ lease.Attempt, done bool, _ error) {
 	record, lock := k.keys[0], k.keys[1]
 	k.commands = [...]transport.Command{
 		append(k.set[:0], "SET", lock, token, "NX", "PX", span.Milliseconds()),
 		append(k.left[:0], "PTTL", record),
 		append(k.read[:0], "MGET", lock, record),
+	}
+	ofUser, asked := len(k.keys) == userKeys, 2
+	if ofUser {
+		k.commands[2], asked = append(k.commands[2], k.keys[markAt]), 3
 	}
 	replies, err := k.store.runner.Plain(ctx, k.keys.At(1), k.commands[:]...)
 	if err != nil {
@@ -91,7 +101,7 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration) 
 	}
 	left, _ := replies[1].(int64)
 	values, _ := replies[2].([]any)
-	if len(values) != 2 || time.Duration(left)*time.Millisecond <= span+outlast {
+	if len(values) != asked || time.Duration(left)*time.Millisecond <= span+outlast {
 		return lease.Attempt{}, false, nil
 	}
 	holder, held := scripting.Text(values[0])
@@ -99,34 +109,45 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration) 
 		return lease.HeldBy(string(holder)), replies[0] == nil, nil
 	}
 	text, _ := scripting.Text(values[1])
-	parsed, err := parseRecord(text)
-	if !held || err != nil || len(text) > k.terms.MaxBytes || k.terms.expired(parsed.Created, time.Now()) {
+	b := k.store.box(k.id)
+	parsed, err := parse(k.id, text, b)
+	if !held || err != nil || len(text) > k.terms.MaxBytes || k.terms.expired(&parsed, time.Now()) {
 		return lease.Attempt{}, false, nil
 	}
-	t := k.begin(token)
-	t.record, t.base, t.size, t.args[0] = parsed, parsed.name, len(text), k.set[2]
+	t := k.begin(token, begun)
+	if ofUser {
+		mark, _ := scripting.Text(values[2])
+		if t.mark = string(mark); !alive(string(mark), k.keys, parsed.epoch) {
+			return lease.Attempt{}, false, nil
+		}
+	}
+	t.record, t.base, t.size, t.args[0], t.box = parsed, parsed.name, int32(len(text)), k.set[2], b
 	return lease.Attempt{Taken: true, Data: t}, true, nil
 }
 
-// begin begins a tenure.
-func (k *taking) begin(token string) *tenure {
-	t := &tenure{store: k.store, id: k.id, keys: k.keys, terms: *k.terms, token: token, heard: time.Now()}
+// begin begins a tenure. Redis was asked then.
+func (k *taking) begin(token string, asked time.Time) *tenure {
+	t := &tenure{store: k.store, id: k.id, keys: k.keys, terms: *k.terms, token: token, heard: time.Now(), asked: asked, mark: ""}
 	t.idle.L = &t.mu
 	return t
 }
 
 // taken reads the reply of take.lua. Where it took the lock, a tenure begins.
-func (k *taking) taken(reply scripting.Reply, token string) (lease.Attempt, error) {
+func (k *taking) taken(reply scripting.Reply, token string, asked time.Time) (lease.Attempt, error) {
 	state, _ := reply.IntAt(0)
 	if state == stateBusy {
 		return lease.Held(reply)
 	}
-	t, ok := k.begin(token), true
+	t, ok := k.begin(token, asked), true
+	t.box = k.store.box(k.id)
 	switch state {
 	case stateFound:
 		var others int64
 		others, ok = reply.IntAt(2)
 		t.others = others != 0
+		if len(k.keys) == userKeys && ok {
+			t.mark, ok = reply.TextAt(3)
+		}
 	case stateTooLarge:
 		t.base, ok = reply.TextAt(2)
 	case stateWrongType:
@@ -140,8 +161,8 @@ func (k *taking) taken(reply scripting.Reply, token string) (lease.Attempt, erro
 		return lease.Attempt{}, err
 	}
 	if t.read = err; err == nil {
-		t.size = len(text)
-		t.record, t.read = parseRecord(text)
+		t.size = int32(len(text))
+		t.record, t.read = parse(k.id, text, t.box)
 		t.base = t.record.name
 	}
 	return lease.Attempt{Taken: true, Data: t}, nil

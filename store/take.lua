@@ -2,7 +2,7 @@
 -- KEYS[1] record   KEYS[2] lock   KEYS[3] queue
 -- ARGV[1] token    ARGV[2] lease in ms   ARGV[3] largest size in bytes
 -- ARGV[4] Unix ms: what was created then or before has reached its lifetime
--- ARGV[5] place in the queue, '' for none   ARGV[6] idle timeout in ms
+-- ARGV[5] place in the queue, '' for none   ARGV[6] idle timeout in ms, see times   ARGV[7] Unix ms: now
 -- Returns a state as in scripts.go, and what follows it. After a record that is 1
 -- if other processes wait.
 
@@ -10,12 +10,13 @@
 -- token where something is odd, and may have the lock by then.
 -- include queue.lua
 -- include record.lua
+-- include times.lua
 
 -- outlast makes the record outlast the lock, or the next try of a process that waits for
 -- it: a session that somebody has come for does not time out. Two seconds are longer
 -- than the turn is kept for a process, and than one waits before it asks again.
-local function outlast(created)
-  redis.call('PEXPIRE', KEYS[1], math.max(ARGV[2] + 2000, math.min(created - ARGV[4], ARGV[6])), 'GT')
+local function outlast(idle)
+  redis.call('PEXPIRE', KEYS[1], math.max(ARGV[2] + 2000, idle), 'GT')
 end
 
 local record = redis.pcall('GET', KEYS[1])
@@ -24,20 +25,18 @@ if foreign and not string.find(record.err, 'WRONGTYPE', 1, true) then
   return record
 end
 local token, place = ARGV[1], ARGV[5]
-local created
+local what, left, idle
 if record and not foreign then
-  -- A record says when it was created, a tombstone since when it is gone.
-  local what, when = string.match(record, '^{"v":2,"s":"%w+","(%a+)":(%d+)[,}]')
+  what, left, idle = times(record, ARGV[7], ARGV[4], ARGV[6])
   if what == 'gone' then
     if redis.pcall('GET', KEYS[2]) == token then
       free(KEYS[2], KEYS[3])
     end
     return {3}
   end
-  created = what == 'c' and when
 end
 
-local absent = not record or created and created - ARGV[4] <= 0
+local absent = not record or left and left <= 0
 if absent or not set(KEYS[2], token, 'NX', 'PX', ARGV[2]) then
   local holder = redis.call('GET', KEYS[2])
   -- Our own, from a try whose reply was lost; or our turn has come.
@@ -55,8 +54,8 @@ if absent or not set(KEYS[2], token, 'NX', 'PX', ARGV[2]) then
   elseif not ours then
     -- While somebody has the lock the answer is never that there is no session: a request
     -- that got it would begin another one next to the holder's.
-    if created then
-      outlast(created)
+    if idle then
+      outlast(idle)
     end
     if place == '' then
       return {0, holder}
@@ -72,8 +71,8 @@ end
 if place ~= '' then -- also if a try that came late has put it there again
   quit(KEYS[3], place)
 end
-if created then
-  outlast(created)
+if idle then
+  outlast(idle)
 end
 if foreign then
   return {5}
@@ -81,4 +80,6 @@ end
 if #record > tonumber(ARGV[3]) then
   return {4, #record, name(record)}
 end
-return {1, record, waiting(KEYS[3]) ~= '' and 1 or 0}
+-- of a user: return {1, record, waiting(KEYS[3]) ~= '' and 1 or 0, mark}
+return {1, record, waiting(KEYS[3]) ~= '' and 1 or 0} -- not of a user
+

@@ -55,7 +55,7 @@ import (
 type tenure struct {
 	store *Store
 	id    string
-	keys  scripting.Keys // of all scripts: record, lock, queue
+	keys  scripting.Keys // of all scripts: record, lock, queue; and the list, of a user's session
 	terms Terms          // of the request that took the lock
 
 	mu   sync.Mutex // guards all below; never held during an exchange
@@ -65,22 +65,25 @@ type tenure struct {
 	token   string       // in the lock; "" once it is freed
 	base    string       // the name of the record
 	lease   *lease.Lease // of the present hold; nil before the first
-	others  bool         // other processes wait, as of heard
 	heard   time.Time    // when Redis answered last
+	asked   time.Time    // when it was asked that; see askedSince
+	silence error        // of the last exchange, if Redis has not answered it
+	args    [7]any       // of the commit that is under way
+	mark    any          // of a user's session: as it was read, a string
+	box     *box         // seals and opens the record
+	others  bool         // other processes wait, as of heard
 	sending bool         // an exchange is under way
 	leaving bool         // the next one, which somebody waits for, stores all and gives the lock away
-	silence error        // of the last exchange, if Redis has not answered it
-	args    [6]any       // of the commit that is under way
 
 	// The versions. Each hold that ends makes one, changed or not.
+	ended   bool   // the newest version is a tombstone: nobody joins a session that has ended
+	size    int32  // of the newest state's stored form; Redis takes 512 MB at most
 	record  Record // the newest state
 	read    error  // it cannot be used
-	size    int    // of its stored form
 	write   write  // what brings Redis up to date
 	newest  int
 	written int   // the newest version that changed the record
 	stored  int   // the newest version that Redis has
-	ended   bool  // the newest version is a tombstone: nobody joins a session that has ended
 	err     error // why there will be no more
 }
 
@@ -100,9 +103,12 @@ func (t *tenure) admit(ctx context.Context, h *Hold, l *lease.Lease) (again bool
 	case ctx.Err() != nil || l.Validity() == 0:
 		t.giveUp(l)
 		return true, nil
-	case t.size > h.terms.MaxBytes:
+	case !t.askedSince(l.Began()):
+		t.free(l)
+		return true, nil
+	case int(t.size) > h.terms.MaxBytes:
 		err = fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, t.size)
-	case h.terms.expired(t.record.Created, time.Now()):
+	case h.terms.expired(&t.record, time.Now()):
 		t.giveUp(l)
 		return false, fmt.Errorf("%s: %w", t.id, ErrNotFound)
 	}
@@ -130,12 +136,15 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 	if t.err != nil {
 		return t.err
 	}
+	if w.ttl < 0 && t.newest > t.stored {
+		w.ttl = t.write.ttl // a version before it, which goes with it, may be a visitor's
+	}
 	t.newest++
 	version := t.newest
 	if !w.changed {
 		t.write.ttl = w.ttl
 	} else {
-		t.record, t.size, t.write, t.read, t.ended = w.record, w.record.size(), w, nil, w.ended
+		t.record, t.size, t.write, t.read, t.ended = w.record, int32(t.store.sizeOf(w.record)), w, nil, w.ended
 		t.written = version
 	}
 	if t.passOn(ctx, h.lease, next) {
@@ -155,6 +164,9 @@ func (t *tenure) release(_ context.Context, h *Hold, failed error) {
 	if t.err == nil && scripting.Unanswered(failed) {
 		t.fail(failed, "")
 	}
+	if h.terms.Quiet && t.newest == t.stored { // the visitors before it have had their time
+		t.terms.Quiet, t.write.ttl = true, min(t.write.ttl, -t.write.ttl)
+	}
 	t.giveUp(h.lease)
 }
 
@@ -167,6 +179,14 @@ func (t *tenure) giveUp(l *lease.Lease) {
 	}
 }
 
+// free frees the lock where its hold cannot begin. l keeps its turn, so that nobody who came later
+// is served before it. It is called with mu held.
+func (t *tenure) free(l *lease.Lease) {
+	if _, _, ended := l.Stop(t.others); !ended {
+		t.passOn(context.Background(), l, lease.Next{})
+	}
+}
+
 // How far a process goes on before it hears from Redis again: by versions that are not
 // stored yet, which a failed commit would take with it, and by time, since others may
 // have begun to wait.
@@ -174,6 +194,13 @@ const (
 	maxAhead = 128
 	maxAlone = 10 * time.Millisecond
 )
+
+// askedSince reports whether a request that came then may have the session without an exchange of its
+// own. A user's session may be ended from elsewhere at any time, and who comes after that must not
+// see it: so its record must have been found alive by an exchange that was sent since.
+func (t *tenure) askedSince(began time.Time) bool {
+	return len(t.keys) < userKeys || !t.asked.Before(began)
+}
 
 // passOn gives the session to the next request in line, where there is one. Either at once:
 // then ahead is set, and the versions are still to be stored. Or with the exchange that stores
@@ -185,7 +212,7 @@ func (t *tenure) passOn(ctx context.Context, l *lease.Lease, next lease.Next) (a
 	if t.ended || t.read != nil || t.err != nil { // nobody could use it
 		next = lease.Next{}
 	}
-	if next.Fresh && t.newest-t.stored < maxAhead && time.Since(t.heard) < t.store.alone {
+	if next.Fresh && t.newest-t.stored < maxAhead && time.Since(t.heard) < t.store.alone && t.askedSince(next.Began) {
 		if given := l.HandOver(next, t.others); given != nil {
 			t.lease = given
 			return true

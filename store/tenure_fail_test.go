@@ -116,6 +116,26 @@ func TestFailedEnd(t *testing.T) {
 	}
 }
 
+// A logout that follows a write, and has shown it, is refused with it where another has ended the
+// session before either was stored: though that is what a logout wants, nobody may see what is not kept.
+func TestALogoutShowsNothingThatWasNotStored(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		first := take(t, d.st)
+		waiting := guests(t, d.st, 1, Terms{})
+		letGo := d.holdBack(t)
+		one := saving(t, first, "1")
+		h := waiting[0].holds(t, "1")
+		two := begin(func() error { return h.Destroy(t.Context()) })
+		wantError(t, "End", d.process(t).End(t.Context(), theID), nil)
+		letGo()
+		wantError(t, "Save", one.wait(), ErrLost)
+		if err := two.wait(); !errors.Is(err, ErrLost) || errors.Is(err, ErrGone) {
+			t.Errorf("Destroy: %v, want %v", err, ErrLost)
+		}
+		wantGone(t, d.site, d.st)
+	})
+}
+
 // The lock vanishes while nothing is under way. Whoever holds the session then
 // cannot save, and who follows reads the record anew. A request that follows without
 // knowing of the loss is told of it, also if it only reads: another may have written

@@ -29,6 +29,10 @@ func TestTermsCheck(t *testing.T) {
 		{Terms{MaxWaiters: -1}, []string{"MaxWaiters", "-1", "not be negative"}},
 		{Terms{MaxBytes: -5}, []string{"MaxBytes", "-5", "not be negative"}},
 		{Terms{TTL: 2 * time.Hour, Lifetime: time.Hour}, []string{"TTL", "2h", "Lifetime", "1h", "live for as long"}},
+		{Terms{TTL: time.Hour, GuestTTL: time.Hour}, nil},
+		{Terms{GuestTTL: -time.Second}, []string{"GuestTTL", "-1s", "at least 1ms"}},
+		{Terms{TTL: time.Minute, GuestTTL: time.Hour}, []string{"GuestTTL", "1h", "TTL", "1m", "not be longer"}},
+		{Terms{GuestTTL: time.Hour}, []string{"GuestTTL", "1h", "TTL", "30m", "not be longer"}},
 		{Terms{TTL: 25 * time.Hour}, []string{"TTL", "25h", "Lifetime", "24h"}},             // against the default
 		{Terms{Lifetime: time.Minute}, []string{"TTL", "30m", "Lifetime", "1m", "be idle"}}, // likewise
 	} {
@@ -155,7 +159,7 @@ func TestExpiry(t *testing.T) {
 		"27 decades on":   {Terms{TTL: never, Lifetime: never}, 27 * decade, never - 27*decade},
 		"27 decades back": {Terms{TTL: never, Lifetime: never}, -27 * decade, never},
 	} {
-		if got := tt.terms.expiry(born, born.Add(tt.age)); got != tt.want.Milliseconds() {
+		if got := tt.terms.expiry(&Record{Created: born}, born.Add(tt.age)); got != tt.want.Milliseconds() {
 			t.Errorf("%s: %d ms, want %v", name, got, tt.want)
 		}
 	}
@@ -180,7 +184,7 @@ func TestExpired(t *testing.T) {
 		"the first moment":  {never, time.UnixMilli(math.MinInt64), true},
 	} {
 		terms := Terms{Lifetime: tt.lifetime}
-		if got := terms.expired(tt.created, born); got != tt.want {
+		if got := terms.expired(&Record{Created: tt.created}, born); got != tt.want {
 			t.Errorf("%s: expired is %v", name, got)
 		}
 		if got := tt.created.UnixMilli() <= terms.outlived(born); got != tt.want {

@@ -18,6 +18,9 @@ import (
 //go:embed page
 var page embed.FS
 
+// mainCookie is the name of the cookie of the sessions that the demo is about.
+const mainCookie = "latchkey-demo"
+
 // sessions is a middleware that gives a handler a session, with a lock or without.
 type sessions func(http.Handler) http.Handler
 
@@ -34,29 +37,35 @@ type sessions func(http.Handler) http.Handler
 //	POST /logout   destroys it
 //	GET  /healthz  whether Redis answers
 //	GET  /info     what the demo runs on, as JSON
+//	GET  /devices  the second page, see devices
 //
 // The lock is the one that -lock names. The page compares sessions without and
 // with a lock, so the same endpoints are also at /compare/none/… and
 // /compare/lock/…, with a session of their own each.
 func newApp(c config, r *server, st *store.Store, log *slog.Logger) (http.Handler, error) {
-	locked, err := lockedSessions(c, st, log, "latchkey-demo")
+	locked, err := lockedSessions(c, st, log, mainCookie, nil)
 	if err != nil {
 		return nil, err
 	}
-	compared, err := lockedSessions(c, st, log, "latchkey-demo-lock")
+	compared, err := lockedSessions(c, st, log, "latchkey-demo-lock", nil)
+	if err != nil {
+		return nil, err
+	}
+	ofDevices, err := lockedSessions(c, st, log, mainCookie, sorryFor)
 	if err != nil {
 		return nil, err
 	}
 	unlocked := (&unlocked{pool: r.pools[0], cookie: "latchkey-demo-none", ttl: c.ttl, log: log}).handler
 
 	mux := http.NewServeMux()
-	main := locked
+	main := sessions(locked.Handler)
 	if c.lock == lockNone {
 		main = unlocked
 	}
 	mount(mux, "", main, c.work)
 	mount(mux, "/compare/none", unlocked, c.work)
-	mount(mux, "/compare/lock", compared, c.work)
+	mount(mux, "/compare/lock", compared.Handler, c.work)
+	devices{ofDevices, mainCookie, log}.mount(mux)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, req *http.Request) {
 		if err := st.Ping(req.Context()); err != nil {
 			log.Error("Redis does not answer", "error", err) // with its address, which stays here
@@ -77,12 +86,13 @@ func newApp(c config, r *server, st *store.Store, log *slog.Logger) (http.Handle
 }
 
 // lockedSessions is all that a program needs to have locked sessions.
-func lockedSessions(c config, st *store.Store, log *slog.Logger, cookie string) (sessions, error) {
+func lockedSessions(c config, st *store.Store, log *slog.Logger, cookie string,
+	onError func(http.ResponseWriter, *http.Request, error)) (*middleware.Sessions, error) {
 	maxHold, maxWaiters := c.maxHold(), c.maxWaiters()
 	if c.lock != lockSpin && c.lock != lockNone {
 		maxHold, maxWaiters = 0, 0 // the lock has them
 	}
-	s, err := middleware.New(st, middleware.Options{
+	return middleware.New(st, middleware.Options{
 		Keys:       c.keys,
 		TTL:        c.ttl,
 		Lifetime:   max(c.ttl, 24*time.Hour),
@@ -90,7 +100,9 @@ func lockedSessions(c config, st *store.Store, log *slog.Logger, cookie string) 
 		MaxHold:    maxHold,
 		MaxWaiters: maxWaiters,
 		Cookie:     http.Cookie{Name: cookie}, // plain HTTP: no __Host-, no Secure
+		Device:     device,
 		Logger:     log,
+		OnError:    onError,
 		Mode: func(req *http.Request) middleware.Mode {
 			if req.Method == http.MethodGet || req.Method == http.MethodHead {
 				return middleware.ReadOnly
@@ -98,10 +110,6 @@ func lockedSessions(c config, st *store.Store, log *slog.Logger, cookie string) 
 			return middleware.Exclusive
 		},
 	})
-	if err != nil {
-		return nil, err
-	}
-	return s.Handler, nil
 }
 
 // mount adds the session's endpoints below a path.

@@ -82,4 +82,22 @@ func TestVisitorsDoNotSeeWhereRedisIs(t *testing.T) {
 			t.Errorf("%s %s: nothing is logged", method, path)
 		}
 	}
+
+	// The second page is a page then, too, from which one gets back.
+	for path, base := range map[string]string{"GET /devices": "", "POST /devices/end-all": `<base href="../">`} {
+		method, path, _ := strings.Cut(path, " ")
+		res := ask(method, path, cookies[""])
+		body, _ := io.ReadAll(res.Body)
+		if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Content-Type") != "text/html; charset=utf-8" {
+			t.Errorf("%s %s: %d %v", method, path, res.StatusCode, res.Header)
+		}
+		for _, part := range []string{base, `href="style.css"`, "<h1>My devices</h1>", "not available just now", `<a href="devices">`} {
+			if !strings.Contains(string(body), part) {
+				t.Errorf("%s %s: there is no %q in %s", method, path, part, body)
+			}
+		}
+		if strings.Contains(string(body), at.Port()) || base == "" && strings.Contains(string(body), "<base") {
+			t.Errorf("%s %s: %s", method, path, body)
+		}
+	}
 }

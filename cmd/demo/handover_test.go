@@ -129,6 +129,10 @@ func (s *scene) start(t *testing.T, redisURL string) {
 
 // play lets things happen now and then while the clients of a visitor make requests.
 func (s *scene) play(t *testing.T, v *history.Visitor, happens func()) {
+	s.playWith(t, v, 20, happens)
+}
+
+func (s *scene) playWith(t *testing.T, v *history.Visitor, clients int, happens func()) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	done := make(chan struct{})
@@ -139,7 +143,7 @@ func (s *scene) play(t *testing.T, v *history.Visitor, happens func()) {
 			happens()
 		}
 	}()
-	visit(ctx, t, v, 20)
+	visit(ctx, t, v, clients)
 	<-done
 }
 

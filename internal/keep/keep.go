@@ -2,7 +2,10 @@
 // it before the handler runs and saves it afterwards, such as package middleware.
 package keep
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // A Config is how a keeper opens a session.
 type Config struct {
@@ -16,6 +19,10 @@ type Config struct {
 	TooLarge error
 	// ReadOnly makes every change an error at the commit: session.ErrReadOnly.
 	ReadOnly bool
+	// Remembered: the session has an end of its own, see session.Session.Remember.
+	Remembered bool
+	// User that the session belongs to, see session.Session.Login; "": none.
+	User string
 	// Keeper of the session. Without one, the session has no id, and a commit saves nothing.
 	Keeper Keeper
 }
@@ -24,12 +31,20 @@ type Config struct {
 type Keeper interface {
 	// SessionID returns the public id as it is at the time of the call.
 	SessionID() string
-	// CommitSession is what Session.Commit calls. It must call Seal, once.
+	// SessionExpires returns when the session would end if it were saved now and not used any more:
+	// after a Renew, if renewed; after a Remember(d), if remembered. It is zero where none is kept.
+	SessionExpires(renewed, remembered bool, d time.Duration) time.Time
+	// CommitSession is what Session.Commit calls. If it saves the session, it calls Seal, once.
 	CommitSession(ctx context.Context) error
+	// ReopenSession is what Session.Reopen calls. If it succeeds, it has called Resume.
+	ReopenSession(ctx context.Context) error
 	// ChangedLate is called for every change that comes after the Seal, with the
 	// method, its key if any, and what sealed the session.
 	ChangedLate(method, key, sealed string)
 }
+
+// LongestCookie is the longest time for which a browser keeps a cookie (RFC 6265bis).
+const LongestCookie = 400 * 24 * time.Hour
 
 // ContextKey is the key of a context's value for the session: a *session.Session, or what package
 // session makes of one that is to be opened.

@@ -95,7 +95,7 @@ func (l *Lease) acquire(turn bool) error {
 	a := acquisition{Lease: l, place: l.place, notified: true}
 	l.place = nil
 	defer a.end() // also where the algorithm panics
-	if n := l.group.Notifier; n != nil && n.listening() {
+	if n := l.group.Notifiers; n != nil && n.listening(l.key) {
 		a.join() // others of this process wait, so the lock is likely to be held
 	}
 	for try := 0; ; try++ {
@@ -183,10 +183,10 @@ func (a *acquisition) end() {
 
 // join gets a place, for the next try to put into the queue, where there is one to wait in.
 func (a *acquisition) join() {
-	n, o := a.group.Notifier, a.options
+	n, o := a.group.Notifiers, a.options
 	queue, ok := a.algorithm.(Queue)
 	if a.place == nil && n != nil && ok && o.Policy == Poll && o.Wait != NoWait {
-		a.place = n.place()
+		a.place = n.place(a.key)
 		a.place.lease, a.place.queue = a.Lease, queue
 	}
 }

@@ -11,7 +11,7 @@ func TestAcquireWithoutChannel(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		site := newFakeSite(t)
 		deaf, told := site.process(), site.process()
-		deaf.notifier.subscriber = &fakePubSub{denied: true}
+		deaf.notifiers.shared.subscribe = (&fakePubSub{denied: true}).Subscribe
 		l := mustHave(t, site.process(), Options{})
 		first := contend(t, t.Context(), deaf, Options{Backoff: slow.Backoff})
 		second := contend(t, t.Context(), told, slow)
@@ -24,7 +24,7 @@ func TestAcquireWithoutChannel(t *testing.T) {
 			mustUnlock(t, r.lease)
 		}
 		mustWin(t, second)
-		deaf.notifier.subscriber = &site.pubsub // for what follows
+		deaf.notifiers.shared.subscribe = site.pubsub.Subscribe // for what follows
 		wantRest(t, site, deaf, told)
 	})
 }
@@ -38,10 +38,10 @@ func TestAcquireWonWhileChannelIsBroken(t *testing.T) {
 		f := site.process()
 		site.Put("k", "of the dead", s)
 		got := contend(t, t.Context(), f, Options{})
-		sub := f.notifier.subscription
-		f.notifier.mu.Lock()
+		sub := f.notifiers.shared.subscription
+		f.notifiers.shared.mu.Lock()
 		sub.received = true // so that there is hope for another
-		f.notifier.mu.Unlock()
+		f.notifiers.shared.mu.Unlock()
 		site.pubsub.set(func(e *fakePubSub) { e.takes = 90 * s })
 		site.pubsub.cut()
 		r := <-got
@@ -66,9 +66,9 @@ func TestAcquireLosesItsChannel(t *testing.T) {
 				f := site.process()
 				l := mustHave(t, site.process(), Options{})
 				got := contend(t, t.Context(), f, Options{})
-				f.notifier.mu.Lock()
-				f.notifier.subscription.received = heard
-				f.notifier.mu.Unlock()
+				f.notifiers.shared.mu.Lock()
+				f.notifiers.shared.subscription.received = heard
+				f.notifiers.shared.mu.Unlock()
 				site.pubsub.set(func(e *fakePubSub) { e.denied = true })
 				site.pubsub.cut()
 				time.Sleep(s)

@@ -69,7 +69,7 @@ func wantRest(t *testing.T, site *fakeSite, processes ...*fakeQueue) {
 		t.Errorf("left in the queue: %q", places)
 	}
 	for _, f := range processes {
-		wantQuiet(t, f.notifier)
+		wantQuiet(t, f.notifiers.shared, &f.site.pubsub)
 	}
 }
 
@@ -113,11 +113,11 @@ func TestAcquireAfterKilledHolder(t *testing.T) {
 		if r.took > 10*s/3+20*time.Millisecond {
 			t.Errorf("it took %v, longer than the lease of the dead", r.took)
 		}
-		f.notifier.mu.Lock()
-		if f.notifier.subscription == nil {
+		f.notifiers.shared.mu.Lock()
+		if f.notifiers.shared.subscription == nil {
 			t.Error("it does not rely on the notifier any more")
 		}
-		f.notifier.mu.Unlock()
+		f.notifiers.shared.mu.Unlock()
 		wantRest(t, site, f)
 	})
 }

@@ -6,7 +6,7 @@
 //   - A token names one holder of one lock; a lease is a lock that is held, renewed by a timer.
 //   - Callers wait for a key within one process, in a Group. One of them has the turn: only it
 //     tries at Redis, and its holder keeps the turn until the lock is given back.
-//   - The queue is the processes that wait at Redis. Each has a place in it, and a Notifier
+//   - The queue is the processes that wait at Redis. Each has a place in it, and a notifier
 //     wakes that. The holder is who was last seen to hold a lock.
 //   - A handoff gives a lock to the next caller of the same process, with an exchange or
 //     without one. A quota bounds for how long, where other processes wait.
@@ -15,13 +15,13 @@
 // # Files
 //
 // acquire.go goes from Lock to the lease, by way of the callers (callers.go) and the queue
-// (queue.go, notifier.go). lease.go holds it and gives it back, renew.go renews it, by the
+// (queue.go, notifier.go, notifiers.go). lease.go holds it and gives it back, renew.go renews it, by the
 // timer of alarm.go, handoff.go hands it over, sweep.go cleans up. algorithm.go is what one kind of lock does, spin.go the
 // spin lock, and how to read the replies of all locks' scripts.
 //
 // # Concurrency
 //
-// Group.mu, Lease.mu and Notifier.mu are held for moments only, never during an exchange. A
+// Group.mu, Lease.mu and notifier.mu are held for moments only, never during an exchange. A
 // goroutine that holds a Lease's may take its Group's, not the other way around.
 package lease
 

@@ -13,8 +13,8 @@ import (
 // A Group is the callers of one process, by key. They wait for their turn at a key first
 // come, first served. Only the one that has the turn talks to Redis. The zero Group is ready.
 type Group struct {
-	// Notifier wakes the places of this process, if the algorithm has a queue.
-	Notifier *Notifier
+	// Notifiers wake the places of this process, if the algorithm has a queue.
+	Notifiers *Notifiers
 
 	closed atomic.Bool
 	mu     sync.Mutex          // guards all below, and is never held during I/O
@@ -48,11 +48,11 @@ func (h holder) left() time.Duration {
 // ErrClosed is the error of those that wait when a Group is closed, and of all that come later.
 var ErrClosed = fmt.Errorf("%w: the store was closed", ErrUnavailable)
 
-// Close dismisses all callers that wait, and ends the sweeps and the Notifier. What was to be
+// Close dismisses all callers that wait, and ends the sweeps and the Notifiers. What was to be
 // swept is free when its lease ends. Leases that are held are not touched.
 func (g *Group) Close() {
-	if g.Notifier != nil {
-		defer g.Notifier.close()
+	if g.Notifiers != nil {
+		defer g.Notifiers.close()
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

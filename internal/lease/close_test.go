@@ -57,9 +57,8 @@ func TestCloseEndsAllWaits(t *testing.T) {
 func TestCloseWhileSubscribing(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		pubsub := fakePubSub{takes: s}
-		n := NewNotifier(&pubsub)
-		g := Group{Notifier: n}
-		p := n.place()
+		g := Group{Notifiers: NewNotifiers(&pubsub)}
+		p := g.Notifiers.place("k")
 		synctest.Wait()
 		g.Close()
 		time.Sleep(s)

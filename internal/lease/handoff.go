@@ -37,6 +37,7 @@ type Next struct {
 	Span  time.Duration // for which it gets it
 	// Fresh: more than two thirds of the lease are left. Otherwise it is time for an exchange.
 	Fresh bool
+	Began time.Time // when it came
 	sent  time.Time
 }
 
@@ -64,7 +65,7 @@ func (l *Lease) Stop(others bool) (next Next, held, ended bool) {
 		return next, held, ended
 	}
 	fresh := l.end.Sub(now) >= min(l.options.Lease, l.limit.Sub(now))*2/3
-	return Next{newToken(first.label, now), first.span, fresh, now}, held, ended
+	return Next{newToken(first.label, now), first.span, fresh, first.began, now}, held, ended
 }
 
 // HandOver gives the lock to the next caller without an exchange, and returns its lease, nil

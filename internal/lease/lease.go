@@ -114,6 +114,9 @@ func (l *Lease) Token() string { return l.token }
 // that handed it over.
 func (l *Lease) Data() Extender { return l.data }
 
+// Began returns when the caller came.
+func (l *Lease) Began() time.Time { return l.began }
+
 func (l *Lease) Validity() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

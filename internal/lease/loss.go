@@ -68,7 +68,7 @@ func Lost(err error) error {
 
 // lostTo returns why a lock is lost whose key has another value now.
 func lostTo(value string) error {
-	owner, ours := parseToken(value)
+	owner, ours := ParseToken(value)
 	switch {
 	case isPlace(value):
 		return fmt.Errorf("%w: it is the turn of another process", ErrLost)
@@ -82,7 +82,7 @@ func lostTo(value string) error {
 // changed in package store's record.lua.
 var (
 	errChanged = fmt.Errorf("%w: another has changed the session", ErrLost)
-	errEnded   = fmt.Errorf("%w: another has ended the session", ErrLost)
+	ErrEnded   = fmt.Errorf("%w: another has ended the session", ErrLost)
 	errGone    = fmt.Errorf("%w: the session's record is gone: deleted, evicted, or it ran out", ErrLost)
 )
 

@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -22,12 +23,13 @@ const (
 	subscribeTime = 2 * time.Second        // to wait for a subscription, at most
 )
 
-// A Notifier wakes the places of one process when their turn has come, by one subscription to
-// a channel of its own. That and the goroutine which receives from it exist only while somebody
+// A notifier wakes places of one process when their turn has come, by one subscription to a
+// channel of its own. That and the goroutine which receives from it exist only while somebody
 // waits. They also end when a message that was due has not come, and when the Group is closed.
-type Notifier struct {
-	subscriber Subscriber
-	channel    string
+type notifier struct {
+	channel   string
+	subscribe func(ctx context.Context, channel string) (transport.Subscription, error)
+	unused    func() // called without mu, now and then, while there are no places
 
 	mu           sync.Mutex // guards all below
 	places       map[int]*place
@@ -37,13 +39,8 @@ type Notifier struct {
 	ready        chan struct{}      // closed when that has ended
 	cancel       context.CancelFunc // ends the subscription, also one that is starting
 	retry        time.Time          // not to be tried before
-	idle         *time.Timer        // ends a subscription that nobody needs
+	idle         *time.Timer        // runs while there are no places
 	closed       bool
-}
-
-// A Subscriber is the part of a [transport.Client] that a Notifier needs.
-type Subscriber interface {
-	Subscribe(ctx context.Context, channel string) (transport.Subscription, error)
 }
 
 type subscription struct {
@@ -51,41 +48,63 @@ type subscription struct {
 	received bool // anything at all; guarded by the notifier's mu
 }
 
-// NewNotifier returns a Notifier that has not subscribed yet.
-func NewNotifier(s Subscriber) *Notifier {
-	return &Notifier{subscriber: s, channel: channelPrefix + rand.Text(), places: make(map[int]*place), cancel: func() {}}
+// newNotifier returns a notifier that has not subscribed yet. tag ends its channel.
+func newNotifier(tag string, subscribe func(context.Context, string) (transport.Subscription, error), unused func()) *notifier {
+	return &notifier{
+		channel:   channelPrefix + rand.Text() + tag,
+		subscribe: subscribe,
+		unused:    unused,
+		places:    make(map[int]*place),
+		cancel:    func() {},
+	}
 }
 
 // close ends the subscription and the goroutine, for good.
-func (n *Notifier) close() {
+func (n *notifier) close() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.closed = true
 	n.end()
+	if n.idle != nil {
+		n.idle.Stop()
+	}
 }
 
 // listening reports whether a place would be notified at once.
-func (n *Notifier) listening() bool {
+func (n *notifier) listening() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.subscription != nil
 }
 
 // closeWhenIdle is called with mu held, when there may be nobody left to notify.
-func (n *Notifier) closeWhenIdle() {
-	if len(n.places) == 0 && n.subscription != nil {
-		n.idle = time.AfterFunc(idleTime, func() {
-			n.mu.Lock()
-			defer n.mu.Unlock()
-			if len(n.places) == 0 && n.subscription != nil {
-				n.end()
-			}
-		})
+func (n *notifier) closeWhenIdle() {
+	if len(n.places) > 0 || n.closed {
+		return
 	}
+	if n.idle != nil {
+		n.idle.Stop()
+	}
+	// While it is not to be tried again, that is not forgotten.
+	n.idle = time.AfterFunc(max(idleTime, time.Until(n.retry)), func() {
+		n.mu.Lock()
+		if len(n.places) == 0 && n.subscription != nil {
+			n.end()
+		}
+		n.mu.Unlock()
+		n.unused()
+	})
+}
+
+// isUnused reports whether nothing is lost with it.
+func (n *notifier) isUnused() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.places) == 0 && n.subscription == nil && n.starting.IsZero()
 }
 
 // replace ends a subscription that has missed a message.
-func (n *Notifier) replace() {
+func (n *notifier) replace() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.drop(n.subscription)
@@ -93,7 +112,7 @@ func (n *Notifier) replace() {
 
 // drop is called with mu held, when s has failed. Where it has never received anything, the
 // next one is not likely to.
-func (n *Notifier) drop(s *subscription) {
+func (n *notifier) drop(s *subscription) {
 	if s != nil && s == n.subscription {
 		n.end()
 		if !s.received {
@@ -103,13 +122,13 @@ func (n *Notifier) drop(s *subscription) {
 }
 
 // end ends the subscription. It is called with mu held.
-func (n *Notifier) end() {
+func (n *notifier) end() {
 	n.subscription = nil
 	n.cancel()
 }
 
-// subscribe is called with mu held.
-func (n *Notifier) subscribe() {
+// start is called with mu held. It does nothing if there is a subscription, or cannot be one now.
+func (n *notifier) start() {
 	if n.subscription == nil && n.starting.IsZero() && !n.closed && !time.Now().Before(n.retry) {
 		var ctx context.Context
 		ctx, n.cancel = context.WithCancel(context.Background())
@@ -119,10 +138,10 @@ func (n *Notifier) subscribe() {
 }
 
 // listen is the goroutine of one subscription, until ctx ends or the connection breaks.
-func (n *Notifier) listen(ctx context.Context, cancel context.CancelFunc) {
+func (n *notifier) listen(ctx context.Context, cancel context.CancelFunc) {
 	defer cancel()
 	starting, started := context.WithTimeout(ctx, subscribeTime)
-	subscribed, err := n.subscriber.Subscribe(starting, n.channel)
+	subscribed, err := n.subscribe(starting, n.channel)
 	started()
 	s := &subscription{Subscription: subscribed}
 	n.mu.Lock()
@@ -151,6 +170,7 @@ func (n *Notifier) listen(ctx context.Context, cancel context.CancelFunc) {
 
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	s.received = s.received || errors.Is(err, transport.ErrMoved) // the next one is as good
 	n.drop(s)
 	// Which of them it should have notified is not known. First come, first served.
 	for _, number := range slices.Sorted(maps.Keys(n.places)) {
@@ -159,7 +179,7 @@ func (n *Notifier) listen(ctx context.Context, cancel context.CancelFunc) {
 }
 
 // notify wakes the place that a message names.
-func (n *Notifier) notify(s *subscription, name string) {
+func (n *notifier) notify(s *subscription, name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s.received = true
@@ -170,7 +190,7 @@ func (n *Notifier) notify(s *subscription, name string) {
 }
 
 // place returns a new place, which must leave.
-func (n *Notifier) place() *place {
+func (n *notifier) place() *place {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.numbered++
@@ -179,6 +199,6 @@ func (n *Notifier) place() *place {
 	if n.idle != nil {
 		n.idle.Stop()
 	}
-	n.subscribe()
+	n.start()
 	return p
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/a2139e8d/latchkey/locker/transport"
@@ -26,6 +27,7 @@ type fakeSubscription struct {
 	channel string
 	heard   chan string
 	closed  chan struct{}
+	moved   atomic.Bool
 }
 
 func (e *fakePubSub) Subscribe(_ context.Context, channel string) (transport.Subscription, error) {
@@ -39,7 +41,7 @@ func (e *fakePubSub) Subscribe(_ context.Context, channel string) (transport.Sub
 	if e.denied {
 		return nil, errRefused
 	}
-	sub := &fakeSubscription{e, channel, make(chan string, 10), make(chan struct{})}
+	sub := &fakeSubscription{pubsub: e, channel: channel, heard: make(chan string, 10), closed: make(chan struct{})}
 	e.open = append(e.open, sub)
 	return sub, nil
 }
@@ -63,6 +65,9 @@ func (e *fakeSubscription) Receive() (string, error) {
 	case m := <-e.heard:
 		return m, nil
 	case <-e.closed:
+		if e.moved.Load() {
+			return "", transport.ErrMoved
+		}
 		return "", errors.New("closed")
 	}
 }

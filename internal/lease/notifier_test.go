@@ -20,14 +20,14 @@ func wantSubscriptions(t *testing.T, e *fakePubSub, open, asked int) {
 	}
 }
 
-// wantQuiet says that a Notifier has nothing left a moment after the last of its places.
-func wantQuiet(t *testing.T, b *Notifier) {
+// wantQuiet says that a notifier has nothing left a moment after the last of its places.
+func wantQuiet(t *testing.T, b *notifier, pubsub *fakePubSub) {
 	t.Helper()
 	time.Sleep(idleTime)
 	synctest.Wait()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.places) != 0 || b.subscription != nil || len(b.subscriber.(*fakePubSub).listeners()) != 0 {
+	if len(b.places) != 0 || b.subscription != nil || len(pubsub.listeners()) != 0 {
 		t.Errorf("left are %d places, and the sub %v", len(b.places), b.subscription)
 	}
 }
@@ -48,7 +48,7 @@ func wasNotified(p *place) bool {
 func TestNotifierListensWhileSomebodyWaits(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var pubsub fakePubSub
-		b := NewNotifier(&pubsub)
+		b := newNotifier("", pubsub.Subscribe, func() {})
 		wantSubscriptions(t, &pubsub, 0, 0)
 		a, c := b.place(), b.place()
 		wantSubscriptions(t, &pubsub, 1, 1)
@@ -64,7 +64,7 @@ func TestNotifierListensWhileSomebodyWaits(t *testing.T) {
 		d.leave()
 		time.Sleep(idleTime)
 		wantSubscriptions(t, &pubsub, 0, 1)
-		wantQuiet(t, b)
+		wantQuiet(t, b, &pubsub)
 	})
 }
 
@@ -74,7 +74,7 @@ func TestNotifierPlaceComesAtTheEnd(t *testing.T) {
 	for range 50 { // it is a matter of chance which comes first
 		synctest.Test(t, func(t *testing.T) {
 			var pubsub fakePubSub
-			b := NewNotifier(&pubsub)
+			b := newNotifier("", pubsub.Subscribe, func() {})
 			b.place().leave()
 			time.Sleep(idleTime)
 			p := b.place() // the timer runs now, too
@@ -85,7 +85,7 @@ func TestNotifierPlaceComesAtTheEnd(t *testing.T) {
 				t.Errorf("%s hears nothing; subscriptions: %d", p.name, pubsub.asked())
 			}
 			p.leave()
-			wantQuiet(t, b)
+			wantQuiet(t, b, &pubsub)
 		})
 	}
 }
@@ -94,7 +94,7 @@ func TestNotifierPlaceComesAtTheEnd(t *testing.T) {
 func TestNotifierClosesWhileStarting(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		pubsub := fakePubSub{takes: s}
-		NewNotifier(&pubsub).place().leave()
+		newNotifier("", pubsub.Subscribe, func() {}).place().leave()
 		time.Sleep(s)
 		wantSubscriptions(t, &pubsub, 1, 1)
 		time.Sleep(idleTime)
@@ -105,7 +105,7 @@ func TestNotifierClosesWhileStarting(t *testing.T) {
 func TestNotifierRingsOnlyTheOneThatIsMeant(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var pubsub fakePubSub
-		b := NewNotifier(&pubsub)
+		b := newNotifier("", pubsub.Subscribe, func() {})
 		a, c := b.place(), b.place()
 		synctest.Wait()
 		for range 3 { // one too many does nothing
@@ -122,7 +122,7 @@ func TestNotifierRingsOnlyTheOneThatIsMeant(t *testing.T) {
 			t.Error("a was rung for others")
 		}
 		a.leave()
-		wantQuiet(t, b)
+		wantQuiet(t, b, &pubsub)
 	})
 }
 
@@ -131,7 +131,7 @@ func TestNotifierRingsOnlyTheOneThatIsMeant(t *testing.T) {
 func TestNotifierBreaks(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var pubsub fakePubSub
-		b := NewNotifier(&pubsub)
+		b := newNotifier("", pubsub.Subscribe, func() {})
 		a, c := b.place(), b.place()
 		synctest.Wait()
 		pubsub.publish(a.choose())
@@ -153,7 +153,7 @@ func TestNotifierBreaks(t *testing.T) {
 		wantSubscriptions(t, &pubsub, 1, 2)
 		a.leave()
 		c.leave()
-		wantQuiet(t, b)
+		wantQuiet(t, b, &pubsub)
 	})
 }
 
@@ -187,7 +187,7 @@ func TestNotifierIsDeaf(t *testing.T) {
 				if steps.before != nil {
 					steps.before(&pubsub)
 				}
-				p := NewNotifier(&pubsub).place()
+				p := newNotifier("", pubsub.Subscribe, func() {}).place()
 				synctest.Wait()
 				if steps.after != nil {
 					steps.after(&pubsub, p)
@@ -213,7 +213,7 @@ func TestNotifierIsDeaf(t *testing.T) {
 				}
 				p.leave()
 				next.leave()
-				wantQuiet(t, p.notifier)
+				wantQuiet(t, p.notifier, &pubsub)
 			})
 		})
 	}
@@ -223,7 +223,7 @@ func TestNotifierIsDeaf(t *testing.T) {
 func TestNotifierReplacesWhatItDistrusts(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var pubsub fakePubSub
-		b := NewNotifier(&pubsub)
+		b := newNotifier("", pubsub.Subscribe, func() {})
 		p := b.place()
 		synctest.Wait()
 		before := pubsub.listeners()
@@ -240,6 +240,6 @@ func TestNotifierReplacesWhatItDistrusts(t *testing.T) {
 		b.replace()
 		b.replace() // there is none now
 		p.leave()
-		wantQuiet(t, b)
+		wantQuiet(t, b, &pubsub)
 	})
 }

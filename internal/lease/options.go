@@ -48,7 +48,7 @@ func (o Options) WithDefaults() Options {
 
 // held returns err, of a caller that has not got the lock since token had it, and says so.
 func (o Options) held(err error, token string, now time.Time) error {
-	owner, ours := parseToken(token)
+	owner, ours := ParseToken(token)
 	switch {
 	case token != "" && !ours:
 		return fmt.Errorf("%w: %w", err, ErrForeign)

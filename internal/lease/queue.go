@@ -20,7 +20,7 @@ import (
 // A place is a process's in the queue of a key. The head of its callers uses it, and leaves it
 // to the next when it gives up. So a process keeps its turn however impatient they are.
 type place struct {
-	notifier *Notifier
+	notifier *notifier
 	lease    *Lease        // of the caller that made it
 	queue    Queue         // its algorithm
 	name     string        // chosen when it is first used
@@ -75,7 +75,7 @@ func (p *place) isNotified() bool {
 	n := p.notifier
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.subscribe()
+	n.start()
 	return n.subscription != nil && !strings.HasPrefix(p.name, "-")
 }
 
@@ -87,7 +87,7 @@ func (p *place) choose() string {
 	n := p.notifier
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.subscribe()
+	n.start()
 	name := n.channel + "/" + strconv.Itoa(p.number)
 	switch {
 	case strings.HasPrefix(p.name, "-"):

@@ -54,10 +54,13 @@ end
 
 -- told notifies a place that its turn has come, and returns whether its process listens.
 -- PUBLISH counts those, too, who listen to all channels; that is used where PUBSUB is not
--- permitted. Where neither is, each process counts as listening.
--- (In a cluster only those that listen at the same node would count.)
+-- permitted. Where neither is, each process counts as listening. On a cluster the channel
+-- is in the slot of the lock, in braces, and SPUBLISH counts exactly.
 local function told(place)
   local channel = string.match(place, '^(.*)/')
+  if string.find(channel, '{', 1, true) then
+    return redis.pcall('SPUBLISH', channel, place) ~= 0
+  end
   local listening = redis.pcall('PUBSUB', 'NUMSUB', channel)
   return listening[2] ~= 0 and redis.pcall('PUBLISH', channel, place) ~= 0
 end

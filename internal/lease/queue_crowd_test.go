@@ -18,7 +18,7 @@ import (
 // subscription.
 func wantSilence(t *testing.T, spin *peer) {
 	t.Helper()
-	b := spin.group.Notifier
+	b := spin.group.Notifiers.shared
 	eventually(t, "the end of the subscription", func() bool {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -109,7 +109,7 @@ func TestQueuedIsFair(t *testing.T) {
 	for i := range processes {
 		client := transport.NewRedigo(server.Pool(t, 8), 10*s)
 		pubsub[i].Subscriber = client
-		spin := &peer{group: Group{Notifier: NewNotifier(&pubsub[i])}, algorithm: Spin{Runner: scripting.NewRunner(client, 10*s)}, options: patient}
+		spin := &peer{group: Group{Notifiers: NewNotifiers(&pubsub[i])}, algorithm: Spin{Runner: scripting.NewRunner(client, 10*s)}, options: patient}
 		for range callers {
 			all.Go(func() {
 				for {

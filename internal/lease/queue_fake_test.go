@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// A fakeQueue is a Relay in memory: one Redis, as one process sees it.
+// A fakeQueue is a Queue in memory: one Redis, as one process sees it.
 type fakeQueue struct {
 	*fake
-	site     *fakeSite
-	notifier *Notifier
+	site      *fakeSite
+	notifiers *Notifiers
 
 	// Each is called in place of a method, as in fake.
 	queue func(ctx context.Context, n int, do func() (Attempt, error)) (Attempt, error)
@@ -42,11 +42,11 @@ func newFakeSite(t *testing.T) *fakeSite {
 
 // process returns what one process has.
 func (s *fakeSite) process() *fakeQueue {
-	return &fakeQueue{fake: &s.fake, site: s, notifier: NewNotifier(&s.pubsub)}
+	return &fakeQueue{fake: &s.fake, site: s, notifiers: NewNotifiers(&s.pubsub)}
 }
 
 // group returns callers of this process.
-func (f *fakeQueue) group() *Group { return &Group{Notifier: f.notifier} }
+func (f *fakeQueue) group() *Group { return &Group{Notifiers: f.notifiers} }
 
 func (f *fakeQueue) Take(ctx context.Context, key, token, place string, lease time.Duration) (Attempt, error) {
 	if place == "" {

@@ -194,7 +194,7 @@ type proxiedPeer struct {
 func newProxiedPeer(t *testing.T, server *redistest.Server) *proxiedPeer {
 	p := &proxiedPeer{proxy: redistest.NewProxy(t, server)}
 	p.spin = &peer{
-		group:     Group{Notifier: NewNotifier(transport.NewRedigo(server.Pool(t, 8), 10*s))},
+		group:     Group{Notifiers: NewNotifiers(transport.NewRedigo(server.Pool(t, 8), 10*s))},
 		algorithm: Spin{Runner: overPool(p.proxy.Pool(t, 8), 10*s)},
 		options:   sluggish,
 	}

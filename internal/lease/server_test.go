@@ -33,7 +33,7 @@ type peer struct {
 func newSpin(pool *redis.Pool, o Options) *peer {
 	timeout := cmp.Or(o.Timeout, DefaultTimeout)
 	client := transport.NewRedigo(pool, timeout)
-	return &peer{group: Group{Notifier: NewNotifier(client)}, algorithm: Spin{Runner: scripting.NewRunner(client, timeout)}, options: o}
+	return &peer{group: Group{Notifiers: NewNotifiers(client)}, algorithm: Spin{Runner: scripting.NewRunner(client, timeout)}, options: o}
 }
 
 func newProcess(t *testing.T, server *redistest.Server, o Options) *peer {

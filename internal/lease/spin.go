@@ -95,18 +95,19 @@ func keyRefused(err error) bool {
 	return found && strings.Contains(words, " key")
 }
 
-// queueKey is in the slot of key, and begins with it where it can, so that rights
-// on a prefix include the queue. No two keys have the same one. What is in the first
-// braces chooses the slot; without any, the whole key. If that has a } in it, no queue
-// can be in its slot, and a cluster refuses it.
+// queueKey is in the slot of key, and begins with it where it can, so that rights on a prefix include
+// the queue. No two keys have the same one.
 func queueKey(key string) string {
-	if _, rest, _ := strings.Cut(key, "{"); strings.Index(rest, "}") > 0 {
+	switch tag, own := HashTag(key); {
+	case own:
 		return key + ".queue"
-	}
-	if strings.ContainsAny(key, "{}") {
+	case !strings.Contains(key, "{"):
+		return key + ".queue{" + tag + "}"
+	case tag == key:
 		return "{" + key + "}queue" // with a dot it could be that of {key}
+	default:
+		return "{" + tag + "}" + key + "}queue"
 	}
-	return key + ".queue{" + key + "}"
 }
 
 // What the scripts of a lock answer, as the first value of their replies.
@@ -148,7 +149,7 @@ func VerdictAt(reply scripting.Reply, i int) error {
 	case state == stateChanged:
 		return errChanged
 	case state == stateEnded:
-		return errEnded
+		return ErrEnded
 	case state == stateGone:
 		return errGone
 	}

@@ -67,8 +67,8 @@ func newToken(label string, now time.Time) string {
 	return string(b)
 }
 
-// parseToken returns what a token says about its holder, or false for anything that is not a token.
-func parseToken(token string) (Owner, bool) {
+// ParseToken returns what a token says about its holder, or false for anything that is not a token.
+func ParseToken(token string) (Owner, bool) {
 	id, rest, _ := strings.Cut(token, " ")
 	since, rest, _ := strings.Cut(rest, " ")
 	process, label, _ := strings.Cut(rest, " ")

@@ -16,7 +16,7 @@ func TestOwnerOfToken(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_123)
 	for _, label := range []string{"", "POST /cart", "a", " spaces ", "x/y z/1", "ключ", strings.Repeat("l", 64)} {
 		token := newToken(label, now)
-		owner, ok := parseToken(token)
+		owner, ok := ParseToken(token)
 		if !ok || owner.Label != label || owner.PID != os.Getpid() || !owner.Since.Equal(now) {
 			t.Errorf("%q is read as %+v, %v", token, owner, ok)
 		}
@@ -43,7 +43,7 @@ func TestOwnerFormat(t *testing.T) {
 		id + " 1700000000000 /0":                      {"", 0, "", since},
 		id + id + " 1700000000000 web-3/4711 longer ": {"web-3", 4711, "longer ", since},
 	} {
-		if got, ok := parseToken(token); !ok || got != want {
+		if got, ok := ParseToken(token); !ok || got != want {
 			t.Errorf("%q is read as %+v, %v", token, got, ok)
 		}
 	}
@@ -53,7 +53,7 @@ func TestOwnerFormat(t *testing.T) {
 		id + " 99999999999999999999 web-3/4711", id + " 1700000000000 web-3/99999999999999999999",
 		id[:IDLength-1] + " 1700000000000 web-3/4711", `{"user": 17, "cart": [1, 2, 3], "a": "b/c"}`, "\x00\xff/\xfe 1 2/3",
 	} {
-		if owner, ok := parseToken(junk); ok {
+		if owner, ok := ParseToken(junk); ok {
 			t.Errorf("%q is taken for a token of %+v", junk, owner)
 		}
 	}
@@ -93,7 +93,7 @@ func TestLabelIsPrintable(t *testing.T) {
 		strings.Repeat("\x01", 30):       strings.Repeat("\uFFFD", 21),
 	} {
 		token := newToken(label, time.Now())
-		owner, _ := parseToken(token)
+		owner, _ := ParseToken(token)
 		if owner.Label != want || len(owner.Label) > 64 || !utf8.ValidString(token) {
 			t.Errorf("label %q became %q", label, owner.Label)
 		}

@@ -17,7 +17,7 @@ func refused(refusal error) error {
 	case isFull(refusal):
 		return fmt.Errorf("%w: it is full: %w", transport.ErrRefused, refusal)
 	case strings.HasPrefix(text, moving):
-		return fmt.Errorf("%w: it is a cluster, and this client does not know clusters: give store.NewOn one that does: %w",
+		return fmt.Errorf("%w: it is a cluster, and this client does not know clusters: use rueidisstore.Open or goredisstore.New: %w",
 			transport.ErrRefused, refusal)
 	}
 	return fmt.Errorf("%w: %w", transport.ErrRefused, refusal)
@@ -36,7 +36,8 @@ func (a ambiguous) Is(target error) bool {
 }
 func (a ambiguous) As(target any) bool { return errors.As(a.error, target) }
 
-// Unanswered reports whether err is that of a Redis that did not answer in time.
+// Unanswered reports whether err is that of a Redis that did not answer in time, or put off for as
+// long what it was asked.
 func Unanswered(err error) bool { return isTimeout(err) && errors.Is(err, transport.ErrUnavailable) }
 
 func isTimeout(err error) bool {

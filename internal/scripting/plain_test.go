@@ -9,7 +9,7 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// The number comes right ahead of the last reply. Whatever else is there is another call's.
+// The number comes behind the last reply. Where it does not, one of them is another call's.
 func TestNumbered(t *testing.T) {
 	t.Parallel()
 	refusal := errors.New("READONLY You can't write against a read only replica.")
@@ -18,18 +18,20 @@ func TestNumbered(t *testing.T) {
 		want    error
 		resets  int
 	}{
-		"as it should be":           {func(n any) []any { return []any{int64(1), n, "record"} }, nil, 0},
-		"the last is refused":       {func(n any) []any { return []any{int64(1), n, refusal} }, nil, 0},
-		"another number":            {func(any) []any { return []any{int64(1), "7", "record"} }, errStray, 1},
-		"a reply that came twice":   {func(n any) []any { return []any{"another's record", int64(1), n} }, errStray, 1},
-		"no number":                 {func(any) []any { return []any{int64(1), nil, "record"} }, errStray, 1},
-		"an earlier one is refused": {func(n any) []any { return []any{refusal, n, "record"} }, transport.ErrRefused, 0},
+		"as it should be":             {func(n any) []any { return []any{int64(1), "record", n} }, nil, 0},
+		"the last is refused":         {func(n any) []any { return []any{int64(1), refusal, n} }, nil, 0},
+		"another number":              {func(any) []any { return []any{int64(1), "record", "7"} }, errStray, 1},
+		"a reply that came twice":     {func(any) []any { return []any{int64(7), int64(1), "record"} }, errStray, 1},
+		"another's, behind the first": {func(any) []any { return []any{int64(1), "another's record", "record"} }, errStray, 1},
+		"no number":                   {func(any) []any { return []any{int64(1), "record", nil} }, errStray, 1},
+		"an earlier one is refused":   {func(n any) []any { return []any{refusal, "record", n} }, transport.ErrRefused, 0},
+		"the number is refused":       {func(any) []any { return []any{int64(1), "record", refusal} }, transport.ErrRefused, 0},
 	} {
 		f := &fake{do: func(_ int, commands []transport.Command, _ func() ([]any, error)) ([]any, error) {
-			if ping := commands[1]; ping[0] != "PING" {
-				t.Errorf("%s: %v, want PING ahead of the last", name, commands)
+			if ping := commands[2]; ping[0] != "PING" {
+				t.Errorf("%s: %v, want PING behind the last", name, commands)
 			}
-			return tt.replies(fmt.Sprint(commands[1][1])), nil
+			return tt.replies(fmt.Sprint(commands[2][1])), nil
 		}}
 		replies, err := NewRunner(f, time.Second).Numbered(t.Context(), "slot",
 			transport.Command{"PEXPIRE", "key", 1}, transport.Command{"GET", "key"})

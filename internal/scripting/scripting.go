@@ -36,13 +36,15 @@ func NewScript(text string) *Script {
 type Runner struct {
 	client  transport.Client
 	timeout time.Duration
-	resets  atomic.Int64 // how often the connections were given up
+	cluster transport.ClusterClient // nil: the client does not know clusters
+	resets  atomic.Int64            // how often the connections were given up
 }
 
 // NewRunner returns a runner that takes at most timeout for each call, which should be the
 // client's own.
 func NewRunner(c transport.Client, timeout time.Duration) *Runner {
-	return &Runner{client: c, timeout: timeout}
+	cluster, _ := c.(transport.ClusterClient)
+	return &Runner{client: c, timeout: timeout, cluster: cluster}
 }
 
 // Keys are strings, in the form in which clients want them: to make that again and again costs.
@@ -93,36 +95,27 @@ func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error)
 	commands := append(append(own.commands, x.Before...), script)
 	own.script, own.commands = script, commands
 	end := time.Now().Add(r.timeout)
+	var patience patience
+	defer patience.over()
 	for repeat := 0; ; repeat++ {
-		call, resets := calls.Add(1), r.resets.Load()
+		call := calls.Add(1)
 		if repeat > 0 { // an earlier try may have been done, or may be done yet
 			call = -call
 		}
 		script[len(script)-1] = call
-		var reply Reply
-		before, err := r.client.Do(ctx, slot, commands...)
-		if err == nil {
-			last := len(x.Before)
-			value := before[last]
-			before = before[:last]
-			if refusal, ok := value.(error); ok && isNoScript(refusal) {
-				value, err = r.eval(ctx, end, slot, x.Script.text, script)
-			}
-			if _, ok := value.(error); ok && err == nil {
-				value = cmp.Or(firstError(before), value)
-			}
-			if err == nil {
-				reply, err = unframe(value, call)
-			}
-		}
-		if err == errStray {
-			before, err = nil, r.stray(resets)
-		}
+		before, reply, err := r.try(ctx, end, slot, x, commands)
 		if err == nil {
 			if repeat == 0 {
 				own.release()
 			}
 			return before, reply, nil
+		}
+		if refusal, ok := err.(later); ok {
+			if ctx, ok = patience.wait(ctx, end); ok {
+				repeat-- // this try does not count: nothing was done
+				continue
+			}
+			err = notInTime(ctx, refusal)
 		}
 		again := Ambiguous(err) && !isTimeout(err) && repeat < maxRepeats
 		if repeat > 0 {
@@ -141,6 +134,34 @@ func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error)
 			}
 		}
 	}
+}
+
+// try is one try of an exchange. The error is a later where nothing was done, and may be soon.
+func (r *Runner) try(ctx context.Context, end time.Time, slot string, x Exchange, commands []transport.Command) ([]any, Reply, error) {
+	last, resets := len(x.Before), r.resets.Load()
+	script := commands[last]
+	replies, err := r.do(ctx, slot, commands)
+	if err != nil {
+		return nil, Reply{}, err
+	}
+	before, value := replies[:last], replies[last]
+	if refusal, ok := value.(error); ok && isNoScript(refusal) {
+		value, err = r.eval(ctx, end, slot, x.Script.text, script)
+	}
+	if refusal, ok := value.(error); ok && err == nil {
+		if r.putsOff(refusal) {
+			return before, Reply{}, later{refusal}
+		}
+		value = cmp.Or(firstError(before), value)
+	}
+	var reply Reply
+	if err == nil {
+		reply, err = unframe(value, script[len(script)-1].(int64))
+	}
+	if err == errStray {
+		return nil, Reply{}, r.stray(resets)
+	}
+	return before, reply, err
 }
 
 // A scratch is where the commands of an exchange are put together. It is used again if there were
@@ -176,7 +197,7 @@ func (r *Runner) eval(ctx context.Context, end time.Time, slot, text string, scr
 	defer cancel()
 	script = slices.Clone(script)
 	script[0], script[1] = "EVAL", text
-	replies, err := r.client.Do(ctx, slot, script)
+	replies, err := r.do(ctx, slot, []transport.Command{script})
 	if err != nil {
 		return nil, err
 	}

@@ -231,7 +231,7 @@ func TestRefusalsAreExplained(t *testing.T) {
 	for text, want := range map[string]string{
 		"OOM command not allowed":   "it is full",
 		"MOVED 3999 127.0.0.1:6381": "it is a cluster",
-		"LOADING Redis is loading":  "unavailable: LOADING",
+		"NOPERM no permissions":     "unavailable: NOPERM",
 	} {
 		f := knows(func(int, []transport.Command, func() ([]any, error)) ([]any, error) {
 			return []any{errors.New(text)}, nil

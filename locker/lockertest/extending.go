@@ -39,9 +39,7 @@ func extends(c *check) {
 			return c.stalled(err)
 		}
 		end := time.After(2 * l.Validity())
-		if err := l.Extend(c.ctx, time.Minute); errors.Is(err, locker.ErrExpired) {
-			return false
-		} else if err != nil {
+		if err := l.Extend(c.ctx, time.Minute); err != nil {
 			return c.stalled(err)
 		}
 		<-end

@@ -52,7 +52,7 @@ func (c *check) suffer(f func(a accident, p *Process, key string) error, ways ..
 			a := accident{nodes, w}
 			c.timed(a.String(), func(key string, timeout time.Duration) bool {
 				err := f(a, c.New(a.options(timeout)), key)
-				if a.hangs() && isSlow(err) {
+				if a.hangs() && isLate(err) {
 					return false
 				}
 				if err != nil {

@@ -26,11 +26,15 @@ func (c *check) timed(what string, f func(key string, d time.Duration) bool) {
 // must be quick.
 func isSlow(err error) bool { return errors.Is(err, locker.ErrUnavailable) }
 
+// isLate reports whether an exchange took too long, or so long that it was repeated: a release
+// that was done finds nobody then.
+func isLate(err error) bool { return isSlow(err) || errors.Is(err, locker.ErrExpired) }
+
 // stalled returns false, for a check that is timed, where an exchange took too
 // long. Any other error is the check's.
 func (c *check) stalled(err error) bool {
 	c.Helper()
-	if !isSlow(err) {
+	if !isLate(err) {
 		c.Fatal(err)
 	}
 	return false

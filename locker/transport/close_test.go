@@ -42,7 +42,7 @@ func TestClose(t *testing.T) {
 			}
 		}
 		late := p.ask(t.Context(), "late")
-		late.wantError(errClosed, false)
+		late.wantError(ErrClosed, false)
 		late.wantTook(0)
 		a.wantWaiting()
 		w.answer("a")

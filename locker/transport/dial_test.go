@@ -102,6 +102,44 @@ func TestDialFails(t *testing.T) {
 	})
 }
 
+// A dial that had begun before an exchange came says nothing of the Redis that the exchange may
+// meet: it has a dial of its own, and no more than one.
+func TestDialFailsThatBeganBefore(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newPuppet(t)
+		failed, fail := make(chan struct{}), errors.New("WRONGPASS")
+		p.pool.Dial = func() (redis.Conn, error) { <-failed; return nil, fail }
+		early := p.ask(t.Context(), "early")
+		time.Sleep(s)
+		p.pool.Dial = p.dial
+		late := p.ask(t.Context(), "late")
+		close(failed)
+		early.wantError(fail, false)
+		w := p.accept()
+		w.wantCommands("late")
+		w.answer("late")
+		late.wantReply()
+	})
+}
+
+func TestDialFailsTwice(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := newPuppet(t)
+		var dials atomic.Int64
+		fail := errors.New("connection refused")
+		p.pool.Dial = func() (redis.Conn, error) { dials.Add(1); time.Sleep(2 * s); return nil, fail }
+		early := p.ask(t.Context(), "early")
+		time.Sleep(s)
+		late := p.ask(t.Context(), "late")
+		early.wantError(fail, false)
+		late.wantError(fail, false)
+		late.wantTook(3 * s)
+		if n := dials.Load(); n != 2 {
+			t.Errorf("%d dials", n)
+		}
+	})
+}
+
 // A panic of the pool's function is an error, and not the end of the process.
 func TestDialPanics(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

@@ -58,6 +58,7 @@ func (x *call) signal() {
 type link struct {
 	client *Redigo
 	conn   redis.Conn         // nil until it is dialled
+	begun  time.Time          // when it began to be dialled
 	cancel context.CancelFunc // of the dial
 
 	calls            []*call // in the order in which they are sent and answered
@@ -78,7 +79,7 @@ type link struct {
 // newLink returns a link that is being dialled.
 func newLink(c *Redigo, now time.Time) *link {
 	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
-	l := &link{client: c, cancel: cancel, used: now, due: now.Add(c.timeout)}
+	l := &link{client: c, begun: now, cancel: cancel, used: now, due: now.Add(c.timeout)}
 	l.timer = time.AfterFunc(c.timeout, l.tick)
 	go l.dial(ctx)
 	return l
@@ -236,8 +237,9 @@ func (l *link) close() {
 	}
 }
 
-// settle ends the calls of a link that has ended. Those that were not sent go to another,
-// unless there was no connection to be had.
+// settle ends the calls of a link that has ended. Those that were not sent go to another, unless
+// there was no connection to be had since they came: a dial that had begun before may have met a
+// Redis that was not ready yet, or a password that is right by now.
 func (l *link) settle() {
 	now, calls := time.Now(), l.calls
 	l.calls = nil
@@ -250,7 +252,7 @@ func (l *link) settle() {
 			x.end(nil, fmt.Errorf("%w: the connection broke: %v", ErrUnavailable, l.err))
 		case late:
 			x.end(nil, unsent(os.ErrDeadlineExceeded))
-		case l.conn == nil && l.err != os.ErrDeadlineExceeded && l.err != errDead:
+		case l.conn == nil && l.err != os.ErrDeadlineExceeded && l.err != errDead && !x.since.After(l.begun):
 			x.end(nil, unsent(l.err))
 		default:
 			if l.client.enqueue(x, now); !x.done {

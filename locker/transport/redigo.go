@@ -39,10 +39,7 @@ const (
 	maxIdle  = time.Minute
 )
 
-var (
-	errClosed = errors.New("the client is closed")
-	errStray  = errors.New("a reply belongs to another exchange")
-)
+var errStray = errors.New("a reply belongs to another exchange")
 
 // NewRedigo returns a client that makes connections as the pool does, but takes none from
 // it. Each exchange takes at most timeout. The client should be closed after use.
@@ -115,7 +112,7 @@ func cloned(commands []Command) []Command {
 // enqueue gives x to a link. This and all that follows is called with mu held, unless it is exported.
 func (c *Redigo) enqueue(x *call, now time.Time) {
 	if c.closed {
-		x.end(nil, unsent(errClosed))
+		x.end(nil, unsent(ErrClosed))
 		return
 	}
 	l := c.choose(now)

@@ -13,7 +13,7 @@ func (c *Redigo) Subscribe(ctx context.Context, channel string) (Subscription, e
 	closed := c.closed
 	c.mu.Unlock()
 	if closed {
-		return nil, unsent(errClosed)
+		return nil, unsent(ErrClosed)
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

@@ -15,6 +15,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
 var (
@@ -25,6 +26,10 @@ var (
 	// ErrRefused is an ErrUnavailable where nothing was done: Redis said no, or the commands
 	// were certainly not sent.
 	ErrRefused error = refused{}
+	// ErrClosed: the client was closed.
+	ErrClosed = errors.New("the client is closed")
+	// ErrMoved ends a subscription whose channel is in a slot that has moved to another node.
+	ErrMoved = fmt.Errorf("%w: the slot has moved", ErrUnavailable)
 )
 
 type refused struct{}
@@ -62,6 +67,21 @@ type Client interface {
 // come that belongs to another exchange, so that others on that connection may be wrong, too.
 // Exchanges that are under way may fail with ErrUnavailable.
 type Resetter interface{ Reset() }
+
+// A ClusterClient is a Client that knows clusters: it sends each exchange to the node that has
+// the slot of its key, and goes after slots that move. What a node puts off, since a slot is being
+// moved or a replica is taking over, is repeated above this package.
+//
+// A message that is published on a cluster is not counted by all who listen to it, so there those
+// who wait for a lock listen to a channel in the slot of its key.
+type ClusterClient interface {
+	Client
+	// IsCluster reports whether Redis is a cluster. It is asked after an exchange has succeeded.
+	IsCluster() bool
+	// SubscribeShard is Subscribe, by SSUBSCRIBE, at the node that has the slot of the channel.
+	// Receive fails with ErrMoved when the slot has moved to another.
+	SubscribeShard(ctx context.Context, channel string) (Subscription, error)
+}
 
 // A Subscription is to one channel.
 type Subscription interface {

@@ -20,8 +20,8 @@ type difference struct {
 }
 
 var (
-	locking = []string{"Exclusive, cookie", "Exclusive, writes"}                                     // before the handler runs
-	using   = []string{"Exclusive, creates", "Exclusive, writes", "ReadOnly, reads", "Lazy, writes"} // the session
+	locking = []string{"Exclusive, cookie", "Exclusive, *writes", "Optimistic, *s"}                                     // before the handler runs
+	using   = []string{"Exclusive, creates", "Exclusive, *writes", "ReadOnly, reads", "Optimistic, *s", "Lazy, writes"} // the session
 	opening = append([]string{"Exclusive, *cookie"}, using...)
 )
 
@@ -31,6 +31,7 @@ var differences = slices.Concat(
 	differencesOfHeader,
 	differencesOfBody,
 	differencesOfEnd,
+	differencesOfSecondRun,
 )
 
 // unexplained returns what of a diff the list does not explain, or "".

@@ -26,7 +26,7 @@ package differential
 //	additions_test.go        the rule for what the sessions add
 //	diff_test.go             compares transcripts
 //	differences_test.go      what is listed of a difference that remains
-//	difference_list_test.go  the list
+//	difference_list_test.go  the list, and the others of that name
 //
 // All other files have cases, by theme.
 
@@ -67,6 +67,12 @@ func TestSessionsMakeNoDifference(t *testing.T) {
 	t.Cleanup(b.Close)
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
 	backend.Store(b)
+	t.Cleanup(func() {
+		whole := *all && flag.Lookup("test.run").Value.String() == ""
+		if n := reruns.Load(); whole && n < int32(len(cases)) {
+			t.Errorf("only %d handlers ran a second time", n)
+		}
+	})
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -91,8 +97,8 @@ func compare(t *testing.T, site *site, c testCase) {
 				t.Logf("%s\n%s", p, strings.Join(without.lines(), "\n"))
 			}
 			for _, v := range variants {
-				if !v.most && !*all {
-					continue
+				if !v.most && !*all || v.again && c.session != atEnd {
+					continue // what has begun to answer does not run again, but fails
 				}
 				runs.Go(func() {
 					with := site.run(c, v, p)

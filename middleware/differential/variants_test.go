@@ -26,6 +26,7 @@ type variant struct {
 	uses   bool                        // the handler has used it
 	most   bool                        // run without -all: most differences show in these
 	sets   bool                        // the answer sets the cookie
+	again  bool                        // the handler runs twice, where it may
 }
 
 var without = variant{name: "without sessions", none: true}
@@ -36,7 +37,11 @@ var variants = []variant{
 	{name: "Exclusive, cookie", most: true, cookie: true, opens: true},
 	{name: "Exclusive, creates", most: true, use: write, opens: true, uses: true, sets: true},
 	{name: "Exclusive, writes", cookie: true, use: write, opens: true, uses: true},
+	{name: "Exclusive, rewrites", cookie: true, use: reopen, opens: true, uses: true},
 	{name: "ReadOnly, reads", mode: middleware.ReadOnly, cookie: true, use: read, opens: true, uses: true},
+	{name: "Optimistic, reads", mode: middleware.Optimistic, cookie: true, use: read, opens: true, uses: true},
+	{name: "Optimistic, writes", mode: middleware.Optimistic, cookie: true, use: write, opens: true, uses: true},
+	{name: "Optimistic, rewrites", mode: middleware.Optimistic, cookie: true, use: twice, opens: true, uses: true, again: true},
 	{name: "Lazy, idle", mode: middleware.Lazy, cookie: true},
 	{name: "Lazy, writes", mode: middleware.Lazy, cookie: true, use: start, opens: true, uses: true},
 }
@@ -51,6 +56,35 @@ func write(ctx context.Context) error {
 	n, _ := session.Get[int](s, "n")
 	s.Set("n", n+1)
 	return nil
+}
+
+func reopen(ctx context.Context) error {
+	if err := write(ctx); err != nil {
+		return err
+	}
+	s := session.FromContext(ctx)
+	if err := s.Commit(ctx); err != nil {
+		return err
+	}
+	if err := s.Reopen(ctx); err != nil {
+		return err
+	}
+	s.Renew()
+	s.Discard()
+	return write(ctx)
+}
+
+// twice makes the handler run again: another request changes the session while it runs. Where it has
+// the lock that is refused, since it would wait for itself.
+func twice(ctx context.Context) error {
+	if x := ctx.Value(exchangeKey{}).(*exchange); x.runs.Load() == 1 {
+		_ = x.sessions.Update(ctx, session.FromContext(ctx).ID(), func(s *session.Session) error {
+			n, _ := session.Get[int](s, "others")
+			s.Set("others", n+1)
+			return nil
+		})
+	}
+	return write(ctx)
 }
 
 func start(ctx context.Context) error {
@@ -89,9 +123,21 @@ func (s *site) sessions(v variant) (*middleware.Sessions, error) {
 		Keys:   [][]byte{[]byte("0123456789abcdef0123456789abcdef")},
 		TTL:    ttl,
 		Cookie: http.Cookie{Name: "sid"},
-		Mode:   func(*http.Request) middleware.Mode { return v.mode },
+		Mode:   v.modeOf,
 		Logger: slog.New(noting{}),
 	})
+}
+
+// modeOf is Options.Mode. Mode Optimistic is for some methods only.
+func (v variant) modeOf(r *http.Request) middleware.Mode {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return v.mode
+	}
+	if v.mode == middleware.Optimistic {
+		return middleware.Exclusive
+	}
+	return v.mode
 }
 
 // begin begins a session, and returns its cookie.

@@ -55,7 +55,7 @@ func whatAFullRedisDoes(t *testing.T, sessions *middleware.Sessions, fill func()
 		return w.Result()
 	}
 	answers := ""
-	for _, path := range []string{"/get", "/set?n=2", "/set?n=1", "/login", "/logout", "begin"} {
+	for _, path := range []string{"/get", "/set?n=2", "/set?n=1", "/login", "/login-as", "/logout", "begin"} {
 		for _, held := range []bool{false, true} {
 			duringHandler = func() {}
 			cookies := send("/set?n=1", nil).Cookies()

@@ -45,6 +45,9 @@ func app(sessions *middleware.Sessions) http.Handler {
 	mux.HandleFunc("/login", func(_ http.ResponseWriter, r *http.Request) {
 		session.FromContext(r.Context()).Renew()
 	})
+	mux.HandleFunc("/login-as", func(_ http.ResponseWriter, r *http.Request) {
+		session.FromContext(r.Context()).Login("ann")
+	})
 	mux.HandleFunc("/logout", func(_ http.ResponseWriter, r *http.Request) {
 		session.FromContext(r.Context()).Destroy()
 	})

@@ -3,13 +3,13 @@
 //
 //	st := sessiontest.New(t, middleware.Options{})
 //	st.Serve(routes(st.Sessions)) // as the program does it
-//	ann := st.Client(func(s *session.Session) { s.Set("user", "ann") })
+//	ann := st.Client(func(s *session.Session) { s.Login("ann") })
 //	res, err := ann.Get(st.URL + "/cart")
 //
 // The client is a browser that has its session already. What happens to sessions only now and
-// then, happens when the test wants it to: another request holds the session ([Site.Busy]), its
-// lock is lost ([Site.Lose]), it was ended ([Site.End]) or ran out ([Site.Expire]), Redis is away
-// ([Site.Down]) or full ([Site.Full]).
+// then, happens when the test wants it to: another request holds the session ([Site.Busy]) or
+// changes it ([Site.Change]), its lock is lost ([Site.Lose]), it was ended ([Site.End]) or ran out
+// ([Site.Expire]), Redis is away ([Site.Down]) or full ([Site.Full]).
 //
 // A handler that changes its session after it was saved fails the test: see
 // [Site.ExpectLateChange].
@@ -58,7 +58,7 @@ type Site struct {
 	handler atomic.Pointer[http.Handler]
 	log     *record
 	logger  *slog.Logger
-	hidden  middleware.Options // of requests that nobody sees: see begin
+	hidden  middleware.Options // of requests that nobody sees: see hiddenRequest
 }
 
 // New starts a site. Options may be those of the program: Keys are made up if there are none, a
@@ -82,6 +82,7 @@ func New(tb testing.TB, o middleware.Options) *Site {
 	o.Cookie.Domain = "" // a test's server has no domain
 	st.hidden = o
 	st.hidden.Mode = nil
+	st.hidden.Token, st.hidden.Hooks = nil, middleware.Hooks{}
 	var err error
 	if st.Sessions, err = middleware.New(st.store, o); err != nil {
 		tb.Fatalf("sessiontest: %v", err)
@@ -121,7 +122,7 @@ func (st *Site) Client(begin func(*session.Session)) *http.Client {
 		st.tb.Fatalf("sessiontest: %v", err)
 	}
 	if begin != nil {
-		jar.SetCookies(st.address(), st.begin(begin))
+		jar.SetCookies(st.address(), st.hiddenRequest("Client", nil, begin))
 	}
 	return &http.Client{
 		Transport:     st.server.Client().Transport,
@@ -131,9 +132,9 @@ func (st *Site) Client(begin func(*session.Session)) *http.Client {
 	}
 }
 
-// begin makes a session, by a request that nobody sees, and returns its cookie. Modes and error
-// pages of the program do not matter to that.
-func (st *Site) begin(f func(*session.Session)) []*http.Cookie {
+// hiddenRequest makes a session, or changes that of the cookies, by a request that nobody sees, and
+// returns the cookies of its answer. Modes and error pages of the program do not matter to that.
+func (st *Site) hiddenRequest(doing string, cookies []*http.Cookie, f func(*session.Session)) []*http.Cookie {
 	st.tb.Helper()
 	var failed error
 	o := st.hidden
@@ -145,9 +146,12 @@ func (st *Site) begin(f func(*session.Session)) []*http.Cookie {
 	w := httptest.NewRecorder()
 	fill := func(_ http.ResponseWriter, r *http.Request) { f(session.FromContext(r.Context())) }
 	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, st.URL, nil)
+	for _, cookie := range cookies {
+		r.AddCookie(cookie)
+	}
 	sessions.Handler(http.HandlerFunc(fill)).ServeHTTP(w, r)
 	if failed != nil {
-		st.tb.Fatalf("sessiontest: the client's session could not be made: %v", failed)
+		st.tb.Fatalf("sessiontest: %s: the client's session could not be made: %v", doing, failed)
 	}
 	return w.Result().Cookies()
 }

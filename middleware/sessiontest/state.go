@@ -1,18 +1,16 @@
 package sessiontest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/keep"
-	"github.com/a2139e8d/latchkey/internal/secret"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
-	"github.com/gorilla/securecookie"
 )
 
 // Session returns what is stored of the client's session: an empty one, which IsNew, where there
@@ -27,7 +25,7 @@ func (st *Site) Session(c *http.Client) *session.Session {
 		record, err := st.store.Load(context.Background(), id, store.Terms{})
 		switch {
 		case err == nil:
-			config.Data = record.Data
+			config.Data, config.User = record.Data, record.User
 		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrGone):
 		default:
 			st.tb.Fatalf("sessiontest: Session: %v", err)
@@ -42,6 +40,18 @@ func (st *Site) Session(c *http.Client) *session.Session {
 	return s
 }
 
+// Token returns the token of the session that Client has made, for programs with
+// middleware.Options.Token. Client knows nothing of where such a program looks for it, so the test
+// puts it into each request. A Renew gives it a new one, which the client does not get to know.
+func (st *Site) Token(c *http.Client) string {
+	st.tb.Helper()
+	for _, cookie := range st.cookiesOf(c) {
+		return cookie.Value
+	}
+	st.tb.Fatalf("sessiontest: Token: the client has no session")
+	return ""
+}
+
 // A reader keeps a session that is only read.
 type reader struct {
 	site *Site
@@ -50,21 +60,41 @@ type reader struct {
 
 func (r reader) SessionID() string { return r.id }
 
+// SessionExpires returns what Redis says: a handler sees it a moment later, and so do others.
+func (r reader) SessionExpires(bool, bool, time.Duration) time.Time {
+	left := r.site.redis.mini.TTL(keyOf(r.id))
+	if left <= 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(left)
+}
+
 func (r reader) CommitSession(context.Context) error { return session.ErrReadOnly }
+
+func (r reader) ReopenSession(context.Context) error { return session.ErrReadOnly }
 
 func (r reader) ChangedLate(method, key, _ string) {
 	r.site.tb.Errorf("sessiontest: %s(%q) changes what Session returned, which is a copy: fill a session with Client", method, key)
 }
 
 // Busy makes another request hold the client's session, until release is called or the test
-// ends. Requests that need it wait, up to LockWait; those in mode ReadOnly do not. Busy itself
-// waits for requests that hold the session.
+// ends. Requests that need it wait, up to LockWait. Those in mode ReadOnly do not, and those in mode
+// Optimistic only if they change it. Busy itself waits for requests that hold the session.
 func (st *Site) Busy(c *http.Client) (release func()) {
 	st.tb.Helper()
 	hold := st.take("Busy", c)
 	release = sync.OnceFunc(func() { hold.Release(context.Background()) })
 	st.tb.Cleanup(release)
 	return release
+}
+
+// Change lets another request change the client's session. It waits for a request that holds the
+// session. Called by a handler in mode Optimistic that changes the session, too, it makes that
+// handler run a second time.
+func (st *Site) Change(c *http.Client, change func(*session.Session)) {
+	st.tb.Helper()
+	st.id("Change", c)
+	st.hiddenRequest("Change", st.cookiesOf(c), change)
 }
 
 // Lose takes the lock away from the request that holds the client's session, as a pause of the
@@ -127,7 +157,7 @@ func (st *Site) take(doing string, c *http.Client) *store.Hold {
 // record returns the key of the client's record; see package store.
 func (st *Site) record(doing string, c *http.Client) string {
 	st.tb.Helper()
-	return store.DefaultPrefix + "{" + st.id(doing, c) + "}"
+	return keyOf(st.id(doing, c))
 }
 
 // id returns the id of the client's session, which must have one.
@@ -140,22 +170,20 @@ func (st *Site) id(doing string, c *http.Client) string {
 	return id
 }
 
-// find returns the id that the client's cookie stands for, or "". It is what package middleware
-// does with the cookie of a request.
+// find returns the id that the client's cookie stands for, or "".
 func (st *Site) find(c *http.Client) string {
-	name := cmp.Or(st.hidden.Cookie.Name, "__Host-session")
 	for _, cookie := range st.cookiesOf(c) {
-		for _, key := range st.hidden.Keys {
-			codec := securecookie.New(key, nil)
-			codec.SetSerializer(securecookie.NopEncoder{})
-			var b []byte
-			if codec.Decode(name, cookie.Value, &b) != nil {
-				continue
-			}
-			if found, err := secret.Parse(b); err == nil {
-				return found.ID()
-			}
+		if id, ok := st.Sessions.ID(cookie.Value); ok {
+			return id
 		}
 	}
 	return ""
+}
+
+// keyOf returns the key of a record; see package store.
+func keyOf(id string) string {
+	if tag, rest, ofUser := strings.Cut(id, "."); ofUser {
+		return store.DefaultPrefix + "{" + tag + "}:" + rest
+	}
+	return store.DefaultPrefix + "{" + id + "}"
 }

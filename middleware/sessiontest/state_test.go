@@ -3,6 +3,8 @@ package sessiontest_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -41,6 +43,34 @@ func TestAClientHasItsSession(t *testing.T) {
 				t.Errorf("the guest has session %q", s.ID())
 			}
 		})
+	}
+}
+
+// A program whose clients have tokens is asked with the token of a client's session. Its hooks are
+// not called for what the test does.
+func TestTokenOfAClient(t *testing.T) {
+	t.Parallel()
+	o := middleware.Options{Token: middleware.Bearer, Cookie: http.Cookie{Name: "api"}}
+	o.Hooks.Begin = func(_ context.Context, id string) { t.Errorf("session %s was begun by the program", id) }
+	st := sessiontest.New(t, o)
+	st.Serve(app(st.Sessions))
+	ann := st.Client(one)
+	want(t, ann, st.URL+"/get", 200, "") // the cookie is nothing to the program
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, st.URL+"/get", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+st.Token(ann))
+	res, err := ann.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if body, err := io.ReadAll(res.Body); err != nil || string(body) != "1" {
+		t.Errorf("answer %q, %v", body, err)
+	}
+	if id, ok := st.Sessions.ID(st.Token(ann)); !ok || id != st.Session(ann).ID() {
+		t.Errorf("the token is of %q, the session is %q", id, st.Session(ann).ID())
 	}
 }
 
@@ -93,6 +123,57 @@ func TestBusy(t *testing.T) {
 	want(t, ann, st.URL+"/set?n=2", 200, "")
 	want(t, ann, st.URL+"/get", 200, "2")
 	st.Busy(ann) // until the test ends
+}
+
+// In mode Optimistic, requests that change nothing do not wait for a session that is busy, and those
+// that do run again if another has changed it. The second time counts alone.
+func TestOptimistic(t *testing.T) {
+	t.Parallel()
+	st := sessiontest.New(t, middleware.Options{LockWait: 20 * time.Millisecond})
+	ann := st.Client(one)
+	runs := 0
+	st.Serve(st.Sessions.Optimistic(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s := session.FromContext(r.Context())
+		n, _ := session.Get[string](s, "n")
+		if fmt.Fprint(w, n); r.URL.Path == "/get" {
+			return
+		}
+		if runs++; runs == 1 {
+			st.Change(ann, func(s *session.Session) { s.Set("n", "5") })
+		}
+		s.Set("n", n+"!")
+	})))
+	get := func(path, want string) {
+		t.Helper()
+		res, err := ann.Get(st.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if got, err := io.ReadAll(res.Body); err != nil || string(got) != want {
+			t.Errorf("%s is %d %q, error %v; want %q", path, res.StatusCode, got, err, want)
+		}
+	}
+	get("/change", "5")
+	if runs != 2 {
+		t.Errorf("the handler ran %d times", runs)
+	}
+	release := st.Busy(ann)
+	get("/get", "5!")
+	get("/change", "The session is not available just now. Nothing was saved. Please try again.\n")
+	release()
+	get("/change", "5!")
+	get("/get", "5!!")
+	want(t, ann, st.URL+"/change", 500, "*") // a POST
+}
+
+// A Change needs a session.
+func TestChangeOfNoSession(t *testing.T) {
+	t.Parallel()
+	wantFailure(t, func(tb testing.TB) {
+		st := served(tb, middleware.Options{})
+		st.Change(st.Client(nil), func(*session.Session) {})
+	}, "Change", "no session")
 }
 
 // A request whose lock is lost does not save, and its context ends. The next one is not disturbed.
@@ -164,6 +245,46 @@ func TestDown(t *testing.T) {
 	want(t, ann, st.URL+"/get", 503, "*")
 	second()
 	want(t, ann, st.URL+"/get", 200, "1")
+}
+
+// What happens to a session while its handler has given it back, happens when the test wants it to.
+func TestReopen(t *testing.T) {
+	t.Parallel()
+	st := sessiontest.New(t, middleware.Options{LockWait: 20 * time.Millisecond})
+	var meanwhile func()
+	st.Serve(st.Sessions.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s := session.FromContext(r.Context())
+		if err := s.Commit(r.Context()); err != nil {
+			t.Error(err)
+		}
+		meanwhile()
+		if err := s.Reopen(r.Context()); err != nil {
+			http.Error(w, "sorry", middleware.Status(err))
+			return
+		}
+		s.Set("n", "2")
+	})))
+	ann := st.Client(one)
+	var release func()
+	for _, test := range []struct {
+		name      string
+		meanwhile func()
+		status    int
+		n         string // that is stored
+	}{
+		{"busy", func() { release = st.Busy(ann) }, 503, "1"},
+		{"free", func() {}, 200, "2"},
+		{"ended", func() { st.End(ann) }, 409, ""},
+	} {
+		meanwhile = test.meanwhile
+		want(t, ann, st.URL+"/", test.status, "*")
+		if release != nil {
+			release()
+		}
+		if n, _ := session.Get[string](st.Session(ann), "n"); n != test.n {
+			t.Errorf("%s: n = %q, want %q", test.name, n, test.n)
+		}
+	}
 }
 
 // Two sites have nothing in common.

@@ -1,6 +1,7 @@
 package demotest
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +16,10 @@ import (
 // with another clock. The zero value is the demo as it is.
 type Variant struct {
 	Edits []overlay.Edit
+
+	// Module and Package are those of a program that takes the demo's place; none: the demo. It
+	// has the flags -addr and -key, and prints where it serves, as the demo does.
+	Module, Package string
 
 	once sync.Once
 	path string
@@ -34,7 +39,7 @@ func (v *Variant) Build(tb testing.TB) string {
 	v.once.Do(func() {
 		var list string
 		if list, v.err = overlay.Write(tb.TempDir(), v.Edits); v.err == nil {
-			v.path, v.err = build(list)
+			v.path, v.err = build(cmp.Or(v.Module, "github.com/a2139e8d/latchkey"), cmp.Or(v.Package, "./cmd/demo"), list)
 		}
 	})
 	if v.err != nil {
@@ -43,20 +48,20 @@ func (v *Variant) Build(tb testing.TB) string {
 	return v.path
 }
 
-// build builds the demo with a list of changed files.
-func build(list string) (path string, err error) {
+// build builds a package with a list of changed files.
+func build(module, pkg, list string) (path string, err error) {
 	dir, err := TempDir()
 	if err != nil {
 		return "", err
 	}
-	path = filepath.Join(dir, "demo")
-	cmd := exec.Command("go", "build", "-o", path, "-overlay", list, "./cmd/demo")
-	// In Latchkey's own module, so that others need not have the demo's dependencies.
-	if cmd.Dir, err = overlay.Sources("github.com/a2139e8d/latchkey"); err != nil {
+	path = filepath.Join(dir, filepath.Base(pkg)) // logs of failures have its name
+	cmd := exec.Command("go", "build", "-o", path, "-overlay", list, pkg)
+	// In its own module, so that others need not have its dependencies.
+	if cmd.Dir, err = overlay.Sources(module); err != nil {
 		return "", err
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the demo: %w\n%s", err, out)
+		return "", fmt.Errorf("building %s: %w\n%s", pkg, err, out)
 	}
 	return path, nil
 }

@@ -46,3 +46,23 @@ func TestSetback(t *testing.T) {
 		}
 	}
 }
+
+// A session that a setback spares has lost nothing, whatever was left of others.
+func TestSetbackSparesOthers(t *testing.T) {
+	t.Parallel()
+	write, read := Operation{What: Write, Cookie: "c"}, Operation{What: Read, Cookie: "c"}
+	for left, right := range map[int]bool{1: true, 0: false} {
+		v := &Visitor{began: time.Now()}
+		v.now = &session{cookies: []string{"c"}, operations: []porcupine.Operation{
+			entry(0, Operation{What: Begin}, Answer{Known: true, Status: 204, Cookie: "c"}, 1, 2),
+			entry(0, write, Answer{Known: true, Status: 200, N: 1}, 3, 4),
+			entry(0, read, Answer{Known: true, Status: 200, N: left}, 200*time.Millisecond, 201*time.Millisecond),
+		}}
+		moment := v.began.Add(100 * time.Millisecond)
+		b := Setback{From: moment, Until: moment.Add(time.Millisecond), Spares: func(cookie string) bool { return cookie == "c" }}
+		lost, err := v.CheckSetback(b)
+		if (err == nil) != right || lost != 0 || v.Oldest(b) != 0 {
+			t.Errorf("a read of %d after the setback: %d lost, %v", left, lost, err)
+		}
+	}
+}

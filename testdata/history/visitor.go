@@ -21,6 +21,8 @@ type Visitor struct {
 	Site func(random float64) string // one of the processes, http://host:port; see Sites.Any
 	// Reads are the paths of reads; none: /count.
 	Reads []string
+	// Writes are the paths of writes that are no navigations; none: /incr.
+	Writes []string
 	// Logins makes some of the requests logins, many of them with a double click, and a few
 	// logouts. Some of the writes are navigations then.
 	Logins bool
@@ -217,6 +219,8 @@ func (v *Visitor) path(op Operation, random float64) string {
 		return "/reset"
 	case op.What == Read && len(v.Reads) > 0:
 		return v.Reads[int(random*float64(len(v.Reads)))]
+	case op.What == Write && !op.Navigate && len(v.Writes) > 0:
+		return v.Writes[int(random*float64(len(v.Writes)))]
 	default:
 		return "/" + op.What
 	}

@@ -10,7 +10,8 @@ import (
 // Servers lends real servers, since a hundred of them would take their time to start.
 // Nobody shares one.
 type Servers struct {
-	TB testing.TB // when it ends, they end
+	TB    testing.TB                         // when it ends, they end
+	Start func(testing.TB) *redistest.Server // nil: real ones
 
 	mu   sync.Mutex
 	idle []*redistest.Server
@@ -24,6 +25,8 @@ func (s *Servers) Get(t *testing.T) *redistest.Server {
 	if last := len(s.idle) - 1; last >= 0 {
 		server = s.idle[last]
 		s.idle = s.idle[:last]
+	} else if s.Start != nil {
+		server = s.Start(s.TB)
 	} else {
 		server = redistest.Real(s.TB)
 	}

@@ -1,7 +1,9 @@
 package redistest
 
 import (
+	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -9,32 +11,150 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Cluster starts n masters of a Redis Cluster, each with an equal share of the slots. It
-// returns when they know of each other, so that a node answers MOVED for the others' keys.
-func Cluster(tb testing.TB, n int) []*Server {
+// Slots is how many slots a Redis Cluster has.
+const Slots = 16384
+
+// A Cluster is a Redis Cluster of real servers. Its methods fail the test if a node does not do
+// as asked. They are for one goroutine at a time.
+type Cluster struct {
+	Nodes []*Server // the masters, then as many replicas of each in the same order, then what was added
+
+	bus  *bus
+	args []string
+	size int // how many nodes should know of each other
+}
+
+// NewCluster starts masters with an equal share of the slots, and so many replicas of each. It
+// returns when all nodes know of all others, and the replicas have all data. args are added to
+// the flags of every node. By default a node is silent for a minute before it counts as dead, and
+// no replica changes its master, so that nothing happens that no test has asked for.
+func NewCluster(tb testing.TB, masters, replicas int, args ...string) *Cluster {
 	tb.Helper()
-	const slots = 16384
-	var nodes []*Server
-	for i := range n {
-		node := Real(tb, "--cluster-enabled", "yes", "--cluster-node-timeout", "60000")
-		nodes = append(nodes, node)
-		node.Do(tb, "CLUSTER", "ADDSLOTSRANGE", i*slots/n, (i+1)*slots/n-1)
+	c := &Cluster{bus: newBus(tb), args: args}
+	for i := range masters {
+		node := c.start(tb)
+		node.Do(tb, "CLUSTER", "ADDSLOTSRANGE", i*Slots/masters, (i+1)*Slots/masters-1)
 		node.Do(tb, "CLUSTER", "SET-CONFIG-EPOCH", i+1)
-		host, port, _ := net.SplitHostPort(nodes[0].Addr)
-		node.Do(tb, "CLUSTER", "MEET", host, port)
 	}
-	deadline := time.Now().Add(30 * time.Second)
-	for _, node := range nodes {
-		for {
-			info, _ := redis.String(node.Do(tb, "CLUSTER", "INFO"), nil)
-			if strings.Contains(info, "cluster_state:ok") {
-				break
-			}
-			if time.Now().After(deadline) {
-				tb.Fatalf("redistest: the nodes of a cluster do not meet:\n%s", info)
-			}
-			time.Sleep(10 * time.Millisecond)
+	for range masters * replicas {
+		c.start(tb)
+	}
+	for _, node := range c.Nodes {
+		c.meet(tb, node)
+	}
+	for i, node := range c.Nodes[masters:] {
+		c.Replicate(tb, node, c.Nodes[i%masters])
+	}
+	c.AwaitReady(tb)
+	return c
+}
+
+// start starts one more node, which no other knows yet.
+func (c *Cluster) start(tb testing.TB) *Server {
+	tb.Helper()
+	address := c.bus.nextAddress()
+	node := realWith(tb, nil, func(port int) []string {
+		return append([]string{
+			"--cluster-enabled", "yes",
+			"--cluster-node-timeout", "60000",
+			"--cluster-port", strconv.Itoa(busPort(port)),
+			"--cluster-announce-ip", "127.0.0.1",
+			"--cluster-announce-bus-port", strconv.Itoa(c.bus.leadTo(tb, address, busPort(port))),
+			"--bind-source-addr", address,
+			"--protected-mode", "no", // it knows no other loopback address than 127.0.0.1
+			"--cluster-allow-replica-migration", "no", // or a master that has given all slots away is none any more
+			"--repl-diskless-sync", "no",
+			"--repl-ping-replica-period", "1", // a replica that has received nothing is shown to no client
+		}, c.args...)
+	})
+	c.bus.named(node, address)
+	c.Nodes = append(c.Nodes, node)
+	c.size++
+	return node
+}
+
+// meet introduces a node to all others. Gossip would do so, too, but slowly.
+func (c *Cluster) meet(tb testing.TB, node *Server) {
+	tb.Helper()
+	for _, other := range c.Nodes {
+		if other != node {
+			host, port, _ := net.SplitHostPort(other.Addr)
+			node.Do(tb, "CLUSTER", "MEET", host, port, c.bus.port(other))
 		}
 	}
-	return nodes
+}
+
+// ID returns a node's name in the cluster.
+func (c *Cluster) ID(tb testing.TB, node *Server) string {
+	tb.Helper()
+	id, err := redis.String(node.Do(tb, "CLUSTER", "MYID"), nil)
+	if err != nil {
+		tb.Fatalf("redistest: CLUSTER MYID: %v", err)
+	}
+	return id
+}
+
+// AwaitReady waits until all nodes run and agree that the cluster is well: all slots have an
+// owner, no node counts as dead, and each replica is in sync with its master.
+func (c *Cluster) AwaitReady(tb testing.TB) {
+	tb.Helper()
+	for _, node := range c.Nodes {
+		await(tb, "the cluster is ready", func() error { return c.unready(tb, node) })
+	}
+}
+
+// unready returns what is not well from one node's point of view.
+func (c *Cluster) unready(tb testing.TB, node *Server) error {
+	tb.Helper()
+	info := text(tb, node, "CLUSTER", "INFO")
+	for _, want := range []string{"cluster_state:ok", fmt.Sprintf("cluster_known_nodes:%d\r", c.size)} {
+		if !strings.Contains(info, want) {
+			return fmt.Errorf("%s: no %q in %q", node.Addr, want, info)
+		}
+	}
+	nodes := text(tb, node, "CLUSTER", "NODES")
+	for line := range strings.Lines(nodes) {
+		for _, sign := range []string{"handshake", "fail", "noaddr", " disconnected"} {
+			if strings.Contains(line, sign) {
+				return fmt.Errorf("%s: %q", node.Addr, line)
+			}
+		}
+	}
+	for _, other := range c.Nodes {
+		if master := c.masterOf(tb, other); master != nil {
+			if line := "slave " + c.ID(tb, master); strings.Count(nodes, line) == 0 {
+				return fmt.Errorf("%s does not know that %s has a replica", node.Addr, master.Addr)
+			}
+		}
+	}
+	state := text(tb, node, "INFO", "replication")
+	if strings.Contains(state, "role:slave") && !strings.Contains(state, "master_link_status:up") {
+		return fmt.Errorf("%s is not in sync: %q", node.Addr, state)
+	}
+	return nil
+}
+
+// text returns the reply to a command as a string.
+func text(tb testing.TB, node *Server, cmd string, args ...any) string {
+	tb.Helper()
+	reply, err := redis.String(node.Do(tb, cmd, args...), nil)
+	if err != nil {
+		tb.Fatalf("redistest: %s: %v", cmd, err)
+	}
+	return reply
+}
+
+// await waits for something without which the test cannot continue.
+func await(tb testing.TB, what string, missing func() error) {
+	tb.Helper()
+	const patience = 30 * time.Second
+	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		err := missing()
+		if err == nil {
+			return
+		}
+		if time.Since(begun) > patience {
+			tb.Fatalf("redistest: not after %v: %s: %v", patience, what, err)
+		}
+	}
 }

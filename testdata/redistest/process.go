@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -22,6 +23,12 @@ func Real(tb testing.TB, args ...string) *Server {
 
 // RealWith does the same with additional environment variables, as "NAME=value".
 func RealWith(tb testing.TB, env []string, args ...string) *Server {
+	tb.Helper()
+	return realWith(tb, env, func(int) []string { return args })
+}
+
+// realWith does so with flags that depend on the port.
+func realWith(tb testing.TB, env []string, args func(port int) []string) *Server {
 	tb.Helper()
 	// Not tb.TempDir, which has the test's name in it: the path of a Unix
 	// socket has room for about a hundred bytes.
@@ -62,7 +69,7 @@ type process struct {
 	binary string
 	dir    string
 	socket string
-	args   []string
+	args   func(port int) []string
 	env    []string
 
 	running *child.Process // the latest
@@ -73,6 +80,10 @@ func (p *process) start(addr string) error {
 	if err != nil {
 		return err
 	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		return err
+	}
 	cmd := exec.Command(p.binary, append([]string{
 		"--bind", host,
 		"--port", port,
@@ -80,7 +91,7 @@ func (p *process) start(addr string) error {
 		"--dir", p.dir,
 		"--save", "",
 		"--appendonly", "no",
-	}, p.args...)...)
+	}, p.args(number)...)...)
 	cmd.Env = append(os.Environ(), p.env...)
 	running, err := child.Start(cmd)
 	if err != nil {

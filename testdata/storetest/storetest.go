@@ -31,12 +31,20 @@ type Open func(t testing.TB, address string, timeout time.Duration) transport.Cl
 // Run checks all promises on real servers, each in a parallel subtest.
 func Run(t *testing.T, open Open) {
 	t.Helper()
+	RunOn(t, func(t testing.TB) *redistest.Server { return redistest.Real(t) }, open)
+}
+
+// RunOn is Run on servers that start starts. One may be a whole cluster.
+func RunOn(t *testing.T, start func(testing.TB) *redistest.Server, open Open) {
+	t.Helper()
 	for name, check := range map[string]func(*site){
 		"Life":                 life,
 		"AnyConnectionBreaks":  anyConnectionBreaks,
 		"ScriptFlush":          scriptFlush,
 		"LargeAndBinary":       largeAndBinary,
 		"UnknownIDs":           unknownIDs,
+		"Users":                users,
+		"UsersOnBadNetwork":    usersOnBadNetwork,
 		"Exclusion":            excludes,
 		"ExclusionBadNetwork":  excludesOnBadNetwork,
 		"WaitForOtherProcess":  waitsForOtherProcess,
@@ -56,7 +64,7 @@ func Run(t *testing.T, open Open) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			check(&site{T: t, open: open, redis: redistest.Real(t)})
+			check(&site{T: t, open: open, redis: start(t)})
 		})
 	}
 }

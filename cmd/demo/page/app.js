@@ -24,7 +24,8 @@ async function ask(path, method = 'GET', fields) {
       ? `no answer within ${TIMEOUT_MS / 1000} seconds`
       : 'the server cannot be reached');
   }
-  if (!res.ok) throw new Error(`${res.status} ${text.slice(0, 200) || res.statusText}`);
+  // Without its dot, since what shows it ends the sentence.
+  if (!res.ok) throw new Error(`${res.status} ${text.slice(0, 200) || res.statusText}`.replace(/\.$/, ''));
   return text;
 }
 
@@ -181,7 +182,7 @@ const on = (id, work, done) => $(id).addEventListener('click', () => step(work, 
 
 on('#incr', () => ask('incr', 'POST'), '');
 on('#login', async () => { await ask('login', 'POST'); return count(); },
-  'Logged in. The session has a new id.');
+  'The session has a new id. The old one is worth nothing.');
 on('#logout', async () => { await ask('logout', 'POST'); return count(); },
   'Logged out. The old session is gone.');
 $('#fire').addEventListener('click', run);

@@ -104,13 +104,19 @@ func (c *check) open() transport.Client {
 	return c.openWith(patience)
 }
 
+// openWith returns a client that has connected. The timeout may be too short for that on a busy machine.
 func (c *check) openWith(timeout time.Duration) transport.Client {
 	c.Helper()
 	client := c.kind.Open(c.TB, c.wire.address, timeout)
-	if _, err := client.Do(c.ctx, "", transport.Command{"PING"}); err != nil {
-		c.Fatalf("PING: %v", err)
+	var err error
+	for end := time.Now().Add(patience); ; {
+		if _, err = client.Do(c.ctx, "", transport.Command{"PING"}); err == nil {
+			return client
+		}
+		if time.Now().After(end) {
+			c.Fatalf("PING: %v", err)
+		}
 	}
-	return client
 }
 
 // do makes an exchange that must succeed.

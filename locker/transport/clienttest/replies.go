@@ -17,12 +17,12 @@ import (
 func replies(c *check) {
 	client := c.open()
 	all := c.do(client,
-		transport.Command{"GET", "none"},
+		transport.Command{"GET", "{k}none"},
 		transport.Command{"SET", "k", "value"},
 		transport.Command{"GET", "k"},
 		transport.Command{"STRLEN", "k"},
 		transport.Command{"EVAL", "return {1, 'two', {3, {}}, false}", 0},
-		transport.Command{"MGET", "k", "none"})
+		transport.Command{"MGET", "k", "{k}none"})
 	if all[0] != nil {
 		c.Errorf("what is not there: %T(%v)", all[0], all[0])
 	}

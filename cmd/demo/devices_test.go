@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"html"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/testdata/demotest"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+const (
+	firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+	iPhone  = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.6 Mobile/15E148 Safari/604.1"
+)
+
+// A saying transport says of itself what the browser is.
+type saying struct {
+	http.RoundTripper
+	agent string
+}
+
+func (s saying) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("User-Agent", s.agent)
+	return s.RoundTripper.RoundTrip(r)
+}
+
+// A person is somebody with a browser, on the second page of a process.
+type person struct {
+	*http.Client
+	url string
+}
+
+func newPerson(t *testing.T, url, agent string) person {
+	t.Helper()
+	c := newClient(t)
+	c.Transport = saying{c.Transport, agent}
+	return person{c, url}
+}
+
+var (
+	pageUser   = regexp.MustCompile(`<b id="user">(.*?)</b>`)
+	pageDevice = regexp.MustCompile(`(?s)<li class="card device"( data-this)?>.*?<h2>(.*?)(?: <span.*?)?</h2>.*?value="(.*?)"`)
+)
+
+// sees returns what the page shows: the user and, by their devices, the ids of the sessions. That of
+// the person's own device begins with "this ".
+func (p person) sees(t *testing.T) (user string, sessions map[string]string) {
+	t.Helper()
+	page := get(t, p.Client, p.url+"/devices")
+	if m := pageUser.FindStringSubmatch(page); m != nil {
+		user = html.UnescapeString(m[1])
+	}
+	sessions = map[string]string{}
+	for _, m := range pageDevice.FindAllStringSubmatch(page, -1) {
+		name := m[2]
+		if m[1] != "" {
+			name = "this " + name
+		}
+		sessions[name] = m[3]
+	}
+	return user, sessions
+}
+
+// wantUser checks who is signed in, "" for nobody, and how many sessions are listed.
+func (p person) wantUser(t *testing.T, user string, sessions int) {
+	t.Helper()
+	if got, list := p.sees(t); got != user || len(list) != sessions {
+		t.Errorf("the page shows %q with %v, want %q with %d", got, list, user, sessions)
+	}
+}
+
+// Two devices of a user see and end each other, over two processes.
+func TestTheDevicesOfAUser(t *testing.T) {
+	t.Parallel()
+	r := redistest.Real(t)
+	one, two := demotest.Start(t, "-redis", r.URL), demotest.Start(t, "-redis", r.URL)
+	laptop, phone := newPerson(t, one.URL, firefox), newPerson(t, two.URL, iPhone)
+	bob := newPerson(t, two.URL, firefox)
+	post(t, laptop.Client, one.URL+"/incr")
+	for p, name := range map[person]string{laptop: "ann", phone: " ann ", bob: "<bob>"} {
+		p.wantUser(t, "", 0)
+		post(t, p.Client, p.url+"/devices/sign-in", "name", name)
+	}
+	bob.wantUser(t, "<bob>", 1)
+	if n := get(t, laptop.Client, one.URL+"/count"); n != "1" {
+		t.Errorf("after signing in the counter is at %s, want 1", n)
+	}
+	_, list := laptop.sees(t)
+	if len(list) != 2 || list["this Firefox on Linux"] == "" || list["Safari on iPhone"] == "" {
+		t.Fatalf("ann's laptop shows %q", list)
+	}
+
+	post(t, bob.Client, bob.url+"/devices/end", "id", list["Safari on iPhone"])
+	phone.wantUser(t, "ann", 2) // nobody ends what belongs to others
+	post(t, laptop.Client, laptop.url+"/devices/end", "id", list["Safari on iPhone"])
+	if page := get(t, phone.Client, phone.url+"/devices"); !strings.Contains(page, "not signed in here any more") {
+		t.Errorf("the phone does not say that it was signed out:\n%s", page)
+	}
+	post(t, phone.Client, phone.url+"/devices/end-all") // of a click that comes too late
+	laptop.wantUser(t, "ann", 1)
+
+	post(t, phone.Client, phone.url+"/devices/sign-in", "name", "ann") // at once
+	post(t, phone.Client, phone.url+"/devices/end-others")
+	laptop.wantUser(t, "", 0)
+	phone.wantUser(t, "ann", 1)
+	post(t, laptop.Client, laptop.url+"/devices/sign-in", "name", "ann")
+	post(t, phone.Client, phone.url+"/devices/end-all")
+	for _, p := range []person{laptop, phone} {
+		p.wantUser(t, "", 0)
+	}
+	if page := get(t, phone.Client, phone.url+"/devices"); strings.Contains(page, "any more") {
+		t.Error("who ends all sessions is surprised that this one is over")
+	}
+	bob.wantUser(t, "<bob>", 1)
+}
+
+// The one session of the list that is this one is signed out of, and what is no name is refused.
+func TestSigningInAndOut(t *testing.T) {
+	t.Parallel()
+	p := demotest.Start(t, "-lock", "none") // the second page needs its lock all the same
+	ann := newPerson(t, p.URL, firefox)
+	post(t, ann.Client, p.URL+"/devices/sign-in", "name", "ann")
+	_, list := ann.sees(t)
+	post(t, ann.Client, p.URL+"/devices/end", "id", list["this Firefox on Linux"])
+	ann.wantUser(t, "", 0)
+	for _, name := range []string{"", "  ", strings.Repeat("x", maxName+1)} {
+		_, err := call(context.Background(), ann.Client, http.MethodPost, p.URL+"/devices/sign-in", values([]string{"name", name}))
+		if err == nil || !strings.Contains(err.Error(), "1 to 64 bytes") {
+			t.Errorf("signing in as %q: %v", name, err)
+		}
+	}
+	ann.wantUser(t, "", 0)
+}
+
+// Who has no other session is not asked to end others, and what ends this one, too, says so.
+func TestEndingOthersIsOfferedWhereThereAreOthers(t *testing.T) {
+	t.Parallel()
+	p := demotest.Start(t)
+	one, two := newPerson(t, p.URL, firefox), newPerson(t, p.URL, iPhone)
+	for n, who := range []person{one, two} {
+		post(t, who.Client, p.URL+"/devices/sign-in", "name", "ann")
+		page := get(t, one.Client, p.URL+"/devices")
+		if offered := strings.Contains(page, "End all others"); offered != (n == 1) || !strings.Contains(page, "End all, here too") {
+			t.Errorf("with %d others:\n%s", n, page)
+		}
+	}
+}
+
+// Times are in words.
+func TestMoments(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for ago, want := range map[time.Duration]string{
+		0:                              "just now",
+		59 * time.Second:               "just now",
+		90 * time.Second:               "a minute ago",
+		5*time.Minute + time.Second:    "5 minutes ago",
+		119 * time.Minute:              "2 hours ago",
+		23*time.Hour + 59*time.Minute:  "24 hours ago",
+		72 * time.Hour:                 "3 days ago",
+		-30 * time.Second:              "within a minute",
+		-30*time.Minute + time.Second:  "in 30 minutes",
+		-90 * time.Minute:              "in 90 minutes",
+		-30*24*time.Hour + time.Second: "in 30 days",
+	} {
+		if got := at(now.Add(-ago), now); got.Words != want {
+			t.Errorf("%v ago is %q, want %q", ago, got.Words, want)
+		}
+	}
+	if got := at(time.Time{}, now); got != (moment{Words: "not known"}) {
+		t.Errorf("no time is %q", got)
+	}
+}

@@ -1,0 +1,101 @@
+package lease
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/a2139e8d/latchkey/locker/transport"
+)
+
+// Notifiers wake the places of one process. There is one for all keys: one subscription. On a
+// cluster a message is counted only by the node to which it is published, and only those that listen
+// there are counted. So there each key that is waited for has its own, which listens to a channel
+// in the key's slot, and a script that frees the lock publishes to it by SPUBLISH.
+type Notifiers struct {
+	cluster transport.ClusterClient // nil: the client does not know clusters
+	shared  *notifier               // of all keys, where it is no cluster
+
+	mu     sync.Mutex // guards the rest; before that of a notifier
+	keys   map[string]*notifier
+	closed bool
+}
+
+// A Subscriber is the part of a [transport.Client] that Notifiers need. They also use what a
+// [transport.ClusterClient] has.
+type Subscriber interface {
+	Subscribe(ctx context.Context, channel string) (transport.Subscription, error)
+}
+
+// NewNotifiers returns Notifiers that have not subscribed yet.
+func NewNotifiers(s Subscriber) *Notifiers {
+	n := &Notifiers{shared: newNotifier("", s.Subscribe, func() {}), keys: make(map[string]*notifier)}
+	n.cluster, _ = s.(transport.ClusterClient)
+	return n
+}
+
+// place returns a new place for the lock of key, which must leave.
+func (n *Notifiers) place(key string) *place {
+	if !n.sharded() {
+		return n.shared.place()
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	own := n.keys[key]
+	if own == nil {
+		own = n.newFor(key)
+		n.keys[key] = own
+		if n.closed {
+			own.close()
+		}
+	}
+	return own.place()
+}
+
+// listening reports whether a place would be notified at once.
+func (n *Notifiers) listening(key string) bool {
+	if !n.sharded() {
+		return n.shared.listening()
+	}
+	n.mu.Lock()
+	own := n.keys[key]
+	n.mu.Unlock()
+	return own != nil && own.listening()
+}
+
+func (n *Notifiers) sharded() bool { return n.cluster != nil && n.cluster.IsCluster() }
+
+// newFor returns a notifier for one key. It is called with mu held.
+func (n *Notifiers) newFor(key string) *notifier {
+	var own *notifier
+	unused := func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if own.isUnused() && n.keys[key] == own {
+			delete(n.keys, key)
+		}
+	}
+	own = newNotifier(channelTag(key), n.cluster.SubscribeShard, unused)
+	return own
+}
+
+// channelTag puts a channel into the slot of key. A place, of which the channel is a part, is one
+// word in the queue.
+func channelTag(key string) string {
+	tag, _ := HashTag(key)
+	if strings.ContainsAny(tag, " \t\n\v\f\r\x00") {
+		tag = numberIn(slot(tag))
+	}
+	return "{" + tag + "}"
+}
+
+// close ends all subscriptions and goroutines, for good.
+func (n *Notifiers) close() {
+	n.shared.close()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.closed = true
+	for _, own := range n.keys {
+		own.close()
+	}
+}

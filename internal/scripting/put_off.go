@@ -1,0 +1,100 @@
+package scripting
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/a2139e8d/latchkey/locker/transport"
+)
+
+// What Redis puts off is sent again, until the exchange has had its time: a slot that is on its way
+// to another node (TRYAGAIN, whenever one of several keys does not exist, as a lock that is free), a
+// cluster that chooses a new master, a server that has just started. Redis has done nothing then.
+// So is what could not be sent to a node of a cluster: another will have its slots.
+var puttingOff = []string{"TRYAGAIN ", "CLUSTERDOWN ", "LOADING ", "MASTERDOWN "}
+
+// What is put off by a server that is not the right one, where the client will find that: a client
+// that does not know clusters never does.
+var misdirected = []string{moving, "ASK ", "READONLY "}
+
+// putsOff reports whether Redis will do later, or elsewhere, what it has refused.
+func (r *Runner) putsOff(refusal error) bool {
+	text := refusal.Error()
+	return hasPrefix(text, puttingOff) || r.cluster != nil && hasPrefix(text, misdirected)
+}
+
+func hasPrefix(text string, prefixes []string) bool {
+	for _, prefix := range prefixes {
+		if strings.HasPrefix(text, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// A later is why an exchange is put off.
+type later struct{ error }
+
+func (l later) Unwrap() error { return l.error }
+
+// do is Do, whose error is a later where no node of a cluster was there to take the commands.
+func (r *Runner) do(ctx context.Context, slot string, commands []transport.Command) ([]any, error) {
+	replies, err := r.client.Do(ctx, slot, commands...)
+	if err != nil && r.cluster != nil && r.cluster.IsCluster() && ctx.Err() == nil &&
+		errors.Is(err, transport.ErrRefused) && !isTimeout(err) && !errors.Is(err, transport.ErrClosed) {
+		return nil, later{err}
+	}
+	return replies, err
+}
+
+// putOff is the error of what was put off for as long as an exchange may take: like one that Redis
+// has not answered, it has had its time.
+type putOff struct{ error }
+
+func (putOff) Timeout() bool   { return true }
+func (p putOff) Unwrap() error { return p.error }
+
+// notInTime returns the error of an exchange that was put off until ctx ended.
+func notInTime(ctx context.Context, why later) error {
+	err := why.error
+	if !errors.Is(err, transport.ErrRefused) {
+		err = fmt.Errorf("%w: put off until now: %w", transport.ErrRefused, err)
+	}
+	if ctx.Err() == context.DeadlineExceeded {
+		return putOff{err}
+	}
+	return err // the caller has gone
+}
+
+// patience is for an exchange that is put off. The zero value has not waited yet.
+type patience struct {
+	tries  int
+	cancel context.CancelFunc
+}
+
+// wait waits for 1 to 2 ms at first, and for 32 to 64 ms in the end, at random. It returns false if
+// the end comes before, or ctx ends, and otherwise a context that lasts until then.
+func (p *patience) wait(ctx context.Context, end time.Time) (context.Context, bool) {
+	if p.cancel == nil {
+		ctx, p.cancel = context.WithDeadline(ctx, end)
+	}
+	timer := time.NewTimer(time.Duration((1 + Chance()) * float64(time.Millisecond<<min(p.tries, 5))))
+	defer timer.Stop()
+	p.tries++
+	select {
+	case <-timer.C:
+		return ctx, ctx.Err() == nil
+	case <-ctx.Done():
+		return ctx, false
+	}
+}
+
+// over releases what wait has needed.
+func (p *patience) over() {
+	if p.cancel != nil {
+		p.cancel()
+	}
+}

@@ -1,0 +1,120 @@
+package middleware_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// What a handler discards is not saved, and its answer goes out. What it does after that is saved.
+func TestDiscard(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		mux.HandleFunc("/discard", func(w http.ResponseWriter, req *http.Request) {
+			s := session.FromContext(req.Context())
+			add(s)
+			s.Set("half", make(chan int)) // which would fail the commit
+			s.Renew()
+			s.Destroy()
+			s.Discard()
+			if what := req.FormValue("then"); what != "" {
+				s.Set(what, 1)
+			}
+			fmt.Fprint(w, "sorry")
+		})
+		s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+		v := newVisitor(t)
+		for range 2 { // of a new visitor, and of one with a session
+			a := v.get(s.URL + "/discard")
+			a.want(t, 200, "sorry")
+			if a.sets() {
+				t.Errorf("header %v", a.Header)
+			}
+			v.get(s.URL+"/add").want(t, 200, "*")
+		}
+		v.get(s.URL+"/get").want(t, 200, "2")
+		v.get(s.URL+"/discard?then=flash").want(t, 200, "sorry")
+		v.get(s.URL+"/len").want(t, 200, "2")
+	})
+}
+
+// After Reopen, what the first commit has saved stays.
+func TestDiscardAfterReopen(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	mux := app()
+	mux.HandleFunc("/twice", func(_ http.ResponseWriter, req *http.Request) {
+		s := session.FromContext(req.Context())
+		add(s)
+		must(t, s.Commit(req.Context()))
+		s.Discard() // it is saved already, and this is no late change
+		must(t, s.Reopen(req.Context()))
+		add(s)
+		s.Discard()
+	})
+	s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+	v := newVisitor(t)
+	v.get(s.URL+"/twice").want(t, 200, "")
+	v.get(s.URL+"/twice").want(t, 200, "")
+	v.get(s.URL+"/get").want(t, 200, "2")
+}
+
+// P7: Options.Discard keeps half-done work out of the session where the answer is an error that
+// something inside the sessions has made, such as a framework's recovery.
+func TestAnswersThatAreErrorsSaveNothingIfToldSo(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	for name, test := range map[string]struct {
+		answer func(w http.ResponseWriter, s *session.Session)
+		status int
+		saved  string
+	}{
+		"a panic":          {func(http.ResponseWriter, *session.Session) { panic("oh") }, 500, "0"},
+		"a 500":            {func(w http.ResponseWriter, _ *session.Session) { http.Error(w, "oh", 500) }, 500, "0"},
+		"a flushed 500":    {func(w http.ResponseWriter, _ *session.Session) { w.WriteHeader(500); w.(http.Flusher).Flush() }, 500, "0"},
+		"a long 500":       {func(w http.ResponseWriter, _ *session.Session) { http.Error(w, strings.Repeat("oh", 1<<16), 500) }, 500, "0"},
+		"a 404":            {func(w http.ResponseWriter, _ *session.Session) { http.Error(w, "oh", 404) }, 404, "1"},
+		"nothing":          {func(http.ResponseWriter, *session.Session) {}, 200, "1"},
+		"a body":           {func(w http.ResponseWriter, _ *session.Session) { fmt.Fprint(w, "ok") }, 200, "1"},
+		"a 500 and Commit": {func(w http.ResponseWriter, s *session.Session) { w.WriteHeader(500); must(t, s.Commit(t.Context())) }, 500, "1"},
+		"a 500, reopened": {func(w http.ResponseWriter, s *session.Session) {
+			w.WriteHeader(500)
+			must(t, s.Commit(t.Context()))
+			w.(http.Flusher).Flush()
+			must(t, s.Reopen(t.Context()))
+			add(s)
+		}, 500, "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mux := app()
+			mux.Handle("/half", recoverer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				s := session.FromContext(req.Context())
+				add(s)
+				test.answer(w, s)
+			})))
+			s := newSite(t, r.Pool(t, 4), middleware.Options{Discard: func(status int) bool { return status >= 500 }}, mux)
+			v := newVisitor(t)
+			v.get(s.URL+"/half").want(t, test.status, "*")
+			v.get(s.URL+"/get").want(t, 200, test.saved)
+		})
+	}
+}
+
+// recoverer is a framework's recovery, inside the sessions.
+func recoverer(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if recover() != nil {
+				http.Error(w, "oh", http.StatusInternalServerError)
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,295 @@
+package middleware_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/secret"
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// rememberer is app with a choice at the login, and later.
+func rememberer() *http.ServeMux {
+	mux := app()
+	remember := func(r *http.Request) {
+		d, err := time.ParseDuration(r.FormValue("for"))
+		if err != nil {
+			panic(err)
+		}
+		session.FromContext(r.Context()).Remember(d)
+	}
+	mux.HandleFunc("/login-for", func(_ http.ResponseWriter, r *http.Request) {
+		s := session.FromContext(r.Context())
+		s.Renew()
+		s.Set("user", "ann")
+		remember(r)
+	})
+	mux.HandleFunc("/remember", func(_ http.ResponseWriter, r *http.Request) { remember(r) })
+	mux.HandleFunc("/add-and-remember", func(w http.ResponseWriter, r *http.Request) {
+		remember(r)
+		mux.ServeHTTP(w, as(r, "/add"))
+	})
+	mux.HandleFunc("/expires", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, session.FromContext(r.Context()).Expires().UnixMilli())
+	})
+	return mux
+}
+
+const month = 30 * 24 * time.Hour
+
+// cookie returns the one that the answer sets, which is not to be cached then.
+func (a answer) cookie(t *testing.T) *http.Cookie {
+	t.Helper()
+	if cookies := a.Cookies(); len(cookies) == 1 && a.StatusCode == http.StatusOK && a.Header.Get("Cache-Control") == "no-store" {
+		return cookies[0]
+	}
+	t.Fatalf("%d %q does not set one cookie: %v", a.StatusCode, a.body, a.Header)
+	return nil
+}
+
+// wantMaxAge checks that the answer's cookie lasts for d, or with 0 until the browser is closed.
+func (a answer) wantMaxAge(t *testing.T, d time.Duration) {
+	t.Helper()
+	if got := time.Duration(a.cookie(t).MaxAge) * time.Second; got > d || got < d-time.Minute {
+		t.Errorf("the cookie lasts for %v, want %v", got, d)
+	}
+}
+
+// wantLeft checks for how long Redis keeps the visitor's session.
+func (v *visitor) wantLeft(t *testing.T, s *site, r *redistest.Server, want time.Duration) {
+	t.Helper()
+	record := recordOf(v.get(s.URL + "/id").body) // which uses it, too
+	left := time.Duration(r.Do(t, "PTTL", record).(int64)) * time.Millisecond
+	if left > want || left < want-time.Minute {
+		t.Errorf("the session has %v left, want %v", left, want)
+	}
+}
+
+// P12: a session that is remembered at the login lasts for that long, used or not, in Redis and in
+// the browser, whatever happens to it; until it is forgotten.
+func TestARememberedSessionOutlivesTheBrowser(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		s := newSite(t, r.Pool(t, 4), middleware.Options{
+			Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly}),
+		}, rememberer())
+		v := newVisitor(t)
+		v.get(s.URL+"/add").wantMaxAge(t, 0)
+		v.wantLeft(t, s, r, 30*time.Minute)
+		v.get(s.URL+"/login-for?for="+month.String()).wantMaxAge(t, month)
+		for _, path := range []string{"/nothing", "/add", "/get"} {
+			if a := v.get(s.URL + path); a.sets() {
+				t.Errorf("%s sets the cookie again", path)
+			}
+			v.wantLeft(t, s, r, month)
+		}
+		// Another login, or any Renew, keeps the end.
+		v.get(s.URL+"/login").wantMaxAge(t, month)
+		v.wantLeft(t, s, r, month)
+
+		value := v.cookies(s)[0].Value
+		again := v.get(s.URL + "/remember?for=48h")
+		again.wantMaxAge(t, 48*time.Hour)
+		v.wantLeft(t, s, r, 48*time.Hour)
+		forgotten := v.get(s.URL + "/add-and-remember?for=0s")
+		forgotten.wantMaxAge(t, 0)
+		v.wantLeft(t, s, r, 30*time.Minute)
+		if again.cookie(t).Value != value || forgotten.cookie(t).Value != value {
+			t.Error("the cookie has another value, although the id is the same")
+		}
+		if a := v.get(s.URL + "/remember?for=0s"); a.sets() {
+			t.Error("to forget what is not remembered sets the cookie")
+		}
+		v.get(s.URL+"/get").want(t, 200, "3")
+	})
+}
+
+// P12: nor does the Lifetime of the options end it; but its own end does.
+func TestOnlyItsOwnEndEndsARememberedSession(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		s := newSite(t, r.Pool(t, 4), middleware.Options{
+			Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly}),
+		}, rememberer())
+		v := newVisitor(t)
+		v.get(s.URL+"/add-and-remember?for="+month.String()).wantMaxAge(t, month) // a new session, too
+		id := v.get(s.URL + "/id").body
+		makeOlder(t, r, id, 25*time.Hour)
+		v.get(s.URL+"/get").want(t, 200, "1")
+		v.get(s.URL+"/add").want(t, 200, "2")
+		v.wantLeft(t, s, r, month)
+
+		kept := with(t, v.cookies(s)...) // by a browser that does not drop it
+		v.get(s.URL+"/remember?for=1s").wantMaxAge(t, time.Second)
+		eventually(t, "the session is over", func() bool { return !r.Exists(t, recordOf(id)) })
+		kept.get(s.URL+"/get").want(t, 200, "0")
+	})
+}
+
+// P2: a Remember that cannot be kept fails the request, and so does one where the session is only
+// read. Nothing is saved.
+func TestAWrongRememberIsAnError(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	s := newSite(t, r.Pool(t, 4), middleware.Options{
+		Mode: byPath(map[string]middleware.Mode{"/remember": middleware.ReadOnly}),
+	}, rememberer())
+	v := newVisitor(t)
+	v.get(s.URL+"/add").want(t, 200, "1")
+	for path, text := range map[string]string{
+		"/add-and-remember?for=-1h":    "Remember(-1h0m0s): it must not be negative",
+		"/add-and-remember?for=10000h": "Remember(10000h0m0s): it must be at most 400 days",
+		"/remember?for=1h":             "session: Remember: session is open for reading only",
+	} {
+		if a := v.get(s.URL + path); a.StatusCode != http.StatusInternalServerError || a.sets() {
+			t.Errorf("%s: %d %v", path, a.StatusCode, a.Header)
+		}
+		if n := len(s.log.Lines(text)); n != 1 {
+			t.Errorf("%s: %d lines of the log say %q", path, n, text)
+		}
+	}
+	v.get(s.URL+"/get").want(t, 200, "1")
+	v.wantLeft(t, s, r, 30*time.Minute)
+}
+
+// P12: a visitor's session times out earlier until the login. A new visitor who logs in at once is
+// no guest, and neither is one who is remembered.
+func TestGuestsTimeOutEarlier(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		pool := r.Pool(t, 4)
+		o := middleware.Options{GuestTTL: 5 * time.Minute, Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly})}
+		s := newSite(t, pool, o, rememberer())
+		o.GuestTTL = 0
+		other := newSite(t, pool, o, rememberer()) // a process with other options: the record decides
+		v := newVisitor(t)
+		for _, at := range []*site{s, other} {
+			for _, path := range []string{"/add", "/nothing", "/get"} {
+				v.get(at.URL+path).want(t, 200, "*")
+				v.wantLeft(t, s, r, 5*time.Minute)
+			}
+		}
+		v.get(s.URL+"/login").want(t, 200, "")
+		v.wantLeft(t, s, r, 30*time.Minute)
+		for path, want := range map[string]time.Duration{
+			"/login": 30 * time.Minute, "/add": 5 * time.Minute, "/add-and-remember?for=" + month.String(): month,
+		} {
+			first := newVisitor(t)
+			first.get(s.URL+path).want(t, 200, "*")
+			first.wantLeft(t, s, r, want)
+		}
+	})
+}
+
+// What takes the place of a session that cannot be read, or that has ended, is a guest's.
+func TestWhatBeginsInPlaceOfAnotherSessionIsAGuests(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		s := newSite(t, r.Pool(t, 4), middleware.Options{GuestTTL: 5 * time.Minute,
+			OnCorrupt: func(*http.Request, error) error { return nil }}, rememberer())
+		v := newVisitor(t)
+		v.get(s.URL+"/login").want(t, 200, "")
+		r.Do(t, "SET", recordOf(v.get(s.URL+"/id").body), "garbage")
+		v.get(s.URL+"/add").want(t, 200, "1")
+		v.wantLeft(t, s, r, 5*time.Minute)
+
+		v.get(s.URL+"/login").want(t, 200, "")
+		dead := v.cookies(s)
+		v.get(s.URL+"/logout").want(t, 200, "")
+		for path, want := range map[string]time.Duration{"/add": 5 * time.Minute, "/login": 30 * time.Minute} {
+			a := navigate(with(t, dead...), s.URL+path)
+			with(t, a.cookie(t)).wantLeft(t, s, r, want)
+		}
+	})
+}
+
+func navigate(v *visitor, url string) answer {
+	req, _ := http.NewRequest(http.MethodGet, url, nil)
+	req.Header.Set("Sec-Fetch-Mode", "navigate")
+	return v.do(req)
+}
+
+// Expires is when Redis drops the session: before its first commit, in the middle of the changes
+// that a handler makes, and afterwards.
+func TestExpiresIsWhenTheSessionEnds(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		var s *site
+		in := func(req *http.Request, want time.Duration) {
+			t.Helper()
+			left := time.Until(session.FromContext(req.Context()).Expires())
+			if want == 0 && !session.FromContext(req.Context()).Expires().IsZero() || want > 0 && (left > want || left < want-time.Minute) {
+				t.Errorf("it ends in %v, want %v", left, want)
+			}
+		}
+		mux := app()
+		mux.HandleFunc("/begin", func(_ http.ResponseWriter, req *http.Request) {
+			ss := session.FromContext(req.Context())
+			in(req, 5*time.Minute)
+			ss.Set("n", 1)
+			in(req, 5*time.Minute)
+			_ = ss.Commit(req.Context())
+			in(req, 5*time.Minute)
+		})
+		mux.HandleFunc("/change", func(_ http.ResponseWriter, req *http.Request) {
+			ss := session.FromContext(req.Context())
+			in(req, 5*time.Minute)
+			ss.Remember(month)
+			in(req, month)
+			ss.Remember(0)
+			in(req, 5*time.Minute)
+			ss.Renew()
+			in(req, 30*time.Minute)
+			ss.Remember(time.Hour)
+			in(req, time.Hour)
+			_ = ss.Commit(req.Context())
+			in(req, time.Hour)
+		})
+		mux.HandleFunc("/read", func(_ http.ResponseWriter, req *http.Request) { in(req, time.Hour) })
+		mux.HandleFunc("/end", func(_ http.ResponseWriter, req *http.Request) {
+			ss := session.FromContext(req.Context())
+			in(req, time.Hour)
+			ss.Destroy()
+			in(req, 0)
+			_ = ss.Commit(req.Context())
+			in(req, 0)
+		})
+		s = newSite(t, r.Pool(t, 4), middleware.Options{GuestTTL: 5 * time.Minute,
+			Mode: byPath(map[string]middleware.Mode{"/read": middleware.ReadOnly})}, mux)
+		v := newVisitor(t)
+		for _, path := range []string{"/begin", "/change", "/read", "/end"} {
+			v.get(s.URL+path).want(t, 200, "")
+		}
+	})
+}
+
+// A cookie that is set again after a long time is signed anew where its signature would not last
+// until the session's end.
+func TestARememberedSessionOutlivesItsSignature(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	s := newSite(t, r.Pool(t, 4), middleware.Options{}, rememberer())
+	random := bytes.Repeat([]byte("s"), 32)
+	old := sign(testKey, "sid", time.Now().Add(-390*24*time.Hour), random)
+	stored := fmt.Sprintf(`{"v":2,"s":"ABCDEFGHIJKLMNOP","c":1,"u":%d,"d":{"n":7}}`, time.Now().Add(month).UnixMilli())
+	v := with(t, &http.Cookie{Name: "sid", Value: old})
+	id, err := secret.IDOf(random)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Do(t, "SET", recordOf(id), stored, "PX", month.Milliseconds())
+	v.get(s.URL+"/get").want(t, 200, "7")
+	short := v.get(s.URL + "/remember?for=24h")
+	short.wantMaxAge(t, 24*time.Hour)
+	long := v.get(s.URL + "/remember?for=" + month.String())
+	long.wantMaxAge(t, month)
+	if short.cookie(t).Value != old || long.cookie(t).Value == old {
+		t.Error("the cookie must be signed anew where that is necessary, and only there")
+	}
+	with(t, long.cookie(t)).get(s.URL+"/get").want(t, 200, "7")
+}

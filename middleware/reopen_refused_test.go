@@ -1,0 +1,173 @@
+package middleware_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+func TestReopenOfASessionThatIsOver(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		for name, test := range map[string]struct {
+			own      func(*session.Session) // what the request does itself
+			other    func(t *testing.T, tab *visitor, s *site, id string)
+			notFound bool
+		}{
+			"a logout": {nil, func(t *testing.T, tab *visitor, s *site, _ string) { tab.get(s.URL+"/logout").want(t, 200, "") }, false},
+			"a login":  {nil, func(t *testing.T, tab *visitor, s *site, _ string) { tab.get(s.URL+"/login").want(t, 200, "") }, false},
+			"time": {nil, func(t *testing.T, _ *visitor, _ *site, id string) {
+				record, _ := keysOf(id)
+				r.Do(t, "DEL", record)
+			}, true},
+			"itself": {(*session.Session).Destroy, nil, false},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				mux := app()
+				working, done := make(chan string, 1), make(chan struct{})
+				mux.HandleFunc("/slow", func(w http.ResponseWriter, req *http.Request) {
+					s := session.FromContext(req.Context())
+					if test.own != nil {
+						test.own(s)
+					}
+					must(t, s.Commit(req.Context()))
+					working <- s.ID()
+					<-done
+					for range 2 { // it stays so
+						err := s.Reopen(req.Context())
+						if !errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound) != test.notFound {
+							t.Errorf("Reopen = %v", err)
+						}
+						w.Header().Set("X-Status", fmt.Sprint(middleware.Status(err)))
+					}
+					fmt.Fprint(w, "sorry")
+				})
+				s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+				v := newVisitor(t)
+				v.get(s.URL+"/add").want(t, 200, "1")
+				tab := with(t, v.cookies(s)...)
+				slow := make(chan answer, 1)
+				go func() { slow <- v.get(s.URL + "/slow") }()
+				if id := <-working; test.other != nil {
+					test.other(t, tab, s, id)
+				}
+				close(done)
+				a := <-slow
+				a.want(t, 200, "sorry")
+				if a.sets() != (test.own != nil) || a.Header.Get("X-Status") != "409" {
+					t.Errorf("header %v", a.Header)
+				}
+				if lines := s.log.Lines("kind=gone", "Reopen"); len(lines) != 2 {
+					t.Errorf("log: %q", lines)
+				}
+			})
+		}
+	})
+}
+
+func TestReopenWhereItCannotBe(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	overdue, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	for name, test := range map[string]struct {
+		do     func(s *session.Session, ctx context.Context) error
+		want   error // nil: any
+		status int
+		n      string // what is stored
+	}{
+		"before Commit": {func(s *session.Session, ctx context.Context) error { s.Set("n", 5); return s.Reopen(ctx) },
+			session.ErrOpen, 200, "5"},
+		"twice": {func(s *session.Session, ctx context.Context) error {
+			_ = s.Commit(ctx)
+			must(t, s.Reopen(ctx))
+			s.Set("n", 5)
+			return s.Reopen(ctx)
+		}, session.ErrOpen, 200, "5"},
+		"after its context": {func(s *session.Session, ctx context.Context) error {
+			s.Set("n", 5)
+			_ = s.Commit(ctx)
+			return s.Reopen(canceled)
+		}, context.Canceled, 200, "5"},
+		"after its deadline": {func(s *session.Session, ctx context.Context) error {
+			s.Set("n", 5)
+			_ = s.Commit(ctx)
+			return s.Reopen(overdue)
+		}, context.DeadlineExceeded, 200, "5"},
+		"after a commit that failed": {func(s *session.Session, ctx context.Context) error {
+			s.Set("n", make(chan int))
+			_ = s.Commit(ctx)
+			err := s.Reopen(ctx)
+			s.Set("n", 5)
+			return err
+		}, nil, 500, "1"},
+		"after a late change": {func(s *session.Session, ctx context.Context) error {
+			s.Set("n", 5)
+			_ = s.Commit(ctx)
+			s.Set("n", 6)
+			err := s.Reopen(ctx)
+			s.Set("n", 7)
+			return err
+		}, session.ErrClosed, 500, "5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mux := app()
+			mux.HandleFunc("/reopen", func(_ http.ResponseWriter, req *http.Request) {
+				err := test.do(session.FromContext(req.Context()), req.Context())
+				if err == nil || test.want != nil && !errors.Is(err, test.want) {
+					t.Errorf("Reopen = %v, want %v", err, test.want)
+				}
+			})
+			s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+			v := newVisitor(t)
+			v.get(s.URL+"/add").want(t, 200, "1")
+			v.get(s.URL+"/reopen").want(t, test.status, "*")
+			v.get(s.URL+"/get").want(t, 200, test.n)
+		})
+	}
+}
+
+func TestReopenEndsWithTheHandler(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	mux := app()
+	errs := make(chan error, 2)
+	holding := make(chan *store.Hold, 1)
+	st := store.New(r.Pool(t, 4), store.Options{})
+	mux.HandleFunc("/leave", func(_ http.ResponseWriter, req *http.Request) {
+		s := session.FromContext(req.Context())
+		must(t, s.Commit(req.Context()))
+		h, err := st.Take(t.Context(), s.ID(), store.Terms{})
+		must(t, err)
+		holding <- h
+		go func() {
+			errs <- s.Reopen(context.WithoutCancel(req.Context())) // waits for h
+			errs <- s.Reopen(context.WithoutCancel(req.Context()))
+		}()
+		time.Sleep(50 * time.Millisecond) // so that the first one does wait; it ends in either case
+	})
+	s := newSiteOn(t, st, middleware.Options{LockWait: time.Minute}, mux)
+	v := newVisitor(t)
+	v.get(s.URL+"/add").want(t, 200, "1")
+	v.get(s.URL+"/leave").want(t, 200, "")
+	for range 2 {
+		if err := <-errs; err == nil || !strings.Contains(err.Error(), "after the handler has returned") {
+			t.Errorf("Reopen = %v", err)
+		}
+	}
+	(<-holding).Release(t.Context())
+	v.get(s.URL+"/add").want(t, 200, "2")
+}

@@ -1,0 +1,125 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/a2139e8d/latchkey/session"
+)
+
+// # Sessions without a cookie
+//
+// With Options.Token a session is used by a program that keeps its token, and not by a browser. All
+// else is as with cookies: the token is what would be the cookie's value, it is verified by the same
+// rules, and dies with its id. What differs comes from there being no header that takes it to the
+// client:
+//
+//   - The handler does that, with what Sessions.Token returns after the commit. So where a session
+//     would begin or get a new id at the end of the handler, when nothing can be sent any more, the
+//     commit fails: nobody could ever open it.
+//   - Nothing of this comes too late once the answer has begun: a websocket can Renew and send
+//     the token itself.
+//   - No request counts as a navigation (see navigates): a program that has a dead token gets the 409
+//     when it writes, and logs in again.
+
+var (
+	errNoTokens = errors.New("middleware: Token is for Sessions with Options.Token: these have cookies")
+	errNotSaved = errors.New("middleware: Token before the session is saved: call Commit before")
+	errNoToken  = errors.New("middleware: Token where no session is kept: " +
+		"the request has none, and has begun none or ended it")
+	errNobody = errors.New("middleware: the handler has ended, so nothing can give the client a new token: " +
+		"call Commit and Sessions.Token where a session begins or gets a new id, " +
+		"and answer with 401 where there should be one")
+	errAttributes = errors.New("middleware: Options.Token is set, so there is no cookie: " +
+		"of Options.Cookie only Name may be set")
+)
+
+// Bearer returns the token of a request's Authorization header, as RFC 6750 has it, or "": for
+// Options.Token. Of two such headers it takes none.
+func Bearer(r *http.Request) string {
+	lines := r.Header["Authorization"]
+	if len(lines) != 1 {
+		return ""
+	}
+	scheme, token, _ := strings.Cut(lines[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return token
+}
+
+// Token returns the token of the request's session, for a handler that gives it to its client: see
+// Options.Token. It is for after a session.Commit that has begun the session or given it a new id,
+// or after the answer has begun. Where the id stays it is the token that the request came with; or
+// the same one signed anew, if Remember has moved the session's end beyond that of its signature.
+//
+// An answer for which it is called before its first byte is not cached.
+//
+// It is an error where the session is not saved yet, or open again, or its commit has failed; where
+// there is none; and where these Sessions use cookies.
+func (s *Sessions) Token(ctx context.Context) (string, error) {
+	if s.cookies.token == nil {
+		return "", errNoTokens
+	}
+	rq := s.request(ctx)
+	if rq == nil {
+		return "", fmt.Errorf("middleware: Token: %w", session.ErrNoSession)
+	}
+	came := s.cookies.token(rq.base)
+	rq.mu.Lock()
+	defer rq.mu.Unlock()
+	switch {
+	case !rq.committed:
+		return "", errNotSaved
+	case rq.err != nil:
+		return "", fmt.Errorf("middleware: Token after a commit that failed: %w", rq.err)
+	case rq.session == nil, rq.origin != locked && rq.origin != readOnly && rq.origin != optimistic:
+		return "", errNoToken
+	case rq.cookie == nil:
+		if id, ok := s.ID(came); !ok || id != rq.knownID() {
+			return "", errNoToken // the handler has changed what it is read from
+		}
+		rq.idMu.Lock()
+		own := rq.own
+		rq.idMu.Unlock()
+		cookie, err := s.cookies.again(came, own)
+		if err != nil {
+			return "", err
+		}
+		rq.cookie = cookie // so that the answer is not cached
+	}
+	return rq.cookie.Value, nil
+}
+
+// ID returns the public id of the session that a token stands for, or false if the token is not
+// genuine. It is for servers of another kind, as of gRPC or websockets, which then call Update or
+// Peek: whether there is such a session, only these know. Where these Sessions use cookies, the
+// token is the value of one.
+func (s *Sessions) ID(token string) (string, bool) {
+	id := s.cookies.idOf(token)
+	return id, id != ""
+}
+
+// idOf returns the public id that a value stands for, or "".
+func (c *cookies) idOf(value string) string {
+	check := c.checkers.Get().(*checker)
+	defer c.checkers.Put(check)
+	id, _ := check.id(value)
+	return id
+}
+
+// nameOnly makes c the pattern of a token, which has the name in its signature.
+func (c *cookies) nameOnly(o Options) error {
+	rest := o.Cookie
+	rest.Name = ""
+	if !reflect.DeepEqual(rest, http.Cookie{}) {
+		return errAttributes
+	}
+	// So that a name that is good for a cookie is good for tokens.
+	c.token, c.vary, c.pattern.Secure = o.Token, "Authorization", true
+	return nil
+}

@@ -1,0 +1,254 @@
+package middleware_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// users is app with logins of a user, and what users do with their sessions.
+func users(sessions func() *middleware.Sessions) *http.ServeMux {
+	mux := app()
+	mux.HandleFunc("/login/{user}", func(_ http.ResponseWriter, r *http.Request) {
+		session.FromContext(r.Context()).Login(r.PathValue("user"))
+	})
+	mux.HandleFunc("/user", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, session.FromContext(r.Context()).User())
+	})
+	mux.HandleFunc("/renew", func(_ http.ResponseWriter, r *http.Request) {
+		session.FromContext(r.Context()).Renew()
+	})
+	mux.HandleFunc("/end/others", func(w http.ResponseWriter, r *http.Request) {
+		s := session.FromContext(r.Context())
+		n, err := sessions().EndAll(r.Context(), s.User(), s.ID())
+		if s.Renew(); err != nil {
+			panic(err)
+		}
+		fmt.Fprint(w, n)
+	})
+	mux.HandleFunc("/end/all", func(w http.ResponseWriter, r *http.Request) {
+		s := session.FromContext(r.Context())
+		n, err := sessions().EndAll(r.Context(), s.User())
+		if s.Destroy(); err != nil {
+			panic(err)
+		}
+		fmt.Fprint(w, n)
+	})
+	return mux
+}
+
+func newUserSite(t *testing.T, r *redistest.Server, o middleware.Options) *site {
+	t.Helper()
+	var s *site
+	s = newSite(t, r.Pool(t, 8), o, users(func() *middleware.Sessions { return s.sessions }))
+	return s
+}
+
+// P14: who logs in is in the user's list, and whoever was ended is out, at once, and may log in again.
+func TestAUserEndsTheirSessions(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		hooks := &audit{}
+		s := newUserSite(t, r, middleware.Options{
+			Hooks:  hooks.hooks(),
+			Device: func(r *http.Request) string { return r.UserAgent() + strings.Repeat("é", 200) },
+		})
+		phone, laptop, bob := newVisitor(t), newVisitor(t), newVisitor(t)
+		phone.get(s.URL+"/add").want(t, 200, "1")
+		phone.get(s.URL+"/login/ann").want(t, 200, "")
+		phone.get(s.URL+"/user").want(t, 200, "ann")
+		phone.get(s.URL+"/add").want(t, 200, "2")
+		laptop.get(s.URL+"/login/ann").want(t, 200, "")
+		laptop.get(s.URL+"/add").want(t, 200, "1")
+		bob.get(s.URL+"/login/bob").want(t, 200, "")
+
+		list, err := s.sessions.List(t.Context(), "ann")
+		if err != nil || len(list) != 2 {
+			t.Fatalf("%+v, %v", list, err)
+		}
+		laptop.get(s.URL+"/id").want(t, 200, list[0].ID)
+		for _, info := range list {
+			if info.User != "ann" || !strings.HasPrefix(info.Device, "Go-http-client/1.1é") || len(info.Device) > 256 ||
+				time.Since(info.Created) > time.Minute || time.Since(info.Seen) > time.Minute ||
+				time.Until(info.Expires) < 29*time.Minute {
+				t.Errorf("%+v", info)
+			}
+			if peeked, err := s.sessions.Peek(t.Context(), info.ID); err != nil || peeked.Device != info.Device || peeked.User != "ann" {
+				t.Errorf("Peek: %+v, %v", peeked, err)
+			} else if text := fmt.Sprint(info, peeked); strings.Contains(text, "m=") {
+				t.Errorf("the times have a monotonic clock: %s", text)
+			}
+		}
+
+		if err := s.sessions.End(t.Context(), list[1].ID); err != nil {
+			t.Fatal(err)
+		}
+		phone.get(s.URL+"/user").want(t, 200, "")
+		phone.get(s.URL+"/login/ann").want(t, 200, "") // at once
+		phone.get(s.URL+"/user").want(t, 200, "ann")
+
+		laptop.get(s.URL+"/end/others").want(t, 200, "1")
+		phone.get(s.URL+"/user").want(t, 200, "")
+		laptop.get(s.URL+"/add").want(t, 200, "2")
+		if out := laptop.get(s.URL + "/end/all"); out.body != "1" || !out.sets() {
+			t.Errorf("%d %q, %v", out.StatusCode, out.body, out.Header)
+		}
+		laptop.get(s.URL+"/user").want(t, 200, "")
+		bob.get(s.URL+"/user").want(t, 200, "bob")
+		lists := 0
+		for _, key := range r.Keys(t) {
+			if strings.HasSuffix(key, ".user") {
+				lists++
+			}
+		}
+		if lists != 1 { // bob's
+			t.Errorf("%d lists", lists)
+		}
+	})
+}
+
+// The session's end beats its holder: what that writes is refused, also under another id, and its
+// context ends when its lease is renewed.
+func TestTheEndBeatsTheHolder(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		for _, path := range []string{"/hold/save", "/hold/renew", "/hold/bob"} {
+			entered, ended := make(chan string), make(chan error)
+			var s *site
+			mux := users(func() *middleware.Sessions { return s.sessions })
+			mux.HandleFunc("/hold/{what}", func(w http.ResponseWriter, r *http.Request) {
+				own := session.FromContext(r.Context())
+				entered <- own.ID()
+				<-r.Context().Done()
+				ended <- r.Context().Err()
+				switch r.PathValue("what") {
+				case "renew":
+					own.Renew()
+				case "bob":
+					own.Login("bob")
+				}
+				own.Set("n", 100)
+			})
+			s = newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
+			v := newVisitor(t)
+			v.get(s.URL+"/login/ann").want(t, 200, "")
+			answered := make(chan answer)
+			go func() { answered <- v.post(s.URL + path) }()
+			if err := s.sessions.End(t.Context(), <-entered); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-ended; err == nil {
+				t.Error("the context goes on")
+			}
+			if a := <-answered; a.StatusCode != http.StatusServiceUnavailable && a.StatusCode != http.StatusConflict || a.sets() {
+				t.Errorf("%s: %d %q, %v", path, a.StatusCode, a.body, a.Header)
+			}
+			v.get(s.URL+"/user").want(t, 200, "")
+			for _, user := range []string{"ann", "bob"} {
+				if list, err := s.sessions.List(t.Context(), user); len(list) > 0 || err != nil {
+					t.Errorf("%s: %s has %+v, %v", path, user, list, err)
+				}
+			}
+		}
+	})
+}
+
+// Renew and Remember keep the user, and another login changes it. The list has one session all the time.
+func TestASessionOfOneUserAfterAnother(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		var s *site
+		mux := users(func() *middleware.Sessions { return s.sessions })
+		mux.HandleFunc("/remember", func(_ http.ResponseWriter, r *http.Request) {
+			session.FromContext(r.Context()).Remember(month)
+		})
+		s = newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		v.get(s.URL+"/login/ann").want(t, 200, "")
+		for _, path := range []string{"/renew", "/remember", "/login/ann", "/add"} {
+			before := v.get(s.URL + "/id").body
+			v.get(s.URL+path).want(t, 200, "*")
+			v.get(s.URL+"/user").want(t, 200, "ann")
+			if after := v.get(s.URL + "/id").body; (after == before) != (path == "/add") {
+				t.Errorf("%s: %s, then %s", path, before, after)
+			}
+			if list, err := s.sessions.List(t.Context(), "ann"); len(list) != 1 || err != nil {
+				t.Fatalf("%s: %+v, %v", path, list, err)
+			}
+		}
+		list, _ := s.sessions.List(t.Context(), "ann")
+		if left := time.Until(list[0].Expires); left < month-time.Minute || !list[0].Seen.IsZero() {
+			t.Errorf("%+v", list[0])
+		}
+		v.get(s.URL+"/login/bob").want(t, 200, "")
+		v.get(s.URL+"/user").want(t, 200, "bob")
+		v.get(s.URL+"/get").want(t, 200, "2")
+		if list, err := s.sessions.List(t.Context(), "ann"); len(list) > 0 || err != nil {
+			t.Errorf("%+v, %v", list, err)
+		}
+	})
+}
+
+// A login too many is refused, or ends another session of the user, as the options say.
+func TestMaxSessions(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		gentle := newUserSite(t, r, middleware.Options{MaxSessions: 1})
+		strict := newUserSite(t, r, middleware.Options{MaxSessions: 1, RefuseLogin: true})
+		one, two := newVisitor(t), newVisitor(t)
+		one.get(gentle.URL+"/login/ann").want(t, 200, "")
+		two.get(strict.URL+"/add").want(t, 200, "1")
+		two.get(strict.URL+"/login/ann").want(t, 403, "You are logged in too often. Please log out elsewhere first.")
+		two.get(strict.URL+"/get").want(t, 200, "1")
+		two.get(strict.URL+"/user").want(t, 200, "")
+		one.get(gentle.URL+"/user").want(t, 200, "ann")
+		two.get(gentle.URL+"/login/ann").want(t, 200, "")
+		one.get(gentle.URL+"/user").want(t, 200, "")
+	})
+}
+
+// What is no user and no id is an error that says so, and nothing is lost.
+func TestBadUsersAndIDs(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	s := newUserSite(t, r, middleware.Options{})
+	v := newVisitor(t)
+	v.get(s.URL+"/add").want(t, 200, "1")
+	v.get(s.URL+"/login/"+strings.Repeat("x", 513)).want(t, 500, "*")
+	v.get(s.URL+"/login/%FF").want(t, 500, "*")
+	v.get(s.URL+"/get").want(t, 200, "1")
+	if log := s.log.String(); !strings.Contains(log, "1 to 512 bytes of valid UTF-8") {
+		t.Errorf("the log does not name the rule: %s", log)
+	}
+	for _, id := range []string{"", "x", strings.Repeat("A", 28), strings.Repeat("A", 16) + "." + strings.Repeat("A", 10), strings.Repeat("A", 16) + "." + strings.Repeat("A", 10) + "%"} {
+		if err := s.sessions.End(t.Context(), id); err == nil || !strings.Contains(err.Error(), "public id") {
+			t.Errorf("End(%q): %v", id, err)
+		}
+	}
+	if err := s.sessions.End(t.Context(), strings.Repeat("A", 22)); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("End of an unknown id: %v", err)
+	}
+	if n, err := s.sessions.EndAll(t.Context(), "nobody"); n != 0 || err != nil {
+		t.Errorf("EndAll of nobody: %d, %v", n, err)
+	}
+	if list, err := s.sessions.List(t.Context(), ""); len(list) > 0 || err != nil {
+		t.Errorf("List where nobody is logged in: %v, %v", list, err)
+	}
+	for _, user := range []string{"", strings.Repeat("x", 513)} {
+		if _, err := s.sessions.EndAll(t.Context(), user); err == nil {
+			t.Errorf("EndAll of a user of %d bytes is no error", len(user))
+		}
+	}
+	if _, err := middleware.New(store.New(r.Pool(t, 1), store.Options{}), middleware.Options{Keys: [][]byte{testKey}, MaxSessions: -1}); err == nil || !strings.Contains(err.Error(), "MaxSessions") {
+		t.Errorf("MaxSessions of -1: %v", err)
+	}
+}

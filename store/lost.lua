@@ -1,0 +1,9 @@
+-- Ends the sessions of a user of whom the list or the mark is lost.
+-- KEYS[1] list   KEYS[2] mark
+-- ARGV[1] the number of the call
+-- Returns 1: one of them is, or there are no sessions; 0: both are there.
+if redis.call('PTTL', KEYS[1]) ~= -2 and redis.call('PTTL', KEYS[2]) ~= -2 then
+  return 0
+end
+redis.call('DEL', KEYS[1], KEYS[2])
+return 1

@@ -1,0 +1,288 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// A text is a Content.
+type text string
+
+func (c text) Size() int                { return len(c) }
+func (c text) AppendTo(b []byte) []byte { return append(b, c...) }
+
+// load reads the session without a lock.
+func load(t *testing.T, st *Store) Record {
+	t.Helper()
+	r, err := st.Load(t.Context(), theID, Terms{TTL: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// What was loaded is saved in one exchange, whatever its size, and leaves nothing but itself.
+func TestSaveLoaded(t *testing.T) {
+	t.Parallel()
+	besideRecord(t, func(t *testing.T, s *site) {
+		learn(t, s.Server)
+		p := redistest.NewProxy(t, s.Server)
+		st := s.open(p.Pool(t, 1), nil, patient)
+		create(t, st, "0")
+		for _, data := range []string{"1", large("2"), "3"} {
+			read := load(t, st)
+			p.Forget()
+			saved, err := st.SaveLoaded(t.Context(), theID, read, text(data), Terms{TTL: 2 * time.Hour})
+			if n := p.RoundTrips(); err != nil || n != 1 {
+				t.Errorf("%v, in %d round trips", err, n)
+			}
+			wantData(t, s, data)
+			wantExpiry(t, s.Server, theRecord, 2*time.Hour)
+			if now := load(t, st); !now.Same(saved) || now.Same(read) || !now.Created.Equal(read.Created) {
+				t.Errorf("stored is %v, returned was %v, and loaded %v", now, saved, read)
+			}
+			if got := s.Keys(t); !slices.Equal(got, []string{theRecord}) {
+				t.Errorf("the keys are %q", got)
+			}
+		}
+	})
+}
+
+// Nothing is saved over a record that another has written, nor while somebody holds the session,
+// nor ahead of those that wait. All stays as it is.
+func TestSaveLoadedIsRefused(t *testing.T) {
+	t.Parallel()
+	besideRecord(t, func(t *testing.T, s *site) {
+		learn(t, s.Server)
+		st := s.process(t)
+		for name, meanwhile := range map[string]func(read Record){
+			"another has written":        func(Record) { save(t, take(t, st), "2") },
+			"another has saved likewise": func(read Record) { saveLoaded(t, st, read, "2") },
+			"another has ended it":       func(Record) { _ = take(t, st).Destroy(t.Context()) },
+			"it has run out":             func(Record) { s.Do(t, "DEL", theRecord) },
+			"it is another type":         func(Record) { s.Do(t, "DEL", theRecord); s.Do(t, "LPUSH", theRecord, "x") },
+			"another holds it":           func(Record) { s.Do(t, "SET", theLock, "x", "PX", 60_000) },
+			"a list is in the lock":      func(Record) { s.Do(t, "LPUSH", theLock, "x") },
+			"it is a process's turn":     func(Record) { s.Do(t, "SET", theLock, "latchkey:wake:p/1", "PX", 60_000) },
+			"processes wait":             func(Record) { s.Do(t, "SET", theLock+".queue", "latchkey:wake:p/1 ", "PX", 60_000) },
+		} {
+			for _, data := range []string{"1", large("1")} {
+				s.Do(t, "DEL", theRecord, theLock, theLock+".queue")
+				create(t, st, "0")
+				read := load(t, st)
+				meanwhile(read)
+				before, keys := stored(t, s), s.Keys(t)
+				_, err := st.SaveLoaded(t.Context(), theID, read, text(data), Terms{})
+				if !errors.Is(err, ErrConflict) || errors.Is(err, ErrUnavailable) {
+					t.Errorf("%s: %v", name, err)
+				}
+				if after := stored(t, s); after != before {
+					t.Errorf("%s: the record was %s, and is %s", name, before, after)
+				}
+				if got := s.Keys(t); !slices.Equal(got, keys) {
+					t.Errorf("%s: the keys were %q, and are %q", name, keys, got)
+				}
+			}
+		}
+	})
+}
+
+// stored returns what is at the record's key, or what it is if that is no string.
+func stored(t *testing.T, s *site) string {
+	t.Helper()
+	if kind := fmt.Sprint(s.Do(t, "TYPE", theRecord)); kind != "string" {
+		return kind
+	}
+	found, _ := s.Get(t, theRecord)
+	return found
+}
+
+// saveLoaded saves data, which must succeed.
+func saveLoaded(t *testing.T, st *Store, read Record, data string) {
+	t.Helper()
+	if _, err := st.SaveLoaded(t.Context(), theID, read, text(data), Terms{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Who holds the session does not lose it to one that saves without a lock, in the same process or in
+// another.
+func TestSaveLoadedLeavesTheHolderAlone(t *testing.T) {
+	t.Parallel()
+	besideRecord(t, func(t *testing.T, s *site) {
+		st := s.process(t)
+		create(t, st, "0")
+		h := take(t, st)
+		for _, other := range []*Store{st, s.process(t)} {
+			_, err := other.SaveLoaded(t.Context(), theID, load(t, other), text("1"), Terms{})
+			wantError(t, "SaveLoaded", err, ErrConflict)
+		}
+		save(t, h, "2")
+		wantData(t, s, "2")
+		saveLoaded(t, st, load(t, st), "3")
+		wantData(t, s, "3")
+	})
+}
+
+// A connection that breaks is not noticed: what was done is known to be, and else it is done now.
+func TestSaveLoadedOverABrokenConnection(t *testing.T) {
+	t.Parallel()
+	besideRecord(t, func(t *testing.T, s *site) {
+		p := redistest.NewProxy(t, s.Server)
+		st := s.open(p.Pool(t, 2), nil, patient)
+		create(t, st, "0")
+		for _, data := range []string{"1", large("2")} {
+			for _, fault := range []redistest.Fault{redistest.DropCommand, redistest.DropReply, redistest.CutReply} {
+				read := load(t, st)
+				once(t, s.Server, p, optimisticScript, fault)
+				saveLoaded(t, st, read, data)
+				wantData(t, s, data)
+			}
+		}
+		if keys := stagedKeys(t, s); keys != nil {
+			t.Errorf("what the scripts did not need is there: %q", keys)
+		}
+	})
+}
+
+// Where the reply is lost and a repetition is refused, nobody knows whether the first try was done,
+// and the error says so. It is never done twice.
+func TestSaveLoadedThatMayHaveBeenDone(t *testing.T) {
+	t.Parallel()
+	besideRecord(t, func(t *testing.T, s *site) {
+		p := redistest.NewProxy(t, s.Server)
+		st, other := s.open(p.Pool(t, 2), nil, patient), s.process(t)
+		for fault, want := range map[redistest.Fault]string{redistest.DropReply: "1+2", redistest.DropCommand: "0+2"} {
+			s.Do(t, "DEL", theRecord)
+			create(t, st, "0")
+			read := load(t, st)
+			learn(t, s.Server)
+			tries := 0
+			p.Inject(func(cmd redistest.Command) redistest.Fault {
+				if !runs(cmd, optimisticScript) {
+					return redistest.Pass
+				}
+				if tries++; tries == 1 {
+					return fault
+				}
+				h := take(t, other)
+				save(t, h, string(h.Record.Data)+"+2")
+				return redistest.Pass
+			})
+			_, err := st.SaveLoaded(t.Context(), theID, read, text("1"), Terms{})
+			if !errors.Is(err, ErrConflict) || !errors.Is(err, ErrUnavailable) || tries != 2 {
+				t.Errorf("after %d tries: %v", tries, err)
+			}
+			wantData(t, s, want)
+		}
+	})
+}
+
+// A command that comes late, and again, replaces nothing but what its sender has read.
+func TestLateSaveLoadedChangesNothing(t *testing.T) {
+	t.Parallel()
+	besideRecord(t, func(t *testing.T, s *site) {
+		p := redistest.NewProxy(t, s.Server)
+		o := patient
+		o.Timeout = shortly
+		st, other := s.open(p.Pool(t, 2), nil, o), s.process(t)
+		for _, data := range []string{"1", large("1")} {
+			s.Do(t, "DEL", theRecord)
+			create(t, other, "0")
+			read := load(t, st)
+			letGo := once(t, s.Server, p, optimisticScript, redistest.HangCommand)
+			p.Forget()
+			_, err := st.SaveLoaded(t.Context(), theID, read, text(data), Terms{})
+			wantError(t, "SaveLoaded", err, ErrUnavailable)
+			saveLoaded(t, other, load(t, other), "2")
+			letGo()
+			late := slices.DeleteFunc(p.Commands(), func(cmd redistest.Command) bool { return !strings.Contains(strings.Join(cmd.Args, " "), theRecord) })
+			wantData(t, s, "2")
+			save(t, take(t, other), "3")
+			repeat(t, s, late)
+			wantData(t, s, "3")
+			p.Inject(nil)
+		}
+	})
+}
+
+// A lock elsewhere may be held without anybody here knowing it. So nothing is saved without it, and
+// nothing is asked.
+func TestSaveLoadedWithALockerIsRefused(t *testing.T) {
+	t.Parallel()
+	elsewhere(t, func(t *testing.T, s *site) {
+		p := redistest.NewProxy(t, s.Server)
+		st := s.open(p.Pool(t, 2), s.locks.Pool(t, 2), patient)
+		create(t, st, "0")
+		read := load(t, st)
+		p.Forget()
+		_, err := st.SaveLoaded(t.Context(), theID, read, text("1"), Terms{})
+		wantError(t, "SaveLoaded", err, ErrConflict)
+		if n := p.Requests(); n != 0 {
+			t.Errorf("Redis was asked %d times", n)
+		}
+		h := take(t, st)
+		if !h.Record.Same(read) {
+			t.Error("what was taken is not what was loaded")
+		}
+		save(t, h, "1")
+		wantData(t, s, "1")
+	})
+}
+
+// What cannot be saved is refused before anything is sent.
+func TestSaveLoadedRefusesWhatIsTooLargeAndAClosedStore(t *testing.T) {
+	t.Parallel()
+	besideRecord(t, func(t *testing.T, s *site) {
+		st := s.process(t)
+		create(t, st, "0")
+		read := load(t, st)
+		_, err := st.SaveLoaded(t.Context(), theID, read, text(large("")), Terms{MaxBytes: stagedFrom})
+		wantError(t, "a record that is too large", err, ErrTooLarge)
+		_, err = st.SaveLoaded(t.Context(), theID, Record{}, text("1"), Terms{})
+		wantError(t, "over a record that was not loaded", err, ErrConflict)
+		if err := st.Close(); err != nil {
+			t.Fatal(err)
+		}
+		_, err = st.SaveLoaded(t.Context(), theID, read, text("1"), Terms{})
+		wantError(t, "a store that is closed", err, ErrUnavailable)
+		wantData(t, s, "0")
+		if (Record{}).Same(Record{}) {
+			t.Error("two records that do not exist are the same")
+		}
+	})
+}
+
+// What is saved without a lock keeps its own timeouts, and is sealed where what is saved with one is.
+func TestSaveLoadedKeepsOwnTimesAndSeals(t *testing.T) {
+	t.Parallel()
+	terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
+	besideRecord(t, func(t *testing.T, s *site) {
+		for name, tt := range ownTimes {
+			for _, o := range []Options{patient, encrypted(newKey)} {
+				st := s.processWith(t, o)
+				r := recordOf(tt.idle, tt.until, tt.age)
+				s.Do(t, "SET", theRecord, r.text(st.box(theID)), "PX", 60_000)
+				read, err := st.Load(t.Context(), theID, terms)
+				wantError(t, "Load", err, nil)
+				s.Do(t, "PEXPIRE", theRecord, 60_000)
+				_, err = st.SaveLoaded(t.Context(), theID, read, text("2 and more"), terms)
+				wantError(t, "SaveLoaded", err, nil)
+				wantExpiry(t, s.Server, theRecord, tt.want)
+				if plain := strings.Contains(stored(t, s), "2 and more"); plain != (st.ring == nil) {
+					t.Errorf("%s: it is readable: %v", name, plain)
+				}
+				got, err := st.Load(t.Context(), theID, terms)
+				if err != nil || string(got.Data) != "2 and more" || got.Own == nil || *got.Own != *read.Own || !got.Created.Equal(read.Created) {
+					t.Errorf("%s: stored is %+v, %v; read was %+v", name, got, err, read)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,149 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// tampered are things that somebody who can write to Redis may do to a record, or that may be in its
+// place.
+func tampered(t testing.TB) map[string][]byte {
+	t.Helper()
+	const data = `{"user":"ann"}`
+	record := sealed(t, encrypted(newKey), data)
+	otherPrefix := encrypted(newKey)
+	otherPrefix.Prefix = "other:"
+	head := len(record) - sealBytes - len(data) - 1
+	edit := func(f func(b []byte) []byte) []byte { return f(bytes.Clone(record)) }
+	return map[string][]byte{
+		"moved to another id":  Record{Data: []byte(data), Created: born, name: "ABCDEFGHIJKLMNOP"}.text(boxOf(t, encrypted(newKey), newID)),
+		"under another prefix": sealed(t, otherPrefix, data),
+		"an unknown key":       sealed(t, encrypted(oldKey), data),
+		"not sealed":           formatRecord("ABCDEFGHIJKLMNOP", born, []byte(data)),
+		"not sealed any more":  edit(func(b []byte) []byte { b[head-3] = 'd'; return b }),
+		"shortened":            edit(func(b []byte) []byte { return append(b[:len(b)-2], '}') }),
+		"only a key id":        edit(func(b []byte) []byte { return append(b[:head+keyIDBytes], '}') }),
+		"nothing at all":       edit(func(b []byte) []byte { return append(b[:head], '}') }),
+		"longer":               edit(func(b []byte) []byte { return append(b[:len(b)-1], "x}"...) }),
+		"longer to live":       edit(func(b []byte) []byte { return bytes.Replace(b, []byte(`"c":17`), []byte(`"c":18`), 1) }),
+		"an end of its own":    edit(func(b []byte) []byte { return slices.Insert(b, head-len(sealedMark), []byte(`,"u":2000000000000`)...) }),
+		"another stamp":        edit(func(b []byte) []byte { return bytes.Replace(b, []byte(`ABCD`), []byte(`BBCD`), 1) }),
+		"the key id changed":   edit(func(b []byte) []byte { b[head]++; return b }),
+		"the nonce changed":    edit(func(b []byte) []byte { b[head+keyIDBytes]++; return b }),
+		"the data changed":     edit(func(b []byte) []byte { b[head+keyIDBytes+12]++; return b }),
+		"the tag changed":      edit(func(b []byte) []byte { b[len(b)-2]++; return b }),
+	}
+}
+
+// What was changed or moved in Redis is found out by all who read it, and can be replaced.
+func TestTamperedRecords(t *testing.T) {
+	t.Parallel()
+	terms := Terms{Lifetime: 100 * 365 * 24 * time.Hour, LockWait: time.Minute} // since born is long ago
+	eachFence(t, func(t *testing.T, s *site) {
+		st := s.processWith(t, encrypted(newKey))
+		s.Do(t, "SET", theRecord, sealed(t, encrypted(newKey), "1"))
+		if r, err := st.Load(t.Context(), theID, terms); string(r.Data) != "1" || err != nil {
+			t.Fatalf("what nobody has touched: %+v, %v", r, err)
+		}
+		for name, stored := range tampered(t) {
+			s.Do(t, "SET", theRecord, stored, "PX", 60_000)
+			r, err := st.Load(t.Context(), theID, terms)
+			wantError(t, name+": Load", err, ErrCorrupt)
+			if r.Data != nil {
+				t.Errorf("%s: Load returns %q", name, r.Data)
+			}
+			h, err := st.Take(t.Context(), theID, terms)
+			wantError(t, name+": Take", err, ErrCorrupt)
+			if h == nil || h.Record.Data != nil {
+				t.Fatalf("%s: Take returns %+v", name, h)
+			}
+			save(t, h, "anew")
+			if r, err := st.Load(t.Context(), theID, terms); string(r.Data) != "anew" || err != nil {
+				t.Errorf("%s: after it was replaced: %+v, %v", name, r, err)
+			}
+		}
+		wantFree(t, s)
+	})
+}
+
+// There is no byte of a sealed record that may be another one, or missing.
+func TestEachByteOfASealedRecordCounts(t *testing.T) {
+	t.Parallel()
+	b := boxOf(t, encrypted(newKey), theID)
+	record := sealed(t, encrypted(newKey), `{"user":"ann"}`)
+	own := Record{Data: []byte("1"), Created: born, Own: &Times{time.Minute, born.Add(time.Hour)}, name: "ABCDEFGHIJKLMNOP"}
+	for _, record := range [][]byte{record, own.text(b)} {
+		eachByteCounts(t, record, b)
+	}
+}
+
+func eachByteCounts(t *testing.T, record []byte, b *box) {
+	t.Helper()
+	if _, err := parseRecord(record, b); err != nil {
+		t.Errorf("as it was: %v", err)
+	}
+	for i := range record {
+		for bit := range 8 {
+			changed := bytes.Clone(record)
+			changed[i] ^= 1 << bit
+			if r, err := parseRecord(changed, b); err == nil || r.Data != nil {
+				t.Errorf("%q is opened as %+v", changed, r)
+			}
+		}
+		for _, cut := range [][]byte{record[:i], slices.Delete(bytes.Clone(record), i, i+1)} {
+			r, err := parseRecord(cut, b)
+			wantError(t, fmt.Sprintf("%q", cut), err, ErrCorrupt)
+			if r.Data != nil {
+				t.Errorf("%q is opened as %+v", cut, r)
+			}
+		}
+	}
+}
+
+// What is found in Redis is opened only if it is, to the byte, what was sealed.
+func FuzzOpenSealed(f *testing.F) {
+	b := boxOf(f, encrypted(newKey, oldKey), theID)
+	record := sealed(f, encrypted(newKey), `{"user":"ann"}`)
+	f.Add(record)
+	f.Add(sealed(f, encrypted(oldKey), `{"user":"ann"}`))
+	for _, stored := range tampered(f) {
+		f.Add(stored)
+	}
+	f.Fuzz(func(t *testing.T, stored []byte) {
+		// The seeds are sealed anew in each process, so what a corpus has of them is not genuine.
+		if r, err := parseRecord(stored, b); err == nil && string(r.Data) != `{"user":"ann"}` {
+			t.Errorf("%q is opened as %q", stored, r.Data)
+		} else if err != nil {
+			wantError(t, "parseRecord", err, ErrCorrupt)
+		}
+		if _, sealed, err := parseStored(stored); sealed && err == nil && !seenByScripts.Match(stored) {
+			t.Errorf("scripts cannot read %q", stored)
+		}
+		changed := append(bytes.Clone(record), stored...)
+		if r, err := parseRecord(changed, b); err == nil && len(stored) > 0 {
+			t.Errorf("%q is opened as %q", changed, r.Data)
+		}
+	})
+}
+
+// Whatever is sealed is opened as it was.
+func FuzzSealedRoundTrip(f *testing.F) {
+	b := boxOf(f, encrypted(newKey), theID)
+	for _, data := range []string{"{}", "}", "\x00\xff\xfe binary \r\n}", `,"e":"},"d":{}`, strings.Repeat("x", stagedFrom)} {
+		f.Add([]byte(data))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		stored := Record{Data: data, Created: born, name: "ABCDEFGHIJKLMNOP"}.text(b)
+		if r, err := parseRecord(stored, b); !bytes.Equal(r.Data, data) || err != nil {
+			t.Errorf("%q is opened as %q, %v", data, r.Data, err)
+		}
+		_, hidden, _ := bytes.Cut(stored, []byte(sealedMark))
+		if len(data) >= 8 && bytes.Contains(hidden, data) {
+			t.Errorf("%q is readable in %q", data, stored)
+		}
+	})
+}

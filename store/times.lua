@@ -1,0 +1,25 @@
+-- What scripts that keep to a session's timeouts include.
+
+-- times says what a record is: 'c': a session; 'gone': a tombstone; anything else: neither. Of a
+-- session it also returns for how many ms it may live, and for how many if it stays idle. now and
+-- outlived are Unix ms: what was created at outlived or before has reached its lifetime; if that
+-- is '', only idleness ends a session. Timeouts of the session's own count before the others; but an
+-- idle of 0 or less is of one that is not its visitor: it is put off by that many ms, whatever its own.
+local function times(record, now, outlived, idle)
+  -- A record says when it was created, a tombstone since when it is gone. Its own timeouts
+  -- follow, up to the d of its data, or their e if they are sealed.
+  local what, when, own = string.match(record, '^{"v":2,"s":"%w+","(%a+)":(%d+)([,}][^de]*)')
+  if what ~= 'c' then
+    return what
+  end
+  local visited = tonumber(idle) > 0
+  idle = tonumber(visited and string.match(own, ',"i":(%d+)') or math.abs(idle))
+  local left = 9223372036854 -- the longest time.Duration
+  if outlived ~= '' then
+    local ends = string.match(own, ',"u":(%d+),"$')
+    left = math.min(left, ends and ends - now or when - outlived)
+    idle = ends and visited and left or idle
+  end
+  return what, left, math.min(left, idle)
+end
+

@@ -1,0 +1,253 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/scripting"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// A session's own timeouts count before those of the terms. A chosen end is the only one.
+
+func TestExpiryOfASessionWithTimesOfItsOwn(t *testing.T) {
+	t.Parallel()
+	terms := Terms{TTL: time.Hour, Lifetime: 24 * time.Hour}
+	for name, tt := range map[string]struct {
+		own  *Times
+		age  time.Duration
+		want time.Duration // 0: it is over
+	}{
+		"none":                      {nil, 0, time.Hour},
+		"a guest":                   {&Times{Idle: time.Minute}, 0, time.Minute},
+		"a guest near its lifetime": {&Times{Idle: time.Minute}, 24*time.Hour - time.Second, time.Second},
+		"an old guest":              {&Times{Idle: time.Minute}, 24 * time.Hour, 0},
+		"more than the terms say":   {&Times{Idle: 2 * time.Hour}, 0, 2 * time.Hour},
+		"remembered":                {&Times{Until: born.Add(720 * time.Hour)}, 0, 720 * time.Hour},
+		"remembered for long":       {&Times{Until: born.Add(720 * time.Hour)}, 719 * time.Hour, time.Hour},
+		"remembered until now":      {&Times{Until: born.Add(720 * time.Hour)}, 720 * time.Hour, 0},
+		"remembered for a minute":   {&Times{Until: born.Add(time.Minute)}, 0, time.Minute},
+		"a remembered guest":        {&Times{time.Minute, born.Add(48 * time.Hour)}, 0, 48 * time.Hour},
+	} {
+		r, now := Record{Created: born, Own: tt.own}, born.Add(tt.age)
+		if got := terms.expiry(&r, now); got != max(1, tt.want.Milliseconds()) {
+			t.Errorf("%s: it expires in %d ms, want %v", name, got, tt.want)
+		}
+		if got := terms.expired(&r, now); got != (tt.want == 0) {
+			t.Errorf("%s: expired is %v", name, got)
+		}
+		if got := terms.Expires(r, now); tt.want > 0 && !got.Equal(now.Add(tt.want)) {
+			t.Errorf("%s: it ends at %v, want %v from %v on", name, got, tt.want, now)
+		}
+	}
+}
+
+// What the scripts make of a record is what Go makes of it.
+
+func TestScriptsSeeTheTimesThatGoSees(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		runner := New(s.Pool(t, 1), patient).runner
+		text, _ := texts.ReadFile("times.lua")
+		script := scripting.NewScript(string(text) + "return {times(ARGV[1], ARGV[2], ARGV[3], ARGV[4])}")
+		terms := Terms{TTL: time.Hour, Lifetime: 24 * time.Hour}
+		for _, own := range []string{"", `,"i":1`, `,"i":60000`, `,"i":999999999999`, `,"u":1`, `,"u":1700000060123`,
+			`,"u":999999999999999`, `,"i":60000,"u":1700000060123`} {
+			for _, age := range []time.Duration{0, 23*time.Hour + 30*time.Minute, 25 * time.Hour} {
+				for _, data := range []string{`"d":{}`, `"d":{"u":5,"i":7}`, `"d":","u":5,"`, `"e":","u":5,"d":{}`, "\"e\":\x00\xff\n"} {
+					stored := fmt.Sprintf(`{"v":2,"s":"ABCDEFGHIJKLMNOP","c":%d%s,%s}`, born.UnixMilli(), own, data)
+					r, _, err := parseStored([]byte(stored))
+					if err != nil {
+						t.Fatalf("%s: %v", stored, err)
+					}
+					now := born.Add(age)
+					seen := func(idle time.Duration) (left, puts int64) {
+						reply, err := runner.Run(t.Context(), script, nil, stored, now.UnixMilli(), terms.outlived(now), idle.Milliseconds())
+						if err != nil {
+							t.Fatal(err)
+						}
+						left, _ = reply.IntAt(1)
+						puts, _ = reply.IntAt(2)
+						return left, puts
+					}
+					left, idle := seen(terms.TTL)
+					if want := terms.left(&r, now).Milliseconds(); left != want || left > 0 && idle != terms.expiry(&r, now) {
+						t.Errorf("%s, %v old: scripts see %d and %d ms, Go %d and %d", stored, age, left, idle, want, terms.expiry(&r, now))
+					}
+					for _, most := range []time.Duration{0, 12 * time.Second} { // for a job
+						if _, idle := seen(-most); idle != min(left, most.Milliseconds()) {
+							t.Errorf("%s, %v old: a job puts it off by %d ms", stored, age, idle)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// ownTimes are sessions of all kinds, and what they have when they have been used.
+
+var ownTimes = map[string]struct{ idle, until, age, want time.Duration }{
+	"a guest":                   {20 * time.Minute, 0, time.Hour, 20 * time.Minute},
+	"a guest near its lifetime": {20 * time.Minute, 0, 9*time.Hour + 45*time.Minute, 15 * time.Minute},
+	"remembered":                {0, 720 * time.Hour, 100 * time.Hour, 720 * time.Hour},
+	"remembered for a moment":   {0, 5 * time.Minute, time.Hour, 5 * time.Minute},
+	"a remembered guest":        {20 * time.Minute, 48 * time.Hour, 11 * time.Hour, 48 * time.Hour},
+}
+
+// recordOf returns a record of that age, with timeouts of its own that count from now.
+
+func recordOf(idle, until, age time.Duration) Record {
+	now := time.Now()
+	r := Record{Data: []byte("1"), Created: now.Add(-age), Own: &Times{Idle: idle}, name: "ABCDEFGHIJKLMNOP"}
+	if until > 0 {
+		r.Own.Until = now.Add(until)
+	}
+	return r
+}
+
+// P12: whatever uses a session puts it off by its own timeouts, whatever terms it is taken with.
+
+func TestWhateverUsesASessionKeepsToItsOwnTimes(t *testing.T) {
+	t.Parallel()
+	terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
+	uses := map[string]func(ctx context.Context, st *Store, h *Hold) error{
+		"Save":    func(ctx context.Context, _ *Store, h *Hold) error { return h.Save(ctx, []byte("2")) },
+		"Touch":   func(ctx context.Context, _ *Store, h *Hold) error { return h.Touch(ctx) },
+		"Release": func(ctx context.Context, _ *Store, h *Hold) error { h.Release(ctx); return nil },
+		"Load":    nil,
+	}
+	for name, tt := range ownTimes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachFence(t, func(t *testing.T, s *site) {
+				for use, f := range uses {
+					ctx, st := t.Context(), s.process(t)
+					r := recordOf(tt.idle, tt.until, tt.age)
+					had := terms.expiry(&r, time.Now())
+					if tt.until == 0 {
+						had = 60_000 // as if nobody had come for a while
+					}
+					s.Do(t, "SET", theRecord, r.text(nil), "PX", had)
+					if f == nil {
+						got, err := st.Load(ctx, theID, terms)
+						if err != nil || string(got.Data) != "1" || got.Own == nil || got.Own.Idle != tt.idle {
+							t.Fatalf("Load: %+v, %v", got, err)
+						}
+					} else {
+						h, err := st.Take(ctx, theID, terms)
+						if err != nil {
+							t.Fatal(err)
+						}
+						if err := f(ctx, st, h); err != nil {
+							t.Fatalf("%s: %v", use, err)
+						}
+					}
+					if external := s.locks != s.Server; external && (use == "Touch" || use == "Release") {
+						continue // the take has put it off
+					}
+					wantExpiry(t, s.Server, theRecord, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// A session that somebody waits for, or takes at its end, is put off by its own timeouts, too.
+
+func TestATakeByScriptKeepsToTheSessionsOwnTimes(t *testing.T) {
+	t.Parallel()
+	besideRecord(t, func(t *testing.T, s *site) {
+		for name, tt := range ownTimes {
+			st := s.process(t)
+			terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour, LockWait: 10 * time.Millisecond}
+			r := recordOf(tt.idle, tt.until, tt.age)
+			s.Do(t, "SET", theRecord, r.text(nil), "PX", 5000) // less than the lease
+			h, err := st.Take(t.Context(), theID, terms)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantExpiry(t, s.Server, theRecord, max(tt.want, patient.Lease+outlast))
+			s.Do(t, "PEXPIRE", theRecord, 5000)
+			_, err = s.process(t).Take(t.Context(), theID, terms)
+			wantError(t, name, err, ErrTimeout)
+			wantExpiry(t, s.Server, theRecord, max(tt.want, patient.Lease+outlast))
+			h.Release(t.Context())
+		}
+	})
+}
+
+// An end of its own ends a session, whether Redis still has it or not, and the lifetime does not.
+
+func TestOnlyItsOwnEndEndsARememberedSession(t *testing.T) {
+	t.Parallel()
+	eachFence(t, func(t *testing.T, s *site) {
+		terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
+		for _, tt := range []struct {
+			age, until time.Duration // before now, and after
+			want       error
+		}{{20 * time.Hour, time.Hour, nil}, {20 * time.Hour, 0, ErrNotFound}, {0, 0, ErrNotFound}, {0, -time.Hour, ErrNotFound}} {
+			st := s.process(t)
+			r := Record{Data: []byte("1"), Created: time.Now().Add(-tt.age), Own: &Times{Until: time.Now().Add(tt.until)}, name: "ABCDEFGHIJKLMNOP"}
+			s.Do(t, "SET", theRecord, r.text(nil), "PX", 30_000)
+			_, err := st.Load(t.Context(), theID, terms)
+			wantError(t, "Load", err, tt.want)
+			if left := expiry(t, s.Server, theRecord); tt.want != nil && left > 30*time.Second {
+				t.Errorf("Load has put off a session that is over: it has %v", left)
+			}
+			h, err := st.Take(t.Context(), theID, terms)
+			wantError(t, "Take", err, tt.want)
+			if err == nil {
+				h.Release(t.Context())
+			}
+		}
+	})
+}
+
+// Nor does its own end as long as somebody holds it: with a lock elsewhere it is put off at once.
+
+func TestItsOwnEndDoesNotCountWhileItIsHeld(t *testing.T) {
+	t.Parallel()
+	elsewhere(t, func(t *testing.T, s *site) {
+		terms, st := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}, s.process(t)
+		r := Record{Data: []byte("1"), Created: time.Now(), Own: &Times{Until: time.Now().Add(time.Minute)}}
+		if err := st.CreateRecord(t.Context(), theID, r, terms); err != nil {
+			t.Fatal(err)
+		}
+		wantExpiry(t, s.Server, theRecord, time.Minute)
+		h, err := st.Take(t.Context(), theID, terms)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantExpiry(t, s.Server, theRecord, terms.TTL)
+		save(t, h, "2")
+		wantExpiry(t, s.Server, theRecord, time.Minute)
+	})
+}
+
+// To look at a session changes nothing, whatever its own timeouts are.
+
+func TestALookDoesNotPutOwnTimesOff(t *testing.T) {
+	t.Parallel()
+	besideRecord(t, func(t *testing.T, s *site) {
+		for name, tt := range ownTimes {
+			for want, terms := range map[error]Terms{nil: {}, ErrTooLarge: {MaxBytes: 10}} {
+				r := recordOf(tt.idle, tt.until, tt.age)
+				s.Do(t, "SET", theRecord, r.text(nil), "PX", 60_000)
+				_, err := s.process(t).Load(t.Context(), theID, terms)
+				wantError(t, name, err, want)
+				wantExpiry(t, s.Server, theRecord, time.Minute)
+			}
+		}
+	})
+}
+
+// Create and a hold store what they are given. A new id keeps the end, and no longer is a guest's.
+
+// A session that is put in the place of an unusable one begins as a guest's.
+
+// What a load of a session with times of its own costs: one round trip. Where nobody knew of
+
+// guests, the first one costs a second.

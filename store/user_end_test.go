@@ -1,0 +1,107 @@
+package store
+
+import (
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// The holder of a session that was ended is told so when its lease is renewed, by a third of it.
+func TestALeaseOfAnEndedSession(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		st := New(r.Pool(t, 8), Options{Lease: 500 * time.Millisecond})
+		for n, end := range []func(id string) error{
+			func(id string) error { return st.End(t.Context(), id) },
+			func(string) error { _, err := st.EndUser(t.Context(), "ann"); return err },
+		} {
+			id := login(t, st, "ann", n)
+			h, err := st.Take(t.Context(), id, Terms{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			lost := make(chan error, 1)
+			h.OnLost(func(cause error) { lost <- cause })
+			wantError(t, "ending it", end(id), nil)
+			select {
+			case err := <-lost:
+				wantError(t, "the cause", err, ErrLost)
+			case <-time.After(20 * time.Second):
+				t.Fatal("the holder has heard nothing")
+			}
+			h.Release(t.Context())
+		}
+	})
+}
+
+// What was read before the end is not saved after it without a lock either.
+func TestSaveLoadedAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		st := New(r.Pool(t, 8), patient)
+		for n, but := range []string{idOf(st, "ann", 9), ""} { // one of them is alive
+			login(t, st, "ann", 9+n)
+			id := login(t, st, "ann", n)
+			read, err := st.Load(t.Context(), id, Terms{})
+			wantError(t, "Load", err, nil)
+			_, err = st.EndUser(t.Context(), "ann", but)
+			wantError(t, "EndUser", err, nil)
+			_, err = st.SaveLoaded(t.Context(), id, read, text("1"), Terms{})
+			wantError(t, "SaveLoaded", err, ErrConflict)
+			wantOver(t, st, id)
+		}
+	})
+}
+
+// A Renew, and a login, in a session that was ended writes no record at all.
+func TestARenewOfAnEndedSessionBeginsNone(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		st := New(r.Pool(t, 8), patient)
+		id, next := login(t, st, "ann", 1), idOf(st, "ann", 2)
+		h, err := st.Take(t.Context(), id, Terms{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = st.EndUser(t.Context(), "ann")
+		wantError(t, "EndUser", err, nil)
+		wantError(t, "Renew", h.Renew(t.Context(), next, []byte("2")), ErrGone)
+		if r.Exists(t, st.recordKey(next)) {
+			t.Error("it has begun another session")
+		}
+	})
+}
+
+// An end survives what is evicted: of the record, the list and the mark any may be missing, and the
+// session is over all the same, or the user is logged out. None comes back with the next login.
+func TestEvictedKeysOfAUser(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		st := New(r.Pool(t, 8), patient)
+		for name, lost := range map[string]func(id string) []string{
+			"the mark": func(id string) []string { return []string{st.keys(id)[markAt].(string)} },
+			"the list": func(id string) []string { return []string{st.keys(id)[listAt].(string)} },
+			"both":     func(id string) []string { return []string{st.keys(id)[markAt].(string), st.keys(id)[listAt].(string)} },
+		} {
+			r.Do(t, "FLUSHALL")
+			ended, all := login(t, st, "ann", 1), []string{login(t, st, "ann", 2), login(t, st, "ann", 3)}
+			wantError(t, "End", st.End(t.Context(), ended), nil)
+			h, err := st.Take(t.Context(), all[0], Terms{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, key := range lost(ended) {
+				r.Do(t, "DEL", key)
+			}
+			if listed, err := st.ListUser(t.Context(), "ann", Terms{}); len(listed) > 0 || err != nil {
+				t.Errorf("without %s %d are listed, %v", name, len(listed), err)
+			}
+			wantError(t, "Save without "+name, h.Save(t.Context(), []byte("1")), ErrLost)
+			wantAlive(t, st, login(t, st, "ann", 4), "0")
+			for _, id := range append(all, ended) {
+				wantOver(t, st, id)
+			}
+		}
+	})
+}

@@ -1,0 +1,183 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/lease"
+	"github.com/a2139e8d/latchkey/internal/scripting"
+	"github.com/a2139e8d/latchkey/locker/transport"
+)
+
+var errTag = errors.New("store: the id of a user's session begins with the user's tag, and no other does")
+
+// prepareLogin makes x, which is to create the record of a user's session, put it on the list as well.
+// old is the id of the session that it takes the place of, or "".
+func (s *Store) prepareLogin(
+	x *scripting.Exchange, keys scripting.Keys, old string, r *Record, t Terms, now time.Time,
+) {
+	before := ""
+	if tag, rest, ofUser := cutTag(old); ofUser && s.listKey(tag) == keys.At(listAt) {
+		before = rest
+	}
+	refuse, most := 0, t.MaxSessions-1
+	if t.RefuseLogin {
+		refuse = 1
+	}
+	if s.isOf(old, r.User) { // there will not be more than there are
+		most = -1
+	}
+	x.Script, x.Keys = loginScript, scripting.Keys{keys[0], keys[listAt], keys[markAt]}
+	ends := now.Add(t.left(r, now)).UnixMilli()
+	x.Args = append(x.Args, ends, now.UnixMilli(), before, most, refuse, newEpoch())
+}
+
+// isOf reports whether the id is that of a session of the user.
+func (s *Store) isOf(id, user string) bool {
+	tag, _, ofUser := cutTag(id)
+	return ofUser && slices.ContainsFunc(s.tags(user), func(its [tagBytes]byte) bool {
+		return base64.RawURLEncoding.EncodeToString(its[:]) == tag
+	})
+}
+
+// What login.lua answers.
+const (
+	loginTooMany = 2
+	loginEnded   = 3
+)
+
+// readLogin reads the reply to a login, and ends the sessions that are too many now.
+func (s *Store) readLogin(ctx context.Context, reply scripting.Reply, id string) error {
+	switch n, refused := reply.Int(); {
+	case refused && n == loginTooMany:
+		return ErrTooManySessions
+	case refused && n == loginEnded:
+		return ErrGone
+	case refused:
+		return errTaken
+	}
+	var surplus []string
+	for i := 1; i < reply.Len(); i++ {
+		member, ok := reply.TextAt(i)
+		if !ok {
+			return lease.Unexpected(reply)
+		}
+		surplus = append(surplus, member)
+	}
+	tag, _, _ := cutTag(id)
+	return s.endSurplus(ctx, tag, surplus)
+}
+
+// End ends a session, whatever holds it, at once: a holder's commit is refused from now on, and its
+// context ends when its lease is renewed next, within a third of Options.Lease. The error wraps
+// [ErrNotFound] where there is no such session, [ErrGone] where it was ended less than a minute
+// ago, or [ErrUnavailable].
+func (s *Store) End(ctx context.Context, id string) error {
+	return failed("ending", id, s.end(ctx, id))
+}
+
+func (s *Store) end(ctx context.Context, id string) error {
+	if err := s.usable(); err != nil {
+		return err
+	}
+	keys := s.recordKeys(id)
+	tombstone := formatTombstone(lease.NewID(), time.Now())
+	x := scripting.Exchange{Script: endScript, Keys: keys[:1],
+		Args: []any{tombstone, tombstoneTime.Milliseconds()}}
+	askToEnd(&x, keys)
+	_, reply, err := s.runner.Exchange(ctx, x)
+	switch n, ok := reply.Int(); {
+	case err != nil:
+		return err
+	case !ok:
+		return lease.Unexpected(reply)
+	case n == 0:
+		return ErrNotFound
+	case n == 2:
+		return ErrGone
+	}
+	return nil
+}
+
+// EndUser ends all sessions of a user but those with the ids except, at once and in one exchange,
+// whatever holds them; see [Store.End]. It returns the ids of those that were on the list, of which
+// some may have timed out before; after a broken connection they may be fewer than were ended. A user
+// who has none is no error. The error wraps [ErrUnavailable]: they may have been ended all the same,
+// and to call it again does no harm.
+//
+// While keys of Encryption are changed, a user has several lists, and it takes several exchanges.
+// Until it returns, some sessions are over and others are not. Of two Renews in opposite directions during
+// one call, in processes that are at different steps of the change, one may escape.
+func (s *Store) EndUser(ctx context.Context, user string, except ...string) (ended []string, err error) {
+	if err := cmp.Or(s.usable(), checkUser(user)); err != nil {
+		return nil, err
+	}
+	// A Renew moves a session to the list of the newest key, which is not the same in all processes. So
+	// the lists are ended there and back: one Renew that is under way escapes in neither direction.
+	tags := s.tags(user)
+	back := slices.Clone(tags[:len(tags)-1])
+	slices.Reverse(back)
+	for _, tag := range append(tags, back...) {
+		var some []string
+		some, err = s.endTag(ctx, base64.RawURLEncoding.EncodeToString(tag[:]), except)
+		if ended = append(ended, some...); err != nil {
+			break
+		}
+	}
+	return ended, failed("ending", "the sessions of a user", err)
+}
+
+func (s *Store) endTag(ctx context.Context, tag string, except []string) (ended []string, _ error) {
+	args := []any{time.Now().UnixMilli()}
+	for _, id := range except {
+		if itsTag, rest, ofUser := cutTag(id); ofUser && itsTag == tag {
+			args = append(args, rest)
+		}
+	}
+	reply, err := s.runner.Run(ctx, endAllScript, scripting.Keys{s.listKey(tag), s.markKey(tag)}, args...)
+	if err != nil {
+		return nil, err
+	}
+	for i := range reply.Len() {
+		member, ok := reply.TextAt(i)
+		if !ok {
+			return nil, lease.Unexpected(reply)
+		}
+		ended = append(ended, tag+"."+member)
+	}
+	s.tidy(ended)
+	return ended, nil
+}
+
+// tidy lets the records of sessions that are over end in a minute, in the background. Until
+// then they say that the session was ended, like a tombstone; without it they would do so until
+// they time out.
+func (s *Store) tidy(ids []string) {
+	if len(ids) == 0 {
+		return
+	}
+	s.group.Sweep(s.locking, false, func(ctx context.Context) bool {
+		for some := range slices.Chunk(ids, listedAtOnce) {
+			commands := make([]transport.Command, len(some))
+			for i, id := range some {
+				commands[i] = transport.Command{"PEXPIRE", s.recordKey(id), tombstoneTime.Milliseconds(), "LT"}
+			}
+			if _, err := s.runner.Plain(ctx, s.recordKey(some[0]), commands...); err != nil {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// checkUser returns an error for what is no name of a user.
+func checkUser(user string) error {
+	if user == "" || len(user) > MaxUser {
+		return errUser
+	}
+	return nil
+}

@@ -1,0 +1,382 @@
+package store
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/locker"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// idOf returns the id of the n-th session of a user.
+func idOf(st *Store, user string, n int) string {
+	tag := st.Tag(user)
+	return base64.RawURLEncoding.EncodeToString(tag[:]) + fmt.Sprintf(".%011d", n)
+}
+
+// login begins the n-th session of a user.
+func login(t *testing.T, st *Store, user string, n int) (id string) {
+	t.Helper()
+	id = idOf(st, user, n)
+	record := Record{Data: []byte("0"), Created: time.Now(), User: user, Device: "Firefox, \"Berlin\""}
+	if err := st.CreateRecord(t.Context(), id, record, Terms{}); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// wantOver checks that a session is dead for all who come.
+func wantOver(t *testing.T, st *Store, id string) {
+	t.Helper()
+	h, err := st.Take(t.Context(), id, Terms{})
+	wantError(t, "Take", err, ErrGone)
+	if h != nil {
+		t.Error("a hold of an ended session")
+	}
+	_, err = st.Load(t.Context(), id, Terms{TTL: time.Minute})
+	wantError(t, "Load", err, ErrGone)
+	_, _, err = st.Peek(t.Context(), id, Terms{})
+	wantError(t, "Peek", err, ErrGone)
+}
+
+func wantAlive(t *testing.T, st *Store, id, data string) {
+	t.Helper()
+	h, err := st.Take(t.Context(), id, Terms{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Release(t.Context())
+	if string(h.Record.Encoded()) != data || h.Record.User == "" {
+		t.Errorf("%s of %q, want %s", h.Record.Encoded(), h.Record.User, data)
+	}
+}
+
+// A session that somebody has logged in to says whose it is, through all that is done to it.
+func TestAUsersSessionKnowsItsUser(t *testing.T) {
+	t.Parallel()
+	eachFence(t, func(t *testing.T, s *site) {
+		st := s.process(t)
+		for i, user := range []string{"ann", `"\ü` + "\x00", "x" + string(make([]byte, MaxUser-1))} {
+			id := login(t, st, user, i)
+			h, err := st.Take(t.Context(), id, Terms{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			save(t, h, "1")
+			r, err := st.Load(t.Context(), id, Terms{})
+			if err != nil || r.User != user || r.Device != `Firefox, "Berlin"` || string(r.Data) != "1" {
+				t.Errorf("%+v, %v", r, err)
+			}
+			wantAlive(t, st, id, "1")
+		}
+	})
+}
+
+// P14: to end one, all others, or all takes effect at once, for all who come and all who are there.
+func TestEndedSessionsAreOverAtOnce(t *testing.T) {
+	t.Parallel()
+	eachFence(t, func(t *testing.T, s *site) {
+		st, other := s.process(t), s.process(t)
+		a, b, c := login(t, st, "ann", 1), login(t, st, "ann", 2), login(t, other, "ann", 3)
+		bob := login(t, st, "bob", 1)
+
+		h, err := st.Take(t.Context(), a, Terms{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, "End", other.End(t.Context(), a), nil)
+		wantError(t, "Save", h.Save(t.Context(), []byte("2")), ErrLost)
+		wantOver(t, st, a)
+		wantError(t, "a second End", st.End(t.Context(), a), ErrGone)
+
+		h, err = other.Take(t.Context(), c, Terms{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended, err := st.EndUser(t.Context(), "ann", b, bob)
+		if err != nil || !slices.Equal(ended, []string{c}) {
+			t.Errorf("EndUser = %q, %v", ended, err)
+		}
+		wantError(t, "Save", h.Save(t.Context(), []byte("2")), ErrLost)
+		wantOver(t, other, c)
+		wantAlive(t, st, b, "0")
+
+		ended, err = other.EndUser(t.Context(), "ann")
+		if err != nil || !slices.Equal(ended, []string{b}) {
+			t.Errorf("EndUser = %q, %v", ended, err)
+		}
+		wantOver(t, st, b)
+		wantAlive(t, st, bob, "0")
+		if ended, err := st.EndUser(t.Context(), "ann"); len(ended) > 0 || err != nil {
+			t.Errorf("EndUser of nobody = %q, %v", ended, err)
+		}
+		wantAlive(t, st, login(t, st, "ann", 4), "0")
+	})
+}
+
+// A Renew that is under way when the session is ended saves nobody, whether it comes before the new
+// record is written or after.
+func TestARenewDoesNotOutliveTheEnd(t *testing.T) {
+	t.Parallel()
+	eachFence(t, func(t *testing.T, s *site) {
+		st, other := s.process(t), s.process(t)
+		for i, end := range map[int]func(id string) error{
+			1: func(id string) error { return other.End(t.Context(), id) },
+			2: func(string) error { _, err := other.EndUser(t.Context(), "ann"); return err },
+		} {
+			id, next := login(t, st, "ann", i), idOf(st, "ann", 10*i)
+			h, err := st.Take(t.Context(), id, Terms{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantError(t, "ending it", end(id), nil)
+			if err := h.Renew(t.Context(), next, []byte("2")); !errors.Is(err, ErrGone) && !errors.Is(err, ErrLost) {
+				t.Errorf("Renew: %v", err)
+			}
+			wantOver(t, st, id)
+			if _, err := st.Load(t.Context(), next, Terms{}); !errors.Is(err, ErrNotFound) {
+				t.Errorf("the new id: %v", err)
+			}
+			if got, err := st.ListUser(t.Context(), "ann", Terms{}); len(got) > 0 || err != nil {
+				t.Errorf("listed: %v, %v", got, err)
+			}
+		}
+	})
+}
+
+// A Renew and a logout leave no more than there is.
+func TestTheListFollowsRenewAndDestroy(t *testing.T) {
+	t.Parallel()
+	eachFence(t, func(t *testing.T, s *site) {
+		st := s.process(t)
+		old, next := login(t, st, "ann", 1), idOf(st, "ann", 2)
+		h, err := st.Take(t.Context(), old, Terms{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, "Renew", h.Renew(t.Context(), next, []byte("1")), nil)
+		wantOver(t, st, old)
+		wantAlive(t, st, next, "1")
+		listed, err := st.ListUser(t.Context(), "ann", Terms{})
+		if err != nil || len(listed) != 1 || listed[0].ID != next || listed[0].Device != `Firefox, "Berlin"` {
+			t.Errorf("listed %+v, %v", listed, err)
+		}
+		if n := s.Do(t, "ZCARD", st.keys(next)[listAt]); fmt.Sprint(n) != "1" {
+			t.Errorf("%v on the list", n)
+		}
+		h, err = st.Take(t.Context(), next, Terms{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, "Destroy", h.Destroy(t.Context()), nil)
+		wantOver(t, st, next)
+		if n := s.Do(t, "EXISTS", st.keys(next)[listAt]); fmt.Sprint(n) != "0" {
+			t.Error("a list of nothing is left")
+		}
+	})
+}
+
+// A mark that was lost ends its user's sessions at once, a list as soon as anybody asks for it. Neither
+// brings one back.
+func TestALostKeyEndsTheSessions(t *testing.T) {
+	t.Parallel()
+	eachFence(t, func(t *testing.T, s *site) {
+		st := s.process(t)
+		for n, ask := range map[int]func(){
+			0: func() { login(t, st, "ann", 100) },
+			1: func() {
+				if listed, err := st.ListUser(t.Context(), "ann", Terms{}); len(listed) > 0 || err != nil {
+					t.Errorf("listed: %v, %v", listed, err)
+				}
+			},
+			2: func() {
+				_, err := st.EndUser(t.Context(), "ann", idOf(st, "ann", 2))
+				wantError(t, "EndUser", err, nil)
+			},
+			3: func() {
+				h, err := st.Take(t.Context(), idOf(st, "ann", 3), Terms{})
+				wantError(t, "Take", err, nil)
+				wantError(t, "Renew", h.Renew(t.Context(), idOf(st, "ann", 200), []byte("1")), ErrGone)
+				login(t, st, "ann", 101)
+			},
+		} {
+			id := login(t, st, "ann", n)
+			s.Do(t, "DEL", st.keys(id)[listAt])
+			ask()
+			wantOver(t, st, id)
+		}
+		id := login(t, st, "ann", 10)
+		s.Do(t, "DEL", st.keys(id)[markAt])
+		wantOver(t, st, id)
+		wantAlive(t, st, login(t, st, "ann", 11), "0")
+		wantOver(t, st, id)
+		if listed, err := st.ListUser(t.Context(), "ann", Terms{}); len(listed) != 1 || err != nil {
+			t.Errorf("listed: %v, %v", listed, err)
+		}
+	})
+}
+
+// With MaxSessions the session that would end first makes room for a login, or the login is refused.
+func TestMaxSessions(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		st := New(r.Pool(t, 8), patient)
+		begin := func(n int, refuse bool) error {
+			born := time.Now().Add(time.Duration(n) * time.Second)
+			return st.CreateRecord(t.Context(), idOf(st, "ann", n), Record{Data: []byte("0"), Created: born, User: "ann"},
+				Terms{MaxSessions: 2, RefuseLogin: refuse})
+		}
+		for n := range 3 {
+			wantError(t, "a login", begin(n, false), nil)
+		}
+		wantOver(t, st, idOf(st, "ann", 0))
+		wantAlive(t, st, idOf(st, "ann", 1), "0")
+		wantError(t, "a login too many", begin(3, true), ErrTooManySessions)
+		if _, err := st.Load(t.Context(), idOf(st, "ann", 3), Terms{}); !errors.Is(err, ErrNotFound) {
+			t.Errorf("a login that was refused: %v", err)
+		}
+		h, err := st.Take(t.Context(), idOf(st, "ann", 2), Terms{MaxSessions: 2, RefuseLogin: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, "Renew of one of two", h.Renew(t.Context(), idOf(st, "ann", 4), []byte("1")), nil)
+		wantError(t, "End", st.End(t.Context(), idOf(st, "ann", 1)), nil)
+		wantError(t, "a login after one has ended", begin(5, true), nil)
+	})
+}
+
+// A login is not refused because of sessions that have timed out: nobody could log out there.
+func TestMaxSessionsDoesNotCountWhatHasTimedOut(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		st := New(r.Pool(t, 8), patient)
+		const most = 300 // more than are asked for at once
+		terms := Terms{MaxSessions: most, RefuseLogin: true}
+		begin := func(n int) error {
+			return st.CreateRecord(t.Context(), idOf(st, "ann", n), Record{Data: []byte("0"), Created: time.Now(), User: "ann"}, terms)
+		}
+		for n := range most {
+			wantError(t, "a login", begin(n), nil)
+		}
+		wantError(t, "a login too many", begin(most), ErrTooManySessions)
+		for _, n := range []int{7, most - 1} {
+			r.Do(t, "DEL", st.recordKey(idOf(st, "ann", n))) // as its idle timeout does
+		}
+		wantError(t, "a login in place of one that has timed out", begin(most), nil)
+		wantError(t, "another", begin(most+1), nil)
+		wantError(t, "and one too many", begin(most+2), ErrTooManySessions)
+		wantAlive(t, st, idOf(st, "ann", 0), "0")
+		wantAlive(t, st, idOf(st, "ann", most+1), "0")
+	})
+}
+
+// Nor does a login end a session that is in use, as long as others have timed out.
+func TestALoginEndsNoneThatIsInUseForThoseThatHaveTimedOut(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		st := New(r.Pool(t, 8), patient)
+		begin := func(n int) (id string) {
+			id = idOf(st, "ann", n)
+			born := time.Now().Add(time.Duration(n) * time.Second) // the later, the later it ends
+			err := st.CreateRecord(t.Context(), id, Record{Data: []byte("0"), Created: born, User: "ann", Device: `Firefox, "Berlin"`}, Terms{MaxSessions: 3})
+			wantError(t, "a login", err, nil)
+			return id
+		}
+		used, idle, tablet := begin(0), begin(1), begin(2)
+		r.Do(t, "DEL", st.recordKey(idle)) // as its idle timeout does
+		laptop := begin(3)
+		wantListed(t, st, "ann", used, tablet, laptop)
+		phone := begin(4)
+		wantListed(t, st, "ann", tablet, laptop, phone)
+		wantOver(t, st, used)
+	})
+}
+
+// The list shows what a session is, newest first, and looks without using it.
+func TestListUser(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		st := New(r.Pool(t, 8), patient)
+		terms := Terms{TTL: time.Hour}
+		now := time.Now().Truncate(time.Millisecond)
+		for n := range 250 {
+			record := Record{Data: []byte("0"), Created: now.Add(-time.Duration(n) * time.Second), User: "ann"}
+			if err := st.CreateRecord(t.Context(), idOf(st, "ann", n), record, terms); err != nil {
+				t.Fatal(err)
+			}
+		}
+		id := idOf(st, "ann", 0)
+		r.Do(t, "PEXPIRE", st.recordKey(id), (20 * time.Minute).Milliseconds())
+		for range 2 {
+			listed, err := st.ListUser(t.Context(), "ann", terms)
+			if err != nil || len(listed) != 250 || listed[0].ID != id || !listed[0].Created.Equal(now) {
+				t.Fatalf("%d listed, %v", len(listed), err)
+			}
+			if ago := time.Since(listed[0].Seen); ago < 40*time.Minute || ago > 41*time.Minute {
+				t.Errorf("seen %v ago", ago)
+			}
+			if left := time.Until(listed[0].Expires); left > 20*time.Minute || left < 19*time.Minute {
+				t.Errorf("expires in %v", left)
+			}
+			if ago := time.Since(listed[249].Seen); ago < 0 || ago > time.Minute {
+				t.Errorf("seen %v ago", ago)
+			}
+		}
+	})
+}
+
+// A user has 1 to 512 bytes, and an id has its tag.
+func TestBadUsers(t *testing.T) {
+	t.Parallel()
+	st := New(redistest.Embedded(t).Pool(t, 8), patient)
+	for _, user := range []string{"", string(make([]byte, MaxUser+1))} {
+		_, err := st.ListUser(t.Context(), user, Terms{})
+		wantError(t, "ListUser", err, errUser)
+		_, err = st.EndUser(t.Context(), user)
+		wantError(t, "EndUser", err, errUser)
+	}
+	wantError(t, "a tag without a user", st.CreateRecord(t.Context(), idOf(st, "ann", 1), Record{Data: []byte("0")}, Terms{}), errTag)
+	wantError(t, "a user without a tag", st.CreateRecord(t.Context(), newID, Record{Data: []byte("0"), User: "ann"}, Terms{}), errTag)
+	wantError(t, "End", st.End(t.Context(), idOf(st, "ann", 1)), ErrNotFound)
+	wantError(t, "End", st.End(t.Context(), newID), ErrNotFound)
+}
+
+// P14: who comes after the end never sees the session, although it is held in the same process, which
+// hands it on from request to request without asking Redis.
+func TestWhoComesAfterTheEndDoesNotJoinTheHolder(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		st, other := New(r.Pool(t, 8), patient), New(r.Pool(t, 8), patient)
+		st.alone = time.Hour
+		for n, end := range []func(h *Hold) error{
+			func(h *Hold) error { return h.Save(t.Context(), []byte("1")) },
+			func(h *Hold) error { return h.Touch(t.Context()) },
+			func(h *Hold) error { h.Release(t.Context()); return nil },
+		} {
+			id := login(t, st, "ann", n)
+			h, err := st.Take(t.Context(), id, Terms{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantError(t, "End", other.End(t.Context(), id), nil)
+			late := make(chan error)
+			go func() {
+				h, err := st.Take(t.Context(), id, Terms{})
+				if h != nil {
+					h.Release(t.Context())
+				}
+				late <- err
+			}()
+			eventually(t, "it waits", func() bool {
+				_, err := st.Take(t.Context(), id, Terms{LockWait: locker.NoWait, MaxWaiters: 1})
+				return errors.Is(err, ErrTooManyWaiters)
+			})
+			_ = end(h)
+			wantError(t, "Take after the end", <-late, ErrGone)
+		}
+	})
+}

@@ -1,0 +1,202 @@
+package history
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// check returns nil if there is an order of a user's requests in which all answers are right.
+// Otherwise the error shows how far the best order comes.
+func (l *life) check(sound bool) error {
+	for _, r := range l.done {
+		for _, label := range r.got.labels {
+			if label < 0 || label >= l.logins {
+				return fmt.Errorf("a list shows a session %d that nobody has begun", label)
+			}
+		}
+	}
+	p := &puzzle{moves: l.moves(sound), seen: make(map[position]bool)}
+	if len(p.moves) > 64*len(position{}.done) {
+		return fmt.Errorf("%d requests are too many for the checker", len(p.moves))
+	}
+	if p.solve(position{}) {
+		return nil
+	}
+	if len(p.seen) > puzzled {
+		return errors.New("the checker has reached no verdict")
+	}
+	return p.explain()
+}
+
+// moves returns what is to be ordered.
+func (l *life) moves(sound bool) (all []move) {
+	for _, r := range l.done {
+		if r.op.what != list {
+			all = append(all, move{client: r.client, deed: r.op, got: r.got, call: r.call, back: r.back,
+				sound: sound, slack: l.underWay(r, -1), spared: l.spared(r)})
+			if r.op.what == endAll && !sound {
+				all = append(all, move{client: r.client, deed: r.op, call: r.call, back: r.back, again: true})
+			}
+			if r.got.user != "" && r.got.status != http.StatusOK { // the handler has seen it, whatever came of that
+				all = append(all, move{client: r.client, deed: deed{what: saw, cookie: r.op.cookie, label: r.op.label}, got: r.got, call: r.call, back: r.back})
+			}
+			continue
+		}
+		for label := range l.logins {
+			shown := slices.Contains(r.got.labels, label)
+			if !r.got.known || shown && l.underWay(r, label) > 0 {
+				continue
+			}
+			all = append(all, move{client: r.client, deed: deed{what: list, label: label}, got: r.got, call: r.call, back: r.back, shown: shown})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b move) int { return cmp.Compare(a.back, b.back) })
+	return all
+}
+
+// underWay returns how many requests that give a session a new id may have had two on the list while r
+// was made, of those that begin the session with a label, or of all if it is negative.
+func (l *life) underWay(r record, label int) (n int) {
+	for _, other := range l.done {
+		moves := other.op.what == renew || other.op.what == Login
+		failed := !other.got.known || other.got.status != 200
+		if moves && other.call < r.back && (failed || other.back > r.call) && (label < 0 || other.op.label == label) {
+			n++
+		}
+	}
+	return n
+}
+
+// spared reports whether an EndAll has spared the session that r has given a new id meanwhile.
+func (l *life) spared(r record) bool {
+	return (r.op.what == renew || r.op.what == Login) && slices.ContainsFunc(l.done, func(other record) bool {
+		return other.op.what == endAll && other.op.cookie != "" && other.op.cookie == r.op.cookie && other.call < r.back && other.back > r.call
+	})
+}
+
+// A puzzle is the search for an order. It is the usual one, depth first, which never comes to
+// one position twice; with one rule more, without which lists and reads would make it endless:
+// where the next move can be one that is right and never changes anything, it is, since to make it
+// now is in no other move's way.
+type puzzle struct {
+	moves []move // the first to end first
+	seen  map[position]bool
+	best  position
+	far   int // how many moves the best one has
+}
+
+// puzzled is after how many positions it is given up.
+const puzzled = 300_000
+
+// A position is what moves were made, and the state after them.
+type position struct {
+	done [8]uint64
+	s    accounts
+}
+
+func (at *position) has(i int) bool { return at.done[i/64]>>(i%64)&1 == 1 }
+func (at *position) add(i int)      { at.done[i/64] |= 1 << (i % 64) }
+
+// solve reports whether the rest can be ordered from a position on.
+func (p *puzzle) solve(at position) bool {
+	for p.pass(&at) {
+	}
+	if p.seen[at] || len(p.seen) > puzzled {
+		return false
+	}
+	p.seen[at] = true
+	made, over := 0, true
+	for i := range p.moves {
+		if at.has(i) {
+			made++
+		} else if p.moves[i].back != never {
+			over = false
+		}
+	}
+	if over {
+		return true
+	}
+	if made > p.far {
+		p.best, p.far = at, made
+	}
+	for i := range p.next(&at) {
+		then := at
+		then.add(i)
+		if p.moves[i].again && p.solve(then) { // it was not
+			return true
+		}
+		after, right := p.moves[i].from(at.s)
+		if !right || after == at.s && !p.moves[i].got.known {
+			continue
+		}
+		then.s = after
+		if p.solve(then) {
+			return true
+		}
+		if p.moves[i].spared && then.s.forget(p.moves[i].got.cookie) && p.solve(then) {
+			return true
+		}
+	}
+	return false
+}
+
+// pass makes the moves that are right and only look.
+func (p *puzzle) pass(at *position) (some bool) {
+	for i := range p.next(at) {
+		if !p.moves[i].looks() {
+			continue
+		}
+		if _, right := p.moves[i].from(at.s); right {
+			at.add(i)
+			some = true
+		}
+	}
+	return some
+}
+
+// next yields the moves that may be the next one: those that began before any other one that is not
+// made yet had ended.
+func (p *puzzle) next(at *position) func(yield func(int) bool) {
+	limit := int64(never)
+	for i := range p.moves {
+		if !at.has(i) {
+			limit = p.moves[i].back
+			break
+		}
+	}
+	return func(yield func(int) bool) {
+		for i := range p.moves {
+			if !at.has(i) && p.moves[i].call <= limit && !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+// explain describes the longest order, its last part, and what cannot follow.
+func (p *puzzle) explain() error {
+	lines := []string{"no order explains these requests"}
+	const before = 25
+	skip := p.far - before
+	for i := range p.moves {
+		if p.best.has(i) {
+			if skip--; skip < 0 {
+				lines = append(lines, "  "+p.moves[i].String())
+			}
+		}
+	}
+	for i, s := range p.best.s {
+		if s.cookie != "" {
+			lines = append(lines, fmt.Sprintf("then session %d is alive, %s opens it, and its number is %d", i, mark(s.cookie), s.n))
+		}
+	}
+	lines = append(lines, "and none of these can be next:")
+	for i := range p.next(&p.best) {
+		lines = append(lines, "  "+p.moves[i].String())
+	}
+	return errors.New(strings.Join(lines, "\n"))
+}

@@ -1,0 +1,191 @@
+package history
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// The model of an account is which sessions of the user are alive, the cookie that opens each, and
+// its number. All of them are one state, since to end them all is one step: there is no moment at
+// which some are over and others are not.
+//
+// Four things are less than that, as they are promised:
+//
+//   - A list is made in two steps. So it is judged for each session by itself: what it shows was
+//     alive at some moment of it, and what it does not show was not.
+//   - A Renew, and a login in another session, put the new id on the list before the old one is
+//     over, where a list and the count of an EndAll may find both. So they may where such a
+//     request has failed, until its new id is removed.
+//   - So may an EndAll that spares the old one: then it ends the new one.
+//   - How many an EndAll has ended is not known where its reply was lost and it was repeated. It
+//     also ends those who have logged in between the two.
+
+// accounts is the state.
+type accounts [logins + 1]seat
+
+// A seat is a session, by its label.
+type seat struct {
+	cookie string // "": it is over, or has not begun
+	n      int
+}
+
+// find returns the session that a cookie opens, or nil.
+func (s *accounts) find(cookie string) *seat {
+	for i := range s {
+		if cookie != "" && s[i].cookie == cookie {
+			return &s[i]
+		}
+	}
+	return nil
+}
+
+// A move is a request as the checker sees it; or what a list says about one session.
+type move struct {
+	client int
+	deed
+	got        outcome
+	call, back int64
+	shown      bool // by the list
+	slack      int  // how many more an EndAll may have found
+	sound      bool
+	again      bool // an EndAll that may have been repeated: the other time
+	spared     bool // its session was, by an EndAll under way
+}
+
+// from returns the state after a move, and whether its answer is right. Of one without an answer it is
+// the state if it was done.
+func (m *move) from(s accounts) (after accounts, right bool) {
+	after = s
+	own := after.find(m.cookie)
+	got := &m.got
+	switch {
+	case m.what == list:
+		return s, m.shown == (s[m.label].cookie != "")
+	case m.what == saw:
+		return s, own != nil
+	case m.what == endAll:
+		return m.endAll(s)
+	case m.what == Login:
+		return m.login(s)
+	case m.what == end:
+		return after.without(own), !got.known || (own != nil) == (got.status == http.StatusNoContent)
+	case m.what == Logout:
+		return after.without(own), !got.known || (got.status == http.StatusNoContent && (got.user != "") == (own != nil)) ||
+			own == nil
+	case own == nil:
+		return s, !got.known || m.refused()
+	case got.known && (got.status != http.StatusOK || got.user == ""):
+		return s, false
+	case m.what == renew && got.known:
+		own.cookie = got.cookie
+		return after, got.cookie != "" && got.n == own.n
+	case m.what == renew: // nobody has the new one
+		return after.without(own), true
+	case m.what == Write:
+		own.n++
+	}
+	return after, !got.known || got.cookie == "" && got.n == own.n
+}
+
+// forget ends the session that a cookie opens, and reports whether there is one.
+func (s *accounts) forget(cookie string) bool {
+	own := s.find(cookie)
+	if own == nil {
+		return false
+	}
+	*own = seat{}
+	return true
+}
+
+// without returns s after the end of one of its sessions, which may be nil.
+func (s *accounts) without(one *seat) accounts {
+	if one != nil {
+		*one = seat{}
+	}
+	return *s
+}
+
+// login is from of that.
+func (m *move) login(s accounts) (after accounts, right bool) {
+	old, begun := s.find(m.cookie), seat{cookie: m.got.cookie}
+	if m.guest {
+		begun.n = 1
+	}
+	if old != nil {
+		begun.n = old.n
+	}
+	if m.got.known && m.got.status != http.StatusOK { // its session was ended under way
+		return s, old == nil && m.cookie != ""
+	}
+	after = s.without(old)
+	if m.got.known { // else nobody can come with what may have begun
+		after[m.label] = begun
+	}
+	return after, !m.got.known || begun.cookie != ""
+}
+
+// refused reports whether the answer is right where the cookie opens nothing any more. Where
+// its session was ended under way, it may be a 503.
+func (m *move) refused() bool {
+	empty := m.got.status == http.StatusOK && m.got.user == "" && m.got.n == 0
+	switch {
+	case m.got.status == http.StatusServiceUnavailable:
+		return true
+	case m.what == Read:
+		return empty && m.got.cookie == ""
+	case m.what == Write:
+		return m.got.status == http.StatusConflict && m.got.cookie == ""
+	default: // renew begins another session, which is nobody's
+		return m.got.status == http.StatusConflict || empty
+	}
+}
+
+// endAll is from of that. A session that is spared is known by the id that its cookie has.
+func (m *move) endAll(s accounts) (after accounts, right bool) {
+	ended := 0
+	for i := range s {
+		if s[i].cookie != "" && s[i].cookie != m.cookie {
+			s[i] = seat{}
+			ended++
+		}
+	}
+	n := m.got.n
+	return s, !m.got.known || m.got.status == http.StatusOK && n <= ended+m.slack && (n >= ended || !m.sound)
+}
+
+// looks reports whether a move has an answer that says that it has changed nothing, whenever it was made.
+func (m *move) looks() bool {
+	switch m.what {
+	case list, saw, Read:
+		return m.got.known
+	case Write, Login:
+		return m.got.known && m.got.status != http.StatusOK
+	case renew:
+		return m.got.known && (m.got.status != http.StatusOK || m.got.user == "")
+	case end, Logout:
+		return m.got.known && m.got.status != http.StatusNoContent
+	}
+	return false
+}
+
+func (m *move) String() string {
+	until := "     …   "
+	if m.back != never {
+		until = fmt.Sprintf("%9.1f", ms(m.back))
+	}
+	text := fmt.Sprintf("%9.1f –%s ms  client %d  %-7s", ms(m.call), until, m.client, m.what)
+	if m.what == list && m.shown {
+		return text + fmt.Sprintf(" shows %d", m.label)
+	} else if m.what == list {
+		return text + fmt.Sprintf(" does not show %d", m.label)
+	}
+	text += fmt.Sprintf(" %2d with %-6s -> ", m.label, mark(m.cookie))
+	if !m.got.known {
+		return text + "no answer"
+	}
+	text += fmt.Sprintf("%d %q %d", m.got.status, m.got.user, m.got.n)
+	if m.got.cookie != "" {
+		text += ", now " + mark(m.got.cookie)
+	}
+	return text
+}

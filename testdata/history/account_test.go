@@ -1,0 +1,133 @@
+package history
+
+import (
+	"strings"
+	"testing"
+)
+
+// A tale is the history of one user, in the order in which the requests began.
+type tale []record
+
+// tell adds a request that lasts from one millisecond to another; 0: it has no end.
+func (s tale) tell(from, to int64, op deed, got outcome) tale {
+	got.known = to > 0
+	r := record{client: len(s), op: op, got: got, call: from * 1e6, back: to * 1e6}
+	if to == 0 {
+		r.back = never
+	}
+	return append(s, r)
+}
+
+func (s tale) write(from, to int64, cookie string, n int) tale {
+	return s.tell(from, to, deed{what: Write, cookie: cookie}, outcome{status: 200, user: "ann", n: n})
+}
+
+func (s tale) over(from, to int64, cookie string) tale {
+	return s.tell(from, to, deed{what: Read, cookie: cookie}, outcome{status: 200})
+}
+
+func (s tale) list(from, to int64, labels ...int) tale {
+	return s.tell(from, to, deed{what: list}, outcome{status: 200, labels: labels})
+}
+
+func (s tale) endAll(from, to int64, but string, n int) tale {
+	return s.tell(from, to, deed{what: endAll, cookie: but}, outcome{status: 200, n: n})
+}
+
+func (s tale) end(from, to int64, cookie string, status int) tale {
+	return s.tell(from, to, deed{what: end, cookie: cookie}, outcome{status: status})
+}
+
+func (s tale) renew(from, to int64, cookie, next string) tale {
+	return s.tell(from, to, deed{what: renew, cookie: cookie}, outcome{status: 200, user: "ann", cookie: next})
+}
+
+func (s tale) login(from, to int64, label int, old, cookie string) tale {
+	return s.tell(from, to, deed{what: Login, label: label, cookie: old}, outcome{status: 200, cookie: cookie})
+}
+
+// What broken promises to a user look like, and what looks like one and is none.
+func TestCheckOfAccounts(t *testing.T) {
+	t.Parallel()
+	two := tale{}.login(1, 2, 0, "", "a").login(3, 4, 1, "", "b")
+	const gone = 409
+	for name, tt := range map[string]struct {
+		tale
+		right bool
+	}{
+		"two sessions":                     {two.write(5, 6, "a", 1).write(7, 8, "b", 1).list(9, 10, 0, 1), true},
+		"a lost update":                    {two.write(5, 6, "a", 1).write(7, 8, "a", 1), false},
+		"end all":                          {two.endAll(5, 6, "", 2).over(7, 8, "a").list(9, 10), true},
+		"end all, and one is alive":        {two.endAll(5, 6, "", 2).write(7, 8, "b", 1), false},
+		"end all, and one is listed":       {two.endAll(5, 6, "", 2).list(7, 8, 1), false},
+		"all but one":                      {two.endAll(5, 6, "b", 1).over(7, 8, "a").write(9, 10, "b", 1).list(11, 12, 1), true},
+		"all but one ends that, too":       {two.endAll(5, 6, "b", 1).over(7, 8, "b"), false},
+		"a wrong number":                   {two.endAll(5, 6, "", 1), false},
+		"one after the other":              {two.endAll(5, 20, "", 2).over(6, 7, "a").write(8, 9, "b", 1), false},
+		"in time":                          {two.endAll(5, 20, "", 2).write(6, 7, "b", 1).over(8, 9, "a"), true},
+		"no answer, and done":              {two.endAll(5, 0, "", 0).over(7, 8, "a").over(9, 10, "b"), true},
+		"no answer, and not done":          {two.endAll(5, 0, "", 0).write(7, 8, "a", 1).write(9, 10, "b", 1), true},
+		"no answer, and done late":         {two.endAll(5, 0, "", 0).write(7, 8, "a", 1).over(9, 10, "a"), true},
+		"no answer, and half done":         {two.endAll(5, 0, "", 0).over(7, 8, "a").write(9, 10, "b", 1), false},
+		"one is ended":                     {two.end(5, 6, "a", 204).over(7, 8, "a").write(9, 10, "b", 1).end(11, 12, "a", 404), true},
+		"one is ended twice":               {two.end(5, 6, "a", 204).end(7, 8, "a", 204), false},
+		"an end of nothing":                {two.end(5, 6, "a", 404), false},
+		"revived":                          {two.write(5, 6, "a", 1).end(7, 8, "a", 204).over(9, 10, "a").write(11, 12, "a", 2), false},
+		"a new id":                         {two.renew(5, 6, "a", "c").over(7, 8, "a").write(9, 10, "c", 1).list(11, 12, 0, 1), true},
+		"a new id while the old is spared": {two.endAll(6, 7, "a", 2).renew(5, 10, "a", "c").tell(8, 9, deed{what: Read, cookie: "a"}, outcome{status: 200, user: "ann"}).over(11, 12, "c"), true},
+		"a new id after the old is spared": {two.endAll(6, 7, "a", 1).renew(8, 10, "a", "c").over(11, 12, "c"), false},
+		"a new id escapes":                 {two.endAll(5, 6, "", 2).renew(7, 8, "a", "c"), false},
+		"a new id that was ended":          {two.endAll(6, 7, "", 2).renew(5, 8, "a", "c").over(9, 10, "c"), true},
+		"a new id escapes, under way":      {two.endAll(6, 7, "", 2).renew(5, 8, "a", "c").write(9, 10, "c", 1), false},
+		"the list shows both ids":          {two.login(5, 9, 2, "a", "c").list(6, 7, 0, 1, 2).list(10, 11, 1, 2), true},
+		"the list shows the old one":       {two.login(5, 9, 2, "a", "c").list(10, 11, 0, 1, 2), false},
+		"the list forgets one":             {two.list(5, 6, 0), false},
+		"the list shows nobody's":          {two.list(5, 6, 0, 1, 7), false},
+		"a login where one was ended":      {two.end(5, 6, "a", 204).login(7, 8, 2, "a", "c").write(9, 10, "c", 1).list(11, 12, 1, 2), true},
+		"a login loses what was there":     {two.write(5, 6, "a", 1).login(7, 8, 2, "a", "c").write(9, 10, "c", 1), false},
+		"refused, and nobody has ended it": {two.tell(5, 6, deed{what: Write, cookie: "a"}, outcome{status: gone}), false},
+		"refused, and it was ended":        {two.tell(5, 8, deed{what: Write, cookie: "a"}, outcome{status: gone}).end(6, 7, "a", 204), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := &life{user: "ann", done: tt.tale, logins: 3}
+			if err := l.check(true); (err == nil) != tt.right {
+				t.Errorf("check: %v", err)
+			}
+		})
+	}
+}
+
+// An error shows what cannot follow.
+func TestCheckOfAccountsExplains(t *testing.T) {
+	t.Parallel()
+	l := &life{user: "ann", logins: 1, done: tale{}.login(1, 2, 0, "", "a").endAll(3, 4, "", 1).write(5, 6, "a", 1)}
+	err := l.check(true)
+	if err == nil || !strings.Contains(err.Error(), "none of these can be next:\n        5.0 –      6.0 ms  client 2  incr") {
+		t.Errorf("check: %v", err)
+	}
+}
+
+// Where replies are lost an EndAll may be repeated, and ends who has logged in meanwhile; but not
+// those who log in after its answer.
+func TestARepeatedEndAll(t *testing.T) {
+	t.Parallel()
+	two := tale{}.login(1, 2, 0, "", "a").login(3, 4, 1, "", "b")
+	for name, tt := range map[string]struct {
+		tale
+		right bool
+	}{
+		"a login under way":      {two.endAll(5, 20, "", 1).over(6, 7, "a").over(8, 9, "b").login(10, 11, 2, "", "c").over(21, 22, "c"), true},
+		"a login after it":       {two.endAll(5, 20, "", 2).login(21, 22, 2, "", "c").over(23, 24, "c"), false},
+		"one after the other":    {two.endAll(5, 20, "", 2).over(6, 7, "a").write(8, 9, "b", 1), false},
+		"one alive that it ends": {two.endAll(5, 20, "", 2).write(21, 22, "b", 1), false},
+	} {
+		l := &life{done: tt.tale, logins: 3}
+		if err := l.check(false); (err == nil) != tt.right {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := l.check(true); err == nil {
+			t.Errorf("%s: it is right where nothing was lost", name)
+		}
+	}
+}
