@@ -1,6 +1,5 @@
-// Latchkey over go-redis, to show that its door is open: a module of its own, so that
-// nobody gets a client that he does not use.
-module github.com/a2139e8d/latchkey/testdata/goredis
+// Latchkey over go-redis: a module of its own, so that nobody gets a client that he does not use.
+module github.com/a2139e8d/latchkey/store/goredisstore
 
 go 1.26.0
 

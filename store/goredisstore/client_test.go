@@ -1,4 +1,4 @@
-package goredis
+package goredisstore
 
 import (
 	"testing"
@@ -29,21 +29,28 @@ func openRESP2(t testing.TB, address string, timeout time.Duration) transport.Cl
 }
 
 func openProtocol(t testing.TB, address string, timeout time.Duration, protocol int) transport.Client {
-	c := redis.NewClient(&redis.Options{
+	return newClient(t, redis.NewClient(&redis.Options{
 		Addr:                  address,
 		Protocol:              protocol,
 		ContextTimeoutEnabled: true,
-		MaxRetries:            -1,
-		DialTimeout:           timeout,
-		ReadTimeout:           timeout,
-		WriteTimeout:          timeout,
-	})
-	t.Cleanup(func() { c.Close() })
-	return Client{c, timeout}
+		ReadTimeout:           3 * patience, // only the deadline counts
+	}), timeout)
 }
 
-func start(t testing.TB) clienttest.Server {
-	s := redistest.Real(t)
+// newClient returns what NewClient makes of c, which is closed when t ends.
+func newClient(t testing.TB, c redis.UniversalClient, timeout time.Duration) transport.Client {
+	t.Helper()
+	t.Cleanup(func() { c.Close() })
+	client, err := NewClient(c, timeout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func start(t testing.TB) clienttest.Server { return startedOn(t, redistest.Real(t)) }
+
+func startedOn(t testing.TB, s *redistest.Server) clienttest.Server {
 	return clienttest.Server{
 		Address: s.Addr,
 		Stop:    func() { s.Stop(t) },

@@ -1,0 +1,106 @@
+package goredisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/a2139e8d/latchkey/locker/transport"
+	"github.com/redis/go-redis/v9"
+)
+
+// A client is a [transport.Client] on one server, or on the master that Sentinel names.
+type client struct {
+	redis   *redis.Client
+	timeout time.Duration // of an exchange
+}
+
+// Do is described in [transport.Client].
+func (c *client) Do(ctx context.Context, _ string, commands ...transport.Command) ([]any, error) {
+	ctx, cancel, err := bounded(ctx, c.timeout)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	return exchange(ctx, c.redis, commands)
+}
+
+// Subscribe is described in [transport.Client].
+func (c *client) Subscribe(ctx context.Context, channel string) (transport.Subscription, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	return subscribe(ctx, c.redis, (*redis.PubSub).Subscribe, channel)
+}
+
+// bounded returns the context of an exchange: it ends by the timeout and by ctx's deadline, but not
+// because ctx is cancelled, which would break off what was sent.
+func bounded(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, refused(err)
+	}
+	end := time.Now().Add(timeout)
+	if sooner, ok := ctx.Deadline(); ok && sooner.Before(end) {
+		end = sooner
+	}
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), end)
+	return ctx, cancel, nil
+}
+
+// once keeps go-redis from sending a pipeline again when the connection breaks, or Redis says that
+// it is busy: the first one may have been executed, and those above would not know.
+type once struct{ *redis.Cmd }
+
+// NoRetry is asked by go-redis.
+func (once) NoRetry() bool { return true }
+
+// exchange sends the commands to one server, in one write, and returns their replies. Nobody else
+// has the connection meanwhile. If more comes back than was asked for, so that the next reply would
+// be another's, go-redis gives it up; so there is no Reset.
+func exchange(ctx context.Context, server *redis.Client, commands []transport.Command) ([]any, error) {
+	pipeline := server.Pipeline()
+	for _, command := range commands {
+		_ = pipeline.Process(ctx, once{redis.NewCmd(ctx, command...)}) // only queues it
+	}
+	cmds, err := pipeline.Exec(ctx)
+	replies, read := make([]any, len(cmds)), err == nil
+	for i, cmd := range cmds {
+		reply, err := cmd.(once).Result()
+		refusal, isRefusal := errors.AsType[redis.Error](err)
+		switch {
+		case err == nil:
+			replies[i] = reply
+		case errors.Is(err, redis.Nil):
+			read = true
+		case isRefusal:
+			replies[i], read = refusal, true
+		default:
+			return nil, failed(err)
+		}
+	}
+	if !read { // no command has failed: Redis has refused the greeting or the password
+		return nil, refused(err)
+	}
+	return replies, nil
+}
+
+// failed returns the error of an exchange without replies. Without a connection nothing was sent.
+func failed(err error) error {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		return refused(err)
+	}
+	if errors.Is(err, redis.ErrClosed) {
+		return refused(fmt.Errorf("%w: %w", transport.ErrClosed, err))
+	}
+	if errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) {
+		return refused(err)
+	}
+	if errors.Is(err, context.DeadlineExceeded) { // of a connection that there is, the error is another
+		err = fmt.Errorf("no connection in time: %w", err)
+	}
+	return fmt.Errorf("%w: %w", transport.ErrUnavailable, err)
+}
+
+// refused returns the error of an exchange of which nothing was sent.
+func refused(err error) error { return fmt.Errorf("%w: no connection: %w", transport.ErrRefused, err) }

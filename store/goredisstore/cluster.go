@@ -1,0 +1,150 @@
+package goredisstore
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+	"weak"
+
+	"github.com/a2139e8d/latchkey/locker/transport"
+	"github.com/redis/go-redis/v9"
+)
+
+// A cluster is a [transport.ClusterClient].
+//
+// A ClusterClient has pipelines of its own, but they are not used: it sends each command to the
+// node of its own key, and one that has none, like PING, to any; and it goes after redirections one
+// by one, so that commands change their order. Here an exchange goes to the node of its slot, whole,
+// and is sent to another one only if none of its commands was executed.
+type cluster struct {
+	redis   *redis.ClusterClient
+	timeout time.Duration
+	// nodes are those that a redirection may name, as long as go-redis has them: address →
+	// weak.Pointer[redis.Client].
+	nodes sync.Map
+}
+
+func newCluster(c *redis.ClusterClient, timeout time.Duration) *cluster {
+	own := &cluster{redis: c, timeout: timeout}
+	c.OnNewNode(own.know)
+	return own
+}
+
+func (c *cluster) know(node *redis.Client) { c.nodes.Store(node.Options().Addr, weak.Make(node)) }
+
+// known returns the client of the node at an address, or nil.
+func (c *cluster) known(address string) *redis.Client {
+	node, _ := c.nodes.Load(address)
+	pointer, _ := node.(weak.Pointer[redis.Client])
+	return pointer.Value()
+}
+
+// IsCluster is described in [transport.ClusterClient].
+func (c *cluster) IsCluster() bool { return true }
+
+// Do is described in [transport.Client].
+func (c *cluster) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
+	ctx, cancel, err := bounded(ctx, c.timeout)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	node, err := c.redis.MasterForKey(ctx, key)
+	if err != nil {
+		return nil, refused(err)
+	}
+	replies, err := exchange(ctx, node, commands)
+	c.doubt(ctx, replies, err)
+	for range maxRedirects {
+		to := redirected(commands, replies)
+		if node = c.follow(ctx, to, node, key); node == nil {
+			break
+		}
+		next, err := exchange(ctx, node, to.sent(commands))
+		if errors.Is(err, redis.ErrClosed) { // go-redis had given up that node in between
+			c.nodes.CompareAndDelete(node.Options().Addr, weak.Make(node))
+			break
+		}
+		if c.doubt(ctx, next, err); err != nil {
+			return nil, err
+		}
+		replies = to.answered(next)
+	}
+	return replies, err
+}
+
+// follow returns the client of the node that a redirection names, or nil.
+func (c *cluster) follow(
+	ctx context.Context, to redirection, from *redis.Client, key string,
+) *redis.Client {
+	if to.address == "" {
+		return nil
+	}
+	host, port, _ := net.SplitHostPort(to.address)
+	if host == "" { // that of the node that says so
+		host, _, _ = net.SplitHostPort(from.Options().Addr)
+	}
+	address := net.JoinHostPort(host, port)
+	if node := c.known(address); node != nil {
+		return node
+	}
+	// Go-redis knew it before New, or does not know it yet: a new one has no slots. Then it gets to
+	// know it by going after the same redirection.
+	_ = c.redis.ForEachShard(ctx, func(_ context.Context, node *redis.Client) error {
+		c.know(node)
+		return nil
+	})
+	_ = c.redis.PTTL(ctx, key).Err()
+	return c.known(address)
+}
+
+// doubt has go-redis ask which node has which slot, where an exchange shows that this may have
+// changed. It asks in the background, and at most every 200 ms.
+func (c *cluster) doubt(ctx context.Context, replies []any, err error) {
+	changed := err != nil
+	for _, reply := range replies {
+		if refusal, ok := reply.(error); ok {
+			_, moved := redis.IsMovedError(refusal)
+			changed = changed || moved || redis.IsClusterDownError(refusal) || redis.IsReadOnlyError(refusal)
+		}
+	}
+	if changed {
+		c.redis.ReloadState(ctx)
+	}
+}
+
+// Subscribe is described in [transport.Client].
+func (c *cluster) Subscribe(ctx context.Context, channel string) (transport.Subscription, error) {
+	return c.subscribe(ctx, (*redis.PubSub).Subscribe, channel)
+}
+
+// SubscribeShard is described in [transport.ClusterClient].
+func (c *cluster) SubscribeShard(ctx context.Context, channel string) (transport.Subscription, error) {
+	return c.subscribe(ctx, (*redis.PubSub).SSubscribe, channel)
+}
+
+func (c *cluster) subscribe(
+	ctx context.Context, by subscribing, channel string,
+) (transport.Subscription, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	node, err := c.redis.MasterForKey(ctx, channel)
+	if err != nil {
+		return nil, refused(err)
+	}
+	s, err := subscribe(ctx, node, by, channel)
+	for range maxRedirects {
+		if err == nil {
+			break
+		}
+		c.redis.ReloadState(ctx)
+		moved, _ := errors.AsType[redis.Error](err)
+		if node = c.follow(ctx, redirection{address: movedTo(moved)}, node, channel); node == nil {
+			break
+		}
+		s, err = subscribe(ctx, node, by, channel)
+	}
+	return s, err
+}

@@ -1,0 +1,88 @@
+package rueidisstore
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/locker/transport"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// More exchanges are under way than the queue of a connection has places, and Redis is silent. Each
+// ends by the timeout all the same, or by its own deadline, and after that Redis is found again.
+func TestFullQueue(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	o := at(s)
+	o.RingScaleEachConn = 3
+	o.ConnWriteTimeout = time.Hour // the connection is not found dead
+	const limit = 500 * time.Millisecond
+	c := opened(t, o, limit)
+	eventually(t, "Redis is found", func() bool {
+		_, err := c.Do(t.Context(), "k", transport.Command{"PING"})
+		return err == nil
+	})
+	s.Pause(t)
+	var all sync.WaitGroup
+	for i := range 40 {
+		all.Go(func() {
+			ctx, want := t.Context(), limit
+			if i%2 == 0 {
+				want = limit / 5
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, want)
+				defer cancel()
+			}
+			begun := time.Now()
+			_, err := c.Do(ctx, "k", transport.Command{"INCR", "k"})
+			if !errors.Is(err, transport.ErrUnavailable) || errors.Is(err, transport.ErrRefused) || !timeout(err) {
+				t.Errorf("%v", err)
+			}
+			if took := time.Since(begun); took < want*9/10 || took > want+2*time.Second {
+				t.Errorf("it took %v, has %v", took, want)
+			}
+		})
+	}
+	all.Wait()
+	s.Resume(t)
+	eventually(t, "Redis is found again", func() bool {
+		_, err := c.Do(t.Context(), "k", transport.Command{"PING"})
+		return err == nil
+	})
+}
+
+// A connection that does not answer is found out soon after the first exchange has had its time.
+// One that came later fails early enough to be repeated: it has not had its time, so its error does
+// not look as if it had.
+func TestDeadConnection(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	p := redistest.NewProxy(t, s)
+	const limit = 4 * time.Second
+	c := opened(t, redis2(p.Addr), limit)
+	do(t, c, "", transport.Command{"PING", "first"})
+	p.Inject(func(cmd redistest.Command) redistest.Fault {
+		if cmd.Name == "INCR" || cmd.Name == "PING" {
+			return redistest.Hang
+		}
+		return redistest.Pass
+	})
+	var all sync.WaitGroup
+	for _, wait := range []time.Duration{0, limit / 2} {
+		all.Go(func() {
+			time.Sleep(wait)
+			_, err := c.Do(t.Context(), "k", transport.Command{"INCR", "k"})
+			if !errors.Is(err, transport.ErrUnavailable) || errors.Is(err, transport.ErrRefused) || timeout(err) != (wait == 0) {
+				t.Errorf("after %v: %v", wait, err)
+			}
+		})
+	}
+	all.Wait()
+	p.Inject(nil)
+	if got := do(t, c, "k", transport.Command{"GET", "k"}); got[0] == nil {
+		t.Error("nothing was executed")
+	}
+}

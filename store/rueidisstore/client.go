@@ -1,0 +1,215 @@
+package rueidisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/a2139e8d/latchkey/locker/transport"
+	"github.com/redis/rueidis"
+)
+
+// A client is a [transport.ClusterClient] over rueidis.
+//
+// Rueidis does not keep to the deadline of a context while another caller dials, or while the
+// queue of a connection is full. So where that may be, or the caller has less time than the others
+// on a connection, a goroutine waits for rueidis, and the caller for the goroutine. And what a
+// caller has given up may still be sent, so all arguments are copied.
+type client struct {
+	timeout time.Duration
+	maker   maker
+	links   links
+	shared  sharedDeadline
+	topics  topics
+	health  health
+}
+
+// Do is described in [transport.Client].
+func (c *client) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
+	if err := ctx.Err(); err != nil || len(commands) == 0 {
+		return nil, unsent(err)
+	}
+	now := time.Now()
+	end, hurried := now.Add(c.timeout), false
+	if sooner, ok := ctx.Deadline(); ok && sooner.Before(end) {
+		if end, hurried = sooner, true; !now.Before(end) { // its timer is late
+			return nil, unsent(context.DeadlineExceeded)
+		}
+	}
+	redis, err := c.maker.client(ctx, end)
+	if err != nil {
+		return nil, unsent(err)
+	}
+	x := exchange{redis: redis, commands: build(redis, key, commands)}
+	if !hurried && c.health.good(now) {
+		return c.health.judge(x.send(c.shared.until(now, c.timeout)))
+	}
+	return c.guarded(x, now, end)
+}
+
+// guarded sends x in a goroutine, which ends by the timeout, or soon after when rueidis is late.
+// A caller that has less time leaves before that, and breaks no connection that others use.
+func (c *client) guarded(x exchange, now, end time.Time) ([]any, error) {
+	type outcome struct {
+		replies []any
+		err     error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		replies, err := c.health.judge(x.send(c.shared.until(now, c.timeout)))
+		done <- outcome{replies, err}
+	}()
+	timer := time.NewTimer(time.Until(end))
+	defer timer.Stop()
+	select {
+	case o := <-done:
+		return o.replies, o.err
+	case <-timer.C:
+		return nil, fmt.Errorf("%w: no reply: %w", transport.ErrUnavailable, context.DeadlineExceeded)
+	}
+}
+
+// An exchange is the commands of one Do.
+type exchange struct {
+	redis    rueidis.Client
+	commands []rueidis.Completed
+}
+
+// build makes commands that share no memory with the caller's. In a cluster all of them go to the
+// node of key, also those that name no key.
+func build(redis rueidis.Client, key string, commands []transport.Command) []rueidis.Completed {
+	routed := key != "" && redis.Mode() == rueidis.ClientModeCluster
+	all := make([]rueidis.Completed, len(commands))
+	for i, command := range commands {
+		c := redis.B().Arbitrary(command[0].(string))
+		for _, arg := range command[1:] {
+			c = c.Args(text(arg))
+		}
+		if all[i] = c.Build(); routed {
+			all[i] = all[i].SetSlot(key)
+		}
+	}
+	return all
+}
+
+func text(arg any) string {
+	switch arg := arg.(type) {
+	case string:
+		return arg
+	case []byte:
+		return string(arg)
+	case int:
+		return strconv.Itoa(arg)
+	case int64:
+		return strconv.FormatInt(arg, 10)
+	}
+	return fmt.Sprint(arg)
+}
+
+// send returns when there are replies, or by about the end of ctx.
+func (x exchange) send(ctx context.Context) ([]any, error) {
+	if len(x.commands) == 1 {
+		reply, err := received(x.redis.Do(ctx, x.commands[0]))
+		if err != nil {
+			return nil, failed(ctx, err)
+		}
+		return []any{reply}, nil
+	}
+	replies := make([]any, len(x.commands))
+	var failure error // of those that have no reply, one that is not certain to be unsent
+	missing := 0
+	for i, result := range x.redis.DoMulti(ctx, x.commands...) {
+		var err error
+		if replies[i], err = received(result); err != nil {
+			if missing++; failure == nil || isUnsent(failure) {
+				failure = err
+			}
+		}
+	}
+	switch {
+	case missing == 0:
+		return replies, nil
+	case missing < len(replies): // the others were sent
+		return nil, lost(ctx, failure)
+	}
+	return nil, failed(ctx, failure)
+}
+
+// received returns a reply, in which what Redis has refused is an error.
+func received(result rueidis.RedisResult) (any, error) {
+	if err := result.NonRedisError(); err != nil {
+		return nil, err
+	}
+	message, err := result.ToMessage()
+	return value(message, err), nil
+}
+
+// value converts a reply. Text is a []byte, since it may be large, and is not copied.
+func value(m rueidis.RedisMessage, err error) any {
+	switch {
+	case rueidis.IsRedisNil(err):
+		return nil
+	case err != nil:
+		return err
+	case m.IsInt64():
+		n, _ := m.ToInt64()
+		return n
+	case m.IsArray():
+		parts, _ := m.ToArray()
+		values := make([]any, len(parts))
+		for i := range parts {
+			values[i] = value(parts[i], parts[i].Error())
+		}
+		return values
+	}
+	b, err := m.AsBytes()
+	if err != nil { // not text: nothing that Redis replies to the commands of this module
+		return err
+	}
+	return b
+}
+
+// failed returns the error of an exchange without replies.
+func failed(ctx context.Context, err error) error {
+	if isUnsent(err) {
+		return unsent(err)
+	}
+	return lost(ctx, err)
+}
+
+// lost returns the error of commands that may have been executed.
+func lost(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: no reply: %w", transport.ErrUnavailable, ctx.Err())
+	}
+	// Only the text of err, which may be a timeout, but not this one's.
+	return fmt.Errorf("%w: the connection broke: %v", transport.ErrUnavailable, err)
+}
+
+// isUnsent reports whether err is that of a connection that could not be made.
+func isUnsent(err error) bool {
+	if _, ok := errors.AsType[dialError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[*rueidis.RedisError](err) // it was refused while it logged in
+	return ok || errors.Is(err, rueidis.ErrNoSlot)
+}
+
+// unsent returns the error of commands that were not sent because of err, if any.
+func unsent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: no connection: %w", transport.ErrRefused, err)
+}
+
+// IsCluster is described in [transport.ClusterClient].
+func (c *client) IsCluster() bool {
+	redis := c.maker.made.Load()
+	return redis != nil && (*redis).Mode() == rueidis.ClientModeCluster
+}
+
+// Reset is described in [transport.Resetter].
+func (c *client) Reset() { c.links.reset() }

@@ -1,0 +1,18 @@
+module github.com/a2139e8d/latchkey/store/rueidisstore
+
+go 1.26
+
+require (
+	github.com/a2139e8d/latchkey v0.0.0
+	github.com/gomodule/redigo v1.9.3
+	github.com/redis/rueidis v1.0.79
+)
+
+require (
+	github.com/alicebob/miniredis/v2 v2.40.0 // indirect
+	github.com/anishathalye/porcupine v1.3.1 // indirect
+	github.com/yuin/gopher-lua v1.1.1 // indirect
+	golang.org/x/sys v0.47.0 // indirect
+)
+
+replace github.com/a2139e8d/latchkey => ../..

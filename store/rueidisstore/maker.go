@@ -1,0 +1,124 @@
+package rueidisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/a2139e8d/latchkey/locker/transport"
+	"github.com/redis/rueidis"
+)
+
+// A maker makes the rueidis client when it is first needed, since rueidis fails where no server
+// answers yet. One try is made at a time, for all that wait, and the next one not before
+// retryTime.
+type maker struct {
+	option rueidis.ClientOption
+	made   atomic.Pointer[rueidis.Client]
+
+	mu     sync.Mutex // guards the rest
+	making chan struct{}
+	err    error // of the last try
+	retry  time.Time
+	closed bool
+}
+
+const retryTime = 50 * time.Millisecond
+
+// client waits for the client until end, or until ctx is cancelled.
+func (m *maker) client(ctx context.Context, end time.Time) (rueidis.Client, error) {
+	if redis := m.made.Load(); redis != nil {
+		return *redis, nil
+	}
+	making, err := m.begin()
+	if err != nil {
+		return nil, err
+	}
+	timer := time.NewTimer(time.Until(end))
+	defer timer.Stop()
+	select {
+	case <-making:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-timer.C:
+		return nil, context.DeadlineExceeded
+	}
+	if redis := m.made.Load(); redis != nil {
+		return *redis, nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return nil, m.err
+}
+
+// begin returns what is closed at the end of the present try.
+func (m *maker) begin() (<-chan struct{}, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.closed:
+		return nil, transport.ErrClosed
+	case m.making != nil:
+		return m.making, nil
+	case m.err != nil && time.Now().Before(m.retry):
+		return nil, m.err
+	}
+	m.making = make(chan struct{})
+	if m.made.Load() != nil { // meanwhile
+		close(m.making)
+		return m.making, nil
+	}
+	go m.make(m.making)
+	return m.making, nil
+}
+
+// make is the goroutine of one try. It takes as long as rueidis takes to dial, all in all.
+func (m *maker) make(done chan struct{}) {
+	defer close(done)
+	redis, err := rueidis.NewClient(m.option)
+	if err == nil && redis.Mode() == rueidis.ClientModeCluster && m.option.SelectDB != 0 {
+		err = errClusterDB
+	}
+	m.mu.Lock()
+	if m.closed && err == nil {
+		err = transport.ErrClosed
+	}
+	if m.making, m.err, m.retry = nil, m.explained(err), time.Now().Add(retryTime); err == nil {
+		m.made.Store(&redis)
+	}
+	m.mu.Unlock()
+	if err != nil && redis != nil {
+		redis.Close()
+	}
+}
+
+// close lets what is under way finish, for a second at most.
+func (m *maker) close() {
+	m.mu.Lock()
+	m.closed, m.err = true, transport.ErrClosed
+	redis := m.made.Swap(nil)
+	m.mu.Unlock()
+	if redis != nil {
+		(*redis).Close()
+	}
+}
+
+// explained adds what to do about an error of rueidis.
+func (m *maker) explained(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case strings.Contains(err.Error(), "SELECT is not allowed in cluster mode"):
+		err = fmt.Errorf("%w: %w", errClusterDB, err)
+	case errors.Is(err, io.EOF) && m.option.TLSConfig == nil:
+		err = fmt.Errorf("the server has closed the connection, perhaps since it wants TLS: set ClientOption.TLSConfig: %w", err)
+	case len(m.option.InitAddress) > 1 && strings.Contains(err.Error(), "cluster support disabled"):
+		err = fmt.Errorf("ClientOption.InitAddress has several addresses, which are for a cluster or for sentinels: %w", err)
+	}
+	return fmt.Errorf("rueidis: %w", err)
+}

@@ -1,0 +1,176 @@
+package rueidisstore
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/locker/transport"
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/redis/rueidis"
+)
+
+func dialerTo(address string) dialer {
+	return func(ctx context.Context, _ string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
+		return d.DialContext(ctx, "tcp", address)
+	}
+}
+
+// A program may start before its Redis. Until that is there, each exchange is refused at once, but
+// rueidis does not dial at full speed. After it has come, all is well by itself.
+func TestStartBeforeRedis(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	s.Stop(t)
+	var dials atomic.Int64
+	o := at(s)
+	o.DialCtxFn = func(ctx context.Context, address string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
+		dials.Add(1)
+		return d.DialContext(ctx, "tcp", address)
+	}
+	st := openStore(t, o, patient)
+	begun := time.Now()
+	var tries atomic.Int64
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for time.Since(begun) < 10*retryTime {
+				if err := st.Ping(t.Context()); !errors.Is(err, transport.ErrRefused) || !strings.Contains(err.Error(), "connection refused") {
+					t.Errorf("Ping: %v", err)
+				}
+				tries.Add(1)
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	all.Wait()
+	if most := 2 + int64(time.Since(begun)/retryTime); dials.Load() > most || tries.Load() < 2*most {
+		t.Errorf("%d dials for %d tries, want at most %d", dials.Load(), tries.Load(), most)
+	}
+	s.Restart(t)
+	eventually(t, "Redis is found", func() bool { return st.Ping(t.Context()) == nil })
+	create(t, st, "id", "data")
+	wantData(t, st, "id", "data")
+
+	s.Stop(t) // what cannot be sent any more is certainly not done
+	eventually(t, "it is refused", func() bool { return errors.Is(st.Ping(t.Context()), transport.ErrRefused) })
+}
+
+// A Redis that accepts connections and is silent keeps nobody longer than the caller wants, or the
+// timeout allows.
+func TestSilentAtFirst(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	s.Pause(t)
+	c := opened(t, at(s), 300*time.Millisecond)
+	begun := time.Now()
+	_, err := c.Do(t.Context(), "k", transport.Command{"PING"})
+	if !errors.Is(err, transport.ErrRefused) || !timeout(err) || time.Since(begun) > 5*time.Second {
+		t.Errorf("%v after %v", err, time.Since(begun))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(10*time.Millisecond, cancel)
+	begun = time.Now()
+	if _, err = c.Do(ctx, "k", transport.Command{"PING"}); !errors.Is(err, transport.ErrRefused) || time.Since(begun) > 5*time.Second {
+		t.Errorf("cancelled: %v after %v", err, time.Since(begun))
+	}
+	s.Resume(t)
+	eventually(t, "Redis answers", func() bool {
+		_, err := c.Do(t.Context(), "k", transport.Command{"PING"})
+		return err == nil
+	})
+}
+
+func timeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
+}
+
+// Close ends a store that never had a Redis, or is about to find it, and what comes later is
+// refused.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	for name, prepare := range map[string]func(st *store.Store){
+		"unused": func(*store.Store) {},
+		"used":   func(st *store.Store) { st.Ping(t.Context()) },
+		"under way": func(st *store.Store) {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			st.Ping(ctx)
+		},
+	} {
+		st := openStore(t, at(s), patient)
+		prepare(st)
+		for range 2 {
+			if err := st.Close(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if err := save(t, st, "id", "data"); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	eventually(t, "no connection is left, but that of this question", func() bool {
+		return strings.Count(string(s.Do(t, "CLIENT", "LIST").([]byte)), "\n") == 1
+	})
+}
+
+// What is wrong with the way to Redis is in the error, and nothing was sent.
+func TestNoWayIn(t *testing.T) {
+	t.Parallel()
+	s, other, cluster := redistest.Real(t), redistest.Real(t), redistest.NewCluster(t, 1, 0).Nodes[0]
+	wantsTLS := closing(t)
+	for want, o := range map[string]rueidis.ClientOption{
+		"WRONGPASS":                         {InitAddress: []string{s.Addr}, Username: "app", Password: "wrong"},
+		"TLS handshake with " + s.Addr:      {InitAddress: []string{s.Addr}, TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12}},
+		"perhaps since it wants TLS":        {InitAddress: []string{wantsTLS}},
+		"DB index is out of range":          {InitAddress: []string{s.Addr}, SelectDB: 1_000_000},
+		"SelectDB must be 0 with a cluster": {InitAddress: []string{cluster.Addr}, SelectDB: 1},
+		"InitAddress has several addresses": at(s, other),
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			st := openStore(t, o, store.Options{Timeout: 2 * time.Second})
+			var err error
+			eventually(t, "an error that says so: "+want, func() bool { // a busy machine may be too slow at first
+				err = st.Ping(t.Context())
+				return err == nil || strings.Contains(err.Error(), want)
+			})
+			if !errors.Is(err, transport.ErrRefused) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// closing is the address of a server that closes each connection at the first byte.
+func closing(t testing.TB) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 1000))
+			_ = conn.Close()
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		all.Wait()
+	})
+	return l.Addr().String()
+}

@@ -1,0 +1,102 @@
+package rueidisstore
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+var errClusterDB = errors.New("ClientOption.SelectDB must be 0 with a cluster, which has no other database")
+
+// newClient returns a client that has not connected yet.
+func newClient(o rueidis.ClientOption, timeout time.Duration) (*client, error) {
+	if err := check(o); err != nil {
+		return nil, err
+	}
+	o = adapted(o, timeout)
+	c := &client{timeout: timeout, maker: maker{option: o}, health: health{calm: 4 * timeout, most: 1 << (o.RingScaleEachConn - 1)}}
+	c.maker.option.DialCtxFn = c.links.dialing(o)
+	return c, nil
+}
+
+// check refuses what would break a promise, or would have no effect.
+func check(o rueidis.ClientOption) error {
+	const masters = "sessions are read and written on masters alone"
+	const repeats = "what was sent is repeated above rueidis, with a number that shows it"
+	switch {
+	case len(o.InitAddress) == 0 || slices.Contains(o.InitAddress, ""):
+		return errors.New("rueidisstore: ClientOption.InitAddress names no address: it must have that of a server, of some of a cluster's or of sentinels")
+	case o.SelectDB < 0:
+		return fmt.Errorf("rueidisstore: ClientOption.SelectDB is %d: it must not be negative", o.SelectDB)
+	case o.SelectDB != 0 && len(o.InitAddress) > 1 && o.Sentinel.MasterSet == "":
+		return fmt.Errorf("rueidisstore: %w", errClusterDB)
+	case o.ForceSingleClient && len(o.InitAddress) > 1:
+		return errors.New("rueidisstore: ClientOption.ForceSingleClient is set, but InitAddress has several addresses")
+	}
+	for _, refused := range []struct {
+		set       bool
+		name, why string
+	}{
+		{o.ReplicaOnly, "ReplicaOnly", masters},
+		{o.SendToReplicas != nil, "SendToReplicas", masters},
+		//lint:ignore SA1019 some still set it
+		{o.ReplicaSelector != nil, "ReplicaSelector", masters},
+		{o.ReadNodeSelector != nil, "ReadNodeSelector", masters},
+		{len(o.Standalone.ReplicaAddress) > 0, "Standalone.ReplicaAddress", masters},
+		{o.Standalone.EnableRedirect, "Standalone.EnableRedirect", "rueidis follows redirections of that kind without end"},
+		{o.ConnLifetime != 0, "ConnLifetime", repeats},
+		{o.DisableAutoPipelining, "DisableAutoPipelining", "all exchanges share connections"},
+		{o.Dialer.KeepAlive < 0, "Dialer.KeepAlive", "negative, it hides that a connection is dead"},
+		{o.Sentinel.Dialer.KeepAlive < 0, "Sentinel.Dialer.KeepAlive", "negative, it hides that a connection is dead"},
+		{o.ConnWriteTimeout < 0, "ConnWriteTimeout", "negative, it hides that a connection is dead"},
+		{o.ClusterOption.MaxMovedRedirections < 0, "ClusterOption.MaxMovedRedirections", "redirections must have an end"},
+		{o.ClusterOption.ShardsRefreshInterval < 0, "ClusterOption.ShardsRefreshInterval", "it must not be negative"},
+		{o.Sentinel.TopologyRefreshInterval < 0, "Sentinel.TopologyRefreshInterval", "it must not be negative"},
+		{o.PipelineMultiplex > rueidis.MaxPipelineMultiplex, "PipelineMultiplex", fmt.Sprintf("it must be at most %d", rueidis.MaxPipelineMultiplex)},
+	} {
+		if refused.set {
+			return fmt.Errorf("rueidisstore: ClientOption.%s must not be set like this: %s", refused.name, refused.why)
+		}
+	}
+	return nil
+}
+
+// adapted returns o with what the store needs, and with defaults that suit it.
+func adapted(o rueidis.ClientOption, timeout time.Duration) rueidis.ClientOption {
+	o.InitAddress = slices.Clone(o.InitAddress) // rueidis may shuffle it
+	o.DisableRetry = true
+	o.DisableCache = true
+	o.AlwaysPipelining = true
+	o.BlockingPipeline = -1
+	orElse(&o.PipelineMultiplex, -1)
+	orElse(&o.RingScaleEachConn, rueidis.DefaultRingScale)
+	orElse(&o.ReadBufferEachConn, bufferSize)
+	orElse(&o.WriteBufferEachConn, bufferSize)
+	orElse(&o.ClusterOption.MaxMovedRedirections, maxRedirections)
+	// A PING of rueidis finds that a connection does not answer, within 5/4 of the timeout: contexts
+	// that end do not. Not before the timeout, since Redis may just be slow.
+	orElse(&o.Dialer.KeepAlive, timeout/8)
+	orElse(&o.ConnWriteTimeout, timeout)
+	orElse(&o.Dialer.Timeout, timeout/4*3)               // so that its error is seen
+	orElse(&o.Sentinel.Dialer.Timeout, o.Dialer.Timeout) // rueidis has no default for these two
+	orElse(&o.Sentinel.Dialer.KeepAlive, o.Dialer.KeepAlive)
+	orElse(&o.Sentinel.TopologyRefreshInterval, sentinelInterval)
+	return o
+}
+
+const (
+	bufferSize       = 32 << 10
+	maxRedirections  = 8
+	sentinelInterval = 5 * time.Second
+)
+
+// orElse gives an option its default.
+func orElse[T comparable](option *T, value T) {
+	var zero T
+	if *option == zero {
+		*option = value
+	}
+}

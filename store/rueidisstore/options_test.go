@@ -1,0 +1,111 @@
+package rueidisstore
+
+import (
+	"context"
+	"net"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/redis/rueidis"
+)
+
+// What cannot work, or would break a promise, is an error at once that names the option.
+func TestBadOptions(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(o *rueidis.ClientOption){
+		"InitAddress names no address": func(o *rueidis.ClientOption) { o.InitAddress = nil },
+		"names no address":             func(o *rueidis.ClientOption) { o.InitAddress = []string{""} },
+		"SelectDB is -1":               func(o *rueidis.ClientOption) { o.SelectDB = -1 },
+		"SelectDB must be 0 with a cluster": func(o *rueidis.ClientOption) {
+			o.SelectDB, o.InitAddress = 1, []string{"a:1", "b:2"}
+		},
+		"ForceSingleClient": func(o *rueidis.ClientOption) {
+			o.ForceSingleClient, o.InitAddress = true, []string{"a:1", "b:2"}
+		},
+		"ReplicaOnly":    func(o *rueidis.ClientOption) { o.ReplicaOnly = true },
+		"SendToReplicas": func(o *rueidis.ClientOption) { o.SendToReplicas = func(rueidis.Completed) bool { return true } },
+		"ReplicaSelector": func(o *rueidis.ClientOption) {
+			//lint:ignore SA1019 some still set it
+			o.ReplicaSelector = func(uint16, []rueidis.NodeInfo) int { return 0 }
+		},
+		"ReadNodeSelector":                    func(o *rueidis.ClientOption) { o.ReadNodeSelector = func(uint16, []rueidis.NodeInfo) int { return 0 } },
+		"Standalone.ReplicaAddress":           func(o *rueidis.ClientOption) { o.Standalone.ReplicaAddress = []string{"b:2"} },
+		"Standalone.EnableRedirect":           func(o *rueidis.ClientOption) { o.Standalone.EnableRedirect = true },
+		"ConnLifetime":                        func(o *rueidis.ClientOption) { o.ConnLifetime = time.Hour },
+		"DisableAutoPipelining":               func(o *rueidis.ClientOption) { o.DisableAutoPipelining = true },
+		"Option.Dialer.KeepAlive":             func(o *rueidis.ClientOption) { o.Dialer.KeepAlive = -1 },
+		"Sentinel.Dialer.KeepAlive":           func(o *rueidis.ClientOption) { o.Sentinel.Dialer.KeepAlive = -1 },
+		"ConnWriteTimeout":                    func(o *rueidis.ClientOption) { o.ConnWriteTimeout = -1 },
+		"ClusterOption.MaxMovedRedirections":  func(o *rueidis.ClientOption) { o.ClusterOption.MaxMovedRedirections = -1 },
+		"ClusterOption.ShardsRefreshInterval": func(o *rueidis.ClientOption) { o.ClusterOption.ShardsRefreshInterval = -1 },
+		"Sentinel.TopologyRefreshInterval":    func(o *rueidis.ClientOption) { o.Sentinel.TopologyRefreshInterval = -1 },
+		"PipelineMultiplex":                   func(o *rueidis.ClientOption) { o.PipelineMultiplex = rueidis.MaxPipelineMultiplex + 1 },
+	} {
+		o := rueidis.ClientOption{InitAddress: []string{"a:1"}}
+		change(&o)
+		if st, err := Open(o, store.Options{}); err == nil || st != nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v, %v", name, st, err)
+		}
+	}
+	if _, err := Open(rueidis.ClientOption{InitAddress: []string{"a:1"}}, store.Options{Prefix: "{"}); err == nil {
+		t.Error("bad options of the store are accepted")
+	}
+}
+
+// What the user has set stays as it is, and the store has what it needs.
+func TestAdapted(t *testing.T) {
+	t.Parallel()
+	bare := adapted(rueidis.ClientOption{}, 8*time.Second)
+	for what, ok := range map[string]bool{
+		"nothing is repeated":          bare.DisableRetry,
+		"nothing is cached":            bare.DisableCache,
+		"no connection is exclusive":   bare.AlwaysPipelining && bare.BlockingPipeline < 0,
+		"redirections end":             bare.ClusterOption.MaxMovedRedirections > 0,
+		"a dead connection is noticed": 2*bare.Dialer.KeepAlive+bare.ConnWriteTimeout <= 10*time.Second,
+		"that of a sentinel, too":      bare.Sentinel.Dialer.KeepAlive > 0 && bare.Sentinel.Dialer.Timeout > 0,
+		"sentinels are asked again":    bare.Sentinel.TopologyRefreshInterval > 0,
+		"dialling ends":                bare.Dialer.Timeout < 8*time.Second,
+	} {
+		if !ok {
+			t.Errorf("not so: %s", what)
+		}
+	}
+
+	set := rueidis.ClientOption{
+		InitAddress:         []string{"a:1", "b:2"},
+		Username:            "user",
+		RingScaleEachConn:   8,
+		ReadBufferEachConn:  100,
+		WriteBufferEachConn: 100,
+		PipelineMultiplex:   2,
+		ConnWriteTimeout:    time.Second,
+		MaxFlushDelay:       time.Microsecond,
+		Dialer:              net.Dialer{Timeout: time.Second, KeepAlive: time.Second},
+	}
+	set.ClusterOption.MaxMovedRedirections = 1
+	set.Sentinel.TopologyRefreshInterval = time.Minute
+	set.Sentinel.Dialer = set.Dialer
+	got := adapted(set, time.Hour)
+	got.DisableRetry, got.DisableCache, got.AlwaysPipelining, got.BlockingPipeline = false, false, false, 0
+	if !reflect.DeepEqual(got, set) {
+		t.Errorf("changed to %+v", got)
+	}
+	if got.InitAddress[0] = "c:3"; set.InitAddress[0] != "a:1" {
+		t.Error("the addresses are shared with the caller")
+	}
+}
+
+// A way of dialling of one's own is used.
+func TestOwnDialer(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	o := rueidis.ClientOption{InitAddress: []string{"redis.invalid:1"}}
+	o.DialCtxFn = dialerTo(s.Address)
+	st := openStore(t, o, patient)
+	if err := st.Ping(context.Background()); err != nil {
+		t.Error(err)
+	}
+}

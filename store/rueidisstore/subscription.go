@@ -1,0 +1,222 @@
+package rueidisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/a2139e8d/latchkey/locker/transport"
+	"github.com/redis/rueidis"
+)
+
+// Subscribe is described in [transport.Client].
+func (c *client) Subscribe(ctx context.Context, channel string) (transport.Subscription, error) {
+	return c.subscribe(ctx, channel, way{
+		begin: func(b rueidis.Builder) rueidis.Completed { return b.Subscribe().Channel(channel).Build() },
+		end:   func(b rueidis.Builder) rueidis.Completed { return b.Unsubscribe().Channel(channel).Build() },
+	})
+}
+
+// SubscribeShard is described in [transport.ClusterClient].
+func (c *client) SubscribeShard(ctx context.Context, channel string) (transport.Subscription, error) {
+	return c.subscribe(ctx, channel, way{
+		begin: func(b rueidis.Builder) rueidis.Completed { return b.Ssubscribe().Channel(channel).Build() },
+		end:   func(b rueidis.Builder) rueidis.Completed { return b.Sunsubscribe().Channel(channel).Build() },
+	})
+}
+
+// A way is one of those of subscribing to a channel.
+type way struct {
+	begin, end func(rueidis.Builder) rueidis.Completed
+}
+
+// topics are the channels that this client listens to, each with its last subscription.
+type topics struct {
+	mu   sync.Mutex
+	last map[string]*subscription
+}
+
+// A subscription shares the connection of the commands, whose reader must not wait for anybody:
+// so what nobody has received yet is kept here.
+type subscription struct {
+	cancel context.CancelFunc
+	begun  chan struct{} // closed when Redis has confirmed it
+	over   chan struct{} // closed when its goroutine ends
+
+	mu      sync.Mutex    // guards the rest
+	signal  chan struct{} // has room for one: there is something to receive
+	unread  []string
+	started bool
+	err     error
+}
+
+var errUnread = errors.New("too many messages that nobody receives")
+
+const maxUnread = 10_000
+
+func (c *client) subscribe(ctx context.Context, channel string, w way) (transport.Subscription, error) {
+	ctx, stop := context.WithTimeout(ctx, c.timeout)
+	defer stop()
+	end, _ := ctx.Deadline()
+	redis, err := c.maker.client(ctx, end)
+	if err != nil {
+		return nil, unsent(err)
+	}
+	s := &subscription{begun: make(chan struct{}), over: make(chan struct{}), signal: make(chan struct{}, 1)}
+	var living context.Context
+	living, s.cancel = context.WithCancel(context.Background())
+	go c.listen(living, redis, channel, w, s)
+	select {
+	case <-s.begun:
+		return s, nil
+	case <-s.over:
+		err = s.err
+	case <-ctx.Done():
+		_ = s.Close()
+		err = ctx.Err()
+	}
+	return nil, fmt.Errorf("%w: subscribing: %w", transport.ErrUnavailable, err)
+}
+
+// listen is the goroutine of a subscription, until ctx ends or rueidis loses it. When it ends,
+// Redis has been asked to send no more.
+func (c *client) listen(ctx context.Context, redis rueidis.Client, channel string, w way, s *subscription) {
+	defer s.cancel()
+	defer close(s.over)
+	defer c.topics.add(channel, s)()
+	ctx = rueidis.WithOnSubscriptionHook(ctx, s.confirm)
+	ctx = rueidis.WithOnReceiveReturnHook(ctx, func(err error, conn rueidis.CommandClient) error {
+		if ctx.Err() != nil { // else Redis or the connection has ended it
+			last, stop := context.WithTimeout(context.Background(), c.timeout)
+			defer stop()
+			conn.Do(last, w.end(conn.B()))
+		}
+		return err
+	})
+	for {
+		err := redis.Receive(ctx, w.begin(redis.B()), s.deliver)
+		if !s.again(err) {
+			s.fail(err)
+			return
+		}
+		select { // until rueidis knows the slots anew
+		case <-ctx.Done():
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// add waits until the previous subscription to the same channel has ended, since its end would
+// end this one, too. The function that it returns is called at the end of s.
+func (t *topics) add(channel string, s *subscription) (remove func()) {
+	t.mu.Lock()
+	previous := t.last[channel]
+	if t.last == nil {
+		t.last = make(map[string]*subscription)
+	}
+	t.last[channel] = s
+	t.mu.Unlock()
+	if previous != nil {
+		<-previous.over
+	}
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.last[channel] == s {
+			delete(t.last, channel)
+		}
+	}
+}
+
+// confirm is called by rueidis, as deliver is, from the goroutine that reads all replies.
+func (s *subscription) confirm(event rueidis.PubSubSubscription) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.started && !strings.Contains(event.Kind, "unsub") {
+		s.started = true
+		close(s.begun)
+	}
+}
+
+func (s *subscription) deliver(m rueidis.PubSubMessage) {
+	s.mu.Lock()
+	full := len(s.unread) >= maxUnread
+	if !full && s.err == nil {
+		s.unread = append(s.unread, m.Message)
+		s.wake()
+	}
+	s.mu.Unlock()
+	if full {
+		s.fail(errUnread)
+		s.cancel()
+	}
+}
+
+// wake is called with mu held.
+func (s *subscription) wake() {
+	select {
+	case s.signal <- struct{}{}:
+	default:
+	}
+}
+
+// again reports whether err is that of a node that has not got the slot: the one that has it will
+// be known soon.
+func (s *subscription) again(err error) bool {
+	refused, ok := rueidis.IsRedisErr(err)
+	if !ok {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, moved := refused.IsMoved()
+	return moved && !s.started && s.err == nil
+}
+
+// fail ends s because of err, unless it has ended before.
+func (s *subscription) fail(err error) {
+	if err == nil {
+		err = transport.ErrMoved // Redis has ended it
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = fmt.Errorf("%w: %w", transport.ErrUnavailable, err)
+	}
+	s.wake()
+}
+
+// Receive returns what has come before s failed, and then why it has.
+func (s *subscription) Receive() (string, error) {
+	for {
+		s.mu.Lock()
+		if len(s.unread) > 0 {
+			message := s.unread[0]
+			s.unread = s.unread[1:]
+			s.mu.Unlock()
+			return message, nil
+		}
+		err := s.err
+		s.mu.Unlock()
+		if err != nil {
+			s.mu.Lock()
+			s.wake() // for the next call
+			s.mu.Unlock()
+			return "", err
+		}
+		<-s.signal
+	}
+}
+
+// Close ends s at once. Redis hears of it soon.
+func (s *subscription) Close() error {
+	s.fail(transport.ErrClosed)
+	s.mu.Lock()
+	s.unread = nil
+	s.mu.Unlock()
+	s.cancel()
+	return nil
+}

@@ -1,0 +1,140 @@
+package rueidisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/locker/transport"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/gomodule/redigo/redis"
+)
+
+// kinds are the ways of subscribing, and what publishes and counts for each.
+var kinds = map[string]struct {
+	subscribe      func(c *client, ctx context.Context, channel string) (transport.Subscription, error)
+	publish, count string
+}{
+	"plain": {(*client).Subscribe, "PUBLISH", "NUMSUB"},
+	"shard": {(*client).SubscribeShard, "SPUBLISH", "SHARDNUMSUB"},
+}
+
+func listeners(t testing.TB, s *redistest.Server, count, channel string) int {
+	t.Helper()
+	values, err := redis.Values(s.Do(t, "PUBSUB", count, channel), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return number(t, values[1])
+}
+
+// Who closes a subscription is not counted as a listener any more, though the connection remains,
+// and may subscribe to the same channel at once. No message is missed from then on.
+func TestSubscribeAgain(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	for name, kind := range kinds {
+		c := opened(t, at(s), patient.Timeout)
+		channel := "channel-" + name
+		for i := range 30 {
+			sub, err := kind.subscribe(c, t.Context(), channel)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if n := number(t, s.Do(t, kind.publish, channel, i)); n != 1 {
+				t.Errorf("%s: %d listeners", name, n)
+			}
+			if got, err := sub.Receive(); got != fmt.Sprint(i) || err != nil {
+				t.Fatalf("%s: message %d is %q, %v", name, i, got, err)
+			}
+			if err := sub.Close(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		eventually(t, "nobody listens", func() bool { return listeners(t, s, kind.count, channel) == 0 })
+		eventually(t, "no topic is left", func() bool { // Redis hears of the end before we do
+			c.topics.mu.Lock()
+			defer c.topics.mu.Unlock()
+			return len(c.topics.last) == 0
+		})
+	}
+}
+
+// A listener that is slow, or does not receive at all, holds up nobody else on its connection.
+func TestSlowListener(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	c := opened(t, at(s), patient.Timeout)
+	sub, err := c.Subscribe(t.Context(), "channel")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sub.Close()
+	const flood = "for i = 1, tonumber(ARGV[1]) do redis.call('PUBLISH', 'channel', i) end"
+	s.Do(t, "EVAL", flood, 0, 1000)
+	do(t, c, "", transport.Command{"PING"})
+	for i := range 1000 {
+		if got, err := sub.Receive(); got != fmt.Sprint(i+1) || err != nil {
+			t.Fatalf("message %d is %q, %v", i, got, err)
+		}
+	}
+	s.Do(t, "EVAL", flood, 0, maxUnread+1)
+	do(t, c, "", transport.Command{"PING"})
+	eventually(t, "it is given up", func() bool {
+		own := sub.(*subscription)
+		own.mu.Lock()
+		defer own.mu.Unlock()
+		return own.err != nil
+	})
+	for err = nil; err == nil; {
+		_, err = sub.Receive()
+	}
+	eventually(t, "what is not received ends", func() bool { return listeners(t, s, "NUMSUB", "channel") == 0 })
+}
+
+// On a cluster a subscription is at the node that has the slot of the channel. It ends when the
+// slot moves to another, and the next one is there.
+func TestSubscribeShardMoves(t *testing.T) {
+	t.Parallel()
+	nodes := redistest.NewCluster(t, 3, 0).Nodes
+	c := opened(t, at(nodes...), patient.Timeout)
+	const channel = "latchkey:wake:1{tag}"
+	from, to := owner(t, nodes, channel)
+	for range 2 {
+		sub, err := c.SubscribeShard(t.Context(), channel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := number(t, from.Do(t, "SPUBLISH", channel, "message")); n != 1 {
+			t.Errorf("%d listeners", n)
+		}
+		if got, err := sub.Receive(); got != "message" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+		migrate(t, from, to, nodes, channel, func() {})
+		if got, err := sub.Receive(); !errors.Is(err, transport.ErrMoved) {
+			t.Errorf("%q, %v", got, err)
+		}
+		from, to = to, from
+	}
+}
+
+// A subscription that is made while nobody answers ends by the deadline, and leaves nothing behind
+// when Redis comes back.
+func TestSubscribeInVain(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	c := opened(t, at(s), patient.Timeout)
+	do(t, c, "", transport.Command{"PING"})
+	s.Pause(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := c.Subscribe(ctx, "channel"); err == nil {
+		t.Error("it is subscribed")
+	}
+	s.Resume(t)
+	do(t, c, "", transport.Command{"PING"})
+	eventually(t, "nobody listens", func() bool { return listeners(t, s, "NUMSUB", "channel") == 0 })
+}
