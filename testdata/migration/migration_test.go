@@ -186,4 +186,8 @@ func TestLoggedIn(t *testing.T) {
 	if got := LoggedIn(&s); got != "" {
 		t.Errorf("%q is logged in, after the end", got)
 	}
+	s.Login("bob")
+	if got := LoggedIn(&s); got != "bob" {
+		t.Errorf("%q is logged in, after another login", got)
+	}
 }

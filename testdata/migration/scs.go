@@ -46,6 +46,9 @@ func FromSCS(sessions *middleware.Sessions, old *scs.SessionManager, next http.H
 // LoggedIn returns who is logged in, or "". A session that was moved ends when it would have
 // ended in scs: without this it has another Lifetime.
 func LoggedIn(s *session.Session) string {
+	if user := s.User(); user != "" { // has logged in since
+		return user
+	}
 	if until, ok := session.Get[int64](s, "until"); ok && time.Now().UnixMilli() >= until {
 		return ""
 	}
