@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/store/rueidisstore"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/redis/rueidis"
+)
+
+// On a cluster all commands see the sessions of all masters, whichever node the URL names.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	c := redistest.NewCluster(t, 3, 0)
+	url := "redis://" + c.Nodes[1].Addr
+	st, err := rueidisstore.Open(rueidis.ClientOption{InitAddress: []string{c.Nodes[0].Addr}}, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	const n = 30
+	for i := range n {
+		begin(t, st, id(i), "{}")
+		hold(t, st, id(i), fmt.Sprint("POST /", i))
+		begin(t, st, strings.Repeat("A", 19)+fmt.Sprintf("%02dA", i), `{"visits":3}`)
+	}
+	held := decoded[[]holder](t, url, "locks")
+	if len(held) != n || !slices.ContainsFunc(held, func(h holder) bool { return h.Session == id(7) && h.Request == "POST /7" }) {
+		t.Errorf("%d are held: %+v", len(held), held)
+	}
+	got := decoded[report](t, url+"?addr=127.0.0.1:1", "stats")
+	if got.Sessions != 2*n || got.Held != n || len(got.Masters) != 3 {
+		t.Errorf("%+v", got)
+	}
+	for _, m := range got.Masters {
+		if m.Sessions == 0 || m.Sessions > n+n/2 {
+			t.Errorf("%s has %d of %d sessions", m.Address, m.Sessions, 2*n)
+		}
+	}
+	contains(t, must(t, url, "stats"), c.Nodes[0].Addr, c.Nodes[1].Addr, c.Nodes[2].Addr, "\nall ", "60")
+	for i := range n {
+		contains(t, must(t, url, "show", id(i), "--values"), fmt.Sprintf(" POST /%d for ", i))
+	}
+	contains(t, must(t, url, "end", id(3)), "1 session ended")
+	var mine []string
+	for i := range 5 {
+		mine = append(mine, login(t, st, "ann", "", i))
+	}
+	if found := ids(decoded[[]device](t, url, "list", "--user", "ann")); !slices.Equal(found, mine) {
+		t.Errorf("list: %v", found)
+	}
+	contains(t, must(t, url, "end", "--user", "ann", "--except", mine[0]), "4 sessions ended")
+	contains(t, must(t, url, "show", mine[0]), "user       ann")
+}
+
+// Where a master is away, there is no telling what it has. doctor says which one it is.
+func TestClusterWithoutANode(t *testing.T) {
+	t.Parallel()
+	c := redistest.NewCluster(t, 2, 0)
+	url := "redis://" + c.Nodes[0].Addr
+	c.Nodes[1].Stop(t)
+	for _, command := range []string{"stats", "locks"} {
+		fails(t, call(t, url, command, "--timeout", "500ms"), exitError, c.Nodes[1].Addr)
+	}
+	finds(t, diagnosed(t, url), "node", wrong, "redis at "+c.Nodes[1].Addr+": ", "start it")
+}
+
+// On a cluster each node is looked at, and what the others would lose with one.
+func TestDoctorOnACluster(t *testing.T) {
+	t.Parallel()
+	c := redistest.NewCluster(t, 2, 1)
+	url := "redis://" + c.Nodes[0].Addr
+	found := diagnosed(t, url)
+	if n := len(found["version"]); n != 4 {
+		t.Errorf("%d nodes were looked at", n)
+	}
+	finds(t, found, "cluster-require-full-coverage", wrong, "is yes: set it to no")
+	finds(t, found, "cluster-allow-reads-when-down", fine)
+	finds(t, found, "cluster_state", fine)
+	finds(t, found, "role", fine)
+	finds(t, found, "min-replicas-to-write", wrong, "set it to 1")
+	if found["slots"] != nil {
+		t.Errorf("%+v", found["slots"])
+	}
+	for _, n := range c.Nodes {
+		n.Do(t, "CONFIG", "SET", "cluster-require-full-coverage", "no", "cluster-allow-reads-when-down", "yes", "min-replicas-to-write", "1")
+	}
+	slot := c.Nodes[0].Do(t, "CLUSTER", "KEYSLOT", "latchkey:{moved}")
+	if slot.(int64) >= redistest.Slots/2 {
+		slot = int64(1)
+	}
+	c.Nodes[0].Do(t, "CLUSTER", "SETSLOT", slot, "MIGRATING", c.ID(t, c.Nodes[1]))
+	found = diagnosed(t, url)
+	finds(t, found, "cluster-require-full-coverage", fine)
+	finds(t, found, "cluster-allow-reads-when-down", wrong, "set it to no")
+	finds(t, found, "min-replicas-to-write", fine)
+	finds(t, found, "slots", wrong, "1 slot is moving", "redis-cli --cluster fix")
+	text := call(t, url, "doctor").stdout
+	for _, n := range c.Nodes {
+		contains(t, text, "ok     "+n.Addr+"  version is ")
+	}
+	c.Nodes[0].Do(t, "CLUSTER", "DELSLOTS", "2")
+	finds(t, diagnosed(t, url), "cluster_slots_ok", wrong, "16383 of 16384 slots")
+}
+
+// The reply of CLUSTER NODES, in all forms that nodes have in it.
+func TestParseNodes(t *testing.T) {
+	t.Parallel()
+	const text = `07c37 127.0.0.1:30004@31004,host-4 slave e7d1ee 0 1426238317239 4 connected
+67ed2 127.0.0.1:30002@31002,,shard-id=x master - 0 1426238316232 2 connected 5461-10922 [77->-e7d1ee]
+292f8 127.0.0.1:30003@31003 master,fail - 0 1426238318243 3 connected 10923 10925-16383
+a0b1c :0@0 slave,noaddr 67ed2 0 0 0 disconnected
+
+e7d1e 127.0.0.1:30001@31001 myself,master - 0 0 1 connected
+`
+	want := []clusterLine{
+		{address: "127.0.0.1:30004", named: "host-4:30004"},
+		{address: "127.0.0.1:30002", master: true, owns: true, moving: 1},
+		{address: "127.0.0.1:30003", master: true, owns: true, failed: true},
+		{address: ":0", gone: true},
+		{address: "127.0.0.1:30001", master: true},
+	}
+	if got := parseNodes(text); !slices.Equal(got, want) {
+		t.Errorf("%+v\nwant %+v", got, want)
+	}
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+)
+
+// A command is one word after latchkey.
+type command struct {
+	name, args string
+	about      string // a few lines
+	ids        int    // how many ids it needs
+	flags      []string
+	check      func(o *options) error // of what belongs together; nil: nothing does
+	run        func(j *job) error
+}
+
+var commands = []command{
+	{"list", "--user U", listAbout, 0, []string{"user", "ttl", "lifetime"}, checkList, list},
+	{"show", "ID [--values]", showAbout, 1, []string{"values", "ttl", "lifetime"}, nil, show},
+	{"end", "ID | --user U [--except ID]", endAbout, 0, []string{"user", "except"}, checkEnd, end},
+	{"locks", "[--limit N]", locksAbout, 0, []string{"limit"}, nil, locks},
+	{"watch", "[--limit N]", watchAbout, 0, []string{"limit"}, nil, watch},
+	{"stats", "[--limit N]", statsAbout, 0, []string{"limit"}, nil, stats},
+	{"doctor", "[--acl-user U]", doctorAbout, 0, []string{"acl-user"}, nil, doctor},
+}
+
+func find(name string) *command {
+	for i := range commands {
+		if commands[i].name == name {
+			return &commands[i]
+		}
+	}
+	return nil
+}
+
+var errHelp = errors.New("help is asked for")
+
+// help is for a screen of 24 lines.
+const help = `latchkey shows and ends sessions in Redis, and checks Redis's settings.
+
+  latchkey list --user U                a user's sessions, newest first
+  latchkey show ID [--values]           one session; its values with the flag
+  latchkey end ID                       ends it, whoever holds it
+  latchkey end --user U [--except ID]   ends all of a user's
+  latchkey locks                        who holds which session, how many wait
+  latchkey watch                        the same, every second
+  latchkey stats                        sessions, bytes, ages; by SCAN
+  latchkey doctor                       what is wrong with Redis's settings
+
+For all commands; latchkey COMMAND --help has those of one:
+  --redis URL           else LATCHKEY_REDIS, or redis://127.0.0.1:6379
+                        cluster    redis://host:port?addr=host2:port
+                        Sentinel   redis://host:port?addr=…&master_set=NAME
+  --password-file FILE  Redis's password, which must not be in --redis
+  --keys-file FILE      keys of store.Options.Encryption, a hex key a line;
+                        else LATCHKEY_ENCRYPTION_KEYS_FILE
+  --prefix P            as in store.Options (latchkey:)
+  --timeout D           of each exchange with Redis (2s)
+  --json                for programs
+Exit status: 0, 1 if something is not well, 2 if the command line is wrong.
+`
+
+// help is what latchkey COMMAND --help prints.
+func (c *command) help() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "latchkey %s %s\n\n%s\n", c.name, c.args, c.about)
+	all := (&options{}).flagSet(c)
+	for _, name := range c.flags {
+		f := all.Lookup(name)
+		value, about := flag.UnquoteUsage(f)
+		fmt.Fprintf(&b, "  %-16s  %s\n", strings.TrimSpace("--"+name+" "+value), about)
+	}
+	b.WriteString("latchkey --help has the flags of all commands.\n")
+	return b.String()
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// A Redis that cannot be reached, or is none, is one line that says where it should be, and soon.
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	web := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(web.Close)
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { silent.Close() })
+	s := redistest.Real(t)
+	s.Do(t, "CONFIG", "SET", "requirepass", "hunter2")
+	at := func(address string) string { return "redis://" + address }
+	for _, c := range []struct{ url, want string }{
+		{at("127.0.0.1:1"), "redis at 127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused"},
+		{at("nowhere.invalid"), "redis at nowhere.invalid:6379: "},
+		{at("127.0.0.1:1?addr=127.0.0.1:2"), "redis at 127.0.0.1:1, 127.0.0.1:2: "},
+		{"unix:///nowhere/redis.sock", "redis at /nowhere/redis.sock: "},
+		{at(silent.Addr().String()), "no answer within 300ms"},
+		{at(strings.TrimPrefix(web.URL, "http://")), "what answers there is no Redis"},
+		{at(s.Addr), "NOAUTH"},
+		{at(":wrong@" + s.Addr), "or user is disabled: it comes from"},
+		{"rediss://:hunter2@" + s.Addr, "redis at " + s.Addr + ": "},
+		{at(":hunter2@" + s.Addr + "/99"), "redis at " + s.Addr + ": "},
+		{at(":hunter2@" + s.Addr + "?addr=" + s.Addr), "redis at " + s.Addr + ", "},
+	} {
+		for _, command := range [][]string{{"locks"}, {"list", "--user", "ann"}, {"doctor"}} {
+			begun := time.Now()
+			r := call(t, c.url, append(command, "--timeout", "300ms")...)
+			fails(t, r, exitError, c.want)
+			if took := time.Since(begun); took > 4*time.Second {
+				t.Errorf("%s: %v", c.url, took)
+			}
+			if strings.Contains(r.stderr, "hunter2") || strings.Contains(r.stderr, "wrong@") {
+				t.Errorf("it repeats the password: %s", r.stderr)
+			}
+		}
+	}
+}
+
+// A Redis that falls silent after it was reached is one line, too.
+func TestSilentInBetween(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	c := calling(t, s.URL, "watch", "--timeout", "300ms")
+	stdout, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr, err := c.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stdout.Read(make([]byte, 100)); err != nil {
+		t.Fatal(err)
+	}
+	s.Pause(t)
+	defer s.Resume(t)
+	said := make([]byte, 200)
+	n, _ := stderr.Read(said)
+	contains(t, string(said[:n]), "no answer within 300ms\n")
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(); err != nil { // it has gone on until then
+		t.Error(err)
+	}
+}
+
+// The password may come from the environment or a file, and the URL from a flag.
+func TestPasswords(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	s.Do(t, "ACL", "SETUSER", "ops", "on", ">hunter2", "~*", "&*", "+@all")
+	s.Do(t, "ACL", "SETUSER", "default", "off")
+	password := file(t, "hunter2\n")
+	must(t, "redis://ops:hunter2@"+s.Addr, "locks")
+	must(t, "redis://ops@"+s.Addr, "locks", "--password-file", password)
+	must(t, "redis://127.0.0.1:1", "locks", "--password-file", password, "--redis", "redis://ops@"+s.Addr)
+	must(t, "unix://ops:hunter2@"+s.Socket(), "locks")
+	r := call(t, "redis://127.0.0.1:1", "locks", "--redis", "redis://ops:hunter2@"+s.Addr)
+	fails(t, r, exitUsage, "any user of this machine can see", redisVariable, "--password-file")
+}
+
+// Sessions may be in another database than 0.
+func TestDatabase(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	st := opened(t, s.URL+"/3", store.Options{})
+	begin(t, st, first, "{}")
+	contains(t, must(t, s.URL+"/3", "show", first), first)
+	fails(t, call(t, s.URL, "show", first), exitError, "there is none")
+}

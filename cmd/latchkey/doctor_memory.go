@@ -1,0 +1,84 @@
+package main
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+)
+
+// version wants what has the commands of Redis 7.0.
+func (d *diagnosis) version() {
+	version := d.info["redis_version"]
+	major, err := strconv.Atoi(strings.SplitN(version+".", ".", 2)[0])
+	switch {
+	case version == "" || err != nil:
+		return // what INFO does not say is not known
+	case major < 7:
+		d.say(wrong, "version", "version is %s: use Redis 7.0 or later, or Valkey", version)
+	case d.info["valkey_version"] != "":
+		d.say(fine, "version", "version is Valkey %s", d.info["valkey_version"])
+	default:
+		d.say(fine, "version", "version is %s", version)
+	}
+}
+
+// policy wants that no key is evicted: locks go first.
+func (d *diagnosis) policy() {
+	const name = "maxmemory-policy"
+	policy := d.info["maxmemory_policy"]
+	if policy == "" {
+		found, ok := d.config(name)
+		if !ok {
+			return
+		}
+		policy = found
+	}
+	if policy == "noeviction" {
+		d.say(fine, name, "%s is %s", name, policy)
+	} else {
+		d.say(wrong, name, "%s is %s: set it to noeviction; else locks, tombstones and sessions may be evicted", name, policy)
+	}
+}
+
+// memory wants room.
+func (d *diagnosis) memory() {
+	const name = "maxmemory"
+	most, used := d.number("maxmemory"), d.number("used_memory")
+	switch {
+	case most < 0 || used < 0:
+	case most == 0:
+		d.say(note, name, "maxmemory is not set, and %s are in use: set it, so that a full Redis refuses writes, and is not killed",
+			size(float64(used)))
+	case used > most/4*3:
+		d.say(wrong, name, "used_memory is %s, %d %% of maxmemory: set maxmemory higher, or find out what fills it (latchkey stats)",
+			size(float64(used)), 100*used/most)
+	default:
+		d.say(fine, name, "used_memory is %s, %d %% of maxmemory", size(float64(used)), 100*used/most)
+	}
+}
+
+// evictions wants that none has happened, now and since the start.
+func (d *diagnosis) evictions() {
+	n := d.number("evicted_keys")
+	switch {
+	case n < 0:
+	case n == 0:
+		d.say(fine, "evicted_keys", "evicted_keys is 0")
+	case d.info["maxmemory_policy"] == "noeviction":
+		d.say(note, "evicted_keys", "evicted_keys is %d, from before maxmemory-policy was noeviction: CONFIG RESETSTAT sets it to 0", n)
+	default:
+		d.say(wrong, "evicted_keys", "evicted_keys is %d: set maxmemory-policy to noeviction; some users were logged out", n)
+	}
+}
+
+// connections wants that none was refused.
+func (d *diagnosis) connections() {
+	switch n := d.number("rejected_connections"); {
+	case n < 0:
+	case n == 0:
+		d.say(fine, "rejected_connections", "rejected_connections is 0")
+	default:
+		d.say(note, "rejected_connections", "rejected_connections is %d since the start: maxclients is %s; set it to three for each process, and what others need",
+			n, cmp.Or(d.info["maxclients"], "too low"))
+	}
+}

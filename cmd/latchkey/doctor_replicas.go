@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+const maxLag = 10 // seconds
+
+// role wants a master, or a replica that follows one of its cluster.
+func (d *diagnosis) role() {
+	switch role := d.info["role"]; {
+	case role == "":
+	case role == "master":
+		d.say(fine, "role", "role is master")
+	case !d.inCluster():
+		d.say(wrong, "role", "role is %s: use the address of the master, %s:%s, or Sentinel", role, d.info["master_host"], d.info["master_port"])
+	case d.info["master_link_status"] != "up":
+		d.say(wrong, "role", "it is a replica, and has no connection to its master %s:%s: see its log", d.info["master_host"], d.info["master_port"])
+	default:
+		d.say(fine, "role", "it is a replica of %s:%s", d.info["master_host"], d.info["master_port"])
+	}
+}
+
+// replicas wants that a write waits for one, where there are any.
+func (d *diagnosis) replicas() {
+	n := d.number("connected_slaves")
+	if n < 0 {
+		return
+	}
+	if n == 0 && d.info["role"] == "master" {
+		d.say(note, "replicas", "it has no replica: its sessions are away while it is, and lost if its disk is")
+		if least, ok := d.config("min-replicas-to-write"); ok && least != "0" {
+			d.say(wrong, "min-replicas-to-write", "min-replicas-to-write is %s, and there is no replica: "+
+				"writes are refused (NOREPLICAS): add one, or set it to 0", least)
+		}
+		return
+	}
+	if least, ok := d.config("min-replicas-to-write"); ok {
+		d.atLeastOne(least, n)
+	}
+	if lag, ok := d.config("min-replicas-max-lag"); ok {
+		if seconds, _ := strconv.Atoi(lag); seconds <= 0 || seconds > maxLag {
+			d.say(wrong, "min-replicas-max-lag", "min-replicas-max-lag is %s: set it to %d; "+
+				"else a failover loses more of what was answered", lag, maxLag)
+		} else {
+			d.say(fine, "min-replicas-max-lag", "min-replicas-max-lag is %s", lag)
+		}
+	}
+	d.each(n)
+}
+
+func (d *diagnosis) atLeastOne(least string, connected int64) {
+	const name = "min-replicas-to-write"
+	n, _ := strconv.ParseInt(least, 10, 64)
+	switch good := d.number("min_slaves_good_slaves"); {
+	case n == 0:
+		d.say(wrong, name, "%s is 0: set it to 1; else a failover may lose anything that was answered", name)
+	case d.info["role"] == "master" && good >= 0 && good < n:
+		d.say(wrong, name, "%s is %d, and %d of %d replicas are in time: "+
+			"writes are refused (NOREPLICAS): see their logs", name, n, good, connected)
+	default:
+		d.say(fine, name, "%s is %d", name, n)
+	}
+}
+
+// each wants that all replicas follow: slave0:ip=…,port=…,state=online,offset=…,lag=0
+func (d *diagnosis) each(n int64) {
+	late := false
+	for i := range n {
+		fields := parseInfo(strings.NewReplacer(",", "\n", "=", ":").Replace(d.info[fmt.Sprintf("slave%d", i)]))
+		lag, _ := strconv.Atoi(fields["lag"])
+		if state := fields["state"]; state != "online" || lag > maxLag {
+			late = true
+			d.say(wrong, "replicas", "its replica %s:%s is %s, and %d s behind: see its log", fields["ip"], fields["port"], state, lag)
+		}
+	}
+	if n > 0 && !late {
+		d.say(fine, "replicas", "%s in time", plural(n, "replica"))
+	}
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A right is to run a command, as Latchkey does it.
+type right struct {
+	rule string   // of ACL SETUSER
+	args []string // KEY and CHANNEL stand for some of its keys and channels
+}
+
+// The rights that store/REDIS.md names. Without those of notifying all works, but for processes
+// that wait for each other, which ask again and again.
+var (
+	neededRights = rights("+ping PING", "+get GET KEY", "+mget MGET KEY KEY", "+getrange GETRANGE KEY 0 1",
+		"+set SET KEY 1", "+del DEL KEY", "+pexpire PEXPIRE KEY 1", "+pttl PTTL KEY", "+rename RENAME KEY KEY",
+		"+eval EVAL 1 1 KEY", "+evalsha EVALSHA 1 1 KEY")
+	userRights = rights("+zscore ZSCORE KEY 1", "+zadd ZADD KEY 1 1", "+zrem ZREM KEY 1", "+zcard ZCARD KEY",
+		"+zrange ZRANGE KEY 0 1", "+zremrangebyscore ZREMRANGEBYSCORE KEY 0 1")
+	notifyRights = rights("+publish PUBLISH CHANNEL 1", "+subscribe SUBSCRIBE CHANNEL",
+		"+pubsub|numsub PUBSUB NUMSUB CHANNEL")
+	clusterRights       = rights("+cluster|slots CLUSTER SLOTS", "+cluster|shards CLUSTER SHARDS", "+asking ASKING")
+	clusterNotifyRights = rights("+spublish SPUBLISH CHANNEL 1", "+ssubscribe SSUBSCRIBE CHANNEL",
+		"+sunsubscribe SUNSUBSCRIBE CHANNEL")
+)
+
+func rights(lines ...string) (all []right) {
+	for _, line := range lines {
+		words := strings.Fields(line)
+		all = append(all, right{words[0], words[1:]})
+	}
+	return all
+}
+
+// rights wants what a program needs, and no more, of the user --acl-user. Without that it looks at the
+// user that it logs in as, which may be an operator's, and the program's another one: what is missing
+// there need not be wrong.
+func (d *diagnosis) rights() {
+	user, err := d.aclUser, error(nil)
+	if user == "" {
+		user, err = d.node.do(d.ctx, "ACL", "WHOAMI").ToString()
+	}
+	if err != nil {
+		d.say(note, "acl", "rights are not checked: ACL WHOAMI is refused (%s)", err)
+		return
+	}
+	needed, notify := neededRights, notifyRights
+	if d.inCluster() {
+		needed, notify = slices.Concat(neededRights, clusterRights), clusterNotifyRights
+	}
+	missing, err := d.missing(user, needed)
+	if err != nil {
+		d.say(note, "acl", "rights of the user %s are not checked: ACL DRYRUN is refused (%s)", user, err)
+		return
+	}
+	if len(missing) > 0 && d.aclUser == "" {
+		d.say(note, "acl", "the user %s may not do all that a program does: "+
+			"name the user of the program by --acl-user, to check that one", user)
+		return
+	}
+	if len(missing) > 0 {
+		d.say(wrong, "acl", "the user %s lacks rights: ACL SETUSER %[1]s %s", user, strings.Join(missing, " "))
+	} else {
+		d.say(fine, "acl", "the user %s has the rights that are needed", user)
+	}
+	d.optional(user, userRights, "the user %s cannot keep the sessions of users (Login)")
+	d.optional(user, notify, "processes of the user %s cannot notify each other, and ask instead")
+	if beyond, err := d.missing(user, rights("+flushall FLUSHALL")); err == nil && len(beyond) == 0 {
+		d.say(note, "acl", "the user %s may do more than is needed, such as FLUSHALL: "+
+			"give the program a user with the least rights, and check it with --acl-user", user)
+	}
+}
+
+// optional notes what is not to be had without some rights.
+func (d *diagnosis) optional(user string, all []right, format string) {
+	if missing, err := d.missing(user, all); err == nil && len(missing) > 0 {
+		d.say(note, "acl", format+": ACL SETUSER %[1]s %[2]s", user, strings.Join(missing, " "))
+	}
+}
+
+var refusedKey = regexp.MustCompile(`(?i)the '?.*'? key`)
+
+// missing returns what ACL SETUSER has to add for these rights.
+func (d *diagnosis) missing(user string, all []right) (rules []string, _ error) {
+	const channel = turn + "doctor"
+	key := d.prefix + "{doctor}"
+	for _, r := range all {
+		words := []string{"ACL", "DRYRUN", user}
+		for _, arg := range r.args {
+			words = append(words, cmp.Or(map[string]string{"KEY": key, "CHANNEL": channel}[arg], arg))
+		}
+		verdict, err := d.node.do(d.ctx, words...).ToString()
+		rule := ""
+		switch {
+		case err != nil:
+			return nil, err
+		case verdict == "OK":
+			continue
+		case strings.Contains(verdict, "channel"):
+			rule = "&" + turn + "*"
+		case refusedKey.MatchString(verdict):
+			rule = "~" + d.prefix + "*"
+		default:
+			rule = r.rule
+		}
+		if !slices.Contains(rules, rule) {
+			rules = append(rules, rule)
+		}
+	}
+	return rules, nil
+}

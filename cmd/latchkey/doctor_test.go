@@ -1,0 +1,231 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// diagnosed runs doctor, and returns its findings by the checks. What is wrong makes it fail.
+func diagnosed(t testing.TB, url string, args ...string) map[string][]finding {
+	t.Helper()
+	r := call(t, url, append([]string{"doctor", "--json"}, args...)...)
+	var all []finding
+	if err := json.Unmarshal([]byte(r.stdout), &all); err != nil || r.stderr != "" {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	found, code := map[string][]finding{}, exitOK
+	for _, f := range all {
+		found[f.Check] = append(found[f.Check], f)
+		if f.Level == wrong {
+			code = exitError
+		}
+	}
+	if r.code != code {
+		t.Errorf("exit %d, want %d of %+v", r.code, code, all)
+	}
+	return found
+}
+
+// finds wants a check to have a finding that contains the words.
+func finds(t testing.TB, found map[string][]finding, check, level string, words ...string) {
+	t.Helper()
+	for _, f := range found[check] {
+		if f.Level == level {
+			contains(t, f.Text, words...)
+			return
+		}
+	}
+	t.Errorf("%s is not %s: %+v", check, level, found[check])
+}
+
+// A server that is set up as the page says has nothing wrong.
+func TestDoctorIsContent(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t, "--appendonly", "yes", "--appendfsync", "always", "--maxmemory", "100mb")
+	r := call(t, s.URL, "doctor")
+	if r.code != exitOK || strings.Contains(r.stdout, wrong+" ") || r.stderr != "" {
+		t.Errorf("%+v", r)
+	}
+	contains(t, r.stdout, "ok     version is ", "ok     maxmemory-policy is noeviction\n", "ok     appendonly is yes\n",
+		"ok     appendfsync is always\n", "% of maxmemory\n", "ok     role is master\n", "note   it has no replica", ", 0 wrong\n")
+	finds(t, diagnosed(t, s.URL), "clock", fine)
+	finds(t, diagnosed(t, s.URL), "disk", fine)
+}
+
+// Each setting that is not as the page says is a line that says what to set.
+func TestDoctorFinds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args  []string
+		check string
+		level string
+		words []string
+	}{
+		{[]string{"--maxmemory-policy", "volatile-lru"}, "maxmemory-policy", wrong, []string{"is volatile-lru: set it to noeviction"}},
+		{nil, "appendonly", wrong, []string{"is no: set it to yes"}},
+		{nil, "maxmemory", note, []string{"is not set"}},
+		{[]string{"--appendonly", "yes", "--appendfsync", "everysec"}, "appendfsync", note, []string{"is everysec: set it to always if"}},
+		{[]string{"--appendonly", "yes", "--appendfsync", "no"}, "appendfsync", wrong, []string{"is no: set it to everysec, or to always"}},
+		{[]string{"--min-replicas-to-write", "1"}, "min-replicas-to-write", wrong, []string{"there is no replica: writes are refused"}},
+		{[]string{"--rename-command", "CONFIG", ""}, "min-replicas-to-write", note, []string{"CONFIG GET min-replicas-to-write is refused"}},
+		{[]string{"--rename-command", "INFO", ""}, "info", note, []string{"INFO is refused"}},
+		{[]string{"--rename-command", "TIME", ""}, "clock", note, []string{"TIME is refused"}},
+		{[]string{"--rename-command", "ACL", ""}, "acl", note, []string{"rights are not checked"}},
+	} {
+		t.Run(c.check+" "+c.level, func(t *testing.T) {
+			t.Parallel()
+			finds(t, diagnosed(t, redistest.Real(t, c.args...).URL), c.check, c.level, c.words...)
+		})
+	}
+}
+
+// What has happened since the start counts, too.
+func TestDoctorFindsWhatHappened(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t, "--maxmemory", "2mb", "--maxmemory-policy", "allkeys-lru", "--maxclients", "20")
+	for i := range 300 {
+		s.Do(t, "SET", fmt.Sprint(i), strings.Repeat("x", 10_000))
+	}
+	var conns []net.Conn
+	for range 30 {
+		conn, err := net.Dial("tcp", s.Addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conns = append(conns, conn)
+	}
+	eventually(t, "some were refused", func() bool { return strings.Contains(info(t, s), "rejected_connections:1") })
+	for _, conn := range conns {
+		conn.Close()
+	}
+	eventually(t, "there is room", func() bool { return strings.Contains(info(t, s), "connected_clients:1\r") })
+	found := diagnosed(t, s.URL)
+	finds(t, found, "evicted_keys", wrong, "set maxmemory-policy to noeviction")
+	finds(t, found, "rejected_connections", note, "maxclients is 20")
+	s.Do(t, "CONFIG", "SET", "maxmemory-policy", "noeviction")
+	found = diagnosed(t, s.URL)
+	finds(t, found, "evicted_keys", note, "CONFIG RESETSTAT")
+	finds(t, found, "maxmemory", wrong, "% of maxmemory: set maxmemory higher")
+}
+
+func info(t testing.TB, s *redistest.Server) string {
+	return string(s.Do(t, "INFO").([]byte))
+}
+
+// With replicas a write must wait for one. A replica is the wrong address.
+func TestDoctorOnReplicas(t *testing.T) {
+	t.Parallel()
+	master := redistest.Real(t, "--repl-diskless-sync-delay", "0")
+	host, port, _ := net.SplitHostPort(master.Addr)
+	replica := redistest.Real(t, "--replicaof", host+" "+port)
+	eventually(t, "the replica is there", func() bool { return strings.Contains(info(t, master), "state=online") })
+	found := diagnosed(t, master.URL)
+	finds(t, found, "min-replicas-to-write", wrong, "is 0: set it to 1")
+	finds(t, found, "min-replicas-max-lag", fine)
+	finds(t, found, "replicas", fine, "1 replica in time")
+	finds(t, diagnosed(t, replica.URL), "role", wrong, "use the address of the master, "+master.Addr)
+
+	master.Do(t, "CONFIG", "SET", "min-replicas-to-write", "1", "min-replicas-max-lag", "20")
+	found = diagnosed(t, master.URL)
+	finds(t, found, "min-replicas-to-write", fine)
+	finds(t, found, "min-replicas-max-lag", wrong, "is 20: set it to 10")
+	master.Do(t, "CONFIG", "SET", "min-replicas-to-write", "2", "min-replicas-max-lag", "10")
+	finds(t, diagnosed(t, master.URL), "min-replicas-to-write", wrong, "is 2, and 1 of 1 replicas are in time")
+
+	for _, args := range [][]string{{"end", first}, {"end", "--user", "ann"}, {"list", "--user", "ann"}} {
+		fails(t, call(t, replica.URL, args...), exitError, "it is a replica: use the address of its master, "+master.Addr)
+	}
+	must(t, replica.URL, "locks")
+	must(t, replica.URL, "stats")
+}
+
+// The rights that doctor checks are those that the page names, for one server and for a cluster.
+func TestDoctorKnowsTheRights(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "store", "REDIS.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := strings.ReplaceAll(string(text), `\|`, "|")
+	_, page, _ = strings.Cut(page, "\n## A user with the least rights")
+	page, _, _ = strings.Cut(page, "\n## ")
+	line := regexp.MustCompile(`(?m)^    ACL SETUSER .*$`).FindString(page)
+	for _, r := range neededRights {
+		if !strings.Contains(line+" ", " "+r.rule+" ") {
+			t.Errorf("%s is not in %q", r.rule, line)
+		}
+	}
+	if n := strings.Count(line, " +"); n != len(neededRights) {
+		t.Errorf("the page has %d rights, doctor %d", n, len(neededRights))
+	}
+	for _, all := range [][]right{userRights, notifyRights, clusterRights, clusterNotifyRights} {
+		for _, r := range all {
+			if !regexp.MustCompile("(?m)^\\| `[^`]*" + regexp.QuoteMeta(r.rule) + "[ `]").MatchString(page) {
+				t.Errorf("no row of the page begins with %s", r.rule)
+			}
+		}
+	}
+}
+
+// A user that lacks rights is found, and one that has too many.
+func TestDoctorOnRights(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	allowed := func(name string, rules ...any) map[string][]finding {
+		s.Do(t, "ACL", append([]any{"SETUSER", name, "reset", "on", ">pw"}, rules...)...)
+		return diagnosed(t, s.URL, "--acl-user", name)
+	}
+	words := func(line string) (all []any) {
+		for _, word := range strings.Fields(line) {
+			all = append(all, word)
+		}
+		return all
+	}
+	least := "~latchkey:* +ping +get +mget +getrange +set +del +pexpire +pttl +rename +eval +evalsha"
+	users := " +zscore +zadd +zrem +zcard +zrange +zremrangebyscore"
+	waking := " +publish +subscribe +pubsub|numsub &latchkey:wake:*"
+	all := allowed("app", words(least+users+waking)...)["acl"]
+	if len(all) != 1 || all[0].Level != fine {
+		t.Errorf("%+v", all)
+	}
+	found := allowed("app", words(least)...)
+	finds(t, found, "acl", fine, "the user app has the rights that are needed")
+	finds(t, found, "acl", note, "cannot keep the sessions of users", "ACL SETUSER app"+users)
+	if len(found["acl"]) != 3 {
+		t.Errorf("%+v", found["acl"])
+	}
+	found = allowed("app", words(strings.Replace(least, "+set +del", "", 1)+users+" +publish +subscribe +pubsub|numsub")...)
+	finds(t, found, "acl", wrong, "the user app lacks rights: ACL SETUSER app +set +del")
+	finds(t, found, "acl", note, "cannot notify each other", "ACL SETUSER app &latchkey:wake:*")
+	found = allowed("app", words(strings.Replace(least, "latchkey", "other", 1))...)
+	finds(t, found, "acl", wrong, "ACL SETUSER app ~latchkey:*")
+	found = allowed("app", "~*", "&*", "+@all")
+	finds(t, found, "acl", note, "may do more than is needed, such as FLUSHALL")
+	finds(t, diagnosed(t, s.URL, "--acl-user", "nobody"), "acl", note, "nobody", "not found")
+}
+
+// Two clocks may differ by as much as is not known of when the answer was given.
+func TestDrift(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		ahead, within time.Duration
+		want          string
+	}{
+		{0, 0, fine}, {time.Second, 0, fine}, {-time.Second, 0, fine}, {2 * time.Second, 1200 * time.Millisecond, fine},
+		{1100 * time.Millisecond, 0, wrong}, {-time.Hour, time.Second, wrong},
+	} {
+		d := &diagnosis{node: &node{}}
+		if d.drift(c.ahead, c.within); d.findings[0].Level != c.want {
+			t.Errorf("%v ahead: %+v", c.ahead, d.findings)
+		}
+	}
+}

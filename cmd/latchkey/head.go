@@ -1,0 +1,50 @@
+package main
+
+import (
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// headSize is enough for what is in front of a session's values.
+const headSize = 160
+
+// A head is what a stored record says before its values, which may be encrypted.
+type head struct {
+	created time.Time
+	gone    bool      // it is a tombstone
+	ended   time.Time // since when, if that is known
+	idle    time.Duration
+	until   time.Time // has an end of its own
+	sealed  bool
+}
+
+var (
+	headForm  = regexp.MustCompile(`^\{"v":2,"s":"\w+",(?:"gone":(\d+)\}$|"c":(\d+)(?:,"g":\d+)?(?:,"i":(\d+))?(?:,"u":(\d+))?)`)
+	plainForm = regexp.MustCompile(`^(?:,"[a-z]":(?:\d+|"[^"\\]*"))*,"([de])":`)
+)
+
+// parseHead reads the beginning of a record; false: it is none that this version knows.
+func parseHead(text string) (h head, ok bool) {
+	found := headForm.FindStringSubmatch(text)
+	if found == nil {
+		return head{}, false
+	}
+	h.gone = found[1] != ""
+	h.ended, h.created, h.until = milliseconds(found[1]), milliseconds(found[2]), milliseconds(found[4])
+	idle, _ := strconv.ParseInt(found[3], 10, 64)
+	h.idle = time.Duration(idle) * time.Millisecond
+	if data := plainForm.FindStringSubmatch(text[len(found[0]):]); data != nil {
+		h.sealed = data[1] == "e"
+	}
+	return h, true
+}
+
+// milliseconds returns a Unix time, or zero for none.
+func milliseconds(digits string) time.Time {
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(n).UTC()
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/lease"
+)
+
+// A holder is who has a session's lock, or is about to get it.
+type holder struct {
+	Session string     `json:"session"`
+	Process string     `json:"process,omitempty"` // host/pid
+	Request string     `json:"request,omitempty"` // its method and route, or label
+	Since   *time.Time `json:"since,omitempty"`   // by the clock of its host
+	Held    float64    `json:"held_seconds"`      // from then to now
+	Lease   float64    `json:"lease_seconds"`     // what is left of it
+	Waiting int        `json:"waiting"`           // processes, however many requests each has
+	Passing bool       `json:"passing"`           // the lock is on its way to one that has waited
+}
+
+// turn begins the value of a lock that is being given to a process of its queue, and the place of
+// one in there.
+const turn = "latchkey:wake:"
+
+// newHolder reads a lock and its queue.
+func newHolder(id, value, queue string, left time.Duration, now time.Time) holder {
+	h := holder{Session: id, Lease: seconds(max(0, left)), Waiting: len(strings.Fields(queue))}
+	if strings.HasPrefix(strings.TrimPrefix(value, "-"), turn) {
+		h.Passing = true
+		return h
+	}
+	if o, ok := lease.ParseToken(value); ok {
+		since := o.Since.UTC()
+		h.Since, h.Held = &since, seconds(max(0, now.Sub(since)))
+		h.Process, h.Request = o.Host+"/"+strconv.Itoa(o.PID), o.Label
+	}
+	return h
+}
+
+// who is the process, or what is known in its place.
+func (h holder) who() string {
+	switch {
+	case h.Passing:
+		return "(passing to the next process)"
+	case h.Process == "":
+		return "(unknown)"
+	}
+	return h.Process
+}
+
+// String is for one line.
+func (h holder) String() string {
+	s := "held by " + strings.TrimSpace(h.who()+" "+h.Request)
+	if h.Since != nil {
+		s += " for " + h.held()
+	}
+	if h.Waiting > 0 {
+		s += fmt.Sprintf("; %d waiting", h.Waiting)
+	}
+	return s
+}
+
+func (h holder) held() string {
+	if h.Since == nil {
+		return "-"
+	}
+	return roughly(time.Duration(h.Held * float64(time.Second)))
+}

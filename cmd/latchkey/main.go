@@ -1,0 +1,103 @@
+// Command latchkey is for those who operate a program with sessions: it shows who is logged in and
+// who holds which session, ends sessions, and says which of Redis's settings are wrong.
+//
+// It needs nothing of the program, only its Redis: one server, Sentinel or Cluster.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// What the program exits with.
+const (
+	exitOK    = 0
+	exitError = 1 // something is not well, or could not be done
+	exitUsage = 2 // the command line is wrong
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// A usageError is what is wrong with a command line.
+type usageError struct{ error }
+
+func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// errFound says that a command has printed what is not well.
+var errFound = errors.New("something is not well")
+
+// run is the program. What it prints on stdout is the command's result, all else is on stderr.
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	out := bufio.NewWriter(stdout)
+	err := dispatch(ctx, args, getenv, streams{out, stdout, stderr})
+	if failed := out.Flush(); failed != nil && err == nil {
+		err = failed
+	}
+	if err == nil {
+		return exitOK
+	}
+	if !errors.Is(err, errFound) {
+		fmt.Fprintln(stderr, "latchkey:", printable(err.Error()))
+	}
+	if _, ok := errors.AsType[usageError](err); ok {
+		return exitUsage
+	}
+	return exitError
+}
+
+// dispatch finds the command and runs it.
+func dispatch(ctx context.Context, args []string, getenv func(string) string, out streams) error {
+	if len(args) == 0 {
+		return usage("no command; latchkey --help has them all")
+	}
+	if isHelp(args[0]) || args[0] == "help" {
+		_, err := io.WriteString(out, help)
+		return err
+	}
+	c := find(args[0])
+	if c == nil {
+		return usage("unknown command%s; latchkey --help has them all", word(args[0]))
+	}
+	o, err := c.parse(args[1:], getenv)
+	switch {
+	case errors.Is(err, errHelp):
+		_, err = io.WriteString(out, c.help())
+		return err
+	case err != nil:
+		return err
+	}
+	r, err := connect(ctx, o)
+	if err != nil {
+		return err
+	}
+	err = c.run(&job{ctx, o, r, out})
+	if cause := context.Cause(ctx); cause != nil && err != nil {
+		return errors.New("interrupted")
+	}
+	return err
+}
+
+// streams are what a program writes to.
+type streams struct {
+	*bufio.Writer  // of stdout
+	stdout, stderr io.Writer
+}
+
+// A job is one run of a command.
+type job struct {
+	ctx context.Context
+	*options
+	redis *redis
+	out   streams
+}

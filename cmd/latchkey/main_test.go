@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// program is the path of the command, which is built once. The tests run it as its users do.
+var program string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "latchkey")
+	if err == nil {
+		program = filepath.Join(dir, "latchkey")
+		var out []byte
+		if out, err = exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+			err = fmt.Errorf("%w: %s", err, out)
+		}
+	}
+	code := 1
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	} else {
+		code = m.Run()
+	}
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// A result is what one run of the command has left.
+type result struct {
+	stdout, stderr string
+	code           int
+}
+
+// calling returns the command, as somebody runs it whose LATCHKEY_REDIS is url.
+func calling(t testing.TB, url string, args ...string) *exec.Cmd {
+	c := exec.CommandContext(t.Context(), program, args...)
+	c.Env = append(os.Environ(), redisVariable+"="+url, keysVariable+"=")
+	return c
+}
+
+// call runs the command. Whatever it is, an error is one line, and a panic is none.
+func call(t testing.TB, url string, args ...string) result {
+	t.Helper()
+	return finish(t, calling(t, url, args...))
+}
+
+func finish(t testing.TB, c *exec.Cmd) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	c.Stdout, c.Stderr = &stdout, &stderr
+	err := c.Run()
+	if _, exited := err.(*exec.ExitError); err != nil && !exited {
+		t.Fatal(err)
+	}
+	r := result{stdout.String(), stderr.String(), c.ProcessState.ExitCode()}
+	if lines := strings.Count(r.stderr, "\n"); lines > 1 || strings.Contains(r.stderr, "goroutine") {
+		t.Errorf("%q has %d lines on stderr:\n%s", c.Args[1:], lines, r.stderr)
+	}
+	return r
+}
+
+// must is call of what succeeds, and returns what it prints.
+func must(t testing.TB, url string, args ...string) string {
+	t.Helper()
+	r := call(t, url, args...)
+	if r.code != exitOK || r.stderr != "" {
+		t.Fatalf("%q: exit %d, %s", args, r.code, r.stderr)
+	}
+	return r.stdout
+}
+
+// decoded is must with --json.
+func decoded[T any](t testing.TB, url string, args ...string) (v T) {
+	t.Helper()
+	text := must(t, url, append(args, "--json")...)
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%q: %v: %s", args, err, text)
+	}
+	return v
+}
+
+// fails wants one line on stderr that contains the words, and nothing else.
+func fails(t testing.TB, r result, code int, words ...string) {
+	t.Helper()
+	if r.code != code || r.stdout != "" || !strings.HasPrefix(r.stderr, "latchkey: ") || strings.Count(r.stderr, "\n") != 1 {
+		t.Errorf("exit %d, want %d; stdout %q, stderr %q", r.code, code, r.stdout, r.stderr)
+	}
+	contains(t, r.stderr, words...)
+}
+
+func contains(t testing.TB, text string, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			t.Errorf("there is no %q in %q", word, text)
+		}
+	}
+}
+
+// Sessions that tests begin: of nobody, and of users.
+const (
+	first  = "AAAAAAAAAAAAAAAAAAAAAA"
+	second = "-AAAAAAAAAAAAAAAAAAAAQ"
+)
+
+// opened returns the store of a program that has sessions.
+func opened(t testing.TB, url string, o store.Options) *store.Store {
+	t.Helper()
+	st, err := store.Open(url, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	return st
+}
+
+// begin stores a session of nobody.
+func begin(t testing.TB, st *store.Store, id, data string) {
+	t.Helper()
+	if err := st.Create(t.Context(), id, []byte(data), store.Terms{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// hold takes a session until the end of the test.
+func hold(t testing.TB, st *store.Store, id, label string) *store.Hold {
+	t.Helper()
+	h, err := st.Take(t.Context(), id, store.Terms{Label: label, LockWait: 20 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Release(context.Background()) })
+	return h
+}
+
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never happened: %s", what)
+		}
+	}
+}
+
+// file returns the path of a file with that content.
+func file(t testing.TB, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// withRedis is what each test of a command begins with.
+func withRedis(t *testing.T) (*redistest.Server, *store.Store) {
+	t.Parallel()
+	s := redistest.Real(t)
+	return s, opened(t, s.URL, store.Options{Timeout: 10 * time.Second})
+}
+
+// get returns what is at a key, "" if there is nothing.
+func get(t testing.TB, s *redistest.Server, key string) string {
+	t.Helper()
+	value, _ := s.Get(t, key)
+	return value
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"cmp"
+	"flag"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/redis/rueidis"
+)
+
+// options are what the command line and the environment say.
+type options struct {
+	redis         rueidis.ClientOption
+	prefix        string
+	keys          [][]byte // of store.Options.Encryption
+	timeout       time.Duration
+	ttl, lifetime time.Duration // of the program whose sessions these are; 0: not known, see lastUsed
+	json          bool
+
+	ids     []string // those that are no flag's
+	user    string
+	except  idList
+	values  bool
+	limit   int
+	aclUser string
+
+	url, passwordFile, keysFile string
+}
+
+// An idList is a flag that may be given more than once.
+type idList []string
+
+func (l *idList) String() string { return "" }
+
+func (l *idList) Set(id string) error {
+	*l = append(*l, id)
+	return nil
+}
+
+// flagSet returns the flags of a command.
+func (o *options) flagSet(c *command) *flag.FlagSet {
+	f := flag.NewFlagSet(c.name, flag.ContinueOnError)
+	f.StringVar(&o.url, "redis", "", "")
+	f.StringVar(&o.passwordFile, "password-file", "", "")
+	f.StringVar(&o.keysFile, "keys-file", "", "")
+	f.StringVar(&o.prefix, "prefix", store.DefaultPrefix, "")
+	f.DurationVar(&o.timeout, "timeout", 2*time.Second, "")
+	f.BoolVar(&o.json, "json", false, "")
+	own := map[string]func(name string){
+		"user":   func(n string) { f.StringVar(&o.user, n, "", "the user, as `U` was given to Login") },
+		"except": func(n string) { f.Var(&o.except, n, "`ID` is not ended; may be given several times") },
+		"values": func(n string) { f.BoolVar(&o.values, n, false, "what the session holds, too: personal data") },
+		"ttl": func(n string) {
+			f.DurationVar(&o.ttl, n, 0, "the idle timeout is `D`: says when sessions were last used")
+		},
+		"lifetime": func(n string) {
+			f.DurationVar(&o.lifetime, n, store.DefaultLifetime, "the absolute timeout is `D` (24h): with --ttl")
+		},
+		"limit": func(n string) { f.IntVar(&o.limit, n, 0, "stop when `N` were found (0: never)") },
+		"acl-user": func(n string) {
+			f.StringVar(&o.aclUser, n, "", "check the rights of the Redis user `U`, not one's own")
+		},
+	}
+	for _, name := range c.flags {
+		own[name](name)
+	}
+	return f
+}
+
+// parse reads the command line. Flags and ids may come in any order.
+func (c *command) parse(args []string, getenv func(string) string) (*options, error) {
+	o := &options{}
+	flags := o.flagSet(c)
+	for len(args) > 0 {
+		rest, err := c.next(flags, o, args)
+		if err != nil {
+			return nil, err
+		}
+		args = rest
+	}
+	if err := o.check(c); err != nil {
+		return nil, err
+	}
+	return o, o.read(getenv)
+}
+
+// next takes a flag or an id off args. An id may begin with -, as no flag of this program has 22
+// letters.
+func (c *command) next(flags *flag.FlagSet, o *options, args []string) ([]string, error) {
+	arg, rest := args[0], args[1:]
+	if !strings.HasPrefix(arg, "-") || arg == "-" || isID(arg) {
+		o.ids = append(o.ids, arg)
+		return rest, nil
+	}
+	if isHelp(arg) {
+		return nil, errHelp
+	}
+	name, value, given := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+	f := flags.Lookup(name)
+	if f == nil {
+		return nil, usage("%s has no flag%s; latchkey %[1]s --help has them", c.name, word("--"+name))
+	}
+	if b, ok := f.Value.(interface{ IsBoolFlag() bool }); ok && b.IsBoolFlag() && !given {
+		value, given = "true", true
+	}
+	if !given {
+		if len(rest) == 0 {
+			return nil, usage("--%s needs a value", name)
+		}
+		value, rest = rest[0], rest[1:]
+	}
+	if f.Value.Set(value) != nil { // the error may repeat a secret that came here by mistake
+		return nil, usage("the value of --%s cannot be read; it is such as %s", name, example(f))
+	}
+	return rest, nil
+}
+
+// word is a mistyped word, with a space before it, or nothing for what is none: it may be a secret.
+func word(s string) string {
+	if len(s) > 20 || strings.ContainsFunc(s, func(r rune) bool { return r != '-' && (r < 'a' || r > 'z') }) {
+		return ""
+	}
+	return " " + s
+}
+
+// example is a value that f takes.
+func example(f *flag.Flag) string {
+	switch f.Value.(flag.Getter).Get().(type) {
+	case time.Duration:
+		return "500ms, 30m or 24h"
+	case int:
+		return "1000"
+	}
+	return "true"
+}
+
+func isHelp(arg string) bool { return slices.Contains([]string{"-h", "-help", "--help"}, arg) }
+
+// check finds what is wrong with the command line itself.
+func (o *options) check(c *command) error {
+	if c.name == "list" && len(o.ids) > 0 && !isID(o.ids[0]) {
+		return usage("list takes no id: say list --user%s", cmp.Or(word(o.ids[0]), " NAME"))
+	}
+	for _, id := range append(slices.Clone(o.ids), o.except...) {
+		if !isID(id) {
+			// It is not repeated, since it may be the secret of a cookie, or a URL.
+			return usage("an argument of %d bytes is no session's id: one has %d, or %d if it is a user's",
+				len(id), idLength, tagLength+len(".")+ownLength)
+		}
+	}
+	switch {
+	case c.ids == 1 && len(o.ids) != 1:
+		return usage("%s needs the id of one session; they are in the log, and in list and locks", c.name)
+	case c.ids == 0 && len(o.ids) > 0 && c.check == nil:
+		return usage("%s takes no id", c.name)
+	case o.timeout <= 0:
+		return usage("--timeout is %v: it must be positive", o.timeout)
+	case o.ttl < 0 || o.lifetime < o.ttl && o.ttl > 0:
+		return usage("--ttl is %v and --lifetime %v: --ttl must not be negative, nor longer", o.ttl, o.lifetime)
+	case o.limit < 0:
+		return usage("--limit is %d: it must not be negative", o.limit)
+	case strings.ContainsAny(o.prefix, "{}") || o.prefix == "":
+		return usage("--prefix is %q: it must not be empty, nor contain braces", o.prefix)
+	case c.check != nil:
+		return c.check(o)
+	}
+	return nil
+}

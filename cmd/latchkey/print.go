@@ -1,0 +1,152 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+)
+
+// printJSON writes v as one line.
+func (j *job) printJSON(v any) error {
+	e := json.NewEncoder(j.out)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// table writes rows of cells below each other. Those of a column whose title begins with > are
+// aligned to the right.
+func table(w io.Writer, rows [][]string) {
+	if len(rows) == 0 {
+		return
+	}
+	widths := make([]int, len(rows[0]))
+	right := make([]bool, len(rows[0]))
+	for i, title := range rows[0] {
+		rows[0][i], right[i] = strings.CutPrefix(title, ">")
+	}
+	for _, row := range rows {
+		for i := range row {
+			row[i] = printable(row[i])
+			widths[i] = max(widths[i], len([]rune(row[i])))
+		}
+	}
+	for _, row := range rows {
+		line := ""
+		for i, cell := range row {
+			gap := strings.Repeat(" ", widths[i]-len([]rune(cell)))
+			if right[i] {
+				cell = gap + cell
+			} else {
+				cell += gap
+			}
+			line += cell + "  "
+		}
+		fmt.Fprintln(w, strings.TrimRight(line, " "))
+	}
+}
+
+// pairs writes a name and a value a line.
+func pairs(w io.Writer, lines ...[2]string) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, line := range lines {
+		fmt.Fprintf(t, "%s\t%s\n", printable(line[0]), printable(line[1]))
+	}
+	_ = t.Flush() // w keeps its error
+}
+
+// printable makes s fit for a line of a terminal, which obeys control characters.
+func printable(s string) string {
+	if !strings.ContainsFunc(s, isControl) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if isControl(r) {
+			quoted := strconv.QuoteRuneToASCII(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func isControl(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }
+
+// roughly writes a duration with two units at most, as in 3d4h and 1m30s.
+func roughly(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < 0:
+		return "0s"
+	case d < 10*time.Second:
+		return d.Round(100 * time.Millisecond).String()
+	case d.Round(time.Second) < time.Hour:
+		s := d.Round(time.Second).String()
+		if strings.HasSuffix(s, "m0s") {
+			s = strings.TrimSuffix(s, "0s")
+		}
+		return s
+	case d.Round(time.Minute) < day:
+		d = d.Round(time.Minute)
+		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	d = d.Round(time.Hour)
+	return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
+}
+
+// ago and in say when something was or will be; neither does for the zero time.
+func ago(t time.Time, now time.Time) string { return relative(t, now.Sub(t), "%s ago") }
+func in(t time.Time, now time.Time) string  { return relative(t, t.Sub(now), "in %s") }
+
+func relative(t time.Time, d time.Duration, form string) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return fmt.Sprintf(form, roughly(d))
+}
+
+// moment writes a time for people.
+func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// seconds is a duration in JSON.
+func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1000) / 1000 }
+
+// grouped writes 1234567 as 1,234,567.
+func grouped(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// size writes a number of bytes with a unit.
+func size(n float64) string {
+	const step = 1000
+	for _, unit := range []string{"B", "KB", "MB", "GB"} {
+		switch {
+		case n >= step:
+			n /= step
+		case unit == "B" || n >= 99.95:
+			return fmt.Sprintf("%.0f %s", n, unit)
+		default:
+			return fmt.Sprintf("%.1f %s", n, unit)
+		}
+	}
+	return fmt.Sprintf("%.1f TB", n)
+}
+
+// plural writes 1 lock, 2 locks.
+func plural(n int64, word string) string {
+	if n != 1 {
+		word += "s"
+	}
+	return grouped(n) + " " + word
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/store/rueidisstore"
+	"github.com/redis/rueidis"
+)
+
+// A redis is where the sessions are. Its connections end with the process: to close them properly
+// is to wait for a Redis that may be silent.
+type redis struct {
+	client rueidis.Client
+	master string // of a replica
+	option rueidis.ClientOption
+	o      store.Options
+}
+
+// tuned returns options for the few commands of this program.
+func (r *redis) tuned() rueidis.ClientOption {
+	c := r.option
+	c.DisableCache, c.DisableRetry = true, true
+	c.AlwaysPipelining, c.PipelineMultiplex = true, -1 // so that a context that is cancelled ends a call
+	c.Dialer.Timeout, c.ConnWriteTimeout = r.o.Timeout, r.o.Timeout
+	c.Sentinel.Dialer.Timeout = r.o.Timeout
+	return c
+}
+
+// connect reaches Redis, or says in a line why not.
+func connect(ctx context.Context, o *options) (*redis, error) {
+	r := &redis{option: o.redis, o: store.Options{Prefix: o.prefix, Timeout: o.timeout}}
+	if len(o.keys) > 0 {
+		// Plain records may be looked at, too: nothing is decided by what they hold.
+		r.o.Encryption = store.Encryption{Keys: o.keys, AcceptPlain: true}
+	}
+	client, err := newClient(ctx, r.tuned())
+	if err != nil {
+		return nil, r.explained(err)
+	}
+	r.client = client
+	if client.Mode() == rueidis.ClientModeStandalone {
+		if err := r.isServer(ctx); err != nil {
+			return nil, r.explained(err)
+		}
+	}
+	return r, nil
+}
+
+// isServer returns an error if a Sentinel answers where a server should be, and knows a replica.
+func (r *redis) isServer(ctx context.Context) error {
+	reply, err := r.do(ctx, r.client, "ROLE").ToArray()
+	if isRefused(err) { // the right to ask is missing, and nobody needs it
+		return r.do(ctx, r.client, "PING").Error()
+	}
+	if len(reply) == 0 {
+		return err
+	}
+	switch role, _ := reply[0].ToString(); {
+	case role == "sentinel":
+		return errors.New("it is a Sentinel: add ?master_set=NAME to its URL")
+	case role == "slave" && len(reply) > 2:
+		host, _ := reply[1].ToString()
+		port, _ := reply[2].AsInt64()
+		r.master = net.JoinHostPort(host, strconv.FormatInt(port, 10))
+	}
+	return nil
+}
+
+// writable returns an error for a replica, which does for locks, stats and doctor.
+func (r *redis) writable() error {
+	if r.master == "" {
+		return nil
+	}
+	return r.explained(fmt.Errorf("it is a replica: use the address of its master, %s", r.master))
+}
+
+// newClient is rueidis.NewClient, which knows no context.
+func newClient(ctx context.Context, c rueidis.ClientOption) (rueidis.Client, error) {
+	type outcome struct {
+		client rueidis.Client
+		err    error
+	}
+	done := make(chan outcome, 1)
+	go func() { // ends by its timeouts
+		client, err := rueidis.NewClient(c)
+		done <- outcome{client, err}
+	}()
+	select {
+	case o := <-done:
+		return o.client, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// do sends one command, and waits for as long as --timeout says.
+func (r *redis) do(ctx context.Context, to rueidis.Client, words ...string) rueidis.RedisResult {
+	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
+	defer cancel()
+	return to.Do(ctx, to.B().Arbitrary(words...).Build())
+}
+
+// doAll sends commands in one write; each is the words of one.
+func (r *redis) doAll(ctx context.Context, to rueidis.Client, commands [][]string) []rueidis.RedisResult {
+	if len(commands) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
+	defer cancel()
+	all := make([]rueidis.Completed, len(commands))
+	for i, words := range commands {
+		all[i] = to.B().Arbitrary(words...).Build()
+	}
+	return to.DoMulti(ctx, all...)
+}
+
+// store returns the store of the program whose sessions these are. It is to be closed.
+func (r *redis) store() (*store.Store, error) {
+	if err := r.writable(); err != nil {
+		return nil, err
+	}
+	return rueidisstore.Open(r.option, r.o)
+}
+
+func isRefused(err error) bool {
+	_, ok := errors.AsType[*rueidis.RedisError](err)
+	return ok
+}
+
+func isWrongType(err error) bool {
+	return isRefused(err) && strings.HasPrefix(err.Error(), "WRONGTYPE")
+}
+
+// hasMoved reports whether a key has gone to another node since it was found.
+func hasMoved(err error) bool {
+	return isRefused(err) && (strings.HasPrefix(err.Error(), "MOVED ") || strings.HasPrefix(err.Error(), "ASK "))
+}
+
+// explained says where Redis should be, and what to do.
+func (r *redis) explained(err error) error {
+	if err == nil {
+		return nil
+	}
+	text, hint := err.Error(), ""
+	_, tlsError := errors.AsType[tls.RecordHeaderError](err)
+	netError, isNet := errors.AsType[net.Error](err)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) || isNet && netError.Timeout():
+		text = fmt.Sprintf("no answer within %v", r.o.Timeout)
+	case tlsError:
+		text = "it does not speak TLS: the URL's scheme would be redis or valkey"
+	case errors.Is(err, io.EOF) && r.option.TLSConfig == nil:
+		text = "it has closed the connection; if it wants TLS, write rediss or valkeys as the URL's scheme"
+	case strings.Contains(text, "unknown message type") || strings.Contains(text, "unexpected simple string"):
+		text = "what answers there is no Redis"
+	case strings.HasPrefix(text, "NOAUTH"):
+		hint = ": put the password into " + redisVariable + " or a file for --password-file"
+	case strings.HasPrefix(text, "WRONGPASS"):
+		hint = ": it comes from " + redisVariable + " or --password-file"
+	case strings.HasPrefix(text, "NOPERM"):
+		hint = ": cmd/latchkey/README.md has the rights that this program needs"
+	case strings.Contains(text, "No such master"):
+		text = fmt.Sprintf("the sentinels know no master %q", r.option.Sentinel.MasterSet)
+	}
+	if hint != "" {
+		text = strings.TrimSuffix(text, ".")
+	}
+	return fmt.Errorf("redis at %s: %s%s", strings.Join(r.option.InitAddress, ", "), text, hint)
+}
+
+// A node is one server.
+type node struct {
+	*redis
+	address string
+	client  rueidis.Client
+	err     error // why there is no client
+	replica bool
+}
+
+func (n *node) do(ctx context.Context, words ...string) rueidis.RedisResult {
+	return n.redis.do(ctx, n.client, words...)
+}
+
+// explained names the node.
+func (n *node) explained(err error) error {
+	at := *n.redis
+	if at.client.Mode() == rueidis.ClientModeCluster {
+		at.option.InitAddress = []string{n.address}
+	}
+	return at.explained(err)
+}

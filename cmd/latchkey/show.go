@@ -1,0 +1,184 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a2139e8d/latchkey/store"
+)
+
+const showAbout = `Shows a session: when it began, was last used and ends, its size, and who holds
+it. It is not prolonged by that. What it holds is shown with --values alone.
+When it was last used is known if --ttl is the idle timeout of the program.
+`
+
+var errEnded = errors.New("it was ended a moment ago, or with others of its user")
+
+// A session is what show knows of one.
+type session struct {
+	Session   string          `json:"session"`
+	User      string          `json:"user,omitempty"`
+	Device    string          `json:"device,omitempty"`
+	Created   time.Time       `json:"created"`
+	LastUsed  *time.Time      `json:"last_used,omitempty"`
+	Expires   *time.Time      `json:"expires,omitempty"`
+	Bytes     int64           `json:"bytes"`
+	Encrypted bool            `json:"encrypted"`
+	Holder    *holder         `json:"holder,omitempty"`
+	Values    json.RawMessage `json:"values,omitempty"`
+}
+
+func show(j *job) error {
+	s, err := j.look(j.ids[0])
+	if err != nil {
+		return err
+	}
+	if err := j.open(s); err != nil {
+		return err
+	}
+	if j.json {
+		return j.printJSON(s)
+	}
+	return s.print(j)
+}
+
+// look reads all of a session that is never encrypted.
+func (j *job) look(id string) (*session, error) {
+	key := j.recordKey(id)
+	replies := j.redis.doAll(j.ctx, j.redis.client, [][]string{
+		{"GETRANGE", key, "0", strconv.Itoa(headSize)}, {"STRLEN", key}, {"PTTL", key},
+		{"GET", key + ".lock"}, {"PTTL", key + ".lock"}, {"GET", key + ".lock.queue"}})
+	now := time.Now()
+	text, err := replies[0].ToString()
+	switch {
+	case isWrongType(err):
+		return nil, fmt.Errorf("session %s: what is at its key is no session", id)
+	case err != nil:
+		return nil, j.redis.explained(err)
+	case text == "":
+		return nil, noSession(id)
+	}
+	h, ok := parseHead(text)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("session %s: its record cannot be read: another program has written it, or another version", id)
+	case h.gone && h.ended.IsZero():
+		return nil, fmt.Errorf("session %s: %w", id, errEnded)
+	case h.gone:
+		return nil, fmt.Errorf("session %s: it was ended %s, or got a new id", id, ago(h.ended, now))
+	}
+	number := func(i int) int64 { n, _ := replies[i].AsInt64(); return n }
+	s := &session{Session: id, Created: h.created, Encrypted: h.sealed, Bytes: number(1)}
+	if left := number(2); left > 0 { // else it has no timeout, which an operator must have done
+		end := now.Add(time.Duration(left) * time.Millisecond).UTC().Round(time.Millisecond)
+		s.Expires = &end
+		if h.until.IsZero() {
+			s.LastUsed = j.lastUsed(h.created, end, cmp.Or(h.idle, j.ttl), now)
+		}
+	}
+	if token, err := replies[3].ToString(); err == nil {
+		queue, _ := replies[5].ToString()
+		who := newHolder(id, token, queue, time.Duration(number(4))*time.Millisecond, now)
+		s.Holder = &who
+	}
+	return s, nil
+}
+
+// sealed is open where the keys are missing.
+func (j *job) sealed(s *session) error {
+	if !j.values {
+		return nil
+	}
+	return fmt.Errorf("session %s: its values are encrypted: name the file of the keys by --keys-file or %s",
+		s.Session, keysVariable)
+}
+
+// open reads whose session it is, and with --values what it holds.
+func (j *job) open(s *session) error {
+	st, err := j.redis.store()
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	r, _, err := st.Peek(j.ctx, s.Session, j.terms())
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return noSession(s.Session)
+	case errors.Is(err, store.ErrGone):
+		return fmt.Errorf("session %s: %w", s.Session, errEnded)
+	case err != nil && s.Encrypted && len(j.keys) == 0 && errors.Is(err, store.ErrCorrupt):
+		return j.sealed(s)
+	case err != nil:
+		return err
+	}
+	s.User, s.Device = r.User, r.Device
+	if !j.values {
+		return nil
+	}
+	if s.Values = r.Encoded(); !json.Valid(s.Values) {
+		return fmt.Errorf("session %s: its values are not JSON", s.Session)
+	}
+	return nil
+}
+
+func (s *session) print(j *job) error {
+	now := time.Now()
+	when := func(t *time.Time, relative func(_, _ time.Time) string, none string) string {
+		if t == nil {
+			return none
+		}
+		return moment(*t) + ", " + relative(*t, now)
+	}
+	unknown := "not known"
+	if j.ttl == 0 {
+		unknown = "not known without --ttl"
+	}
+	state := "free"
+	if s.Holder != nil {
+		state = s.Holder.String()
+	}
+	size := grouped(s.Bytes) + " bytes"
+	if s.Encrypted {
+		size += ", encrypted"
+	}
+	lines := [][2]string{{"session", s.Session}}
+	if s.User != "" {
+		lines = append(lines, [2]string{"user", s.User}, [2]string{"device", cmp.Or(s.Device, "-")})
+	}
+	lines = append(lines,
+		[2]string{"created", when(&s.Created, ago, "")},
+		[2]string{"last used", when(s.LastUsed, ago, unknown)},
+		[2]string{"expires", when(s.Expires, in, "never")},
+		[2]string{"size", size},
+		[2]string{"state", state})
+	pairs(j.out, lines...)
+	if !j.values {
+		return nil
+	}
+	return s.printValues(j)
+}
+
+func (s *session) printValues(j *job) error {
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(s.Values, &values); err != nil {
+		return fmt.Errorf("session %s: its values: %w", s.Session, err)
+	}
+	if len(values) == 0 {
+		fmt.Fprintln(j.out, "\nthe session holds no values")
+		return nil
+	}
+	fmt.Fprintln(j.out, "\nvalues")
+	var lines [][2]string
+	for name, value := range values {
+		lines = append(lines, [2]string{"  " + name, string(value)})
+	}
+	slices.SortFunc(lines, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
+	pairs(j.out, lines...)
+	return nil
+}

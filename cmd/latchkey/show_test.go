@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// near wants a time to be about what it should be.
+func near(t testing.TB, what string, is, want time.Time) {
+	t.Helper()
+	if d := is.Sub(want).Abs(); d > 15*time.Second {
+		t.Errorf("%s is %v, want about %v", what, is, want)
+	}
+}
+
+// show knows of a session what Redis does, and its values only when it is asked for them. It does
+// not prolong it.
+func TestShow(t *testing.T) {
+	s, st := withRedis(t)
+	r := store.Record{Data: []byte(`{"visits":3,"name":"Ann \u001b[2J","cart":[1,2]}`), Created: time.Now().Add(-time.Hour)}
+	if err := st.CreateRecord(t.Context(), first, r, store.Terms{}); err != nil {
+		t.Fatal(err)
+	}
+	key := "latchkey:{" + first + "}"
+	s.Do(t, "PEXPIRE", key, (20 * time.Minute).Milliseconds()) // ten minutes after it was used
+
+	text := must(t, s.URL, "show", first, "--ttl", "30m")
+	contains(t, text, "session    "+first+"\n", "created    ", ", 1h0m ago\n", "last used  ", ", 10m ago\n", "expires    ", ", in 20m\n", "state      free\n", " bytes\n")
+	if strings.Contains(text, "visits") || strings.Contains(text, "Ann") {
+		t.Errorf("it shows the values: %s", text)
+	}
+	text = must(t, s.URL, "show", first, "--values")
+	contains(t, text, "last used  not known without --ttl\n", "\n  visits  3\n", "\n  cart    [1,2]\n", `"Ann \u001b[2J"`)
+
+	found := decoded[session](t, s.URL, "show", first, "--ttl=30m")
+	near(t, "its end", *found.Expires, time.Now().Add(20*time.Minute))
+	near(t, "its last use", *found.LastUsed, time.Now().Add(-10*time.Minute))
+	if found.Values != nil || found.Holder != nil || found.Bytes < 50 || found.Encrypted {
+		t.Errorf("%+v", found)
+	}
+	if found := decoded[session](t, s.URL, "show", first, "--values"); string(found.Values) != `{"visits":3,"name":"Ann \u001b[2J","cart":[1,2]}` {
+		t.Errorf("its values are %s", found.Values)
+	}
+	begin(t, st, second, "{}")
+	contains(t, must(t, s.URL, "show", second, "--values"), "\nthe session holds no values\n")
+	if left := s.Do(t, "PTTL", key).(int64); left > (20 * time.Minute).Milliseconds() {
+		t.Errorf("it has %d ms now", left)
+	}
+}
+
+// When a session was last used is not guessed where its timeouts do not show it.
+func TestLastUseIsNotGuessed(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	o := &options{lifetime: 24 * time.Hour}
+	for name, c := range map[string]struct {
+		created, left, idle time.Duration
+		known               bool
+	}{
+		"all is as usual":                  {-time.Hour, 20 * time.Minute, 30 * time.Minute, true},
+		"the timeout is not given":         {-time.Hour, 20 * time.Minute, 0, false},
+		"the program's timeout is longer":  {-time.Hour, 50 * time.Minute, 30 * time.Minute, false},
+		"and it is shorter":                {-time.Minute, 5 * time.Minute, 30 * time.Minute, false},
+		"its lifetime ends before":         {-24*time.Hour + 10*time.Minute, 10 * time.Minute, 30 * time.Minute, false},
+		"it is older than its lifetime is": {-25 * time.Hour, 20 * time.Minute, 30 * time.Minute, false},
+	} {
+		if used := o.lastUsed(now.Add(c.created), now.Add(c.left), c.idle, now); (used != nil) != c.known {
+			t.Errorf("%s: %v", name, used)
+		}
+	}
+}
+
+// Of a session that is held, show and locks say by whom, since when, and how many processes wait.
+func TestWhoHolds(t *testing.T) {
+	s, st := withRedis(t)
+	begin(t, st, first, "{}")
+	begin(t, st, second, "{}")
+	if text := must(t, s.URL, "locks"); text != "no session is held\n" {
+		t.Errorf("locks: %q", text)
+	}
+	if text := must(t, s.URL, "locks", "--json"); text != "[]\n" {
+		t.Errorf("locks --json: %q", text)
+	}
+	hold(t, st, first, "POST /order")
+	time.Sleep(10 * time.Millisecond) // so that it is the first
+	hold(t, st, second, "GET /\x1b[2J")
+	waiting, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for range 2 {
+		another := opened(t, s.URL, store.Options{Timeout: 10 * time.Second})
+		go another.Take(waiting, first, store.Terms{LockWait: time.Minute})
+	}
+	eventually(t, "two wait", func() bool {
+		return strings.Count(get(t, s, "latchkey:{"+first+"}.lock.queue"), "latchkey:wake:") == 2
+	})
+
+	all := decoded[[]holder](t, s.URL, "locks")
+	if len(all) != 2 || all[0].Session != first || all[1].Session != second {
+		t.Fatalf("%+v", all)
+	}
+	if h := all[0]; h.Request != "POST /order" || h.Waiting != 2 || h.Lease <= 0 || h.Lease > 10 || !strings.Contains(h.Process, "/") {
+		t.Errorf("%+v", h)
+	}
+	near(t, "since", *all[0].Since, time.Now())
+	text := must(t, s.URL, "locks")
+	contains(t, text, "SESSION ", "HELD FOR", "PROCESS", "REQUEST", "LEASE", "WAITING", first, "POST /order", all[0].Process)
+	if strings.Contains(text, "\x1b") || strings.Count(text, "\n") != 3 {
+		t.Errorf("locks: %q", text)
+	}
+	if some := decoded[[]holder](t, s.URL, "locks", "--limit", "1"); len(some) != 1 {
+		t.Errorf("limited to one: %+v", some)
+	}
+	contains(t, must(t, s.URL, "show", first), "state      held by "+all[0].Process+" POST /order for ", "; 2 waiting\n")
+	if found := decoded[session](t, s.URL, "show", first); found.Holder == nil || found.Holder.Waiting != 2 {
+		t.Errorf("%+v", found.Holder)
+	}
+}
+
+// What is no session, or no lock, is said to be none, and nothing fails for it.
+func TestWhatIsNoSession(t *testing.T) {
+	s, st := withRedis(t)
+	key := "latchkey:{" + first + "}"
+	fails(t, call(t, s.URL, "show", first), exitError, first, "there is none")
+	s.Do(t, "HSET", key, "a", "b")
+	s.Do(t, "HSET", key+".lock", "a", "b")
+	fails(t, call(t, s.URL, "show", first), exitError, "is no session")
+	must(t, s.URL, "locks")
+	s.Do(t, "SET", key+".lock", "what is this?")
+	contains(t, must(t, s.URL, "locks"), "(unknown)")
+	s.Do(t, "SET", key+".lock", "latchkey:wake:AAAA/3")
+	contains(t, must(t, s.URL, "locks"), "(passing to the next process)")
+	for _, text := range []string{"junk", "", `{"v":3,"s":"ABCDEFGHIJKLMNOP","c":1,"d":{}}`} {
+		s.Do(t, "DEL", key)
+		s.Do(t, "SET", key, text+" ")
+		fails(t, call(t, s.URL, "show", first), exitError, "cannot be read")
+	}
+	begin(t, st, second, "{}")
+	if err := hold(t, st, second, "").Destroy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, call(t, s.URL, "show", second), exitError, "it was ended ", " ago, or got a new id")
+	s.Do(t, "SET", key, `{"v":2,"s":"endedOffTheList0","gone":0}`)
+	fails(t, call(t, s.URL, "show", first), exitError, "it was ended a moment ago")
+	fails(t, call(t, s.URL, "show", first, "--prefix", "other:"), exitError, "there is none")
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+const statsAbout = `Counts sessions, and says how large and how old they are. It looks at all keys
+by SCAN on each master, one after another, in batches of 50 keys, with a pause
+twice as long as each took, so that Redis has time for others: a million
+sessions take most of a minute. With --limit it stops when it has found so many.
+Keys that come or go meanwhile may or may not be counted.
+`
+
+// memorySample is of how many sessions one is asked for the memory that it takes.
+const memorySample = 100
+
+// A tally is what was found on one master, or on all.
+type tally struct {
+	Address    string `json:"address,omitempty"`
+	Sessions   int64  `json:"sessions"`
+	Owned      int64  `json:"of_users"`   // those that belong to a user
+	Users      int64  `json:"users"`      // that have sessions, or had some a while ago
+	Ended      int64  `json:"ended"`      // less than a minute ago
+	Held       int64  `json:"held"`       // that have a lock
+	Endless    int64  `json:"endless"`    // sessions without a timeout
+	Unreadable int64  `json:"unreadable"` // records of another program or version
+	Others     int64  `json:"other_keys"` // with the prefix, of other programs
+
+	bytes, memory, age, left spread // of sessions; the last two in seconds
+}
+
+func stats(j *job) error {
+	nodes, err := j.redis.masters(j.ctx)
+	if err != nil {
+		return err
+	}
+	var keys int64
+	for _, n := range nodes {
+		size, err := n.do(j.ctx, "DBSIZE").AsInt64()
+		if err != nil && !strings.HasPrefix(err.Error(), "NOPERM") {
+			return n.explained(err)
+		}
+		keys += size
+	}
+	s := &survey{job: j, bar: newProgress(j.out.stderr, keys), begun: time.Now()}
+	defer s.bar.end()
+	for _, n := range nodes {
+		if err := s.count(n); err != nil {
+			return err
+		}
+	}
+	s.bar.end()
+	return s.print()
+}
+
+// A survey is one run of stats.
+type survey struct {
+	*job
+	bar   *progress
+	begun time.Time
+	nodes []*tally
+	all   tally
+	seen  int64 // keys, of all nodes before this one
+}
+
+// full reports whether enough sessions were found.
+func (s *survey) full() bool { return s.limit > 0 && s.all.Sessions >= int64(s.limit) }
+
+// count counts what is on one master.
+func (s *survey) count(n *node) error {
+	if s.full() {
+		return nil
+	}
+	t := &tally{Address: n.address}
+	s.nodes = append(s.nodes, t)
+	looked := 0
+	err := n.sweep(s.ctx, s.pattern(""), batch, func(keys []string) (bool, error) {
+		err := s.add(t, n, keys)
+		return !s.full(), err
+	}, func(seen int) {
+		looked = seen
+		s.bar.set(s.seen + int64(seen))
+	})
+	s.seen += int64(looked)
+	return err
+}
+
+// each calls f for a node's tally and that of all.
+func (s *survey) each(t *tally, f func(t *tally)) {
+	f(t)
+	f(&s.all)
+}
+
+// add counts a batch of keys.
+func (s *survey) add(t *tally, n *node, keys []string) error {
+	var records []string
+	for _, key := range keys {
+		switch what, _ := s.parseKey(key); what {
+		case record:
+			records = append(records, key)
+		case lock:
+			s.each(t, func(t *tally) { t.Held++ })
+		case owner:
+			s.each(t, func(t *tally) { t.Users++ })
+		case other:
+			s.each(t, func(t *tally) { t.Others++ })
+		}
+	}
+	return s.addRecords(t, n, records)
+}
+
+// addRecords reads the heads, sizes and timeouts of records in one write.
+func (s *survey) addRecords(t *tally, n *node, keys []string) error {
+	const reads = 3
+	var commands [][]string
+	for _, key := range keys {
+		commands = append(commands, []string{"GETRANGE", key, "0", strconv.Itoa(headSize)}, []string{"STRLEN", key}, []string{"PTTL", key})
+	}
+	sampled := int(s.all.Sessions) % memorySample
+	for i := (memorySample - sampled) % memorySample; i < len(keys); i += memorySample {
+		commands = append(commands, []string{"MEMORY", "USAGE", keys[i]})
+	}
+	replies := s.redis.doAll(s.ctx, n.client, commands)
+	now := time.Now()
+	for i, key := range keys {
+		if s.full() {
+			break
+		}
+		if err := s.addRecord(t, key, replies[reads*i:reads*i+reads], now); err != nil {
+			return err
+		}
+	}
+	for _, reply := range replies[reads*len(keys):] {
+		if n, err := reply.AsInt64(); err == nil { // it may have gone, and the right may be missing
+			s.each(t, func(t *tally) { t.memory.add(n) })
+		}
+	}
+	return nil
+}
+
+// addRecord counts one record.
+func (s *survey) addRecord(t *tally, key string, replies []rueidis.RedisResult, now time.Time) error {
+	text, err := replies[0].ToString()
+	switch {
+	case isWrongType(err):
+		s.each(t, func(t *tally) { t.Unreadable++ })
+		return nil
+	case hasMoved(err) || err == nil && text == "": // it is gone
+		return nil
+	case err != nil:
+		return err
+	}
+	size, _ := replies[1].AsInt64()
+	left, _ := replies[2].AsInt64()
+	h, ok := parseHead(text)
+	_, id := s.parseKey(key)
+	s.each(t, func(t *tally) {
+		switch {
+		case !ok:
+			t.Unreadable++
+			return
+		case h.gone:
+			t.Ended++
+			return
+		case left < 0:
+			t.Endless++
+		default:
+			t.left.add(left / 1000)
+		}
+		t.Sessions++
+		if strings.Contains(id, ".") {
+			t.Owned++
+		}
+		t.bytes.add(size)
+		t.age.add(int64(now.Sub(h.created) / time.Second))
+	})
+	return nil
+}

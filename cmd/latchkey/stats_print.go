@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"time"
+)
+
+// quantiles are a spread in JSON.
+type quantiles struct {
+	Median  int64 `json:"median"`
+	P90     int64 `json:"p90"`
+	P99     int64 `json:"p99"`
+	Largest int64 `json:"largest"`
+}
+
+func (s *spread) quantiles() quantiles {
+	return quantiles{s.at(0.5), s.at(0.9), s.at(0.99), s.largest}
+}
+
+// report is what stats prints with --json.
+type report struct {
+	tally
+	Bytes      quantiles `json:"record_bytes"`
+	AllBytes   int64     `json:"record_bytes_total"`
+	Memory     quantiles `json:"memory_bytes"`
+	MemoryOf   int64     `json:"memory_sampled"` // sessions that were asked for it
+	AllMemory  int64     `json:"memory_bytes_estimated"`
+	Age        quantiles `json:"age_seconds"`
+	Left       quantiles `json:"left_seconds"`
+	Masters    []*tally  `json:"masters"`
+	Incomplete bool      `json:"stopped_at_limit"`
+	Took       float64   `json:"took_seconds"`
+}
+
+func (s *survey) report() report {
+	t := s.all
+	return report{tally: t, Bytes: t.bytes.quantiles(), AllBytes: t.bytes.total,
+		Memory: t.memory.quantiles(), MemoryOf: t.memory.n, AllMemory: int64(t.memory.mean() * float64(t.Sessions)),
+		Age: t.age.quantiles(), Left: t.left.quantiles(), Masters: s.nodes, Incomplete: s.full(),
+		Took: seconds(time.Since(s.begun))}
+}
+
+func (s *survey) print() error {
+	r := s.report()
+	if s.json {
+		return s.printJSON(r)
+	}
+	rows := [][]string{{"MASTER", ">SESSIONS", ">OF USERS", ">USERS", ">HELD", ">ENDED", ">OTHER KEYS"}}
+	row := func(name string, t *tally) {
+		rows = append(rows, []string{name, grouped(t.Sessions), grouped(t.Owned), grouped(t.Users), grouped(t.Held), grouped(t.Ended), grouped(t.Others)})
+	}
+	for _, t := range s.nodes {
+		row(t.Address, t)
+	}
+	if len(s.nodes) > 1 {
+		row("all", &s.all)
+	}
+	table(s.out, rows)
+	if r.Sessions > 0 {
+		fmt.Fprintln(s.out)
+		s.printSpreads(r)
+	}
+	for _, wrong := range []struct {
+		n    int64
+		what string
+	}{
+		{r.Unreadable, "cannot be read: another program or version has written them; show ID says more of one"},
+		{r.Endless, "have no timeout, which no program has done that uses Latchkey"},
+	} {
+		if wrong.n > 0 {
+			fmt.Fprintf(s.out, "%s %s\n", grouped(wrong.n), wrong.what)
+		}
+	}
+	if r.Incomplete {
+		fmt.Fprintf(s.out, "stopped at --limit %d: there may be more\n", s.limit)
+	}
+	return nil
+}
+
+func (s *survey) printSpreads(r report) {
+	rows := [][]string{{"OF A SESSION", ">MEDIAN", ">90 %", ">99 %", ">LARGEST", ">ALL"}}
+	row := func(name string, q quantiles, write func(int64) string, all string) {
+		rows = append(rows, []string{name, write(q.Median), write(q.P90), write(q.P99), write(q.Largest), all})
+	}
+	bytes := func(n int64) string { return size(float64(n)) }
+	period := func(n int64) string { return roughly(time.Duration(n) * time.Second) }
+	row("record", r.Bytes, bytes, bytes(r.AllBytes))
+	if r.MemoryOf > 0 {
+		row("memory", r.Memory, bytes, "about "+bytes(r.AllMemory))
+	}
+	row("age", r.Age, period, "")
+	row("time left", r.Left, period, "")
+	table(s.out, rows)
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// id returns one of many.
+func id(n int) string { return fmt.Sprintf("%021d", n) + "A" }
+
+// stats counts sessions, and what else there is, and says how large and old they are.
+func TestStats(t *testing.T) {
+	s, st := withRedis(t)
+	const n = 1200 // more than a batch
+	for i := range n {
+		r := store.Record{Data: []byte(`{"x":"` + strings.Repeat("x", 100) + `"}`), Created: time.Now().Add(-time.Hour)}
+		if i == 7 {
+			r = store.Record{Data: []byte(`{"x":"` + strings.Repeat("x", 5000) + `"}`), Created: time.Now().Add(-10 * time.Hour)}
+		}
+		if err := st.CreateRecord(t.Context(), id(i), r, store.Terms{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 5 {
+		login(t, st, "ann", "", i)
+	}
+	login(t, st, "bob", "", 0)
+	for i := range 3 {
+		if err := hold(t, st, id(i), "").Destroy(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hold(t, st, id(20), "")
+	s.Do(t, "SET", "latchkey:{"+id(21)+"}", "junk")
+	s.Do(t, "PERSIST", "latchkey:{"+id(22)+"}")
+	s.Do(t, "SET", "latchkey:notes", "1") // which the pattern leaves out
+	s.Do(t, "SET", "latchkey:{note}", "1")
+	s.Do(t, "SET", "another", "1")
+
+	got := decoded[report](t, s.URL, "stats")
+	want := tally{Sessions: n - 3 - 1 + 6, Owned: 6, Users: 2, Ended: 3, Held: 1, Endless: 1, Unreadable: 1, Others: 1}
+	if is := got.tally; is.Sessions != want.Sessions || is.Owned != want.Owned || is.Users != want.Users || is.Ended != want.Ended ||
+		is.Held != want.Held || is.Endless != want.Endless || is.Unreadable != want.Unreadable || is.Others != want.Others {
+		t.Errorf("%+v, want %+v", is, want)
+	}
+	if b := got.Bytes; b.Median < 120 || b.Median > 200 || b.Largest < 5000 || b.Largest > 5100 {
+		t.Errorf("%+v", b)
+	}
+	if m := got.Memory; got.MemoryOf < 10 || m.Median < 200 || m.Median > 1000 || got.AllMemory < 200*n {
+		t.Errorf("%+v of %d, %d in all", m, got.MemoryOf, got.AllMemory)
+	}
+	if a := got.Age; a.Median < 3500 || a.Median > 3700 || a.Largest < 35900 || a.Largest > 36100 {
+		t.Errorf("%+v", a)
+	}
+	if l := got.Left; l.Median < 1700 || l.Median > 1800 {
+		t.Errorf("%+v", l)
+	}
+	text := must(t, s.URL, "stats")
+	contains(t, text, "MASTER", s.Addr, "1,202", "record ", "memory ", "age ", "time left ", "1 cannot be read", "1 have no timeout")
+
+	limited := decoded[report](t, s.URL, "stats", "--limit", "10")
+	if limited.Sessions != 10 || !limited.Incomplete || got.Incomplete {
+		t.Errorf("limited to ten: %+v", limited.tally)
+	}
+	contains(t, must(t, s.URL, "stats", "--limit", "10"), "stopped at --limit 10")
+}
+
+// Only the keys of one prefix are looked at, whatever characters it has.
+func TestStatsOfAPrefix(t *testing.T) {
+	s, other := withRedis(t)
+	begin(t, other, first, "{}")
+	for _, prefix := range []string{"a*", "b?[c]", `d\`} {
+		begin(t, opened(t, s.URL, store.Options{Prefix: prefix}), first, "{}")
+		if got := decoded[report](t, s.URL, "stats", "--prefix", prefix); got.Sessions != 1 || got.Others != 0 {
+			t.Errorf("with %q: %+v", prefix, got.tally)
+		}
+	}
+}
+
+func TestStatsOfNothing(t *testing.T) {
+	s, _ := withRedis(t)
+	if text := must(t, s.URL, "stats"); strings.Count(text, "\n") != 2 || !strings.Contains(text, s.Addr) {
+		t.Errorf("%q", text)
+	}
+}
+
+// A spread knows numbers to one part in 64.
+func TestSpread(t *testing.T) {
+	t.Parallel()
+	var s spread
+	if s.at(0.5) != 0 || s.mean() != 0 {
+		t.Error("an empty one has numbers")
+	}
+	for i := range int64(100_000) {
+		s.add(i)
+	}
+	for _, fraction := range []float64{0, 0.001, 0.1, 0.5, 0.9, 0.999} {
+		if want := int64(fraction * 100_000); s.at(fraction) > want || s.at(fraction) < want-want/64 {
+			t.Errorf("%v of them are below %d, it is %d", fraction, want, s.at(fraction))
+		}
+	}
+	if s.at(1) != 99_999 || s.largest != 99_999 || s.mean() != 49_999.5 || len(s.counts) > 1000 {
+		t.Errorf("at 1: %d, the largest %d, mean %v, %d counts", s.at(1), s.largest, s.mean(), len(s.counts))
+	}
+}
+
+// The bar fits a line, and never shows more than all.
+func TestBar(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		seen, total int64
+		want        string
+	}{
+		{0, 1000, "[-------------------------]   0 %  0 of 1,000 keys  0s "},
+		{500, 1000, "[############-------------]  50 %  500 of 1,000 keys  0s "},
+		{1500, 1000, "[#########################] 100 %  1,000 of 1,000 keys  0s "},
+		{5, 0, "[#########################] 100 %  0 of 0 keys  0s "},
+	} {
+		if got := bar(c.seen, c.total, 0); got != c.want {
+			t.Errorf("%d of %d: %q, want %q", c.seen, c.total, got, c.want)
+		}
+	}
+	if n := len(bar(999_999_999, 1_000_000_000, 59*time.Minute+59*time.Second)); n > 80 {
+		t.Errorf("it may have %d columns", n)
+	}
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// What is wrong with a command line is one line that says so, before anything is asked of Redis.
+// No password or key is repeated.
+func TestWrongCommandLines(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2"
+	long := strings.Repeat("x", 513)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "no command"},
+		{[]string{"destroy"}, "unknown command destroy;"},
+		{[]string{"--json"}, "unknown command --json;"},
+		{[]string{"redis://:" + secret + "@127.0.0.1"}, "unknown command;"},
+		{[]string{"show"}, "needs the id of one session"},
+		{[]string{"show", first, second}, "needs the id of one session"},
+		{[]string{"show", "abc"}, "3 bytes is no session's id"},
+		{[]string{"show", secret + first + first}, "51 bytes is no session's id"},
+		{[]string{"show", first[:16] + "." + first}, "is no session's id"},
+		{[]string{"show", "AAAAAAAAAAAAAAAAAAAAAB"}, "is no session's id"}, // has bits too many
+		{[]string{"show", first[:11] + "\n" + first[12:]}, "is no session's id"},
+		{[]string{"show", first, "--limit", "3"}, "show has no flag --limit;"},
+		{[]string{"show", first, "--" + secret}, "show has no flag;"},
+		{[]string{"show", first, "--\x1b[2J"}, "show has no flag;"},
+		{[]string{"show", first, "--values=perhaps"}, "--values cannot be read"},
+		{[]string{"list"}, "list needs --user\n"},
+		{[]string{"list", "ann"}, "list takes no id: say list --user ann\n"},
+		{[]string{"list", secret}, "say list --user NAME\n"},
+		{[]string{"list", first, "--user", "ann"}, "list takes no id"},
+		{[]string{"list", "--user", ""}, "list needs --user\n"},
+		{[]string{"list", "--user", long}, "of 1 to 512 bytes"},
+		{[]string{"list", "--user"}, "--user needs a value"},
+		{[]string{"list", "--user", "ann", "--ttl", "48h"}, "--ttl is 48h0m0s and --lifetime 24h0m0s"},
+		{[]string{"end"}, "end needs an id, or --user\n"},
+		{[]string{"end", "--user", long}, "of 1 to 512 bytes"},
+		{[]string{"end", first, second}, "end takes one id"},
+		{[]string{"end", first, "--user", "ann"}, "not both"},
+		{[]string{"end", "--except", first}, "--except is for end --user"},
+		{[]string{"end", "--user", "ann", "--except", "abc"}, "3 bytes is no session's id"},
+		{[]string{"locks", first}, "locks takes no id"},
+		{[]string{"locks", "--limit", "many"}, "--limit cannot be read; it is such as 1000"},
+		{[]string{"stats", "--limit", "-1"}, "--limit is -1"},
+		{[]string{"doctor", "--timeout", "2"}, "--timeout cannot be read; it is such as 500ms"},
+		{[]string{"doctor", "--timeout", "0s"}, "--timeout is 0s"},
+		{[]string{"doctor", "--prefix", "a{b}"}, "braces"},
+		{[]string{"doctor", "--prefix", ""}, "--prefix"},
+		{[]string{"doctor", "--redis", "redis://:" + secret + "@127.0.0.1"}, "--password-file"},
+		{[]string{"doctor", "--redis=rediss://ann:" + secret + "@127.0.0.1"}, redisVariable},
+		{[]string{"doctor", "--redis", "redis://127.0.0.1?master_set=x&sentinel_password=" + secret}, "any user of this machine can see"},
+		{[]string{"doctor", "--redis", "redis://" + secret + "@127.0.0.1"}, "a user without a password"},
+		{[]string{"doctor", "--redis", "redis://:" + secret + "%@127.0.0.1"}, "cannot be parsed"},
+		{[]string{"doctor", "--redis", "redis://:" + secret + "/@127.0.0.1"}, "--redis"},
+		{[]string{"doctor", "--redis", "redis://:" + secret + "?@127.0.0.1"}, "--redis"},
+		{[]string{"doctor", "--redis", "127.0.0.1:6379"}, "must begin with redis://"},
+		{[]string{"doctor", "--redis", "http://" + secret}, "must begin with redis://"},
+		{[]string{"doctor", "--redis", "redis://"}, "has no host"},
+		{[]string{"doctor", "--redis", "redis://127.0.0.1:99999"}, "a port that does not exist"},
+		{[]string{"doctor", "--redis", "redis://127.0.0.1?addr=127.0.0.1:0"}, "a port that does not exist"},
+		{[]string{"doctor", "--redis", "redis://127.0.0.1/" + secret}, "a database that is not a number"},
+		{[]string{"doctor", "--redis", "redis://127.0.0.1?password=" + secret}, "a parameter that is not known"},
+		{[]string{"doctor", "--redis", "unix://" + secret}, "names no socket"},
+		{[]string{"doctor", "--password-file", "/nowhere"}, "/nowhere: no such file"},
+		{[]string{"doctor", "--password-file", file(t, "\n")}, "is empty"},
+		{[]string{"doctor", "--keys-file", "/nowhere"}, "/nowhere: no such file"},
+		{[]string{"doctor", "--keys-file", "/no\x1b[2J"}, `/no\x1b[2J: no such file`},
+		{[]string{"doctor", "--keys-file", file(t, "# none\n")}, "has none"},
+		{[]string{"doctor", "--keys-file", file(t, "# one\n"+secret+"\n")}, "line 2 of"},
+	} {
+		r := call(t, "redis://127.0.0.1:1", c.args...)
+		fails(t, r, exitUsage, c.want)
+		if strings.Contains(r.stderr, secret) {
+			t.Errorf("%q repeats the secret: %s", c.args, r.stderr)
+		}
+	}
+}
+
+// The same of what is in the environment.
+func TestWrongEnvironment(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"redis://:hunter2%@127.0.0.1": redisVariable + " cannot be parsed",
+		"hunter2":                     redisVariable + " must begin with",
+		"redis://hunter2@127.0.0.1":   redisVariable + " names a user without a password",
+		"redis://:hunter2@:6379":      redisVariable + " has no host",
+	} {
+		r := call(t, url, "doctor")
+		fails(t, r, exitUsage, want)
+		if strings.Contains(r.stderr, "hunter2") {
+			t.Errorf("it repeats the secret: %s", r.stderr)
+		}
+	}
+	r := call(t, "redis://:hunter2@127.0.0.1", "doctor", "--password-file", file(t, "other"))
+	fails(t, r, exitUsage, "use one of them")
+}
+
+// Flags and ids come in any order, with one dash or two, and an id may begin with one.
+func TestOrderOfArguments(t *testing.T) {
+	t.Parallel()
+	show, end := find("show"), find("end")
+	none := func(string) string { return "" }
+	for _, args := range [][]string{{second, "--values", "--ttl", "1h"}, {"-ttl=1h", "--values", second}, {"--values=true", second, "--ttl", "1h"}} {
+		o, err := show.parse(args, none)
+		if err != nil || len(o.ids) != 1 || o.ids[0] != second || !o.values || o.ttl.Hours() != 1 {
+			t.Errorf("%q: %+v, %v", args, o, err)
+		}
+	}
+	o, err := end.parse([]string{"--except", second, "--user", "-x", "--except=" + first[:16] + "." + second[:11]}, none)
+	if err != nil || o.user != "-x" || len(o.except) != 2 || len(o.ids) != 0 {
+		t.Errorf("%+v, %v", o, err)
+	}
+}

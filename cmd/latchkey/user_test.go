@@ -1,0 +1,168 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/testdata/redistest"
+)
+
+// login begins a session of a user, and returns its id.
+func login(t testing.TB, st *store.Store, user, device string, n int) string {
+	t.Helper()
+	tag := st.Tag(user)
+	id := base64.RawURLEncoding.EncodeToString(tag[:]) + "." + base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%8d", n))
+	r := store.Record{Data: []byte(`{"card":"4111"}`), Created: time.Now().Add(-time.Duration(n) * time.Hour), User: user, Device: device}
+	if err := st.CreateRecord(t.Context(), id, r, store.Terms{TTL: 30 * time.Minute, Lifetime: 1000 * time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func ids(all []device) (ids []string) {
+	for _, d := range all {
+		ids = append(ids, d.Session)
+	}
+	return ids
+}
+
+// list shows a user's sessions, newest first, also those that are older than a program's usual
+// Lifetime, and prolongs none.
+func TestList(t *testing.T) {
+	s, st := withRedis(t)
+	old := login(t, st, "ann", "Firefox, Bern", 40)
+	recent := login(t, st, "ann", "Safari\x1b[2J", 1)
+	login(t, st, "bob", "", 0)
+	s.Do(t, "PEXPIRE", keyOf(old), (10 * time.Minute).Milliseconds())
+
+	text := must(t, s.URL, "list", "--user", "ann", "--ttl", "30m", "--lifetime", "1000h")
+	lines := strings.Split(text, "\n")
+	if len(lines) != 4 || !strings.HasPrefix(lines[1], recent) || !strings.HasPrefix(lines[2], old) || strings.Contains(text, "\x1b") {
+		t.Errorf("list: %q", text)
+	}
+	contains(t, lines[2], "Firefox, Bern", "1d16h ago", "20m ago", "in 10m")
+	contains(t, lines[1], `Safari\x1b[2J`)
+	found := decoded[[]device](t, s.URL, "list", "--user", "ann", "--ttl=30m", "--lifetime=1000h")
+	if !slices.Equal(ids(found), []string{recent, old}) || found[1].Device != "Firefox, Bern" {
+		t.Fatalf("%+v", found)
+	}
+	near(t, "its last use", *found[1].LastUsed, time.Now().Add(-20*time.Minute))
+	near(t, "its end", found[1].Expires, time.Now().Add(10*time.Minute))
+	if found := decoded[[]device](t, s.URL, "list", "--user", "ann"); found[1].LastUsed != nil {
+		t.Errorf("the last use is known without --ttl: %v", found[1].LastUsed)
+	}
+	if left := s.Do(t, "PTTL", keyOf(old)).(int64); left > (10 * time.Minute).Milliseconds() {
+		t.Errorf("it has %d ms now", left)
+	}
+	text = must(t, s.URL, "show", old, "--values")
+	contains(t, text, "user       ann\n", "device     Firefox, Bern\n", "\n  card  \"4111\"\n")
+}
+
+func keyOf(id string) string { return (&options{prefix: store.DefaultPrefix}).recordKey(id) }
+
+// end ends one session, also one that is held. What its holder would save is refused.
+func TestEnd(t *testing.T) {
+	s, st := withRedis(t)
+	begin(t, st, second, "{}")
+	id := login(t, st, "ann", "", 1)
+	for _, id := range []string{second, id} {
+		h := hold(t, st, id, "POST /order")
+		if text := must(t, s.URL, "end", id); text != id+"\n1 session ended\n" {
+			t.Errorf("end: %q", text)
+		}
+		if err := h.Save(t.Context(), []byte("{}")); err == nil {
+			t.Errorf("the holder of %s has saved it", id)
+		}
+		fails(t, call(t, s.URL, "end", id), exitError, id, "it was ended before")
+		fails(t, call(t, s.URL, "show", id), exitError, id, "it was ended")
+	}
+	fails(t, call(t, s.URL, "end", first), exitError, first, "there is none")
+}
+
+// end --user ends all sessions of a user but those that are excepted, however many there are, and
+// leaves nothing behind.
+func TestEndOfAUser(t *testing.T) {
+	s, st := withRedis(t)
+	const n = 600 // more than a batch
+	var all []string
+	for i := range n {
+		all = append(all, login(t, st, "ann", "", i))
+	}
+	bobs := login(t, st, "bob", "", 0)
+	kept := []string{all[3], all[5]}
+	ended := decoded[map[string][]string](t, s.URL, "end", "--user", "ann", "--except", kept[0], "--except", kept[1])["ended"]
+	if len(ended) != n-2 || slices.Contains(ended, kept[0]) {
+		t.Errorf("%d were ended", len(ended))
+	}
+	for i, id := range all {
+		if left := s.Do(t, "PTTL", keyOf(id)).(int64); i != 3 && i != 5 && left > time.Minute.Milliseconds() {
+			t.Fatalf("the record of an ended session is there for %d ms", left)
+		}
+	}
+	if left := ids(decoded[[]device](t, s.URL, "list", "--user", "ann")); !slices.Equal(left, kept) {
+		t.Errorf("%v are left", left)
+	}
+	fails(t, call(t, s.URL, "show", all[0]), exitError, "it was ended a moment ago")
+	if text := must(t, s.URL, "end", "--user", "ann", "--except", bobs); strings.Count(text, "\n") != 3 || !strings.HasSuffix(text, "2 sessions ended\n") {
+		t.Errorf("end: %q", text)
+	}
+	contains(t, must(t, s.URL, "show", bobs), "user       bob\n")
+}
+
+// A user without sessions is no error, but it may be that the keys are missing.
+func TestUnknownUser(t *testing.T) {
+	s, _ := withRedis(t)
+	for _, c := range []struct{ command, text, json string }{
+		{"list", "the user has no session\n", "[]\n"},
+		{"end", "0 sessions ended\n", `{"ended":[]}` + "\n"},
+	} {
+		for want, args := range map[string][]string{c.text: {c.command, "--user", "eve"}, c.json: {c.command, "--user", "eve", "--json"}} {
+			r := call(t, s.URL, args...)
+			if r.stdout != want || r.code != exitOK {
+				t.Errorf("%q: %+v", args, r)
+			}
+			contains(t, r.stderr, `"latchkey:"`, "--prefix; ", "--keys-file")
+		}
+	}
+}
+
+// Where the program encrypts its sessions, they are shown with its keys, and without them what is
+// not encrypted. No output has a key.
+func TestEncrypted(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	newest, older := []byte(strings.Repeat("new!", 8)), []byte(strings.Repeat("old!", 8))
+	o := store.Options{Encryption: store.Encryption{Keys: [][]byte{newest}}}
+	st := opened(t, s.URL, o)
+	begin(t, st, first, `{"card":"4111"}`)
+	id := login(t, st, "ann", "Firefox", 0)
+	keys := file(t, "# newest first\n"+hex.EncodeToString(older)+"\n\n  "+hex.EncodeToString(newest)+"\n")
+
+	contains(t, must(t, s.URL, "show", first), " bytes, encrypted\n")
+	contains(t, must(t, s.URL, "show", id), "created ")
+	fails(t, call(t, s.URL, "show", first, "--values"), exitError, "are encrypted", "--keys-file", keysVariable)
+	contains(t, must(t, s.URL, "show", first, "--values", "--keys-file", keys), `card  "4111"`)
+	contains(t, must(t, s.URL, "show", id, "--keys-file", keys), "user       ann\n")
+	contains(t, call(t, s.URL, "list", "--user", "ann").stderr, "--keys-file")
+	c := calling(t, s.URL, "list", "--user", "ann")
+	c.Env = append(c.Env, keysVariable+"="+keys)
+	r := finish(t, c)
+	contains(t, r.stdout, id, "Firefox")
+	if r.stderr != "" {
+		t.Errorf("list: %s", r.stderr)
+	}
+	wrong := file(t, strings.Repeat("ab", 32))
+	r = call(t, s.URL, "show", first, "--values", "--keys-file", wrong)
+	fails(t, r, exitError, "it is sealed with the key")
+	if strings.Contains(r.stderr, "abab") {
+		t.Errorf("it shows the key: %s", r.stderr)
+	}
+	contains(t, must(t, s.URL, "end", "--user", "ann", "--keys-file", keys), id, "1 session ended")
+	fails(t, call(t, s.URL, "show", id), exitError, "it was ended a moment ago") // the list says so, without keys
+}

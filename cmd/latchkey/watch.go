@@ -1,0 +1,74 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"time"
+)
+
+const watchAbout = `Shows what locks shows, every second, until it is interrupted. With a million
+keys in Redis one look takes longer than that, and the next is a second later.
+While Redis does not answer it says so once, and tries again.
+With --json each look is a line.
+`
+
+// clearScreen takes a terminal's cursor to its beginning, and deletes what was there.
+const clearScreen = "\x1b[H\x1b[2J"
+
+// watch goes on while Redis is away, but not if the first look fails: then it is the command line that
+// is wrong, or a right that is missing.
+func watch(j *job) error {
+	said := "" // why the last look has failed
+	for first := true; ; first = false {
+		held, err := j.holders()
+		if j.ctx.Err() != nil {
+			return nil // that is how it is ended
+		}
+		switch {
+		case err == nil:
+			said = ""
+			if err := j.printLook(held); err != nil {
+				return err
+			}
+		case first:
+			return err
+		case err.Error() != said:
+			said = err.Error()
+			fmt.Fprintln(j.out.stderr, "latchkey:", printable(said))
+		}
+		if pause(j.ctx, time.Second) != nil {
+			return nil
+		}
+	}
+}
+
+func (j *job) printLook(held []holder) error {
+	now := time.Now()
+	if j.json {
+		err := j.printJSON(struct {
+			At    time.Time `json:"at"`
+			Locks []holder  `json:"locks"`
+		}{now.UTC().Truncate(time.Millisecond), held})
+		return cmp.Or(err, j.out.Flush())
+	}
+	if isTerminal(j.out.stdout) {
+		fmt.Fprint(j.out, clearScreen)
+	}
+	fmt.Fprintf(j.out, "%s  %s held\n", moment(now), plural(int64(len(held)), "session"))
+	if len(held) > 0 {
+		printHolders(j.out, held)
+	}
+	fmt.Fprintln(j.out)
+	return j.out.Flush()
+}
+
+// isTerminal reports whether people read what is written to w.
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
