@@ -70,13 +70,16 @@ func simulate(t *testing.T, binary, profile string) (out string, err error) {
 var report = regexp.MustCompile(`after (\d+ operations), .*:\n\s*(.*)\n`)
 
 // findings returns the rule that was broken, and after how many operations. A bubble that
-// cannot end, since goroutines are left in it, is a finding, too.
+// cannot end is a finding, too: goroutines are left in it, or one waits for a mutex for ever.
 func findings(out string) (text string, found bool) {
 	if at := report.FindStringSubmatch(out); at != nil {
 		return at[1] + ": " + at[2], true
 	}
 	if strings.Contains(out, "blocked goroutines remain") || strings.Contains(out, "all goroutines in bubble are blocked") {
 		return "goroutines are left", true
+	}
+	if strings.Contains(out, hanging) {
+		return hanging, true
 	}
 	return "", false
 }

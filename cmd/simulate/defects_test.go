@@ -57,7 +57,7 @@ var defects = []defect{
 	// The fence.
 	{"no fence", "late", all(anyToken, anyBase)},
 	{"the fence is the token alone", "late", anyBase},
-	{"another lock has no fence", "mixed", edit("store/replace.lua", "if is(KEYS[1], ARGV[1]) then", "if true then")},
+	{"another lock has no fence", "mixed", edit("store/replace.lua", "if is(KEYS[1], base) then", "if true then")},
 	{"a repetition of what may have been done is refused for certain", "cut", edit("store/commit.lua", "tonumber(ARGV[#ARGV]) < 0 and 3 or 0", "0")},
 
 	// Large records.
@@ -67,7 +67,7 @@ var defects = []defect{
 
 	// The plain take.
 	{"a take reads the record before it has the lock", "crowd", readFirst},
-	{"a take does not know a tombstone", "calm", edit("store/take.go", "parsed, err := parseRecord(text)", "parsed, err := parseRecord(text)\n\tif len(text) > 36 && string(text[28:36]) == `\",\"gone\"` {\n\t\tparsed.Data, parsed.Created, err = []byte(\"{}\"), time.Now(), nil\n\t}")},
+	{"a take does not know a tombstone", "calm", edit("store/take.go", "parsed, err := parse(k.id, text, b)", "parsed, err := parse(k.id, text, b)\n\tif len(text) > 36 && string(text[28:36]) == `\",\"gone\"` {\n\t\tparsed.Data, parsed.Created, err = []byte(\"{}\"), time.Now(), nil\n\t}")},
 	{"a take forgets that its SET may have been done", "lost replies", edit("store/take.go", "return lease.Attempt{}, !again, err", "_ = again\n\t\treturn lease.HeldBy(\"another\"), true, nil")},
 
 	// The lock.
@@ -81,8 +81,8 @@ var defects = []defect{
 	// The tenure.
 	{"an answer before the commit is stored", "crashes", edit("store/tenure.go", "\t\tt.flush(ctx, version)\n", "\t\tgo func() { t.mu.Lock(); defer t.mu.Unlock(); t.flush(ctx, version) }()\n\t\treturn nil\n")},
 	{"a version counts as stored that is not", "cut", edit("store/commit.go", "\t\tt.fail(err, to)\n\t\treturn\n", "\t\tt.fail(err, to)\n\t\tt.stored = version\n\t\treturn\n")},
-	{"a commit forgets the last version of its group", "crowd", edit("store/commit.go", "t.stored, t.heard = to, base, others, version, ", "t.stored, t.heard = to, base, others, t.newest, ")},
-	{"a group is written as its first version", "crowd", edit("store/tenure.go", "t.record, t.size, t.write, t.read, t.ended = w.record, w.record.size(), w, nil, w.ended", "if t.record, t.size, t.read, t.ended = w.record, w.record.size(), nil, w.ended; t.written <= t.stored {\n\t\t\tt.write = w\n\t\t}")},
+	{"a commit forgets the last version of its group", "crowd", edit("store/commit.go", "t.stored, t.heard, t.asked = to, base, others, version, ", "t.stored, t.heard, t.asked = to, base, others, t.newest, ")},
+	{"a group is written as its first version", "crowd", edit("store/tenure.go", "t.record, t.size, t.write, t.read, t.ended = w.record, int32(t.store.sizeOf(w.record)), w, nil, w.ended", "if t.record, t.size, t.read, t.ended = w.record, int32(t.store.sizeOf(w.record)), nil, w.ended; t.written <= t.stored {\n\t\t\tt.write = w\n\t\t}")},
 	{"a hold joins what a commit has failed to store", "cut", all(
 		edit("store/tenure.go", "case t.err != nil: // what it was", "case false: // what it was"),
 		edit("store/commit.go", "\tt.err = err\n", "\tt.stored, t.written = t.newest, t.newest\n"))},
@@ -100,17 +100,44 @@ var defects = []defect{
 	{"a wait lasts longer than LockWait", "calm", edit("internal/lease/options.go", "time.Until(l.began.Add(l.options.Wait))", "time.Until(l.began.Add(3*l.options.Wait))")},
 	{"the last comes first", "crowd", edit("internal/lease/callers.go", "\tfirst := c.waiting[0]\n\tc.waiting = slices.Delete(c.waiting, 0, 1)", "\tn := len(c.waiting) - 1\n\tfirst := c.waiting[n]\n\tc.waiting = slices.Delete(c.waiting, n, n+1)")},
 
+	// What is saved without the lock, and the second run.
+	{"optimistic without the stamp", "calm", edit("store/optimistic.lua", "found == ARGV[1] and ", "")},
+	{"optimistic that ignores a holder", "calm", edit("store/optimistic.lua", " and absent(KEYS[2])", "")},
+	{"a second run builds on what the first one has read", "calm", all(
+		edit("middleware/optimistic.go", "attempt: &attempt{again: true,", "attempt: &attempt{again: true, record: a.record,"),
+		edit("middleware/fetch.go", "return rq.hold.Record, rq.attempt.err", "return rq.attempt.record, rq.attempt.err"))},
+	{"a handler runs again for nothing", "calm", edit("middleware/optimistic.go", "case err == nil && record.Same(a.record):", "case false:")},
+	{"a handler runs again after its Commit", "calm", edit("middleware/optimistic.go", "case by != handlerEnd, rq.savedInside():", "case rq.savedInside():")},
+
+	// Reopen, Discard and Update.
+	{"a Reopen goes on with what it had", "calm", edit("session/keep.go", "s.values = opened.values", "_ = opened")},
+	{"Discard keeps what was done", "calm", edit("session/reopen.go", "\ts.reset()\n\tswitch snapshot", "\tif true {\n\t\treturn\n\t}\n\ts.reset()\n\tswitch snapshot")},
+	{"Discard keeps a Renew or a Destroy", "calm", edit("session/reopen.go", "\ts.reset()\n\tswitch snapshot", "\ts.err = nil\n\tswitch snapshot")},
+	{"an Update has no lock", "calm", edit("middleware/update.go", "\t\terr = f(u.session)\n", "\t\t_ = u.hold.Touch(ctx)\n\t\tif err = f(u.session); err == nil {\n\t\t\tu.hold, err = s.store.Take(ctx, id, terms)\n\t\t}\n")},
+	{"an Update puts the idle time-out off", "calm", edit("middleware/update.go", "terms.Quiet, terms.Label = true, \"Update\"", "terms.Label = \"Update\"")},
+
 	// The end of a session, and its time-outs.
 	{"no tombstone", "calm", edit("store/hold.go", "const tombstoneTime = time.Minute", "const tombstoneTime = time.Millisecond")},
 	{"a login leaves the old id alive", "calm", edit("store/hold.go", "err = h.end(ctx)", "err = h.Touch(ctx)")},
 	{"a login in an ended session is refused", "calm", edit("middleware/decide.go", "case gone && c.Renewed, o == gonePage && c.Changed:", "case o == gonePage && c.Changed && !c.Renewed:")},
-	{"a script in an ended session gets a cookie", "calm", edit("middleware/fetch.go", "if navigates(rq.base.Header) {", "if true {")},
+	{"a script in an ended session gets a cookie", "calm", edit("middleware/fetch.go", " && navigates(rq.base.Header) {", " {")},
 	{"to read a session does not put its time-out off", "short", all(
-		edit("store/load.lua", "redis.call('PEXPIRE', KEYS[1], math.min(left, tonumber(ARGV[2])), 'GT')", "redis.call('EXISTS', KEYS[1])"),
+		edit("store/load.lua", "redis.call('PEXPIRE', KEYS[1], idle, 'GT')", "redis.call('EXISTS', KEYS[1])"),
 		edit("store/load.go", `key, ttl, "GT"`, `key, 1, "GT"`))},
 	{"to read a session takes away what its holder gave it", "short", edit("store/load.go", `key, ttl, "GT"`, `key, ttl`)},
-	{"a session runs out while it is held", "short", edit("store/take.lua", "math.max(ARGV[2] + 2000, math.min(created - ARGV[4], ARGV[6]))", "1")},
+	{"a session runs out while it is held", "short", edit("store/take.lua", "math.max(ARGV[2] + 2000, idle)", "1")},
 	{"a record that was saved never runs out", "short", edit("store/commit.lua", "redis.pcall('SET', KEYS[1], record, 'PX', ttl)", "redis.pcall('SET', KEYS[1], record)")},
+
+	// The sessions of users.
+	{"a take does not ask for the mark", "users", edit("store/take.go", "!alive(string(mark), k.keys, parsed.epoch)", "false")},
+	{"a commit does not ask for the mark", "users", edit("store/commit.lua", "  -- of a user: and found[3] == ARGV[#ARGV - 1]\n", "")},
+	{"a read does not ask for the mark", "users", edit("store/load.go", "ofUser && !alive(", "false && !alive(")},
+	{"who comes after the end joins its holder", "users", edit("store/tenure.go", "return len(t.keys) < userKeys || !t.asked.Before(began)", "return true")},
+	{"a login forgets the epoch", "users", edit("store/login.lua", "head .. epoch .. rest", "ARGV[2]")},
+	{"a login begins with an epoch that was there before", "users", edit("store/user_record.go", "least+int64(scripting.Chance()*(8*least))", "least+int64(scripting.Chance()*2)")},
+	{"an EndAll ends nobody", "users", edit("store/endall.lua", "  redis.call('DEL', list, marked)\n", "")},
+	{"an EndAll but one spares all", "users", edit("store/endall.lua", "string.format('%d', string.sub(mark, 1, 15) + 1)", "string.sub(mark, 1, 15)")},
+	{"an EndAll but one spares nobody", "users", edit("store/endall.lua", "mark = mark .. ' ' .. ARGV[i]", "mark = mark .. ' '")},
 
 	// The answer.
 	{"a panic saves", "calm", edit("middleware/middleware.go", "rq.abandon()", `_ = rq.commit("a panic")`)},

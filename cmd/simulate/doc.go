@@ -10,10 +10,10 @@
 //   - Package world carries it out, in one bubble of testing/synctest: each process is a
 //     middleware.Sessions over a store.Store over a redigo pool, whose connections lead
 //     through a simulated network to package redis. A client calls the handler itself,
-//     with a cookie jar and a ResponseWriter of its own.
+//     with a cookie jar and a ResponseWriter of its own; a job calls Sessions.Update.
 //   - Each request leaves a [history.Request]: what its handler saw, what it wrote, when,
-//     and what was answered. Package history judges them all, and knows nothing of the
-//     rest.
+//     and what was answered; one whose handler reopens its session, or runs a second time,
+//     leaves two. Package history judges them all, and knows nothing of the rest.
 //   - A plan that breaks a rule is cut down to the few requests and faults that it takes,
 //     by running it again, and told as a story.
 //
@@ -23,6 +23,10 @@
 // session tells the order of all writes before it, and every one of them has its place:
 // a write that was answered is in every later read, two writes never build on the same
 // list, and nothing of a refused request is ever seen. Package history tells all rules.
+//
+// Some requests log in as one of few users, whose sessions are ended one by one, all, or all but
+// one, by a handler or from outside: each leaves a [history.Ending]. What was ended before a
+// request began is never alive in it, and nothing is saved in it; all others stay as they are.
 //
 // # Why a seed is enough
 //

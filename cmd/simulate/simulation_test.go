@@ -65,11 +65,14 @@ func draw(t *testing.T, seed uint64, profile string) plan.Plan {
 	return p
 }
 
+// hanging is what is printed of a run that does not end.
+const hanging = "a run hangs"
+
 // run carries out a plan, and collects garbage behind it.
 func run(t *testing.T, p plan.Plan) world.Result {
 	t.Helper()
 	hangs := time.AfterFunc(time.Minute, func() {
-		fmt.Fprintf(os.Stderr, "a run hangs: -seed %d -profile %q\n", p.Seed, p.Profile)
+		fmt.Fprintf(os.Stderr, "%s: -seed %d -profile %q\n", hanging, p.Seed, p.Profile)
 		os.Exit(2)
 	})
 	defer hangs.Stop()

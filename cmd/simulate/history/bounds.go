@@ -14,7 +14,7 @@ const slack = 2 * time.Millisecond
 // be answered, since messages may be late; that nobody waits for a second one when the
 // first was not answered is shown elsewhere. Another Locker knows nothing of the record: it
 // needs an exchange before the lock, and one behind it, which take a Timeout each, and one
-// more for the release.
+// more for the release. An optimistic request that wrote waits when it commits.
 func (h *history) bounds() {
 	exchange := h.Timeout + h.Timeout/4 + slack
 	wait, commit := h.LockWait+exchange, exchange+2*h.Timeout
@@ -23,18 +23,28 @@ func (h *history) bounds() {
 	}
 	for i := range h.all {
 		r := &h.all[i]
-		h.within(r, "its session", r.waits()-r.Asked, wait)
+		switch {
+		case r.Again: // since before the first run's commit was refused
+			h.within(r, "its session", r.waits()-r.Asked, exchange+wait)
+		case h.Strict && !r.Exclusive && r.Open > 0:
+			h.within(r, "a session that it need not lock", r.Open-r.Asked, 16*h.Latency+slack)
+		default:
+			h.within(r, "its session", r.waits()-r.Asked, wait)
+		}
 		if r.Seal > 0 {
 			limit := commit
 			if r.Effect == Renew {
 				limit += h.Timeout
+			}
+			if r.Optimistic { // it may be refused, and then waits for the lock
+				limit += exchange + wait
 			}
 			h.within(r, "its commit", r.answered()-r.Seal, limit)
 		}
 		if r.Cause == Broken {
 			h.broken("no script fails", with(r), "#%d: %s", r.Number, r.Why)
 		}
-		if held := r.Seal - r.Open; !h.Foreign && r.Exclusive && !r.New && r.Effect != Nothing && r.Outcome == Answered && held > h.MaxHold+slack {
+		if held := r.Seal - r.Open; !h.Foreign && r.Exclusive && !r.New && r.Effect != Nothing && r.Outcome == Answered && held > h.MaxHold+slack && !(r.Effect == Destroy && h.endedUnder(r)) {
 			h.broken("who holds for too long saves nothing", with(r), "#%d held the session for %s, MaxHold is %s", r.Number, ms(held), ms(h.MaxHold))
 		}
 		if n := h.ahead(r); n > h.MaxWaiters+h.stragglers() && !h.Foreign {
@@ -70,12 +80,13 @@ func (h *history) reasons() {
 	for i := range h.all {
 		r := &h.all[i]
 		held := r.End - r.Open + 8*h.Latency + slack
-		if r.Leaves > 0 && r.End >= r.Leaves {
+		if r.Leaves > 0 && r.End >= r.Leaves || (r.Cause == Lost || r.Cause == Conflict) && h.endedUnder(r) {
 			continue
 		}
 		switch r.Cause {
 		case Timeout:
-			if waited := r.End - r.Asked; waited < h.LockWait-slack {
+			from, _ := r.waited()
+			if waited := r.End - from; waited < h.LockWait-slack {
 				h.broken(rule, with(r), "#%d was told that the wait was over after %s, LockWait is %s", r.Number, ms(waited), ms(h.LockWait))
 			}
 		case TooMany:
@@ -83,8 +94,12 @@ func (h *history) reasons() {
 				h.broken(rule, with(r), "#%d was told that too many wait: %d did, MaxWaiters is %d", r.Number, n, h.MaxWaiters)
 			}
 		case Lost:
-			if h.Exclusion && held < h.MaxHold {
+			if h.Exclusion && (held < h.MaxHold || r.Optimistic) {
 				h.broken(rule, with(r), "#%d has lost the lock after %s, MaxHold is %s", r.Number, ms(held), ms(h.MaxHold))
+			}
+		case Conflict:
+			if !h.changed(r) {
+				h.broken(rule, with(r), "#%d was refused since another had changed its session, which nobody has", r.Number)
 			}
 		case Unavailable:
 			h.broken(rule, with(r), "#%d was told that Redis is unavailable: %s", r.Number, r.Why)
@@ -96,10 +111,29 @@ func (h *history) reasons() {
 	}
 }
 
-// waiting returns how many may have waited in the same process when a request asked.
-func (h *history) waiting(r *Request) (n int) {
+// changed reports whether the session that a request has read without the lock may not have been the
+// same any more when that was to be saved.
+func (h *history) changed(r *Request) bool {
 	for _, x := range h.bySession[r.Cookie] {
-		if x != r && x.Process == r.Process && x.Asked <= r.Asked && x.waits() >= r.Asked {
+		if x.Number != r.Number && x.Effect != Nothing && (x.Outcome != Refused || h.endedUnder(x)) && !x.New &&
+			last(x.Saw) == last(r.Saw) && x.Seal > 0 && x.Seal <= r.End {
+			return true
+		}
+	}
+	lives := min(r.Asked+h.TTL, h.created(r)+h.Lifetime)
+	return r.End > lives-2*time.Millisecond // it may have run out
+}
+
+// waiting returns how many may have waited in the same process when a request did, but for those
+// whose first run did so, too.
+func (h *history) waiting(r *Request) (n int) {
+	from, to := r.waited()
+	if !r.Optimistic {
+		to = from // when it asked
+	}
+	for _, x := range h.bySession[r.Cookie] {
+		since, until := x.waited()
+		if x != r && !x.Again && x.Process == r.Process && since <= to && until >= from {
 			n++
 		}
 	}
@@ -118,11 +152,11 @@ func (h *history) stragglers() int {
 // ahead returns how many requests of the same process were certainly waiting when one
 // came that was made to wait as well.
 func (h *history) ahead(r *Request) (n int) {
-	if r.Cause == TooMany || !r.Exclusive || r.Cookie == "" {
+	if r.Cause == TooMany || !r.Exclusive || r.Again || r.Cookie == "" {
 		return 0
 	}
 	for _, x := range h.bySession[r.Cookie] {
-		if x.Process == r.Process && x.Life == r.Life && x.Exclusive && x.Cookie == r.Cookie && x.Cause != TooMany && x.Asked < r.Asked && x.waits() > r.Asked {
+		if x.Process == r.Process && x.Life == r.Life && x.Exclusive && !x.Again && x.Cookie == r.Cookie && x.Cause != TooMany && x.Asked < r.Asked && x.waits() > r.Asked {
 			n++
 		}
 	}

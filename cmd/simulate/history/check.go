@@ -22,6 +22,7 @@ func Check(t Terms, requests []Request) []Violation {
 	h := newHistory(t, requests)
 	h.order()
 	h.realTime()
+	h.endings()
 	h.ends()
 	h.idle()
 	h.bounds()
@@ -50,16 +51,20 @@ type history struct {
 	effective  map[int]bool     // versions
 	bySession  map[string][]*Request
 	held       map[string][]*Request // see holders
+	beginners  map[string]*Request   // by the id that they have begun
 	violations []Violation
 }
 
 func newHistory(t Terms, requests []Request) *history {
 	h := &history{Terms: t, all: requests, writers: make(map[int]*Request), depths: make(map[int]int),
-		effective: make(map[int]bool), bySession: make(map[string][]*Request), held: make(map[string][]*Request)}
+		effective: make(map[int]bool), bySession: make(map[string][]*Request), held: make(map[string][]*Request), beginners: make(map[string]*Request)}
 	for i := range requests {
 		r := &requests[i]
 		if r.Effect != Nothing {
 			h.writers[r.Number] = r
+		}
+		if r.SetID != "" {
+			h.beginners[r.SetID] = r
 		}
 		for _, id := range r.sessions() {
 			h.bySession[id] = append(h.bySession[id], r)

@@ -30,13 +30,16 @@ func (h *history) explain(y *Request) {
 	id := y.Cookie
 	rs := h.bySession[id]
 	floor, newest := 0, (*Request)(nil)
-	var began, lives time.Duration
+	var began, lives, there time.Duration
 	for _, x := range rs {
 		if x.Outcome != Answered || x.End >= y.Asked || x.Open == 0 {
 			continue
 		}
 		if x.SetID == id {
 			began = x.Open
+			there = max(there, x.Seal)
+		} else {
+			there = max(there, x.Asked)
 		}
 		if x.gone() && x.SetID != id {
 			return // it was seen before; what was wrong with that has been told
@@ -46,7 +49,7 @@ func (h *history) explain(y *Request) {
 		}
 		lives = max(lives, h.used(x)+h.TTL)
 	}
-	if newest == nil || h.lost(id, began, y.Open) {
+	if newest == nil || h.lost(id, began, y.Open) || h.mayBeEnded(y, there) {
 		return
 	}
 	lives = min(lives, h.created(newest)+h.Lifetime)
@@ -85,7 +88,9 @@ func (h *history) created(r *Request) time.Duration {
 // One that only looked may have lost its lock, and is answered all the same.
 func (h *history) used(r *Request) time.Duration {
 	switch {
-	case !r.Exclusive:
+	case r.Quiet:
+		return 0
+	case !r.Exclusive && r.Effect == Nothing:
 		return r.Asked
 	case r.Effect == Nothing && (!h.Exclusion || r.Seal-r.Open >= h.MaxHold-8*h.Latency):
 		return 0
@@ -135,7 +140,7 @@ func (h *history) cookie(r *Request) {
 		h.broken("a write is never lost in silence", with(r), "#%d wrote to a session that was not there, was answered %d, and got no cookie for another", r.Number, r.Status)
 	case r.Status >= 400 && r.SetID != "" && r.Outcome != Answered: // a late change is a 500 after a commit
 		h.broken("a refusal sets no cookie", with(r), "#%d was answered with %d and a cookie", r.Number, r.Status)
-	case r.Cause == Gone && r.Anew:
+	case r.Cause == Gone && r.Anew && (r.New || !r.Optimistic && !h.takenAway(r)): // else it had begun to answer, on what it had read before
 		h.broken("nobody is shut out", with(r), "#%d may begin another session, and was refused since its own had ended", r.Number)
 	case r.gone() && r.SetID != "" && !r.Anew && r.Asked < h.issued(r.Cookie)+h.Lifetime: // later, its cookie is none any more
 		for _, e := range h.bySession[r.Cookie] {

@@ -11,48 +11,61 @@ import (
 // somebody who has gone, and nobody misses their turn.
 func (h *history) gaps() {
 	for _, r := range h.all {
-		if !r.Exclusive || r.Cookie == "" || r.gone() || r.waits()-r.Asked <= h.Gap {
+		from, until := r.waited()
+		if !r.Exclusive && r.Effect == Nothing || r.Cookie == "" || r.gone() || until-from <= h.Gap {
 			continue
 		}
-		free := r.Asked // from when on nobody has had it, as far as is known
+		limit := h.Gap
+		if !h.Strict && (r.Optimistic || r.Again) { // at first it did not wait, but had it written
+			limit += h.Timeout
+		}
+		free := from // from when on nobody has had it, as far as is known
 		for _, x := range h.holders(r.Cookie) {
 			over := x.Done + h.unnoticed(x)
 			if x.Number == r.Number || over < free {
 				continue
 			}
-			if min(x.Open, r.waits())-free > h.Gap {
+			if min(x.has(), until)-free > limit {
 				break
 			}
 			free = max(free, over)
 		}
-		if gap := r.waits() - free; gap > h.Gap {
-			h.broken("nobody waits for what nobody has", with(&r), "#%d waited until %s; nobody has had the session since %s", r.Number, ms(r.waits()), ms(free))
+		if gap := until - free; gap > limit {
+			h.broken("nobody waits for what nobody has", with(&r), "#%d waited until %s; nobody has had the session since %s", r.Number, ms(until), ms(free))
 		}
 	}
+}
+
+// has is when a request has got its session to itself: an optimistic one for a moment at its end.
+func (r *Request) has() time.Duration {
+	if r.Optimistic {
+		return r.End
+	}
+	return r.Open
 }
 
 // unnoticed is how long it may take others to notice that a hold is over: the lock of one
 // that was longer than MaxHold ran out, and nobody told them.
 func (h *history) unnoticed(r *Request) time.Duration {
-	if r.Done-r.Open >= h.MaxHold-8*h.Latency {
+	if r.Done-r.has() >= h.MaxHold-8*h.Latency {
 		return 500 * time.Millisecond
 	}
 	return 0
 }
 
-// holders returns the requests that have got a session, or learnt that it is gone, in the
-// order in which they did.
+// holders returns the requests that have got a session to themselves, or may have, or learnt that it
+// is gone, in the order in which they did.
 func (h *history) holders(id string) []*Request {
 	if held, ok := h.held[id]; ok {
 		return held
 	}
 	var held []*Request
 	for _, r := range h.bySession[id] {
-		if r.Cookie == id && r.Exclusive && r.Open > 0 {
+		if r.Cookie == id && (r.Exclusive && r.Open > 0 || r.Optimistic && r.Effect != Nothing && !r.New) {
 			held = append(held, r)
 		}
 	}
-	slices.SortFunc(held, func(a, b *Request) int { return cmp.Compare(a.Open, b.Open) })
+	slices.SortFunc(held, func(a, b *Request) int { return cmp.Compare(a.has(), b.has()) })
 	h.held[id] = held
 	return held
 }
@@ -62,8 +75,8 @@ func (h *history) queue() {
 	for _, id := range h.ids() {
 		last := make([]*Request, h.Processes) // that came, of those that were served
 		for _, r := range h.holders(id) {
-			if r.New {
-				continue // it needed no lock for that
+			if r.New || r.Optimistic || r.Again {
+				continue // it needed no lock, or nobody knows when it asked for that
 			}
 			before := last[r.Process]
 			if before != nil && r.Asked < before.Asked && r.Open > before.Open {

@@ -46,10 +46,20 @@ func panicked(r *Request) { r.Outcome, r.Status, r.Cause = Refused, 0, Panicked 
 func destroys(r *Request) { r.Effect, r.Wrote = Destroy, nil }
 func renews(r *Request)   { r.Effect, r.SetID = Renew, "T" }
 func readOnly(r *Request) { r.Exclusive = false }
-func gone(r *Request)     { r.Outcome, r.Status, r.Cause = Refused, 409, Gone }
-func inT(r *Request)      { r.Cookie, r.ID = "T", "T" }
-func anew(r *Request)     { r.SetID, r.ID, r.Wrote = "T", "T", []int{r.Number} }
-func visits(r *Request)   { r.Anew = true }
+func again(r *Request)    { r.Again = true }
+func job(r *Request)      { r.Quiet = true }
+
+// optimistic requests run without the lock. They commit from a time on.
+func optimistic(from int) func(r *Request) {
+	return func(r *Request) { r.Exclusive, r.Optimistic, r.Seal = false, true, at(from) }
+}
+
+// conflicts is for those that are to run again, or cannot.
+func conflicts(r *Request) { r.Outcome, r.Status, r.Cause = Refused, 0, Conflict }
+func gone(r *Request)      { r.Outcome, r.Status, r.Cause = Refused, 409, Gone }
+func inT(r *Request)       { r.Cookie, r.ID = "T", "T" }
+func anew(r *Request)      { r.SetID, r.ID, r.Wrote = "T", "T", []int{r.Number} }
+func visits(r *Request)    { r.Anew = true }
 func cookieless(r *Request) {
 	r.ID, r.Wrote = "T", []int{r.Number}
 }
@@ -104,6 +114,10 @@ func TestCheck(t *testing.T) {
 		"a new session over the ended one":  {begun.look(10, 12, 1).but(destroys).write(20, 22).but(anew), "an ended session's answer sets no cookie"},
 		"a login in the ended one":          {begun.look(10, 12, 1).but(destroys).write(20, 22).but(anew).but(visits), ""},
 		"a login that is shut out":          {begun.look(10, 12, 1).but(destroys).write(20, 22).but(gone).but(visits), "nobody is shut out"},
+		"a page that had begun to answer":   {begun.look(10, 12, 1).but(destroys).write(5, 22, 1).but(optimistic(15)).but(gone).but(visits), ""},
+		"one that had not":                  {begun.look(10, 12, 1).but(destroys).write(13, 22).but(optimistic(15)).but(gone).but(visits), "nobody is shut out"},
+		"a job finds what is gone":          {begun.look(10, 12, 1).but(destroys).look(20, 22).but(gone).but(job), ""},
+		"a job does not find what is there": {begun.look(20, 22).but(gone).but(job), "a session is there until it ends"},
 		"a late change after a first write": {story{}.write(10, 12).but(anew).but(func(r *Request) { r.Status = 500 }), ""},
 		"the same, without the cookie":      {story{}.write(10, 12).but(cookieless).but(func(r *Request) { r.Status = 500 }), "a write is never lost in silence"},
 		"a refusal with a cookie":           {begun.write(10, 12, 1).but(refused).but(func(r *Request) { r.SetID = "T" }), "a refusal sets no cookie"},
@@ -112,9 +126,20 @@ func TestCheck(t *testing.T) {
 		"too late, and gone": {begun.look(70_000, 70_002), ""},
 		"gone too early":     {begun.look(50_000, 50_002), "a session is there until it ends"},
 		"too late, and here": {begun.look(70_000, 70_002, 1), "an idle session runs out"},
+		"a job is no use":    {begun.look(50_000, 50_002, 1).but(job).look(70_000, 70_002, 1), "an idle session runs out"},
+		"and needs none":     {begun.write(50_000, 50_002, 1).but(job).look(70_000, 70_002), ""},
+		"it takes no time":   {begun.look(50_000, 50_002, 1).but(job).look(55_000, 55_002), "a session is there until it ends"},
+		"its lock is in use": {begun.look(59_000, 59_002, 1).but(job).look(61_000, 61_002, 1), ""},
+		"a page is a use":    {begun.look(50_000, 50_002, 1).but(optimistic(50_001)).look(70_000, 70_002, 1), ""},
+		"and put it off":     {begun.look(50_000, 50_002, 1).but(optimistic(50_001)).look(70_000, 70_002), "a session is there until it ends"},
+		"one that wrote did": {begun.write(50_000, 60_002, 1).but(optimistic(60_001)).look(115_000, 115_002), "a session is there until it ends"},
 
 		"a wait":               {begun.look(10, 150, 1).but(func(r *Request) { r.Open, r.Seal = 109*milli, 149*milli }), ""},
 		"a long wait":          {begun.look(10, 200, 1).but(func(r *Request) { r.Open = 180 * milli }), "every wait is bounded"},
+		"a wait to be saved":   {begun.write(10, 200, 1).but(optimistic(12)), ""},
+		"a long one":           {begun.write(10, 500, 1).but(optimistic(12)), "every wait is bounded"},
+		"a second run":         {begun.look(10, 200, 1).but(again).but(func(r *Request) { r.Open = 195 * milli }), ""},
+		"a late one":           {begun.look(10, 250, 1).but(again).but(func(r *Request) { r.Open = 240 * milli }), "every wait is bounded"},
 		"a long commit":        {begun.look(10, 300, 1).but(func(r *Request) { r.Seal = 100 * milli }), "every wait is bounded"},
 		"a refusal comes late": {begun.look(10, 200, 1).but(refused).but(func(r *Request) { r.Open, r.Seal = 0, 0 }), "every wait is bounded"},
 		"held for too long":    {begun.write(10, 11_000, 1), "who holds for too long saves nothing"},

@@ -6,7 +6,11 @@ import "time"
 // until then, so that it must be there, however long the request had to wait. That is
 // judged where nothing is late.
 func (h *history) inTime(y *Request, lives time.Duration) bool {
-	return h.Strict && !h.Foreign && y.Asked+8*h.Latency+2*time.Millisecond < lives &&
+	late := 8*h.Latency + 2*time.Millisecond
+	if y.Again { // it was refused before it came for the lock
+		late += 8 * h.Latency
+	}
+	return h.Strict && !h.Foreign && y.Asked+late < lives &&
 		y.Open+2*time.Millisecond < h.created(y.sameSession(h))+h.Lifetime // the record counts whole ones
 }
 
@@ -23,16 +27,14 @@ func (r *Request) sameSession(h *history) *Request {
 // idle judges that sessions do not outlive their time-outs.
 func (h *history) idle() {
 	slack := h.Lateness + 5*time.Millisecond
-	// Whoever takes or waits for a session sees to it that it outlasts the lock.
-	longest := max(h.TTL, h.Lease+2*time.Second)
 	for _, id := range h.ids() {
 		rs := h.bySession[id]
 		for _, z := range rs {
 			if z.Cookie != id || !z.credible() || z.New {
 				continue
 			}
-			if used := h.lastUse(rs, z); used > 0 && z.Asked > used+longest+slack {
-				h.broken("an idle session runs out", with(z), "#%d asked for it at %s, which nobody had done since %s", z.Number, ms(z.Asked), ms(used))
+			if lives := h.idleUntil(rs, z); lives > 0 && z.Asked > lives+slack {
+				h.broken("an idle session runs out", with(z), "#%d asked for it at %s, but it was to live until %s", z.Number, ms(z.Asked), ms(lives))
 			}
 			w := h.writers[h.root(last(z.Saw))]
 			if w != nil && z.Asked > w.Done+h.Lifetime+slack {
@@ -42,12 +44,18 @@ func (h *history) idle() {
 	}
 }
 
-// lastUse returns until when others may have put the idle time-out off.
-func (h *history) lastUse(rs []*Request, z *Request) (used time.Duration) {
+// idleUntil returns until when others may have put the idle time-out off. Whoever takes or waits for
+// a session sees to it that it outlasts the lock; a job does no more.
+func (h *history) idleUntil(rs []*Request, z *Request) (until time.Duration) {
+	lock := h.Lease + 2*time.Second
 	for _, r := range rs {
-		if r != z && r.Began < z.Asked {
-			used = max(used, r.Done)
+		switch {
+		case r == z || r.Began >= z.Asked:
+		case r.Quiet:
+			until = max(until, r.Done+lock)
+		default:
+			until = max(until, r.Done+max(h.TTL, lock))
 		}
 	}
-	return used
+	return until
 }

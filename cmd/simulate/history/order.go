@@ -50,8 +50,8 @@ func (h *history) forks() {
 	child := make(map[int]*Request)
 	for i := range h.all {
 		r := &h.all[i]
-		if r.Effect == Nothing || !h.effective[r.Number] || r.New {
-			continue
+		if r.Effect == Nothing || !h.effective[r.Number] || r.New || r.Effect == Destroy && h.endedUnder(r) {
+			continue // or it has found nothing left to end
 		}
 		before := last(r.Saw)
 		// A Create that comes late cannot be told from that of a new id: where Redis has lost

@@ -15,6 +15,12 @@
 // answer the commit. A version is effective if it was answered, or if somebody whose
 // request was answered has seen it.
 //
+// What a handler does in two steps is two requests. One that commits and reopens its session is
+// a first one that looked, and a second one that asked when it reopened. One that runs twice is an
+// optimistic one that was refused, of which nothing may ever be seen, and a second one that has the
+// lock and asked when the first one was to be saved. A job of the application is a request, too, but
+// no use of the session.
+//
 // # What is demanded
 //
 //   - Order (order.go): what is seen was written so, by a request that was not refused,
@@ -27,16 +33,26 @@
 //     any more, to nobody; what was answered before is in it; and a session is empty
 //     only if it was ended, ran out, or Redis lost it. Who still comes with such an id gets
 //     no cookie, unless it is a login or a navigation, which is not refused either.
+//   - Endings (ending.go): when End or EndAll was answered, what had begun before it began is
+//     over: nobody who asks later sees it alive, no holder saves anything, and no new id
+//     that it is given goes on. All others stay. Without an answer, or where messages come
+//     late or twice, it may be done later, and ends who has begun meanwhile, too; and a new
+//     id of the one that is spared may be ended, since nobody knew it. A process
+//     may lend a session that is no user's once more to one that comes after its end, who is
+//     refused.
 //   - Time-outs (idle.go): a session that was used in time is there, and one that was
 //     not is gone.
 //   - Waiting (bounds.go): every answer comes within its bound, and without faults each
-//     refusal has a reason.
+//     refusal has a reason; so has each second run. Who takes no lock waits for nobody.
 //   - Exclusion and turns (turns.go, gaps.go), without faults: handlers hold a session one
-//     at a time, in the order in which they came, processes take turns, and nobody waits
-//     for what nobody has.
+//     at a time, in the order in which they came, nothing is saved without the lock meanwhile,
+//     processes take turns, and nobody waits for what nobody has.
 package history
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // An Effect is what a request does to the session.
 type Effect int
@@ -70,6 +86,7 @@ const (
 	Lost        Cause = "the lock was lost"
 	Unavailable Cause = "Redis is unavailable"
 	Gone        Cause = "the session was ended"
+	Conflict    Cause = "another has changed the session"
 	Cancelled   Cause = "the client went away"
 	Mistake     Cause = "a mistake of the handler"
 	Panicked    Cause = "the handler panicked"
@@ -90,10 +107,14 @@ type Request struct {
 	Asked time.Duration // the session was asked for
 	Open  time.Duration // the handler got it
 
-	Exclusive bool   // it is opened under its lock
-	New       bool   // it was empty
-	ID        string // of the session, as the handler saw it
-	Saw       []int
+	Exclusive  bool   // it is opened under its lock
+	Optimistic bool   // it is not, and what is written is saved without, or under the lock from Seal on
+	Again      bool   // its handler has run before, without the lock: Asked is when that run's commit began
+	Quiet      bool   // it is not of the session's visitor, and puts no time-out off
+	New        bool   // it was empty
+	ID         string // of the session, as the handler saw it
+	User       string // whose it is
+	Saw        []int
 
 	Effect  Effect
 	Wrote   []int
@@ -108,6 +129,15 @@ type Request struct {
 	Faulty  bool   // its handler makes a mistake: 500 is the right answer
 	Anew    bool   // it is a login or a navigation: where its session has ended, it begins another
 	SetID   string // the id of the session that the answer's cookie opens; "": no cookie
+	SetUser string // whose that session is
+}
+
+// waited returns from when until when a request may have waited for the lock of its session.
+func (r *Request) waited() (from, to time.Duration) {
+	if r.Optimistic && r.Seal > 0 {
+		return r.Seal, r.End
+	}
+	return r.Asked, r.waits()
 }
 
 // gone tells whether the client's session was not there for the handler.
@@ -121,11 +151,12 @@ func last(list []int) int {
 	return list[len(list)-1]
 }
 
-// A Loss is Redis's own: the data of a session, or of all of them if ID is empty, was
-// deleted.
+// A Loss is Redis's own: the data of a session, of those of all users, or of all of them if ID is
+// empty, was deleted.
 type Loss struct {
-	ID string
-	At time.Duration
+	ID    string
+	Users bool
+	At    time.Duration
 }
 
 // Terms are what the requests were to keep to.
@@ -144,12 +175,13 @@ type Terms struct {
 	Turns             bool          // each process has had somebody who waits, all the time
 	Processes         int
 	Losses            []Loss
+	Endings           []Ending
 }
 
 // lost tells whether a session may have been lost between two moments.
 func (t *Terms) lost(id string, from, to time.Duration) bool {
 	for _, l := range t.Losses {
-		if (l.ID == "" || l.ID == id) && from <= l.At && l.At <= to {
+		if (l.ID == "" && (!l.Users || strings.Contains(id, ".")) || l.ID == id && id != "") && from <= l.At && l.At <= to {
 			return true
 		}
 	}

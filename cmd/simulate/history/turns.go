@@ -20,10 +20,26 @@ func (h *history) exclusion() {
 		slices.SortFunc(holds, func(a, b *Request) int {
 			return cmp.Or(cmp.Compare(a.Open, b.Open), cmp.Compare(a.holds(h.MaxHold), b.holds(h.MaxHold)))
 		})
+		h.intruders(rs, holds)
 		for i := 1; i < len(holds); i++ {
 			before, r := holds[i-1], holds[i]
 			if end := before.holds(h.MaxHold - 8*h.Latency); r.Open < end {
 				h.broken("one holder at a time", with(before, r), "#%d held the session until %s, #%d had it at %s", before.Number, ms(end), r.Number, ms(r.Open))
+			}
+		}
+	}
+}
+
+// intruders judges that nothing is saved without the lock while a handler holds the session.
+func (h *history) intruders(rs, holds []*Request) {
+	for _, r := range rs {
+		if !r.Optimistic || r.New || r.Effect == Nothing || r.Outcome != Answered {
+			continue
+		}
+		for _, x := range holds {
+			if end := x.holds(h.MaxHold - 8*h.Latency); x.Open < r.Seal && r.End < end {
+				h.broken("one holder at a time", with(x, r), "#%d held the session from %s to %s, but #%d was saved between %s and %s",
+					x.Number, ms(x.Open), ms(end), r.Number, ms(r.Seal), ms(r.End))
 			}
 		}
 	}

@@ -217,6 +217,42 @@ var breaks = []struct {
 		want:     "is told done, and nothing is stored",
 	},
 	{
+		name:  "what is written without the lock replaces any record",
+		edits: []edit{{"store/optimistic.lua", "found == ARGV[1] and ", ""}},
+		work:  "wto",
+		want:  "was built on",
+	},
+	{
+		name:  "it ignores who has the lock",
+		edits: []edit{{"store/optimistic.lua", " and absent(KEYS[2])", ""}},
+		work:  "wto",
+		want:  "another has it",
+	},
+	{
+		name:  "it ignores who stands in the queue",
+		edits: []edit{{"store/optimistic.lua", " and absent(KEYS[3])", ""}},
+		work:  "wto",
+		want:  "ahead of those that stand in the queue",
+	},
+	{
+		name:  "a repetition of it does not know its stamp",
+		edits: []edit{{"store/optimistic.lua", "if found == string.sub(ARGV[2], 13, 28) then", "if false then"}},
+		work:  "wto",
+		want:  "is refused when it is repeated",
+	},
+	{
+		name:  "a repetition of it that is refused says that nothing was done",
+		edits: []edit{{"store/optimistic.lua", "tonumber(ARGV[4]) < 0 and 3 or 0", "0"}},
+		work:  "wto",
+		want:  "is refused, and its version is stored",
+	},
+	{
+		name:     "a copy of it is not known under the lock",
+		switches: model.Switches{ForgetOwn: true},
+		work:     "wto",
+		want:     "has written twice",
+	},
+	{
 		name:     "who hands over is answered before the commit",
 		switches: model.Switches{AnswerEarly: true},
 		work:     "wtw",

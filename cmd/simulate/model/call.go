@@ -27,6 +27,7 @@ const (
 	commit
 	giveBack
 	quit
+	save  // without the lock
 	kinds // those above are scripts
 
 	seize // SET of the lock, if it is free
@@ -116,7 +117,7 @@ func (c call) command(text string) []string {
 func (c call) args() []string {
 	switch c.kind {
 	case take:
-		return []string{"3", record, lock, queue, c.token.text(), lease, maxBytes, "1", c.place.text(), ttl}
+		return []string{"3", record, lock, queue, c.token.text(), lease, maxBytes, "1", c.place.text(), ttl, strconv.Itoa(epoch)}
 	case commit:
 		text, lasts, number := c.record(), "", "1"
 		if c.again {
@@ -139,6 +140,12 @@ func (c call) args() []string {
 		return append(args, number)
 	case giveBack:
 		return []string{"2", lock, queue, c.token.text(), "0"}
+	case save:
+		number := "1"
+		if c.again {
+			number = "-1"
+		}
+		return []string{"3", record, lock, queue, c.base.stamp(), c.record(), ttl, number}
 	}
 	return []string{"2", lock, queue, c.place.text()}
 }
@@ -175,6 +182,8 @@ func (c call) String() string {
 		return text
 	case giveBack:
 		return fmt.Sprintf("release of %v", c.token)
+	case save:
+		return fmt.Sprintf("%v over %v without the lock: %q", c.stamp, c.base, c.chain)
 	case seize:
 		return fmt.Sprintf("SET of the lock for %v", c.token)
 	case stage:

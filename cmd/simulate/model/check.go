@@ -17,7 +17,7 @@ func (n *step) execute(id callID) reply {
 	n.checkRecord(c, before, after)
 	n.checkLock(c, before, after)
 	n.checkQueue(c, before, after)
-	if c.kind == commit && a.refused() && before.stamp != after.stamp {
+	if (c.kind == commit || c.kind == save) && a.refused() && before.stamp != after.stamp {
 		n.breaks("a commit that was refused has written")
 	}
 	// A take that comes late may put the place back, for a turn that nobody uses.
@@ -36,17 +36,25 @@ func (n *step) checkRecord(c *call, before, after *view) {
 	switch {
 	case before.gone:
 		n.breaks("an ended id has come back, or was forgotten")
-	case c.kind != commit, after.there && (after.stamp != c.stamp || after.gone != (c.form == tombstone)):
+	case c.kind != commit && c.kind != save, after.there && (after.stamp != c.stamp || after.gone != (c.form == tombstone)):
 		n.breaks("the record is not what was to be written")
 	case before.stamp != c.base, before.chain != c.on:
 		n.breaks("%v was built on %q, and replaces %q", c.stamp, c.on, before.chain)
 	case !before.chain.begins(c.chain), c.form == data && after.chain != c.chain:
 		n.breaks("%q replaces %q", after.chain, before.chain)
-	case before.lock != c.token:
+	case c.kind == save && !before.free():
+		n.breaks("%v is written without the lock, and another has it", c.stamp)
+	case c.kind == save && len(before.queue) > 0:
+		n.breaks("%v is written ahead of those that stand in the queue", c.stamp)
+	case c.kind == commit && before.lock != c.token:
 		n.breaks("%v writes, and has not the lock", c.token)
 	}
 	n.chain = c.chain
 	for r := range uint8(requests) {
+		// A copy of what was refused may be done, and another write on top of it: then r cannot know.
+		if times, inARow := c.chain.count(r); inARow || times > 1 && n.maybe>>r&1 == 0 {
+			n.breaks("%s has written twice", name(r))
+		}
 		if q := &n.requests[r]; c.carries>>r&1 != 0 && q.verdict != none && n.maybe>>r&1 == 0 {
 			n.breaks("%s was refused, and its version is stored", name(r))
 		}

@@ -10,6 +10,10 @@ func (n *step) arrive(r uint8) {
 		q.began = over
 	}
 	n.says("%s comes", name(r))
+	if n.m.work[r] == 'o' {
+		n.loads(r)
+		return
+	}
 	n.advance(home(r))
 }
 

@@ -4,7 +4,7 @@
 // # The model
 //
 // Three requests come for one session: A and B to one process, C to another. Each writes, a
-// little or much, only reads, or ends the session. A and B wait in one line, and where one
+// little or much, only reads, ends the session, or writes without the lock first. A and B wait in one line, and where one
 // follows the other they share a tenure: the lock is handed on, before or after the commit, or
 // given back in between. Processes compete by the queue in Redis, each with one place.
 //
@@ -15,8 +15,9 @@
 //
 // The server's side is not modelled. It is the library's own scripts, read from the
 // source, in package redis. The client's side is a few hundred lines that follow
-// store/take.go, store/tenure.go, store/commit.go, store/staged.go, internal/lease/acquire.go,
-// internal/lease/queue.go and internal/lease/sweep.go step by step. Where a clock
+// store/take.go, store/tenure.go, store/commit.go, store/staged.go, store/optimistic.go,
+// middleware/optimistic.go, internal/lease/acquire.go, internal/lease/queue.go and
+// internal/lease/sweep.go step by step. Where a clock
 // decides there, both outcomes are explored here.
 //
 // A state is what Redis has, where each request and tenure is, and the commands on their
@@ -43,9 +44,9 @@
 //
 // # What is checked
 //
-// In each step: a record is replaced only by the request that has its lock and has read or
-// written just that record, so no write is lost and no two tenures succeed on the same
-// one. Who begins has the lock, and the record that is there then. The lock is taken from
+// In each step: a record is replaced only by a request that has read or written just that record,
+// and has its lock, or finds that nobody has it or stands in the queue. So no write is lost and no
+// two tenures succeed on the same one; nor does a request write twice. Who begins has the lock, and the record that is there then. The lock is taken from
 // nobody, and is not free while a process that listens stands in the queue. A place leaves
 // the queue only for the lock, by its own process, or with the process; the order stays.
 // Whoever was answered finds his write stored; whoever was refused leaves nothing, then or
@@ -56,8 +57,10 @@
 // to an end, within a number of steps that is told. Everybody is answered then, the
 // lock is free, and so is the queue.
 //
-// One exception is the library's own: if the network doubles a command that was sent
-// once, its sender may be told that nothing was stored, and the copy is stored later.
+// Two exceptions are the library's own, if the network doubles a command that was sent once. Its
+// sender may be told that nothing was stored, and the copy is stored later. And a write without the
+// lock that was refused may be stored by its copy, and have another on top of it before its sender
+// has the lock: then that writes twice.
 //
 // # Bounds
 //
@@ -69,7 +72,7 @@
 // More than three requests, so nothing about long lines. Time itself: how long anything
 // lasts, timeouts of the session, and the minute of a staged record. The watchdog, but for
 // what it may find. Redis that restarts, is full, refuses commands or forgets keys; a
-// subscription that is lost while its process lives. Renew's second id, loading without a
-// lock, corrupt records, locks elsewhere. The simulation above this package does these, by
+// subscription that is lost while its process lives. Renew's second id, large records that are
+// written without the lock, corrupt records, locks elsewhere. The simulation above this package does these, by
 // chance.
 package model

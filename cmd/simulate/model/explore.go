@@ -35,6 +35,8 @@ type Switches struct {
 	ReadApart      bool // it reads the record, and then looks at the lock
 	TakeTombstones bool // it takes a tombstone for a record
 	StageTogether  bool // all large records are staged at one key
+
+	ForgetOwn bool // who finds under the lock what it has written without does not know that
 }
 
 // A Report is what an exploration has seen.
@@ -71,8 +73,8 @@ func New(s Scripts, b Bounds, w Switches) *Explorer {
 	return &Explorer{newServer(s), b, w, newSeen()}
 }
 
-// Explore goes through all that three requests may come to. work tells what each does: w, l, t or
-// d, for a write, a large one, a touch, and the end of the session.
+// Explore goes through all that three requests may come to. work tells what each does: w, l, t, d
+// or o, for a write, a large one, a touch, the end of the session, and a write without the lock.
 func (e *Explorer) Explore(work string) Report {
 	e.seen.forget()
 	m := &model{server: e.server, bounds: e.bounds, switches: e.switches, work: work}

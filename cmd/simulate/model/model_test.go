@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"flag"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,6 +43,18 @@ func large() (all []string) {
 	return all
 }
 
+// optimistic are all with a request that writes without the lock, o.
+func optimistic() (all []string) {
+	const kinds = "wtdo"
+	for i := range 64 {
+		work := string([]byte{kinds[i/16], kinds[i/4%4], kinds[i%4]})
+		if strings.Contains(work, "o") {
+			all = append(all, work)
+		}
+	}
+	return all
+}
+
 // one fault, and any of them.
 var one = model.Bounds{Faults: 1, Broken: 1, Doubled: 1, Expired: 1, Crashed: 1, Left: 1, Asked: 1}
 
@@ -57,19 +70,20 @@ type course struct {
 func courses() []course {
 	switch n := uint8(*faults); {
 	case n > 0:
-		return []course{{model.Bounds{Faults: n, Broken: n, Doubled: n, Expired: n, Crashed: 2, Left: 1, Asked: 1}, append(works(), large()...)}}
+		return []course{{model.Bounds{Faults: n, Broken: n, Doubled: n, Expired: n, Crashed: 2, Left: 1, Asked: 1}, slices.Concat(works(), large(), optimistic())}}
 	case raceDetector: // ten times slower, and there is but one goroutine
-		return []course{{one, append(works(), large()...)}}
+		return []course{{one, slices.Concat(works(), large(), []string{"wto", "oww", "dwo"})}}
 	}
 	unasked := two
 	unasked.Asked = 0
 	late := model.Bounds{Faults: 3, Broken: 3, Expired: 1}
 	return []course{
-		{one, append(works(), large()...)},
+		{one, slices.Concat(works(), large(), optimistic())},
 		{unasked, works()},
 		{unasked, []string{"lll", "wll", "lwt", "ltl", "dll"}},
+		{unasked, []string{"wwo", "oww", "dwo"}},
 		{two, []string{"www", "wtd", "tdw"}},
-		{late, []string{"wtw", "ttw", "ltl"}},
+		{late, []string{"wtw", "ttw", "ltl", "wto"}},
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 type Scripts map[string]string
 
 // includes are what scripts include, by a line that says so.
-var includes = []string{"internal/lease/queue.lua", "internal/lease/set.lua", "store/record.lua"}
+var includes = []string{"internal/lease/queue.lua", "internal/lease/set.lua", "store/record.lua", "store/times.lua"}
 
 // files are the scripts of the kinds.
 var files = [kinds]string{
@@ -21,6 +21,7 @@ var files = [kinds]string{
 	commit:   "store/commit.lua",
 	giveBack: "internal/lease/release.lua",
 	quit:     "internal/lease/quit.lua",
+	save:     "store/optimistic.lua",
 }
 
 // Read reads the scripts of the library whose source is in root.

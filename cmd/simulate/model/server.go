@@ -133,7 +133,7 @@ func readReply(k kind, answer redis.Reply) (r reply) {
 	r.code = uint8(answer.Int() & 3)                         // without the number of the call
 	if list := answer.List(); k == commit && len(list) > 0 { // it was refused, and why follows
 		r.code = uint8(list[0].Int())
-	} else if k != commit {
+	} else if k != commit && k != save {
 		if len(list) == 0 {
 			return reply{bad: fmt.Sprintf("the script said %v", answer)}
 		}

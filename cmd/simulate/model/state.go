@@ -84,6 +84,19 @@ func (c chain) has(r uint8) bool {
 	return false
 }
 
+// count returns how often r has written, and whether that was twice in a row.
+func (c chain) count(r uint8) (times int, inARow bool) {
+	before := false
+	for ; c != 0; c >>= 2 {
+		now := uint8(c&3) == r+1
+		if now {
+			times++
+		}
+		inARow, before = inARow || now && before, now
+	}
+	return times, inARow
+}
+
 // begins reports whether other is c or was made from it.
 func (c chain) begins(other chain) bool { return other&(1<<(2*c.len())-1) == c }
 
@@ -100,6 +113,7 @@ type phase uint8
 
 const (
 	idle    phase = iota // it has not come yet
+	saving               // its write without the lock is under way
 	inLine               // waits for its turn in its process
 	asking               // its take is under way
 	resting              // another has the lock

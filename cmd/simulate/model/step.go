@@ -11,7 +11,8 @@ type model struct {
 	server   *server
 	bounds   Bounds
 	switches Switches
-	work     string // what each request does: w(rite), l(arge write), t(ouch) or d(estroy)
+	// What each request does: w(rite), l(arge write), t(ouch), d(estroy), or o: write without the lock.
+	work string
 
 	emit    func(*step)
 	telling bool
@@ -66,6 +67,8 @@ func (m *model) next(s *state) {
 			if r != 1 || s.requests[0].phase != idle {
 				m.fork(s, false, func(n *step) { n.arrive(r) })
 			}
+		case saving:
+			m.saves(s, r)
 		case inLine:
 			m.leaves(s, r)
 		case asking:
@@ -149,7 +152,7 @@ func (n *step) newToken(r uint8) token {
 		mask |= bit(t.token)
 	}
 	for i := range uint8(spares) {
-		if t := tokenOf(r, i); mask&bit(t) == 0 {
+		if t := tokenOf(r, i); mask&bit(t) == 0 && (n.m.work[r] != 'o' || t != ownStamp(r)) {
 			return t
 		}
 	}

@@ -53,8 +53,10 @@ func (n *step) end(r uint8) {
 	q := &n.requests[h]
 	q.phase = ended
 	switch n.m.work[h] {
-	case 'w', 'l':
-		t.newest, t.stamp = t.newest.add(h), q.token
+	case 'w', 'l', 'o':
+		if !t.isOwn(n.m) {
+			t.newest, t.stamp = t.newest.add(h), q.token
+		}
 	case 'd':
 		t.gone, t.stamp = true, q.token
 	}

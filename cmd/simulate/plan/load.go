@@ -8,6 +8,7 @@ import (
 // A load is what requests come, and how many.
 type load struct {
 	visitors int
+	users    int
 	count    int
 	gap      time.Duration // between two requests, on average
 	burst    float64       // the share of those that come at once with others
@@ -26,6 +27,7 @@ type load struct {
 func drawLoad(d drawer) load {
 	l := load{
 		visitors: d.number(1, 6),
+		users:    d.number(1, 2),
 		count:    d.number(60, 400),
 		gap:      d.within(200*time.Microsecond, 50*time.Millisecond),
 		burst:    d.Float64(),
@@ -33,15 +35,21 @@ func drawLoad(d drawer) load {
 		large:    pick(d, []choice[float64]{{1, 0}, {2, 0.3}, {1, 0.9}}),
 		leaving:  pick(d, []choice[float64]{{2, 0}, {2, 0.05}, {1, 0.4}}),
 		what:     usual,
-		modes:    []choice[Mode]{{10, Exclusive}, {2, Lazy}, {1, LazyElsewhere}},
+		modes:    []choice[Mode]{{10, Exclusive}, {2, Lazy}, {1, LazyElsewhere}, {4, Optimistic}},
 	}
 	l.work = d.within(l.gap/20, 4*l.gap)
+	if d.chance(0.5) {
+		l.what = slices.Concat(usual, ofUsers)
+	}
 	return l
 }
+
+var ofUsers = []choice[What]{{12, Login}, {2, End}, {2, EndAll}, {2, EndAllBut}, {3, EndOthers}}
 
 var usual = []choice[What]{
 	{40, Append}, {10, Look}, {3, Panic}, {2, Unencodable}, {2, TooLarge}, {3, Early}, {2, Late},
 	{2, Crumble}, {3, Flush}, {2, Elsewhere}, {3, Renew}, {2, Destroy}, {2, Clear},
+	{5, Reopen}, {3, Discard}, {5, Update},
 }
 
 // begins is when the requests come that are not the first of their visitors: these
@@ -84,6 +92,10 @@ func (l *load) request(d drawer, p *Plan, at time.Duration) Request {
 	if r.What == Look && d.chance(0.6) || r.What == Append && d.chance(0.01) {
 		r.Mode = ReadOnly // an append is refused there
 	}
+	if r.What == Update || !r.What.Opens() {
+		r.Mode = Exclusive // it has no other
+	}
+	r.User = d.IntN(max(1, l.users))
 	switch {
 	case l.fixed:
 		r.Before = l.work + d.below(time.Microsecond)
@@ -92,7 +104,11 @@ func (l *load) request(d drawer, p *Plan, at time.Duration) Request {
 	case d.chance(0.7):
 		r.Before = d.within(l.work/10, l.work*3)
 	}
-	if r.What == Early || r.What == Flush || r.What == Elsewhere || r.What == Late || d.chance(0.1) {
+	switch r.What {
+	case Early, Flush, Elsewhere, Late, Reopen, EndOthers:
+		r.After = d.within(l.work/10, l.work*3)
+	}
+	if d.chance(0.1) {
 		r.After = d.within(l.work/10, l.work*3)
 	}
 	if d.chance(l.leaving) && !(l.patient && r.Process > 0) {

@@ -47,8 +47,20 @@ const (
 	Elsewhere   What = "elsewhere" // commits in another goroutine
 	Renew       What = "renew"
 	Destroy     What = "destroy"
-	Clear       What = "clear" // removes everything, and then appends
+	Clear       What = "clear"          // removes everything, and then appends
+	Reopen      What = "reopen"         // looks, commits, works, reopens, and appends to what it sees then
+	Discard     What = "discard"        // changes everything, discards that, and then appends
+	Update      What = "update"         // no request: a job of the process, by Sessions.Update
+	Login       What = "login"          // the session is a user's from now on
+	EndOthers   What = "end the others" // ends the other sessions of its user, at times also its own, and appends
+	// No requests, and no session is opened:
+	End       What = "end"             // ends the visitor's session
+	EndAll    What = "end all"         // ends those of a user
+	EndAllBut What = "end all but one" // but that of the visitor
 )
+
+// Opens reports whether it opens a session, in a request or a job.
+func (w What) Opens() bool { return w != End && w != EndAll && w != EndAllBut }
 
 // A Mode is how the session is opened.
 type Mode string
@@ -57,6 +69,7 @@ type Mode string
 const (
 	Exclusive     Mode = "exclusive"
 	ReadOnly      Mode = "read-only"
+	Optimistic    Mode = "optimistic"
 	Lazy          Mode = "lazy"
 	LazyElsewhere Mode = "lazy elsewhere" // started in another goroutine
 )
@@ -74,6 +87,7 @@ type Request struct {
 	Leave    time.Duration // after which the client goes away; 0: it stays
 	Deadline bool          // it has said so in advance, by a deadline
 	Heeds    bool          // the handler's work ends with its context
+	User     int           // of Login, EndAll and EndAllBut
 	Large    bool          // what it writes makes the session large; else it is small again
 }
 
@@ -104,6 +118,8 @@ const (
 	DropLocks      Kind = "all locks are deleted"           //
 	DropQueues     Kind = "all queues are deleted"          //
 	DropRecord     Kind = "a visitor's record is deleted"   //
+	DropMarks      Kind = "the marks of users are deleted"  //
+	DropLists      Kind = "the lists of users are deleted"  //
 	FlushScripts   Kind = "SCRIPT FLUSH"                    //
 )
 

@@ -20,7 +20,7 @@ var (
 	cuts     = []Kind{Cut, CutLate, HalfOpen, Unsubscribe, Mute}
 	outages  = []Kind{Crash, Partition, Pause, RestartKeep}
 	refusals = []Kind{Full, Loading, Replica, Busy, NoPerm, NoChannels, FlushScripts}
-	losses   = []Kind{RestartLose, DropLocks, DropQueues, DropRecord}
+	losses   = []Kind{RestartLose, DropLocks, DropQueues, DropRecord, DropMarks, DropLists}
 	all      = slices.Concat(cuts, outages, refusals, losses, []Kind{Slow, DoubleCommands, DoubleReplies})
 )
 
@@ -39,6 +39,8 @@ var profiles = []profile{
 	{name: "silent", weight: 2, faults: []Kind{Pause, Partition, HalfOpen}},
 	{name: "refusing", weight: 3, faults: refusals},
 	{name: "forgetful", weight: 2, faults: losses},
+	{name: "users", weight: 3, tune: users},
+	{name: "users late", weight: 3, tune: users, faults: []Kind{Cut, CutLate, CutLate, Slow, DoubleCommands, Crash}},
 	{name: "mixed", weight: 2, tune: mixed},
 	{name: "mixed late", weight: 1, tune: mixed, faults: []Kind{Slow, CutLate, Cut, DropLocks}},
 	{name: "spin", weight: 1, tune: spin, faults: slices.Concat(cuts, outages)},
@@ -150,6 +152,14 @@ func patient(d drawer, p *Plan, l *load) {
 	p.Options.LockWait = d.within(8*time.Second, 10*time.Second)
 	p.Options.Timeout = d.within(50*time.Millisecond, 200*time.Millisecond)
 	l.visitors, l.work = 1, d.within(100*time.Microsecond, 5*time.Millisecond)
+}
+
+// users has users with several sessions each, which are ended from one another.
+func users(d drawer, _ *Plan, l *load) {
+	l.users, l.visitors = 1, d.number(2, 6)
+	l.what = slices.Concat(usual, ofUsers, ofUsers, ofUsers)
+	l.gap = d.within(100*time.Microsecond, 10*time.Millisecond)
+	l.work = d.within(l.gap/20, 4*l.gap)
 }
 
 func mixed(d drawer, p *Plan, l *load) {

@@ -36,7 +36,7 @@ func (s *shrinker) size() (n int) {
 
 // size is larger for what is harder to understand.
 func (r Request) size() (n int) {
-	for _, odd := range []bool{r.What != Append, r.Mode != Exclusive, r.Before > 0, r.After > 0, r.Leave > 0, r.Heeds, r.Large, r.Process > 0} {
+	for _, odd := range []bool{r.What != Append, r.Mode != Exclusive, r.Before > 0, r.After > 0, r.Leave > 0, r.Heeds, r.Large, r.Process > 0, r.User > 0} {
 		if odd {
 			n++
 		}
@@ -102,6 +102,7 @@ func (s *shrinker) simplify() {
 			func(r *Request) { r.Heeds = false },
 			func(r *Request) { r.Large = false },
 			func(r *Request) { r.Process = 0 },
+			func(r *Request) { r.User = 0 },
 			func(r *Request) { r.Before = r.Before.Round(time.Millisecond) },
 		} {
 			p := s.best

@@ -43,7 +43,7 @@ type command struct {
 var commands = map[string]*command{}
 
 func init() {
-	for _, list := range [][]command{keyCommands, stringCommands, pubsubCommands, scriptCommands, otherCommands} {
+	for _, list := range [][]command{keyCommands, stringCommands, sortedCommands, pubsubCommands, scriptCommands, otherCommands} {
 		for _, c := range list {
 			commands[c.name] = &c
 			commands[strings.ToUpper(c.name)] = &c

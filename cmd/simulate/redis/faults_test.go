@@ -36,12 +36,12 @@ func forbid(p *pair, g generator, on bool) {
 	}
 	p.sim.NoPerm = map[string]bool{}
 	for range g.IntN(3) {
-		name := g.of("get", "set", "del", "pttl", "pexpire", "publish", "evalsha", "eval", "script", "script|load", "pubsub|numsub", "ping", "subscribe")
+		name := g.of("get", "set", "del", "pttl", "pexpire", "zadd", "zrange", "zscore", "zrem", "publish", "evalsha", "eval", "script", "script|load", "pubsub|numsub", "ping", "subscribe")
 		p.sim.NoPerm[name] = true
 		rules = append(rules, "-"+name)
 	}
 	if g.one(2) {
-		kept := g.of("rec:1", "lock:1", "queue:1", "time:1", "a")
+		kept := g.of("rec:1", "lock:1", "queue:1", "list:1", "mark:1", "time:1", "a")
 		p.sim.NoKeys = func(key string) bool { return key != "b" && key != "rec:2" && key != "lock:2" && key != kept }
 		rules = append(rules, "resetkeys", "~b", "~rec:2", "~lock:2", "~"+kept)
 	}
@@ -92,6 +92,8 @@ func (g generator) plainStep(l *link) {
 // everyCommand has a call of each command, and some that are wrong.
 var everyCommand = [][]string{
 	{"PING"}, {"TIME", "wrong"}, {"GET", "k"}, {"SET", "k", "v"}, {"SETNX", "k", "v"}, {"GETSET", "k", "v"},
+	{"ZADD", "z", "1", "m"}, {"ZCARD", "z"}, {"ZSCORE", "z", "m"}, {"ZRANGE", "z", "0", "-1"}, {"ZREM", "z", "n"},
+	{"ZREMRANGEBYSCORE", "z", "2", "3"},
 	{"GETRANGE", "k", "0", "1"}, {"STRLEN", "k"}, {"MGET", "k"}, {"DEL", "k"}, {"EXISTS", "k"}, {"RENAME", "k", "l"},
 	{"EXPIRE", "k", "100"}, {"PEXPIRE", "k", "100000"}, {"PTTL", "k"}, {"TTL", "k"}, {"PERSIST", "k"},
 	{"PUBLISH", "c", "m"}, {"PUBSUB", "NUMSUB", "c"}, {"PUBSUB", "NUMPAT"}, {"SUBSCRIBE", "c"}, {"UNSUBSCRIBE", "c"},

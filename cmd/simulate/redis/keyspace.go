@@ -8,12 +8,15 @@ import (
 	"time"
 )
 
-// entry is the value of a key: a string or, if list is not nil, a list.
+// entry is the value of a key: a string or, if one of these is not nil, a list or a sorted set.
 type entry struct {
 	text    string
 	list    []string
+	sorted  sortedSet
 	expires int64 // Unix ms after which it is gone; 0: never
 }
+
+func (e entry) isString() bool { return e.list == nil && e.sorted == nil }
 
 func (e entry) expired(ms int64) bool { return e.expires != 0 && ms > e.expires }
 
@@ -44,10 +47,10 @@ func (s *Server) Keys(now time.Time) []string {
 	return keys
 }
 
-// Get returns the string at a key. A list is none.
+// Get returns the string at a key. A list or a sorted set is none.
 func (s *Server) Get(now time.Time, key string) (string, bool) {
 	e, ok := s.keys[key]
-	if !ok || e.list != nil || e.expired(now.UnixMilli()) {
+	if !ok || !e.isString() || e.expired(now.UnixMilli()) {
 		return "", false
 	}
 	return e.text, true
@@ -100,6 +103,10 @@ func (s *Server) AppendDump(b []byte, now time.Time) []byte {
 		b = append(b, ' ')
 		if e.list != nil {
 			b = fmt.Appendf(b, "%q\n", e.list)
+			continue
+		}
+		if e.sorted != nil {
+			b = fmt.Appendf(b, "%v\n", e.sorted)
 			continue
 		}
 		b = append(strconv.AppendQuote(b, e.text), '\n')

@@ -21,6 +21,9 @@ func (g generator) one(in int) bool { return g.IntN(in) == 0 }
 
 func (g generator) key() string { return g.of("a", "b", "c", "d") }
 
+// setKey is mostly that of a sorted set.
+func (g generator) setKey() string { return g.of("z", "z", "z", g.key()) }
+
 func (g generator) value() string {
 	return g.of("", "x", "10", "a longer value", "\r\n", "\x00\xff", "-3", strconv.Itoa(g.IntN(1000)))
 }
@@ -32,6 +35,21 @@ func (g generator) number(from, to int) string {
 			"99999999999999999999", "9223372036854775", "9223372036854776")
 	}
 	return strconv.Itoa(from + g.IntN(to-from))
+}
+
+func (g generator) of2(list ...[]string) []string { return list[g.IntN(len(list))] }
+
+// score returns one of a member of a sorted set, or what only looks like one.
+func (g generator) score() string {
+	if g.one(6) {
+		return g.of("", "abc", "inf", "-inf", "+Infinity", "nan", " 5", "5 ", "0x1F", "1e3", "-0", ".5", "3.25", "1e400", "7\x00", "1_0")
+	}
+	return g.of("1700000000000", "17e11", strconv.Itoa(g.IntN(10)))
+}
+
+// bound returns an end of a range of scores.
+func (g generator) bound() string {
+	return g.of("", "", "(") + g.of("-inf", "+inf", "inf", g.score(), g.score(), g.score())
 }
 
 func (g generator) ms() string { return g.number(shortest, longest) }
@@ -58,7 +76,7 @@ func (g generator) command() []string {
 }
 
 func (g generator) plain() []string {
-	switch g.IntN(27) {
+	switch g.IntN(31) {
 	case 0, 1:
 		return []string{"GET", g.key()}
 	case 2, 3, 4, 5, 6:
@@ -96,6 +114,20 @@ func (g generator) plain() []string {
 	case 23:
 		return []string{"EVAL", "return {#KEYS, #ARGV, KEYS[1], ARGV[1]}", g.number(0, 3), g.key(), g.value()}
 	case 24:
+		return []string{"ZADD", g.setKey(), g.score(), g.value()}
+	case 25:
+		return []string{"ZADD", g.setKey(), g.score(), g.value(), g.score(), g.value()}
+	case 26:
+		return append([]string{"ZRANGE", g.setKey()}, g.of2(
+			[]string{g.number(-4, 4), g.number(-4, 4)},
+			[]string{g.number(-4, 4), g.number(-4, 4), "WITHSCORES"},
+			[]string{g.bound(), g.bound(), "BYSCORE"},
+			[]string{g.bound(), g.bound(), "byscore", "WITHSCORES"},
+			[]string{g.bound(), g.bound(), "nonsense"})...)
+	case 27:
+		return g.of2([]string{"ZCARD", g.setKey()}, []string{"ZSCORE", g.setKey(), g.value()}, []string{"ZREM", g.setKey(), g.value(), g.value()},
+			[]string{"ZREMRANGEBYSCORE", g.setKey(), g.bound(), g.bound()})
+	case 28:
 		return []string{g.of("GOT", "LLEN2", "FLUSHALL", "FOO\r\nBAR", "Host2:", ""), g.value(), g.value()}
 	default:
 		return append([]string{"EVAL", viaScript[g.IntN(len(viaScript))], "0"}, g.plain()...)

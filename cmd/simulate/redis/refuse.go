@@ -8,6 +8,8 @@ import (
 // The texts of Redis 7.0.
 const (
 	errSyntax    = "ERR syntax error"
+	errNotFloat  = "ERR value is not a valid float"
+	errNotRange  = "ERR min or max is not a float"
 	errNotInt    = "ERR value is not an integer or out of range"
 	errWrongType = "WRONGTYPE Operation against a key holding the wrong kind of value"
 	errNoKey     = "ERR no such key"

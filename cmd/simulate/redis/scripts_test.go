@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,16 +23,43 @@ var signatures = map[string]signature{
 	"store/commit.lua":           {"record lock queue staged?", "token base ttl text/none next? lease?"},
 	"store/create.lua":           {"record", "stamp text lease"},
 	"store/drop.lua":             {"record", "stamp"},
+	"store/end.lua":              {"record", "text lease"},
 	"store/extend.lua":           {"record lock", "token lease base"},
-	"store/load.lua":             {"record", "began lease size delay delay"},
+	"store/load.lua":             {"record", "began idle size delay delay now"},
+	"store/optimistic.lua":       {"record lock queue staged?", "base text lease"},
 	"store/replace.lua":          {"record staged?", "base text lease"},
-	"store/take.lua":             {"record lock queue", "token lease size began place lease"},
+	"store/take.lua":             {"record lock queue", "token lease size began place idle now"},
+
+	"store/endall.lua":                {"list mark", "now member*"},
+	"store/lost.lua":                  {"list mark", ""},
+	"store/login.lua":                 {"record list mark", "stamp text lease ends now old most refuse epoch"},
+	"store/commit.lua, of a user":     {"record lock queue staged/list? mark", "token base ttl text/none next? lease? mark"},
+	"store/drop.lua, of a user":       {"record list mark", "stamp"},
+	"store/end.lua, of a user":        {"record list mark", "text lease"},
+	"store/extend.lua, of a user":     {"record lock mark", "token lease base"},
+	"store/load.lua, of a user":       {"record mark", "began idle size delay delay now"},
+	"store/optimistic.lua, of a user": {"record lock queue staged? mark", "base text lease"},
+	"store/replace.lua, of a user":    {"record staged/list? mark", "base text lease"},
+	"store/take.lua, of a user":       {"record lock queue mark", "token lease size began place idle now"},
 }
+
+// ofUser is behind the file of a script where that is for the session of a user.
+const ofUser = ", of a user"
 
 type signature struct{ keys, args string }
 
 // included are files that are no scripts by themselves.
-var included = []string{"internal/lease/queue.lua", "internal/lease/set.lua", "store/record.lua"}
+var included = []string{"internal/lease/queue.lua", "internal/lease/set.lua", "store/record.lua", "store/times.lua", "store/user.lua"}
+
+// code returns what Redis runs of a script.
+func code(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "--")
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
 
 // source reads a file of the project.
 func source(tb testing.TB, file string) string {
@@ -43,10 +71,12 @@ func source(tb testing.TB, file string) string {
 	return string(text)
 }
 
-// framed returns a script of the project as its client runs it. What wraps it is read
-// from the source, so that it is never another.
-func framed(tb testing.TB, file string) string {
+var notOfUser = regexp.MustCompile(`(?m)^.* -- not of a user\n`)
+
+// whole returns a script with what it includes, as newScript of package store puts it together.
+func whole(tb testing.TB, script string) string {
 	tb.Helper()
+	file, user := strings.CutSuffix(script, ofUser)
 	text := source(tb, file)
 	for _, file := range included {
 		text = strings.Replace(text, "-- include "+filepath.Base(file)+"\n", source(tb, file), 1)
@@ -54,6 +84,22 @@ func framed(tb testing.TB, file string) string {
 	if strings.Contains(text, "-- include") {
 		tb.Fatalf("%s includes what this test does not know", file)
 	}
+	if user {
+		text = strings.ReplaceAll(notOfUser.ReplaceAllString(text, ""), "-- of a user: ", "")
+		const begin = "-- framed from here\n"
+		first, rest, ok := strings.Cut(text, begin)
+		if text = first + begin + source(tb, "store/user.lua") + rest; !ok {
+			text = source(tb, "store/user.lua") + first
+		}
+	}
+	return text
+}
+
+// framed returns a script of the project as its client runs it. What wraps it is read
+// from the source, so that it is never another.
+func framed(tb testing.TB, script string) string {
+	tb.Helper()
+	text := whole(tb, script)
 	const begin = `"local function script()\n" + rest + ` + "`"
 	_, frame, ok := strings.Cut(source(tb, "internal/scripting/sequence.go"), begin)
 	end, _, ok2 := strings.Cut(frame, "`")
@@ -67,6 +113,9 @@ func framed(tb testing.TB, file string) string {
 	return first + "local function script()\n" + rest + end
 }
 
+// asking are scripts that only ask for the mark where the session is that of a user.
+var asking = []string{"store/extend.lua", "store/load.lua"}
+
 // A script that is new, or has got an argument more, would not be compared well.
 func TestTheSignaturesAreThoseOfTheScripts(t *testing.T) {
 	var files []string
@@ -76,20 +125,31 @@ func TestTheSignaturesAreThoseOfTheScripts(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, path := range found {
-			if file := folder + filepath.Base(path); !slices.Contains(included, file) {
+			file := folder + filepath.Base(path)
+			if !slices.Contains(included, file) {
 				files = append(files, file)
+			}
+			if strings.Contains(source(t, file), "-- of a user: ") || slices.Contains(asking, file) {
+				files = append(files, file+ofUser)
 			}
 		}
 	}
+	slices.Sort(files)
 	if known := slices.Sorted(maps.Keys(signatures)); !slices.Equal(files, known) {
 		t.Errorf("scripts %q, signatures %q", files, known)
 	}
 	for file, signature := range signatures {
-		text, n := source(t, file), len(strings.Fields(signature.args))
-		if !strings.Contains(text, "ARGV["+strconv.Itoa(n)+"]") || strings.Contains(text, "ARGV["+strconv.Itoa(n+2)+"]") {
+		text := code(whole(t, file))
+		args := strings.Fields(signature.args)
+		n := len(slices.DeleteFunc(args, func(kind string) bool { return strings.HasSuffix(kind, "*") }))
+		if n > 0 && !strings.Contains(text, "ARGV["+strconv.Itoa(n)+"]") || strings.Contains(text, "ARGV["+strconv.Itoa(n+2)+"]") {
 			t.Errorf("%s does not use %d arguments and the number of the call", file, n)
 		}
-		if n := len(strings.Fields(signature.keys)); !strings.Contains(text, "KEYS["+strconv.Itoa(n)+"]") || strings.Contains(text, "KEYS["+strconv.Itoa(n+1)+"]") {
+		n, more := len(strings.Fields(signature.keys)), 1
+		if strings.HasSuffix(file, ofUser) { // the last one is the mark, which has no number of its own
+			n, more = n-1, 2
+		}
+		if !strings.Contains(text, "KEYS["+strconv.Itoa(n)+"]") || strings.Contains(text, "KEYS["+strconv.Itoa(n+more)+"]") {
 			t.Errorf("%s does not use %d keys", file, n)
 		}
 	}

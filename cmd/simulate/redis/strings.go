@@ -22,7 +22,7 @@ func (s *Server) value(key string) Reply {
 	switch {
 	case !ok:
 		return Nil
-	case e.list != nil:
+	case !e.isString():
 		return Err(errWrongType)
 	default:
 		return Bulk(e.text)

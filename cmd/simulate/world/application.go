@@ -24,7 +24,7 @@ type call struct {
 	session *session.Session
 	failure error         // why it was not answered by the handler
 	durable time.Duration // when a commit of the handler's own had succeeded
-	panics  bool          // the handler did
+	panics  bool          // the handler, in this run
 }
 
 type callKey struct{}
@@ -36,6 +36,8 @@ func modeOf(r *http.Request) middleware.Mode {
 	switch callOf(r).Mode {
 	case plan.ReadOnly:
 		return middleware.ReadOnly
+	case plan.Optimistic:
+		return middleware.Optimistic
 	case plan.Lazy, plan.LazyElsewhere:
 		return middleware.Lazy
 	}
@@ -48,10 +50,17 @@ const intended = "as it was planned"
 // application is the handler.
 func application(w http.ResponseWriter, r *http.Request) {
 	c := callOf(r)
+	c.again()
 	if !c.open(w, r) {
 		return
 	}
 	c.work(r.Context(), c.Before)
+	if c.What == plan.Reopen && !c.reopen(w, r) {
+		return
+	}
+	if c.What == plan.EndOthers {
+		c.endOthers(r.Context())
+	}
 	c.change()
 	if !c.proceed(w, r) {
 		return
@@ -79,13 +88,18 @@ func (c *call) open(w http.ResponseWriter, r *http.Request) bool {
 		w.WriteHeader(middleware.Status(err))
 		return false
 	}
+	c.look()
+	return true
+}
+
+// look notes what is in the session.
+func (c *call) look() {
 	seen := c.seen
 	seen.Saw, _ = session.Get[[]int](c.session, "log")
 	seen.New = c.session.IsNew()
-	seen.ID = c.session.ID()
+	seen.ID, seen.User = c.session.ID(), c.session.User()
 	seen.Open = c.world.now()
 	c.note("has the session", seen.ID, seen.Saw)
-	return true
 }
 
 // work takes some time.
@@ -114,23 +128,31 @@ func (c *call) change() {
 	if c.What == plan.Look {
 		return
 	}
-	list := seen.Saw
-	if c.What == plan.Clear {
+	list, found := seen.Saw, seen.Saw
+	switch c.What {
+	case plan.Clear:
 		s.Clear()
-		list = nil
+		list, found = nil, nil
+	case plan.Discard:
+		found = c.discard()
 	}
 	seen.Effect = history.Write
-	seen.Wrote = append(list[:len(list):len(list)], c.Number)
-	s.Set("log", seen.Wrote)
+	seen.Wrote = append(list[:len(list):len(list)], seen.Number)
+	s.Set("log", append(found[:len(found):len(found)], seen.Number))
 	if s.Delete("bulk"); c.Large {
 		s.Set("bulk", strings.Repeat("x", bulk))
 	}
-	switch c.What {
-	case plan.Renew:
-		s.Renew()
+	if renews(c.Request) {
+		if c.What == plan.Login {
+			s.Login(userName(c.User))
+		} else {
+			s.Renew()
+		}
 		if !seen.New {
 			seen.Effect = history.Renew
 		}
+	}
+	switch c.What {
 	case plan.Destroy:
 		s.Destroy()
 		seen.Effect = history.Destroy
@@ -146,6 +168,22 @@ func (c *call) change() {
 		seen.Seal = c.world.now()
 		panic(intended)
 	}
+}
+
+// discard changes all that can be changed, discards that, and returns the list that is there then.
+func (c *call) discard() []int {
+	s := c.session
+	s.Clear()
+	s.Set("log", []int{-c.seen.Number}) // nobody must ever see that
+	s.Set("channel", make(chan int))
+	if c.Number%2 == 0 {
+		s.Renew()
+	} else {
+		s.Destroy()
+	}
+	s.Discard()
+	list, _ := session.Get[[]int](s, "log")
+	return list
 }
 
 // proceed is what the handler does after that, before its answer. It reports whether it
@@ -174,7 +212,7 @@ func (c *call) proceed(w http.ResponseWriter, r *http.Request) bool {
 		c.failure = err
 		return false // the answer is the error
 	case c.What == plan.Late:
-		c.session.Set("log", append(c.seen.Wrote[:len(c.seen.Wrote):len(c.seen.Wrote)], -c.Number)) // nobody must ever see that
+		c.session.Set("log", append(c.seen.Wrote[:len(c.seen.Wrote):len(c.seen.Wrote)], -c.seen.Number)) // nobody must ever see that
 	case c.What == plan.Crumble:
 		panic(intended)
 	}

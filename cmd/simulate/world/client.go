@@ -44,6 +44,10 @@ func (w *response) Flush() {}
 // request sends a request, and waits for what comes of it.
 func (w *World) request(r plan.Request) {
 	defer w.requests.Done()
+	if !r.What.Opens() {
+		w.ends(r)
+		return
+	}
 	w.mu.Lock()
 	p := w.present[r.Process]
 	v := w.visitors[r.Visitor]
@@ -51,8 +55,15 @@ func (w *World) request(r plan.Request) {
 		w.mu.Unlock()
 		return // nobody listens
 	}
+	job := r.What == plan.Update
+	if job && v.id == "" {
+		w.mu.Unlock()
+		return // there is no session yet
+	}
 	seen := &history.Request{Number: r.Number, Process: r.Process, Life: p.life, Title: title(r),
-		Cookie: v.id, Began: w.now(), Asked: w.now(), Faulty: faulty(r), Exclusive: r.Mode != plan.ReadOnly, Anew: r.What == plan.Renew || navigates(r)}
+		Cookie: v.id, Began: w.now(), Asked: w.now(), Faulty: faulty(r), Quiet: job,
+		Exclusive: r.Mode != plan.ReadOnly && r.Mode != plan.Optimistic, Optimistic: r.Mode == plan.Optimistic,
+		Anew: renews(r) || navigates(r)}
 	w.seen[r.Number] = seen
 	c := &call{Request: r, world: w, process: p, seen: seen}
 	w.noteLocked(c, "asks: "+seen.Title, v.id, nil)
@@ -70,31 +81,44 @@ func (w *World) request(r plan.Request) {
 		seen.Leaves = seen.Began + r.Leave
 	}
 	answer := &response{call: c, header: make(http.Header)}
-	hr := (&http.Request{Method: "POST", URL: &url.URL{Path: "/" + string(r.What)}, Header: make(http.Header), Body: http.NoBody}).WithContext(ctx)
-	if navigates(r) {
-		hr.Header.Set("Sec-Fetch-Mode", "navigate")
+	if job {
+		c.update(ctx, v.id, answer)
+	} else {
+		c.serve(ctx, v.cookie, answer)
 	}
-	if v.cookie != "" {
-		hr.Header.Set("Cookie", cookieName+"="+v.cookie)
-	}
-	func() {
-		defer func() {
-			if r := recover(); r != nil && r != intended && r != http.ErrAbortHandler {
-				panic(r)
-			}
-		}()
-		p.handler.ServeHTTP(answer, hr)
-	}()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c.conclude(answer)
 	w.keep(c, answer)
 }
 
+// serve has the process answer.
+func (c *call) serve(ctx context.Context, cookie string, answer *response) {
+	r := (&http.Request{Method: "POST", URL: &url.URL{Path: "/" + string(c.What)}, Header: make(http.Header), Body: http.NoBody}).WithContext(ctx)
+	if c.Mode == plan.Optimistic {
+		r.Method = "GET"
+	}
+	if navigates(c.Request) {
+		r.Header.Set("Sec-Fetch-Mode", "navigate")
+	}
+	if cookie != "" {
+		r.Header.Set("Cookie", cookieName+"="+cookie)
+	}
+	defer func() {
+		if r := recover(); r != nil && r != intended && r != http.ErrAbortHandler {
+			panic(r)
+		}
+	}()
+	c.process.handler.ServeHTTP(answer, r)
+}
+
 const cookieName = "__Host-session"
 
 func title(r plan.Request) string {
 	text := string(r.What)
+	if r.What == plan.Login {
+		text += " as " + userName(r.User)
+	}
 	if r.Mode != plan.Exclusive {
 		text += ", " + string(r.Mode)
 	}
@@ -110,6 +134,11 @@ func title(r plan.Request) string {
 // navigates reports whether the browser goes to another page. That is not drawn, so that a seed
 // draws what it did before there were navigations.
 func navigates(r plan.Request) bool { return r.Number%3 == 0 }
+
+// renews reports whether the handler gives the session a new id.
+func renews(r plan.Request) bool {
+	return r.What == plan.Renew || r.What == plan.Login || r.What == plan.EndOthers && r.Number%4 == 2
+}
 
 // faulty reports whether the handler makes a mistake.
 func faulty(r plan.Request) bool {
@@ -132,7 +161,7 @@ func (w *World) keep(c *call, answer *response) {
 		return
 	}
 	id := c.session.ID()
-	c.seen.SetID = id
+	c.seen.SetID, c.seen.SetUser = id, c.session.User()
 	if !slices.Contains(w.ids, id) {
 		w.ids = append(w.ids, id)
 	}
@@ -153,6 +182,9 @@ func (c *call) conclude(answer *response) {
 	}
 	seen.Cause = causeOf(c.failure)
 	seen.Why = why(c.failure)
+	if seen.Cause == history.Gone && seen.Open == 0 { // so say Reopen and Update
+		seen.Open, seen.New, seen.Anew = seen.End, true, false
+	}
 	dead := c.process.dead
 	if dead && c.process.died <= seen.End {
 		seen.Status = 0 // nobody gets it
@@ -177,12 +209,22 @@ func (c *call) conclude(answer *response) {
 // doubt tells whether a commit that failed may have been done.
 func (c *call) doubt() history.Outcome {
 	switch c.seen.Cause {
-	case history.Lost:
+	case history.Timeout, history.TooMany, history.Cancelled:
+		if !c.seen.Optimistic { // else it was to take the lock, since it was refused without
+			return history.Unknown
+		}
+		fallthrough
+	case history.Lost, history.Conflict:
 		if c.world.plan.Any(plan.DoubleCommands) {
 			return history.Unknown // the first copy of the command may have succeeded
 		}
 		return history.Refused
-	case history.Gone, history.Mistake:
+	case history.Gone:
+		if c.world.plan.Any(plan.DoubleCommands) && !c.seen.New {
+			return history.Unknown
+		}
+		return history.Refused
+	case history.Mistake:
 		return history.Refused
 	}
 	return history.Unknown
@@ -207,5 +249,5 @@ func (w *World) noteLocked(c *call, what, id string, list []int) {
 	if list != nil {
 		text += fmt.Sprint(list)
 	}
-	w.trace.add(event{at: w.now(), what: what, process: c.process.number, request: c.Number, text: text})
+	w.trace.add(event{at: w.now(), what: what, process: c.process.number, request: c.seen.Number, text: text})
 }

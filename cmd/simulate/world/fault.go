@@ -38,9 +38,13 @@ func (w *World) strike(f plan.Fault) {
 		w.drop(".queue")
 	case plan.DropRecord:
 		if id := w.visitors[f.Visitor].id; id != "" {
-			r.Delete("latchkey:{" + id + "}")
+			r.Delete(recordKey(id))
 			w.losses = append(w.losses, history.Loss{ID: id, At: w.now()})
 		}
+	case plan.DropMarks:
+		w.dropOfUsers(".user")
+	case plan.DropLists:
+		w.dropOfUsers(".list")
 	case plan.FlushScripts:
 		r.Connect(nil).Do(time.Now(), "SCRIPT", "FLUSH")
 	default:
@@ -130,6 +134,12 @@ func (w *World) drop(suffix string) {
 			w.redis.Delete(key)
 		}
 	}
+}
+
+// dropOfUsers deletes the marks of users, or their lists.
+func (w *World) dropOfUsers(suffix string) {
+	w.drop(suffix)
+	w.losses = append(w.losses, history.Loss{Users: true, At: w.now()})
 }
 
 // tell adds a fault to the trace.

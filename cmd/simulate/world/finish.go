@@ -30,7 +30,8 @@ func (w *World) finish() {
 	must := !slices.ContainsFunc(w.plan.Faults, func(f plan.Fault) bool { return f.Kind == plan.DoubleReplies })
 	w.each(plan.Append, plan.Exclusive, must)
 	w.each(plan.Look, plan.ReadOnly, must)
-	time.Sleep(w.plan.Lateness() + time.Second)
+	time.Sleep(w.plan.Lateness() + unvisited)
+	w.each(plan.Update, plan.Exclusive, must)
 	w.mu.Lock()
 	w.leftovers()
 	w.mu.Unlock()
@@ -44,6 +45,9 @@ func (w *World) finish() {
 		}
 	}
 }
+
+// unvisited is for how long nobody has used a session, at least, before it is looked for what is left.
+const unvisited = time.Second
 
 // heal ends what lasts beyond its fault: connections that are silent for good are found
 // out by keep-alive probes.
@@ -84,10 +88,14 @@ func (w *World) leftovers() {
 			w.wrong = append(w.wrong, fmt.Sprintf("%s is left in Redis, for %v: %s", key, left, value))
 		case strings.Contains(key, ".new."):
 			w.wrong = append(w.wrong, fmt.Sprintf("%s is staged still, a minute later, for %v", key, left))
+		case strings.HasSuffix(key, ".list"), strings.HasSuffix(key, ".user"):
+			if left < 0 || left > w.plan.Options.Lifetime+10*time.Minute {
+				w.wrong = append(w.wrong, fmt.Sprintf("%s lives for %v, longer than any session", key, left))
+			}
 		case left < 0:
 			w.wrong = append(w.wrong, fmt.Sprintf("%s has no time to live", key))
-		case left > w.plan.Options.TTL && left > time.Minute:
-			w.wrong = append(w.wrong, fmt.Sprintf("%s lives for %v, longer than the idle time-out", key, left))
+		case left > w.plan.Options.TTL-unvisited && left > time.Minute:
+			w.wrong = append(w.wrong, fmt.Sprintf("%s lives for %v, longer than the idle time-out: nobody has used it for %v", key, left, unvisited))
 		}
 	}
 }

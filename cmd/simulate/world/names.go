@@ -15,7 +15,7 @@ var tokens = []struct {
 }{
 	{regexp.MustCompile(`\b([A-Z2-7]{5})[A-Z2-7]{11} \d+ \S+/\d+`), "$1…"}, // a token, and whose it is
 	{regexp.MustCompile(`\b([A-Z2-7]{5})[A-Z2-7]{11}\b`), "$1…"},
-	{regexp.MustCompile(`\{([\w-]{5})[\w-]{17}\}`), "{$1…}"},
+	{regexp.MustCompile(`\{([\w-]{5})[\w-]{11}(?:[\w-]{6})?\}`), "{$1…}"},
 }
 
 // scriptNames has a word for each script by its SHA-1.

@@ -18,13 +18,14 @@ import (
 
 // A process is a server, from its start to its crash.
 type process struct {
-	world   *World
-	number  int
-	life    int // how often it has crashed before
-	dead    bool
-	died    time.Duration
-	dialled int
-	handler http.Handler
+	world    *World
+	number   int
+	life     int // how often it has crashed before
+	dead     bool
+	died     time.Duration
+	dialled  int
+	sessions *middleware.Sessions
+	handler  http.Handler
 }
 
 // start starts a process. It is called with mu held.
@@ -56,7 +57,7 @@ func (w *World) start(number, life int) *process {
 	if err != nil {
 		panic(err) // the plan has options that are none
 	}
-	p.handler = sessions.Handler(http.HandlerFunc(application))
+	p.sessions, p.handler = sessions, sessions.Handler(http.HandlerFunc(application))
 	return p
 }
 
@@ -100,7 +101,9 @@ func causeOf(err error) history.Cause {
 		return history.Timeout
 	case is(err, store.ErrTooManyWaiters):
 		return history.TooMany
-	case is(err, store.ErrGone):
+	case is(err, store.ErrConflict):
+		return history.Conflict
+	case is(err, store.ErrGone), is(err, store.ErrNotFound):
 		return history.Gone
 	case is(err, context.Canceled), is(err, context.DeadlineExceeded):
 		return history.Cancelled

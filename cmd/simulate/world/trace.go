@@ -74,12 +74,15 @@ func (w *World) concerns(e event, sessions []string) bool {
 		return true
 	case e.request != 0:
 		r := w.seen[e.request]
+		if r == nil { // an end of sessions
+			return true
+		}
 		return slices.Contains(sessions, r.Cookie) || slices.Contains(sessions, r.SetID)
 	case len(e.command) == 0:
 		return true
 	}
 	return slices.ContainsFunc(sessions, func(id string) bool {
-		return slices.ContainsFunc(e.command, func(arg string) bool { return strings.Contains(arg, id) })
+		return slices.ContainsFunc(e.command, func(arg string) bool { return mentions(arg, id) })
 	})
 }
 
@@ -87,11 +90,11 @@ func (w *World) line(e event) string {
 	b := fmt.Appendf(nil, "%14.6f ms  ", float64(e.at)/1e6)
 	switch {
 	case e.process < 0:
-		b = fmt.Appendf(b, "%-13s", "")
+		b = fmt.Appendf(b, "%-14s", "")
 	case e.request != 0:
-		b = fmt.Appendf(b, "P%d  #%-8d", e.process, e.request)
+		b = fmt.Appendf(b, "P%d  #%-9d", e.process, e.request)
 	default:
-		b = fmt.Appendf(b, "P%d  c%-8d", e.process, e.conn)
+		b = fmt.Appendf(b, "P%d  c%-9d", e.process, e.conn)
 	}
 	b = append(b, e.what...)
 	if e.text != "" {
@@ -136,7 +139,12 @@ func (w *World) command(args []string) string {
 // Readable cuts a text so that a line can be read: hosts and random parts.
 func (w *World) Readable(arg string) string {
 	for i, id := range w.ids {
-		arg = strings.ReplaceAll(arg, id, fmt.Sprintf("S%d", i+1))
+		name := fmt.Sprintf("S%d", i+1)
+		arg = strings.ReplaceAll(arg, id, name)
+		if tag, rest, ofUser := strings.Cut(id, "."); ofUser {
+			arg = strings.ReplaceAll(arg, "{"+tag+"}:"+rest, "{"+name+"}")
+			arg = strings.ReplaceAll(arg, rest, name)
+		}
 	}
 	for _, r := range tokens {
 		arg = r.pattern.ReplaceAllString(arg, r.by)

@@ -3,6 +3,7 @@
 package world
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -33,6 +34,7 @@ type World struct {
 	trace    trace
 	ids      []string // of all sessions, in the order of their creation
 	seen     map[int]*history.Request
+	endings  map[int]*history.Ending
 	losses   []history.Loss
 	wrong    []string // what was found at the end
 
@@ -52,7 +54,7 @@ type Result struct {
 func Run(t *testing.T, p plan.Plan) Result {
 	cryptotest.SetGlobalRandom(t, p.Seed)
 	w := &World{plan: p, taken: make(map[time.Duration]bool), redis: redis.New(),
-		seen: make(map[int]*history.Request), visitors: make([]visitor, p.Visitors)}
+		seen: make(map[int]*history.Request), endings: make(map[int]*history.Ending), visitors: make([]visitor, p.Visitors)}
 	synctest.Test(t, func(*testing.T) { w.run() })
 	return w.judge()
 }
@@ -88,7 +90,7 @@ func (w *World) judge() Result {
 	for _, text := range w.wrong {
 		violations = append(violations, history.Violation{Rule: "nothing is left behind", Text: text})
 	}
-	return Result{Operations: len(all), Violations: violations, Hash: w.trace.sum(), World: w}
+	return Result{Operations: len(all) + len(w.endings), Violations: violations, Hash: w.trace.sum(), World: w}
 }
 
 // terms are what the requests were to keep to.
@@ -100,6 +102,9 @@ func (w *World) terms() history.Terms {
 		Strict: p.Strict() && !p.Mixed(), Processes: len(p.Processes), Losses: w.losses,
 		Turns:   p.Profile == "turns",
 		Latency: 2 * o.Latency,
+	}
+	for _, number := range slices.Sorted(maps.Keys(w.endings)) {
+		t.Endings = append(t.Endings, *w.endings[number])
 	}
 	for _, process := range p.Processes {
 		t.Foreign = t.Foreign || process.Spin

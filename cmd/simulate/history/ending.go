@@ -1,0 +1,146 @@
+package history
+
+import "time"
+
+// An Ending ends sessions of users from outside, whatever holds them: one of them, or all of a user,
+// in one step, between Began and End. Where it is Unknown, it may have been done then, or later, or not
+// at all. Where messages may come late or twice, it may be done once more, later.
+type Ending struct {
+	Number     int
+	ID         string // the one session
+	User       string // or whose are ended, but for that with the id Spared
+	Spared     string
+	Began, End time.Duration
+	Outcome    Outcome
+	Cause      Cause // Gone: there was no such session
+	Why        string
+}
+
+// over is when it has no effect any more. A message may be late for several reasons at once.
+func (h *history) over(e *Ending) time.Duration {
+	if h.Strict {
+		return e.End
+	}
+	return e.End + 3*h.Lateness + slack
+}
+
+// began returns the request that began a session, or nil.
+func (h *history) began(id string) *Request { return h.beginners[id] }
+
+// aimsAt reports whether an ending is of a session: of an id, or of its user. A Renew of the one that
+// is spared is not spared, since nobody knew the new id.
+func (h *history) aimsAt(e *Ending, id string) bool {
+	if e.ID != "" {
+		return e.ID == id && e.Cause != Gone
+	}
+	x := h.began(id)
+	return x != nil && x.SetUser == e.User && id != e.Spared
+}
+
+// endedUnder reports whether the session of a request may have been ended while that had to do with it.
+// One that is no user's may be lent once more by the process that holds it, to a request that comes
+// afterwards; nothing is saved then.
+func (h *history) endedUnder(r *Request) bool {
+	for i := range h.Endings {
+		if e := &h.Endings[i]; h.aimsAt(e, r.Cookie) && e.Began <= r.End && (h.over(e) >= r.Began || r.User == "") {
+			return true
+		}
+	}
+	return false
+}
+
+// takenAway is endedUnder, or that others may have ended it, or that it may be lost.
+func (h *history) takenAway(r *Request) bool {
+	for _, e := range h.bySession[r.Cookie] {
+		if e != r && e.ending(r.Cookie) && e.Seal <= r.End && e.End >= r.Began {
+			return true
+		}
+	}
+	return h.endedUnder(r) || h.lost(r.Cookie, 0, r.End)
+}
+
+// mayBeEnded reports whether somebody may have ended the session that y does not find. It was there
+// for a request that asked at a time.
+func (h *history) mayBeEnded(y *Request, there time.Duration) bool {
+	for i := range h.Endings {
+		if e := &h.Endings[i]; h.aimsAt(e, y.Cookie) && e.Began <= y.Open && h.over(e) >= there {
+			return true
+		}
+	}
+	return false
+}
+
+// endings judges what ends a user's sessions, and that those stay with their user.
+func (h *history) endings() {
+	for i := range h.Endings {
+		e := &h.Endings[i]
+		if h.Strict && e.Outcome != Answered && e.Cause != Cancelled {
+			h.broken("without faults a refusal has a reason", nil, "the end #%d failed%s", e.Number, e.Why)
+		}
+		if limit := h.Timeout + h.Timeout/4 + slack; e.End-e.Began > limit {
+			h.broken("every wait is bounded", nil, "the end #%d took %s; the bound is %s", e.Number, ms(e.End-e.Began), ms(limit))
+		}
+		if e.Outcome != Answered {
+			continue
+		}
+		dead := h.dead(e)
+		for j := range h.all {
+			if r := &h.all[j]; dead[r.Cookie] && !r.New && r.Open > 0 {
+				h.outlived(e, r)
+			}
+		}
+		for j := range h.Endings {
+			if again := &h.Endings[j]; dead[again.ID] && again != e && again.Outcome == Answered && again.Cause != Gone && again.Began > e.End {
+				h.broken("what was ended is over", with(h.began(again.ID)), "#%d had ended it by %s, and #%d did so again at %s", e.Number, ms(e.End), again.Number, ms(again.Began))
+			}
+		}
+		if e.ID != "" && e.Cause == Gone { // says so of a session like a request that does not find it
+			h.explain(&Request{Number: e.Number, Cookie: e.ID, Asked: e.Began, Open: e.End, End: e.End, New: true})
+		}
+	}
+	for i := range h.all {
+		r := &h.all[i]
+		if x := h.began(r.Cookie); x != nil && r.Open > 0 && !r.New && r.User != x.SetUser {
+			h.broken("a session is its user's", with(x, r), "#%d has begun it for %q, #%d had it as that of %q", x.Number, x.SetUser, r.Number, r.User)
+		}
+	}
+}
+
+// dead returns the sessions that are certainly over when an ending was answered: those that had begun
+// before it did; and the ids that one of them gets, whenever it does. For either the new id was on the
+// list already, or the old one was not any more, and the Renew fails.
+func (h *history) dead(e *Ending) map[string]bool {
+	dead := make(map[string]bool)
+	if e.ID != "" {
+		dead[e.ID] = true
+		return dead
+	}
+	for id, x := range h.beginners {
+		if x.SetUser == e.User && id != e.Spared && x.End < e.Began {
+			dead[id] = true
+		}
+	}
+	for more := true; more; {
+		more = false
+		for id, x := range h.beginners {
+			if !dead[id] && id != e.Spared && dead[x.Cookie] && x.Effect == Renew && x.SetUser == e.User {
+				dead[id], more = true, true
+			}
+		}
+	}
+	return dead
+}
+
+// outlived judges a request that had a session which an ending has certainly ended.
+func (h *history) outlived(e *Ending, r *Request) {
+	const rule = "what was ended is over"
+	switch {
+	case r.Asked > e.End && (r.User != "" || r.Outcome == Answered): // see endedUnder
+		h.broken(rule, with(h.began(r.Cookie), r), "#%d had ended it by %s; #%d asked at %s and saw %v", e.Number, ms(e.End), r.Number, ms(r.Asked), r.Saw)
+	case r.Outcome != Answered || r.Effect == Nothing || r.Effect == Destroy: // that has nothing left to do
+	case r.Seal > e.End:
+		h.broken(rule, with(h.began(r.Cookie), r), "#%d had ended it by %s; #%d held it, and saved it after %s", e.Number, ms(e.End), r.Number, ms(r.Seal))
+	case e.ID != "" && e.Cause != Gone && r.Effect == Renew && e.Began < r.Seal+tombstone && !h.lost(e.ID, 0, e.End):
+		h.broken(rule, with(h.began(r.Cookie), r), "#%d has ended it, and #%d has given it a new id", e.Number, r.Number)
+	}
+}

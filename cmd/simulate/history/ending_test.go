@@ -1,0 +1,95 @@
+package history
+
+import (
+	"slices"
+	"testing"
+)
+
+// ofAnn makes all sessions those of a user.
+func (s story) ofAnn() story {
+	s = slices.Clone(s)
+	for i := range s {
+		if s[i].SetID != "" {
+			s[i].SetUser = "ann"
+		}
+		if s[i].Cookie != "" && !s[i].New {
+			s[i].User = "ann"
+		}
+	}
+	return s
+}
+
+// all ends all sessions of ann between two times, but one or none.
+func all(from, to int, spared string) Ending {
+	return Ending{Number: 100, User: "ann", Spared: spared, Began: at(from), End: at(to), Outcome: Answered}
+}
+
+// one ends S.
+func one(from, to int) Ending {
+	return Ending{Number: 100, ID: "S", Began: at(from), End: at(to), Outcome: Answered}
+}
+
+func (e Ending) unanswered() Ending { e.Outcome, e.Cause = Unknown, Unavailable; return e }
+func (e Ending) missed() Ending     { e.Cause = Gone; return e }
+func sealed(ms int) func(r *Request) {
+	return func(r *Request) { r.Seal = at(ms) }
+}
+
+// What ends sessions of users, what broken promises about it look like, and what looks like one.
+func TestCheckOfEndings(t *testing.T) {
+	const over, there = "what was ended is over", "a session is there until it ends"
+	for name, tt := range map[string]struct {
+		story
+		endings []Ending
+		broken  string
+	}{
+		"end all":                          {begun.look(30, 32), []Ending{all(10, 12, "")}, ""},
+		"end all, and it is alive":         {begun.look(30, 32, 1), []Ending{all(10, 12, "")}, over},
+		"seen by one who failed":           {begun.write(30, 32, 1).but(refused), []Ending{all(10, 12, "")}, over},
+		"alive until then":                 {begun.look(8, 9, 1).look(11, 20, 1), []Ending{all(10, 12, "")}, ""},
+		"saved until then":                 {begun.write(5, 20, 1).but(sealed(11)), []Ending{all(10, 12, "")}, ""},
+		"saved afterwards":                 {begun.write(5, 20, 1).but(sealed(13)), []Ending{all(10, 12, "")}, over},
+		"refused afterwards":               {begun.write(5, 20, 1).but(sealed(13)).but(refused), []Ending{all(10, 12, "")}, ""},
+		"nothing left to end":              {begun.write(5, 20, 1).but(sealed(13)).but(destroys), []Ending{all(10, 12, "")}, ""},
+		"all but one":                      {begun.look(30, 32, 1), []Ending{all(10, 12, "S")}, ""},
+		"all but one, and it is gone":      {begun.look(30, 32), []Ending{all(10, 12, "S")}, there},
+		"all but another":                  {begun.look(30, 32, 1), []Ending{all(10, 12, "X")}, over},
+		"begun meanwhile, and alive":       {begun.look(30, 32, 1), []Ending{all(2, 12, "")}, ""},
+		"begun meanwhile, and ended":       {begun.look(30, 32), []Ending{all(2, 12, "")}, ""},
+		"begun afterwards":                 {begun.look(30, 32), []Ending{all(-50, -40, "")}, there},
+		"not over yet":                     {begun.look(14, 16, 1).look(30, 32), []Ending{all(10, 12, "")}, over},
+		"no answer, and done":              {begun.look(30, 32), []Ending{all(10, 12, "").unanswered()}, ""},
+		"no answer, and not done":          {begun.look(30, 32, 1), []Ending{all(10, 12, "").unanswered()}, ""},
+		"no answer, and done later":        {begun.look(20, 22, 1).look(30, 32), []Ending{all(10, 12, "").unanswered()}, ""},
+		"no answer, and done far too late": {begun.look(20, 22, 1).look(400, 402, 1).look(500, 502), []Ending{all(10, 12, "").unanswered()}, there},
+		"of another user":                  {begun.look(30, 32), []Ending{{Number: 100, User: "bob", Began: at(10), End: at(12), Outcome: Answered}}, there},
+
+		"one is ended":                 {begun.look(30, 32), []Ending{one(10, 12)}, ""},
+		"one is ended, and is alive":   {begun.look(30, 32, 1), []Ending{one(10, 12)}, over},
+		"one is ended twice":           {begun.look(30, 32), []Ending{one(10, 12), one(20, 22)}, over},
+		"the second end finds nothing": {begun.look(30, 32), []Ending{one(10, 12), one(20, 22).missed()}, ""},
+		"an end of nothing":            {begun.look(30, 32, 1), []Ending{one(10, 12).missed()}, there},
+		"it has another id already":    {begun.write(5, 15, 1).but(sealed(9)).but(renews), []Ending{one(10, 12).missed()}, ""},
+		"it has got another id":        {begun.write(5, 15, 1).but(sealed(9)).but(renews), []Ending{one(10, 12)}, over},
+
+		"a new id that was ended":       {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32).but(inT), []Ending{all(10, 12, "")}, ""},
+		"a new id escapes":              {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32, 1, 2).but(inT), []Ending{all(10, 12, "")}, over},
+		"a new id of the one is spared": {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32, 1, 2).but(inT), []Ending{all(10, 12, "S")}, ""},
+		"or it is not":                  {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32).but(inT), []Ending{all(10, 12, "S")}, ""},
+		"a new id long before":          {begun.write(5, 8, 1).but(sealed(6)).but(renews).look(30, 32, 1, 2).but(inT), []Ending{all(10, 12, "S")}, over},
+		"a new id afterwards":           {begun.write(40, 50, 1).but(renews).look(60, 62).but(inT), []Ending{all(10, 12, "S")}, there},
+
+		"somebody else's": {begun.look(30, 32, 1).but(func(r *Request) { r.User = "bob" }), nil, "a session is its user's"},
+		"an end is slow":  {begun, []Ending{all(10, 100, "")}, "every wait is bounded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			terms := terms()
+			terms.Lateness, terms.Endings = 5*milli, tt.endings
+			s := tt.story
+			if tt.broken != "a session is its user's" {
+				s = s.ofAnn()
+			}
+			judge(t, terms, s, tt.broken)
+		})
+	}
+}
