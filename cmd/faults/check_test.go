@@ -2,6 +2,7 @@ package faults
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -95,21 +96,23 @@ func records(t *testing.T, r *redistest.Server) (keys []string) {
 }
 
 // guards returns the keys of all locks and queues.
-func guards(t *testing.T, r *redistest.Server) (keys []string) {
+func guards(t *testing.T, r *redistest.Server) []string {
 	t.Helper()
-	for _, key := range r.Keys(t) {
-		if strings.HasSuffix(key, ".lock") || strings.HasSuffix(key, ".queue") {
-			keys = append(keys, key)
-		}
-	}
-	return keys
+	return guardsIn(r.Keys(t))
+}
+
+// guardsIn returns those among some keys.
+func guardsIn(keys []string) []string {
+	return slices.DeleteFunc(keys, func(key string) bool {
+		return !strings.HasSuffix(key, ".lock") && !strings.HasSuffix(key, ".queue")
+	})
 }
 
 // stagedForAMinute asserts that no record that was staged and not renamed outlives its minute.
 func (s *scene) stagedForAMinute() {
 	s.Helper()
-	for _, key := range s.redis.Keys(s.T) {
-		if left, _ := s.redis.Do(s.T, "PTTL", key).(int64); isStaged(key) && (left == -1 || left > time.Minute.Milliseconds()) {
+	for _, key := range slices.DeleteFunc(s.keys(), func(key string) bool { return !isStaged(key) }) {
+		if left, _ := s.at(key).Do(s.T, "PTTL", key).(int64); left == -1 || left > time.Minute.Milliseconds() {
 			s.Errorf("%s is there for %d ms more", key, left)
 		}
 	}

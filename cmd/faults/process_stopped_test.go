@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/cmd/faults/rig"
+	"github.com/a2139e8d/latchkey/testdata/demotest"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
@@ -95,17 +96,7 @@ func (s *scene) stopAt(which func(*guest) func(redistest.Command) bool, before .
 	s.Helper()
 	proxy := redistest.NewProxy(s.T, s.redis)
 	frozen := s.add(proxy.URL)
-	g := s.guest(frozen)
-	for _, name := range before {
-		g.mustSet(frozen, name)
-	}
-	caught := catch(proxy, death{at: which(g), by: redistest.HangCommand})
-	answer := g.setting(frozen, "stale")
-	select {
-	case <-caught:
-	case <-time.After(s.longest):
-		s.Fatal("the guest's command did not come")
-	}
+	g, answer := s.catchAt(frozen, proxy, which, before)
 	frozen.Signal(s.T, syscall.SIGSTOP)
 	return stopped{proxy, g, func() reply {
 		frozen.Signal(s.T, syscall.SIGCONT)
@@ -113,6 +104,29 @@ func (s *scene) stopAt(which func(*guest) func(redistest.Command) bool, before .
 		s.close(frozen) // visitors go to one such process at a time
 		return got
 	}}
+}
+
+// catchAt returns a guest whose command hangs, and where its answer will come. Several may have to be
+// tried: the command does not come where the process goes another way, since others wait there.
+func (s *scene) catchAt(frozen *demotest.Demo, proxy *redistest.Proxy, which func(*guest) func(redistest.Command) bool, before []string) (*guest, <-chan reply) {
+	s.Helper()
+	late := time.After(s.longest)
+	for {
+		g := s.guest(frozen)
+		for _, name := range before {
+			g.mustSet(frozen, name)
+		}
+		caught := catch(proxy, death{at: which(g), by: redistest.HangCommand})
+		answer := g.setting(frozen, "stale")
+		select {
+		case <-caught:
+			return g, answer
+		case got := <-answer:
+			g.must("a write without the command", got, http.StatusOK, "ok")
+		case <-late:
+			s.Fatal("the guest's command did not come")
+		}
+	}
 }
 
 // A process is stopped when SET has taken the lock for it: before MGET reads the record under it, or

@@ -22,7 +22,7 @@ var laterVersion = demotest.Variant{Edits: append(otherScripts(),
 // otherQueues is a version whose processes wait in other queues, so that no version
 // notifies processes of the other that a session is free.
 var otherQueues = demotest.Variant{Edits: append(otherScripts(),
-	rig.Edit{File: "store/record.go", Old: `"}.lock.queue"`, New: `"}.lock.line"`},
+	rig.Edit{File: "store/record.go", Old: `queue += ".lock.queue"`, New: `queue += ".lock.line"`},
 	rig.Edit{File: "store/record.go", Old: `(queue, ".queue")`, New: `(queue, ".line")`},
 	rig.Edit{File: "internal/lease/spin.go", Old: `".queue`, New: `".line`},
 )}
@@ -35,7 +35,7 @@ var foreignVersion = demotest.Variant{Edits: append(otherRecords(),
 func otherScripts() (edits []rig.Edit) {
 	for _, name := range []string{
 		"store/take.lua", "store/load.lua", "store/commit.lua", "store/extend.lua", "store/create.lua", "store/replace.lua",
-		"store/drop.lua", "store/record.lua",
+		"store/drop.lua", "store/optimistic.lua", "store/times.lua", "store/record.lua",
 		"internal/lease/take.lua", "internal/lease/pass.lua", "internal/lease/release.lua", "internal/lease/extend.lua", "internal/lease/quit.lua", "internal/lease/queue.lua",
 	} {
 		edits = append(edits, rig.Edit{File: name, New: "\n-- of another version\n"})
@@ -44,7 +44,7 @@ func otherScripts() (edits []rig.Edit) {
 }
 
 func otherRecords() (edits []rig.Edit) {
-	for _, name := range []string{"take", "load", "record"} {
+	for _, name := range []string{"times", "record"} {
 		edits = append(edits, rig.Edit{File: "store/" + name + ".lua", Old: `{"v":2,`, New: `{"v":3,`})
 	}
 	return edits

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -45,6 +46,8 @@ type setting struct {
 
 	visitors, clients int // 0: four visitors with four clients each
 
+	slack int // by how many more connections a demo may have in the end; 0: slack
+
 	// longest is the longest time that a request may take, whatever happens; 0: a wait for
 	// the session, and an exchange without an answer before and after it.
 	longest time.Duration
@@ -55,9 +58,10 @@ type scene struct {
 	*testing.T
 	setting
 
-	redis *redistest.Server
-	demos []*demotest.Demo
-	wires []*rig.Wire // one for each demo, if wired
+	redis   *redistest.Server  // nil if it is a cluster
+	cluster *redistest.Cluster // nil if it is one server
+	demos   []*demotest.Demo
+	wires   []*rig.Wire // one for each demo, if wired
 
 	sites    history.Sites // the demos that visitors go to
 	visitors []*history.Visitor
@@ -73,24 +77,40 @@ type scene struct {
 // stage starts a scene. fault and promise are what the table says about it.
 func stage(t *testing.T, fault, promise string, with setting) *scene {
 	t.Helper()
-	if with.visitors == 0 {
-		with.visitors = 4
-	}
-	if with.clients == 0 {
-		with.clients = 4
-	}
-	if with.demos == 0 {
-		with.demos = 2
-	}
-	if with.longest == 0 {
-		with.longest = lockWait + 2*timeout*5/4 + time.Second
-	}
+	with = with.complete()
 	s := &scene{T: t, setting: with, redis: redistest.RealWith(t, with.env, with.redis...)}
 	t.Cleanup(func() { s.row(fault, promise) })
 	for range with.demos {
 		s.add(s.wire())
 	}
 	return s
+}
+
+// complete sets what is not set.
+func (with setting) complete() setting {
+	with.visitors = cmp.Or(with.visitors, 4)
+	with.clients = cmp.Or(with.clients, 4)
+	with.demos = cmp.Or(with.demos, 2)
+	with.longest = cmp.Or(with.longest, lockWait+2*timeout*5/4+time.Second)
+	return with
+}
+
+// keys returns the keys of all sessions, locks and queues.
+func (s *scene) keys() []string {
+	s.Helper()
+	if s.cluster != nil {
+		return s.cluster.Keys(s.T)
+	}
+	return s.redis.Keys(s.T)
+}
+
+// at returns the server that has a key.
+func (s *scene) at(key string) *redistest.Server {
+	s.Helper()
+	if s.cluster != nil {
+		return s.cluster.Owner(s.T, s.cluster.Slot(s.T, key))
+	}
+	return s.redis
 }
 
 // wire returns the URL by which the next demo reaches Redis.
@@ -218,7 +238,7 @@ func (s *scene) nothingLeft() {
 	s.Helper()
 	var left []string
 	eventually(s.T, lease+2*timeout, "no lock and no queue is left", func() bool {
-		left = slices.DeleteFunc(guards(s.T, s.redis), func(key string) bool {
+		left = slices.DeleteFunc(guardsIn(s.keys()), func(key string) bool {
 			return strings.HasSuffix(key, ".queue") && s.orphaned(key)
 		})
 		return len(left) == 0
@@ -229,8 +249,9 @@ func (s *scene) nothingLeft() {
 	s.stagedForAMinute()
 	for i, before := range s.files {
 		if d := s.demos[i]; d.Alive() {
-			eventually(s.T, 5*time.Second, fmt.Sprintf("demo %d has no more than %d files open", i, before+slack), func() bool {
-				return d.Files(s.T) <= before+slack
+			most := before + cmp.Or(s.slack, slack)
+			eventually(s.T, 5*time.Second, fmt.Sprintf("demo %d has no more than %d files open, and has %d", i, most, d.Files(s.T)), func() bool {
+				return d.Files(s.T) <= most
 			})
 		}
 	}
@@ -240,7 +261,7 @@ func (s *scene) nothingLeft() {
 // went back to when the queue was there, or the processes could not leave it for as long
 // as they try, which is a lease. It expires within a minute.
 func (s *scene) orphaned(queue string) bool {
-	left := s.redis.Do(s.T, "PTTL", queue).(int64)
+	left := s.at(queue).Do(s.T, "PTTL", queue).(int64)
 	return (s.apart || s.setback != nil || slices.Contains(s.setting.redis, "--appendonly")) && left <= time.Minute.Milliseconds() && left != -1
 }
 

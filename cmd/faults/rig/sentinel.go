@@ -16,8 +16,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// masterName is what the sentinels call the master.
-const masterName = "sessions"
+// MasterName is what the sentinels call the master.
+const MasterName = "sessions"
 
 // Sentinels are three processes that watch a master and its replicas, and promote a
 // replica when two of them find that the master does not answer.
@@ -39,7 +39,7 @@ func NewSentinels(tb testing.TB, master *redistest.Server, replicas int) *Sentin
 	}
 	for _, at := range s.Addrs {
 		await(tb, 20*time.Second, "the sentinels know each other", func() bool {
-			known, err := redis.StringMap(sentinelDo(at, "SENTINEL", "MASTER", masterName))
+			known, err := redis.StringMap(sentinelDo(at, "SENTINEL", "MASTER", MasterName))
 			return err == nil && known["num-other-sentinels"] == "2" && known["num-slaves"] == fmt.Sprint(replicas)
 		})
 	}
@@ -73,7 +73,7 @@ func (s *Sentinels) Watch(tb testing.TB) {
 func (s *Sentinels) set(tb testing.TB, option string, value int) {
 	tb.Helper()
 	for _, at := range s.Addrs {
-		if _, err := sentinelDo(at, "SENTINEL", "SET", masterName, option, value); err != nil {
+		if _, err := sentinelDo(at, "SENTINEL", "SET", MasterName, option, value); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -112,7 +112,7 @@ func (s *Sentinels) Hurry(tb testing.TB, master string) {
 // Failover makes the sentinels fail over as if the master did not answer.
 func (s *Sentinels) Failover(tb testing.TB) {
 	tb.Helper()
-	if _, err := sentinelDo(s.Addrs[0], "SENTINEL", "FAILOVER", masterName); err != nil {
+	if _, err := sentinelDo(s.Addrs[0], "SENTINEL", "FAILOVER", MasterName); err != nil {
 		tb.Fatal(err)
 	}
 }
@@ -128,7 +128,7 @@ func MasterOf(ctx context.Context, sentinels []string) (addr string, err error) 
 }
 
 func askSentinel(ctx context.Context, at string) (string, error) {
-	reply, err := redis.Strings(sentinelDo(at, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", masterName))
+	reply, err := redis.Strings(sentinelDo(at, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", MasterName))
 	if err != nil {
 		return "", err
 	}
@@ -136,7 +136,7 @@ func askSentinel(ctx context.Context, at string) (string, error) {
 }
 
 func sentinelDo(at, command string, args ...any) (any, error) {
-	const timeout = time.Second
+	const timeout = 5 * time.Second // the machine may be busy
 	conn, err := redis.Dial("tcp", at, redis.DialConnectTimeout(timeout), redis.DialReadTimeout(timeout), redis.DialWriteTimeout(timeout))
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func startSentinel(tb testing.TB, master string) string {
 		file := filepath.Join(tb.TempDir(), "sentinel.conf")
 		text := fmt.Sprintf("bind 127.0.0.1\nport %[1]s\ndir %[2]q\nsentinel monitor %[3]s %[4]s %[5]s 2\n"+
 			"sentinel down-after-milliseconds %[3]s 60000\nsentinel failover-timeout %[3]s 1500\n",
-			mine, filepath.Dir(file), masterName, host, port)
+			mine, filepath.Dir(file), MasterName, host, port)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			tb.Fatal(err)
 		}

@@ -73,10 +73,12 @@ func give(stub *toxics.ToxicStub, c *stream.StreamChunk) bool {
 }
 
 // A repeat sends every n-th piece of a stream twice: at once, or again after some more
-// pieces. A piece is what is read at once: a reply, or several.
+// pieces. A piece is what is read at once, a reply, or several; or so many lines of that. Redis sends
+// in pieces of any number of replies, since clients send commands in pieces, too.
 type repeat struct {
 	Every int64 `json:"every"`
 	Later int   `json:"later"` // pieces
+	Lines int   `json:"lines"`
 	seen  atomic.Int64
 	count
 }
@@ -84,7 +86,7 @@ type repeat struct {
 func (r *repeat) Pipe(stub *toxics.ToxicStub) {
 	var again *stream.StreamChunk
 	left := 0 // pieces until then
-	carry(stub, func(c *stream.StreamChunk) bool {
+	one := func(c *stream.StreamChunk) bool {
 		if again == nil && r.seen.Add(1)%max(r.Every, 1) == 0 {
 			// A copy, since the next toxic may modify it.
 			again, left = &stream.StreamChunk{Data: append([]byte(nil), c.Data...), Timestamp: c.Timestamp}, r.Later
@@ -100,7 +102,32 @@ func (r *repeat) Pipe(stub *toxics.ToxicStub) {
 			return give(stub, c)
 		}
 		return true
+	}
+	carry(stub, func(c *stream.StreamChunk) bool {
+		for _, data := range pieces(c.Data, r.Lines) {
+			if !one(&stream.StreamChunk{Data: data, Timestamp: c.Timestamp}) {
+				return false
+			}
+		}
+		return true
 	})
+}
+
+// pieces cuts data after each so many lines; 0: not at all.
+func pieces(data []byte, lines int) (all [][]byte) {
+	n, from := 0, 0
+	for i, b := range data {
+		if b != '\n' {
+			continue
+		}
+		if n++; n == lines {
+			all, n, from = append(all, data[from:i+1]), 0, i+1
+		}
+	}
+	if from < len(data) {
+		all = append(all, data[from:])
+	}
+	return all
 }
 
 // A tear breaks the connection in the middle of every n-th piece.

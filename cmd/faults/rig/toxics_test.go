@@ -11,7 +11,7 @@ import (
 
 // pass sends pieces through a toxic, and returns what comes out until the link ends.
 func pass(toxic toxics.Toxic, pieces ...string) (got []string) {
-	in, out := make(chan *stream.StreamChunk, len(pieces)), make(chan *stream.StreamChunk, 2*len(pieces)+1)
+	in, out := make(chan *stream.StreamChunk, len(pieces)), make(chan *stream.StreamChunk, 10*len(pieces))
 	for _, piece := range pieces {
 		in <- &stream.StreamChunk{Data: []byte(piece)}
 	}
@@ -52,6 +52,13 @@ func TestToxics(t *testing.T) {
 		if r, records := tt.toxic.(*record); records && string(r.bytes) != strings.Join(pieces, "") {
 			t.Errorf("%s: %q", tt.what, r.bytes)
 		}
+	}
+}
+
+func TestRepeatLines(t *testing.T) {
+	got := strings.Join(pass(&repeat{Every: 2, Lines: 2}, "1\n2\n3\n4\n5\n", "6\n7\n8"), "|")
+	if want := "1\n2\n|3\n4\n|3\n4\n|5\n|6\n7\n|6\n7\n|8"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
