@@ -16,6 +16,12 @@ require (
 )
 
 require (
+	github.com/alicebob/miniredis/v2 v2.40.0 // indirect
+	github.com/yuin/gopher-lua v1.1.1 // indirect
+)
+
+require (
+	github.com/a2139e8d/latchkey/store/rueidisstore v0.0.0
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/gorilla/securecookie v1.1.2 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
@@ -23,3 +29,5 @@ require (
 )
 
 replace github.com/a2139e8d/latchkey => ../..
+
+replace github.com/a2139e8d/latchkey/store/rueidisstore => ../../store/rueidisstore

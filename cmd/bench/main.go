@@ -41,6 +41,7 @@
 //   - rule.go: what must hold. capacity.go: when Redis is full. report.go,
 //     table.go, chart.go: how it is shown.
 //   - against.go: the other tree.
+//   - cluster: a program of its own, for Redis Cluster.
 package main
 
 import (
