@@ -25,7 +25,7 @@ func TestSentinelThroughClients(t *testing.T) {
 		})
 		for range s.setting.demos {
 			s.open(clusterApp.Start(t, "-client", client, "-redis", strings.Join(sentinels.Addrs, ","),
-				"-master", rig.MasterName, "-lease", lease.String(), "-lock-wait", lockWait.String()))
+				"-master", redistest.MasterName, "-lease", lease.String(), "-lock-wait", lockWait.String()))
 		}
 		var took time.Duration
 		s.run(func(ctx context.Context) {

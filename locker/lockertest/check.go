@@ -16,6 +16,7 @@ type check struct {
 	kind     Kind
 	ctx      context.Context // ends when what should happen never will
 	outsider *Process        // another process, which tries whether a lock is free
+	stalls   []string        // keys of what had to be called again; see timed
 }
 
 // patience is how long to wait for what should happen soon. Busy machines need
@@ -101,7 +102,10 @@ func (c *check) held(key string) {
 // back when most nodes have answered, so the last may need a moment more.
 func (c *check) nothingLeft() {
 	c.Helper()
-	c.eventually("no keys are left", func() bool { return len(c.keys()) == 0 })
+	c.eventually("no keys are left", func() bool {
+		c.forgetStalls()
+		return len(c.keys()) == 0
+	})
 }
 
 // settled waits until every node knows of the only lock there is. It may have been

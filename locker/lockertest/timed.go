@@ -17,9 +17,18 @@ func (c *check) timed(what string, f func(key string, d time.Duration) bool) {
 		if f(key, d) {
 			return
 		}
-		c.forget(c.kind.Nodes, key)
+		c.stalls = append(c.stalls, key)
+		c.forgetStalls()
 	}
 	c.Errorf("never happened: %s", what)
+}
+
+// forgetStalls makes all nodes forget what was called again. A slow one may do a part of it
+// later, take the lock and not hear of its release.
+func (c *check) forgetStalls() {
+	for _, key := range c.stalls {
+		c.forget(c.kind.Nodes, key)
+	}
 }
 
 // isSlow reports whether an exchange took too long. Those of a check that is timed

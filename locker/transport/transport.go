@@ -65,7 +65,7 @@ type Client interface {
 
 // A Resetter is a Client that can give up its connections. Reset is called when a reply has
 // come that belongs to another exchange, so that others on that connection may be wrong, too.
-// Exchanges that are under way may fail with ErrUnavailable.
+// Exchanges that are under way, or come at that moment, may fail with ErrUnavailable.
 type Resetter interface{ Reset() }
 
 // A ClusterClient is a Client that knows clusters: it sends each exchange to the node that has

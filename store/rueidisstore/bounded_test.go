@@ -29,6 +29,7 @@ func TestFullQueue(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 40 {
 		all.Go(func() {
+			begun := time.Now()
 			ctx, want := t.Context(), limit
 			if i%2 == 0 {
 				want = limit / 5
@@ -36,7 +37,6 @@ func TestFullQueue(t *testing.T) {
 				ctx, cancel = context.WithTimeout(ctx, want)
 				defer cancel()
 			}
-			begun := time.Now()
 			_, err := c.Do(ctx, "k", transport.Command{"INCR", "k"})
 			if !errors.Is(err, transport.ErrUnavailable) || errors.Is(err, transport.ErrRefused) || !timeout(err) {
 				t.Errorf("%v", err)

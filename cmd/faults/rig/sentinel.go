@@ -3,21 +3,13 @@ package rig
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/testdata/child"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 	"github.com/gomodule/redigo/redis"
 )
-
-// MasterName is what the sentinels call the master.
-const MasterName = "sessions"
 
 // Sentinels are three processes that watch a master and its replicas, and promote a
 // replica when two of them find that the master does not answer.
@@ -31,22 +23,22 @@ func NewSentinels(tb testing.TB, master *redistest.Server, replicas int) *Sentin
 	tb.Helper()
 	s := &Sentinels{}
 	for range 3 {
-		s.Addrs = append(s.Addrs, startSentinel(tb, master.Addr))
+		s.Addrs = append(s.Addrs, redistest.Sentinel(tb, master, 2))
 	}
 	for _, at := range s.Addrs {
 		// They talk more often than by default, so that tests are faster.
-		_, _ = sentinelDo(at, "SENTINEL", "DEBUG", "INFO-PERIOD", 500, "PUBLISH-PERIOD", 100, "ASK-PERIOD", 100)
+		_, _ = redistest.AskSentinel(at, "SENTINEL", "DEBUG", "INFO-PERIOD", 500, "PUBLISH-PERIOD", 100, "ASK-PERIOD", 100)
 	}
 	for _, at := range s.Addrs {
 		await(tb, 20*time.Second, "the sentinels know each other", func() bool {
-			known, err := redis.StringMap(sentinelDo(at, "SENTINEL", "MASTER", MasterName))
+			known, err := redis.StringMap(redistest.AskSentinel(at, "SENTINEL", "MASTER", redistest.MasterName))
 			return err == nil && known["num-other-sentinels"] == "2" && known["num-slaves"] == fmt.Sprint(replicas)
 		})
 	}
 	for _, at := range s.Addrs {
 		// A sentinel that does not know of the failover after four such periods would undo
 		// it.
-		_, _ = sentinelDo(at, "SENTINEL", "DEBUG", "PUBLISH-PERIOD", 2000)
+		_, _ = redistest.AskSentinel(at, "SENTINEL", "DEBUG", "PUBLISH-PERIOD", 2000)
 	}
 	return s
 }
@@ -73,7 +65,7 @@ func (s *Sentinels) Watch(tb testing.TB) {
 func (s *Sentinels) set(tb testing.TB, option string, value int) {
 	tb.Helper()
 	for _, at := range s.Addrs {
-		if _, err := sentinelDo(at, "SENTINEL", "SET", MasterName, option, value); err != nil {
+		if _, err := redistest.AskSentinel(at, "SENTINEL", "SET", redistest.MasterName, option, value); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -105,14 +97,14 @@ func (s *Sentinels) Hurry(tb testing.TB, master string) {
 			found, err := askSentinel(tb.Context(), at)
 			return err == nil && found == master
 		})
-		_, _ = sentinelDo(at, "SENTINEL", "DEBUG", "PUBLISH-PERIOD", 250)
+		_, _ = redistest.AskSentinel(at, "SENTINEL", "DEBUG", "PUBLISH-PERIOD", 250)
 	}
 }
 
 // Failover makes the sentinels fail over as if the master did not answer.
 func (s *Sentinels) Failover(tb testing.TB) {
 	tb.Helper()
-	if _, err := sentinelDo(s.Addrs[0], "SENTINEL", "FAILOVER", MasterName); err != nil {
+	if _, err := redistest.AskSentinel(s.Addrs[0], "SENTINEL", "FAILOVER", redistest.MasterName); err != nil {
 		tb.Fatal(err)
 	}
 }
@@ -128,67 +120,9 @@ func MasterOf(ctx context.Context, sentinels []string) (addr string, err error) 
 }
 
 func askSentinel(ctx context.Context, at string) (string, error) {
-	reply, err := redis.Strings(sentinelDo(at, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", MasterName))
+	reply, err := redis.Strings(redistest.AskSentinel(at, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", redistest.MasterName))
 	if err != nil {
 		return "", err
 	}
 	return net.JoinHostPort(reply[0], reply[1]), ctx.Err()
-}
-
-func sentinelDo(at, command string, args ...any) (any, error) {
-	const timeout = 5 * time.Second // the machine may be busy
-	conn, err := redis.Dial("tcp", at, redis.DialConnectTimeout(timeout), redis.DialReadTimeout(timeout), redis.DialWriteTimeout(timeout))
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	return conn.Do(command, args...)
-}
-
-// startSentinel returns the host:port of a new one.
-func startSentinel(tb testing.TB, master string) string {
-	tb.Helper()
-	host, port, _ := net.SplitHostPort(master)
-	for range 5 { // a port may be in use: try others
-		// Below the ports that the kernel assigns, and reserved, as in package redistest.
-		mine := fmt.Sprint(20000 + rand.IntN(12000))
-		reservation, err := net.ListenPacket("udp", "127.0.0.1:"+mine)
-		if err != nil {
-			continue
-		}
-		tb.Cleanup(func() { _ = reservation.Close() })
-		file := filepath.Join(tb.TempDir(), "sentinel.conf")
-		text := fmt.Sprintf("bind 127.0.0.1\nport %[1]s\ndir %[2]q\nsentinel monitor %[3]s %[4]s %[5]s 2\n"+
-			"sentinel down-after-milliseconds %[3]s 60000\nsentinel failover-timeout %[3]s 1500\n",
-			mine, filepath.Dir(file), MasterName, host, port)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			tb.Fatal(err)
-		}
-		if at := "127.0.0.1:" + mine; runSentinel(tb, file, at) {
-			return at
-		}
-	}
-	tb.Fatal("no sentinel could be started")
-	return ""
-}
-
-// runSentinel reports whether it answers.
-func runSentinel(tb testing.TB, file, at string) bool {
-	tb.Helper()
-	p, err := child.Start(exec.Command(redistest.Binary(tb), file, "--sentinel"))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	p.EndWith(tb)
-	for begun := time.Now(); time.Since(begun) < 10*time.Second; time.Sleep(5 * time.Millisecond) {
-		select {
-		case <-p.Done():
-			return false
-		default:
-		}
-		if reply, err := redis.String(sentinelDo(at, "PING")); err == nil && reply == "PONG" {
-			return true
-		}
-	}
-	return false
 }
