@@ -67,6 +67,9 @@ func (l *Lease) wait(over error, turn bool) (*Lease, error) {
 		l.group.leave(l)
 	}
 	if err != nil {
+		if l.group.closed.Load() && errors.Is(err, ErrUnavailable) {
+			err = ErrClosed // which is why, whatever the client says of itself
+		}
 		took := time.Since(l.began).Round(time.Millisecond)
 		return nil, fmt.Errorf("locker: waited %v for %s: %w", took, l.key, err)
 	}

@@ -3,10 +3,13 @@ package lease
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
 // Close ends the wait of all callers, of the one that has the turn as well, and the
@@ -50,6 +53,20 @@ func TestCloseEndsAllWaits(t *testing.T) {
 		site.mu.Lock()
 		clear(site.queues)
 		site.mu.Unlock()
+	})
+}
+
+// Who is asking Redis as the Group is closed, and its client with it, is told of that, too.
+func TestCloseDuringAnExchange(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var g Group
+		f := fake{take: func(context.Context, int, func() (bool, error)) (bool, error) {
+			g.Close()
+			return false, fmt.Errorf("%w: %w: the client is closed", ErrUnavailable, transport.ErrRefused)
+		}}
+		if _, err := g.Lock(t.Context(), "k", &f, Options{}); !errors.Is(err, ErrClosed) {
+			t.Errorf("got %v", err)
+		}
 	})
 }
 
