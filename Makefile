@@ -47,7 +47,7 @@ simulate:
 simulate-broken:
 	cd cmd/simulate && $(GO) test -count=1 -timeout 2h -v -run '^TestBroken$$' . -broken $(if $(SEED),-seed $(SEED))
 
-# Every promise under attack, with real processes: about a quarter of an hour, or half of that with
+# Every promise under attack, with real processes: about twenty minutes, or half of that with
 # SHORT=1. SKIP=… leaves out tests with such names, SEED=… makes the visitors send the same
 # requests. Logs of failures are kept in bin/faults.
 faults: setup
