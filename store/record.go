@@ -50,17 +50,18 @@ type Content interface {
 // Of a user's session the list is one more.
 func (s *Store) keys(id string) scripting.Keys {
 	tag, rest, ofUser := cutTag(id)
-	queue := s.options.Prefix + "{" + tag + "}" // all are parts of it
+	var queue string // all are parts of it, and it is made at once: each request does
 	if ofUser {
-		queue += ":" + rest
-	}
-	queue += ".lock.queue"
-	lock := strings.TrimSuffix(queue, ".queue")
-	if record := strings.TrimSuffix(lock, ".lock"); !ofUser {
-		return scripting.Keys{record, lock, queue}
+		queue = s.options.Prefix + "{" + tag + "}:" + rest + ".lock.queue"
 	} else {
-		return scripting.Keys{record, lock, queue, s.markKey(tag), s.listKey(tag)}
+		queue = s.options.Prefix + "{" + tag + "}.lock.queue"
 	}
+	lock := strings.TrimSuffix(queue, ".queue")
+	record := strings.TrimSuffix(lock, ".lock")
+	if !ofUser {
+		return scripting.Keys{record, lock, queue}
+	}
+	return scripting.Keys{record, lock, queue, s.markKey(tag), s.listKey(tag)}
 }
 
 // recordKeys is keys for what needs the record only: where the session is not a user's, the others may
