@@ -69,7 +69,8 @@ soak: setup
 setup:
 	@.ci/setup
 
-# Format, vet, static analysis, import rules, known vulnerabilities.
+# Format, vet, static analysis, import rules, known vulnerabilities; and whether the defects
+# that other suites make on purpose still fit the sources.
 check:
 	@.ci/format
 	$(GO) vet $(PACKAGES)
@@ -79,6 +80,9 @@ check:
 	  (cd $$module && $(GO) vet ./... && $(STATICCHECK) ./...) || exit 1; \
 	done
 	@.ci/imports
+	@for module in cmd/faults cmd/simulate; do \
+	  (cd $$module && $(GO) test -count=1 -run '^TestDefectsApply$$' .) || exit 1; \
+	done
 	@for module in . $(MODULES); do \
 	  echo "$$module: known vulnerabilities"; \
 	  (cd $$module && $(CURDIR)/.ci/vulnerabilities $(GOVULNCHECK) ./...) || exit 1; \

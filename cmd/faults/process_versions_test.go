@@ -22,7 +22,7 @@ var laterVersion = demotest.Variant{Edits: append(otherScripts(),
 // otherQueues is a version whose processes wait in other queues, so that no version
 // notifies processes of the other that a session is free.
 var otherQueues = demotest.Variant{Edits: append(otherScripts(),
-	rig.Edit{File: "store/record.go", Old: `queue += ".lock.queue"`, New: `queue += ".lock.line"`},
+	rig.Edit{File: "store/record.go", Old: `.lock.queue"`, New: `.lock.line"`},
 	rig.Edit{File: "store/record.go", Old: `(queue, ".queue")`, New: `(queue, ".line")`},
 	rig.Edit{File: "internal/lease/spin.go", Old: `".queue`, New: `".line`},
 )}
