@@ -18,13 +18,18 @@ func TestFullQueue(t *testing.T) {
 	s := redistest.Real(t)
 	o := at(s)
 	o.RingScaleEachConn = 3
-	o.ConnWriteTimeout = time.Hour // the connection is not found dead
+	o.ConnWriteTimeout = 10 * time.Second // so long the connection is not found dead
 	const limit = 500 * time.Millisecond
 	c := opened(t, o, limit)
 	eventually(t, "Redis is found", func() bool {
 		_, err := c.Do(t.Context(), "k", transport.Command{"PING"})
 		return err == nil
 	})
+	for range 100 { // those with a deadline of their own leave no trace
+		ctx, cancel := context.WithTimeout(t.Context(), limit*9/10)
+		_, _ = c.Do(ctx, "k", transport.Command{"PING"})
+		cancel()
+	}
 	s.Pause(t)
 	var all sync.WaitGroup
 	for i := range 40 {

@@ -43,7 +43,7 @@ func (c *client) Do(ctx context.Context, key string, commands ...transport.Comma
 		return nil, unsent(err)
 	}
 	x := exchange{redis: redis, commands: build(redis, key, commands)}
-	if !hurried && c.health.good(now) {
+	if good := c.health.good(now); good && !hurried {
 		return c.health.judge(x.send(c.shared.until(now, c.timeout)))
 	}
 	return c.guarded(x, now, end)
