@@ -108,8 +108,8 @@ func (o Options) check() error {
 		return fmt.Errorf("Options.MaxHold is %v: it must be at least 1ms, or 0 for the default", o.MaxHold)
 	case o.MaxWaiters < 0:
 		return fmt.Errorf("Options.MaxWaiters is %d: it must not be negative", o.MaxWaiters)
-	case o.Timeout < 0:
-		return fmt.Errorf("Options.Timeout is %v: it must not be negative", o.Timeout)
+	case o.Timeout < 0, o.Timeout > 0 && o.Timeout < time.Millisecond:
+		return fmt.Errorf("Options.Timeout is %v: it must be at least 1ms, or 0 for the default", o.Timeout)
 	case o.Backoff.Min < 0, o.Backoff.Max < o.Backoff.Min:
 		return fmt.Errorf("Options.Backoff is %v to %v: Min must not be negative, nor Max below Min", o.Backoff.Min, o.Backoff.Max)
 	case o.Policy != Poll && o.Policy != LeaseEnd:

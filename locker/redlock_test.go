@@ -53,7 +53,7 @@ func TestRedlockRefusesBadArguments(t *testing.T) {
 		"Options.Lease or MaxHold is 8ms: it must be at least 10m": {three, Options{MaxHold: 8 * time.Millisecond}},
 		"Options.Lease is -1s: it must be at least 1ms":            {three, Options{Lease: -s}},
 		"Options.MaxHold is -1s: it must be at least 1ms":          {three, Options{MaxHold: -s}},
-		"Options.Timeout is -1s: it must not be negative":          {three, Options{Timeout: -s}},
+		"Options.Timeout is -1s: it must be at least 1ms":          {three, Options{Timeout: -s}},
 		"Options.Wait is -1s: it must not be negative":             {three, Options{Wait: -s}},
 	} {
 		lock := NewRedlock(tt.pools, tt.options)

@@ -17,7 +17,7 @@ func ExampleNew_sentinel() {
 	sentinels := []string{"sentinel-1:26379", "sentinel-2:26379", "sentinel-3:26379"}
 	dial := func(ctx context.Context, addr string) (redis.Conn, error) {
 		return redis.DialContext(ctx, "tcp", addr, redis.DialConnectTimeout(time.Second),
-			redis.DialReadTimeout(2*time.Second), redis.DialWriteTimeout(2*time.Second))
+			redis.DialReadTimeout(2*time.Second))
 	}
 	master := func(ctx context.Context, sentinel string) (redis.Conn, error) {
 		s, err := dial(ctx, sentinel)

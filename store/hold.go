@@ -173,7 +173,9 @@ func (h *Hold) Destroy(ctx context.Context) error {
 // keeps Until.
 func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	ctx = context.WithoutCancel(ctx) // like a commit: those who wait depend on its outcome
-	h.Record.Own = h.Record.Own.renewed()
+	if _, _, ofUser := cutTag(h.id); !ofUser || h.Record.User != "" {
+		h.Record.Own = h.Record.Own.renewed()
+	} // else its record was replaced, and it is a guest's
 	record := h.Record
 	record.Data, record.Content, record.name, record.epoch = data, nil, h.stamp, ""
 	err := h.store.create(ctx, id, h.id, record, h.terms)

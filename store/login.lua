@@ -53,8 +53,8 @@ redis.call('SET', KEYS[1], head .. epoch .. rest, 'PX', ARGV[3])
 if not mark then
   redis.call('DEL', list)
 end
-redis.call('ZADD', list, ARGV[4], member)
 redis.call('ZREMRANGEBYSCORE', list, '-inf', over)
+redis.call('ZADD', list, ARGV[4], member) -- last, so that the list has at least this one
 local last = redis.call('ZRANGE', list, -1, -1, 'WITHSCORES')
 local left = math.max(1, last[2] - ARGV[5] + 600000)
 redis.call('PEXPIRE', list, left)

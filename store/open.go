@@ -79,6 +79,9 @@ func parseURL(raw string) (target, error) {
 		if u.Hostname() == "" {
 			return target{}, errors.New("has no host")
 		}
+		if strings.Contains(u.Host, ",") {
+			return target{}, errors.New("names several hosts: for Sentinel or a cluster use store/rueidisstore or store/goredisstore")
+		}
 		port := cmp.Or(u.Port(), "6379")
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 			return target{}, errors.New("names a port that does not exist")

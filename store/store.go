@@ -182,8 +182,8 @@ type Store struct {
 	unkeyed error         // what is wrong with that
 }
 
-// New returns a store that dials as pool does, by its DialContext or Dial, which should have dial
-// and write timeouts. No connection is taken from the pool, so its size does not matter. What is
+// New returns a store that dials as pool does, by its DialContext or Dial, which should have a
+// dial timeout. No connection is taken from the pool, so its size does not matter. What is
 // wrong with the arguments is reported by [Store.Err], which package middleware asks.
 func New(pool *redis.Pool, o Options) *Store {
 	client := transport.NewRedigo(pool, cmp.Or(o.Timeout, locker.DefaultTimeout))
@@ -226,8 +226,8 @@ func (o Options) check() error {
 		return fmt.Errorf("store: Options.Prefix has %d bytes: it must have at most %d", len(o.Prefix), maxPrefix)
 	case o.Lease < 0, o.Lease > 0 && o.Lease < time.Millisecond:
 		return fmt.Errorf("store: Options.Lease is %v: it must be at least 1ms, or 0 for the default", o.Lease)
-	case o.Timeout < 0:
-		return fmt.Errorf("store: Options.Timeout is %v: it must not be negative", o.Timeout)
+	case o.Timeout < 0, o.Timeout > 0 && o.Timeout < time.Millisecond:
+		return fmt.Errorf("store: Options.Timeout is %v: it must be at least 1ms, or 0 for the default", o.Timeout)
 	}
 	_, err := newKeyring(o.Encryption)
 	return err

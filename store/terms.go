@@ -68,6 +68,8 @@ func (s *Store) Check(t Terms) error {
 		return fmt.Errorf("TTL is %v and Lifetime %v: a session must be allowed to live for as long as it may be idle", d.TTL, d.Lifetime)
 	case d.GuestTTL > d.TTL:
 		return fmt.Errorf("GuestTTL is %v and TTL %v: it must not be longer", d.GuestTTL, d.TTL)
+	case d.GuestTTL > maxIdle:
+		return fmt.Errorf("GuestTTL is %v: it must be at most 31 years", d.GuestTTL)
 	case d.RefuseLogin && d.MaxSessions == 0:
 		return errors.New("RefuseLogin is set and MaxSessions is 0, any number: it must say how many are not too many")
 	}

@@ -30,6 +30,7 @@ func TestTermsCheck(t *testing.T) {
 		{Terms{MaxBytes: -5}, []string{"MaxBytes", "-5", "not be negative"}},
 		{Terms{TTL: 2 * time.Hour, Lifetime: time.Hour}, []string{"TTL", "2h", "Lifetime", "1h", "live for as long"}},
 		{Terms{TTL: time.Hour, GuestTTL: time.Hour}, nil},
+		{Terms{TTL: 40 * 365 * 24 * time.Hour, Lifetime: 40 * 365 * 24 * time.Hour, GuestTTL: 40 * 365 * 24 * time.Hour}, []string{"GuestTTL", "350400h", "31 years"}},
 		{Terms{GuestTTL: -time.Second}, []string{"GuestTTL", "-1s", "at least 1ms"}},
 		{Terms{TTL: time.Minute, GuestTTL: time.Hour}, []string{"GuestTTL", "1h", "TTL", "1m", "not be longer"}},
 		{Terms{GuestTTL: time.Hour}, []string{"GuestTTL", "1h", "TTL", "30m", "not be longer"}},
@@ -76,7 +77,8 @@ func TestOptionsCheck(t *testing.T) {
 		{Options{Prefix: strings.Repeat("a", 513)}, []string{"Options.Prefix", "513 bytes", "at most 512"}},
 		{Options{Lease: -time.Second}, []string{"Options.Lease", "-1s", "at least 1ms"}},
 		{Options{Lease: time.Microsecond}, []string{"Options.Lease", "1µs", "at least 1ms"}},
-		{Options{Timeout: -time.Second}, []string{"Options.Timeout", "-1s", "not be negative"}},
+		{Options{Timeout: -time.Second}, []string{"Options.Timeout", "-1s", "at least 1ms"}},
+		{Options{Timeout: 2}, []string{"Options.Timeout", "2ns", "at least 1ms"}}, // the unit was forgotten
 	} {
 		made := New(&redis.Pool{}, tt.options)
 		wantMessage(t, made.Err(), tt.want)

@@ -36,6 +36,8 @@ const (
 	untilDigits = 15
 )
 
+const maxIdle = (1e12 - 1) * time.Millisecond // some 31 years
+
 // appendTo appends the stored form.
 func (o *Times) appendTo(b []byte) []byte {
 	if o == nil {
@@ -43,7 +45,7 @@ func (o *Times) appendTo(b []byte) []byte {
 	}
 	if o.Idle > 0 {
 		b = append(b, `,"i":`...)
-		b = strconv.AppendInt(b, max(1, o.Idle.Milliseconds()), 10)
+		b = strconv.AppendInt(b, max(1, min(o.Idle, maxIdle).Milliseconds()), 10)
 	}
 	if !o.Until.IsZero() {
 		b = append(b, `,"u":`...)

@@ -65,10 +65,11 @@ func TestRoundTripsOfLoadWithOwnTimes(t *testing.T) {
 			terms Terms
 			want  []int
 		}{
-			"guests, by the terms": {&Times{Idle: time.Minute}, Terms{TTL: time.Hour, Lifetime: 10 * time.Hour, GuestTTL: time.Minute}, []int{1, 1}},
-			"guests of others":     {&Times{Idle: time.Minute}, Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}, []int{2, 1, 1}},
-			"remembered":           {&Times{Until: time.Now().Add(720 * time.Hour)}, Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}, []int{1, 1}},
-			"a look at a guest":    {&Times{Idle: time.Minute}, Terms{GuestTTL: time.Minute}, []int{1, 1}},
+			"guests, by the terms":  {&Times{Idle: time.Minute}, Terms{TTL: time.Hour, Lifetime: 10 * time.Hour, GuestTTL: time.Minute}, []int{1, 1}},
+			"guests of others":      {&Times{Idle: time.Minute}, Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}, []int{2, 1, 1}},
+			"of more than 31 years": {&Times{Idle: 40 * 365 * 24 * time.Hour}, Terms{GuestTTL: time.Minute, Lifetime: 10 * time.Hour}, []int{1, 1}},
+			"remembered":            {&Times{Until: time.Now().Add(720 * time.Hour)}, Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}, []int{1, 1}},
+			"a look at a guest":     {&Times{Idle: time.Minute}, Terms{GuestTTL: time.Minute}, []int{1, 1}},
 		} {
 			p := redistest.NewProxy(t, s.Server)
 			st := s.open(p.Pool(t, 2), nil, patient)

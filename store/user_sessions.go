@@ -50,26 +50,29 @@ const (
 	loginEnded   = 3
 )
 
-// readLogin reads the reply to a login, and ends the sessions that are too many now.
-func (s *Store) readLogin(ctx context.Context, reply scripting.Reply, id string) error {
+// login runs a login once, and returns what of the user's list is too many then. The second time it
+// changes nothing, and counts again.
+func (s *Store) login(ctx context.Context, x scripting.Exchange) (surplus []string, err error) {
+	_, reply, err := s.runner.Exchange(ctx, x)
+	if err != nil {
+		return nil, err
+	}
 	switch n, refused := reply.Int(); {
 	case refused && n == loginTooMany:
-		return ErrTooManySessions
+		return nil, ErrTooManySessions
 	case refused && n == loginEnded:
-		return ErrGone
+		return nil, ErrGone
 	case refused:
-		return errTaken
+		return nil, errTaken
 	}
-	var surplus []string
 	for i := 1; i < reply.Len(); i++ {
 		member, ok := reply.TextAt(i)
 		if !ok {
-			return lease.Unexpected(reply)
+			return nil, lease.Unexpected(reply)
 		}
 		surplus = append(surplus, member)
 	}
-	tag, _, _ := cutTag(id)
-	return s.endSurplus(ctx, tag, surplus)
+	return surplus, nil
 }
 
 // End ends a session, whatever holds it, at once: a holder's commit is refused from now on, and its

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/locker"
+	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
@@ -294,6 +295,64 @@ func TestALoginEndsNoneThatIsInUseForThoseThatHaveTimedOut(t *testing.T) {
 		wantListed(t, st, "ann", tablet, laptop, phone)
 		wantOver(t, st, used)
 	})
+}
+
+// A login into a session that has no time left is no error, and it is over at once.
+func TestALoginOfASessionThatIsOver(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		st := New(r.Pool(t, 8), patient)
+		id := idOf(st, "ann", 1)
+		record := Record{Data: []byte("0"), Created: time.Now().Add(-48 * time.Hour), User: "ann"}
+		wantError(t, "a login", st.CreateRecord(t.Context(), id, record, Terms{}), nil)
+		eventually(t, "nothing is left", func() bool { return len(r.Keys(t)) == 0 })
+		wantAlive(t, st, login(t, st, "ann", 2), "0")
+	})
+}
+
+// Two logins at once end together as many sessions as are too many, and neither ends the other in vain:
+// the second one counts before the first one has taken off the list what has timed out.
+func TestTwoLoginsAtOnceEndNoMoreThanAreTooMany(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ most, idle, left int }{
+		"one of three has timed out": {3, 1, 3},
+		"only one may be there":      {1, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+				st := New(r.Pool(t, 8), patient)
+				begin := func(st *Store, n int) (id string) {
+					id = idOf(st, "ann", n)
+					born := time.Now().Add(time.Duration(n) * time.Second) // the later, the later it ends
+					record := Record{Data: []byte("0"), Created: born, User: "ann", Device: `Firefox, "Berlin"`}
+					err := st.CreateRecord(t.Context(), id, record, Terms{MaxSessions: c.most})
+					if err != nil {
+						t.Error(err)
+					}
+					return id
+				}
+				all := []string{}
+				for n := range c.most {
+					all = append(all, begin(st, n))
+				}
+				for _, id := range all[c.most-c.idle:] {
+					r.Do(t, "DEL", st.recordKey(id)) // as its idle timeout does
+				}
+				counted, done, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
+				second := NewOn(&interrupted{transport.NewRedigo(r.Pool(t, 8), time.Minute), func() { close(counted); <-done }}, patient)
+				first := NewOn(&interrupted{transport.NewRedigo(r.Pool(t, 8), time.Minute), func() {
+					go func() { defer close(over); begin(second, 11) }()
+					<-counted
+				}}, patient)
+				begin(first, 10)
+				close(done)
+				<-over
+				all = append(all[:c.most-c.idle], idOf(st, "ann", 10), idOf(st, "ann", 11))
+				wantListed(t, st, "ann", all[len(all)-c.left:]...)
+			})
+		})
+	}
 }
 
 // The list shows what a session is, newest first, and looks without using it.
