@@ -32,6 +32,8 @@ func (rq *request) commitToAnswer(by string) error {
 	return err
 }
 
+const droppedLogin = "a login after Destroy is dropped: call Clear instead of Destroy"
+
 // commitOpen is commit, called with mu held. It notes in done what hooks are to be called for.
 func (rq *request) commitOpen(by string, done *event) error {
 	if rq.committed {
@@ -50,6 +52,9 @@ func (rq *request) commitOpen(by string, done *event) error {
 	if change.Dropped != "" {
 		rq.log(slog.LevelWarn, "dropped", "a value that was set after Destroy is dropped: call Clear, Renew and Set instead",
 			slog.String("key", change.Dropped))
+	}
+	if change.DroppedLogin {
+		rq.log(slog.LevelWarn, "dropped", droppedLogin)
 	}
 	if err == nil {
 		err = rq.overdue(change)
@@ -169,13 +174,18 @@ func (rq *request) beginID(
 	}
 	id := key.id()
 	record.Own = changed(record.Own, change.Renewed, change.Remembered, change.Remember)
+	if now := time.Now(); change.User != "" && !s.terms.Expires(record, now).After(now) {
+		record.Created = now // Remember has ended what was remembered beyond Lifetime, and the login begins anew
+	}
 	cookie, err := s.cookies.issue(key, record.Own)
 	switch {
 	case err != nil:
 	case do == renew:
 		hold := rq.giveBack()
-		hold.Record.Own, hold.Record.User, hold.Record.Device = record.Own, record.User, record.Device
+		hold.Record.Created, hold.Record.Own = record.Created, record.Own
+		hold.Record.User, hold.Record.Device = record.User, record.Device
 		err = hold.Renew(ctx, id, change.Data())
+		record.Own = hold.Record.Own // of which the new id does not keep all
 	default:
 		record.Data = change.Data()
 		err = s.store.CreateRecord(ctx, id, record, s.terms)

@@ -106,3 +106,19 @@ func TestKeyRotation(t *testing.T) {
 	late.get(during.URL+"/add").want(t, 200, "1")
 	late.get(after.URL+"/add").want(t, 200, "2")
 }
+
+// So it is for those who are remembered again and again: Remember signs with the newest key.
+func TestKeyRotationWithRemember(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	older, newer := bytes.Repeat([]byte("o"), 32), bytes.Repeat([]byte("n"), 64)
+	site := func(keys ...[]byte) *site {
+		return newSite(t, r.Pool(t, 4), middleware.Options{Keys: keys}, rememberer())
+	}
+	before, during, after := site(older), site(newer, older), site(newer)
+
+	v := newVisitor(t)
+	v.get(before.URL+"/add-and-remember?for=48h").want(t, 200, "1")
+	v.get(during.URL+"/remember?for=48h").want(t, 200, "")
+	v.get(after.URL+"/add").want(t, 200, "2")
+}

@@ -48,12 +48,13 @@ func ruleOf(err error) rule {
 // Status returns the HTTP status for an error of the session:
 //
 //   - 503 where another try may succeed: the session was busy for too long, its lock was
-//     lost, another request has changed it, Redis is away, the client is, or the request's own
+//     lost, another request has changed it, Redis or the client has gone away, or the request's own
 //     deadline is over;
 //   - 409 for a write to a session that another request has ended;
 //   - 403 for a login of a user who is logged in too often: see Options.MaxSessions;
 //   - 500 for the rest, which are mistakes: a value that cannot be encoded, a change that
-//     comes too late, a session that is too large, a record that cannot be read.
+//     comes too late, a session that is too large, a record that cannot be read. So is store.ErrNotFound, which
+//     only End, Peek and Update return: look for that first.
 func Status(err error) int { return ruleOf(err).status }
 
 // A gone says why a session is over, where that was not another request, and is an ErrGone.

@@ -102,10 +102,21 @@ func TestWhatIsSetAfterDestroyIsReported(t *testing.T) {
 		t.Errorf("log:\n%s", site.log)
 	}
 	v.get(site.URL+"/get").want(t, 200, "0")
+
+	v.get(site.URL+"/add").want(t, 200, "1")
+	v.get(site.URL+"/begin-anew").want(t, 200, "")
+	if len(site.log.Lines("a login after Destroy is dropped")) != 1 {
+		t.Errorf("log:\n%s", site.log)
+	}
 }
 
 func withGoodbye() *http.ServeMux {
 	mux := app()
+	mux.HandleFunc("/begin-anew", func(_ http.ResponseWriter, r *http.Request) {
+		s := session.FromContext(r.Context())
+		s.Destroy()
+		s.Login("ann")
+	})
 	mux.HandleFunc("/goodbye", func(_ http.ResponseWriter, r *http.Request) {
 		s := session.FromContext(r.Context())
 		s.Destroy()

@@ -109,7 +109,8 @@ func (rq *request) load(ctx context.Context, id string) (record store.Record, do
 func (rq *request) settle(by string, change session.Change, done *event) error {
 	s, a, id, ctx := rq.sessions, rq.attempt, rq.knownID(), rq.base.Context()
 	var saved store.Record
-	if !change.Renewed && !change.Destroyed && !change.Remembered {
+	locks := change.Renewed || change.Destroyed || change.Remembered
+	if !locks {
 		var err error
 		saved, err = s.store.SaveLoaded(ctx, id, a.record, change.Snapshot, s.terms)
 		if !errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrUnavailable) {
@@ -118,6 +119,11 @@ func (rq *request) settle(by string, change session.Change, done *event) error {
 		}
 	}
 	record, err := rq.lock(ctx, id)
+	if locks && rq.hold == nil && errors.Is(ctx.Err(), context.Canceled) {
+		// A client that goes away undoes nothing that its request has done, but nobody waits for it.
+		rq.waited = s.terms.LockWait
+		record, err = rq.lock(context.WithoutCancel(ctx), id)
+	}
 	over := errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound)
 	switch {
 	case rq.hold == nil && !over:

@@ -207,6 +207,41 @@ func TestTheWaitForTheSecondRunIsBounded(t *testing.T) {
 	})
 }
 
+// P4: a client that goes away undoes no logout: a session that is free is ended, though nobody waits
+// for the answer, and likewise for a new id or end.
+func TestAClientThatGoesAwayUndoesNothing(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		for what, do := range map[string]func(s *session.Session){
+			"Destroy":  (*session.Session).Destroy,
+			"Renew":    (*session.Session).Renew,
+			"Remember": func(s *session.Session) { s.Remember(month) },
+		} {
+			ran := make(chan struct{})
+			p := newPair(t, r, middleware.Options{LockWait: time.Minute}, func(_ *pair, _ int32, _ http.ResponseWriter, req *http.Request) {
+				do(session.FromContext(req.Context()))
+				close(ran)
+				<-req.Context().Done()
+			})
+			record := recordOfSite(t, p)
+			before, _ := r.Get(t, record)
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() { <-ran; cancel() }()
+			if a := p.v.send(ctx, http.MethodGet, p.here.URL+"/page", nil); a.err == nil {
+				t.Errorf("%s: it was answered: %d", what, a.StatusCode)
+			}
+			eventually(t, what+" is done", func() bool {
+				after, _ := r.Get(t, record)
+				return after != before && !strings.Contains(strings.Join(r.Keys(t), " "), ".lock")
+			})
+			if failed := p.here.log.Lines("session failed"); len(failed) > 0 {
+				t.Errorf("%s: %v", what, failed)
+			}
+			r.Do(t, "FLUSHALL")
+		}
+	})
+}
+
 // P5: a request whose session is over when it is to be saved has waited for it, and does not do so
 // again for its second run.
 func TestTheSecondRunDoesNotWaitForWhatIsOver(t *testing.T) {

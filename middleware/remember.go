@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"math"
 	"net/http"
 	"strconv"
@@ -13,6 +14,9 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
 )
+
+var errCookieGone = errors.New("middleware: Remember has to set the cookie again, " +
+	"and the handler has removed it from the header of the request")
 
 // # Timeouts of a session's own
 //
@@ -69,7 +73,11 @@ func (rq *request) cookieFor(own *store.Times) (*http.Cookie, error) {
 	case !byToken && rq.begun:
 		return nil, errCookieLate
 	}
-	return s.cookies.again(rq.cookieValue(), own)
+	value := rq.cookieValue()
+	if value == "" {
+		return nil, errCookieGone
+	}
+	return s.cookies.again(value, own)
 }
 
 // cookieValue returns the value of the session's cookie: of the one that this answer sets, since a
@@ -132,13 +140,15 @@ func (c *cookies) lasting(value string, own *store.Times) *http.Cookie {
 }
 
 // again returns the cookie with a genuine value, to be set again. The value stays the same as long
-// as its signature lasts until the session's end; else it is signed anew.
+// as its signature lasts until the session's end, and is that of the newest key, since older ones are
+// dropped in time; else it is signed anew.
 func (c *cookies) again(value string, own *store.Times) (*http.Cookie, error) {
 	plain, _ := strictBase64.DecodeString(value) // it was verified
 	date, rest, _ := bytes.Cut(plain, []byte("|"))
 	text, _, _ := bytes.Cut(rest, []byte("|"))
 	signed, _ := strconv.ParseInt(string(date), 10, 64)
-	if own == nil || own.Until.Before(time.Unix(signed, 0).Add(keep.LongestCookie)) {
+	lasts := own == nil || own.Until.Before(time.Unix(signed, 0).Add(keep.LongestCookie))
+	if lasts && c.byNewestKey(plain) {
 		return c.lasting(value, own), nil
 	}
 	raw, _ := base64.URLEncoding.DecodeString(string(text))
@@ -147,6 +157,14 @@ func (c *cookies) again(value string, own *store.Times) (*http.Cookie, error) {
 		return nil, err
 	}
 	return c.issue(known, own)
+}
+
+// byNewestKey reports whether the newest key has signed a value, which is decoded and genuine.
+func (c *cookies) byNewestKey(plain []byte) bool {
+	check := c.checkers.Get().(*checker)
+	defer c.checkers.Put(check)
+	_, _, ok := check.open(check.macs[0], plain)
+	return ok
 }
 
 // valueFor returns the value of the request's cookie that stands for id, or "".

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -129,6 +130,30 @@ func TestOnlyItsOwnEndEndsARememberedSession(t *testing.T) {
 		eventually(t, "the session is over", func() bool { return !r.Exists(t, recordOf(id)) })
 		kept.get(s.URL+"/get").want(t, 200, "0")
 	})
+}
+
+// P2: nor can it be kept where the handler has removed the cookie from the request's header, before it
+// passed that on, say. The client keeps its session.
+func TestRememberWithoutTheCookieIsAnError(t *testing.T) {
+	t.Parallel()
+	r := redistest.Embedded(t)
+	mux := rememberer()
+	mux.HandleFunc("/strip", func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Del("Cookie")
+		mux.ServeHTTP(w, as(r, "/remember"))
+	})
+	s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+	v := newVisitor(t)
+	v.get(s.URL+"/add-and-remember?for=48h").want(t, 200, "1")
+	for _, d := range []string{"0s", "2h"} {
+		if a := v.get(s.URL + "/strip?for=" + d); a.StatusCode != http.StatusInternalServerError || a.sets() {
+			t.Errorf("%s: %d %v", d, a.StatusCode, a.Header)
+		}
+	}
+	if log := s.log.String(); !strings.Contains(log, "Remember has to set the cookie again") {
+		t.Errorf("the log does not say why: %s", log)
+	}
+	v.get(s.URL+"/get").want(t, 200, "1")
 }
 
 // P2: a Remember that cannot be kept fails the request, and so does one where the session is only

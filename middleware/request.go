@@ -138,11 +138,18 @@ func (rq *request) use(ctx context.Context, record store.Record, err error) (use
 	if err == nil {
 		used, err = rq.decode(record)
 	}
+	if errors.Is(err, store.ErrCorrupt) && rq.origin == optimistic { // what is replaced is locked: see load
+		rq.attempt = &attempt{again: true}
+		if record, err = rq.fetch(ctx, []string{rq.knownID()}); err == nil {
+			used, err = rq.decode(record)
+		}
+	}
 	if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrTooLarge) {
 		if err = rq.replace(err); err == nil {
 			used, err = rq.decode(store.Record{})
-			if rq.hold != nil { // nobody is logged in to what takes its place
-				rq.hold.Record.User, rq.hold.Record.Device = "", ""
+			if rq.hold != nil { // what takes its place begins now, and nobody is logged in to it
+				r := &rq.hold.Record
+				r.Created, r.Own, r.User, r.Device = time.Now(), rq.sessions.terms.Guest(), "", ""
 			}
 		}
 	}

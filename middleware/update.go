@@ -94,6 +94,9 @@ func (u *update) commit(ctx context.Context) error {
 	if change.Dropped != "" {
 		u.log(slog.LevelWarn, "dropped", "a value that was set after Destroy is dropped", slog.String("key", change.Dropped))
 	}
+	if change.DroppedLogin {
+		u.log(slog.LevelWarn, "dropped", droppedLogin)
+	}
 	switch {
 	case err != nil:
 		return err

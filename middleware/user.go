@@ -143,7 +143,15 @@ func (s *Sessions) End(ctx context.Context, id string) error {
 //	s.Renew()
 //
 // Without except it is over, too: call Destroy, so that the client forgets its cookie.
+//
+// An except that is no id at all is an error, so that it is not ended unawares; "", the id of a new
+// session, spares none.
 func (s *Sessions) EndAll(ctx context.Context, user string, except ...string) (int, error) {
+	for _, id := range except {
+		if id != "" && !isID(id) {
+			return 0, errNoID
+		}
+	}
 	ended, err := s.store.EndUser(ctx, user, except...)
 	for _, id := range ended {
 		s.options.Hooks.call(context.WithoutCancel(ctx), event{do: destroy, old: id})

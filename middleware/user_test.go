@@ -216,6 +216,40 @@ func TestMaxSessions(t *testing.T) {
 	})
 }
 
+// P4: a visitor who was remembered for longer than Lifetime, and logs in without being remembered any
+// more, is logged in: the session begins anew.
+func TestALoginAfterTheLifetimeBeginsAnew(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		for _, others := range []int{0, 1} {
+			mux := http.NewServeMux()
+			mux.HandleFunc("/remember", func(_ http.ResponseWriter, r *http.Request) {
+				session.FromContext(r.Context()).Remember(month)
+			})
+			mux.HandleFunc("/login-only", func(_ http.ResponseWriter, r *http.Request) {
+				s := session.FromContext(r.Context())
+				s.Login("ann")
+				s.Remember(0)
+			})
+			var s *site
+			mux.Handle("/", users(func() *middleware.Sessions { return s.sessions }))
+			s = newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
+			for range others {
+				newVisitor(t).get(s.URL+"/login/ann").want(t, 200, "")
+			}
+			v := newVisitor(t)
+			v.get(s.URL+"/add").want(t, 200, "1")
+			v.get(s.URL+"/remember").want(t, 200, "")
+			makeOlder(t, r, v.get(s.URL+"/id").body, 48*time.Hour)
+			v.get(s.URL+"/login-only").want(t, 200, "")
+			v.get(s.URL+"/user").want(t, 200, "ann")
+			v.get(s.URL+"/add").want(t, 200, "2")
+			v.wantLeft(t, s, r, 30*time.Minute)
+			r.Do(t, "FLUSHALL")
+		}
+	})
+}
+
 // What is no user and no id is an error that says so, and nothing is lost.
 func TestBadUsersAndIDs(t *testing.T) {
 	t.Parallel()
@@ -236,6 +270,14 @@ func TestBadUsersAndIDs(t *testing.T) {
 	}
 	if err := s.sessions.End(t.Context(), strings.Repeat("A", 22)); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("End of an unknown id: %v", err)
+	}
+	v.get(s.URL+"/login/ann").want(t, 200, "")
+	if n, err := s.sessions.EndAll(t.Context(), "ann", "not the id"); n != 0 || err == nil || !strings.Contains(err.Error(), "public id") {
+		t.Errorf("EndAll but what is no id: %d, %v", n, err)
+	}
+	v.get(s.URL+"/user").want(t, 200, "ann")
+	if n, err := s.sessions.EndAll(t.Context(), "ann", ""); n != 1 || err != nil {
+		t.Errorf("EndAll but none: %d, %v", n, err)
 	}
 	if n, err := s.sessions.EndAll(t.Context(), "nobody"); n != 0 || err != nil {
 		t.Errorf("EndAll of nobody: %d, %v", n, err)

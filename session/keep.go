@@ -53,11 +53,14 @@ type Change struct {
 	Renewed, Destroyed bool
 	// User is who Login was called with last; "": it was not called.
 	User string
-	// Remembered: Remember was called, last with Remember, and that makes a difference.
+	// Remembered: the method Remember was called, and that changes something.
 	Remembered bool
-	Remember   time.Duration
+	// Remember is what it was called with last.
+	Remember time.Duration
 	// Dropped is the first key that was set after Destroy, and so will not be saved.
 	Dropped string
+	// DroppedLogin: Login was called after Destroy, and so nobody is logged in.
+	DroppedLogin bool
 	// Snapshot is what must be stored; nil if nothing need be.
 	Snapshot *Snapshot
 }

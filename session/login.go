@@ -11,7 +11,8 @@ const maxUser = 512 // bytes, as the store has it
 // has shown who they are. From the commit on the session is in that user's list, and can be ended
 // from elsewhere, together with all others of the user: see Sessions.List, End and EndAll of
 // package middleware. It stays the user's until it ends; a later Renew, or Clear, changes nothing
-// about that, and a later Login gives it to another one.
+// about that, and a later Login gives it to another one. After [Session.Destroy] it does nothing, which
+// is logged: to begin with nothing, call Clear.
 //
 // The user is what names one for the application, at best a number that never changes: 1 to 512
 // bytes of UTF-8, which are kept with the session's values. Anything else is an error that sticks
@@ -24,6 +25,7 @@ func (s *Session) Login(user string) {
 			return false
 		}
 		s.change.Renewed, s.change.User = true, user
+		s.change.DroppedLogin = s.change.Destroyed
 		return true
 	})
 }
