@@ -70,9 +70,9 @@ func parseFlags(args []string, getenv func(string) string, stderr io.Writer) (co
 	case c.work < 0:
 		return c, fmt.Errorf("-work is %v: it must not be negative", c.work)
 	case len(c.redisURLs) > 1 && !c.usesRedlock():
-		return c, fmt.Errorf("%s has %d URLs: only -lock redlock uses more than one", c.redisFrom, len(c.redisURLs))
+		return c, fmt.Errorf("only -lock redlock uses more than one URL: %s has %d", c.redisFrom, len(c.redisURLs))
 	case len(c.redisURLs) > 0 && c.usesRedlock() && (len(c.redisURLs) < 3 || len(c.redisURLs)%2 == 0):
-		return c, fmt.Errorf("%s has %d URLs: -lock %s needs an odd number, 3 or more", c.redisFrom, len(c.redisURLs), c.lock)
+		return c, fmt.Errorf("-lock %s needs an odd number of URLs, 3 or more: %s has %d", c.lock, c.redisFrom, len(c.redisURLs))
 	}
 	for _, d := range []struct {
 		name  string

@@ -53,6 +53,10 @@ func (d *diagnosis) rights() {
 		needed, notify = slices.Concat(neededRights, clusterRights), clusterNotifyRights
 	}
 	missing, err := d.missing(user, needed)
+	if err != nil && d.aclUser != "" && strings.Contains(err.Error(), "not found") {
+		d.say(wrong, "acl", "there is no user %s: a program cannot log in as that", user)
+		return
+	}
 	if err != nil {
 		d.say(note, "acl", "rights of the user %s are not checked: ACL DRYRUN is refused (%s)", user, err)
 		return

@@ -210,7 +210,7 @@ func TestDoctorOnRights(t *testing.T) {
 	finds(t, found, "acl", wrong, "ACL SETUSER app ~latchkey:*")
 	found = allowed("app", "~*", "&*", "+@all")
 	finds(t, found, "acl", note, "may do more than is needed, such as FLUSHALL")
-	finds(t, diagnosed(t, s.URL, "--acl-user", "nobody"), "acl", note, "nobody", "not found")
+	finds(t, diagnosed(t, s.URL, "--acl-user", "nobody"), "acl", wrong, "there is no user nobody")
 }
 
 // Two clocks may differ by as much as is not known of when the answer was given.

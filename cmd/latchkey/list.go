@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -22,10 +23,12 @@ type device struct {
 }
 
 func checkList(o *options) error {
-	if len(o.ids) > 0 {
+	switch {
+	case len(o.ids) > 0 && o.user == "" && !isID(o.ids[0]): // probably the user
+		return usage("list takes no id: say list --user%s", cmp.Or(word(o.ids[0]), " NAME"))
+	case len(o.ids) > 0:
 		return usage("list takes no id: show has what is known of one session")
-	}
-	if o.user == "" {
+	case o.user == "":
 		return usage("list needs --user")
 	}
 	return o.checkUser()
@@ -89,7 +92,7 @@ func (j *job) hintIfNone(n int) {
 	}
 	hint := fmt.Sprintf("latchkey: the prefix is %q: if the program has another one, name that by --prefix", j.prefix)
 	if len(j.keys) == 0 {
-		hint += "; if it encrypts sessions, its users are found with its keys alone: --keys-file"
+		hint += "; if it encrypts sessions, its users are only found with its keys: --keys-file"
 	}
 	fmt.Fprintln(j.out.stderr, hint)
 }

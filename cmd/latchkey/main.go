@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 )
 
@@ -66,7 +67,10 @@ func dispatch(ctx context.Context, args []string, getenv func(string) string, ou
 		return err
 	}
 	c := find(args[0])
-	if c == nil {
+	switch {
+	case c == nil && strings.HasPrefix(args[0], "-"):
+		return usage("the command comes first, and then its flags; latchkey --help has them all")
+	case c == nil:
 		return usage("unknown command%s; latchkey --help has them all", word(args[0]))
 	}
 	o, err := c.parse(args[1:], getenv)

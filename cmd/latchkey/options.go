@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"flag"
 	"slices"
 	"strings"
@@ -113,7 +112,7 @@ func (c *command) next(flags *flag.FlagSet, o *options, args []string) ([]string
 		value, rest = rest[0], rest[1:]
 	}
 	if f.Value.Set(value) != nil { // the error may repeat a secret that came here by mistake
-		return nil, usage("the value of --%s cannot be read; it is such as %s", name, example(f))
+		return nil, usage("--%s cannot be read: write it like %s", name, example(f))
 	}
 	return rest, nil
 }
@@ -141,8 +140,13 @@ func isHelp(arg string) bool { return slices.Contains([]string{"-h", "-help", "-
 
 // check finds what is wrong with the command line itself.
 func (o *options) check(c *command) error {
-	if c.name == "list" && len(o.ids) > 0 && !isID(o.ids[0]) {
-		return usage("list takes no id: say list --user%s", cmp.Or(word(o.ids[0]), " NAME"))
+	switch {
+	case c.check != nil:
+		if err := c.check(o); err != nil {
+			return err
+		}
+	case c.ids == 0 && len(o.ids) > 0:
+		return usage("%s takes no id", c.name)
 	}
 	for _, id := range append(slices.Clone(o.ids), o.except...) {
 		if !isID(id) {
@@ -154,18 +158,14 @@ func (o *options) check(c *command) error {
 	switch {
 	case c.ids == 1 && len(o.ids) != 1:
 		return usage("%s needs the id of one session; they are in the log, and in list and locks", c.name)
-	case c.ids == 0 && len(o.ids) > 0 && c.check == nil:
-		return usage("%s takes no id", c.name)
 	case o.timeout <= 0:
 		return usage("--timeout is %v: it must be positive", o.timeout)
 	case o.ttl < 0 || o.lifetime < o.ttl && o.ttl > 0:
-		return usage("--ttl is %v and --lifetime %v: --ttl must not be negative, nor longer", o.ttl, o.lifetime)
+		return usage("--ttl is %v and --lifetime %v: --ttl must not be negative, nor longer than --lifetime", o.ttl, o.lifetime)
 	case o.limit < 0:
 		return usage("--limit is %d: it must not be negative", o.limit)
 	case strings.ContainsAny(o.prefix, "{}") || o.prefix == "":
 		return usage("--prefix is %q: it must not be empty, nor contain braces", o.prefix)
-	case c.check != nil:
-		return c.check(o)
 	}
 	return nil
 }

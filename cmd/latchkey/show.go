@@ -14,7 +14,7 @@ import (
 )
 
 const showAbout = `Shows a session: when it began, was last used and ends, its size, and who holds
-it. It is not prolonged by that. What it holds is shown with --values alone.
+it. It is not prolonged by that. What it holds is only shown with --values.
 When it was last used is known if --ttl is the idle timeout of the program.
 `
 

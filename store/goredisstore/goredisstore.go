@@ -12,17 +12,16 @@
 // By itself a ClusterClient does not look for the new master before ClusterStateReloadInterval,
 // which is 60 s (redis/go-redis#3979). Here it is asked to whenever an exchange fails, so that
 // sessions are served again about a second after the cluster has replaced the master. Where a node
-// hangs, it may be that node which go-redis asks, and then nothing else for ReadTimeout, 5 s: better
-// set that to 2 s. Programs that use the same client for other things should set that option all the
-// same: without sessions nobody asks.
+// hangs, it may be that node which go-redis asks, and then nothing else for ReadTimeout, 5 s: set that
+// to 1 s, say. Programs that use the same client for other things should set ClusterStateReloadInterval
+// all the same: without sessions nobody asks.
 //
 // # Options of go-redis
 //
 // ContextTimeoutEnabled must be true. Without it, go-redis does not keep to deadlines, and a server
 // that hangs answers after ReadTimeout, 5 s; with a ReadTimeout or WriteTimeout of -2, never. A
 // ClusterClient must not read from replicas. So [New] refuses ReadOnly, RouteByLatency,
-// RouteRandomly, NewFailoverClusterClient and Ring, too. When a master hangs, go-redis may ask it
-// first who has its slots now, and waits for ReadTimeout, 5 s: set that to 1 s, say. A ClusterClient
+// RouteRandomly, NewFailoverClusterClient and Ring, too. A ClusterClient
 // without a ReadTimeout would wait for ever, and is refused.
 //
 // MaxRetries and MaxRedirects do not count here. What go-redis repeats by itself may be executed

@@ -1,8 +1,8 @@
 // Package rueidisstore makes a [store.Store] over [github.com/redis/rueidis]: for one server, for
 // Sentinel, and for a Redis Cluster, where sessions are spread over all masters. It is a module of
-// its own, so that nobody gets a client that he does not use.
+// its own, so that nobody gets a client that they do not use.
 //
-//	go get github.com/a2139e8d/latchkey/store/rueidisstore
+//	go get github.com/a2139e8d/latchkey github.com/a2139e8d/latchkey/store/rueidisstore
 //
 // All promises of package store hold, the same on each topology.
 //
