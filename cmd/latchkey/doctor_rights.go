@@ -53,7 +53,7 @@ func (d *diagnosis) rights() {
 		needed, notify = slices.Concat(neededRights, clusterRights), clusterNotifyRights
 	}
 	missing, err := d.missing(user, needed)
-	if err != nil && d.aclUser != "" && strings.Contains(err.Error(), "not found") {
+	if err != nil && d.aclUser != "" && strings.Contains(err.Error(), "User '"+user+"' not found") {
 		d.say(wrong, "acl", "there is no user %s: a program cannot log in as that", user)
 		return
 	}

@@ -31,7 +31,7 @@ func TestLeastRights(t *testing.T) {
 		return all
 	}
 	var removed []any
-	for _, rule := range rules("(?s)does without (`[^`]*`)") {
+	for _, rule := range rules("(?s)does not need (`[^`]*`)") {
 		removed = append(removed, strings.Replace(rule.(string), "+", "-", 1))
 	}
 	for name, servers := range map[string][]*redistest.Server{
