@@ -174,9 +174,7 @@ func (rq *request) beginID(
 	}
 	id := key.id()
 	record.Own = changed(record.Own, change.Renewed, change.Remembered, change.Remember)
-	if now := time.Now(); change.User != "" && !s.terms.Expires(record, now).After(now) {
-		record.Created = now // Remember has ended what was remembered beyond Lifetime, and the login begins anew
-	}
+	s.beginAnew(&record, change.User != "")
 	cookie, err := s.cookies.issue(key, record.Own)
 	switch {
 	case err != nil:

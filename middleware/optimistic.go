@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
@@ -104,13 +105,16 @@ func (rq *request) load(ctx context.Context, id string) (record store.Record, do
 	return record, !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrTooLarge), err
 }
 
+// lingering is how long a commit waits for the lock when the client has gone away. That should not undo
+// what its request has done, but nobody waits for the answer.
+const lingering = time.Second
+
 // settle saves what a handler has changed that has run without the lock, or returns errRunAgain. It
 // is called with mu held.
 func (rq *request) settle(by string, change session.Change, done *event) error {
 	s, a, id, ctx := rq.sessions, rq.attempt, rq.knownID(), rq.base.Context()
 	var saved store.Record
-	locks := change.Renewed || change.Destroyed || change.Remembered
-	if !locks {
+	if !change.Renewed && !change.Destroyed && !change.Remembered {
 		var err error
 		saved, err = s.store.SaveLoaded(ctx, id, a.record, change.Snapshot, s.terms)
 		if !errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrUnavailable) {
@@ -119,9 +123,8 @@ func (rq *request) settle(by string, change session.Change, done *event) error {
 		}
 	}
 	record, err := rq.lock(ctx, id)
-	if locks && rq.hold == nil && errors.Is(ctx.Err(), context.Canceled) {
-		// A client that goes away undoes nothing that its request has done, but nobody waits for it.
-		rq.waited = s.terms.LockWait
+	if rq.hold == nil && errors.Is(ctx.Err(), context.Canceled) {
+		rq.waited = max(rq.waited, s.terms.LockWait-lingering)
 		record, err = rq.lock(context.WithoutCancel(ctx), id)
 	}
 	over := errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound)

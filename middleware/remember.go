@@ -46,6 +46,14 @@ func changed(own *store.Times, renewed, remembered bool, d time.Duration) *store
 	return &t
 }
 
+// beginAnew makes a session whose time is over begin now, if somebody has logged in to it: one that was
+// remembered beyond its Lifetime, and is no longer, or that has come to it in the hands of the handler.
+func (s *Sessions) beginAnew(record *store.Record, loggedIn bool) {
+	if now := time.Now(); loggedIn && !s.terms.Expires(*record, now).After(now) {
+		record.Created = now
+	}
+}
+
 // remember saves a session that is to have another end. Its id stays, and so does the cookie's
 // value.
 func (rq *request) remember(ctx context.Context, change session.Change) error {
@@ -111,7 +119,7 @@ func (rq *request) end() {
 }
 
 // SessionExpires implements keep.Keeper.
-func (rq *request) SessionExpires(renewed, remembered bool, d time.Duration) time.Time {
+func (rq *request) SessionExpires(renewed, loggedIn, remembered bool, d time.Duration) time.Time {
 	rq.idMu.Lock()
 	created, own := rq.created, rq.own
 	rq.idMu.Unlock()
@@ -124,6 +132,7 @@ func (rq *request) SessionExpires(renewed, remembered bool, d time.Duration) tim
 		record = store.Record{Created: now, Own: rq.sessions.terms.Guest()}
 	}
 	record.Own = changed(record.Own, renewed, remembered, d)
+	rq.sessions.beginAnew(&record, loggedIn)
 	return rq.sessions.terms.Expires(record, now)
 }
 

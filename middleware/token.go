@@ -55,7 +55,8 @@ func Bearer(r *http.Request) string {
 // Token returns the token of the request's session, for a handler that gives it to its client: see
 // Options.Token. It is for after a session.Commit that has begun the session or given it a new id,
 // or after the answer has begun. Where the id stays it is the token that the request came with; or
-// the same one signed anew, if Remember has moved the session's end beyond that of its signature.
+// the same one signed anew, if Remember has moved the session's end beyond that of its signature, or if
+// an older one of Options.Keys has signed it.
 //
 // An answer for which it is called before its first byte is not cached.
 //

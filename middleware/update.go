@@ -135,7 +135,7 @@ func (u *update) SessionID() string { return u.id }
 
 // SessionExpires implements keep.Keeper. It is the latest time that it can be: as if the visitor had
 // come just now.
-func (u *update) SessionExpires(renewed, remembered bool, d time.Duration) time.Time {
+func (u *update) SessionExpires(renewed, _, remembered bool, d time.Duration) time.Time {
 	record := u.record
 	record.Own = changed(record.Own, renewed, remembered, d)
 	return u.sessions.terms.Expires(record, time.Now())

@@ -144,8 +144,7 @@ func (s *Sessions) End(ctx context.Context, id string) error {
 //
 // Without except it is over, too: call Destroy, so that the client forgets its cookie.
 //
-// An except that is no id at all is an error, so that it is not ended unawares; "", the id of a new
-// session, spares none.
+// An except that is no id at all is an error, so that what was to be spared is not ended; "" spares none.
 func (s *Sessions) EndAll(ctx context.Context, user string, except ...string) (int, error) {
 	for _, id := range except {
 		if id != "" && !isID(id) {

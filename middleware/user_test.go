@@ -226,10 +226,11 @@ func TestALoginAfterTheLifetimeBeginsAnew(t *testing.T) {
 			mux.HandleFunc("/remember", func(_ http.ResponseWriter, r *http.Request) {
 				session.FromContext(r.Context()).Remember(month)
 			})
-			mux.HandleFunc("/login-only", func(_ http.ResponseWriter, r *http.Request) {
+			mux.HandleFunc("/login-only", func(w http.ResponseWriter, r *http.Request) {
 				s := session.FromContext(r.Context())
 				s.Login("ann")
 				s.Remember(0)
+				fmt.Fprint(w, time.Until(s.Expires()))
 			})
 			var s *site
 			mux.Handle("/", users(func() *middleware.Sessions { return s.sessions }))
@@ -241,7 +242,9 @@ func TestALoginAfterTheLifetimeBeginsAnew(t *testing.T) {
 			v.get(s.URL+"/add").want(t, 200, "1")
 			v.get(s.URL+"/remember").want(t, 200, "")
 			makeOlder(t, r, v.get(s.URL+"/id").body, 48*time.Hour)
-			v.get(s.URL+"/login-only").want(t, 200, "")
+			if a := v.get(s.URL + "/login-only"); !strings.HasPrefix(a.body, "29m59") || a.StatusCode != 200 {
+				t.Errorf("%d, expires in %s", a.StatusCode, a.body)
+			}
 			v.get(s.URL+"/user").want(t, 200, "ann")
 			v.get(s.URL+"/add").want(t, 200, "2")
 			v.wantLeft(t, s, r, 30*time.Minute)

@@ -45,7 +45,7 @@ func (k keeper) ChangedLate(method, key, sealed string) {
 	}
 }
 
-func (k keeper) SessionExpires(renewed, remembered bool, d time.Duration) time.Time {
+func (k keeper) SessionExpires(renewed, _, remembered bool, d time.Duration) time.Time {
 	if k.ends == nil {
 		return time.Time{}
 	}

@@ -47,5 +47,5 @@ func (s *Session) Expires() time.Time {
 	if s.config.Keeper == nil || c.Destroyed {
 		return time.Time{}
 	}
-	return s.config.Keeper.SessionExpires(c.Renewed, c.Remembered, c.Remember)
+	return s.config.Keeper.SessionExpires(c.Renewed, c.User != "", c.Remembered, c.Remember)
 }

@@ -170,7 +170,7 @@ func (h *Hold) Destroy(ctx context.Context) error {
 // second step has succeeded; a crash between them leaves it until it times out. Errors as with
 // Save. If the reply to the second step is lost for good, the old id may be dead although Renew
 // fails, and the session with it: ending one too many is the safe side. Of Record.Own the new id
-// keeps Until.
+// keeps Until; and Idle, if a user's record was replaced and User is "".
 func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	ctx = context.WithoutCancel(ctx) // like a commit: those who wait depend on its outcome
 	if _, _, ofUser := cutTag(h.id); !ofUser || h.Record.User != "" {

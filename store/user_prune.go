@@ -25,7 +25,10 @@ func (s *Store) runLogin(ctx context.Context, x scripting.Exchange, id string) e
 		return err
 	}
 	still, err := s.login(ctx, x)
-	if err != nil {
+	switch {
+	case len(surplus) > 0 && errors.Is(err, errTaken):
+		return nil // it was stored, and has been ended since: by a login that came later, say
+	case err != nil:
 		return err
 	}
 	for _, member := range surplus {

@@ -50,8 +50,8 @@ const (
 	loginEnded   = 3
 )
 
-// login runs a login once, and returns what of the user's list is too many then. The second time it
-// changes nothing, and counts again.
+// login runs a login once, and returns what of the user's list is too many then. Once it is stored,
+// to run it again only counts.
 func (s *Store) login(ctx context.Context, x scripting.Exchange) (surplus []string, err error) {
 	_, reply, err := s.runner.Exchange(ctx, x)
 	if err != nil {

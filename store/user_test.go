@@ -355,6 +355,34 @@ func TestTwoLoginsAtOnceEndNoMoreThanAreTooMany(t *testing.T) {
 	}
 }
 
+// A login that another one ends, or End, before it has ended what is too many is no error: it was done.
+func TestALoginThatIsEndedAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, meanwhile := range map[string]func(t *testing.T, st *Store, begin func(*Store, int) string){
+		"by another login": func(_ *testing.T, st *Store, begin func(*Store, int) string) { begin(st, 11) },
+		"by End": func(t *testing.T, st *Store, _ func(*Store, int) string) {
+			wantError(t, "End", st.End(t.Context(), idOf(st, "ann", 10)), nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+				st := New(r.Pool(t, 8), patient)
+				begin := func(st *Store, n int) (id string) {
+					id = idOf(st, "ann", n)
+					record := Record{Data: []byte("0"), Created: time.Now(), User: "ann"}
+					wantError(t, "a login", st.CreateRecord(t.Context(), id, record, Terms{MaxSessions: 1}), nil)
+					return id
+				}
+				begin(st, 1)
+				client := transport.NewRedigo(r.Pool(t, 8), time.Minute)
+				id := begin(NewOn(&interrupted{client, func() { meanwhile(t, st, begin) }}, patient), 10)
+				wantOver(t, st, id)
+			})
+		})
+	}
+}
+
 // The list shows what a session is, newest first, and looks without using it.
 func TestListUser(t *testing.T) {
 	t.Parallel()

@@ -32,8 +32,9 @@ type Keeper interface {
 	// SessionID returns the public id as it is at the time of the call.
 	SessionID() string
 	// SessionExpires returns when the session would end if it were saved now and not used any more:
-	// after a Renew, if renewed; after a Remember(d), if remembered. It is zero where none is kept.
-	SessionExpires(renewed, remembered bool, d time.Duration) time.Time
+	// after a Renew, if renewed, which was a Login if loggedIn; after a Remember(d), if remembered. It
+	// is zero where none is kept.
+	SessionExpires(renewed, loggedIn, remembered bool, d time.Duration) time.Time
 	// CommitSession is what Session.Commit calls. If it saves the session, it calls Seal, once.
 	CommitSession(ctx context.Context) error
 	// ReopenSession is what Session.Reopen calls. If it succeeds, it has called Resume.

@@ -61,7 +61,7 @@ type reader struct {
 func (r reader) SessionID() string { return r.id }
 
 // SessionExpires returns what Redis says: a handler sees it a moment later, and so do others.
-func (r reader) SessionExpires(bool, bool, time.Duration) time.Time {
+func (r reader) SessionExpires(bool, bool, bool, time.Duration) time.Time {
 	left := r.site.redis.mini.TTL(keyOf(r.id))
 	if left <= 0 {
 		return time.Time{}
