@@ -125,6 +125,9 @@ func (t *tally) verdict() error {
 	case t.most(yes):
 		return nil
 	case t.count(yes)+t.count(failed) >= t.quorum():
+		if t.ambiguous || t.count(yes) > 0 { // some nodes have done it, though others refused
+			return scripting.MayBeDone(t.err())
+		}
 		return t.err()
 	case t.count(no)+t.count(failed) >= t.quorum():
 		return ErrLost

@@ -156,6 +156,22 @@ func TestTallyVerdict(t *testing.T) {
 	}
 }
 
+// Where a node has done what others refuse, all of it may be done.
+func TestTallyIsAmbiguous(t *testing.T) {
+	t.Parallel()
+	if err := tallyOf(3, failed, failed, failed).verdict(); scripting.Ambiguous(err) {
+		t.Errorf("all have refused: %v", err)
+	}
+	if err := tallyOf(3, yes, failed, failed).verdict(); !scripting.Ambiguous(err) || !errors.Is(err, ErrUnavailable) {
+		t.Errorf("one has not: %v", err)
+	}
+	some := tallyOf(3, failed, failed)
+	some.add(2, lease.Attempt{}, ErrUnavailable)
+	if err := some.verdict(); !scripting.Ambiguous(err) {
+		t.Errorf("one has not answered: %v", err)
+	}
+}
+
 // A holder is named, and its lease counts, only if it may have a majority: by the
 // nodes that told, and those that did not.
 func TestTallyHolder(t *testing.T) {

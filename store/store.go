@@ -256,8 +256,8 @@ func (s *Store) usable() error {
 	return s.unkeyed
 }
 
-// Ping reports whether Redis answers, for readiness checks and at start. It also fails on a Redis
-// Cluster where the client does not know clusters, as that of [Open] and [New] does not. Its
+// Ping reports whether Redis answers, for readiness checks and at start. Of a Redis Cluster one node
+// has to; where the client does not know clusters, as that of [Open] and [New] does not, it fails. Its
 // error wraps [ErrUnavailable].
 func (s *Store) Ping(ctx context.Context) error {
 	if s.err != nil {

@@ -36,6 +36,9 @@ func (a ambiguous) Is(target error) bool {
 }
 func (a ambiguous) As(target any) bool { return errors.As(a.error, target) }
 
+// MayBeDone returns err, refused or not, as the error of what may have been done.
+func MayBeDone(err error) error { return ambiguous{err} }
+
 // Unanswered reports whether err is that of a Redis that did not answer in time, or put off for as
 // long what it was asked.
 func Unanswered(err error) bool { return isTimeout(err) && errors.Is(err, transport.ErrUnavailable) }

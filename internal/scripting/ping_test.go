@@ -1,6 +1,7 @@
 package scripting
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -54,5 +55,49 @@ func TestPingFindsACluster(t *testing.T) {
 		if len(f.calls) != 5 {
 			t.Errorf("%d exchanges", len(f.calls))
 		}
+	}
+}
+
+// Of a cluster one node has to answer, whichever that is, and it is asked for with the key of a slot.
+func TestPingOfACluster(t *testing.T) {
+	t.Parallel()
+	for alive, want := range map[string]error{"c": nil, "none": errSilent} {
+		f := &keyed{fake: knows(nil), alive: alive, hung: make(chan struct{})}
+		if err := NewRunner(f, time.Minute).Ping(t.Context(), "a", "b", "c", "d"); !errors.Is(err, want) {
+			t.Errorf("%s: %v", alive, err)
+		}
+		close(f.hung)
+	}
+}
+
+// A keyed client reaches the node of one key. That of another hangs, as long as one is there.
+type keyed struct {
+	*fake
+	alive string
+	hung  chan struct{}
+}
+
+func (*keyed) IsCluster() bool { return true }
+func (*keyed) SubscribeShard(context.Context, string) (transport.Subscription, error) {
+	return nil, errRefused
+}
+func (k *keyed) Do(_ context.Context, key string, _ ...transport.Command) ([]any, error) {
+	if key == k.alive {
+		return []any{"PONG"}, nil
+	}
+	if key == "d" && k.alive != "none" {
+		<-k.hung
+	}
+	return nil, errSilent
+}
+
+// A connection that the server has closed since it was idle is none that is missing.
+func TestPingOverAnIdleConnection(t *testing.T) {
+	t.Parallel()
+	f := knows(func(n int, _ []transport.Command, _ func() ([]any, error)) ([]any, error) {
+		return [][]any{nil, {"PONG"}}[n-1], []error{transport.ErrUnavailable, nil}[n-1]
+	})
+	if err := NewRunner(f, time.Minute).Ping(t.Context()); err != nil || len(f.calls) != 2 {
+		t.Errorf("%v after %d exchanges", err, len(f.calls))
 	}
 }

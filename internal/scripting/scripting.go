@@ -209,14 +209,14 @@ func (r *Runner) eval(ctx context.Context, end time.Time, slot, text string, scr
 
 // Ping asks Redis whether it is there. With keys in different slots it also finds out that it
 // is a node of a cluster, where the client does not know that: such a node serves some of them
-// only. All else that may be wrong with them is no error, since a cluster may do without a node.
+// only. Where the client does, it is enough that the node of one of them answers, since a cluster may
+// do without a node.
 func (r *Runner) Ping(ctx context.Context, keys ...string) error {
-	replies, err := r.client.Do(ctx, "", transport.Command{"PING"})
-	if err != nil {
-		return err
+	if r.cluster != nil && len(keys) > 0 {
+		return r.pingAny(ctx, keys)
 	}
-	if refusal, ok := replies[0].(error); ok {
-		return refused(refusal)
+	if err := r.ping(ctx, ""); err != nil {
+		return err
 	}
 	moved := make([]error, len(keys))
 	var all sync.WaitGroup
@@ -232,4 +232,39 @@ func (r *Runner) Ping(ctx context.Context, keys ...string) error {
 	}
 	all.Wait()
 	return cmp.Or(moved...)
+}
+
+// pingAny returns with the first node that answers.
+func (r *Runner) pingAny(ctx context.Context, keys []string) error {
+	if !r.cluster.IsCluster() { // as far as the client knows yet
+		if err := r.ping(ctx, keys[0]); err == nil || !r.cluster.IsCluster() {
+			return err
+		}
+	}
+	answers := make(chan error, len(keys))
+	for _, key := range keys {
+		go func() { answers <- r.ping(ctx, key) }() // ends by the timeout of the client
+	}
+	var err error
+	for range keys {
+		if err = <-answers; err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// ping asks once more where the connection broke: the server may have closed it since it was idle.
+func (r *Runner) ping(ctx context.Context, key string) error {
+	replies, err := r.client.Do(ctx, key, transport.Command{"PING"})
+	if Ambiguous(err) && !isTimeout(err) {
+		replies, err = r.client.Do(ctx, key, transport.Command{"PING"})
+	}
+	if err != nil {
+		return err
+	}
+	if refusal, ok := replies[0].(error); ok {
+		return refused(refusal)
+	}
+	return nil
 }
