@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/a2139e8d/latchkey/locker/transport"
@@ -18,13 +19,24 @@ type client struct {
 }
 
 // Do is described in [transport.Client].
-func (c *client) Do(ctx context.Context, _ string, commands ...transport.Command) ([]any, error) {
+func (c *client) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
 	ctx, cancel, err := bounded(ctx, c.timeout)
 	if err != nil {
 		return nil, err
 	}
 	defer cancel()
-	return exchange(ctx, c.redis, commands)
+	replies, err := exchange(ctx, c.redis, commands)
+	if key != "" && len(replies) > 1 && !isReadOnly(replies[0]) && slices.ContainsFunc(replies, isReadOnly) {
+		// The server is no master any more, and its address may lead to another by now. Go-redis gives a
+		// connection to it up only where the first command is refused. This one would change nothing.
+		_, _ = exchange(ctx, c.redis, []transport.Command{{"PEXPIRE", key, 0, "GT"}})
+	}
+	return replies, err
+}
+
+func isReadOnly(reply any) bool {
+	refusal, ok := reply.(error)
+	return ok && redis.IsReadOnlyError(refusal)
 }
 
 // Subscribe is described in [transport.Client].

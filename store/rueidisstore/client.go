@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/a2139e8d/latchkey/locker/transport"
@@ -24,6 +27,7 @@ type client struct {
 	shared  sharedDeadline
 	topics  topics
 	health  health
+	left    atomic.Int64 // when the connections to a replica were broken last, in Unix nanoseconds
 }
 
 // Do is described in [transport.Client].
@@ -44,7 +48,7 @@ func (c *client) Do(ctx context.Context, key string, commands ...transport.Comma
 	}
 	x := exchange{redis: redis, commands: build(redis, key, commands)}
 	if good := c.health.good(now); good && !hurried {
-		return c.health.judge(x.send(c.shared.until(now, c.timeout)))
+		return c.send(x, now)
 	}
 	return c.guarded(x, now, end)
 }
@@ -58,7 +62,7 @@ func (c *client) guarded(x exchange, now, end time.Time) ([]any, error) {
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		replies, err := c.health.judge(x.send(c.shared.until(now, c.timeout)))
+		replies, err := c.send(x, now)
 		done <- outcome{replies, err}
 	}()
 	timer := time.NewTimer(time.Until(end))
@@ -69,6 +73,30 @@ func (c *client) guarded(x exchange, now, end time.Time) ([]any, error) {
 	case <-timer.C:
 		return nil, fmt.Errorf("%w: no reply: %w", transport.ErrUnavailable, context.DeadlineExceeded)
 	}
+}
+
+// send sends x, and takes note of how that ended.
+func (c *client) send(x exchange, now time.Time) ([]any, error) {
+	replies, err := c.health.judge(x.send(c.shared.until(now, c.timeout)))
+	if x.redis.Mode() == rueidis.ClientModeStandalone && slices.ContainsFunc(replies, isReadOnly) {
+		c.leaveReplica(time.Now())
+	}
+	return replies, err
+}
+
+// leaveReplica breaks the connections to what is no master any more: its address may lead to another
+// by now, which rueidis would not find out by itself. With Sentinel and on a cluster it does. It is not
+// done more often than those that come meanwhile can wait for.
+func (c *client) leaveReplica(now time.Time) {
+	last := c.left.Load()
+	if now.UnixNano()-last > int64(c.timeout/8) && c.left.CompareAndSwap(last, now.UnixNano()) {
+		c.links.reset()
+	}
+}
+
+func isReadOnly(reply any) bool {
+	refusal, ok := reply.(error)
+	return ok && strings.HasPrefix(refusal.Error(), "READONLY ")
 }
 
 // An exchange is the commands of one Do.

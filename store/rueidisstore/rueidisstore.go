@@ -16,7 +16,8 @@
 //
 // [rueidis.ParseURL] makes options of redis://user:password@host:port/db, with ?addr=host2:port2 of
 // a cluster, and with ?addr=host2:port2&master_set=NAME of sentinels. With rediss:// they have TLS,
-// except for the connections to sentinels.
+// except for the connections to sentinels, and all certificates must be for the first host: where each
+// server has its own, set TLSConfig.ServerName to "".
 //
 // A Redis user needs the rights that store/REDIS.md names, and more on some topologies:
 //
