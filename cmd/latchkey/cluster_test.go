@@ -116,15 +116,19 @@ func TestParseNodes(t *testing.T) {
 a0b1c :0@0 slave,noaddr 67ed2 0 0 0 disconnected
 
 e7d1e 127.0.0.1:30001@31001 myself,master - 0 0 1 connected
+b0b1c ::1:30005@31005 master - 0 0 1 connected
+c0b1c :30006@31006 myself,master - 0 0 0 connected
 `
 	want := []clusterLine{
 		{address: "127.0.0.1:30004", named: "host-4:30004"},
 		{address: "127.0.0.1:30002", master: true, owns: true, moving: 1},
 		{address: "127.0.0.1:30003", master: true, owns: true, failed: true},
-		{address: ":0", gone: true},
+		{address: "asked:0", gone: true},
 		{address: "127.0.0.1:30001", master: true},
+		{address: "[::1]:30005", master: true},
+		{address: "asked:30006", master: true},
 	}
-	if got := parseNodes(text); !slices.Equal(got, want) {
+	if got := parseNodes(text, "asked:6379"); !slices.Equal(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
 }

@@ -42,7 +42,7 @@ func (d *diagnosis) halfMoved() {
 		return // as above
 	}
 	moving := 0
-	for _, line := range parseNodes(text) {
+	for _, line := range parseNodes(text, d.node.address) {
 		moving += line.moving // a node shows its own alone
 	}
 	if moving > 0 {

@@ -53,7 +53,7 @@ func end(j *job) error {
 		return j.printJSON(map[string][]string{"ended": ended})
 	}
 	for _, id := range ended {
-		fmt.Fprintln(j.out, id)
+		fmt.Fprintln(j.out, printable(id))
 	}
 	fmt.Fprintf(j.out, "%s ended\n", plural(int64(len(ended)), "session"))
 	return nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net"
 	"slices"
 	"strings"
 
@@ -11,7 +12,10 @@ import (
 )
 
 // nodes returns all servers of a cluster, masters first, or the one that there is.
-func (r *redis) nodes(ctx context.Context) ([]*node, error) {
+func (r *redis) nodes(ctx context.Context) ([]*node, error) { return r.find(ctx, false) }
+
+// find is nodes for all, or those that have slots.
+func (r *redis) find(ctx context.Context, mastersOnly bool) ([]*node, error) {
 	known := r.client.Nodes()
 	if r.client.Mode() != rueidis.ClientModeCluster {
 		for address, client := range known {
@@ -24,12 +28,15 @@ func (r *redis) nodes(ctx context.Context) ([]*node, error) {
 	}
 	var all []*node
 	for _, line := range lines {
-		if line.gone || line.master && !line.owns && !line.failed { // a master that has failed may have lost its slots
+		if mastersOnly && !line.owns || line.gone || line.master && !line.owns && !line.failed { // a master that has failed may have lost its slots
 			continue
 		}
 		n := &node{redis: r, address: line.address, client: known[line.address], replica: !line.owns}
 		if n.client == nil { // known by its name, or not yet: rueidis hides a replica that is new
 			n.client = known[line.named]
+		}
+		if n.client == nil {
+			n.client = r.dialled[line.address]
 		}
 		if n.client == nil {
 			n.dial(ctx)
@@ -47,8 +54,7 @@ func (r *redis) nodes(ctx context.Context) ([]*node, error) {
 
 // masters returns the servers that have sessions.
 func (r *redis) masters(ctx context.Context) ([]*node, error) {
-	all, err := r.nodes(ctx)
-	all = slices.DeleteFunc(all, func(n *node) bool { return n.replica })
+	all, err := r.find(ctx, true)
 	for _, n := range all {
 		err = cmp.Or(err, n.err)
 	}
@@ -60,7 +66,14 @@ func (n *node) dial(ctx context.Context) {
 	c := n.redis.tuned()
 	c.InitAddress, c.ForceSingleClient = []string{n.address}, true
 	client, err := newClient(ctx, c)
-	n.client, n.err = client, n.explained(err)
+	if n.client, n.err = client, n.explained(err); err != nil {
+		n.client = nil
+		return
+	}
+	if n.redis.dialled == nil {
+		n.redis.dialled = make(map[string]rueidis.Client)
+	}
+	n.redis.dialled[n.address] = client // for watch, which looks again
 }
 
 // A clusterLine is what the cluster says of a node.
@@ -74,10 +87,10 @@ type clusterLine struct {
 // clusterNodes returns what the first node that answers says of all.
 func (r *redis) clusterNodes(ctx context.Context) ([]clusterLine, error) {
 	err := errors.New("it has no nodes")
-	for _, client := range r.client.Nodes() {
+	for asked, client := range r.client.Nodes() {
 		var text string
 		if text, err = r.do(ctx, client, "CLUSTER", "NODES").ToString(); err == nil {
-			return parseNodes(text), nil
+			return parseNodes(text, asked), nil
 		}
 	}
 	return nil, r.explained(err)
@@ -86,7 +99,10 @@ func (r *redis) clusterNodes(ctx context.Context) ([]clusterLine, error) {
 // parseNodes reads the reply to CLUSTER NODES. A node is
 //
 //	<id> <ip:port@bus[,name]> <flags> <master> <ping> <pong> <epoch> <link> <slot>...
-func parseNodes(text string) (all []clusterLine) {
+//
+// One that is alone does not know its own ip: it is asked's, the address of the node that replied.
+func parseNodes(text, asked string) (all []clusterLine) {
+	askedHost, _, _ := net.SplitHostPort(asked)
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
 		if len(words) < 8 {
@@ -94,6 +110,9 @@ func parseNodes(text string) (all []clusterLine) {
 		}
 		address, name, _ := strings.Cut(words[1], ",")
 		address, _, _ = strings.Cut(address, "@")
+		if i := strings.LastIndexByte(address, ':'); i >= 0 { // an IPv6 address has no brackets here
+			address = net.JoinHostPort(cmp.Or(address[:i], askedHost), address[i+1:])
+		}
 		flags := strings.Split(words[2], ",")
 		l := clusterLine{address: address, master: slices.Contains(flags, "master"),
 			failed: slices.Contains(flags, "fail"), gone: slices.Contains(flags, "noaddr") || slices.Contains(flags, "handshake")}

@@ -21,7 +21,9 @@ type redis struct {
 	client rueidis.Client
 	master string // of a replica
 	option rueidis.ClientOption
-	o      store.Options
+	// dialled are nodes of a cluster that client does not know, by their addresses.
+	dialled map[string]rueidis.Client
+	o       store.Options
 }
 
 // tuned returns options for the few commands of this program.
@@ -108,7 +110,8 @@ func (r *redis) do(ctx context.Context, to rueidis.Client, words ...string) ruei
 	return to.Do(ctx, to.B().Arbitrary(words...).Build())
 }
 
-// doAll sends commands in one write; each is the words of one.
+// doAll sends commands in one write; each is the words of one. To a cluster it sends each to the node
+// that has its key, which comes next to the command's name.
 func (r *redis) doAll(ctx context.Context, to rueidis.Client, commands [][]string) []rueidis.RedisResult {
 	if len(commands) == 0 {
 		return nil
@@ -118,6 +121,9 @@ func (r *redis) doAll(ctx context.Context, to rueidis.Client, commands [][]strin
 	all := make([]rueidis.Completed, len(commands))
 	for i, words := range commands {
 		all[i] = to.B().Arbitrary(words...).Build()
+		if to.Mode() == rueidis.ClientModeCluster {
+			all[i] = all[i].SetSlot(words[1])
+		}
 	}
 	return to.DoMulti(ctx, all...)
 }

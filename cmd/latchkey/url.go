@@ -38,7 +38,10 @@ func parseURL(from, raw string) (rueidis.ClientOption, error) {
 	default:
 		return wrong(schemes)
 	}
-	for _, host := range hosts {
+	for i, host := range hosts {
+		if u := (&url.URL{Host: host}); i > 0 && u.Hostname() != "" && u.Port() == "" {
+			return wrong("has an addr without a port: write host:port")
+		}
 		if why := wrongHost(host); why != "" {
 			return wrong(why)
 		}
@@ -56,6 +59,9 @@ func parseURL(from, raw string) (rueidis.ClientOption, error) {
 	o, err := rueidis.ParseURL(u.String())
 	if err != nil {
 		return wrong("cannot be parsed")
+	}
+	if o.TLSConfig != nil && (query.Has("addr") || query.Has("master_set")) {
+		o.TLSConfig.ServerName = "" // the URL's first host, and others are dialled, too: each has its own
 	}
 	o.Sentinel.Username, o.Sentinel.Password = query.Get("sentinel_user"), query.Get("sentinel_password")
 	return o, nil

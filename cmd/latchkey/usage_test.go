@@ -64,6 +64,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{[]string{"doctor", "--redis", "redis://"}, "has no host"},
 		{[]string{"doctor", "--redis", "redis://127.0.0.1:99999"}, "a port that does not exist"},
 		{[]string{"doctor", "--redis", "redis://127.0.0.1?addr=127.0.0.1:0"}, "a port that does not exist"},
+		{[]string{"doctor", "--redis", "redis://127.0.0.1?addr=node-2"}, "an addr without a port: write host:port"},
 		{[]string{"doctor", "--redis", "redis://127.0.0.1/" + secret}, "a database that is not a number"},
 		{[]string{"doctor", "--redis", "redis://127.0.0.1?password=" + secret}, "a parameter that is not known"},
 		{[]string{"doctor", "--redis", "unix://" + secret}, "names no socket"},
