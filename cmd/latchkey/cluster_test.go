@@ -107,6 +107,32 @@ func TestDoctorOnACluster(t *testing.T) {
 	finds(t, diagnosed(t, url), "cluster_slots_ok", wrong, "16383 of 16384 slots")
 }
 
+// A session is shown by the node that has it, although the one of the first slot is away.
+func TestShowBesideAMasterThatIsAway(t *testing.T) {
+	t.Parallel()
+	c := redistest.NewCluster(t, 2, 0, "--cluster-require-full-coverage", "no")
+	away, alive := c.Nodes[0], c.Nodes[1]
+	slots := c.SlotsOf(t, alive)
+	if slices.Contains(slots, 0) {
+		t.Fatal("the first node does not have the first slot")
+	}
+	st, err := rueidisstore.Open(rueidis.ClientOption{InitAddress: []string{alive.Addr}}, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	shown := ""
+	for i := 0; shown == "" && i < 60; i++ {
+		id := strings.Repeat("A", 19) + fmt.Sprintf("%02dA", i)
+		if slices.Contains(slots, c.Slot(t, "{"+id+"}")) {
+			begin(t, st, id, "{}")
+			shown = id
+		}
+	}
+	away.Stop(t)
+	contains(t, must(t, "redis://"+alive.Addr, "show", shown), shown)
+}
+
 // The reply of CLUSTER NODES, in all forms that nodes have in it.
 func TestParseNodes(t *testing.T) {
 	t.Parallel()

@@ -83,6 +83,22 @@ func TestWrongCommandLines(t *testing.T) {
 	}
 }
 
+// The certificate of each server is for itself where there are several, and else for the host in the URL.
+func TestTheNamesOfCertificates(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{
+		"rediss://one:6379":                              "one",
+		"rediss://one:6379?addr=two:6379":                "",
+		"rediss://one:26379?master_set=m&addr=two:26379": "",
+		"rediss://one:26379?master_set=m":                "",
+	} {
+		o, err := parseURL("--redis", raw)
+		if err != nil || o.TLSConfig == nil || o.TLSConfig.ServerName != want {
+			t.Errorf("%s: %+v, %v; want the name %q", raw, o.TLSConfig, err, want)
+		}
+	}
+}
+
 // The same of what is in the environment.
 func TestWrongEnvironment(t *testing.T) {
 	t.Parallel()
