@@ -4,27 +4,23 @@ GO         ?= go
 STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.2.0
 
-# The packages of this module; ./... leaves testdata out.
-PACKAGES = ./... $(addprefix ./testdata/,child demotest history locksite logtest overlay quickstart redistest storetest)
-
 # Further modules, which keep their dependencies out of this one.
-MODULES = cmd/bench cmd/demo/e2e cmd/faults cmd/latchkey cmd/simulate store/goredisstore store/rueidisstore testdata/browser testdata/frameworks testdata/migration
+MODULES = cmd/bench cmd/latchkey store/goredisstore store/rueidisstore internal/browser internal/faults internal/frameworks internal/migration
 
 .PHONY: test servers test-servers simulate simulate-broken faults soak check fuzz e2e bench setup
 
 # All tests, with the race detector, on the embedded Redis and on a real one.
 test: setup
-	$(GO) test -race -shuffle=on $(PACKAGES)
+	$(GO) test -race -shuffle=on ./...
 	$(GO) test -count=1 ./middleware/differential -all # all modes: too slow with -race
 	cd cmd/bench && $(GO) test -race -shuffle=on ./...
 	cd cmd/latchkey && $(GO) test -race -shuffle=on -parallel 6 ./...
 	cd store/goredisstore && $(GO) test -race -shuffle=on -parallel 6 ./... # most wait two seconds for a cluster
 	cd store/rueidisstore && $(GO) test -race -shuffle=on -parallel 6 ./...
-	cd testdata/frameworks && $(GO) test -race -shuffle=on ./...
-	cd testdata/migration && $(GO) test -race -shuffle=on ./...
-	cd cmd/simulate && $(GO) test -count=1 -race -shuffle=on ./...
-	cd cmd/simulate && $(GO) test -count=1 . # the same at full speed
-	cd cmd/simulate && $(GO) test -count=1 -v -run '^TestProtocol$$' ./model # prints what it has seen
+	cd internal/frameworks && $(GO) test -race -shuffle=on ./...
+	cd internal/migration && $(GO) test -race -shuffle=on ./...
+	$(GO) test -count=1 ./internal/simulation # the same at full speed
+	$(GO) test -count=1 -v -run '^TestProtocol$$' ./internal/simulation/model # prints what it has seen
 
 # The same promises on the servers that others use: Valkey 8 and 9, Redis 8. servers gets them
 # from Debian into bin/servers, without installing them; test-servers runs what needs a real
@@ -41,11 +37,11 @@ test-servers: setup
 N ?= 3000000
 simulate:
 	@mkdir -p bin/simulate
-	cd cmd/simulate && $(GO) test -count=1 -timeout 0 -run '^TestSimulation$$' . -exactly -operations $(N) \
+	$(GO) test -count=1 -timeout 0 -run '^TestSimulation$$' ./internal/simulation -exactly -operations $(N) \
 	  -saved $(CURDIR)/bin/simulate $(if $(SEED),-seed $(SEED)) $(if $(PROFILE),-profile "$(PROFILE)") $(if $(PLAN),-plan $(abspath $(PLAN)))
 
 simulate-broken:
-	cd cmd/simulate && $(GO) test -count=1 -timeout 2h -v -run '^TestBroken$$' . -broken $(if $(SEED),-seed $(SEED))
+	$(GO) test -count=1 -timeout 2h -v -run '^TestBroken$$' ./internal/simulation -broken $(if $(SEED),-seed $(SEED))
 
 # Every promise under attack, with real processes: about twenty minutes, or half of that with
 # SHORT=1. SKIP=… leaves out tests with such names, SEED=… makes the visitors send the same
@@ -53,8 +49,8 @@ simulate-broken:
 faults: setup
 	@mkdir -p bin/faults
 	$(GO) test -count=1 -run '^TestAMillionForgedCookies$$' ./middleware # with -race it tries fewer
-	$(GO) test ./testdata/history
-	cd cmd/faults && $(GO) test ./rig && \
+	$(GO) test ./internal/history
+	cd internal/faults && $(GO) test ./rig && \
 	  $(GO) test -count=1 -timeout 40m -artifacts -outputdir $(CURDIR)/bin/faults $(if $(SHORT),-short,-markdown results.md) $(if $(SKIP),-skip $(SKIP)) $(if $(SEED),-seed $(SEED))
 
 # Random faults for ten minutes, or for another SOAK, such as 1h. With OPERATIONS=10000000
@@ -73,16 +69,15 @@ setup:
 # that other suites make on purpose still fit the sources.
 check:
 	@.ci/format
-	$(GO) vet $(PACKAGES)
-	$(STATICCHECK) $(PACKAGES)
+	$(GO) vet ./...
+	$(STATICCHECK) ./...
 	@for module in $(MODULES); do \
 	  echo "$$module: vet, staticcheck"; \
 	  (cd $$module && $(GO) vet ./... && $(STATICCHECK) ./...) || exit 1; \
 	done
 	@.ci/imports
-	@for module in cmd/faults cmd/simulate; do \
-	  (cd $$module && $(GO) test -count=1 -run '^TestDefectsApply$$' .) || exit 1; \
-	done
+	$(GO) test -count=1 -run '^TestDefectsApply$$' ./internal/simulation
+	cd internal/faults && $(GO) test -count=1 -run '^TestDefectsApply$$' .
 	@for module in . $(MODULES); do \
 	  echo "$$module: known vulnerabilities"; \
 	  (cd $$module && $(CURDIR)/.ci/vulnerabilities $(GOVULNCHECK) ./...) || exit 1; \
@@ -95,8 +90,7 @@ fuzz:
 # The demo's page, and sessions, in a real browser.
 e2e: setup
 	@.ci/chromium
-	cd cmd/demo/e2e && $(GO) test -count=1 ./...
-	cd testdata/browser && $(GO) test -count=1 -shuffle=on ./...
+	cd internal/browser && $(GO) test -count=1 -shuffle=on ./...
 
 # Latchkey compared with its peers; see cmd/bench. It takes about ten minutes. With
 # AGAINST=DIR it is compared with another checkout of itself, which takes six.

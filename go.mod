@@ -11,4 +11,4 @@ require (
 	go.uber.org/goleak v1.3.0
 )
 
-require github.com/yuin/gopher-lua v1.1.1 // indirect
+require github.com/yuin/gopher-lua v1.1.1

@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/locksite"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/locker/lockertest"
 	"github.com/a2139e8d/latchkey/locker/transport"
-	"github.com/a2139e8d/latchkey/testdata/locksite"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 	"github.com/gomodule/redigo/redis"
 )
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/locker"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // lateContext is a context whose timer is late, as it may be on a busy machine: its

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // chaotic are options with which a test of failing nodes takes a few seconds, on a

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/lease"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // A clockwork is a Redis whose clock stands still, and a process that goes by it.

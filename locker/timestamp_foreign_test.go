@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/a2139e8d/latchkey/internal/lease"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // What is no time in Unix milliseconds: the command that sets it, and the one that

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/lease"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // The note is beside the lock: who set it, to which value, and how.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // With LeaseEnd, whoever finds a peer's lock that outlasts the wait learns that at

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // A peer has the lock. A Go process waits, and has it when the peer has deleted

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // Contenders take a stale lock and give it back, so that it is free, held or

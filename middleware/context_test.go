@@ -6,11 +6,11 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/logtest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
-	"github.com/a2139e8d/latchkey/testdata/logtest"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // serveOnce returns a handler's answer to a request without a cookie.

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // P2: what is set after the commit cannot be saved. It is not lost in silence

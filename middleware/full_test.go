@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // P8: a full Redis costs what has to be stored, and no more. Who only reads is served, in every

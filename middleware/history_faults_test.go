@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/history"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/store"
-	"github.com/a2139e8d/latchkey/testdata/history"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // P1, P3, P4: so they are over networks that lose commands and replies, and where locks are deleted.

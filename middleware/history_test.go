@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/history"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
-	"github.com/a2139e8d/latchkey/testdata/history"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // P1, P4: increments that are made in every way there is, among reads, logins and logouts, are

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // A Write that is longer than what is left of the declared length is refused, and so are all that

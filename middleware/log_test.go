@@ -11,10 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/logtest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
-	"github.com/a2139e8d/latchkey/testdata/logtest"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // A thousand requests that fail alike are not a thousand lines: ten of a kind are written in a

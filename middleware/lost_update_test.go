@@ -5,8 +5,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // P1: of 100 concurrent writes to one session, in two processes, 100 stay.

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // A GET without a body is optimistic over any protocol, and with a limit for bodies around the

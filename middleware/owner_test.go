@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // The log line of a 503 names what holds the session, and in which process. Any part of

@@ -12,9 +12,9 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/store"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // A body that was read before the handler runs is, for the handler, the body that came in: the

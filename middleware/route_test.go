@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/logtest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
-	"github.com/a2139e8d/latchkey/testdata/logtest"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // newSessions returns sessions whose cookie is called sid.

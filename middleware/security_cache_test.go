@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // P11: a cache would hand an answer that sets the cookie to the next visitor, and so

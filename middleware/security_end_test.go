@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // ASVS 7.4.1: a request that had read the session before the logout, without a lock, finishes

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/store"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // ASVS 7.2.4: whatever cookie an attacker plants in a visitor's browser before the

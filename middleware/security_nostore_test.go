@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // ASVS 14.3.2: a handler's own no-store stays on a page that is made of the session.

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // P8: Redis falls silent while requests hold the session or wait for it. Whatever they

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // The status stays open until the first byte, is the first one that the handler chooses, and is

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // P12: every request extends the idle timeout, whether it writes or not.

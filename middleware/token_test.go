@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/internal/secret"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // A programSite is one whose clients are programs, which keep tokens.

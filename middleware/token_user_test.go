@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // A program's session belongs to a user as a browser's does: it is listed, and ended, and its token is

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // A user's session whose record is damaged begins again as one that nobody has logged in to, where

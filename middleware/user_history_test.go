@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/history"
+	"github.com/a2139e8d/latchkey/internal/logtest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
-	"github.com/a2139e8d/latchkey/testdata/history"
-	"github.com/a2139e8d/latchkey/testdata/logtest"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // P14: users log in, renew, end one of their sessions, all others and all, and list them, among

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // Where plain commands find what is not as usual, the script behind them has what is left of the

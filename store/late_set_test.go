@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // The connection breaks with the SET of a take on its way. Another has the lock, so the caller

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/store"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 	"github.com/gomodule/redigo/redis"
 )
 

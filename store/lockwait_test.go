@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/locker"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // A lock from elsewhere may have any error when the wait is over, even that of

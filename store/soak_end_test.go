@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // end ends a request's hold in one of the possible ways.

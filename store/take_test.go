@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/locker/transport"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // between does something on Redis after the SET of a first try, and before its MGET.

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/internal/scripting"
 	"github.com/a2139e8d/latchkey/locker"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // theQueue is where other processes wait.

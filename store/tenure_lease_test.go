@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/locker"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // A tenure may be longer than a lease. Nobody loses the lock for that, though each

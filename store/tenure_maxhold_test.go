@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // A hold that is handed over ends with its own MaxHold, also if whoever took the lock

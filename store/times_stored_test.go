@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 func TestOwnTimesAreStored(t *testing.T) {

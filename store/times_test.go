@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/internal/scripting"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // A session's own timeouts count before those of the terms. A chosen end is the only one.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // P10, P14: a user's session costs as many round trips as any, and its end one, whatever the number.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // The holder of a session that was ended is told so when its lease is renewed, by a third of it.

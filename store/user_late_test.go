@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/internal/scripting"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // What a process ends whose clock is ahead is on no list any more, also where it would have ended by

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // What happens while a list is made: a session that gets a new id is shown by that, and not left out,

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/locker"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // idOf returns the id of the n-th session of a user.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // What each operation costs with the lock beside the record: take and save are one round trip each,

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/testdata/demotest"
+	"github.com/a2139e8d/latchkey/internal/demotest"
 	"go.uber.org/goleak"
 )
 

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/testdata/demotest"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/a2139e8d/latchkey/internal/demotest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // experiment makes 100 concurrent writes to one session, spread over the processes,

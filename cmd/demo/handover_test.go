@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/testdata/demotest"
-	"github.com/a2139e8d/latchkey/testdata/history"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/a2139e8d/latchkey/internal/demotest"
+	"github.com/a2139e8d/latchkey/internal/history"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // Many clients of two processes want one session at once, so that it is handed over and

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/testdata/demotest"
-	"github.com/a2139e8d/latchkey/testdata/history"
+	"github.com/a2139e8d/latchkey/internal/demotest"
+	"github.com/a2139e8d/latchkey/internal/history"
 )
 
 // Increments, reads, logins and logouts of a few sessions, made at once through two

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/a2139e8d/latchkey/testdata/demotest"
+	"github.com/a2139e8d/latchkey/internal/demotest"
 )
 
 // noEnv is an empty environment.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // diagnosed runs doctor, and returns its findings by the checks. What is wrong makes it fail.

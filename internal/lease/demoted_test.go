@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/gomodule/redigo/redis"
 )
 

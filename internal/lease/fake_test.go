@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/leasetest"
 	"github.com/a2139e8d/latchkey/locker/transport"
-	"github.com/a2139e8d/latchkey/testdata/leasetest"
 )
 
 // What may come instead of an answer.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // wantLost checks that err is an ErrLost and nothing else, and says why.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // The pause after a try: by the backoff, or until the holder's lease ends. Sleeping

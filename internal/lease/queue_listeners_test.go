@@ -3,7 +3,7 @@ package lease
 import (
 	"testing"
 
-	"github.com/a2139e8d/latchkey/testdata/redistest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/gomodule/redigo/redis"
 )
 

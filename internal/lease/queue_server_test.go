@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/locker/transport"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
 )
 
 // sluggish are options with which asking again does not help.

@@ -3,7 +3,7 @@ package goredisstore
 import (
 	"testing"
 
-	"github.com/a2139e8d/latchkey/testdata/locksite"
+	"github.com/a2139e8d/latchkey/internal/locksite"
 )
 
 // All locks keep the promises of a Locker over go-redis.

@@ -3,9 +3,9 @@ package goredisstore
 import (
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/internal/storetest"
 	"github.com/a2139e8d/latchkey/store"
-	"github.com/a2139e8d/latchkey/testdata/redistest"
-	"github.com/a2139e8d/latchkey/testdata/storetest"
 	"github.com/redis/go-redis/v9"
 )
 

@@ -3,7 +3,7 @@ package rueidisstore
 import (
 	"testing"
 
-	"github.com/a2139e8d/latchkey/testdata/storetest"
+	"github.com/a2139e8d/latchkey/internal/storetest"
 )
 
 // A store over rueidis keeps its promises.

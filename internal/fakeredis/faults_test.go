@@ -1,0 +1,183 @@
+package fakeredis
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A fault puts both servers into the same state, or out of it.
+type fault func(p *pair, g generator, on bool)
+
+var faults = []fault{beFull, beReplica, forbid}
+
+func beFull(p *pair, _ generator, on bool) {
+	p.sim.Full = on
+	p.control("CONFIG", "SET", "maxmemory", map[bool]string{true: "1", false: "0"}[on])
+}
+
+func beReplica(p *pair, _ generator, on bool) {
+	p.sim.Replica = on
+	if on {
+		p.control("REPLICAOF", "127.0.0.1", "1") // where nobody answers
+	} else {
+		p.control("REPLICAOF", "NO", "ONE")
+	}
+}
+
+// forbid takes some permissions from the users, or gives them all.
+func forbid(p *pair, g generator, on bool) {
+	p.sim.NoPerm, p.sim.NoKeys, p.sim.NoChannels = nil, nil, false
+	rules := []any{"SETUSER", "default", "+@all", "allkeys", "allchannels"}
+	if !on {
+		p.control("ACL", rules...)
+		return
+	}
+	p.sim.NoPerm = map[string]bool{}
+	for range g.IntN(3) {
+		name := g.of("get", "set", "del", "pttl", "pexpire", "zadd", "zrange", "zscore", "zrem", "publish", "evalsha", "eval", "script", "script|load", "pubsub|numsub", "ping", "subscribe")
+		p.sim.NoPerm[name] = true
+		rules = append(rules, "-"+name)
+	}
+	if g.one(2) {
+		kept := g.of("rec:1", "lock:1", "queue:1", "list:1", "mark:1", "time:1", "a")
+		p.sim.NoKeys = func(key string) bool { return key != "b" && key != "rec:2" && key != "lock:2" && key != kept }
+		rules = append(rules, "resetkeys", "~b", "~rec:2", "~lock:2", "~"+kept)
+	}
+	if g.one(2) {
+		p.sim.NoChannels = true
+		rules = append(rules, "resetchannels")
+	}
+	p.control("ACL", rules...)
+}
+
+func TestRandomFaultsAreTheSameOnARealRedis(t *testing.T) {
+	p, all := newPair(t), framedScripts(t)
+	l, ear := p.connect(), p.connect()
+	for p.seed = range *rounds {
+		g := newGenerator(p.seed)
+		for range 10 {
+			ear.leaveAll() // Redis would disconnect it, if its channels became forbidden
+			faults[g.IntN(len(faults))](p, g, g.one(2))
+			for range 40 {
+				if g.one(3) {
+					g.plainStep(l)
+				} else {
+					g.step(l, ear, all)
+				}
+			}
+			ear.quiet()
+		}
+		p.sameData()
+	}
+}
+
+// leaveAll ends the subscriptions, of which there are none to other channels.
+func (l *link) leaveAll() {
+	l.do("UNSUBSCRIBE", "latchkey:wake:A")
+	l.do("UNSUBSCRIBE", "latchkey:wake:B")
+	l.do("PUNSUBSCRIBE", "*")
+	l.quiet()
+}
+
+// plainStep sends a command that is no script of the project. The role of a replica
+// has an address in it, which the simulation cannot know.
+func (g generator) plainStep(l *link) {
+	if args := g.command(); len(args) == 0 || !strings.EqualFold(args[0], "role") {
+		l.do(args...)
+	}
+}
+
+// everyCommand has a call of each command, and some that are wrong.
+var everyCommand = [][]string{
+	{"PING"}, {"TIME", "wrong"}, {"GET", "k"}, {"SET", "k", "v"}, {"SETNX", "k", "v"}, {"GETSET", "k", "v"},
+	{"ZADD", "z", "1", "m"}, {"ZCARD", "z"}, {"ZSCORE", "z", "m"}, {"ZRANGE", "z", "0", "-1"}, {"ZREM", "z", "n"},
+	{"ZREMRANGEBYSCORE", "z", "2", "3"},
+	{"GETRANGE", "k", "0", "1"}, {"STRLEN", "k"}, {"MGET", "k"}, {"DEL", "k"}, {"EXISTS", "k"}, {"RENAME", "k", "l"},
+	{"EXPIRE", "k", "100"}, {"PEXPIRE", "k", "100000"}, {"PTTL", "k"}, {"TTL", "k"}, {"PERSIST", "k"},
+	{"PUBLISH", "c", "m"}, {"PUBSUB", "NUMSUB", "c"}, {"PUBSUB", "NUMPAT"}, {"SUBSCRIBE", "c"}, {"UNSUBSCRIBE", "c"},
+	{"PSUBSCRIBE", "*"}, {"PUNSUBSCRIBE", "*"}, {"UNSUBSCRIBE"}, {"PUNSUBSCRIBE"},
+	{"SCRIPT", "LOAD", "return 1"}, {"SCRIPT", "EXISTS", "x"}, {"SCRIPT", "FLUSH"}, {"SCRIPT", "NONSENSE"}, {"SCRIPT"},
+	{"EVAL", "return 1", "0"}, {"EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "0"}, {"LPUSH", "l", "v"},
+	{"FLUSHALL"}, {"AUTH", "default", "any"}, {"SELECT", "0"}, {"CLIENT", "SETNAME", "me"}, {"GET"}, {"NONSENSE"},
+}
+
+// askEverything compares the replies to every command.
+func (l *link) askEverything() {
+	l.Helper()
+	for _, args := range everyCommand {
+		l.do(args...)
+	}
+}
+
+func TestEveryCommandIsInTheComparisons(t *testing.T) {
+	for name := range commands {
+		inTable := slices.ContainsFunc(everyCommand, func(args []string) bool {
+			found := lookupCommand(args)
+			return found != nil && strings.EqualFold(found.name, name)
+		})
+		if !inTable && commands[name].run != nil && !strings.EqualFold(name, "role") {
+			t.Errorf("%s is not compared", name)
+		}
+	}
+}
+
+func TestEveryCommandDoesTheSameOnARealRedis(t *testing.T) {
+	newPair(t).connect().askEverything()
+}
+
+func TestABusyServerRefusesTheSame(t *testing.T) {
+	p := newPair(t, "--busy-reply-threshold", "1")
+	l, other := p.connect(), p.dial()
+	if err := other.Send("EVAL", "while true do end", "0"); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(l, errBusy)
+	p.sim.Busy = true
+	l.askEverything()
+	p.sim.Full = true // the memory is not looked at while a script runs
+	l.do("SET", "k", "v")
+	p.sim.Full, p.sim.Busy = false, false
+	p.control("SCRIPT", "KILL")
+	waitFor(l, "PONG")
+	l.askEverything()
+}
+
+func TestALoadingServerRefusesTheSame(t *testing.T) {
+	p := newPair(t, "--enable-debug-command", "yes", "--rdbcompression", "no",
+		"--loading-process-events-interval-bytes", "1024")
+	l, other := p.connect(), p.dial()
+	p.control("DEBUG", "POPULATE", "1000", "key", "1000")
+	p.control("CONFIG", "SET", "key-load-delay", "5000") // microseconds
+	if err := other.Send("DEBUG", "RELOAD"); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(l, errLoading)
+	p.sim.Loading = true
+	l.askEverything()
+	p.control("CONFIG", "SET", "key-load-delay", "0")
+	p.sim.Loading = false
+	if _, err := other.Receive(); err != nil {
+		t.Fatal(err)
+	}
+	p.control("FLUSHALL")
+	l.askEverything()
+}
+
+// waitFor asks the real Redis until it answers so.
+func waitFor(l *link, answer string) {
+	l.Helper()
+	for begin := time.Now(); time.Since(begin) < 10*time.Second; {
+		if l.ask([]string{"PING"}).Text() == answer {
+			return
+		}
+	}
+	l.Fatalf("no answer is %q", answer)
+}

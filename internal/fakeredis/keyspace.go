@@ -1,0 +1,115 @@
+package fakeredis
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// entry is the value of a key: a string or, if one of these is not nil, a list or a sorted set.
+type entry struct {
+	text    string
+	list    []string
+	sorted  sortedSet
+	expires int64 // Unix ms after which it is gone; 0: never
+}
+
+func (e entry) isString() bool { return e.list == nil && e.sorted == nil }
+
+func (e entry) expired(ms int64) bool { return e.expires != 0 && ms > e.expires }
+
+// lookup returns what is at a key now, and deletes it if it has expired.
+func (s *Server) lookup(key string) (entry, bool) {
+	e, ok := s.keys[key]
+	if ok && e.expired(s.ms) {
+		delete(s.keys, key)
+		return entry{}, false
+	}
+	return e, ok
+}
+
+// deleteExpired frees the memory of keys that nobody asks for any more.
+func (s *Server) deleteExpired() {
+	maps.DeleteFunc(s.keys, func(_ string, e entry) bool { return e.expired(s.ms) })
+}
+
+// Keys returns the keys there are at a time, sorted.
+func (s *Server) Keys(now time.Time) []string {
+	keys := make([]string, 0, len(s.keys))
+	for key, e := range s.keys {
+		if !e.expired(now.UnixMilli()) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// Get returns the string at a key. A list or a sorted set is none.
+func (s *Server) Get(now time.Time, key string) (string, bool) {
+	e, ok := s.keys[key]
+	if !ok || !e.isString() || e.expired(now.UnixMilli()) {
+		return "", false
+	}
+	return e.text, true
+}
+
+// Left returns how long a key will be there, forever as -1.
+func (s *Server) Left(now time.Time, key string) (time.Duration, bool) {
+	e, ok := s.keys[key]
+	switch {
+	case !ok, e.expired(now.UnixMilli()):
+		return 0, false
+	case e.expires == 0:
+		return -1, true
+	default:
+		return time.Duration(e.expires-now.UnixMilli()) * time.Millisecond, true
+	}
+}
+
+// SetRaw puts a string at a key, whatever the faults, until a time; the zero time is
+// never.
+func (s *Server) SetRaw(key, text string, until time.Time) {
+	e := entry{text: text}
+	if !until.IsZero() {
+		e.expires = until.UnixMilli()
+	}
+	s.keys[key] = e
+}
+
+// Delete removes a key, whatever the faults, and tells whether it was there.
+func (s *Server) Delete(key string) bool {
+	_, ok := s.keys[key]
+	delete(s.keys, key)
+	return ok
+}
+
+// Dump returns all keys at a time in a canonical form, a line each: the key, the ms it
+// has left, -1 for ever, and its value. Equal data has equal dumps.
+func (s *Server) Dump(now time.Time) string { return string(s.AppendDump(nil, now)) }
+
+// AppendDump appends what Dump returns.
+func (s *Server) AppendDump(b []byte, now time.Time) []byte {
+	for _, key := range s.Keys(now) {
+		e := s.keys[key]
+		left := int64(-1)
+		if e.expires != 0 {
+			left = e.expires - now.UnixMilli()
+		}
+		b = strconv.AppendQuote(b, key)
+		b = strconv.AppendInt(append(b, ' '), left, 10)
+		b = append(b, ' ')
+		if e.list != nil {
+			b = fmt.Appendf(b, "%q\n", e.list)
+			continue
+		}
+		if e.sorted != nil {
+			b = fmt.Appendf(b, "%v\n", e.sorted)
+			continue
+		}
+		b = append(strconv.AppendQuote(b, e.text), '\n')
+	}
+	return b
+}

@@ -1,0 +1,249 @@
+package fakeredis
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/gomodule/redigo/redis"
+)
+
+// A pair is a real Redis and a simulated one that get the same commands. It fails the
+// test at the first difference.
+type pair struct {
+	testing.TB
+	real  *redistest.Server
+	sim   *Server
+	admin redis.Conn // of a user who is permitted everything, always
+
+	seed    uint64        // of what is random
+	slack   time.Duration // the clocks are apart by so much at most
+	history []string
+}
+
+func newPair(tb testing.TB, args ...string) *pair {
+	tb.Helper()
+	p := &pair{TB: tb, real: redistest.Real(tb, args...), sim: New(), slack: 2 * time.Millisecond}
+	p.real.Do(tb, "ACL", "SETUSER", "admin", "on", "nopass", "~*", "&*", "+@all")
+	p.admin = p.dial()
+	p.control("AUTH", "admin", "any")
+	return p
+}
+
+func (p *pair) dial() redis.Conn {
+	p.Helper()
+	c, err := redis.Dial("tcp", p.real.Addr, redis.DialReadTimeout(10*time.Second))
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.Cleanup(func() { c.Close() })
+	return c
+}
+
+// control tells the real Redis alone what it should be like.
+func (p *pair) control(name string, args ...any) {
+	p.Helper()
+	if _, err := p.admin.Do(name, args...); err != nil {
+		p.Fatalf("%s %v: %v", name, args, err)
+	}
+	p.note("%s %v", name, args)
+}
+
+func (p *pair) note(format string, args ...any) {
+	p.history = append(p.history, fmt.Sprintf(format, args...))
+	p.history = p.history[max(0, len(p.history)-12):]
+}
+
+// A link is a client's connection to both.
+type link struct {
+	*pair
+	real       redis.Conn
+	sim        *Client
+	realPushed []Reply
+	simPushed  []Reply
+}
+
+func (p *pair) connect() *link {
+	p.Helper()
+	l := &link{pair: p, real: p.dial()}
+	l.sim = p.sim.Connect(func(r Reply) { l.simPushed = append(l.simPushed, r) })
+	return l
+}
+
+// do sends a command to both, and returns the reply.
+func (l *link) do(args ...string) Reply {
+	l.Helper()
+	reply, same := l.try(args...)
+	if !same {
+		l.fail("the replies differ")
+	}
+	return reply
+}
+
+// try sends a command to both, and tells whether the replies are the same.
+func (l *link) try(args ...string) (Reply, bool) {
+	l.Helper()
+	now := time.Now()
+	want := l.ask(args)
+	l.slack = max(l.slack, time.Since(now)+2*time.Millisecond)
+	got := l.sim.Do(now, args...)
+	l.note("%s\n\treal %v\n\tsim  %v", brief(args), want, got)
+	return got, l.same(want, got, strings.EqualFold(args[0], "ttl"))
+}
+
+// brief shows a command without the text of its script.
+func brief(args []string) string {
+	if len(args) > 1 && len(args[1]) > 300 {
+		args = append([]string{args[0], sha1hex(args[1])}, args[2:]...)
+	}
+	return fmt.Sprintf("%q", args)
+}
+
+func (p *pair) fail(what string) {
+	p.Helper()
+	p.Fatalf("seed %d: %s:\n%s", p.seed, what, strings.Join(p.history, "\n"))
+}
+
+// ask sends a command to the real Redis and waits for its reply. A command about
+// several channels has as many.
+func (l *link) ask(args []string) Reply {
+	l.Helper()
+	list := make([]any, len(args)-1)
+	for i, arg := range args[1:] {
+		list[i] = arg
+	}
+	if err := l.real.Send(args[0], list...); err != nil {
+		l.Fatal(err)
+	}
+	if err := l.real.Flush(); err != nil {
+		l.Fatal(err)
+	}
+	replies := 1
+	if strings.HasSuffix(strings.ToLower(args[0]), "subscribe") {
+		replies = max(1, len(args)-1)
+	}
+	for {
+		reply := l.receive()
+		replies--
+		if reply.IsError() || replies == 0 && !isMessage(reply) {
+			return reply
+		}
+		if isMessage(reply) {
+			replies++
+		}
+		l.realPushed = append(l.realPushed, reply)
+	}
+}
+
+func isMessage(r Reply) bool {
+	return len(r.List()) > 2 && (r.List()[0].Text() == "message" || r.List()[0].Text() == "pmessage")
+}
+
+func (l *link) receive() Reply {
+	l.Helper()
+	value, err := l.real.Receive()
+	if refused, ok := err.(redis.Error); ok {
+		return Err(string(refused))
+	}
+	if err != nil {
+		l.fail(err.Error())
+	}
+	return fromRedigo(value)
+}
+
+// quiet compares what both have pushed until now.
+func (l *link) quiet() {
+	l.Helper()
+	l.do("PING", "are these all?")
+	if fmt.Sprint(l.realPushed) != fmt.Sprint(l.simPushed) {
+		l.note("real %v\nsim  %v", l.realPushed, l.simPushed)
+		l.fail("what was pushed differs")
+	}
+	l.realPushed, l.simPushed = nil, nil
+}
+
+func fromRedigo(value any) Reply {
+	switch value := value.(type) {
+	case string:
+		return Simple(value)
+	case []byte:
+		return Bulk(string(value))
+	case int64:
+		return Int(value)
+	case redis.Error:
+		return Err(string(value))
+	case []any:
+		list := make([]Reply, len(value))
+		for i := range value {
+			list[i] = fromRedigo(value[i])
+		}
+		return Array(list...)
+	default:
+		return Nil
+	}
+}
+
+// The shortest and the longest time to live that these tests ask for, in ms.
+const shortest, longest = 10_000, 100_000
+
+// listed is longer than the list of a user's sessions is to live, in ms.
+const listed = 1_000_000
+
+// maybeTime tells whether a number may be a time to live in ms. Scripts give some from
+// a quarter of a second on, and some are next to infinite.
+// Other numbers in these ranges are in no reply.
+func maybeTime(n int64) bool { return n > 200 && n <= listed || n > 5e9 }
+
+// same compares two replies. Times to live may be apart by what the clocks are, in
+// seconds by one. Of errors of Lua itself only the places are compared.
+func (p *pair) same(a, b Reply, seconds bool) bool {
+	if a.kind != b.kind || len(a.list) != len(b.list) {
+		return false
+	}
+	for i := range a.list {
+		if !p.same(a.list[i], b.list[i], seconds) {
+			return false
+		}
+	}
+	apart := max(a.n-b.n, b.n-a.n)
+	switch {
+	case a.kind == KindError:
+		return place(a.text) == place(b.text)
+	case seconds && min(a.n, b.n) > 0:
+		return apart <= 1
+	case a.kind == KindInt && maybeTime(a.n) && maybeTime(b.n):
+		return apart <= p.slack.Milliseconds()
+	}
+	return a.n == b.n && a.text == b.text
+}
+
+var luaError = regexp.MustCompile(`(user_script:\d+:) .* (script: [0-9a-f]{40}, on @user_script:\d+\.)$`)
+
+func place(text string) string {
+	if strings.HasPrefix(text, "ERR Error compiling script") {
+		return "does not compile"
+	}
+	return luaError.ReplaceAllString(text, "$1 … $2")
+}
+
+// sameData compares all keys.
+func (p *pair) sameData() {
+	p.Helper()
+	l := &link{pair: p, real: p.admin, sim: p.sim.Connect(nil)}
+	faults := *p.sim
+	p.sim.Full, p.sim.Replica, p.sim.NoPerm, p.sim.NoKeys = false, false, nil, nil
+	keys := p.sim.Keys(time.Now())
+	if real := p.real.Keys(p); strings.Join(real, " ") != strings.Join(keys, " ") {
+		p.note("real %q\nsim  %q", real, keys)
+		p.fail("the keys differ")
+	}
+	for _, key := range keys {
+		l.do("GET", key)
+		l.do("ZRANGE", key, "0", "-1", "WITHSCORES")
+		l.do("PTTL", key)
+	}
+	p.sim.Full, p.sim.Replica, p.sim.NoPerm, p.sim.NoKeys = faults.Full, faults.Replica, faults.NoPerm, faults.NoKeys
+}

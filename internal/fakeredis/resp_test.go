@@ -1,0 +1,57 @@
+package fakeredis
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+)
+
+func TestRepliesOnTheWire(t *testing.T) {
+	r := Array(OK, Err("ERR no"), Int(-7), Bulk("a\r\nb"), Nil, Array(), Bulk(""))
+	const want = "*7\r\n+OK\r\n-ERR no\r\n:-7\r\n$4\r\na\r\nb\r\n$-1\r\n*0\r\n$0\r\n\r\n"
+	if got := string(r.AppendTo(nil)); got != want {
+		t.Errorf("%q", got)
+	}
+	if got := r.String(); got != `[+OK -ERR no -7 "a\r\nb" nil [] ""]` {
+		t.Error(got)
+	}
+}
+
+func TestReadCommand(t *testing.T) {
+	long := strings.Repeat("x", 10_000)
+	r := bufio.NewReader(strings.NewReader("*2\r\n$3\r\nGET\r\n$4\r\na\r\nb\r\n*1\r\n$10000\r\n" + long + "\r\n*0\r\n"))
+	for _, want := range []string{`["GET" "a\r\nb"]`, fmt.Sprintf("[%q]", long), "[]"} {
+		if got, err := ReadCommand(r); fmt.Sprintf("%q", got) != want || err != nil {
+			t.Errorf("%.40q %v", got, err)
+		}
+	}
+	if _, err := ReadCommand(r); err != io.EOF {
+		t.Error("at the end:", err)
+	}
+}
+
+func TestReadCommandRefusesWhatIsNone(t *testing.T) {
+	for input, want := range map[string]error{
+		"*1":                                 io.ErrUnexpectedEOF,
+		"*1\r\n":                             io.ErrUnexpectedEOF,
+		"*1\r\n$3\r\nGE":                     io.ErrUnexpectedEOF,
+		"GET k\r\n":                          ErrProtocol,
+		"*1\n$4\nPING\n":                     ErrProtocol,
+		"*1\r\n:4\r\n":                       ErrProtocol,
+		"*-1\r\n":                            ErrProtocol,
+		"*x\r\n":                             ErrProtocol,
+		"*1\r\n$-1\r\n":                      ErrProtocol,
+		"*1\r\n$4\r\nPING--":                 ErrProtocol,
+		"*65537\r\n":                         ErrProtocol,
+		"*1\r\n$67108865\r\n":                ErrProtocol,
+		"*" + strings.Repeat("1", 5000):      ErrProtocol,
+		"*99999999999999999999999999999\r\n": ErrProtocol,
+	} {
+		if got, err := ReadCommand(bufio.NewReader(strings.NewReader(input))); got != nil || !errors.Is(err, want) {
+			t.Errorf("%.30q: %q, %v", input, got, err)
+		}
+	}
+}

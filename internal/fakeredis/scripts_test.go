@@ -1,0 +1,156 @@
+package fakeredis
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// signatures tell what the keys and arguments of the project's scripts are. The last
+// argument of each is the number of the call.
+var signatures = map[string]signature{
+	"internal/lease/extend.lua":  {"lock", "token lease"},
+	"internal/lease/pass.lua":    {"lock queue", "token token lease"},
+	"internal/lease/quit.lua":    {"lock queue", "place"},
+	"internal/lease/release.lua": {"lock queue", "token delay"},
+	"internal/lease/take.lua":    {"lock queue", "token lease place"},
+	"locker/timestamp.lua":       {"time note", "mode token delay moment"},
+	"store/commit.lua":           {"record lock queue staged?", "token base ttl text/none next? lease?"},
+	"store/create.lua":           {"record", "stamp text lease"},
+	"store/drop.lua":             {"record", "stamp"},
+	"store/end.lua":              {"record", "text lease"},
+	"store/extend.lua":           {"record lock", "token lease base"},
+	"store/load.lua":             {"record", "began idle size delay delay now"},
+	"store/optimistic.lua":       {"record lock queue staged?", "base text lease"},
+	"store/replace.lua":          {"record staged?", "base text lease"},
+	"store/take.lua":             {"record lock queue", "token lease size began place idle now"},
+
+	"store/endall.lua":                {"list mark", "now member*"},
+	"store/lost.lua":                  {"list mark", ""},
+	"store/login.lua":                 {"record list mark", "stamp text lease ends now old most refuse epoch"},
+	"store/commit.lua, of a user":     {"record lock queue staged/list? mark", "token base ttl text/none next? lease? mark"},
+	"store/drop.lua, of a user":       {"record list mark", "stamp"},
+	"store/end.lua, of a user":        {"record list mark", "text lease"},
+	"store/extend.lua, of a user":     {"record lock mark", "token lease base"},
+	"store/load.lua, of a user":       {"record mark", "began idle size delay delay now"},
+	"store/optimistic.lua, of a user": {"record lock queue staged? mark", "base text lease"},
+	"store/replace.lua, of a user":    {"record staged/list? mark", "base text lease"},
+	"store/take.lua, of a user":       {"record lock queue mark", "token lease size began place idle now"},
+}
+
+// ofUser is behind the file of a script where that is for the session of a user.
+const ofUser = ", of a user"
+
+type signature struct{ keys, args string }
+
+// included are files that are no scripts by themselves.
+var included = []string{"internal/lease/queue.lua", "internal/lease/set.lua", "store/record.lua", "store/times.lua", "store/user.lua"}
+
+// code returns what Redis runs of a script.
+func code(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "--")
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// source reads a file of the project.
+func source(tb testing.TB, file string) string {
+	tb.Helper()
+	text, err := os.ReadFile("../../" + file)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(text)
+}
+
+var notOfUser = regexp.MustCompile(`(?m)^.* -- not of a user\n`)
+
+// whole returns a script with what it includes, as newScript of package store puts it together.
+func whole(tb testing.TB, script string) string {
+	tb.Helper()
+	file, user := strings.CutSuffix(script, ofUser)
+	text := source(tb, file)
+	for _, file := range included {
+		text = strings.Replace(text, "-- include "+filepath.Base(file)+"\n", source(tb, file), 1)
+	}
+	if strings.Contains(text, "-- include") {
+		tb.Fatalf("%s includes what this test does not know", file)
+	}
+	if user {
+		text = strings.ReplaceAll(notOfUser.ReplaceAllString(text, ""), "-- of a user: ", "")
+		const begin = "-- framed from here\n"
+		first, rest, ok := strings.Cut(text, begin)
+		if text = first + begin + source(tb, "store/user.lua") + rest; !ok {
+			text = source(tb, "store/user.lua") + first
+		}
+	}
+	return text
+}
+
+// framed returns a script of the project as its client runs it. What wraps it is read
+// from the source, so that it is never another.
+func framed(tb testing.TB, script string) string {
+	tb.Helper()
+	text := whole(tb, script)
+	const begin = `"local function script()\n" + rest + ` + "`"
+	_, frame, ok := strings.Cut(source(tb, "internal/scripting/sequence.go"), begin)
+	end, _, ok2 := strings.Cut(frame, "`")
+	if !ok || !ok2 {
+		tb.Fatal("internal/scripting/sequence.go wraps scripts in another way than this test knows")
+	}
+	first, rest, ok := strings.Cut(text, "-- framed from here\n")
+	if !ok {
+		first, rest = "", text
+	}
+	return first + "local function script()\n" + rest + end
+}
+
+// asking are scripts that only ask for the mark where the session is that of a user.
+var asking = []string{"store/extend.lua", "store/load.lua"}
+
+// A script that is new, or has got an argument more, would not be compared well.
+func TestTheSignaturesAreThoseOfTheScripts(t *testing.T) {
+	var files []string
+	for _, folder := range []string{"internal/lease/", "locker/", "store/"} {
+		found, err := filepath.Glob("../../" + folder + "*.lua")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range found {
+			file := folder + filepath.Base(path)
+			if !slices.Contains(included, file) {
+				files = append(files, file)
+			}
+			if strings.Contains(source(t, file), "-- of a user: ") || slices.Contains(asking, file) {
+				files = append(files, file+ofUser)
+			}
+		}
+	}
+	slices.Sort(files)
+	if known := slices.Sorted(maps.Keys(signatures)); !slices.Equal(files, known) {
+		t.Errorf("scripts %q, signatures %q", files, known)
+	}
+	for file, signature := range signatures {
+		text := code(whole(t, file))
+		args := strings.Fields(signature.args)
+		n := len(slices.DeleteFunc(args, func(kind string) bool { return strings.HasSuffix(kind, "*") }))
+		if n > 0 && !strings.Contains(text, "ARGV["+strconv.Itoa(n)+"]") || strings.Contains(text, "ARGV["+strconv.Itoa(n+2)+"]") {
+			t.Errorf("%s does not use %d arguments and the number of the call", file, n)
+		}
+		n, more := len(strings.Fields(signature.keys)), 1
+		if strings.HasSuffix(file, ofUser) { // the last one is the mark, which has no number of its own
+			n, more = n-1, 2
+		}
+		if !strings.Contains(text, "KEYS["+strconv.Itoa(n)+"]") || strings.Contains(text, "KEYS["+strconv.Itoa(n+more)+"]") {
+			t.Errorf("%s does not use %d keys", file, n)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package faults
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/gomodule/redigo/redis"
+)
+
+// What a test may assert about a scene, besides what holds after each fault.
+
+// allAnswered asserts that no visitor noticed the fault.
+func (s *scene) allAnswered() {
+	s.Helper()
+	if sum := s.summary(); sum.Silent > 0 {
+		s.Errorf("%d requests were not answered", sum.Silent)
+	}
+}
+
+// backWithin asserts how soon all visitors were served again.
+func (s *scene) backWithin(limit time.Duration) {
+	s.Helper()
+	if s.recovered > limit {
+		s.Errorf("recovered in %v, want at most %v", s.recovered.Round(time.Millisecond), limit)
+	}
+}
+
+// logged counts how often a text is in the demos' logs.
+func (s *scene) logged(text string) (n int) {
+	for _, d := range s.demos {
+		n += strings.Count(d.Log(), text)
+	}
+	return n
+}
+
+// mustHaveLogged asserts that some demo has noticed the fault.
+func (s *scene) mustHaveLogged(text string) {
+	s.Helper()
+	if s.logged(text) == 0 {
+		s.Errorf("no demo has logged %q", text)
+	}
+}
+
+// empties returns how many requests found no session where there had been one.
+func (s *scene) empties() (n int) {
+	for _, v := range s.visitors {
+		n += v.Empties()
+	}
+	return n
+}
+
+// connections returns how many connections Redis has accepted, ever.
+func (s *scene) connections() int { return s.stat("total_connections_received") }
+
+// stat returns a number from Redis's INFO.
+func (s *scene) stat(name string) (n int) {
+	s.Helper()
+	text, err := redis.String(s.redis.Do(s.T, "INFO", "everything"), nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for line := range strings.Lines(text) {
+		if _, err := fmt.Sscanf(line, name+":%d", &n); err == nil {
+			return n
+		}
+	}
+	s.Fatalf("INFO has no %s", name)
+	return 0
+}
+
+// recordWith returns the record that contains a text.
+func (s *scene) recordWith(text string) string {
+	s.Helper()
+	for _, key := range records(s.T, s.redis) {
+		if record, _ := s.redis.Get(s.T, key); strings.Contains(record, text) {
+			return record
+		}
+	}
+	s.Errorf("no record has %s", text)
+	return ""
+}
+
+// records returns the keys of all sessions.
+func records(t *testing.T, r *redistest.Server) (keys []string) {
+	t.Helper()
+	for _, key := range r.Keys(t) {
+		if strings.HasSuffix(key, "}") {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// guards returns the keys of all locks and queues.
+func guards(t *testing.T, r *redistest.Server) []string {
+	t.Helper()
+	return guardsIn(r.Keys(t))
+}
+
+// guardsIn returns those among some keys.
+func guardsIn(keys []string) []string {
+	return slices.DeleteFunc(keys, func(key string) bool {
+		return !strings.HasSuffix(key, ".lock") && !strings.HasSuffix(key, ".queue")
+	})
+}
+
+// stagedForAMinute asserts that no record that was staged and not renamed outlives its minute.
+func (s *scene) stagedForAMinute() {
+	s.Helper()
+	for _, key := range slices.DeleteFunc(s.keys(), func(key string) bool { return !isStaged(key) }) {
+		if left, _ := s.at(key).Do(s.T, "PTTL", key).(int64); left == -1 || left > time.Minute.Milliseconds() {
+			s.Errorf("%s is there for %d ms more", key, left)
+		}
+	}
+}
+
+// allFree asserts that no lock and no queue is left soon.
+func allFree(t *testing.T, r *redistest.Server) {
+	t.Helper()
+	eventually(t, lease+2*timeout, "no lock and no queue is left", func() bool { return len(guards(t, r)) == 0 })
+}

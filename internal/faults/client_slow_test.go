@@ -1,0 +1,114 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/demotest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// drip sends the head of a request, and then one byte of the body per interval, until ctx
+// ends. It returns what was answered until then.
+func drip(ctx context.Context, t *testing.T, site, head, cookie, body string, each time.Duration) string {
+	conn, err := net.Dial("tcp", strings.TrimPrefix(site, "http://"))
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	go func() {
+		_, _ = fmt.Fprintf(conn, "POST /set HTTP/1.1\r\nHost: site\r\nCookie: %s\r\nContent-Type: application/x-www-form-urlencoded\r\n%s\r\n", cookie, head)
+		for i := 0; i < len(body) && ctx.Err() == nil; i++ {
+			_, _ = conn.Write([]byte{body[i]}) // the site may have closed it
+			pause(ctx, each)
+		}
+		<-ctx.Done()
+		conn.Close()
+	}()
+	answer, _ := io.ReadAll(conn) // it ends when conn is closed
+	return string(answer)
+}
+
+// Many clients send their bodies a byte per second, or stop in the middle. They hold no
+// session: small bodies are read before it is locked.
+func TestClientsDripBodies(t *testing.T) {
+	t.Parallel()
+	r := redistest.Real(t)
+	d := demotest.Start(t, "-redis", r.URL, "-lease", lease.String(), "-lock-wait", lockWait.String())
+	u := newUsers(t, 1, func(float64) string { return d.URL })[0]
+	const clients = 50
+	served, longest := 0, time.Duration(0)
+	row := noted(t, "50 clients send a byte per second, 50 stop in the middle, all with one cookie", "P5: they hold nothing")
+	files := d.Files(t)
+	ctx, stop := context.WithCancel(t.Context())
+	var dripping sync.WaitGroup
+	for range clients {
+		for _, each := range []time.Duration{time.Second, time.Hour} {
+			dripping.Go(func() {
+				if answer := drip(ctx, t, d.URL, "Content-Length: 1000\r\n", u.cookie, "name=drip"+strings.Repeat("x", 991), each); answer != "" {
+					t.Errorf("half a body was answered with %q", answer)
+				}
+			})
+		}
+	}
+	eventually(t, timeout, "all are connected", func() bool { return d.Files(t) >= files+2*clients })
+	for begun := time.Now(); time.Since(begun) < unlessShort(3*time.Second, 1500*time.Millisecond); served++ {
+		sent := time.Now()
+		if status := u.set(d.URL, fmt.Sprint("quick", served)); status != http.StatusOK {
+			t.Errorf("another was answered with %d", status)
+		}
+		longest = max(longest, time.Since(sent))
+	}
+	row.seen = fmt.Sprintf("%d others served meanwhile, longest %v", served, longest.Round(time.Millisecond))
+	if longest > lease {
+		t.Errorf("another waited for %v", longest)
+	}
+	stop()
+	dripping.Wait()
+	lastLook(t, []*user{u}) // which fails if half a body has stored a name
+}
+
+// The exceptions to P5 in middleware/PROMISES.md: a body that is large, of unknown length, or announced with
+// Expect: 100-continue is read while the session is held. That ends with MaxHold.
+func TestClientsDripWhatIsReadLate(t *testing.T) {
+	const maxHold = time.Second
+	for name, head := range map[string]string{
+		"unknown length": "Transfer-Encoding: chunked\r\n",
+		"large":          "Content-Length: 100000\r\n",
+		"expect":         "Content-Length: 100\r\nExpect: 100-continue\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := redistest.Real(t)
+			h := newSite(t, poolOf(t, r.Addr, 8), store.Options{Lease: lease}, middleware.Options{LockWait: lockWait, MaxHold: maxHold})
+			u := newUsers(t, 1, h.at)[0]
+			row := noted(t, "a client holds its session by a body that stops: "+name, "P5's exception: others wait for MaxHold (1 s) at most")
+			ctx, stop := context.WithCancel(t.Context())
+			var dripping sync.WaitGroup
+			dripping.Go(func() { drip(ctx, t, h.URL, head, u.cookie, "", time.Hour) })
+			eventually(t, timeout, "the session is held", func() bool { return len(guards(t, r)) > 0 })
+			begun := time.Now()
+			if status := u.set(h.URL, "other"); status != http.StatusOK {
+				t.Errorf("another was answered with %d", status)
+			}
+			waited := time.Since(begun)
+			row.seen = fmt.Sprintf("another waited for %v", waited.Round(time.Millisecond))
+			if waited < maxHold/4 || waited > 3*maxHold {
+				t.Error(row.seen)
+			}
+			stop()
+			dripping.Wait()
+			lastLook(t, []*user{u})
+			allFree(t, r)
+		})
+	}
+}

@@ -1,0 +1,185 @@
+package faults
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/demotest"
+	"github.com/a2139e8d/latchkey/internal/faults/rig"
+)
+
+// A guest has a session of its own, and makes one request at a time, for tests that must
+// know which one it is. Its slow writes go to /set, where no visitor goes.
+type guest struct {
+	*testing.T
+	http   *http.Client
+	cookie string
+}
+
+// A reply is the answer to a guest. Status 0 means that there was none.
+type reply struct {
+	status       int
+	text, cookie string
+	took         time.Duration
+}
+
+// guest returns one that has a session already.
+func (s *scene) guest(d *demotest.Demo) *guest {
+	s.Helper()
+	g := s.guestWith("")
+	g.begin(d)
+	return g
+}
+
+// guestWith returns a guest with a given cookie, "" for none.
+func (s *scene) guestWith(cookie string) *guest {
+	return &guest{T: s.T, http: client(s.T), cookie: cookie}
+}
+
+// begin begins another session.
+func (g *guest) begin(d *demotest.Demo) {
+	g.Helper()
+	g.cookie = ""
+	g.adopt(d, "/reset")
+}
+
+// login gives the session another id.
+func (g *guest) login(d *demotest.Demo) {
+	g.Helper()
+	g.adopt(d, "/login")
+}
+
+// adopt takes the cookie that comes with an answer.
+func (g *guest) adopt(d *demotest.Demo, path string) {
+	g.Helper()
+	got := g.post(d, path)
+	if got.cookie == "" {
+		g.Fatalf("%s was answered without a cookie: %+v", path, got)
+	}
+	g.cookie = got.cookie
+}
+
+func (g *guest) get(d *demotest.Demo, path string) reply { return g.ask(d, http.MethodGet, path, nil) }
+func (g *guest) post(d *demotest.Demo, path string) reply {
+	return g.ask(d, http.MethodPost, path, nil)
+}
+
+// set stores a name, which takes as long as the demo's -work.
+func (g *guest) set(d *demotest.Demo, name string) reply {
+	return g.ask(d, http.MethodPost, "/set", url.Values{"name": {name}})
+}
+
+// setting begins to do so.
+func (g *guest) setting(d *demotest.Demo, name string) <-chan reply {
+	replies := make(chan reply, 1)
+	go func() { replies <- g.set(d, name) }()
+	return replies
+}
+
+func (g *guest) ask(d *demotest.Demo, method, path string, form url.Values) reply {
+	req, err := http.NewRequest(method, d.URL+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		panic(err) // a mistake in the test
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if g.cookie != "" {
+		req.Header.Set("Cookie", g.cookie)
+	}
+	began := time.Now()
+	res, err := g.http.Do(req)
+	if err != nil {
+		return reply{took: time.Since(began)}
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return reply{took: time.Since(began)}
+	}
+	got := reply{status: res.StatusCode, text: strings.TrimSpace(string(text)), took: time.Since(began)}
+	if cookies := res.Cookies(); len(cookies) > 0 && cookies[0].MaxAge >= 0 {
+		got.cookie = cookies[0].Name + "=" + cookies[0].Value
+	}
+	return got
+}
+
+// must asserts the status and the text of a reply. An empty text stands for any.
+func (g *guest) must(what string, got reply, status int, text string) {
+	g.Helper()
+	if got.status != status || text != "" && got.text != text {
+		g.Errorf("%s: %d %q, want %d %q", what, got.status, got.text, status, text)
+	}
+}
+
+// mustSet stores a name.
+func (g *guest) mustSet(d *demotest.Demo, name string) {
+	g.Helper()
+	g.must("/set "+name, g.set(d, name), http.StatusOK, "ok")
+}
+
+// names returns the names that are stored.
+func (g *guest) names(d *demotest.Demo) (names []string) {
+	g.Helper()
+	got := g.get(d, "/params")
+	if err := json.Unmarshal([]byte(got.text), &names); err != nil || got.status != http.StatusOK {
+		g.Errorf("/params was answered with %d %q", got.status, got.text)
+	}
+	return names
+}
+
+// mustHave asserts which names are stored.
+func (g *guest) mustHave(d *demotest.Demo, want ...string) {
+	g.Helper()
+	slices.Sort(want)
+	if got := g.names(d); !slices.Equal(got, want) {
+		g.Errorf("the session has %q, want %q", got, want)
+	}
+}
+
+// mustBeForgotten asserts that the guest's session is gone, and that a write begins a new
+// one with another id.
+func (g *guest) mustBeForgotten(d *demotest.Demo) {
+	g.Helper()
+	g.must("a read after the loss", g.get(d, "/count"), http.StatusOK, "0")
+	g.mustHave(d)
+	for range 2 {
+		got := g.post(d, "/incr")
+		g.must("a write after the loss", got, http.StatusOK, "1")
+		if got.cookie == "" || rig.RecordKey(g.T, got.cookie) == rig.RecordKey(g.T, g.cookie) {
+			g.Errorf("an unknown id was adopted: cookie %q", got.cookie)
+		}
+	}
+}
+
+// A holding is a guest's request that holds its session for the demo's -work.
+type holding struct {
+	*guest
+	record, lock string // keys
+	replies      <-chan reply
+}
+
+// hold begins one with a new guest, which stores a name.
+func (s *scene) hold(d *demotest.Demo, name string) *holding {
+	s.Helper()
+	return s.holdAs(s.guest(d), d, name)
+}
+
+// holdAs does so with a given guest, and returns when that has the lock.
+func (s *scene) holdAs(g *guest, d *demotest.Demo, name string) *holding {
+	s.Helper()
+	record := rig.RecordKey(s.T, g.cookie)
+	h := &holding{guest: g, record: record, lock: record + ".lock", replies: g.setting(d, name)}
+	eventually(s.T, s.longest, "the request holds its session", func() bool {
+		if len(h.replies) > 0 { // it was over before this looked: the machine is busy
+			h.must("a save", <-h.replies, http.StatusOK, "ok")
+			h.replies = h.setting(d, name)
+		}
+		return s.redis.Exists(s.T, h.lock)
+	})
+	return h
+}

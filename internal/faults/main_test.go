@@ -1,0 +1,53 @@
+// Package faults attacks the promises of middleware/PROMISES.md with real processes: the demo,
+// Redis, and a wire between them that can be made to fail.
+//
+// Each fault is a named test. Visitors send requests to several processes of the demo,
+// the fault happens, and what the visitors saw is recorded and checked; see package
+// history. The same is promised after each fault: no answered write is lost, except what
+// Redis itself lost; no stale write, no revived session, no data of another session;
+// waits are bounded; no lock outlives its lease; no connection is left behind.
+//
+// TestBroken shows that the suite finds broken promises: it runs parts of the suite on a
+// Latchkey that is broken on purpose, at least once for each promise.
+package faults
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/demotest"
+	"go.uber.org/goleak"
+)
+
+// seed is what all random choices are drawn from. The same seed makes visitors send the
+// same requests, but cannot make the processes interleave in the same way.
+var seed uint64
+
+func TestMain(m *testing.M) {
+	flag.Uint64Var(&seed, "seed", rand.Uint64(), "what the visitors' requests are drawn from")
+	results := flag.String("markdown", "", "write the tables to this `file`, too")
+	flag.Parse()
+	begun := time.Now()
+	goleak.VerifyTestMain(m,
+		// Toxiproxy leaves these behind when a client goes away before its reply has come.
+		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"),
+		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2.(*ToxicLink).read"),
+		goleak.Cleanup(func(code int) {
+			fmt.Printf("\n-seed %d\n", seed)
+			if !printTables(os.Stdout, flag.Lookup("test.run").Value.String() == "") {
+				code = max(code, 1)
+			}
+			if *results != "" {
+				if err := writeResults(*results, time.Since(begun)); err != nil {
+					fmt.Println(err)
+					code = max(code, 1)
+				}
+			}
+			demotest.Clean()
+			os.Exit(code)
+		}))
+}

@@ -1,0 +1,114 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/demotest"
+	"github.com/a2139e8d/latchkey/internal/faults/rig"
+)
+
+// clockwork is the demo with a clock that can be set: POST /clock, form field ahead. It
+// shifts the date of time.Now in the whole process. Timers and durations are not affected,
+// as with a real clock.
+var clockwork = demotest.Variant{Edits: []rig.Edit{
+	{File: "$GOROOT/src/time/shift.go", New: `package time
+
+import "sync/atomic"
+
+// Shift is how many seconds the clock is ahead.
+var Shift atomic.Int64
+`},
+	{File: "$GOROOT/src/time/time.go", Old: "sec, nsec, mono := runtimeNow()\n", New: "sec, nsec, mono := runtimeNow()\n\tsec += Shift.Load()\n"},
+	{File: "cmd/demo/app.go", Old: `	mux.HandleFunc("GET /info", `, New: `	mux.HandleFunc("POST /clock", func(_ http.ResponseWriter, req *http.Request) {
+		var ahead int64
+		fmt.Sscan(req.FormValue("ahead"), &ahead)
+		time.Shift.Store(ahead)
+	})
+	mux.HandleFunc("GET /info", `},
+}}
+
+// setClock sets the clock of a process, and checks it in the next answer.
+func (s *scene) setClock(of *demotest.Demo, ahead time.Duration) {
+	s.Helper()
+	g := s.guestWith("")
+	g.ask(of, http.MethodPost, "/clock", url.Values{"ahead": {fmt.Sprint(int64(ahead.Seconds()))}})
+	res, err := g.http.Get(of.URL + "/info")
+	if err != nil {
+		s.Fatal(err)
+	}
+	res.Body.Close()
+	date, err := http.ParseTime(res.Header.Get("Date"))
+	if off := time.Until(date) - ahead; err != nil || off.Abs() > time.Minute {
+		s.Fatalf("the clock is to be %v ahead, and says %v, %v", ahead, date, err)
+	}
+}
+
+// Clocks jump by half a day, forward and back, and differ by almost a day, which is how
+// long a session may live. No session ends and no lock is free too early: leases are
+// measured by Redis.
+func TestClocksJump(t *testing.T) {
+	t.Parallel()
+	clockwork.Build(t)
+	s := stage(t, "the clocks of processes jump by 11 h, forward and back, and differ by 22 h", "nothing lost, no lock opens early", setting{logins: true, demos: 1})
+	const work = 700 * time.Millisecond
+	one, two := s.addVariant(&clockwork, "-work", work.String()), s.addVariant(&clockwork)
+	jumps := 0
+	s.run(func(context.Context) {
+		const jump = 11 * time.Hour
+		for i, ahead := range []struct{ one, two time.Duration }{{jump, 0}, {jump, -jump}, {-jump, jump}, {0, 0}} {
+			h := s.hold(one, "early")
+			s.setClock(one, ahead.one)
+			s.setClock(two, ahead.two)
+			jumps += 2
+			h.mustSet([]*demotest.Demo{two, s.demos[0]}[i%2], "late")
+			// If the holder believed that its lease was over, its work would end at once.
+			if got := <-h.replies; got.status != http.StatusOK || got.took < work {
+				t.Errorf("the holder while clocks jumped was answered with %d after %v of %v", got.status, got.took, work)
+			}
+			h.mustHave(one, "early", "late")
+			h.mustHave(two, "early", "late")
+		}
+	})
+	s.seen = fmt.Sprintf("%d jumps", jumps)
+}
+
+// The clock of one process jumps past the lifetime of all sessions, and back. Meanwhile
+// they count as ended there, by P12; but they are not damaged, and come back.
+func TestClockPastLifetime(t *testing.T) {
+	t.Parallel()
+	clockwork.Build(t)
+	s := stage(t, "the clock of a process jumps past the lifetime of sessions, and back", "P12: over where the clock says so, and not harmed", setting{logins: true})
+	jumps := 0
+	s.run(func(context.Context) {
+		wrong, right := s.startVariant(&clockwork), s.demos[0]
+		g, future := s.guest(right), s.guest(right)
+		for i := range 3 {
+			// The cookie is younger than the session, so the age in the record decides.
+			s.setClock(wrong, 2*time.Hour)
+			g.login(wrong)
+			g.mustSet(wrong, fmt.Sprint("w", i))
+			g.mustSet(right, fmt.Sprint("r", i))
+			stored := s.recordWith("param_r0")
+
+			s.setClock(wrong, 25*time.Hour)
+			jumps += 3
+			g.mustHave(wrong)
+			future.begin(wrong)
+			g.must("the first write of a new session", g.post(wrong, "/incr"), http.StatusOK, "1")
+			if after := s.recordWith("param_r0"); after != stored {
+				t.Errorf("the record was %q and is %q", stored, after)
+			}
+			future.mustSet(right, "future") // a session from tomorrow
+			s.setClock(wrong, 0)
+			future.mustHave(wrong, "future")
+		}
+		g.mustHave(wrong, "r0", "r1", "r2", "w0", "w1", "w2")
+		g.mustHave(right, "r0", "r1", "r2", "w0", "w1", "w2")
+	})
+	s.seen = fmt.Sprintf("%d jumps", jumps)
+}

@@ -1,0 +1,244 @@
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/demotest"
+	"github.com/a2139e8d/latchkey/internal/faults/rig"
+	"github.com/a2139e8d/latchkey/internal/redistest"
+)
+
+const killedPromise = "P7: the next one within the lease; the write is there wholly or not at all"
+
+// The process's take is on its way to Redis. In every other round it arrives there after
+// the process has died.
+func TestAppKilledAtLock(t *testing.T) {
+	killedAt(t, "process killed, its take not yet in Redis", death{at: byGuest(isTake), by: redistest.HangCommand})
+}
+
+// Redis has taken the lock and read the record for the process, but the reply has not
+// come.
+func TestAppKilledAtLoad(t *testing.T) {
+	killedAt(t, "process killed, its take in Redis, without the reply", death{at: byGuest(isTake), by: redistest.Hang, locked: true})
+}
+
+// The process has held the session for a while, and has extended its lease.
+func TestAppKilledInHandler(t *testing.T) {
+	killedAt(t, "process killed in the handler", death{at: byGuest(isExtend), nth: 2, locked: true, flags: []string{"-work", "1h"}})
+}
+
+// Redis has executed the commit, but the reply has not come.
+func TestAppKilledWithCommitSent(t *testing.T) {
+	killedAt(t, "process killed, its commit in Redis, without the reply", death{at: byGuest(isCommit), by: redistest.Hang, written: true})
+}
+
+// The process knows that its commit was executed and has answered, but the answer is lost.
+func TestAppKilledWithCommitAnswered(t *testing.T) {
+	killedAt(t, "process killed, its commit done, without the answer", death{at: byGuest(isCommit), answered: true})
+}
+
+// A death describes how a process dies.
+type death struct {
+	at    func(redistest.Command) bool // the command at which it happens
+	nth   int                          // which of them, if not the first
+	by    redistest.Fault              // what the network does with it
+	flags []string                     // of the process
+
+	locked   bool // it dies while it has the lock
+	written  bool // it dies when the write is in Redis
+	answered bool // it dies when the answer is on its way, not before
+}
+
+// killedAt makes several processes die in the given way, one after another, each with
+// visitors' requests in all stages, and three of a guest.
+func killedAt(t *testing.T, fault string, how death) {
+	t.Parallel()
+	s := stage(t, fault, killedPromise, setting{logins: true})
+	rounds := unlessShort(4, 2)
+	var longest time.Duration
+	shut := 0
+	s.run(func(context.Context) {
+		for round := range rounds {
+			locked, waited := s.kill(how, round%2 == 1)
+			longest = max(longest, waited)
+			if locked {
+				shut++
+			}
+		}
+	})
+	if shut == 0 && !how.written && !how.answered {
+		t.Error("no process died while it had the lock")
+	}
+	s.seen = fmt.Sprintf("killed %d times, %d with the lock, the next one waited %v at most", rounds, shut, longest.Round(time.Millisecond))
+}
+
+// kill starts a process and makes it die. If late is set, what the network has held back
+// arrives after that. kill returns whether the guest's session is left locked, and how
+// long the next request waits for it.
+func (s *scene) kill(how death, late bool) (locked bool, waited time.Duration) {
+	s.Helper()
+	proxy := redistest.NewProxy(s.T, s.redis)
+	doomed := s.add(proxy.URL, how.flags...)
+	g := s.guest(doomed)
+	lock := rig.RecordKey(s.T, g.cookie) + ".lock"
+	eventually(s.T, s.longest, "visitors come to it", func() bool { return proxy.Requests() > 50 })
+
+	caught := catch(proxy, how)
+	end := &end{of: doomed, deadly: how.answered}
+	var requests sync.WaitGroup
+	for _, name := range []string{"a", "b", "c"} {
+		one := &guest{T: s.T, http: end.client(s.T, name), cookie: g.cookie}
+		requests.Go(func() { one.must("/set "+name+" in a process that dies", one.set(doomed, name), 0, "") })
+	}
+	var cmd redistest.Command
+	select {
+	case cmd = <-caught:
+	case <-time.After(s.longest):
+		s.Fatal("the guest's command did not come")
+	}
+	if how.locked {
+		eventually(s.T, s.longest, "it has the lock", func() bool { return s.redis.Exists(s.T, lock) })
+	}
+	want := []string{}
+	if how.written {
+		want = namesIn(s.T, recordIn(cmd))
+		eventually(s.T, s.longest, "the write is in Redis", func() bool { return slices.Equal(g.names(s.demos[0]), want) })
+	}
+	if !how.answered { // otherwise reading the answer kills it
+		doomed.Kill()
+	}
+	requests.Wait()
+	s.close(doomed)
+	if how.answered {
+		want = end.mustHaveAnswered(s.T, g.names(s.demos[0]))
+	}
+	if late {
+		proxy.Release()
+	}
+	s.mustHaveLeases(doomed)
+	locked = s.redis.Exists(s.T, lock)
+
+	began := time.Now()
+	g.mustSet(s.demos[0], "next")
+	waited = time.Since(began)
+	if waited > lease+3*time.Second {
+		s.Errorf("the next one waited %v for a lease of %v", waited, lease)
+	}
+	g.mustHave(s.demos[1], append(want, "next")...)
+	return locked, waited
+}
+
+// namesIn returns the names in a record.
+func namesIn(t *testing.T, record string) (names []string) {
+	t.Helper()
+	var stored struct {
+		Data map[string]any `json:"d"`
+	}
+	if err := json.Unmarshal([]byte(record), &stored); err != nil {
+		t.Errorf("a record is %q: %v", record, err)
+	}
+	for key := range stored.Data {
+		if name, found := strings.CutPrefix(key, "param_"); found {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// catch makes the network apply a death's fault to the guest's command, which is sent on
+// the channel then.
+func catch(proxy *redistest.Proxy, how death) <-chan redistest.Command {
+	caught, n := make(chan redistest.Command, 1), 0
+	proxy.Inject(func(cmd redistest.Command) redistest.Fault { // calls do not overlap
+		if !how.at(cmd) {
+			return redistest.Pass
+		}
+		if n++; n != max(how.nth, 1) {
+			return redistest.Pass
+		}
+		caught <- cmd
+		return how.by
+	})
+	return caught
+}
+
+// mustHaveLeases asserts that all locks of a dead process will expire.
+func (s *scene) mustHaveLeases(of *demotest.Demo) {
+	s.Helper()
+	for _, key := range s.locks(of) {
+		if left, _ := s.redis.Do(s.T, "PTTL", key).(int64); left == -1 || left > lease.Milliseconds() {
+			s.Errorf("a lock of a dead process lasts for %d ms more", left)
+		}
+	}
+}
+
+// An end is that of a process that dies when its answer is on its way to a client.
+type end struct {
+	of     *demotest.Demo
+	deadly bool // a client that reads an answer kills the process
+
+	mu       sync.Mutex
+	answered []string // the names whose answers were on their way
+}
+
+// client returns a client that never sees an answer if the end is deadly.
+func (e *end) client(t *testing.T, name string) *http.Client {
+	c := client(t)
+	if !e.deadly {
+		return c
+	}
+	c.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+		return &lastConn{conn, e, name}, err
+	}
+	return c
+}
+
+// mustHaveAnswered asserts that the names that were answered are stored, and returns all
+// that are stored.
+func (e *end) mustHaveAnswered(t *testing.T, stored []string) []string {
+	t.Helper()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.answered) == 0 {
+		t.Error("no answer was on its way")
+	}
+	for _, name := range e.answered {
+		if !slices.Contains(stored, name) {
+			t.Errorf("%s was answered and is not stored; %q are", name, stored)
+		}
+	}
+	return stored
+}
+
+// A lastConn kills the process when it receives the answer, and does not deliver it.
+type lastConn struct {
+	net.Conn
+	end  *end
+	name string
+}
+
+func (c *lastConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 {
+		c.end.of.Kill()
+		c.end.mu.Lock()
+		defer c.end.mu.Unlock()
+		if strings.HasPrefix(string(b[:n]), "HTTP/1.1 200 ") {
+			c.end.answered = append(c.end.answered, c.name)
+		}
+		return 0, errors.New("the network is down")
+	}
+	return n, err
+}

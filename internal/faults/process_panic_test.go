@@ -1,0 +1,37 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/demotest"
+	"github.com/a2139e8d/latchkey/internal/faults/rig"
+)
+
+// panicking is the demo with a handler that sometimes panics after it has changed the
+// session.
+var panicking = demotest.Variant{Edits: []rig.Edit{
+	{File: "cmd/demo/app.go", Old: `s.Set("n", n+1)`, New: `s.Set("n", n+1)
+	if time.Now().UnixNano()>>10%8 == 0 {
+		s.Set("n", n+1000)
+		panic("every now and then")
+	}`},
+}}
+
+// Each panic frees the session, and saves nothing of what was set before: otherwise a
+// history would have a number that no order explains.
+func TestAppPanics(t *testing.T) {
+	t.Parallel()
+	panicking.Build(t)
+	s := stage(t, "a handler panics again and again", "P7: saves nothing, frees the session", setting{logins: true, demos: 1})
+	d := s.addVariant(&panicking)
+	panics := func() int { return strings.Count(d.Log(), "http: panic serving") }
+	s.run(func(ctx context.Context) { pause(ctx, time.Second) })
+	if panics() < 20 {
+		t.Errorf("there were only %d panics", panics())
+	}
+	s.seen = fmt.Sprintf("%d panics", panics())
+}

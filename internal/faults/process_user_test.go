@@ -1,0 +1,145 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/internal/demotest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
+)
+
+// isLogin reports whether a command begins the session of a user, and isEndAll whether it ends all:
+// their keys are the record, list and mark, or the last two.
+func isLogin(c redistest.Command) bool {
+	return isScript(c, "3") && len(c.Args) > 4 && strings.HasSuffix(c.Args[3], ".list") && strings.HasSuffix(c.Args[4], ".user")
+}
+
+func isEndAll(c redistest.Command) bool {
+	return isScript(c, "2") && len(c.Args) > 3 && strings.HasSuffix(c.Args[2], ".list") && strings.HasSuffix(c.Args[3], ".user")
+}
+
+// signIn gives the guest's session to a user, on the demo's second page.
+func (g *guest) signIn(d *demotest.Demo, user string) reply {
+	return g.ask(d, "POST", "/devices/sign-in", url.Values{"name": {user}})
+}
+
+// member returns a guest whose session is a user's, and has the number 1.
+func (s *scene) member(d *demotest.Demo, user string) *guest {
+	s.Helper()
+	g := s.guest(d)
+	g.must("a write", g.post(d, "/incr"), 200, "1")
+	got := g.signIn(d, user)
+	if got.status != 303 || got.cookie == "" {
+		s.Fatalf("a login was answered with %+v", got)
+	}
+	g.cookie = got.cookie
+	return g
+}
+
+// mustEndAll asserts how many sessions its user has, ends them all, and sees that the own one is over.
+func (g *guest) mustEndAll(one, two *demotest.Demo, sessions int) {
+	g.Helper()
+	if n := strings.Count(g.get(one, "/devices").text, `<li class="card device"`); n != sessions {
+		g.Errorf("%d sessions are listed, want %d", n, sessions)
+	}
+	g.must("an EndAll", g.post(one, "/devices/end-all"), 303, "")
+	g.must("a read after it", g.get(two, "/count"), 200, "0")
+}
+
+// A process is killed while it ends all sessions of a user: they are all alive, or all over.
+func TestAppKilledInEndAll(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "process killed in EndAll, its command in Redis, not there, or there later", "P14: all sessions of the user, or none", setting{visitors: 2, slack: 4 * slack})
+	s.run(func(context.Context) {
+		s.teachScripts()
+		for i, by := range []redistest.Fault{redistest.Hang, redistest.HangCommand} {
+			user := fmt.Sprint("user", i)
+			one, two := s.member(s.demos[0], user), s.member(s.demos[1], user)
+			alive := map[bool]string{true: "1", false: "0"}
+			s.killIn(by, isEndAll, func(doomed *demotest.Demo) { one.post(doomed, "/devices/end-all") }, func() bool { return !s.hasLists() }, func() {
+				want := alive[by == redistest.HangCommand]
+				one.must("a read", one.get(s.demos[1], "/count"), 200, want)
+				two.must("a read", two.get(s.demos[0], "/count"), 200, want)
+			})
+			one.must("a read in the end", one.get(s.demos[1], "/count"), 200, "0")
+			two.must("a read in the end", two.get(s.demos[0], "/count"), 200, "0")
+			s.member(s.demos[0], user).mustEndAll(s.demos[1], s.demos[0], 1)
+		}
+	})
+}
+
+// A process is killed at each step of a login: on the way to the new session, or to the end of the
+// old one. The visitor is not logged in, has what was there before or nothing, and EndAll leaves
+// nothing of it.
+func TestAppKilledInLogin(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "process killed in a login, its command in Redis, not there, or there later", "P14: not logged in, nothing left", setting{visitors: 2, slack: 4 * slack})
+	s.run(func(context.Context) {
+		s.teachScripts()
+		for i, how := range []struct {
+			at    func(redistest.Command) bool
+			by    redistest.Fault
+			count string // in the session before, when the process has died
+		}{
+			{isLogin, redistest.HangCommand, "1"},
+			{isLogin, redistest.Hang, "1"},
+			{isTombstone, redistest.HangCommand, "1"},
+			{isTombstone, redistest.Hang, "0"},
+		} {
+			user := fmt.Sprint("user", i)
+			g := s.guest(s.demos[0])
+			g.must("a write", g.post(s.demos[0], "/incr"), 200, "1")
+			s.killIn(how.by, how.at, func(doomed *demotest.Demo) {
+				if got := g.signIn(doomed, user); got.status != 0 {
+					t.Errorf("the login was answered with %+v", got)
+				}
+			}, func() bool { return s.hasLists() && g.get(s.demos[1], "/count").text == how.count }, func() {
+				g.must("a read of the session before", g.get(s.demos[1], "/count"), 200, how.count)
+			})
+			// There is one that nobody has the cookie of.
+			s.member(s.demos[0], user).mustEndAll(s.demos[1], s.demos[0], 2)
+			s.member(s.demos[1], user).mustEndAll(s.demos[0], s.demos[1], 1)
+		}
+	})
+}
+
+// isTombstone reports whether a command ends a session.
+func isTombstone(c redistest.Command) bool { return strings.Contains(recordIn(c), `"gone":`) }
+
+// killIn makes a process die at a command of what it is asked to do. The network holds that back, or
+// its reply; what it has held back arrives in the end, after while.
+func (s *scene) killIn(by redistest.Fault, at func(redistest.Command) bool, do func(*demotest.Demo), executed func() bool, while func()) {
+	s.Helper()
+	proxy := redistest.NewProxy(s.T, s.redis)
+	doomed := demotest.Start(s.T, "-redis", proxy.URL, "-lease", lease.String(), "-lock-wait", lockWait.String())
+	caught := catch(proxy, death{at: at, by: by})
+	done := make(chan struct{})
+	go func() {
+		do(doomed)
+		close(done)
+	}()
+	<-caught
+	if by == redistest.Hang {
+		eventually(s.T, s.longest, "the command is executed", executed)
+	}
+	doomed.Kill()
+	<-done
+	while()
+	proxy.Release()
+}
+
+// hasLists reports whether any user has sessions.
+func (s *scene) hasLists() bool {
+	s.Helper()
+	return slices.ContainsFunc(s.keys(), func(key string) bool { return strings.HasSuffix(key, ".list") })
+}
+
+// teachScripts lets Redis know the scripts for users, so that the first command with one runs it.
+func (s *scene) teachScripts() {
+	s.Helper()
+	s.member(s.demos[0], "nobody").mustEndAll(s.demos[0], s.demos[1], 1)
+}

@@ -1,0 +1,161 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/internal/demotest"
+	"github.com/a2139e8d/latchkey/internal/faults/rig"
+)
+
+// laterVersion is what a later version may be like: it has other scripts, with other
+// hashes; tokens that say more about the holder; and a value in the session that this
+// version does not know.
+var laterVersion = demotest.Variant{Edits: append(otherScripts(),
+	rig.Edit{File: "internal/lease/token.go", Old: "return string(b)\n", New: "return string(b) + \" later\"\n"},
+	rig.Edit{File: "cmd/demo/app.go", Old: `s.Set("n", n+1)`, New: `s.Set("n", n+1); s.Set("later", n+1)`},
+)}
+
+// otherQueues is a version whose processes wait in other queues, so that no version
+// notifies processes of the other that a session is free.
+var otherQueues = demotest.Variant{Edits: append(otherScripts(),
+	rig.Edit{File: "store/record.go", Old: `.lock.queue"`, New: `.lock.line"`},
+	rig.Edit{File: "store/record.go", Old: `(queue, ".queue")`, New: `(queue, ".line")`},
+	rig.Edit{File: "internal/lease/spin.go", Old: `".queue`, New: `".line`},
+)}
+
+// foreignVersion is one whose records this one cannot read.
+var foreignVersion = demotest.Variant{Edits: append(otherRecords(),
+	rig.Edit{File: "store/record.go", Old: `{"v":2,`, New: `{"v":3,`},
+)}
+
+func otherScripts() (edits []rig.Edit) {
+	for _, name := range []string{
+		"store/take.lua", "store/load.lua", "store/commit.lua", "store/extend.lua", "store/create.lua", "store/replace.lua",
+		"store/drop.lua", "store/optimistic.lua", "store/times.lua", "store/record.lua",
+		"internal/lease/take.lua", "internal/lease/pass.lua", "internal/lease/release.lua", "internal/lease/extend.lua", "internal/lease/quit.lua", "internal/lease/queue.lua",
+	} {
+		edits = append(edits, rig.Edit{File: name, New: "\n-- of another version\n"})
+	}
+	return edits
+}
+
+func otherRecords() (edits []rig.Edit) {
+	for _, name := range []string{"times", "record"} {
+		edits = append(edits, rig.Edit{File: "store/" + name + ".lua", Old: `{"v":2,`, New: `{"v":3,`})
+	}
+	return edits
+}
+
+// addVariant starts one more process of another version.
+func (s *scene) addVariant(v *demotest.Variant, flags ...string) *demotest.Demo {
+	s.Helper()
+	d := s.startVariant(v, flags...)
+	s.open(d)
+	return d
+}
+
+// startVariant does so, but lets no visitor go there.
+func (s *scene) startVariant(v *demotest.Variant, flags ...string) *demotest.Demo {
+	s.Helper()
+	return v.Start(s.T, append([]string{"-redis", s.redis.URL, "-lease", lease.String(), "-lock-wait", lockWait.String()}, flags...)...)
+}
+
+// Two versions serve the same sessions during a rolling restart, and while it is rolled
+// back.
+func TestVersionsMixed(t *testing.T) {
+	t.Parallel()
+	mixed(t, "rolling restart with a later version, and back", &laterVersion, ".queue", func(s *scene, n int) {
+		// The last write was this version's, the one before was the later one's.
+		if record := s.recordWith("param_mixed"); !strings.Contains(record, fmt.Sprintf(`"later":%d,"n":%d`, n-1, n)) {
+			t.Errorf("after %d writes, what the later version has stored is not in %s", n, record)
+		}
+	})
+}
+
+// The same with a version that does not see the other's queues.
+func TestVersionsWithOtherQueues(t *testing.T) {
+	t.Parallel()
+	mixed(t, "rolling restart with a version that queues elsewhere, and back", &otherQueues, ".line", func(s *scene, n int) {
+		eventually(t, s.longest, "no queue of that version is left", func() bool {
+			for _, key := range s.redis.Keys(t) {
+				if strings.HasSuffix(key, ".line") {
+					return false
+				}
+			}
+			return true
+		})
+	})
+}
+
+// mixed replaces one process by another version, then the other, and rolls back. queue is
+// what the keys of that version's queues end with. A guest's requests go to both versions
+// in turn; check sees what is left.
+func mixed(t *testing.T, fault string, version *demotest.Variant, queue string, check func(s *scene, n int)) {
+	version.Build(t) // not under load
+	s := stage(t, fault, "P1: nothing lost", setting{logins: true, flags: []string{"-work", "300ms"}})
+	n := 0
+	s.run(func(context.Context) {
+		g := s.guest(s.anyDemo())
+		alternate := func(a, b *demotest.Demo) {
+			for i := range 10 {
+				n++
+				g.must("a write", g.post([]*demotest.Demo{a, b}[i%2], "/incr"), http.StatusOK, fmt.Sprint(n))
+			}
+		}
+		first, second := s.demos[0], s.demos[1]
+		third := s.addVariant(version)
+		s.replace(first)
+		s.mustQueue(g, second, third, queue)
+		alternate(second, third)
+		fourth := s.addVariant(version)
+		s.replace(second)
+		alternate(third, fourth)
+		fifth := s.add(s.redis.URL)
+		s.replace(third)
+		alternate(fourth, fifth)
+	})
+	check(s, n)
+	s.seen = fmt.Sprintf("3 processes replaced, %d writes to both versions in turn", n)
+}
+
+// mustQueue makes a guest's request hold its session in one process, and another wait for
+// it in another process, in a queue whose key ends like that.
+func (s *scene) mustQueue(g *guest, holds, waits *demotest.Demo, queue string) {
+	s.Helper()
+	h := s.holdAs(g, holds, "mixed")
+	second := g.setting(waits, "waited")
+	eventually(s.T, s.longest, "the other one waits", func() bool { return s.redis.Exists(s.T, h.lock+queue) })
+	g.must("the request that held the session", <-h.replies, http.StatusOK, "ok")
+	g.must("the request that waited", <-second, http.StatusOK, "ok")
+}
+
+// With another format of records, neither version reads the other's records, or overwrites
+// them.
+func TestVersionsIncompatible(t *testing.T) {
+	t.Parallel()
+	foreignVersion.Build(t)
+	s := stage(t, "a version with another format of records", "P13: reported, and stays as it is", setting{logins: true})
+	refused := 0
+	s.run(func(context.Context) {
+		ours, theirs := s.demos[0], s.startVariant(&foreignVersion)
+		for _, way := range []struct{ owner, other *demotest.Demo }{{theirs, ours}, {ours, theirs}} {
+			g := s.guest(way.owner)
+			g.mustSet(way.owner, "kept")
+			stored := s.recordWith("param_kept")
+			for _, path := range []string{"/incr", "/set", "/login", "/logout", "/reset"} {
+				g.must(path+" with a record of the other's", g.post(way.other, path), http.StatusInternalServerError, "")
+				refused++
+			}
+			if after := s.recordWith("param_kept"); after != stored {
+				t.Errorf("the record was %q and is %q", stored, after)
+			}
+			g.mustHave(way.owner, "kept")
+			g.must("/logout", g.post(way.owner, "/logout"), http.StatusNoContent, "")
+		}
+	})
+	s.seen = fmt.Sprintf("%d requests refused", refused)
+}

@@ -1,0 +1,160 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/demotest"
+	"github.com/a2139e8d/latchkey/internal/faults/rig"
+	"github.com/a2139e8d/latchkey/internal/history"
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/gomodule/redigo/redis"
+)
+
+// What a killed process has written is safe in the kernel. After a power cut only what was
+// synced is left. With appendfsync always that is all that Redis has answered.
+func TestPowerCutWithLogAlways(t *testing.T) {
+	t.Parallel()
+	m, dir := rig.NewMachine(t), t.TempDir()
+	s := stage(t, "power cut of Redis, appendfsync always", "P1: no answered write lost",
+		setting{env: m.Env, redis: withLog(dir, "always"), logins: true})
+	s.run(func(context.Context) {
+		if m.Syncs() < 10 {
+			t.Errorf("Redis has synced %d times", m.Syncs())
+		}
+		s.redis.Stop(t)
+		s.seen = fmt.Sprintf("%d bytes of the log cut off", cutOff(t, dir, m))
+		s.redis.Restart(t)
+	})
+}
+
+// With appendfsync everysec, Redis answers before it has synced. store/REDIS.md says what
+// that may cost: the last moments before the crash, and nothing else.
+func TestRedisKilledWithLogEverySecond(t *testing.T) {
+	t.Run("killed", func(t *testing.T) { // which may lose nothing
+		everySecond(t, crash{fault: "Redis killed, appendfsync everysec", await: func(*scene, *rig.Machine) {}})
+	})
+	// During a sync, Redis keeps in memory what it should write.
+	t.Run("slow disk", func(t *testing.T) {
+		everySecond(t, crash{fault: "Redis killed, appendfsync everysec, slow disk", loses: true, await: func(s *scene, m *rig.Machine) {
+			m.SlowDisk(1500 * time.Millisecond)
+			var since time.Time
+			eventually(t, 10*time.Second, "Redis keeps something in memory for half a second", func() bool {
+				if s.stat("aof_buffer_length") == 0 {
+					since = time.Now()
+				}
+				return !since.IsZero() && time.Since(since) > 500*time.Millisecond
+			})
+		}})
+	})
+	t.Run("power cut", func(t *testing.T) {
+		everySecond(t, crash{fault: "power cut of Redis, appendfsync everysec", loses: true, power: true, await: func(s *scene, m *rig.Machine) {
+			before := m.Syncs()
+			eventually(t, 10*time.Second, "Redis syncs", func() bool { return m.Syncs() > before })
+			pause(t.Context(), 600*time.Millisecond)
+		}})
+	})
+}
+
+// recent is the greatest age of what is lost with appendfsync everysec. Redis begins a
+// sync every second, and waits for up to two if the one before is late.
+const recent = 2*time.Second + 500*time.Millisecond
+
+// A crash describes how a Redis with appendfsync everysec ends.
+type crash struct {
+	fault string
+	await func(*scene, *rig.Machine) // returns when there is something to lose
+	loses bool                       // something is lost for certain
+	power bool                       // what the kernel has not synced is lost, too
+}
+
+func everySecond(t *testing.T, c crash) {
+	t.Parallel()
+	m, dir := rig.NewMachine(t), t.TempDir()
+	s := stage(t, c.fault, "lost: what was answered in the last 2 s, and nothing else",
+		setting{env: m.Env, redis: withLog(dir, "everysec")})
+	s.run(func(ctx context.Context) {
+		eventually(t, 10*time.Second, "what is there is synced", func() bool { return m.Syncs() > 2 })
+		c.await(s, m)
+		from := time.Now()
+		s.redis.Stop(t)
+		// Redis stays away until all that have sent something before have given up.
+		silent := s.summary().Silent
+		eventually(t, 2*timeout, "all have noticed that Redis is away", func() bool {
+			return s.summary().Silent > silent+3*s.setting.visitors*s.clients
+		})
+		if c.power {
+			cutOff(t, dir, m)
+		}
+		left := s.inspect(dir)
+		until := time.Now()
+		s.redis.Restart(t)
+		s.setback = &history.Setback{From: from, Until: until, Left: left}
+	})
+	var oldest time.Duration
+	for _, v := range s.visitors {
+		oldest = max(oldest, v.Oldest(*s.setback))
+	}
+	s.seen = fmt.Sprintf("%d answered writes lost, the oldest %v old", s.lost, oldest.Round(time.Millisecond))
+	if oldest > recent {
+		t.Errorf("Redis lost what it had answered %v before", oldest)
+	}
+	if c.loses && s.lost == 0 {
+		t.Error("nothing was lost: the fault did not happen")
+	}
+}
+
+// cutOff shortens Redis's log to what was synced, and returns by how much.
+func cutOff(t *testing.T, dir string, m *rig.Machine) int64 {
+	t.Helper()
+	logs, err := filepath.Glob(filepath.Join(dir, "appendonlydir", "*.incr.aof"))
+	if err != nil || len(logs) != 1 {
+		t.Fatalf("Redis's log: %q, %v", logs, err)
+	}
+	info, err := os.Stat(logs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(logs[0], m.Synced()); err != nil {
+		t.Fatal(err)
+	}
+	return info.Size() - m.Synced()
+}
+
+// inspect starts a Redis and a demo on a copy of a log, and returns a function that looks
+// up the number of a session there.
+func (s *scene) inspect(dir string) func(cookie string) (n int, there bool) {
+	s.Helper()
+	saved := s.TempDir()
+	if err := os.CopyFS(saved, os.DirFS(dir)); err != nil {
+		s.Fatal(err)
+	}
+	d := demotest.Start(s.T, "-redis", redistest.Real(s.T, withLog(saved, "always")...).URL)
+	known := make(map[string]int)
+	var mu sync.Mutex // guards known
+	return func(cookie string) (n int, there bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if n, there = known[cookie]; !there {
+			// A write with an unknown session begins another.
+			got := s.guestWith(cookie).post(d, "/incr")
+			var err error
+			if n, err = redis.Int([]byte(got.text), nil); err != nil {
+				s.Errorf("looking up what is left of a session: %+v", got)
+			}
+			if n--; got.cookie != "" {
+				n = gone
+			}
+			known[cookie] = n
+		}
+		return max(n, 0), n != gone
+	}
+}
+
+// gone is the number of a session that is not there.
+const gone = -1

@@ -1,0 +1,166 @@
+package faults
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/faults/rig"
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// A network splits, and the replica becomes a master on its side while the old master
+// still is one on the other, with a demo on each side. What the old side answers is lost
+// when the network is whole again. With min-replicas-to-write 1 it soon stops answering.
+// The sides never mix: each counts on from where the split was.
+func TestTwoMasters(t *testing.T) {
+	t.Parallel()
+	const most = 1 // second
+	f := stageFailover(t, "the network splits, with a master on each side", "P1: min-replicas-max-lag 1 bounds what the old master's side loses", false,
+		setting{redis: []string{"--min-replicas-max-lag", fmt.Sprint(most)}, visitors: 1})
+	f.redis.Do(t, "CONFIG", "SET", "min-replicas-to-write", 1)
+	old := f.redis
+	// When a replica is promoted, the old master notices that it leaves. A second one just
+	// becomes silent, like both would where a network splits.
+	cutOff := rig.Replica(t, old.Addr)
+	here, there := f.demos[0], f.demos[1]
+	g := f.guest(here)
+	n := 0
+	for range 10 {
+		n++
+		g.must("before the split", g.post(here, "/incr"), 200, strconv.Itoa(n))
+	}
+	rig.AwaitAcks(t, f.redis, 2)
+
+	f.lag()
+	cutOff.Pause(t)
+	split := time.Now()
+	f.promote()
+	f.addresses[1].Lead(f.replica.Addr)
+	f.addresses[1].Drop()
+	ours, theirs := n, n
+	var bound time.Duration
+	eventually(t, 15*time.Second, "the old master refuses", func() bool {
+		got := g.post(here, "/incr")
+		if got.status == 200 {
+			ours++
+			g.must("on the old side", got, 200, strconv.Itoa(ours))
+			theirs++
+			g.must("on the new side", g.post(there, "/incr"), 200, strconv.Itoa(theirs))
+			return false
+		}
+		bound = time.Since(split)
+		g.must("on the old side", got, 503, "")
+		return true
+	})
+	for range 10 { // from now on, and for reads, too
+		g.must("on the old side", g.post(here, "/incr"), 503, "")
+		g.must("on the old side", g.get(here, "/count"), 503, "")
+		theirs++
+		g.must("on the new side", g.post(there, "/incr"), 200, strconv.Itoa(theirs))
+	}
+	if ours == n || f.logged("NOREPLICAS") == 0 {
+		t.Errorf("the old side answered %d writes, and refused with NOREPLICAS %d times", ours-n, f.logged("NOREPLICAS"))
+	}
+	if bound > (most+2)*time.Second+2*time.Second {
+		t.Errorf("the old master took writes for %v", bound)
+	}
+
+	// The network is whole again. The connections to the old master are still open.
+	healed := time.Now()
+	rig.Follow(t, old, f.replica)
+	f.addresses[0].Lead(f.replica.Addr)
+	eventually(t, lockWait, "the old side writes again", func() bool { return g.post(here, "/incr").status == 200 })
+	f.recovered = time.Since(healed)
+	g.must("after all", g.get(here, "/count"), 200, strconv.Itoa(theirs+1))
+	g.must("after all", g.get(there, "/count"), 200, strconv.Itoa(theirs+1))
+	f.seen = fmt.Sprintf("the old side refused after %v, and lost %d answered writes", bound.Round(10*time.Millisecond), ours-n)
+	f.redis = f.replica
+	f.nothingLeft()
+}
+
+// A failover loses the lock of a holder, and another takes the session. They do not
+// overwrite each other: the first gets ErrLost. A lock that was replicated is still
+// valid.
+func TestHolderAcrossFailover(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		replicated bool // the lock
+		second     bool // another takes the session
+		want       error
+		data       string
+	}{
+		{"lock replicated", true, false, nil, "first"},
+		{"lock lost", false, false, store.ErrLost, "before"},
+		{"lock lost and taken by another", false, true, store.ErrLost, "second"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := noted(t, "failover under a holder, "+tt.name, "P3: no stale write")
+			master := redistest.Real(t, "--repl-diskless-sync", "no")
+			link := rig.NewWire(t, master.Addr)
+			replica := rig.Replica(t, link.Addr)
+			address := rig.NewAddress(t, master.Addr)
+			first, second := opened(t, address.URL), opened(t, address.URL)
+			ctx := t.Context()
+			terms := store.Terms{LockWait: 200 * time.Millisecond}
+			if err := first.Create(ctx, "id", []byte("before"), terms); err != nil {
+				t.Fatal(err)
+			}
+			rig.AwaitAcks(t, master, 1)
+			if !tt.replicated {
+				link.Add(t, rig.Toxic{Type: "timeout", Attributes: map[string]any{"timeout": 0}})
+			}
+			h, err := first.Take(ctx, "id", terms)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.replicated {
+				rig.AwaitAcks(t, master, 1)
+			}
+			master.Stop(t)
+			link.Cut()
+			rig.Promote(t, replica)
+			address.Lead(replica.Addr)
+			if known := replica.Exists(t, "latchkey:{id}.lock"); known != tt.replicated {
+				t.Fatalf("the new master knows the lock: %t", known)
+			}
+
+			if tt.second {
+				h, err := second.Take(ctx, "id", terms)
+				if err == nil {
+					err = h.Save(ctx, []byte("second"))
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			} else if tt.replicated {
+				if _, err := second.Take(ctx, "id", terms); !errors.Is(err, store.ErrTimeout) {
+					t.Errorf("a second holder: %v", err)
+				}
+			}
+			err = h.Save(ctx, []byte("first"))
+			if !errors.Is(err, tt.want) {
+				t.Errorf("the first holder: %v, want %v", err, tt.want)
+			}
+			found, err := second.Load(ctx, "id", terms)
+			if string(found.Data) != tt.data || err != nil {
+				t.Errorf("the record is %q, %v; want %q", found.Data, err, tt.data)
+			}
+			r.seen = fmt.Sprintf("the first holder got %v, the record is %q", tt.want, tt.data)
+		})
+	}
+}
+
+func opened(t *testing.T, url string) *store.Store {
+	t.Helper()
+	st, err := store.Open(url, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	return st
+}

@@ -1,0 +1,113 @@
+package rig
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/gomodule/redigo/redis"
+)
+
+// Replica starts a replica of the Redis at addr, which may be a wire to it, and waits
+// until it has all data.
+func Replica(tb testing.TB, addr string) *redistest.Server {
+	tb.Helper()
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r := redistest.Real(tb, "--replicaof", host, port, "--repl-diskless-sync", "no")
+	awaitReplica(tb, r)
+	return r
+}
+
+// awaitReplica waits until a server is a replica that is connected to its master.
+func awaitReplica(tb testing.TB, r *redistest.Server) {
+	tb.Helper()
+	await(tb, 20*time.Second, "the replica follows its master", func() bool {
+		return strings.Contains(replication(tb, r), "master_link_status:up")
+	})
+}
+
+// Follow makes a server a replica of another, and waits likewise.
+func Follow(tb testing.TB, r, master *redistest.Server) {
+	tb.Helper()
+	host, port, err := net.SplitHostPort(master.Addr)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r.Do(tb, "REPLICAOF", host, port)
+	awaitReplica(tb, r)
+}
+
+// AwaitAcks waits until a number of replicas have all that a master has.
+func AwaitAcks(tb testing.TB, master *redistest.Server, replicas int) {
+	tb.Helper()
+	conn, err := redis.DialURL(master.URL)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer conn.Close()
+	// WAIT is about writes of its own connection, so there must be one.
+	_, err = conn.Do("PUBLISH", "nobody", "")
+	if err == nil {
+		var acks int
+		if acks, err = redis.Int(conn.Do("WAIT", replicas, 5000)); err == nil && acks < replicas {
+			err = fmt.Errorf("only %d have", acks)
+		}
+	}
+	if err != nil {
+		tb.Fatalf("waiting for %d replicas: %v", replicas, err)
+	}
+}
+
+// LinkDown reports whether a replica knows that its master is gone.
+func LinkDown(tb testing.TB, r *redistest.Server) bool {
+	tb.Helper()
+	return strings.Contains(replication(tb, r), "master_link_status:down")
+}
+
+// Promote makes a replica a master, with the data that it has.
+func Promote(tb testing.TB, r *redistest.Server) {
+	tb.Helper()
+	r.Do(tb, "REPLICAOF", "NO", "ONE")
+}
+
+// replication returns the section of that name from a server's INFO.
+func replication(tb testing.TB, r *redistest.Server) string {
+	tb.Helper()
+	info, err := redis.String(r.Do(tb, "INFO", "replication"), nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return info
+}
+
+// Role returns master or slave, or "" if the server does not answer: Sentinel breaks its
+// connections when it changes its role.
+func Role(r *redistest.Server) string {
+	conn, err := redis.Dial("tcp", r.Addr, redis.DialConnectTimeout(time.Second), redis.DialReadTimeout(time.Second))
+	if err != nil {
+		return ""
+	}
+	defer conn.Close()
+	reply, err := redis.Values(conn.Do("ROLE"))
+	if err != nil {
+		return ""
+	}
+	role, _ := redis.String(reply[0], nil)
+	return role
+}
+
+// await waits for something without which the test cannot continue.
+func await(tb testing.TB, patience time.Duration, what string, ok func() bool) {
+	tb.Helper()
+	for begun := time.Now(); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(begun) > patience {
+			tb.Fatalf("not after %v: %s", patience, what)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package rig
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/gomodule/redigo/redis"
+)
+
+// Sentinels are three processes that watch a master and its replicas, and promote a
+// replica when two of them find that the master does not answer.
+type Sentinels struct {
+	Addrs []string // host:port
+}
+
+// NewSentinels starts them, and waits until they know each other and the replicas. They
+// end with the test.
+func NewSentinels(tb testing.TB, master *redistest.Server, replicas int) *Sentinels {
+	tb.Helper()
+	s := &Sentinels{}
+	for range 3 {
+		s.Addrs = append(s.Addrs, redistest.Sentinel(tb, master, 2))
+	}
+	for _, at := range s.Addrs {
+		// They talk more often than by default, so that tests are faster.
+		_, _ = redistest.AskSentinel(at, "SENTINEL", "DEBUG", "INFO-PERIOD", 500, "PUBLISH-PERIOD", 100, "ASK-PERIOD", 100)
+	}
+	for _, at := range s.Addrs {
+		await(tb, 20*time.Second, "the sentinels know each other", func() bool {
+			known, err := redis.StringMap(redistest.AskSentinel(at, "SENTINEL", "MASTER", redistest.MasterName))
+			return err == nil && known["num-other-sentinels"] == "2" && known["num-slaves"] == fmt.Sprint(replicas)
+		})
+	}
+	for _, at := range s.Addrs {
+		// A sentinel that does not know of the failover after four such periods would undo
+		// it.
+		_, _ = redistest.AskSentinel(at, "SENTINEL", "DEBUG", "PUBLISH-PERIOD", 2000)
+	}
+	return s
+}
+
+// Master returns the address of the master, according to the sentinels. It is the new one
+// as soon as one of them has seen the replica promoted.
+func (s *Sentinels) Master(tb testing.TB) string {
+	tb.Helper()
+	at, err := MasterOf(tb.Context(), s.Addrs)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return at
+}
+
+// Watch makes the sentinels take a master for dead that has not answered for 700 ms. They
+// are more patient before, and after the failover: on a busy machine, a master that is
+// slow must not pass for a dead one.
+func (s *Sentinels) Watch(tb testing.TB) {
+	tb.Helper()
+	s.set(tb, "down-after-milliseconds", 700)
+}
+
+func (s *Sentinels) set(tb testing.TB, option string, value int) {
+	tb.Helper()
+	for _, at := range s.Addrs {
+		if _, err := redistest.AskSentinel(at, "SENTINEL", "SET", redistest.MasterName, option, value); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// AwaitMaster waits until the sentinels have another master than before, and returns its
+// address.
+func (s *Sentinels) AwaitMaster(tb testing.TB, before string) string {
+	tb.Helper()
+	now := before
+	await(tb, 30*time.Second, "the sentinels have promoted a replica", func() bool {
+		for _, at := range s.Addrs {
+			if found, err := askSentinel(tb.Context(), at); err == nil && found != before {
+				now = found
+			}
+		}
+		return now != before
+	})
+	s.set(tb, "down-after-milliseconds", 60000)
+	return now
+}
+
+// Hurry makes the sentinels demote a stale master within one second instead of eight. It
+// waits until all of them know the master.
+func (s *Sentinels) Hurry(tb testing.TB, master string) {
+	tb.Helper()
+	for _, at := range s.Addrs {
+		await(tb, 20*time.Second, "each sentinel knows the master", func() bool {
+			found, err := askSentinel(tb.Context(), at)
+			return err == nil && found == master
+		})
+		_, _ = redistest.AskSentinel(at, "SENTINEL", "DEBUG", "PUBLISH-PERIOD", 250)
+	}
+}
+
+// Failover makes the sentinels fail over as if the master did not answer.
+func (s *Sentinels) Failover(tb testing.TB) {
+	tb.Helper()
+	if _, err := redistest.AskSentinel(s.Addrs[0], "SENTINEL", "FAILOVER", redistest.MasterName); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// MasterOf asks one sentinel after another where the master is.
+func MasterOf(ctx context.Context, sentinels []string) (addr string, err error) {
+	for _, at := range sentinels {
+		if addr, err = askSentinel(ctx, at); err == nil {
+			return addr, nil
+		}
+	}
+	return "", err
+}
+
+func askSentinel(ctx context.Context, at string) (string, error) {
+	reply, err := redis.Strings(redistest.AskSentinel(at, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", redistest.MasterName))
+	if err != nil {
+		return "", err
+	}
+	return net.JoinHostPort(reply[0], reply[1]), ctx.Err()
+}

@@ -1,0 +1,297 @@
+package faults
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/demotest"
+	"github.com/a2139e8d/latchkey/internal/faults/rig"
+	"github.com/a2139e8d/latchkey/internal/history"
+	"github.com/a2139e8d/latchkey/internal/redistest"
+)
+
+// Settings of the demos in a scene. They are short, so that a fault is over soon.
+const (
+	lease    = time.Second
+	lockWait = 5 * time.Second
+	timeout  = 2 * time.Second // the store's default, for one exchange
+
+	// recovery is how soon after a fault all visitors must be served again: when a lease
+	// has run out, and a time-out on either side of that.
+	recovery = lease + 2*timeout
+)
+
+// A setting describes a scene. The zero value is two demos, connected directly to a Redis
+// that stores nothing on disk.
+type setting struct {
+	redis  []string // flags of redis-server
+	env    []string // its environment
+	demos  int      // 0: two
+	flags  []string // of the demos
+	wired  bool     // a wire between each demo and Redis
+	logins bool     // some requests are logins and logouts
+	losing bool     // Redis may lose sessions; not with logins
+	apart  bool     // Redis may be unreachable for longer than a lease
+
+	// url returns where the next demo finds Redis; nil: directly, or through its wire.
+	url func(*scene) string
+
+	visitors, clients int // 0: four visitors with four clients each
+
+	slack int // by how many more connections a demo may have in the end; 0: slack
+
+	// longest is the longest time that a request may take, whatever happens; 0: a wait for
+	// the session, and an exchange without an answer before and after it.
+	longest time.Duration
+}
+
+// A scene is a site: demos that share a Redis, and visitors.
+type scene struct {
+	*testing.T
+	setting
+
+	redis   *redistest.Server  // nil if it is a cluster
+	cluster *redistest.Cluster // nil if it is one server
+	demos   []*demotest.Demo
+	wires   []*rig.Wire // one for each demo, if wired
+
+	sites    history.Sites // the demos that visitors go to
+	visitors []*history.Visitor
+
+	files     []int // open in each demo, with all visitors there
+	recovered time.Duration
+	seen      string // for the table, besides the numbers
+
+	setback *history.Setback // set by a fault in which Redis itself loses writes
+	lost    int              // answered writes
+}
+
+// stage starts a scene. fault and promise are what the table says about it.
+func stage(t *testing.T, fault, promise string, with setting) *scene {
+	t.Helper()
+	with = with.complete()
+	s := &scene{T: t, setting: with, redis: redistest.RealWith(t, with.env, with.redis...)}
+	t.Cleanup(func() { s.row(fault, promise) })
+	for range with.demos {
+		s.add(s.wire())
+	}
+	return s
+}
+
+// complete sets what is not set.
+func (with setting) complete() setting {
+	with.visitors = cmp.Or(with.visitors, 4)
+	with.clients = cmp.Or(with.clients, 4)
+	with.demos = cmp.Or(with.demos, 2)
+	with.longest = cmp.Or(with.longest, lockWait+2*timeout*5/4+time.Second)
+	return with
+}
+
+// keys returns the keys of all sessions, locks and queues.
+func (s *scene) keys() []string {
+	s.Helper()
+	if s.cluster != nil {
+		return s.cluster.Keys(s.T)
+	}
+	return s.redis.Keys(s.T)
+}
+
+// at returns the server that has a key.
+func (s *scene) at(key string) *redistest.Server {
+	s.Helper()
+	if s.cluster != nil {
+		return s.cluster.Owner(s.T, s.cluster.Slot(s.T, key))
+	}
+	return s.redis
+}
+
+// wire returns the URL by which the next demo reaches Redis.
+func (s *scene) wire() string {
+	if s.url != nil {
+		return s.url(s)
+	}
+	if !s.wired {
+		return s.redis.URL
+	}
+	w := rig.NewWire(s.T, s.redis.Addr)
+	s.wires = append(s.wires, w)
+	return w.URL
+}
+
+// add starts one more demo.
+func (s *scene) add(redisURL string, flags ...string) *demotest.Demo {
+	s.Helper()
+	d := demotest.Start(s.T, append(append([]string{"-redis", redisURL, "-lease", lease.String(), "-lock-wait", lockWait.String()},
+		s.flags...), flags...)...)
+	s.open(d)
+	return d
+}
+
+// open lets visitors go to a demo.
+func (s *scene) open(d *demotest.Demo) {
+	s.demos = append(s.demos, d)
+	s.sites.Add(d.URL)
+}
+
+// close keeps visitors away from a demo.
+func (s *scene) close(d *demotest.Demo) { s.sites.Remove(d.URL) }
+
+// run makes the fault happen while visitors make requests, and then checks all that they
+// saw. fault returns when the fault is over; its ctx ends with the test. From then on run
+// measures how long it takes until each visitor's writes are answered again.
+func (s *scene) run(fault func(ctx context.Context)) {
+	s.Helper()
+	ctx, stop := context.WithCancel(s.Context())
+	defer stop()
+	var running sync.WaitGroup
+	for i := range s.setting.visitors {
+		v := &history.Visitor{HTTP: client(s.T), Site: s.sites.Any, Logins: s.logins, Losing: s.losing}
+		s.visitors = append(s.visitors, v)
+		running.Go(func() { v.Run(ctx, s.clients, seed+uint64(i)) })
+	}
+	s.awaitWrites("before the fault", time.Now())
+	pause(ctx, warmUp())
+	for _, d := range s.demos {
+		s.files = append(s.files, d.Files(s.T))
+	}
+
+	fault(ctx)
+	s.recovered = s.awaitWrites("after the fault", time.Now())
+	if s.recovered > recovery {
+		s.Errorf("it took %v until all visitors were served again, more than %v", s.recovered.Round(time.Millisecond), recovery)
+	}
+	pause(ctx, warmUp())
+	stop()
+	running.Wait()
+	s.judge()
+}
+
+// warmUp is how long visitors make requests before and after a fault.
+func warmUp() time.Duration { return unlessShort(time.Second, 300*time.Millisecond) }
+
+// unlessShort returns a duration or a number, a lower one with -short.
+func unlessShort[T any](full, short T) T {
+	if testing.Short() {
+		return short
+	}
+	return full
+}
+
+// awaitWrites waits until a write of each visitor that was sent after the moment has
+// been answered, and returns how long that took.
+func (s *scene) awaitWrites(when string, moment time.Time) time.Duration {
+	s.Helper()
+	for _, v := range s.visitors {
+		for !v.WroteSince(moment) {
+			if time.Since(moment) > 2*s.longest {
+				s.Errorf("%s: no write of a visitor was answered for %v", when, time.Since(moment).Round(time.Second))
+				return 0
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	return time.Since(moment)
+}
+
+// judge asserts what must hold after every fault.
+func (s *scene) judge() {
+	s.Helper()
+	sum := s.summary()
+	for i, v := range s.visitors {
+		if err := s.check(v); err != nil {
+			s.Errorf("visitor %d, -seed %d: %v", i, seed, err)
+		}
+	}
+	if sum.Longest > s.longest {
+		s.Errorf("a request took %v, more than %v", sum.Longest.Round(time.Millisecond), s.longest)
+	}
+	s.nothingLeft()
+}
+
+func (s *scene) check(v *history.Visitor) error {
+	if s.setback == nil {
+		return v.Check()
+	}
+	lost, err := v.CheckSetback(*s.setback)
+	s.lost += lost
+	return err
+}
+
+func (s *scene) summary() (sum history.Summary) {
+	for _, v := range s.visitors {
+		sum.Add(v.Summary())
+	}
+	return sum
+}
+
+// nothingLeft asserts that no lock outlives its lease, and that the demos have no more
+// connections open than before the fault.
+func (s *scene) nothingLeft() {
+	s.Helper()
+	var left []string
+	eventually(s.T, lease+2*timeout, "no lock and no queue is left", func() bool {
+		left = slices.DeleteFunc(guardsIn(s.keys()), func(key string) bool {
+			return strings.HasSuffix(key, ".queue") && s.orphaned(key)
+		})
+		return len(left) == 0
+	})
+	if len(left) > 0 {
+		s.Errorf("left: %v", left)
+	}
+	s.stagedForAMinute()
+	for i, before := range s.files {
+		if d := s.demos[i]; d.Alive() {
+			most := before + cmp.Or(s.slack, slack)
+			eventually(s.T, 5*time.Second, fmt.Sprintf("demo %d has no more than %d files open, and has %d", i, most, d.Files(s.T)), func() bool {
+				return d.Files(s.T) <= most
+			})
+		}
+	}
+}
+
+// orphaned reports whether a queue may be one that no process cares about any more: Redis
+// went back to when the queue was there, or the processes could not leave it for as long
+// as they try, which is a lease. It expires within a minute.
+func (s *scene) orphaned(queue string) bool {
+	left := s.at(queue).Do(s.T, "PTTL", queue).(int64)
+	return (s.apart || s.setback != nil || slices.Contains(s.setting.redis, "--appendonly")) && left <= time.Minute.Milliseconds() && left != -1
+}
+
+// slack is by how much a demo's connections to Redis and to visitors may vary.
+const slack = 8
+
+// client returns a client with connections of its own.
+func client(t *testing.T) *http.Client {
+	transport := &http.Transport{MaxIdleConnsPerHost: 32}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport, Timeout: 2 * time.Minute,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+func eventually(t *testing.T, patience time.Duration, what string, ok func() bool) {
+	t.Helper()
+	for begun := time.Now(); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(begun) > patience {
+			t.Errorf("not after %v: %s", patience, what)
+			return
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// chance returns a source of random numbers for a test, seeded by -seed.
+func chance(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }

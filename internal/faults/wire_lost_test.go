@@ -1,0 +1,184 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+)
+
+// proxied adds a demo that reaches Redis through a proxy.
+func (s *scene) proxied() *redistest.Proxy {
+	s.Helper()
+	p := redistest.NewProxy(s.T, s.redis)
+	s.add(p.URL)
+	return p
+}
+
+// The lock was taken, but the reply is lost. The same token may take it again. The commits that
+// were under way on the same connection are repeated, too, so no other process writes here: see
+// TestWireCommitUnheardAndOverwritten.
+func TestWireTakeUnheard(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "the reply to one take in ten is lost", "P1: not noticed", setting{demos: 1, logins: true, flags: []string{"-lease", "10s"}})
+	straight := s.demos[0]
+	s.close(straight)
+	s.loseReplies(isTake)
+	s.allAnswered()
+}
+
+// The record was stored, but the reply is lost. The repetition must recognize its own
+// write.
+func TestWireCommitUnheard(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "the reply to one commit in ten is lost", "P1: not noticed", setting{demos: 1, logins: true})
+	straight := s.demos[0]
+	s.close(straight)
+	s.loseReplies(isCommit)
+	s.allAnswered()
+}
+
+// The same where another process may write before the repetition comes. Then the first
+// process cannot know that its record was stored, and answers 503.
+func TestWireCommitUnheardAndOverwritten(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "the reply to one commit in ten is lost, while others write", "P1: nothing lost; 503 where nobody can tell", setting{demos: 1, logins: true})
+	s.loseReplies(isCommit)
+}
+
+// loseReplies loses one in ten of the replies to commands of a kind. The command is
+// repeated on another connection, and so are those that were sent with it.
+func (s *scene) loseReplies(concerned func(redistest.Command) bool) {
+	s.Helper()
+	p, lost, n := s.proxied(), 0, 0
+	s.run(func(ctx context.Context) {
+		p.Inject(func(c redistest.Command) redistest.Fault {
+			if !concerned(c) {
+				return redistest.Pass
+			}
+			if n++; n%10 != 0 {
+				return redistest.Pass
+			}
+			lost++
+			return redistest.DropReply
+		})
+		pause(ctx, unlessShort(3*time.Second, 1500*time.Millisecond))
+		p.Inject(nil)
+	})
+	if lost < 20 {
+		s.Errorf("only %d replies were lost", lost)
+	}
+	s.seen = fmt.Sprintf("%d replies lost", lost)
+}
+
+// A connection dies without a word, as where a firewall forgets it: what is sent gets no reply, and
+// no error. A reply on another connection shows it, and what was sent is repeated in time.
+func TestWireConnectionDies(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "the connection dies without a word, time and again", "P1, P8: not noticed", setting{demos: 1, logins: true, flags: []string{"-lease", "10s"}})
+	straight := s.demos[0]
+	s.close(straight)
+	p, died, next := s.proxied(), 0, time.Now()
+	s.run(func(ctx context.Context) {
+		p.Inject(func(redistest.Command) redistest.Fault {
+			if time.Now().Before(next) {
+				return redistest.Pass
+			}
+			died++
+			next = time.Now().Add(timeout * 5 / 4) // it is not believed more often
+			return redistest.Die
+		})
+		pause(ctx, unlessShort(5*timeout, 3*timeout))
+		p.Inject(nil)
+	})
+	if died < 3 {
+		t.Errorf("only %d connections died", died)
+	}
+	s.seen = fmt.Sprintf("%d connections died", died)
+	s.allAnswered()
+}
+
+// Replies and commands are lost at random, and some replies never come.
+func TestWireRandomLosses(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "one command in 20 lost, or its reply, or half of that", "P1: nothing lost", setting{apart: true, demos: 1, logins: true})
+	p, random, happened := s.proxied(), chance(77), map[redistest.Fault]int{}
+	losses := []redistest.Fault{redistest.DropReply, redistest.DropCommand, redistest.CutReply}
+	var once sync.Once
+	enough := make(chan struct{}) // closed when each of them has happened ten times
+	s.run(func(ctx context.Context) {
+		faults := []redistest.Fault{redistest.DropReply, redistest.DropCommand, redistest.CutReply, redistest.Hang}
+		p.Inject(func(redistest.Command) redistest.Fault {
+			n := random.IntN(20 * 3)
+			switch {
+			case n < 3:
+			case random.IntN(400) == 0: // it takes a whole time-out
+				n = 3
+			default:
+				return redistest.Pass
+			}
+			happened[faults[n]]++
+			if happened[losses[0]] >= 10 && happened[losses[1]] >= 10 && happened[losses[2]] >= 10 {
+				once.Do(func() { close(enough) })
+			}
+			return faults[n]
+		})
+		pause(ctx, unlessShort(4*time.Second, 2*time.Second))
+		select {
+		case <-enough:
+		case <-time.After(20 * time.Second): // a few commands without an end may have filled the time
+			t.Error("there were too few losses")
+		}
+		p.Inject(nil)
+	})
+	total := 0
+	for _, fault := range losses {
+		total += happened[fault]
+	}
+	s.seen = fmt.Sprintf("%d losses, %d commands without an end", total, happened[redistest.Hang])
+}
+
+// Commands are held back until their sender has given up, and others have taken over and
+// written. Then Redis executes them. They must change nothing, and a lock that they take
+// must not last.
+func TestWireCommandsExecutedLate(t *testing.T) {
+	for _, late := range append(wireCommands, wireCommand{"a take", isTake}, wireCommand{"a commit", isCommit}) {
+		t.Run(late.what, func(t *testing.T) {
+			t.Parallel()
+			s := stage(t, late.what+" reaches Redis after its sender gave up", "P3: no stale write, no lock beyond its lease", setting{apart: true, demos: 1})
+			p := s.proxied()
+			all := newUsers(t, 4, s.sites.Any) // whose sessions stay the same
+			var held atomic.Int32
+			s.run(func(ctx context.Context) {
+				var working sync.WaitGroup
+				busy, stop := context.WithCancel(ctx)
+				working.Go(func() { workFor(busy, all, time.Minute) })
+				p.Inject(func(c redistest.Command) redistest.Fault {
+					if !late.is(c) {
+						return redistest.Pass
+					}
+					held.Add(1)
+					return redistest.HangCommand
+				})
+				pause(ctx, 200*time.Millisecond)
+				eventually(t, lockWait, "a command is late", func() bool { return held.Load() > 0 })
+				p.Inject(nil)
+				since := time.Now()
+				pause(ctx, timeout*5/4)
+				for _, v := range s.visitors {
+					if !v.WroteSince(since) {
+						t.Error("no other process has taken over meanwhile")
+					}
+				}
+				p.Release()
+				stop()
+				working.Wait()
+			})
+			s.seen = fmt.Sprintf("%d commands late; users: %v", held.Load(), lastLook(t, all))
+		})
+	}
+}

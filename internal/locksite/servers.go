@@ -1,0 +1,41 @@
+package locksite
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+)
+
+// Servers lends real servers, since a hundred of them would take their time to start.
+// Nobody shares one.
+type Servers struct {
+	TB    testing.TB                         // when it ends, they end
+	Start func(testing.TB) *redistest.Server // nil: real ones
+
+	mu   sync.Mutex
+	idle []*redistest.Server
+}
+
+// Get returns an empty server until t ends.
+func (s *Servers) Get(t *testing.T) *redistest.Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var server *redistest.Server
+	if last := len(s.idle) - 1; last >= 0 {
+		server = s.idle[last]
+		s.idle = s.idle[:last]
+	} else if s.Start != nil {
+		server = s.Start(s.TB)
+	} else {
+		server = redistest.Real(s.TB)
+	}
+	server.Do(t, "FLUSHALL")
+	t.Cleanup(func() {
+		server.Do(t, "FLUSHALL")
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.idle = append(s.idle, server)
+	})
+	return server
+}

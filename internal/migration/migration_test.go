@@ -1,0 +1,193 @@
+package migration
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/session"
+)
+
+// Who is logged in with the old library stays so, with all values, and has a cookie of Latchkey
+// in place of the old one.
+func TestVisitorsStayLoggedIn(t *testing.T) {
+	each(t, func(s *site, _ *redistest.Server) {
+		v := s.ann()
+		v.want("/me", 200, ann)
+		if v.has(s.cookie) || !v.has("sid") {
+			s.Errorf("after the first request the cookies are %v", v.Jar.Cookies(s.address))
+		}
+		v.want("/write", 200, "")
+		v.want("/me", 200, ann)
+	})
+}
+
+// The first requests may come at once: each finds the visitor logged in, and so does the next one,
+// whichever answer comes last.
+func TestABurstOfFirstRequests(t *testing.T) {
+	each(t, func(s *site, _ *redistest.Server) {
+		v := s.ann()
+		old := v.Jar.Cookies(s.address)
+		var all sync.WaitGroup
+		for range 5 {
+			all.Go(func() { s.visitor(old...).want("/me", 200, ann) }) // none waits for another's answer
+			all.Go(func() { v.want("/me", 200, ann) })
+		}
+		all.Wait()
+		v.want("/me", 200, ann)
+	})
+}
+
+// The old cookie is worth nothing a minute later: neither to a thief, nor after the logout. A
+// session that is nowhere but in its cookie cannot be ended.
+func TestTheOldCookieEnds(t *testing.T) {
+	each(t, func(s *site, redis *redistest.Server) {
+		v := s.ann()
+		old := v.Jar.Cookies(s.address)
+		v.want("/me", 200, ann)
+		redis.Mini().FastForward(50 * time.Second)
+		s.visitor(old...).want("/me", 200, ann) // which does not put it off
+		redis.Mini().FastForward(11 * time.Second)
+		v.want("/me", 200, ann)
+		v.want("/logout", 200, "")
+		v.want("/me", 200, nobody)
+		after := nobody
+		if !s.ends {
+			after = ann
+		}
+		s.visitor(old...).want("/me", 200, after)
+	})
+}
+
+// A visitor who has a session of Latchkey keeps it, whatever old cookie comes with it.
+func TestTheNewSessionCounts(t *testing.T) {
+	each(t, func(s *site, _ *redistest.Server) {
+		v := s.visitor()
+		v.want("/write", 200, "")
+		v.Jar.SetCookies(s.address, s.ann().Jar.Cookies(s.address))
+		v.want("/me", 200, nobody)
+	})
+}
+
+// An old cookie that nobody has issued, or whose session is over, is none.
+func TestAnUnknownOldCookie(t *testing.T) {
+	each(t, func(s *site, redis *redistest.Server) {
+		v := s.visitor(&http.Cookie{Name: s.cookie, Value: "made-up"})
+		v.want("/me", 200, nobody)
+		if v.has(s.cookie) || v.has("sid") {
+			s.Errorf("the cookies are %v", v.Jar.Cookies(s.address))
+		}
+		v = s.ann()
+		redis.Mini().FlushAll()
+		if s.ends {
+			v.want("/me", 200, nobody)
+		} else {
+			v.want("/me", 200, ann) // all of it is in the cookie
+		}
+	})
+}
+
+// Where the old sessions cannot be read, nobody is logged out: the request is a 503, and the
+// cookie stays.
+func TestTheOldRedisIsAway(t *testing.T) {
+	each(t, func(s *site, redis *redistest.Server) {
+		v := s.ann()
+		redis.Mini().SetError("LOADING Redis is loading the dataset in memory")
+		if s.ends {
+			v.want("/me", 503, "*")
+		} else {
+			v.want("/me", 200, ann) // it needs no Redis
+		}
+		redis.Mini().SetError("")
+		v.want("/me", 200, ann)
+	})
+}
+
+// The routes may have any modes, also in the request that moves the session.
+func TestMovingAndModes(t *testing.T) {
+	each(t, func(s *site, _ *redistest.Server) {
+		v := s.ann()
+		v.want("/read", 200, ann)
+		v.want("/read", 200, ann)
+		s.ann().want("/static", 200, "")
+		s.ann().want("/lazy", 200, ann)
+	})
+}
+
+// The body of a request with an old cookie is the handler's, whether a session is moved or not.
+func TestMovingAndABody(t *testing.T) {
+	each(t, func(s *site, _ *redistest.Server) {
+		both := s.visitor()
+		both.want("/write", 200, "")
+		both.Jar.SetCookies(s.address, s.ann().Jar.Cookies(s.address))
+		for _, v := range []*visitor{s.ann(), both} {
+			res, err := v.Post(s.URL+"/echo", "text/plain", strings.NewReader("hello"))
+			if err != nil {
+				s.Fatal(err)
+			}
+			defer res.Body.Close()
+			if got, err := io.ReadAll(res.Body); err != nil || string(got) != "hello" {
+				s.Errorf("the handler has read %q, error %v", got, err)
+			}
+		}
+	})
+}
+
+// No cache keeps the answer that sets the cookie, whatever the handler says, and a stream is
+// still one.
+func TestMovingAndCaches(t *testing.T) {
+	each(t, func(s *site, _ *redistest.Server) {
+		for _, path := range []string{"/public", "/public?write", "/public?flush"} {
+			res, err := s.ann().Get(s.URL + path)
+			if err != nil {
+				s.Fatal(err)
+			}
+			res.Body.Close()
+			if got := res.Header.Get("Cache-Control") + res.Header.Get("Surrogate-Control"); got != "no-store" || len(res.Cookies()) < 2 {
+				s.Errorf("%s: a cache may keep it: %v", path, res.Header)
+			}
+		}
+	})
+}
+
+// A session from scs ends when it would have ended there, also where a second request of a burst
+// has moved it.
+func TestTheAbsoluteTimeoutStays(t *testing.T) {
+	t.Parallel()
+	manager, l := newSCS(t, redistest.Embedded(t))
+	end := time.Now().Add(3 * time.Hour)
+	l.login = manager.LoadAndSave(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		manager.Put(r.Context(), "user", "ann")
+		manager.SetDeadline(r.Context(), end)
+	}))
+	s := newSite(t, l)
+	v := s.ann()
+	second := s.visitor(v.Jar.Cookies(s.address)...)
+	v.want("/until", 200, end.UTC().Format(time.DateTime))
+	second.want("/until", 200, end.UTC().Format(time.DateTime))
+}
+
+func TestLoggedIn(t *testing.T) {
+	t.Parallel()
+	var s session.Session
+	s.Set("user", "ann")
+	if got := LoggedIn(&s); got != "ann" {
+		t.Errorf("%q is logged in, in a session that was not moved", got)
+	}
+	s.Set("until", time.Now().Add(time.Hour).UnixMilli())
+	if got := LoggedIn(&s); got != "ann" {
+		t.Errorf("%q is logged in, in time", got)
+	}
+	s.Set("until", time.Now().UnixMilli())
+	if got := LoggedIn(&s); got != "" {
+		t.Errorf("%q is logged in, after the end", got)
+	}
+	s.Login("bob")
+	if got := LoggedIn(&s); got != "bob" {
+		t.Errorf("%q is logged in, after another login", got)
+	}
+}

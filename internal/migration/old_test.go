@@ -1,0 +1,104 @@
+package migration
+
+import (
+	"encoding/gob"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/alexedwards/scs/goredisstore"
+	"github.com/alexedwards/scs/v2"
+	"github.com/boj/redistore"
+	"github.com/gorilla/sessions"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+)
+
+func init() {
+	gob.Register(address{}) // as programs with the old libraries do
+	logging.Disable()       // it complains about what the tests do to it
+}
+
+// patience is for machines that are busy with other tests.
+const patience = 20 * time.Second
+
+// An address is a value that a program has kept in its sessions.
+type address struct {
+	Street string
+	Number int
+}
+
+// A library is what a program comes from.
+type library struct {
+	cookie string       // the name of its cookie
+	login  http.Handler // what the program did: it logs ann in
+	move   mover        // FromSCS or FromGorilla
+	ends   bool         // its sessions can be ended by the server
+}
+
+type mover func(s *middleware.Sessions, next http.Handler) http.Handler
+
+// libraries are all that a program may come from, with their sessions in r.
+var libraries = map[string]func(t *testing.T, r *redistest.Server) library{
+	"scs": func(t *testing.T, r *redistest.Server) library {
+		_, l := newSCS(t, r)
+		return l
+	},
+	"gorilla, sessions in Redis": func(t *testing.T, r *redistest.Server) library {
+		store, err := redistore.NewRediStore(4, "tcp", r.Addr, "", "", make([]byte, 32))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { store.Close() })
+		return fromGorilla(store, true)
+	},
+	"gorilla, sessions in the cookie": func(*testing.T, *redistest.Server) library {
+		store := sessions.NewCookieStore(make([]byte, 32))
+		store.Options.Secure = false // over plain HTTP it would not come back
+		return fromGorilla(store, false)
+	},
+}
+
+func newSCS(t *testing.T, r *redistest.Server) (*scs.SessionManager, library) {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: r.Addr, MaxRetries: -1, ReadTimeout: patience})
+	t.Cleanup(func() { client.Close() })
+	manager := scs.New()
+	manager.Store = goredisstore.New(client)
+	login := func(_ http.ResponseWriter, r *http.Request) {
+		if err := manager.RenewToken(r.Context()); err != nil {
+			t.Error(err)
+		}
+		manager.Put(r.Context(), "user", "ann")
+		manager.Put(r.Context(), "visits", 3)
+		manager.Put(r.Context(), "address", address{"Main Street", 5})
+	}
+	return manager, library{
+		cookie: manager.Cookie.Name,
+		login:  manager.LoadAndSave(http.HandlerFunc(login)),
+		move:   func(s *middleware.Sessions, next http.Handler) http.Handler { return FromSCS(s, manager, next) },
+		ends:   true,
+	}
+}
+
+func fromGorilla(store sessions.Store, ends bool) library {
+	const name = "shop"
+	login := func(w http.ResponseWriter, r *http.Request) {
+		s, err := store.Get(r, name)
+		s.Values["user"], s.Values["visits"], s.Values["address"] = "ann", 3, address{"Main Street", 5}
+		if err == nil {
+			err = s.Save(r, w)
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	}
+	return library{
+		cookie: name,
+		login:  http.HandlerFunc(login),
+		move:   func(s *middleware.Sessions, next http.Handler) http.Handler { return FromGorilla(s, store, name, next) },
+		ends:   ends,
+	}
+}

@@ -1,0 +1,158 @@
+package migration
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// A site is a program that has gone over to Latchkey. /old/login is what it did before.
+type site struct {
+	*testing.T
+	library
+	*httptest.Server
+	address *url.URL
+}
+
+// each runs a test for all libraries. Their sessions are in one Redis, Latchkey's in another, so
+// that a test may do something to the former.
+func each(t *testing.T, f func(s *site, old *redistest.Server)) {
+	t.Parallel()
+	for name, open := range libraries {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			old := redistest.Embedded(t)
+			f(newSite(t, open(t, old)), old)
+		})
+	}
+}
+
+func newSite(t *testing.T, l library) *site {
+	t.Helper()
+	st, err := store.Open(redistest.Embedded(t).URL, store.Options{Timeout: patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	sessions, err := middleware.New(st, middleware.Options{
+		Keys:   [][]byte{make([]byte, 32)},
+		Cookie: http.Cookie{Name: "sid"},
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	me := func(w http.ResponseWriter, r *http.Request) {
+		s, err := session.Start(r.Context())
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		visits, _ := session.Get[int](s, "visits")
+		home, _ := session.Get[address](s, "address")
+		fmt.Fprintf(w, "%s %d %v", LoggedIn(s), visits, home)
+	}
+	mux.HandleFunc("/me", me)
+	mux.Handle("/read", sessions.ReadOnly(http.HandlerFunc(me)))
+	mux.Handle("/lazy", sessions.Lazy(http.HandlerFunc(me)))
+	mux.Handle("/static", sessions.None(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+	mux.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
+	mux.HandleFunc("/public", public)
+	mux.HandleFunc("/until", func(w http.ResponseWriter, r *http.Request) {
+		until, _ := session.Get[int64](session.FromContext(r.Context()), "until")
+		fmt.Fprint(w, time.UnixMilli(until).UTC().Format(time.DateTime))
+	})
+	mux.HandleFunc("/write", func(_ http.ResponseWriter, r *http.Request) {
+		session.FromContext(r.Context()).Set("written", true)
+	})
+	mux.HandleFunc("/logout", func(_ http.ResponseWriter, r *http.Request) {
+		session.FromContext(r.Context()).Destroy()
+	})
+	all := http.NewServeMux()
+	all.Handle("/old/login", l.login)
+	all.Handle("/", l.move(sessions, sessions.Handler(mux)))
+	server := httptest.NewServer(all)
+	t.Cleanup(server.Close)
+	address, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &site{t, l, server, address}
+}
+
+// public says that caches may keep it.
+func public(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "public, max-age=60")
+	w.Header().Set("Surrogate-Control", "max-age=60")
+	switch r.URL.RawQuery {
+	case "write":
+		_, _ = io.WriteString(w, "page")
+	case "flush":
+		_ = http.NewResponseController(w).Flush()
+	}
+}
+
+const (
+	ann    = "ann 3 {Main Street 5}"
+	nobody = " 0 { 0}"
+)
+
+// A visitor is a browser.
+type visitor struct {
+	*site
+	http.Client
+}
+
+// visitor returns one that has these cookies.
+func (s *site) visitor(cookies ...*http.Cookie) *visitor {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	jar.SetCookies(s.address, cookies)
+	return &visitor{s, http.Client{Jar: jar}}
+}
+
+// ann returns a visitor who is logged in with the old library.
+func (s *site) ann() *visitor {
+	v := s.visitor()
+	v.want("/old/login", 200, "")
+	if !v.has(s.cookie) || v.has("sid") {
+		s.Fatalf("after the old login the cookies are %v", v.Jar.Cookies(s.address))
+	}
+	return v
+}
+
+func (v *visitor) want(path string, status int, body string) {
+	v.Helper()
+	res, err := v.Get(v.URL + path)
+	if err != nil {
+		v.Fatal(err)
+	}
+	defer res.Body.Close()
+	got, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != status || body != "*" && string(got) != body {
+		v.Errorf("%s: %d %q, error %v; want %d %q", path, res.StatusCode, got, err, status, body)
+	}
+}
+
+func (v *visitor) has(cookie string) bool {
+	for _, c := range v.Jar.Cookies(v.address) {
+		if c.Name == cookie {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,107 @@
+package migration
+
+import (
+	"bytes"
+	"encoding/gob"
+	"math"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/middleware/sessiontest"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/gorilla/sessions"
+)
+
+func init() { gob.Register(time.Time{}) }
+
+// moved has a visitor do something with the old library, come again, and returns the session that
+// was moved, and the status of that request.
+func moved(t *testing.T, before http.Handler, move mover) (s *session.Session, status int) {
+	t.Helper()
+	st := sessiontest.New(t, middleware.Options{})
+	mux := http.NewServeMux()
+	mux.Handle("/before", before)
+	mux.Handle("/", move(st.Sessions, st.Sessions.Handler(http.NotFoundHandler())))
+	st.Serve(mux)
+	c := st.Client(nil)
+	for _, path := range []string{"/before", "/"} {
+		res, err := c.Get(st.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		status = res.StatusCode
+	}
+	return st.Session(c), status
+}
+
+// wantValue checks that a value has come through the move with its type.
+func wantValue[T any](t *testing.T, s *session.Session, key string, equal func(T) bool) {
+	t.Helper()
+	if v, ok := session.Get[T](s, key); !ok || !equal(v) {
+		t.Errorf("%s is %v, there: %v", key, v, ok)
+	}
+}
+
+func is[T comparable](want T) func(T) bool { return func(got T) bool { return got == want } }
+
+// Values of all types that scs has methods for are moved.
+func TestValuesAreMoved(t *testing.T) {
+	t.Parallel()
+	manager, l := newSCS(t, redistest.Embedded(t))
+	now := time.Now()
+	s, status := moved(t, manager.LoadAndSave(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		for key, v := range map[string]any{
+			"string": "ä\x00\u2028", "bool": true, "int": -5, "int64": int64(math.MaxInt64), "int32": int32(7),
+			"float": 1.5, "bytes": []byte{0, 255}, "time": now, "strings": []string{"a", "b"},
+		} {
+			manager.Put(r.Context(), key, v)
+		}
+	})), l.move)
+	if status != 404 {
+		t.Fatalf("status %d", status)
+	}
+	wantValue(t, s, "string", is("ä\x00\u2028"))
+	wantValue(t, s, "bool", is(true))
+	wantValue(t, s, "int", is(-5))
+	wantValue(t, s, "int64", is[int64](math.MaxInt64))
+	wantValue(t, s, "int32", is[int32](7))
+	wantValue(t, s, "float", is(1.5))
+	wantValue(t, s, "bytes", func(b []byte) bool { return bytes.Equal(b, []byte{0, 255}) })
+	wantValue(t, s, "time", now.Equal)
+	wantValue(t, s, "strings", func(all []string) bool { return slices.Equal(all, []string{"a", "b"}) })
+}
+
+// What JSON cannot hold fails the request, and no half of the session is moved.
+func TestAValueThatCannotBeMoved(t *testing.T) {
+	t.Parallel()
+	manager, l := newSCS(t, redistest.Embedded(t))
+	s, status := moved(t, manager.LoadAndSave(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		manager.Put(r.Context(), "ratio", math.NaN())
+		manager.Put(r.Context(), "user", "ann")
+	})), l.move)
+	if status != 500 || !s.IsNew() {
+		t.Errorf("status %d, and there are %d values", status, s.Len())
+	}
+}
+
+// Flash messages of gorilla are shown after the move.
+func TestFlashesAreMoved(t *testing.T) {
+	t.Parallel()
+	store := sessions.NewCookieStore(make([]byte, 32))
+	s, _ := moved(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		old, _ := store.Get(r, "shop")
+		old.AddFlash("ordered")
+		old.Values[5] = "no text as its key"
+		if err := old.Save(r, w); err != nil {
+			t.Error(err)
+		}
+	}), func(s *middleware.Sessions, next http.Handler) http.Handler {
+		return FromGorilla(s, store, "shop", next)
+	})
+	wantValue(t, s, "_flash", func(all []string) bool { return slices.Equal(all, []string{"ordered"}) })
+}

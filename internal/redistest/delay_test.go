@@ -1,0 +1,113 @@
+package redistest_test
+
+import (
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/gomodule/redigo/redis"
+)
+
+// A round trip takes twice the delay, also while signals arrive, as they do in a busy process.
+func TestDelay(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	const oneWay = 5 * time.Millisecond
+	c, err := redis.Dial("tcp", redistest.NewDelay(t, s.Addr, oneWay))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	interrupt(t)
+	for range 20 {
+		begun := time.Now()
+		if _, err := c.Do("PING"); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begun); took < 2*oneWay {
+			t.Errorf("a round trip of %v", took)
+		}
+	}
+}
+
+// interrupt sends this process a signal that means nothing, again and again until the test ends.
+func interrupt(t *testing.T) {
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sending sync.WaitGroup
+	t.Cleanup(sending.Wait)
+	sending.Go(func() {
+		for t.Context().Err() == nil {
+			if err := self.Signal(syscall.SIGURG); err != nil {
+				t.Error(err)
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	})
+}
+
+// The delay does not limit the throughput: a hundred commands that are sent one after another come
+// back after one delay, not after a hundred; and so does what is large.
+func TestDelayIsNoBottleneck(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	const oneWay = 50 * time.Millisecond
+	c, err := redis.Dial("tcp", redistest.NewDelay(t, s.Addr, oneWay))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	value := strings.Repeat("x", 100_000)
+	begun := time.Now()
+	for range 100 {
+		if err := c.Send("ECHO", value); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 100 {
+		if got, err := redis.String(c.Receive()); got != value || err != nil {
+			t.Fatalf("%d bytes, %v", len(got), err)
+		}
+	}
+	if took := time.Since(begun); took > 100*oneWay {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// When one side closes, so does the other, once all that was under way has arrived.
+func TestDelayEnds(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	near, err := net.Dial("tcp", redistest.NewDelay(t, listener.Addr().String(), time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	far, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer far.Close()
+	if _, err := io.WriteString(near, "last words"); err != nil {
+		t.Fatal(err)
+	}
+	near.Close()
+	if got, err := io.ReadAll(far); string(got) != "last words" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}

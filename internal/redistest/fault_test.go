@@ -1,0 +1,173 @@
+package redistest_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+)
+
+// on injects a fault for commands of one name.
+func on(name string, fault redistest.Fault) func(redistest.Command) redistest.Fault {
+	return func(cmd redistest.Command) redistest.Fault {
+		if cmd.Name == name {
+			return fault
+		}
+		return redistest.Pass
+	}
+}
+
+// briefly runs a command that is expected to get no reply.
+func briefly(c redis.Conn, cmd string, args ...any) error {
+	_, err := redis.DoWithTimeout(c, 100*time.Millisecond, cmd, args...)
+	return err
+}
+
+func TestClosingFaults(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		fault    redistest.Fault
+		executed bool
+	}{
+		"DropReply":   {redistest.DropReply, true},
+		"DropCommand": {redistest.DropCommand, false},
+		"CutReply":    {redistest.CutReply, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			through(t, func(t *testing.T, s *redistest.Server, p *redistest.Proxy, c redis.Conn) {
+				p.Inject(on("SET", tt.fault))
+				_, err := c.Do("SET", "k", "v")
+				if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("error %v, want that of a closed connection", err)
+				}
+				if got := s.Exists(t, "k"); got != tt.executed {
+					t.Errorf("executed: %v, want %v", got, tt.executed)
+				}
+				if got := p.Requests(); got != 1 {
+					t.Errorf("Requests() = %d, want 1", got)
+				}
+			})
+		})
+	}
+}
+
+func TestCutReplyDeliversHalf(t *testing.T) {
+	through(t, func(t *testing.T, s *redistest.Server, p *redistest.Proxy, _ redis.Conn) {
+		p.Inject(on("ECHO", redistest.CutReply))
+		c, err := net.Dial("tcp", p.Addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		io.WriteString(c, "*2\r\n$4\r\nECHO\r\n$5\r\nhello\r\n")
+		got, err := io.ReadAll(c) // the full reply would be "$5\r\nhello\r\n"
+		if string(got) != "$5\r\nh" || err != nil {
+			t.Errorf("received %q, %v", got, err)
+		}
+	})
+}
+
+func TestHang(t *testing.T) {
+	through(t, func(t *testing.T, s *redistest.Server, p *redistest.Proxy, c redis.Conn) {
+		p.Inject(on("SET", redistest.Hang))
+		if err := briefly(c, "SET", "k", "v"); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("error %v, want a timeout", err)
+		}
+		eventually(t, "SET", func() bool { return s.Exists(t, "k") })
+	})
+}
+
+// While a command hangs, a PING shows nothing, on any connection. If it is the connection that has
+// died, others answer.
+func TestPingAfterHang(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault redistest.Fault
+		want  error
+	}{
+		"Hang":        {redistest.Hang, os.ErrDeadlineExceeded},
+		"HangCommand": {redistest.HangCommand, os.ErrDeadlineExceeded},
+		"Die":         {redistest.Die, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			through(t, func(t *testing.T, s *redistest.Server, p *redistest.Proxy, conn redis.Conn) {
+				p.Inject(on("SET", c.fault))
+				if err := briefly(conn, "SET", "k", "v"); !errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("error %v, want a timeout", err)
+				}
+				other := p.Pool(t, 1).Get()
+				defer other.Close()
+				if err := briefly(other, "PING"); !errors.Is(err, c.want) {
+					t.Errorf("PING: %v, want %v", err, c.want)
+				}
+			})
+		})
+	}
+}
+
+func TestHangCommand(t *testing.T) {
+	through(t, func(t *testing.T, s *redistest.Server, p *redistest.Proxy, c redis.Conn) {
+		p.Inject(on("SET", redistest.HangCommand))
+		if err := briefly(c, "SET", "k", "v"); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("error %v, want a timeout", err)
+		}
+		c.Close() // the client gives up
+		if s.Exists(t, "k") {
+			t.Error("the command was not held back")
+		}
+		p.Release()
+		if !s.Exists(t, "k") {
+			t.Error("Release did not forward the command")
+		}
+		p.Release() // nothing left to do
+	})
+}
+
+func TestReleaseServesPatientClient(t *testing.T) {
+	through(t, func(t *testing.T, s *redistest.Server, p *redistest.Proxy, c redis.Conn) {
+		p.Inject(on("SET", redistest.HangCommand))
+		failed := make(chan error)
+		go func() {
+			_, err := c.Do("SET", "k", "v")
+			failed <- err
+		}()
+		eventually(t, "SET sent", func() bool { return p.Requests() == 1 })
+		p.Release()
+		if err := <-failed; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// An unreleased command must not keep the proxy from closing.
+func TestHeldForever(t *testing.T) {
+	through(t, func(t *testing.T, s *redistest.Server, p *redistest.Proxy, c redis.Conn) {
+		p.Inject(on("SET", redistest.HangCommand))
+		if briefly(c, "SET", "k", "v") == nil {
+			t.Error("the command was not held back")
+		}
+	})
+}
+
+// The injected function may use the proxy, for a fault that happens once.
+func TestInjectOnce(t *testing.T) {
+	through(t, func(t *testing.T, s *redistest.Server, p *redistest.Proxy, c redis.Conn) {
+		p.Inject(func(redistest.Command) redistest.Fault {
+			p.Inject(nil)
+			return redistest.DropCommand
+		})
+		if _, err := c.Do("PING"); err == nil {
+			t.Error("the first command passed")
+		}
+		again := p.Pool(t, 1).Get()
+		defer again.Close()
+		if _, err := again.Do("PING"); err != nil {
+			t.Errorf("the second command did not pass: %v", err)
+		}
+	})
+}

@@ -1,0 +1,127 @@
+package redistest
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/subprocess"
+)
+
+// Real starts a redis-server process (or a valkey-server, which is a fork of it)
+// with the given flags added to its command line. It fails the test if neither
+// is installed: a skipped test looks like a passed one.
+func Real(tb testing.TB, args ...string) *Server {
+	tb.Helper()
+	return RealWith(tb, nil, args...)
+}
+
+// RealWith does the same with additional environment variables, as "NAME=value".
+func RealWith(tb testing.TB, env []string, args ...string) *Server {
+	tb.Helper()
+	return realWith(tb, env, func(int) []string { return args })
+}
+
+// realWith does so with flags that depend on the port.
+func realWith(tb testing.TB, env []string, args func(port int) []string) *Server {
+	tb.Helper()
+	// Not tb.TempDir, which has the test's name in it: the path of a Unix
+	// socket has room for about a hundred bytes.
+	dir, err := os.MkdirTemp("", "rt")
+	if err != nil {
+		tb.Fatalf("redistest: %v", err)
+	}
+	tb.Cleanup(func() { os.RemoveAll(dir) })
+	return newServer(tb, &process{
+		binary: Binary(tb),
+		dir:    tb.TempDir(),
+		socket: filepath.Join(dir, "s"),
+		args:   args,
+		env:    env,
+	})
+}
+
+// Binary returns the path of the server that Real starts: the one that REDIS_SERVER
+// names, or else the first that is installed.
+func Binary(tb testing.TB) string {
+	tb.Helper()
+	names := []string{"redis-server", "valkey-server"}
+	if name := os.Getenv("REDIS_SERVER"); name != "" {
+		names = []string{name}
+	}
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	tb.Fatalf("redistest: found none of %q: install redis-server or valkey-server"+
+		" (`make test` does it), or name the binary in REDIS_SERVER", names)
+	return ""
+}
+
+// process is a backend.
+type process struct {
+	binary string
+	dir    string
+	socket string
+	args   func(port int) []string
+	env    []string
+
+	running *subprocess.Process // the latest
+}
+
+func (p *process) start(addr string) error {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return err
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(p.binary, append([]string{
+		"--bind", host,
+		"--port", port,
+		"--unixsocket", p.socket,
+		"--dir", p.dir,
+		"--save", "",
+		"--appendonly", "no",
+	}, p.args(number)...)...)
+	cmd.Env = append(os.Environ(), p.env...)
+	running, err := subprocess.Start(cmd)
+	if err != nil {
+		return err
+	}
+	p.running = running
+	return p.waitReady()
+}
+
+// waitReady asks over the Unix socket. No other server has that path, while one may
+// answer on the TCP port if it was there first.
+func (p *process) waitReady() error {
+	const patience = 10 * time.Second
+	for begin := time.Now(); time.Since(begin) < patience; {
+		select {
+		case <-p.running.Done():
+			return fmt.Errorf("%s ended at once:\n%s", p.binary, p.running.Log())
+		case <-time.After(5 * time.Millisecond):
+		}
+		if c, err := dial("unix", p.socket); err == nil {
+			_, err = c.Do("PING")
+			c.Close()
+			if err == nil {
+				return nil
+			}
+		}
+	}
+	p.stop()
+	return fmt.Errorf("%s does not answer:\n%s", p.binary, p.running.Log())
+}
+
+// stop kills the process, which works on a paused one too.
+func (p *process) stop() { p.running.Kill() }

@@ -1,0 +1,176 @@
+package redistest_test
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+	"go.uber.org/goleak"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+)
+
+// TestMain checks that every test's cleanups ended every goroutine.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
+
+// eventually waits for something that takes a moment.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never happened: %s", what)
+		}
+	}
+}
+
+func TestReads(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		s.Do(t, "SET", "b", "2")
+		s.Do(t, "SET", "a", "1")
+		if got, ok := s.Get(t, "a"); got != "1" || !ok {
+			t.Errorf("Get(a) = %q, %v", got, ok)
+		}
+		if got, ok := s.Get(t, "c"); got != "" || ok {
+			t.Errorf("Get(c) = %q, %v", got, ok)
+		}
+		if !s.Exists(t, "a") || s.Exists(t, "c") {
+			t.Error("Exists is wrong about a or c")
+		}
+		if got, want := s.Keys(t), []string{"a", "b"}; !slices.Equal(got, want) {
+			t.Errorf("Keys() = %q, want %q", got, want)
+		}
+		if s.IsReal() != (s.Mini() == nil) || s.IsReal() != (s.Socket() != "") {
+			t.Error("IsReal, Mini and Socket disagree")
+		}
+		c, err := redis.DialURL(s.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+	})
+}
+
+func TestKeysExpire(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		s.Do(t, "SET", "long", "v", "PX", 60_000)
+		const ttl = 30 * time.Millisecond
+		begin := time.Now()
+		s.Do(t, "SET", "k", "v", "PX", ttl.Milliseconds())
+		eventually(t, "expiry", func() bool { return !s.Exists(t, "k") })
+		if lived := time.Since(begin); lived < ttl {
+			t.Errorf("the key lived for %v, less than its %v", lived, ttl)
+		}
+		if !s.Exists(t, "long") {
+			t.Error("the other key expired with it")
+		}
+	})
+}
+
+// No command comes here, so the clock has to tick by itself.
+func TestEmbeddedClockTicksWhileIdle(t *testing.T) {
+	t.Parallel()
+	s := redistest.Embedded(t)
+	s.Do(t, "SET", "k", "v", "PX", 30)
+	eventually(t, "expiry", func() bool { return !s.Mini().Exists("k") })
+}
+
+// A script sees a key for as long as it runs, or not at all.
+func TestTimeStandsStillInScripts(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		const script = `
+			local first = redis.call('EXISTS', KEYS[1])
+			for i = 1, 2000 do redis.call('GET', 'other') end
+			return first == redis.call('EXISTS', KEYS[1])`
+		for range 20 {
+			s.Do(t, "SET", "k", "v", "PX", 3)
+			if s.Do(t, "EVAL", script, 1, "k") == nil {
+				t.Fatal("the key expired between two calls of a script")
+			}
+		}
+	})
+}
+
+func TestRestartIsEmpty(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		s.Do(t, "SET", "k", "v")
+		sha, err := redis.String(s.Do(t, "SCRIPT", "LOAD", "return 1"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Stop(t)
+		if _, err := net.Dial("tcp", s.Addr); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("dial after Stop: %v, want refusal", err)
+		}
+		s.Restart(t)
+		if keys := s.Keys(t); len(keys) != 0 {
+			t.Errorf("restarted with keys %q", keys)
+		}
+		if got := s.Do(t, "SCRIPT", "EXISTS", sha).([]any)[0]; got != int64(0) {
+			t.Error("restarted with the old scripts")
+		}
+		s.Do(t, "SET", "k", "v", "PX", 30)
+		eventually(t, "expiry after restart", func() bool { return !s.Exists(t, "k") })
+		s.Restart(t) // without Stop
+		s.Stop(t)
+		s.Stop(t) // twice
+	})
+}
+
+func TestPause(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	c := s.Pool(t, 1).Get()
+	defer c.Close()
+	s.Pause(t)
+	_, err := redis.DoWithTimeout(c, 50*time.Millisecond, "SET", "k", "v")
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("paused server: %v, want a timeout", err)
+	}
+	s.Resume(t)
+	eventually(t, "late SET", func() bool { return s.Exists(t, "k") })
+	s.Pause(t) // and let the cleanup kill it like this
+}
+
+func TestRealFlagsAndSocket(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t, "--databases", "3")
+	got, err := redis.Strings(s.Do(t, "CONFIG", "GET", "databases"), nil)
+	if err != nil || got[1] != "3" {
+		t.Errorf("databases = %q, %v", got, err)
+	}
+	info, err := os.Stat(s.Socket())
+	if err != nil || info.Mode().Type() != fs.ModeSocket {
+		t.Errorf("socket: %v, %v", info, err)
+	}
+}
+
+func TestDoIsSafeForConcurrentUse(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				for range 50 {
+					s.Do(t, "INCR", "n")
+				}
+			})
+		}
+		wg.Wait()
+		if got, _ := s.Get(t, "n"); got != "400" {
+			t.Errorf("n = %s, want 400", got)
+		}
+	})
+}

@@ -1,0 +1,160 @@
+// Package redistest gives a test a Redis of its own, and a proxy that makes the
+// connection to it fail on purpose.
+package redistest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/gomodule/redigo/redis"
+)
+
+// Server is a Redis of the test's own: an embedded one or a real process. It
+// starts empty and ends with the test.
+type Server struct {
+	Addr string // host:port
+	URL  string // redis://host:port
+
+	backend backend
+	admin   *redis.Pool
+}
+
+// A backend is what differs between the two kinds of server.
+type backend interface {
+	// start starts a new server that listens on addr. It is empty, except for a real
+	// one whose flags make it keep its data.
+	start(addr string) error
+	// stop ends a started server and waits for its end. A second call does
+	// nothing.
+	stop()
+}
+
+// Ports are below the range that Linux assigns by itself (32768 and up). So while a
+// server is stopped, no outgoing connection and no other listener gets its port by
+// chance, and Restart finds it free.
+const (
+	firstPort = 20000
+	ports     = 12000
+)
+
+func newServer(tb testing.TB, b backend) *Server {
+	tb.Helper()
+	var err error
+	for range 5 { // a port may be in use: try others
+		addr := fmt.Sprintf("127.0.0.1:%d", firstPort+rand.IntN(ports))
+		if err = startReserved(tb, b, addr); err == nil {
+			return &Server{
+				Addr:    addr,
+				URL:     "redis://" + addr,
+				backend: b,
+				admin:   newAdminPool(tb, addr),
+			}
+		}
+	}
+	tb.Fatalf("redistest: %v", err)
+	return nil
+}
+
+// startReserved starts b until the end of the test. It also binds the UDP port of
+// the same number, which is not used otherwise: that keeps other tests, even in
+// other processes, from starting a server there while this one is stopped.
+func startReserved(tb testing.TB, b backend, addr string) error {
+	reservation, err := net.ListenPacket("udp", addr)
+	if err != nil {
+		return err
+	}
+	if err := b.start(addr); err != nil {
+		reservation.Close()
+		return err
+	}
+	tb.Cleanup(func() {
+		b.stop()
+		reservation.Close()
+	})
+	return nil
+}
+
+// Each runs f twice, in parallel: against the embedded server, which is fast,
+// and against the real one, which is right.
+func Each(t *testing.T, f func(t *testing.T, s *Server)) {
+	t.Helper()
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		f(t, Embedded(t))
+	})
+	t.Run("real", func(t *testing.T) {
+		t.Parallel()
+		f(t, Real(t))
+	})
+}
+
+// IsReal reports whether s is a process rather than the embedded imitation.
+func (s *Server) IsReal() bool {
+	_, ok := s.backend.(*process)
+	return ok
+}
+
+// Mini returns the embedded server, or nil if s is a real one. Restart makes a
+// new one, so do not keep the result for long.
+func (s *Server) Mini() *miniredis.Miniredis {
+	if e, ok := s.backend.(*embedded); ok {
+		return e.mini.Load()
+	}
+	return nil
+}
+
+// Socket returns the path of a real server's Unix socket, or "" for an embedded
+// server, which has none.
+func (s *Server) Socket() string {
+	if p, ok := s.backend.(*process); ok {
+		return p.socket
+	}
+	return ""
+}
+
+// Stop ends the server as a crash would: a process gets SIGKILL. Its connections
+// break, what it had in memory is lost, and new connections are refused until
+// Restart.
+func (s *Server) Stop(tb testing.TB) {
+	tb.Helper()
+	s.backend.stop()
+}
+
+// Restart stops the server, if it still runs, and starts one on the same address.
+// It is empty, and so is the script cache. Only a real server that writes a log
+// ("--appendonly", "yes") begins with the data that is in there.
+func (s *Server) Restart(tb testing.TB) {
+	tb.Helper()
+	s.backend.stop()
+	if err := s.backend.start(s.Addr); err != nil {
+		tb.Fatalf("redistest: restart: %v", err)
+	}
+}
+
+// Pause freezes a real server: connections stay open and new ones are even
+// accepted by the kernel, but nothing is answered. Resume thaws it.
+func (s *Server) Pause(tb testing.TB) {
+	tb.Helper()
+	s.signal(tb, syscall.SIGSTOP)
+}
+
+// Resume lets a paused server go on. What clients sent meanwhile is executed
+// then, even if they have given up.
+func (s *Server) Resume(tb testing.TB) {
+	tb.Helper()
+	s.signal(tb, syscall.SIGCONT)
+}
+
+func (s *Server) signal(tb testing.TB, sig os.Signal) {
+	tb.Helper()
+	p, ok := s.backend.(*process)
+	if !ok {
+		tb.Fatal("redistest: only a real server can be paused and resumed")
+	}
+	p.running.Signal(tb, sig)
+}

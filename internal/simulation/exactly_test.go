@@ -1,0 +1,65 @@
+package simulation
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/a2139e8d/latchkey/internal/overlay"
+)
+
+// A bubble leaves three things to chance: which of two timers of the same instant fires
+// first, which of two cases of a select that are ready is chosen, and whether a goroutine
+// that has called runtime.Gosched waits for all others, or for those until the scheduler's
+// next 61st step. So rarely do they matter that most runs are the same each time. To make
+// that all of them, -exactly builds the test anew, with a runtime that throws no dice.
+// Latchkey is not changed by that.
+var undiced = []overlay.Edit{
+	{File: "$GOROOT/src/runtime/time.go", Old: "t.rand = cheaprand()", New: "bubbleTimers++\n\t\t\tt.rand = bubbleTimers"},
+	{File: "$GOROOT/src/runtime/time.go", New: "\nvar bubbleTimers uint32 // the first that was started fires first\n"},
+	{File: "$GOROOT/src/runtime/select.go", Old: "cheaprandn(uint32(norder + 1))", New: "uint32(norder)"},
+	{File: "$GOROOT/src/runtime/proc.go", Old: "if pp.schedtick%61 == 0 &&", New: "if false &&"},
+}
+
+// inside tells a test binary that it has been built that way.
+const inside = "LATCHKEY_SIMULATE_EXACTLY"
+
+// exactly runs this test binary's tests in one that has been built anew, with the given
+// arguments.
+func exactly(args ...string) (err error) {
+	dir, err := os.MkdirTemp("", "simulate")
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmpOr(err, os.RemoveAll(dir)) }()
+	list, err := overlay.Write(dir, undiced)
+	if err != nil {
+		return fmt.Errorf("this version of Go throws its dice elsewhere: %w", err)
+	}
+	binary := filepath.Join(dir, "simulate.test")
+	build := exec.Command("go", "test", "-c", "-o", binary, "-overlay", list, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	run := exec.Command(binary, args...)
+	run.Env = append(os.Environ(), inside+"=1")
+	run.Stdout, run.Stderr = os.Stdout, os.Stderr
+	return run.Run()
+}
+
+func cmpOr(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// without returns the arguments of this process but for -exactly.
+func without() []string {
+	return slices.DeleteFunc(slices.Clone(os.Args[1:]), func(arg string) bool {
+		return strings.TrimLeft(arg, "-") == "exactly"
+	})
+}

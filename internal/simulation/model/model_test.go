@@ -1,0 +1,113 @@
+package model_test
+
+import (
+	"flag"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/internal/simulation/model"
+)
+
+var faults = flag.Int("faults", 0, "how many faults a trace has at most, in all models; 0: a choice for every day")
+
+// scripts are those of the source tree that this is in.
+func scripts(t *testing.T) model.Scripts {
+	t.Helper()
+	s, err := model.Read("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// works are all that three requests may be about: w(rite), t(ouch) or d(estroy).
+func works() (all []string) {
+	const kinds = "wtd"
+	for i := range 27 {
+		all = append(all, string([]byte{kinds[i/9], kinds[i/3%3], kinds[i%3]}))
+	}
+	return all
+}
+
+// large are those of works that write, with large records: all of them, or the last one alone.
+func large() (all []string) {
+	for _, work := range works() {
+		if last := strings.LastIndexByte(work, 'w'); last >= 0 {
+			all = append(all, strings.ReplaceAll(work, "w", "l"))
+			if mixed := work[:last] + "l" + work[last+1:]; mixed != all[len(all)-1] {
+				all = append(all, mixed)
+			}
+		}
+	}
+	return all
+}
+
+// optimistic are all with a request that writes without the lock, o.
+func optimistic() (all []string) {
+	const kinds = "wtdo"
+	for i := range 64 {
+		work := string([]byte{kinds[i/16], kinds[i/4%4], kinds[i%4]})
+		if strings.Contains(work, "o") {
+			all = append(all, work)
+		}
+	}
+	return all
+}
+
+// one fault, and any of them.
+var one = model.Bounds{Faults: 1, Broken: 1, Doubled: 1, Expired: 1, Crashed: 1, Left: 1, Asked: 1}
+
+// two faults: of most combinations of two.
+var two = model.Bounds{Faults: 2, Broken: 2, Doubled: 1, Expired: 1, Crashed: 1, Left: 1, Asked: 1}
+
+// A course is what is explored with the same bounds.
+type course struct {
+	bounds model.Bounds
+	works  []string
+}
+
+func courses() []course {
+	switch n := uint8(*faults); {
+	case n > 0:
+		return []course{{model.Bounds{Faults: n, Broken: n, Doubled: n, Expired: n, Crashed: 2, Left: 1, Asked: 1}, slices.Concat(works(), large(), optimistic())}}
+	case raceDetector: // ten times slower, and there is but one goroutine
+		return []course{{one, slices.Concat(works(), large(), []string{"wto", "oww", "dwo"})}}
+	}
+	unasked := two
+	unasked.Asked = 0
+	late := model.Bounds{Faults: 3, Broken: 3, Expired: 1}
+	return []course{
+		{one, slices.Concat(works(), large(), optimistic())},
+		{unasked, works()},
+		{unasked, []string{"lll", "wll", "lwt", "ltl", "dll"}},
+		{unasked, []string{"wwo", "oww", "dwo"}},
+		{two, []string{"www", "wtd", "tdw"}},
+		{late, []string{"wtw", "ttw", "ltl", "wto"}},
+	}
+}
+
+func TestProtocol(t *testing.T) {
+	s := scripts(t)
+	for _, c := range courses() {
+		e, states, transitions, longest := model.New(s, c.bounds, model.Switches{}), 0, 0, 0
+		for _, work := range c.works {
+			r := e.Explore(work)
+			if r.Violation != "" {
+				t.Fatalf("%s: %s", work, r.Violation)
+			}
+			states, transitions, longest = states+r.States, transitions+r.Transitions, max(longest, r.Longest)
+		}
+		t.Logf("%d states, %d transitions in %d models with %v; without more faults at most %d steps to the end",
+			states, transitions, len(c.works), c.bounds, longest)
+	}
+}
+
+// The same scripts and bounds lead to the same states.
+func TestExploreIsDeterministic(t *testing.T) {
+	s := scripts(t)
+	first := model.New(s, one, model.Switches{}).Explore("wtd")
+	if again := model.New(s, one, model.Switches{}).Explore("wtd"); again != first {
+		t.Errorf("%+v, then %+v", first, again)
+	}
+}

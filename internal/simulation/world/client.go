@@ -1,0 +1,253 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/simulation/history"
+	"github.com/a2139e8d/latchkey/internal/simulation/plan"
+)
+
+// A visitor is a browser: a jar with the one cookie. The world's mu guards it.
+type visitor struct {
+	cookie string
+	id     string // of the session that the cookie opens
+}
+
+// A response is an http.ResponseWriter, and what the client gets.
+type response struct {
+	call   *call
+	header http.Header
+	status int
+	at     time.Duration // of the header
+}
+
+func (w *response) Header() http.Header { return w.header }
+
+func (w *response) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status, w.at = status, w.call.world.now()
+	}
+}
+
+func (w *response) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return len(p), nil
+}
+
+func (w *response) Flush() {}
+
+// request sends a request, and waits for what comes of it.
+func (w *World) request(r plan.Request) {
+	defer w.requests.Done()
+	if !r.What.Opens() {
+		w.ends(r)
+		return
+	}
+	w.mu.Lock()
+	p := w.present[r.Process]
+	v := w.visitors[r.Visitor]
+	if p.dead {
+		w.mu.Unlock()
+		return // nobody listens
+	}
+	job := r.What == plan.Update
+	if job && v.id == "" {
+		w.mu.Unlock()
+		return // there is no session yet
+	}
+	seen := &history.Request{Number: r.Number, Process: r.Process, Life: p.life, Title: title(r),
+		Cookie: v.id, Began: w.now(), Asked: w.now(), Faulty: faulty(r), Quiet: job,
+		Exclusive: r.Mode != plan.ReadOnly && r.Mode != plan.Optimistic, Optimistic: r.Mode == plan.Optimistic,
+		Anew: renews(r) || navigates(r)}
+	w.seen[r.Number] = seen
+	c := &call{Request: r, world: w, process: p, seen: seen}
+	w.noteLocked(c, "asks: "+seen.Title, v.id, nil)
+	w.mu.Unlock()
+
+	ctx := context.WithValue(context.Background(), callKey{}, c)
+	ctx, leave := context.WithCancel(ctx)
+	if r.Leave > 0 && r.Deadline {
+		ctx, leave = context.WithTimeout(ctx, r.Leave)
+	} else if r.Leave > 0 {
+		defer time.AfterFunc(r.Leave, leave).Stop()
+	}
+	defer leave()
+	if r.Leave > 0 {
+		seen.Leaves = seen.Began + r.Leave
+	}
+	answer := &response{call: c, header: make(http.Header)}
+	if job {
+		c.update(ctx, v.id, answer)
+	} else {
+		c.serve(ctx, v.cookie, answer)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c.conclude(answer)
+	w.keep(c, answer)
+}
+
+// serve has the process answer.
+func (c *call) serve(ctx context.Context, cookie string, answer *response) {
+	r := (&http.Request{Method: "POST", URL: &url.URL{Path: "/" + string(c.What)}, Header: make(http.Header), Body: http.NoBody}).WithContext(ctx)
+	if c.Mode == plan.Optimistic {
+		r.Method = "GET"
+	}
+	if navigates(c.Request) {
+		r.Header.Set("Sec-Fetch-Mode", "navigate")
+	}
+	if cookie != "" {
+		r.Header.Set("Cookie", cookieName+"="+cookie)
+	}
+	defer func() {
+		if r := recover(); r != nil && r != intended && r != http.ErrAbortHandler {
+			panic(r)
+		}
+	}()
+	c.process.handler.ServeHTTP(answer, r)
+}
+
+const cookieName = "__Host-session"
+
+func title(r plan.Request) string {
+	text := string(r.What)
+	if r.What == plan.Login {
+		text += " as " + userName(r.User)
+	}
+	if r.Mode != plan.Exclusive {
+		text += ", " + string(r.Mode)
+	}
+	if r.Large {
+		text += ", large"
+	}
+	if r.Leave > 0 {
+		text += fmt.Sprintf(", leaves after %v", r.Leave)
+	}
+	return text
+}
+
+// navigates reports whether the browser goes to another page. That is not drawn, so that a seed
+// draws what it did before there were navigations.
+func navigates(r plan.Request) bool { return r.Number%3 == 0 }
+
+// renews reports whether the handler gives the session a new id.
+func renews(r plan.Request) bool {
+	return r.What == plan.Renew || r.What == plan.Login || r.What == plan.EndOthers && r.Number%4 == 2
+}
+
+// faulty reports whether the handler makes a mistake.
+func faulty(r plan.Request) bool {
+	writes := r.What != plan.Look
+	return r.What == plan.Unencodable || r.What == plan.TooLarge || r.What == plan.Late || r.Mode == plan.ReadOnly && writes
+}
+
+// keep does to the visitor's jar what an answer's cookie says.
+func (w *World) keep(c *call, answer *response) {
+	cookies := (&http.Response{Header: answer.header}).Cookies()
+	if len(cookies) == 0 || answer.status == 0 || c.process.dead && c.process.died <= answer.at {
+		return
+	}
+	cookie := cookies[len(cookies)-1]
+	v := &w.visitors[c.Visitor]
+	if cookie.MaxAge < 0 {
+		if v.id == c.seen.Cookie {
+			*v = visitor{}
+		}
+		return
+	}
+	id := c.session.ID()
+	c.seen.SetID, c.seen.SetUser = id, c.session.User()
+	if !slices.Contains(w.ids, id) {
+		w.ids = append(w.ids, id)
+	}
+	if c.Leave == 0 || c.seen.Leaves > c.seen.End {
+		*v = visitor{cookie: cookie.Value, id: id}
+	}
+	w.noteLocked(c, "sets a cookie for", id, nil)
+}
+
+// conclude notes what came of a request.
+func (c *call) conclude(answer *response) {
+	seen := c.seen
+	seen.Done = c.world.now()
+	seen.End = seen.Done
+	seen.Status = answer.status
+	if answer.status > 0 {
+		seen.End = answer.at
+	}
+	seen.Cause = causeOf(c.failure)
+	seen.Why = why(c.failure)
+	if seen.Cause == history.Gone && seen.Open == 0 { // so say Reopen and Update
+		seen.Open, seen.New, seen.Anew = seen.End, true, false
+	}
+	dead := c.process.dead
+	if dead && c.process.died <= seen.End {
+		seen.Status = 0 // nobody gets it
+	}
+	switch {
+	case c.durable > 0 && !(dead && c.process.died <= c.durable):
+		seen.Outcome, seen.End = history.Answered, c.durable
+	case c.panics:
+		seen.Outcome, seen.Cause = history.Refused, history.Panicked
+	case seen.Open == 0 && !(answer.status == http.StatusOK && c.failure == nil):
+		seen.Outcome = history.Refused
+	case dead && c.process.died <= seen.End:
+		seen.Outcome, seen.Cause = history.Unknown, history.Crashed
+	case answer.status == http.StatusOK && c.failure == nil:
+		seen.Outcome = history.Answered
+	default:
+		seen.Outcome = c.doubt()
+	}
+	c.world.noteLocked(c, fmt.Sprintf("is answered: %d %v%s", answer.status, []string{"unknown", "done", "refused"}[seen.Outcome], seen.Why), "", nil)
+}
+
+// doubt tells whether a commit that failed may have been done.
+func (c *call) doubt() history.Outcome {
+	switch c.seen.Cause {
+	case history.Timeout, history.TooMany, history.Cancelled:
+		if !c.seen.Optimistic { // else it was to take the lock, since it was refused without
+			return history.Unknown
+		}
+		fallthrough
+	case history.Lost, history.Conflict:
+		if c.world.plan.Any(plan.DoubleCommands) {
+			return history.Unknown // the first copy of the command may have succeeded
+		}
+		return history.Refused
+	case history.Gone:
+		if c.world.plan.Any(plan.DoubleCommands) && !c.seen.New {
+			return history.Unknown
+		}
+		return history.Refused
+	case history.Mistake:
+		return history.Refused
+	}
+	return history.Unknown
+}
+
+func why(err error) string {
+	if err == nil {
+		return ""
+	}
+	return ": " + err.Error()
+}
+
+func (c *call) note(what, id string, list []int) {
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	c.world.noteLocked(c, what, id, list)
+}
+
+// noteLocked adds to the trace.
+func (w *World) noteLocked(c *call, what, id string, list []int) {
+	text := id
+	if list != nil {
+		text += fmt.Sprint(list)
+	}
+	w.trace.add(event{at: w.now(), what: what, process: c.process.number, request: c.seen.Number, text: text})
+}

@@ -1,0 +1,101 @@
+package world
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/simulation/history"
+	"github.com/a2139e8d/latchkey/internal/simulation/plan"
+)
+
+// finish is what comes after the last request of a plan: everything heals, each session
+// is looked at and written to once more, and nothing must be left.
+func (w *World) finish() {
+	w.sleepUntil(w.plan.Healed() + time.Millisecond)
+	w.mu.Lock()
+	w.heal()
+	w.mu.Unlock()
+	w.each(plan.Look, plan.ReadOnly, w.plan.Strict()) // messages may be late still
+	if w.plan.Strict() {
+		time.Sleep(5*time.Second + w.plan.Options.Lease)
+	} else {
+		// A place in a queue is there for a minute, at most.
+		time.Sleep(w.plan.Lateness() + w.plan.Options.Lease + 62*time.Second)
+	}
+	// An error that came twice is taken for the answer to what a connection is used for next,
+	// since errors have no number: that one is refused, however late.
+	must := !slices.ContainsFunc(w.plan.Faults, func(f plan.Fault) bool { return f.Kind == plan.DoubleReplies })
+	w.each(plan.Append, plan.Exclusive, must)
+	w.each(plan.Look, plan.ReadOnly, must)
+	time.Sleep(w.plan.Lateness() + unvisited)
+	w.each(plan.Update, plan.Exclusive, must)
+	w.mu.Lock()
+	w.leftovers()
+	w.mu.Unlock()
+	time.Sleep(time.Minute + w.plan.Options.Timeout) // an idle connection is closed by then
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.conns {
+		if !c.closed {
+			w.wrong = append(w.wrong, fmt.Sprintf("process %d has connection c%d open, a minute after its last request", c.process.number, c.number))
+		}
+	}
+}
+
+// unvisited is for how long nobody has used a session, at least, before it is looked for what is left.
+const unvisited = time.Second
+
+// heal ends what lasts beyond its fault: connections that are silent for good are found
+// out by keep-alive probes.
+func (w *World) heal() {
+	for _, c := range w.conns {
+		if c.silent {
+			c.crack(reset)
+		}
+	}
+}
+
+func (w *World) sleepUntil(when time.Duration) { time.Sleep(when - w.now()) }
+
+// finals are the numbers of requests that no plan has.
+const finals = 1_000_000
+
+// each sends a request for each visitor, one after another. must tells whether it must be
+// answered.
+func (w *World) each(what plan.What, mode plan.Mode, must bool) {
+	for v := range w.visitors {
+		number := finals + len(w.seen)
+		w.requests.Add(1)
+		w.request(plan.Request{Number: number, Visitor: v, Process: number % len(w.present), What: what, Mode: mode})
+		if r := w.seen[number]; must && r != nil && r.Status != 200 && r.Cause != history.Gone {
+			w.wrong = append(w.wrong, fmt.Sprintf("when all was well again, #%d (%s) was answered with %d: %s", number, what, r.Status, r.Cause))
+		}
+		time.Sleep(17 * time.Microsecond)
+	}
+}
+
+// leftovers looks for what should not be in Redis any more.
+func (w *World) leftovers() {
+	for _, key := range w.redis.Keys(time.Now()) {
+		left, _ := w.redis.Left(time.Now(), key)
+		switch {
+		case strings.HasSuffix(key, ".lock"), strings.HasSuffix(key, ".queue"):
+			value, _ := w.redis.Get(time.Now(), key)
+			w.wrong = append(w.wrong, fmt.Sprintf("%s is left in Redis, for %v: %s", key, left, value))
+		case strings.Contains(key, ".new."):
+			w.wrong = append(w.wrong, fmt.Sprintf("%s is staged still, a minute later, for %v", key, left))
+		case strings.HasSuffix(key, ".list"), strings.HasSuffix(key, ".user"):
+			if left < 0 || left > w.plan.Options.Lifetime+10*time.Minute {
+				w.wrong = append(w.wrong, fmt.Sprintf("%s lives for %v, longer than any session", key, left))
+			}
+		case left < 0:
+			w.wrong = append(w.wrong, fmt.Sprintf("%s has no time to live", key))
+		case left > w.plan.Options.TTL-unvisited && left > time.Minute:
+			w.wrong = append(w.wrong, fmt.Sprintf("%s lives for %v, longer than the idle time-out: nobody has used it for %v", key, left, unvisited))
+		}
+	}
+}

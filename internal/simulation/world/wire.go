@@ -1,0 +1,168 @@
+package world
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/fakeredis"
+	"github.com/a2139e8d/latchkey/internal/simulation/plan"
+)
+
+// Messages, and what faults do to them. All is called with the world's mu held.
+
+// send sends a command to Redis.
+func (c *conn) send(args []string) {
+	if strings.EqualFold(args[0], "SUBSCRIBE") {
+		c.subscribed = true
+	}
+	if len(args) > 1 && strings.EqualFold(args[0], "EVAL") {
+		learn(args[1])
+	}
+	delay := c.travel()
+	if late, hit := c.struck(plan.Slow); hit {
+		delay += late
+	}
+	if until := c.process.unreachable(); until > 0 {
+		delay += until - c.world.now()
+	}
+	if late, hit := c.struck(plan.CutLate); hit {
+		c.note("is reset; what it carries arrives late", nil, fakeredis.Reply{})
+		delay += late
+		c.sendDown(c.travel(), func() { c.crack(reset) })
+	}
+	if late, hit := c.struck(plan.DoubleCommands); hit {
+		c.world.at(c.world.now()+delay+late, func() { c.again(args) })
+	}
+	_, cut := c.struck(plan.Cut)
+	if before := c.rand.IntN(2) == 0; cut && before {
+		c.sendUp(delay, func() {
+			c.note("is cut before", args, fakeredis.Reply{})
+			c.hangUp()
+		})
+		return
+	}
+	c.sendUp(delay, func() { c.execute(args, cut) })
+}
+
+// sendUp lets something arrive at Redis, behind all that was sent before.
+func (c *conn) sendUp(delay time.Duration, what func()) {
+	c.up = append(c.up, what)
+	c.upLast = max(c.world.now()+delay, c.upLast+1)
+	c.world.at(c.upLast, c.arriveUp)
+}
+
+func (c *conn) arriveUp() {
+	w := c.world
+	if w.paused > w.now() { // Redis reads nothing
+		w.at(w.paused, c.arriveUp)
+		return
+	}
+	next := c.up[0]
+	c.up = c.up[1:]
+	if !c.silent {
+		next()
+	}
+}
+
+// sendDown lets something arrive at the client, behind all that was sent before.
+func (c *conn) sendDown(delay time.Duration, what func()) {
+	if until := c.process.unreachable(); until > 0 {
+		delay += until - c.world.now()
+	}
+	c.down = append(c.down, what)
+	c.dnLast = max(c.world.now()+delay, c.dnLast+1)
+	c.world.at(c.dnLast, func() {
+		next := c.down[0]
+		c.down = c.down[1:]
+		if !c.silent {
+			next()
+		}
+	})
+}
+
+// execute has Redis execute a command.
+func (c *conn) execute(args []string, cut bool) {
+	if c.server == nil {
+		return // it has forgotten the connection
+	}
+	reply := c.server.Do(time.Now(), args...)
+	c.note("", args, reply)
+	if cut {
+		c.note("is cut behind that", nil, fakeredis.Reply{})
+		c.hangUp()
+		return
+	}
+	text := reply.AppendTo(nil)
+	c.answer(text)
+	if late, hit := c.struck(plan.DoubleReplies); hit {
+		c.note("gets the reply twice", nil, fakeredis.Reply{})
+		c.sendDown(late, func() { c.receive(text) })
+	}
+}
+
+// again has Redis execute a command that was done before, for nobody.
+func (c *conn) again(args []string) {
+	if c.severed {
+		return
+	}
+	nobody := c.world.redis.Connect(func(fakeredis.Reply) {})
+	defer nobody.Close()
+	if !strings.EqualFold(args[0], "SUBSCRIBE") {
+		c.note("again", args, nobody.Do(time.Now(), args...))
+	}
+}
+
+// answer sends something to the client.
+func (c *conn) answer(text []byte) {
+	delay := c.travel()
+	if late, hit := c.struck(plan.Slow); hit {
+		delay += late
+	}
+	c.sendDown(delay, func() { c.receive(text) })
+}
+
+func (c *conn) receive(text []byte) {
+	if !c.closed && c.broken == nil {
+		c.arrived = append(c.arrived, text...)
+		c.rouse()
+	}
+}
+
+// push is a message of Redis's own accord.
+func (c *conn) push(message fakeredis.Reply) {
+	if _, lost := c.struck(plan.Mute); lost {
+		c.note("does not get the message", nil, message)
+		return
+	}
+	c.answer(message.AppendTo(nil))
+}
+
+// note adds to the trace.
+func (c *conn) note(what string, args []string, reply fakeredis.Reply) {
+	c.world.trace.add(event{at: c.world.now(), what: what, process: c.process.number, conn: c.number, command: args, reply: reply})
+}
+
+// cutCommand cuts the first command off what was written, if it is whole.
+func cutCommand(b []byte) (args []string, rest []byte, ok bool) {
+	n, rest, ok := cutNumber(b, '*')
+	for ; ok && n > 0; n-- {
+		var size int
+		if size, rest, ok = cutNumber(rest, '$'); !ok || len(rest) < size+2 {
+			return nil, nil, false
+		}
+		args = append(args, string(rest[:size]))
+		rest = rest[size+2:]
+	}
+	return args, rest, ok
+}
+
+func cutNumber(b []byte, kind byte) (n int, rest []byte, ok bool) {
+	line, rest, ok := bytes.Cut(b, []byte("\r\n"))
+	if !ok || line[0] != kind {
+		return 0, nil, false
+	}
+	n, err := strconv.Atoi(string(line[1:]))
+	return n, rest, err == nil
+}

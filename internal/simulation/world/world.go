@@ -1,0 +1,154 @@
+// Package world carries out plans: it is the processes, the network, Redis and the
+// clients of a run, in a bubble of fake time.
+package world
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"testing/cryptotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/fakeredis"
+	"github.com/a2139e8d/latchkey/internal/simulation/history"
+	"github.com/a2139e8d/latchkey/internal/simulation/plan"
+)
+
+// A World is a run of a plan.
+type World struct {
+	plan  plan.Plan
+	began time.Time
+
+	// mu guards all below. It is held for moments, and never while anybody waits:
+	// a bubble's time stands still for whoever wants a mutex.
+	mu       sync.Mutex
+	taken    map[time.Duration]bool // nanoseconds of events to come
+	redis    *fakeredis.Server
+	down     bool          // Redis is not there
+	paused   time.Duration // until then Redis reads nothing
+	conns    []*conn
+	present  []*process // by number
+	visitors []visitor
+	trace    trace
+	ids      []string // of all sessions, in the order of their creation
+	seen     map[int]*history.Request
+	endings  map[int]*history.Ending
+	losses   []history.Loss
+	wrong    []string // what was found at the end
+
+	requests sync.WaitGroup
+}
+
+// A Result is what came of a run.
+type Result struct {
+	Operations int // requests
+	Violations []history.Violation
+	Hash       uint64 // of the trace
+	World      *World // for its story
+}
+
+// Run carries out a plan and judges it. It may be called again and again by one test,
+// which must not be parallel.
+func Run(t *testing.T, p plan.Plan) Result {
+	cryptotest.SetGlobalRandom(t, p.Seed)
+	w := &World{plan: p, taken: make(map[time.Duration]bool), redis: fakeredis.New(),
+		seen: make(map[int]*history.Request), endings: make(map[int]*history.Ending), visitors: make([]visitor, p.Visitors)}
+	synctest.Test(t, func(*testing.T) { w.run() })
+	return w.judge()
+}
+
+// run is the whole run, in its bubble.
+func (w *World) run() {
+	w.began = time.Now()
+	w.mu.Lock()
+	for i := range w.plan.Processes {
+		p := w.start(i, 0)
+		w.present = append(w.present, p)
+	}
+	for _, f := range w.plan.Faults {
+		w.at(f.At, func() { w.strike(f) })
+	}
+	for _, r := range w.plan.Requests {
+		w.requests.Add(1)
+		w.at(r.At, func() { go w.request(r) })
+	}
+	w.mu.Unlock()
+	w.requests.Wait()
+	w.finish()
+}
+
+// judge returns what was wrong.
+func (w *World) judge() Result {
+	var all []history.Request
+	for _, r := range w.seen {
+		all = append(all, *r)
+	}
+	slices.SortFunc(all, func(a, b history.Request) int { return a.Number - b.Number })
+	violations := history.Check(w.terms(), all)
+	for _, text := range w.wrong {
+		violations = append(violations, history.Violation{Rule: "nothing is left behind", Text: text})
+	}
+	return Result{Operations: len(all) + len(w.endings), Violations: violations, Hash: w.trace.sum(), World: w}
+}
+
+// terms are what the requests were to keep to.
+func (w *World) terms() history.Terms {
+	p, o := &w.plan, &w.plan.Options
+	t := history.Terms{
+		TTL: o.TTL, Lifetime: o.Lifetime, Lease: o.Lease, LockWait: o.LockWait, MaxHold: o.MaxHold,
+		Timeout: o.Timeout, MaxWaiters: o.MaxWaiters, Lateness: p.Lateness(),
+		Strict: p.Strict() && !p.Mixed(), Processes: len(p.Processes), Losses: w.losses,
+		Turns:   p.Profile == "turns",
+		Latency: 2 * o.Latency,
+	}
+	for _, number := range slices.Sorted(maps.Keys(w.endings)) {
+		t.Endings = append(t.Endings, *w.endings[number])
+	}
+	for _, process := range p.Processes {
+		t.Foreign = t.Foreign || process.Spin
+	}
+	// An extension must come in time, also behind a commit that has to send its script first.
+	t.Exclusion = t.Strict && o.Lease >= 40*o.Latency+5*time.Millisecond
+	t.Gap = w.gap(t.Exclusion)
+	return t
+}
+
+// Broke reports whether a rule was broken.
+func (r Result) Broke(rule string) bool {
+	return slices.ContainsFunc(r.Violations, func(v history.Violation) bool { return v.Rule == rule })
+}
+
+// Except leaves out the violations of a rule.
+func (r Result) Except(rule string) Result {
+	r.Violations = slices.DeleteFunc(r.Violations, func(v history.Violation) bool { return v.Rule == rule })
+	return r
+}
+
+// Sessions returns the ids of the sessions that a violation is about; none: all.
+func (r Result) Sessions() (ids []string) {
+	for _, v := range r.Violations {
+		ids = append(ids, v.Sessions...)
+	}
+	return ids
+}
+
+// gap is how long it takes a session to go from one holder to the next, at most. Where
+// connections are cut a message may be lost, and the process asks by itself after half a
+// second, or is passed over after one.
+func (w *World) gap(exclusion bool) time.Duration {
+	o := &w.plan.Options
+	for _, f := range w.plan.Faults {
+		if f.Kind != plan.Cut && f.Kind != plan.Unsubscribe {
+			return 0
+		}
+	}
+	switch {
+	case len(w.plan.Faults) > 0:
+		return 3*time.Second + 2*o.Timeout
+	case exclusion && !w.plan.Mixed():
+		return 60*time.Millisecond + 30*o.Latency
+	}
+	return 0
+}

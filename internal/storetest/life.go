@@ -1,0 +1,149 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// live is all that can happen to a session, as one process does it.
+func (s *site) live(st *store.Store) error {
+	ctx := s.Context()
+	much := strings.Repeat("much ", 10_000)
+	var h *store.Hold
+	taken := func(id, want string) (err error) {
+		if h, err = st.Take(ctx, id, store.Terms{}); err == nil && string(h.Record.Data) != want {
+			h.Release(ctx)
+			err = fmt.Errorf("took %.20q, want %.20q", h.Record.Data, want)
+		}
+		return err
+	}
+	for i, step := range []func() error{
+		func() error { return st.Create(ctx, theID, []byte("1"), store.Terms{}) },
+		func() error { return mustBe(st.Create(ctx, theID, []byte("2"), store.Terms{}), store.ErrCorrupt) },
+		func() error { return taken(theID, "1") },
+		func() error { return h.Save(ctx, []byte("2")) },
+		func() error { return taken(theID, "2") },
+		func() error { return h.Touch(ctx) },
+		func() error { _, err := st.Load(ctx, theID, store.Terms{}); return err },
+		func() error { return taken(theID, "2") },
+		func() error { return h.Save(ctx, []byte(much)) },
+		func() error { return taken(theID, much) },
+		func() error { return h.Renew(ctx, newID, []byte("3")) },
+		func() error { return taken(newID, "3") },
+		func() error { h.Release(ctx); return nil },
+		func() error { return taken(newID, "3") },
+		func() error { return h.Destroy(ctx) },
+		func() error { _, err := st.Load(ctx, newID, store.Terms{}); return mustBe(err, store.ErrGone) },
+		func() error { _, err := st.Take(ctx, theID, store.Terms{}); return mustBe(err, store.ErrGone) },
+	} {
+		if err := step(); err != nil {
+			return fmt.Errorf("step %d: %w", i, err)
+		}
+	}
+	if got, want := s.redis.Keys(s), []string{moved, record}; !slices.Equal(got, want) {
+		return fmt.Errorf("in the end there are keys %q, want %q", got, want)
+	}
+	return nil
+}
+
+// A session is created, taken, saved, touched, loaded, renewed, released and destroyed.
+func life(s *site) {
+	if err := s.live(s.process(patient)); err != nil {
+		s.Error(err)
+	}
+}
+
+// A connection that breaks leaves open whether Redis did the work, so that is repeated. Nobody
+// notices, whichever command it is, and whether or not Redis did the work.
+func anyConnectionBreaks(s *site) {
+	st, p := s.tapped(patient)
+	commands, exchanges := 0, 0 // of the store, in the present life
+	live := func(fault redistest.Fault, at int) error {
+		commands, exchanges = 0, 0
+		p.Inject(func(c redistest.Command) redistest.Fault {
+			if !isStores(c) {
+				return redistest.Pass
+			}
+			if begins(c) {
+				exchanges++
+			}
+			if commands++; commands == at {
+				return fault
+			}
+			return redistest.Pass
+		})
+		defer p.Inject(nil)
+		for _, key := range []string{record, moved, lock} { // in different slots
+			s.redis.Do(s, "DEL", key)
+		}
+		return s.live(st)
+	}
+	for range 2 { // the first time, Redis has to learn the scripts
+		if err := live(redistest.Pass, 0); err != nil {
+			s.Fatal(err)
+		}
+	}
+	all, most := commands, exchanges+1
+	for name, fault := range map[string]redistest.Fault{
+		"the reply is lost":   redistest.DropReply,
+		"the reply is cut":    redistest.CutReply,
+		"the command is lost": redistest.DropCommand,
+	} {
+		for n := 1; n <= all; n++ {
+			if err := live(fault, n); err != nil {
+				s.Errorf("command %d of %d, %s: %v", n, all, name, err)
+			}
+			if exchanges > most {
+				s.Errorf("command %d, %s: %d exchanges, want at most one repetition: %d", n, name, exchanges, most)
+			}
+		}
+	}
+}
+
+// Redis forgets the scripts at any time, and nobody notices.
+func scriptFlush(s *site) {
+	st := s.process(patient)
+	s.create(st, "0")
+	for range 3 {
+		s.redis.Do(s, "SCRIPT", "FLUSH")
+		h := s.take(st)
+		s.redis.Do(s, "SCRIPT", "FLUSH")
+		s.save(h, "1")
+		s.redis.Do(s, "SCRIPT", "FLUSH")
+		s.wantData("1")
+	}
+	s.wantFree()
+}
+
+// Records of any size up to MaxBytes and of any bytes come back as they were saved. A larger
+// one is refused, and the one before stays.
+func largeAndBinary(s *site) {
+	st := s.process(patient)
+	s.create(st, "1")
+	for _, data := range []string{
+		"\x00\x01\xfe\xff\r\n", `","gone":1}`, "$-1\r\n", strings.Repeat("x", 1<<16), strings.Repeat("y", store.DefaultMaxBytes-200),
+	} {
+		s.save(s.take(st), data)
+		s.wantData(data)
+	}
+	s.save(s.take(st), "small")
+	s.wantError("Save of too much", s.take(st).Save(s.Context(), make([]byte, store.DefaultMaxBytes)), store.ErrTooLarge)
+	s.wantData("small")
+	s.wantFree()
+}
+
+// An id that Redis does not know is not found, and leaves no trace.
+func unknownIDs(s *site) {
+	st := s.process(patient)
+	_, err := st.Take(s.Context(), theID, store.Terms{})
+	s.wantError("Take", err, store.ErrNotFound)
+	_, err = st.Load(s.Context(), theID, store.Terms{})
+	s.wantError("Load", err, store.ErrNotFound)
+	if keys := s.redis.Keys(s); len(keys) != 0 {
+		s.Errorf("there are keys %q", keys)
+	}
+}

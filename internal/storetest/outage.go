@@ -1,0 +1,159 @@
+package storetest
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// A holder that was killed blocks its session for its lease, and not for longer.
+func holderKilled(s *site) {
+	o := patient
+	o.Lease = 500 * time.Millisecond
+	a, p := s.tapped(o)
+	s.create(a, "before")
+	s.take(a)
+	p.Inject(func(redistest.Command) redistest.Fault { return redistest.DropCommand }) // it sends nothing more
+	begun := time.Now()
+	h := s.take(s.process(patient))
+	if took := time.Since(begun); took > 20*o.Lease {
+		s.Errorf("the next one waited %v, the lease is %v", took, o.Lease)
+	}
+	if got := string(h.Record.Data); got != "before" {
+		s.Errorf("it read %s", got)
+	}
+	s.save(h, "after")
+	s.wantData("after")
+}
+
+// A living holder keeps its session for longer than a lease.
+func leaseIsRenewed(s *site) {
+	o := patient
+	o.Lease = 300 * time.Millisecond
+	a, b := s.process(o), s.process(patient)
+	s.create(a, "0")
+	h := s.take(a)
+	_, err := b.Take(s.Context(), theID, store.Terms{LockWait: 5 * o.Lease})
+	s.wantError("Take by another", err, store.ErrTimeout)
+	s.save(h, "1")
+	s.wantData("1")
+	s.wantFree()
+}
+
+// A take whose reply never comes leaves no lock behind.
+func takeWithoutReply(s *site) {
+	a, p := s.tapped(hasty)
+	s.create(s.process(patient), "data")
+	s.save(s.take(s.process(patient)), "data") // Redis knows the scripts
+	next(p, redistest.Hang)
+	s.wantSoon("Take", func() error { _, err := a.Take(s.Context(), theID, store.Terms{}); return err })
+	s.wantFree()
+}
+
+// A commit whose reply never comes is unavailable, though it was done, and leaves no lock.
+func commitWithoutReply(s *site) {
+	a, p := s.tapped(hasty)
+	s.create(s.process(patient), "before")
+	s.save(s.take(s.process(patient)), "before")
+	h := s.take(a)
+	next(p, redistest.Hang)
+	s.wantSoon("Save", func() error { return h.Save(s.Context(), []byte("after")) })
+	s.wantData("after")
+	s.wantFree()
+}
+
+// While Redis is down everything is unavailable, never absent. When it is back without its
+// data, the sessions are not found, nobody makes them up, and all works again by itself.
+func redisRestarts(s *site) {
+	st := s.process(hasty)
+	s.create(st, "before")
+	h := s.take(st)
+	s.redis.Stop(s)
+	s.wantError("Ping", st.Ping(s.Context()), store.ErrUnavailable)
+	_, err := st.Take(s.Context(), newID, store.Terms{})
+	s.wantError("Take", err, store.ErrUnavailable)
+	_, err = st.Load(s.Context(), theID, store.Terms{})
+	s.wantError("Load", err, store.ErrUnavailable)
+	s.wantError("Create", st.Create(s.Context(), newID, []byte("1"), store.Terms{}), store.ErrUnavailable)
+	s.redis.Restart(s)
+	s.eventually("Redis answers", func() bool { // a node of a cluster answers Ping before that
+		_, err = st.Load(s.Context(), theID, store.Terms{})
+		return !errors.Is(err, store.ErrUnavailable)
+	})
+	s.wantError("Load", err, store.ErrNotFound)
+	s.wantError("Save", h.Save(s.Context(), []byte("after")), store.ErrLost)
+	if keys := s.redis.Keys(s); len(keys) != 0 {
+		s.Errorf("there are keys %q", keys)
+	}
+	s.create(st, "new")
+	s.save(s.take(st), "newer")
+	s.wantData("newer")
+}
+
+// A Redis that hangs makes everything unavailable by the Timeout. What it was sent meanwhile it
+// may do when it goes on, and all is well then.
+func redisIsSilent(s *site) {
+	st := s.process(hasty)
+	s.create(st, "before")
+	s.save(s.take(st), "before")
+	h := s.take(st)
+	s.redis.Pause(s)
+	var all sync.WaitGroup
+	for what, try := range map[string]func() error{
+		"Save":   func() error { return h.Save(s.Context(), []byte("perhaps")) },
+		"Load":   func() error { _, err := st.Load(s.Context(), theID, store.Terms{}); return err },
+		"Take":   func() error { _, err := st.Take(s.Context(), newID, store.Terms{}); return err },
+		"Create": func() error { return st.Create(s.Context(), "third", []byte("x"), store.Terms{}) },
+		"Ping":   func() error { return st.Ping(s.Context()) },
+	} {
+		all.Go(func() { s.wantSoon(what, try) })
+	}
+	all.Wait()
+	s.redis.Resume(s)
+	s.wantFree()
+	s.eventually("Redis answers", func() bool { return st.Ping(s.Context()) == nil })
+	s.save(s.take(st), "after")
+	s.wantData("after")
+}
+
+// A Redis that is full refuses to store. The record stays as it was, and the session is free
+// at once. But a session can be taken, and ended.
+func redisIsFull(s *site) {
+	st := s.process(patient)
+	s.create(st, "before")
+	s.redis.Do(s, "CONFIG", "SET", "maxmemory", "1")
+	for _, what := range []string{"Save", "Renew"} {
+		s.wantError(what, ends[what](s.Context(), s.take(st)), store.ErrUnavailable)
+		s.wantFree()
+		s.wantData("before")
+	}
+	s.redis.Do(s, "CONFIG", "SET", "maxmemory", "0")
+	s.save(s.take(st), "after")
+	s.wantData("after")
+
+	s.redis.Do(s, "CONFIG", "SET", "maxmemory", "1")
+	s.wantError("Destroy", s.take(st).Destroy(s.Context()), nil)
+	_, err := st.Load(s.Context(), theID, store.Terms{})
+	s.wantError("Load", err, store.ErrGone)
+}
+
+// The client stays its owner's: a closed store is unavailable, and another on the same client
+// works.
+func closeLeavesTheClient(s *site) {
+	client := s.open(s, s.redis.Addr, patient.Timeout)
+	a, b := store.NewOn(client, patient), store.NewOn(client, patient)
+	s.create(a, "0")
+	if err := a.Close(); err != nil {
+		s.Error(err)
+	}
+	_, err := a.Take(s.Context(), theID, store.Terms{})
+	s.wantError("Take", err, store.ErrUnavailable)
+	s.save(s.take(b), "1")
+	s.wantData("1")
+	if err := b.Close(); err != nil {
+		s.Error(err)
+	}
+}

@@ -1,0 +1,222 @@
+// Package storetest checks that a store on any [transport.Client] keeps its promises. Whoever
+// tests a client says how to make it:
+//
+//	func TestStore(t *testing.T) {
+//		storetest.Run(t, open)
+//	}
+//
+// Each promise is a subtest, and a function here whose comment states it. What does not depend
+// on the client is tested in package store alone.
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/locker/transport"
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// An Open returns a client of the Redis at an address, host:port, to be closed when t ends. Each
+// of its exchanges takes at most timeout. It must speak RESP2, which is what package redistest's
+// proxies know.
+type Open func(t testing.TB, address string, timeout time.Duration) transport.Client
+
+// Run checks all promises on real servers, each in a parallel subtest.
+func Run(t *testing.T, open Open) {
+	t.Helper()
+	RunOn(t, func(t testing.TB) *redistest.Server { return redistest.Real(t) }, open)
+}
+
+// RunOn is Run on servers that start starts. One may be a whole cluster.
+func RunOn(t *testing.T, start func(testing.TB) *redistest.Server, open Open) {
+	t.Helper()
+	for name, check := range map[string]func(*site){
+		"Life":                 life,
+		"AnyConnectionBreaks":  anyConnectionBreaks,
+		"ScriptFlush":          scriptFlush,
+		"LargeAndBinary":       largeAndBinary,
+		"UnknownIDs":           unknownIDs,
+		"Users":                users,
+		"UsersOnBadNetwork":    usersOnBadNetwork,
+		"Exclusion":            excludes,
+		"ExclusionBadNetwork":  excludesOnBadNetwork,
+		"WaitForOtherProcess":  waitsForOtherProcess,
+		"WaitIsBounded":        waitIsBounded,
+		"StaleHolder":          staleHolder,
+		"HolderCutOff":         holderCutOff,
+		"LateCommands":         lateCommands,
+		"LateCommit":           lateCommit,
+		"HolderKilled":         holderKilled,
+		"LeaseIsRenewed":       leaseIsRenewed,
+		"TakeWithoutReply":     takeWithoutReply,
+		"CommitWithoutReply":   commitWithoutReply,
+		"RedisRestarts":        redisRestarts,
+		"RedisIsSilent":        redisIsSilent,
+		"RedisIsFull":          redisIsFull,
+		"CloseLeavesTheClient": closeLeavesTheClient,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			check(&site{T: t, open: open, redis: start(t)})
+		})
+	}
+}
+
+// The keys of the session that most tests have, and of the one that Renew gives.
+const (
+	theID  = "theID"
+	newID  = "newID"
+	record = "latchkey:{theID}"
+	lock   = record + ".lock"
+	moved  = "latchkey:{newID}"
+)
+
+// patient are options for what is not about time: nothing runs out, even on a busy machine.
+var patient = store.Options{Lease: time.Minute, Timeout: 10 * time.Second}
+
+// hasty are options for what is about a Redis that does not answer.
+var hasty = store.Options{Lease: time.Minute, Timeout: time.Second}
+
+// A site is a Redis, and the processes that use it.
+type site struct {
+	*testing.T
+	open  Open
+	redis *redistest.Server
+}
+
+// process returns the store of a process.
+func (s *site) process(o store.Options) *store.Store {
+	s.Helper()
+	return s.processAt(s.redis.Addr, o)
+}
+
+// tapped returns that of one whose commands go through a proxy.
+func (s *site) tapped(o store.Options) (*store.Store, *redistest.Proxy) {
+	s.Helper()
+	p := redistest.NewProxy(s.T, s.redis)
+	return s.processAt(p.Addr, o), p
+}
+
+func (s *site) processAt(address string, o store.Options) *store.Store {
+	s.Helper()
+	st := store.NewOn(s.open(s.T, address, o.Timeout), o)
+	if err := st.Err(); err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { _ = st.Close() })
+	return st
+}
+
+// isStores reports whether a command is the store's, and not the client's own.
+func isStores(c redistest.Command) bool {
+	return slices.ContainsFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, "latchkey:{") })
+}
+
+// begins reports whether a command is the first one of an exchange, except where it frees a lock in
+// the background.
+func begins(c redistest.Command) bool {
+	return c.Name == "SET" && strings.HasSuffix(c.Args[0], ".lock") || strings.HasPrefix(c.Name, "EVAL") && c.Args[1] != "2"
+}
+
+// decides reports whether a command is the one of an exchange whose reply says how it went.
+func decides(c redistest.Command) bool {
+	return c.Name == "MGET" || c.Name == "EVALSHA" || c.Name == "EVAL"
+}
+
+// next makes the next exchange of the store fail, once.
+func next(p *redistest.Proxy, fault redistest.Fault) {
+	done := false
+	p.Inject(func(c redistest.Command) redistest.Fault {
+		if done || !decides(c) {
+			return redistest.Pass
+		}
+		done = true
+		return fault
+	})
+}
+
+func (s *site) create(st *store.Store, data string) {
+	s.Helper()
+	if err := st.Create(s.Context(), theID, []byte(data), store.Terms{}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *site) take(st *store.Store) *store.Hold {
+	s.Helper()
+	h, err := st.Take(s.Context(), theID, store.Terms{LockWait: time.Minute})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return h
+}
+
+func (s *site) save(h *store.Hold, data string) {
+	s.Helper()
+	if err := h.Save(s.Context(), []byte(data)); err != nil {
+		s.Error(err)
+	}
+}
+
+// wantData checks what is stored, by a process that did not store it.
+func (s *site) wantData(want string) {
+	s.Helper()
+	r, err := s.process(patient).Load(s.Context(), theID, store.Terms{})
+	if err != nil || string(r.Data) != want {
+		s.Errorf("stored is %q, %v, want %q", r.Data, err, want)
+	}
+}
+
+func (s *site) wantError(what string, err, want error) {
+	s.Helper()
+	if !errors.Is(err, want) {
+		s.Errorf("%s: error %v, want %v", what, err, want)
+	}
+}
+
+// wantSoon checks that f, which meets a silent Redis, fails by the Timeout of hasty.
+func (s *site) wantSoon(what string, f func() error) {
+	s.Helper()
+	begun := time.Now()
+	s.wantError(what, f(), store.ErrUnavailable)
+	if took := time.Since(begun); took > 4*hasty.Timeout {
+		s.Errorf("%s: it took %v, the Timeout is %v", what, took, hasty.Timeout)
+	}
+}
+
+// wantFree checks that no lock is left, and that another process gets the session.
+func (s *site) wantFree() {
+	s.Helper()
+	s.eventually("the lock is free", func() bool { return !s.redis.Exists(s, lock) })
+	s.take(s.process(patient)).Release(s.Context())
+}
+
+func (s *site) eventually(what string, ok func() bool) {
+	s.Helper()
+	for begun := time.Now(); !ok(); time.Sleep(time.Millisecond) {
+		if time.Since(begun) > 30*time.Second {
+			s.Fatalf("never happened: %s; keys: %q", what, s.redis.Keys(s))
+		}
+	}
+}
+
+// ends are the ways in which a hold writes.
+var ends = map[string]func(ctx context.Context, h *store.Hold) error{
+	"Save":    func(ctx context.Context, h *store.Hold) error { return h.Save(ctx, []byte("stale")) },
+	"Renew":   func(ctx context.Context, h *store.Hold) error { return h.Renew(ctx, newID, []byte("stale")) },
+	"Destroy": func(ctx context.Context, h *store.Hold) error { return h.Destroy(ctx) },
+}
+
+func mustBe(err, want error) error {
+	if !errors.Is(err, want) {
+		return fmt.Errorf("error %w, want %w", err, want)
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+// Package child runs other programs for tests, and makes sure that none outlives them.
+package subprocess
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// A Process is a running program.
+type Process struct {
+	cmd  *exec.Cmd
+	log  log
+	done chan struct{} // closed when it has ended
+	err  error         // how it ended; read it after done
+}
+
+// Start starts cmd. What the program writes goes to the log, except where cmd.Stdout is
+// set. It dies with the test binary where the system can do that; EndWith or Kill ends
+// it before.
+func Start(cmd *exec.Cmd) (*Process, error) {
+	p := &Process{cmd: cmd, done: make(chan struct{})}
+	cmd.Stderr = &p.log
+	if cmd.Stdout == nil {
+		cmd.Stdout = &p.log
+	}
+	cmd.SysProcAttr = dieWithParent()
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		p.err = cmd.Wait()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// EndWith kills the process when the test ends. If the test has failed, the log is kept
+// among its artifacts: go test keeps those with -artifacts.
+func (p *Process) EndWith(tb testing.TB) {
+	tb.Cleanup(func() {
+		p.Kill()
+		if !tb.Failed() {
+			return
+		}
+		path := filepath.Join(tb.ArtifactDir(), fmt.Sprintf("%s-%d.log", filepath.Base(p.cmd.Path), p.PID()))
+		if err := os.WriteFile(path, []byte(p.Log()), 0o666); err != nil {
+			tb.Error(err)
+			return
+		}
+		tb.Logf("kept %s", path)
+	})
+}
+
+// Kill ends the process with SIGKILL, even one that is stopped, and waits for its end.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill() // it may have ended already
+	<-p.done
+}
+
+// Signal sends a signal. It fails the test if the process has ended.
+func (p *Process) Signal(tb testing.TB, s os.Signal) {
+	tb.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Done returns a channel that is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Err returns how the process ended. It is for after Done.
+func (p *Process) Err() error { return p.err }
+
+// PID returns the number of the process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Log returns what the process has written so far.
+func (p *Process) Log() string { return p.log.String() }
+
+// A log is written by a process while a test reads it.
+type log struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package child
-
-import "syscall"
-
-// dieWithParent does nothing: only Linux can tie a child's life to its parent's.
-func dieWithParent() *syscall.SysProcAttr { return nil }
