@@ -77,7 +77,7 @@ func besideRecord(t *testing.T, f func(t *testing.T, s *site)) {
 
 func elsewhere(t *testing.T, f func(t *testing.T, s *site)) {
 	t.Helper()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) { f(t, &site{r, redistest.Embedded(t)}) })
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) { f(t, &site{r, r.Another(t)}) })
 }
 
 // eachFenceReal is eachFence for what only the real server can do.
@@ -90,7 +90,7 @@ func eachFenceReal(t *testing.T, f func(t *testing.T, s *site)) {
 	})
 	t.Run("elsewhere", func(t *testing.T) {
 		t.Parallel()
-		f(t, &site{redistest.Real(t), redistest.Embedded(t)})
+		r := redistest.Real(t); f(t, &site{r, redistest.Embedded(t)})
 	})
 }
 
@@ -227,7 +227,7 @@ func learn(t *testing.T, s *redistest.Server) {
 		takeScript, loadScript, commitScript, optimisticScript, createScript, replaceScript, dropScript, loginScript,
 	} {
 		if _, known := sent.Load(script); !known {
-			p := redistest.NewProxy(t, redistest.Embedded(t))
+			p := redistest.NewProxy(t, s.Another(t))
 			// It fails, for lack of arguments.
 			_, _ = scripting.NewRunner(transport.NewRedigo(p.Pool(t, 1), time.Second), time.Second).Run(t.Context(), script, scripting.Keys{"a", "b", "c"})
 			for _, cmd := range p.Commands() {

@@ -1,11 +1,15 @@
 package redistest
 
 import (
+	"context"
 	"errors"
+	"net"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/fakeredis"
+	"github.com/a2139e8d/latchkey/internal/memnet"
 	"github.com/gomodule/redigo/redis"
 )
 
@@ -15,9 +19,18 @@ const timeout = 2 * time.Second
 
 func dial(network, addr string) (redis.Conn, error) {
 	return redis.Dial(network, addr,
+		redis.DialContextFunc(DialContext),
 		redis.DialConnectTimeout(timeout),
 		redis.DialReadTimeout(timeout),
 		redis.DialWriteTimeout(timeout))
+}
+
+// DialContext dials a Server or a Proxy, in memory or not.
+func DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if memnet.Has(address) {
+		return memnet.DialContext(ctx, network, address)
+	}
+	return new(net.Dialer).DialContext(ctx, network, address)
 }
 
 // newPool makes a pool of at most size connections; callers wait for a free one.
@@ -88,6 +101,11 @@ func (s *Server) Exists(tb testing.TB, key string) bool {
 // to list, so this is for tests only.
 func (s *Server) Keys(tb testing.TB) []string {
 	tb.Helper()
+	if _, ok := s.backend.(*memory); ok {
+		var keys []string
+		s.Fake(func(r *fakeredis.Server) { keys = r.Keys(time.Now()) })
+		return keys
+	}
 	keys, err := redis.Strings(s.Do(tb, "KEYS", "*"), nil)
 	if err != nil {
 		tb.Fatalf("redistest: KEYS: %v", err)

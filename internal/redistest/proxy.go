@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/memnet"
 	"github.com/gomodule/redigo/redis"
 )
 
@@ -39,9 +40,14 @@ type Proxy struct {
 // connections and waits for its goroutines.
 func NewProxy(tb testing.TB, s *Server) *Proxy {
 	tb.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatalf("redistest: %v", err)
+	var listener net.Listener
+	if memnet.Has(s.Addr) {
+		listener = memnet.Listen("")
+	} else {
+		var err error
+		if listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			tb.Fatalf("redistest: %v", err)
+		}
 	}
 	addr := listener.Addr().String()
 	p := &Proxy{
@@ -111,7 +117,7 @@ func (p *Proxy) accept(ctx context.Context) {
 // when either side is done or the test ends.
 func (p *Proxy) connect(ctx context.Context, client net.Conn) {
 	defer client.Close()
-	server, err := new(net.Dialer).DialContext(ctx, "tcp", p.target)
+	server, err := DialContext(ctx, "tcp", p.target)
 	if err != nil {
 		return // the server is down: the client finds its connection closed
 	}

@@ -10,11 +10,10 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/gomodule/redigo/redis"
 )
 
-// Server is a Redis of the test's own: an embedded one or a real process. It
+// Server is a Redis of the test's own: one in memory or a real process. It
 // starts empty and ends with the test.
 type Server struct {
 	Addr string // host:port
@@ -24,7 +23,7 @@ type Server struct {
 	admin   *redis.Pool
 }
 
-// A backend is what differs between the two kinds of server.
+// A backend is what differs between the kinds of server.
 type backend interface {
 	// start starts a new server that listens on addr. It is empty, except for a real
 	// one whose flags make it keep its data.
@@ -79,13 +78,13 @@ func startReserved(tb testing.TB, b backend, addr string) error {
 	return nil
 }
 
-// Each runs f twice, in parallel: against the embedded server, which is fast,
-// and against the real one, which is right.
+// Each runs f twice, in parallel: in fake time on a server in memory, which is exact and takes
+// no time, and on a real one, which is right.
 func Each(t *testing.T, f func(t *testing.T, s *Server)) {
 	t.Helper()
-	t.Run("embedded", func(t *testing.T) {
+	t.Run("in fake time", func(t *testing.T) {
 		t.Parallel()
-		f(t, Embedded(t))
+		InFakeTime(t, f)
 	})
 	t.Run("real", func(t *testing.T) {
 		t.Parallel()
@@ -97,15 +96,6 @@ func Each(t *testing.T, f func(t *testing.T, s *Server)) {
 func (s *Server) IsReal() bool {
 	_, ok := s.backend.(*process)
 	return ok
-}
-
-// Mini returns the embedded server, or nil if s is a real one. Restart makes a
-// new one, so do not keep the result for long.
-func (s *Server) Mini() *miniredis.Miniredis {
-	if e, ok := s.backend.(*embedded); ok {
-		return e.mini.Load()
-	}
-	return nil
 }
 
 // Socket returns the path of a real server's Unix socket, or "" for an embedded
@@ -136,10 +126,14 @@ func (s *Server) Restart(tb testing.TB) {
 	}
 }
 
-// Pause freezes a real server: connections stay open and new ones are even
-// accepted by the kernel, but nothing is answered. Resume thaws it.
+// Pause freezes a server: connections stay open and new ones are even
+// accepted, but nothing is answered. Resume thaws it.
 func (s *Server) Pause(tb testing.TB) {
 	tb.Helper()
+	if m, ok := s.backend.(*memory); ok {
+		m.pause()
+		return
+	}
 	s.signal(tb, syscall.SIGSTOP)
 }
 
@@ -147,6 +141,10 @@ func (s *Server) Pause(tb testing.TB) {
 // then, even if they have given up.
 func (s *Server) Resume(tb testing.TB) {
 	tb.Helper()
+	if m, ok := s.backend.(*memory); ok {
+		m.resume()
+		return
+	}
 	s.signal(tb, syscall.SIGCONT)
 }
 
@@ -154,7 +152,7 @@ func (s *Server) signal(tb testing.TB, sig os.Signal) {
 	tb.Helper()
 	p, ok := s.backend.(*process)
 	if !ok {
-		tb.Fatal("redistest: only a real server can be paused and resumed")
+		tb.Fatal("redistest: an embedded server cannot be paused")
 	}
 	p.running.Signal(tb, sig)
 }

@@ -1,0 +1,106 @@
+// Package memnet is a network in memory, for servers and clients in a bubble of
+// testing/synctest: whoever waits on one of its connections lets the bubble's time pass,
+// which a real network does not.
+//
+// Its connections behave like those of TCP on one machine: bytes arrive at once and in
+// order, a write blocks while the peer has too much to read, and a closed side is told
+// what it is told there. Nothing is lost.
+package memnet
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// The network of this process: each listener by its address.
+var (
+	mu        sync.Mutex // guards all below; it is held for moments
+	listeners = make(map[string]*Listener)
+	hosts     int
+)
+
+// Listen returns a listener at address, or at one that no other has had if that is "".
+func Listen(address string) *Listener {
+	mu.Lock()
+	defer mu.Unlock()
+	if address == "" {
+		hosts++
+		address = fmt.Sprintf("host%d.memory:1", hosts)
+	}
+	l := &Listener{address: Address(address), arriving: make(chan net.Conn), closed: make(chan struct{})}
+	listeners[address] = l
+	return l
+}
+
+// Has reports whether an address is of this network.
+func Has(address string) bool { return strings.HasSuffix(address, ".memory:1") }
+
+// DialContext connects to a listener. It fits net/http's Transport and redigo. Where nobody
+// listens the connection is refused.
+func DialContext(ctx context.Context, _, address string) (net.Conn, error) {
+	mu.Lock()
+	l := listeners[address]
+	mu.Unlock()
+	if l == nil {
+		return nil, refused(address)
+	}
+	client, server := Pipe(Address("client.memory:1"), l.address)
+	select {
+	case l.arriving <- server:
+		return client, nil
+	case <-l.closed:
+		return nil, refused(address)
+	case <-ctx.Done():
+		return nil, &net.OpError{Op: "dial", Net: "memory", Addr: Address(address), Err: ctx.Err()}
+	}
+}
+
+func refused(address string) error {
+	return &net.OpError{Op: "dial", Net: "memory", Addr: Address(address), Err: syscall.ECONNREFUSED}
+}
+
+// An Address is a net.Addr: any host:port.
+type Address string
+
+// Network implements net.Addr.
+func (Address) Network() string { return "memory" }
+
+func (a Address) String() string { return string(a) }
+
+// A Listener is a net.Listener.
+type Listener struct {
+	address  Address
+	arriving chan net.Conn
+	once     sync.Once
+	closed   chan struct{}
+}
+
+// Accept implements net.Listener.
+func (l *Listener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.arriving:
+		return c, nil
+	case <-l.closed:
+		return nil, &net.OpError{Op: "accept", Net: "memory", Addr: l.address, Err: net.ErrClosed}
+	}
+}
+
+// Close implements net.Listener. From then on dials are refused.
+func (l *Listener) Close() error {
+	l.once.Do(func() {
+		mu.Lock()
+		if listeners[string(l.address)] == l {
+			delete(listeners, string(l.address))
+		}
+		mu.Unlock()
+		close(l.closed)
+	})
+	return nil
+}
+
+// Addr implements net.Listener.
+func (l *Listener) Addr() net.Addr { return l.address }
