@@ -208,3 +208,9 @@ func (o *outbox) send() {
 		}
 	}
 }
+
+// Elapse lets time pass in a bubble: all that is due by then is done when it returns.
+func Elapse(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
