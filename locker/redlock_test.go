@@ -189,7 +189,7 @@ func TestRedlockForeignKeys(t *testing.T) {
 		put     []any
 		timeout bool // it looks like a lock, that may end
 	}{
-		"of another type":   {[]any{"HSET", "k", "field", "value"}, false},
+		"of another type":   {[]any{"LPUSH", "k", "value"}, false},
 		"a string":          {[]any{"SET", "k", "12:30 o'clock"}, true},
 		"a string, no node": {[]any{"SET", "k", "value"}, true},
 	} {

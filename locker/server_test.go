@@ -14,7 +14,7 @@ var patient = Options{Lease: time.Minute, Wait: time.Minute, Timeout: 10 * s}
 // onServers runs f against an embedded Redis and against a real one.
 func onServers(t *testing.T, f func(t *testing.T, server *redistest.Server)) {
 	t.Parallel()
-	redistest.Each(t, f)
+	redistest.EachInRealTime(t, f)
 }
 
 // newProcess returns what one process has: a pool and a Spin. Two of them know

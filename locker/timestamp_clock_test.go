@@ -27,8 +27,9 @@ func newClockwork(t *testing.T) *clockwork {
 
 // pass moves Redis's clock. Keys do not vanish by that.
 func (c *clockwork) pass(d time.Duration) {
-	c.now = c.now.Add(d)
-	c.server.Mini().SetTime(c.now)
+	now := c.now.Add(d)
+	c.now = now
+	c.server.Clock(func() time.Time { return now })
 }
 
 func (c *clockwork) value() string {

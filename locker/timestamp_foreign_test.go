@@ -28,8 +28,7 @@ var foreign = map[string][2][]any{
 	"something before":    {{"SET", "k", " 1763686060123"}, {"GET", "k"}},
 	"something behind":    {{"SET", "k", "1763686060123\n"}, {"GET", "k"}},
 	"letters":             {{"SET", "k", "17636860601ab"}, {"GET", "k"}},
-	"a hash":              {{"HSET", "k", "field", "1763686060123"}, {"HGETALL", "k"}},
-	"a list":              {{"RPUSH", "k", "1763686060123"}, {"LRANGE", "k", 0, -1}},
+	"a list":              {{"LPUSH", "k", "1763686060123"}, {"TYPE", "k"}},
 }
 
 // The key belongs to something else. Nobody waits for that to change, and nothing

@@ -85,7 +85,8 @@ func TestTimestampOldNote(t *testing.T) {
 		value := strconv.FormatInt(time.Now().Add(time.Hour).UnixMilli(), 10)
 		owner := token("")(time.Now().UnixMilli())
 		for _, note := range []string{longAgo + " f " + owner, longAgo + " s " + owner, value, "hello", ""} {
-			server.Do(t, "MSET", "k", value, noteKey("k"), note)
+			server.Do(t, "SET", "k", value)
+			server.Do(t, "SET", noteKey("k"), note)
 			if err := wantHeld(t, server, "k"); errors.Is(err, ErrForeign) || errors.As(err, new(*HeldError)) {
 				t.Errorf("note %q: error %v, want a mere time-out", note, err)
 			}

@@ -38,7 +38,7 @@ func (s *site) end(t *testing.T, r *redistest.Server, c *http.Cookie, tombstone 
 // forged cookie nor one whose session is over hides the visitor's own.
 func TestOfSeveralCookiesTheFirstLiveOneCounts(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		for name, mode := range map[string]middleware.Mode{"exclusive": middleware.Exclusive, "read-only": middleware.ReadOnly} {
 			t.Run(name, func(t *testing.T) {
 				writer := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
@@ -73,7 +73,7 @@ func TestOfSeveralCookiesTheFirstLiveOneCounts(t *testing.T) {
 // ago: then another cookie may be on its way.
 func TestOfSeveralDeadCookiesAnEndedOneCounts(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
 		gone, id := s.count(t, 1)
 		s.end(t, r, gone, true)
@@ -97,7 +97,7 @@ func TestOfSeveralDeadCookiesAnEndedOneCounts(t *testing.T) {
 // logged. The second session is not locked, prolonged or changed.
 func TestTwoLiveCookiesAreReported(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, app())
 		used, usedID := s.count(t, 1)
@@ -144,7 +144,7 @@ func TestTwoLiveCookiesAreReported(t *testing.T) {
 // the answer to a logout, and it does no harm.
 func TestAPlantedCookieDoesNotUndoTheLogin(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, welcoming())
 		for name, ended := range map[string]bool{"alive": false, "ended by its owner": true} {
 			t.Run(name, func(t *testing.T) {

@@ -110,7 +110,7 @@ func TestALateChangeCutsOffAnAnswerOfKnownLength(t *testing.T) {
 // P2: a change by another goroutine, while the commit is on its way to Redis.
 func TestAChangeDuringTheCommitIsAnError(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		var running atomic.Pointer[session.Session]
 		mux := app()

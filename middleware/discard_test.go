@@ -14,7 +14,7 @@ import (
 // What a handler discards is not saved, and its answer goes out. What it does after that is saved.
 func TestDiscard(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		mux.HandleFunc("/discard", func(w http.ResponseWriter, req *http.Request) {
 			s := session.FromContext(req.Context())

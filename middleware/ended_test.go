@@ -26,7 +26,7 @@ func pausing(mux *http.ServeMux) (busy, free chan struct{}) {
 // P4: the write that came first is saved, and then the session ends.
 func TestALogoutWaitsForTheWriteBeforeIt(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		busy, free := pausing(mux)
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
@@ -52,7 +52,7 @@ func TestALogoutWaitsForTheWriteBeforeIt(t *testing.T) {
 // and its answer leaves the visitor's cookies alone.
 func TestAWriteAfterTheLogoutIsRefused(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		for _, end := range []string{"/logout", "/login"} {
 			t.Run(end, func(t *testing.T) {
 				s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
@@ -88,7 +88,7 @@ func TestAWriteAfterTheLogoutIsRefused(t *testing.T) {
 // P4: a request that waited while the session ended finds it ended.
 func TestAWaitingRequestFindsTheSessionEnded(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		busy, free := make(chan struct{}), make(chan struct{})
 		mux := app()
 		mux.HandleFunc("/slow-logout", func(_ http.ResponseWriter, req *http.Request) {
@@ -123,7 +123,7 @@ func TestAWaitingRequestFindsTheSessionEnded(t *testing.T) {
 // P4: a new id takes the data and the age of the old one with it.
 func TestRenewMovesTheSession(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		mux.HandleFunc("/renew", func(_ http.ResponseWriter, req *http.Request) { session.FromContext(req.Context()).Renew() })
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
@@ -147,7 +147,7 @@ func TestRenewMovesTheSession(t *testing.T) {
 // P3: a holder that was paused past its lease cannot write over the next one.
 func TestAStaleHolderCannotWrite(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		busy, free := pausing(mux)
 		s := newSite(t, r.Pool(t, 4), middleware.Options{MaxHold: 300 * time.Millisecond}, mux)

@@ -39,7 +39,7 @@ func TestALogoutInAnEndedSessionLeavesTheCookie(t *testing.T) {
 // If the commit fails the client keeps its cookie, and the log names the session it came for.
 func TestTheIDInAnEndedSession(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		down := false
 		mux.HandleFunc("/ids", func(w http.ResponseWriter, req *http.Request) {
@@ -119,7 +119,7 @@ func TestStreamsAndReadersInAnEndedSession(t *testing.T) {
 // visitor's next try begins a new session.
 func TestALoginInASessionThatIsEndedMeanwhile(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := welcoming()
 		lose := true
 		mux.HandleFunc("/cut", func(w http.ResponseWriter, req *http.Request) {
@@ -147,7 +147,7 @@ func TestALoginInASessionThatIsEndedMeanwhile(t *testing.T) {
 // unknown by then, the new one has an id that nobody knows.
 func TestARepeatedStartAdoptsNoID(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		busy, free := holding(mux)
 		holder := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)

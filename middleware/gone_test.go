@@ -64,7 +64,7 @@ func TestNobodyIsShutOut(t *testing.T) {
 		for _, mode := range []middleware.Mode{middleware.Exclusive, middleware.Lazy} {
 			t.Run(fmt.Sprintf("%s, mode %d", name, mode), func(t *testing.T) {
 				t.Parallel()
-				redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+				redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 					mux := welcoming()
 					handler := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 						if _, err := session.Start(req.Context()); err != nil {
@@ -122,7 +122,7 @@ func TestNobodyIsShutOut(t *testing.T) {
 // begun, and what it does is saved. The second one is logged in.
 func TestADoubleClickOnLogin(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := welcoming()
 		busy, free := make(chan struct{}, 2), make(chan struct{})
 		mux.HandleFunc("/slow-login", func(w http.ResponseWriter, req *http.Request) {
@@ -160,7 +160,7 @@ func TestADoubleClickOnLogin(t *testing.T) {
 // Its answer does not take the new cookie away.
 func TestABackgroundAnswerDoesNotUndoALogin(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		came, pass := make(chan struct{}), make(chan struct{})
 		s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: func(req *http.Request) middleware.Mode {
 			if req.Header.Get("X-Late") != "" {
@@ -189,7 +189,7 @@ func TestABackgroundAnswerDoesNotUndoALogin(t *testing.T) {
 // the login's session held is shown to anyone else, or lost in Redis.
 func TestAPageThatCrossesALoginWins(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, welcoming())
 		v := newVisitor(t)
 		v.get(s.URL+"/add").want(t, 200, "1")

@@ -21,7 +21,7 @@ import (
 // linearizable, in two processes.
 func TestHistoriesWithReopenDiscardAndUpdate(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		var sites history.Sites
 		for range 2 {
 			sites.Add(historianOn(t, store.New(r.Pool(t, 8), store.Options{})))

@@ -54,7 +54,7 @@ func (a *audit) want(t *testing.T, lines ...string) {
 // what only uses it is not.
 func TestHooksSeeTheLifeOfASession(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		var log audit
 		s := newSite(t, r.Pool(t, 4), middleware.Options{Hooks: log.hooks()}, app())
 		v := newVisitor(t)
@@ -133,7 +133,7 @@ func TestNoHookForAFailedCommit(t *testing.T) {
 // A hook runs while nothing is held: it may use the session, and so may others.
 func TestNothingIsHeldDuringAHook(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		var s *site
 		v := newVisitor(t)
 		mux := app()
@@ -212,7 +212,7 @@ func TestAHookInModeLazy(t *testing.T) {
 // A hook that panics does so like the handler. What was saved before stays.
 func TestAHookThatPanics(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		recovered := make(chan any, 1)
 		o := middleware.Options{Keys: [][]byte{testKey}, Cookie: http.Cookie{Name: "sid"}}
 		o.Hooks.End = func(context.Context, string) { panic("no disk") }
@@ -247,7 +247,7 @@ func TestAHookThatPanics(t *testing.T) {
 // Where a handler runs a second time, only what was saved is noted.
 func TestHooksOfASecondRun(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		var log audit
 		login := func(p *pair, run int32, _ http.ResponseWriter, req *http.Request) {
 			session.FromContext(req.Context()).Renew()

@@ -18,7 +18,7 @@ import (
 // which succeeds once the session is free.
 func TestARequestWaitsOnceHoweverOftenItStarts(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		const lockWait = 500 * time.Millisecond
 		mux := app()
 		busy, free := holding(mux)

@@ -12,7 +12,7 @@ import (
 // P1: of 100 concurrent writes to one session, in two processes, 100 stay.
 func TestConcurrentWritesAllStay(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		sites := []*site{
 			newSite(t, r.Pool(t, 10), middleware.Options{}, app()),
 			newSite(t, r.Pool(t, 10), middleware.Options{}, app()),

@@ -19,7 +19,7 @@ import (
 // then, and nothing of it is saved or sent.
 func TestAHandlerThatMayNotRunAgain(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		for name, begin := range map[string]func(w http.ResponseWriter, req *http.Request) error{
 			"Commit": func(_ http.ResponseWriter, req *http.Request) error {
 				return session.FromContext(req.Context()).Commit(req.Context())
@@ -94,7 +94,7 @@ func TestWhereAHandlerMustRunOnceItIsExclusive(t *testing.T) {
 // Other Sessions around or inside take part in no second run: what they have would be changed twice.
 func TestOptimisticAmongOtherSessions(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		for name, c := range map[string]struct {
 			outer, inner middleware.Mode
 			status       int
@@ -172,7 +172,7 @@ func changeRecord(t *testing.T, r *redistest.Server, prefix string) {
 // frees the session.
 func TestAPanicInAnOptimisticHandler(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		for in := range int32(2) {
 			p := newPair(t, r, middleware.Options{}, func(p *pair, run int32, _ http.ResponseWriter, req *http.Request) {
 				add(session.FromContext(req.Context()))
@@ -201,7 +201,7 @@ func TestAPanicInAnOptimisticHandler(t *testing.T) {
 // P3: where it is not known whether the first run was saved, there is no second one.
 func TestNoSecondRunAfterASaveThatMayHaveBeenDone(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		p := newPair(t, r, middleware.Options{}, nil)
 		s := newSite(t, proxy.Pool(t, 4), middleware.Options{Mode: optimisticGets}, app())
@@ -230,7 +230,7 @@ func TestNoSecondRunAfterASaveThatMayHaveBeenDone(t *testing.T) {
 // done once the session is free. The request finds its own record then, and does not run again.
 func TestACopyOfARefusedSaveIsKnown(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		p := newPair(t, r, middleware.Options{}, nil)
 		s := newSite(t, proxy.Pool(t, 4), middleware.Options{Mode: optimisticGets}, app())

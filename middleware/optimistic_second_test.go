@@ -20,7 +20,7 @@ import (
 // comes then.
 func TestTheSecondRunFindsWhatTheSessionHasBecome(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		for name, c := range map[string]struct {
 			meanwhile func(p *pair)
 			status    int
@@ -84,7 +84,7 @@ func TestAnOptimisticRequestReplacesADamagedRecordUnderTheLock(t *testing.T) {
 // A login, a logout and a first write in an optimistic handler are done, and dead ids stay dead.
 func TestOptimisticRequestsBeginMoveAndEndSessions(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		p := newPair(t, r, middleware.Options{}, func(p *pair, run int32, w http.ResponseWriter, req *http.Request) {
 			s := session.FromContext(req.Context())
 			if run == 1 {
@@ -114,7 +114,7 @@ func TestOptimisticRequestsBeginMoveAndEndSessions(t *testing.T) {
 // first one has left running cannot disturb it.
 func TestTheSecondRunBeginsAnew(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		var first struct {
 			ctx context.Context
 			s   *session.Session
@@ -169,7 +169,7 @@ func TestTheSecondRunBeginsAnew(t *testing.T) {
 // P5: the wait for the second run has the bounds of any other.
 func TestTheWaitForTheSecondRunIsBounded(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		for _, what := range []string{"LockWait", "the request's deadline", "the client"} {
 			gone := make(chan struct{})
 			waits := make(chan struct{})
@@ -223,7 +223,7 @@ func TestAClientThatGoesAwayUndoesNothing(t *testing.T) {
 		} {
 			t.Run(what+", "+name, func(t *testing.T) {
 				t.Parallel()
-				redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+				redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 					var lock locker.Locker
 					if c.locker {
 						lock = locker.NewSpin(r.Pool(t, 4), locker.Options{Timeout: 20 * time.Second})
@@ -268,7 +268,7 @@ func TestAClientThatGoesAwayUndoesNothing(t *testing.T) {
 // again for its second run.
 func TestTheSecondRunDoesNotWaitForWhatIsOver(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		mux := app()
 		elsewhere := newSite(t, r.Pool(t, 2), middleware.Options{}, mux)
@@ -295,7 +295,7 @@ func TestTheSecondRunDoesNotWaitForWhatIsOver(t *testing.T) {
 // P7: the second run is an exclusive one: it learns at once that it has lost its lock, and cannot save.
 func TestTheSecondRunMayLoseItsLock(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		p := newPair(t, r, middleware.Options{}, func(p *pair, run int32, _ http.ResponseWriter, req *http.Request) {
 			add(session.FromContext(req.Context()))
 			if run == 1 {

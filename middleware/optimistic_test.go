@@ -81,7 +81,7 @@ func (p *pair) wantFree(t *testing.T) {
 // answer.
 func TestAnOptimisticHandlerRunsAgain(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		p := newPair(t, r, middleware.Options{}, func(p *pair, run int32, w http.ResponseWriter, req *http.Request) {
 			s := session.FromContext(req.Context())
 			n := add(s)
@@ -110,7 +110,7 @@ func TestAnOptimisticHandlerRunsAgain(t *testing.T) {
 // nothing, what was read is true, and the handler need not run again.
 func TestAnOptimisticWriteWaitsForTheHolder(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		for path, want := range map[string]struct {
 			answer string
 			runs   int32
@@ -161,7 +161,7 @@ func TestAnOptimisticWriteWaitsForTheHolder(t *testing.T) {
 // do so, too.
 func TestConcurrentOptimisticWritesAllStay(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		process := func() *site {
 			patient := store.Options{Timeout: 20 * time.Second} // the embedded Redis is slow at scripts
 			return newSiteOn(t, store.New(r.Pool(t, 10), patient), middleware.Options{Mode: optimisticGets, LockWait: time.Minute}, app())
@@ -190,7 +190,7 @@ func TestConcurrentOptimisticWritesAllStay(t *testing.T) {
 // reopen the session, which then waits for it.
 func TestAnOptimisticHandlerCommitsAndReopens(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		p := newPair(t, r, middleware.Options{}, func(p *pair, _ int32, w http.ResponseWriter, req *http.Request) {
 			s := session.FromContext(req.Context())
 			add(s)
@@ -212,7 +212,7 @@ func TestAnOptimisticHandlerCommitsAndReopens(t *testing.T) {
 // With a Locker of one's own nothing is saved without it. All the same nothing is lost.
 func TestOptimisticWithALocker(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		open := func() *site {
 			lock := locker.NewSpin(r.Pool(t, 4), locker.Options{Wait: time.Minute, Timeout: 20 * time.Second})
 			st := store.New(r.Pool(t, 4), store.Options{Locker: lock, Timeout: 20 * time.Second})
@@ -238,7 +238,7 @@ func TestOptimisticWithALocker(t *testing.T) {
 // and sees what was last saved.
 func TestOptimisticReadsDoNotWait(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		busy, free := pausing(mux)
 		holder := newSite(t, r.Pool(t, 2), middleware.Options{}, mux)

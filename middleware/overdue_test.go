@@ -55,7 +55,7 @@ func withDeadlines(t *testing.T, r *redistest.Server, o middleware.Options, mux 
 // request is saved, however it ends, and it sets no cookie.
 func TestARequestWhoseDeadlineIsOverSavesNothing(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		changes := map[string]func(s *session.Session){
 			"set":    func(s *session.Session) { s.Set("n", -1) },
 			"login":  func(s *session.Session) { s.Renew() },

@@ -15,7 +15,7 @@ import (
 // visitor's log line nor Redis gets to see them.
 func TestTheLogNamesTheHolder(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		for name, tt := range map[string]struct {
 			pattern, path string
 			routed        bool // before the session is opened

@@ -18,7 +18,7 @@ import (
 // locked; OnCorrupt may decide to replace it.
 func TestARecordThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		modes := byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly})
 		strict := newSite(t, r.Pool(t, 4), middleware.Options{Mode: modes, MaxBytes: 1000}, app())
 		lenient := newSite(t, r.Pool(t, 4), middleware.Options{Mode: modes, MaxBytes: 1000, OnCorrupt: func(_ *http.Request, err error) error {
@@ -71,7 +71,7 @@ func TestARecordThatCannotBeUsed(t *testing.T) {
 // P13: a session that is too large is refused as a whole.
 func TestASessionOverMaxBytesIsRefused(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		mux.HandleFunc("/grow", func(w http.ResponseWriter, req *http.Request) {
 			s := session.FromContext(req.Context())
@@ -103,7 +103,7 @@ func (countOfJob) AppendTo(b []byte) []byte { return append(b, `{"n":41}`...) }
 
 func TestARequestSeesWhatAJobHasSaved(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		st := store.New(r.Pool(t, 4), store.Options{})
 		s := newSiteOn(t, st, middleware.Options{}, app())
 		v := newVisitor(t)

@@ -15,7 +15,7 @@ import (
 // all works again, without anyone's help.
 func TestRedisStoppedIs503AndComesBack(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		modes := map[string]middleware.Mode{"/add": middleware.Exclusive, "/get": middleware.ReadOnly}
 		s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: byPath(modes)}, app())
 		v := newVisitor(t)
@@ -81,7 +81,7 @@ func TestRedisPausedIs503ForACrowdAtOnce(t *testing.T) {
 // P8: scripts that Redis has forgotten are sent again.
 func TestScriptFlushUnderLoad(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 8), middleware.Options{}, app())
 		v := newVisitor(t)
 		v.get(s.URL+"/add").want(t, 200, "1")

@@ -16,7 +16,7 @@ import (
 // answer has one cookie, of the newest id, and it lasts as the last Remember says.
 func TestRememberAfterReopen(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		remember := func(s *session.Session) { s.Remember(month) }
 		for name, test := range map[string]struct {
 			begun         bool // before the request
@@ -105,7 +105,7 @@ func TestRememberAfterTheAnswerHasBegun(t *testing.T) {
 // In mode Optimistic, too, Remember sets the cookie, and another's write is not lost to it.
 func TestRememberInModeOptimistic(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		for _, contested := range []bool{false, true} {
 			p := newPair(t, r, middleware.Options{}, func(p *pair, run int32, _ http.ResponseWriter, req *http.Request) {
 				if contested && run == 1 {

@@ -75,7 +75,7 @@ func (v *visitor) wantLeft(t *testing.T, s *site, r *redistest.Server, want time
 // the browser, whatever happens to it; until it is forgotten.
 func TestARememberedSessionOutlivesTheBrowser(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{
 			Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly}),
 		}, rememberer())
@@ -113,7 +113,7 @@ func TestARememberedSessionOutlivesTheBrowser(t *testing.T) {
 // P12: nor does the Lifetime of the options end it; but its own end does.
 func TestOnlyItsOwnEndEndsARememberedSession(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{
 			Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly}),
 		}, rememberer())
@@ -186,7 +186,7 @@ func TestAWrongRememberIsAnError(t *testing.T) {
 // no guest, and neither is one who is remembered.
 func TestGuestsTimeOutEarlier(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		pool := r.Pool(t, 4)
 		o := middleware.Options{GuestTTL: 5 * time.Minute, Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly})}
 		s := newSite(t, pool, o, rememberer())
@@ -214,7 +214,7 @@ func TestGuestsTimeOutEarlier(t *testing.T) {
 // What takes the place of a session that cannot be read, or that has ended, is a guest's.
 func TestWhatBeginsInPlaceOfAnotherSessionIsAGuests(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{GuestTTL: 5 * time.Minute,
 			OnCorrupt: func(*http.Request, error) error { return nil }}, rememberer())
 		v := newVisitor(t)
@@ -243,7 +243,7 @@ func navigate(v *visitor, url string) answer {
 // that a handler makes, and afterwards.
 func TestExpiresIsWhenTheSessionEnds(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		var s *site
 		in := func(req *http.Request, want time.Duration) {
 			t.Helper()

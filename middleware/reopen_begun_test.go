@@ -18,7 +18,7 @@ import (
 // A stream writes to its session long after its answer has begun, and holds it only while it does.
 func TestAStreamReopensItsSession(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		more := make(chan struct{})
 		mux := app()
 		mux.HandleFunc("/events", func(w http.ResponseWriter, req *http.Request) {
@@ -61,7 +61,7 @@ func TestAStreamReopensItsSession(t *testing.T) {
 // A websocket does so with each message, and ends the session if it is told to.
 func TestAWebsocketReopensItsSession(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		mux.HandleFunc("/ws", func(w http.ResponseWriter, req *http.Request) {
 			s := session.FromContext(req.Context())
@@ -212,7 +212,7 @@ func TestAStreamTriesAgain(t *testing.T) {
 // the answer begins in between. All is saved, and other requests lose nothing either.
 func TestGoroutinesReopenTheSessionAtOnce(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		mux.HandleFunc("/crowd", func(w http.ResponseWriter, req *http.Request) {
 			s := session.FromContext(req.Context())

@@ -17,7 +17,7 @@ import (
 
 func TestReopenOfASessionThatIsOver(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		for name, test := range map[string]struct {
 			own      func(*session.Session) // what the request does itself
 			other    func(t *testing.T, tab *visitor, s *site, id string)

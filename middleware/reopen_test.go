@@ -31,7 +31,7 @@ func must(t *testing.T, err error) {
 // then, which another process has written.
 func TestReopenGoesOnWithWhatIsStoredByThen(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		working, done := make(chan struct{}), make(chan struct{})
 		mux := app()
 		mux.HandleFunc("/upload", func(w http.ResponseWriter, req *http.Request) {
@@ -97,7 +97,7 @@ func TestAReopenedSessionIsHeld(t *testing.T) {
 // has one cookie, which opens it.
 func TestTheAnswerHasOneCookieHoweverOftenItIsReopened(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		for name, test := range map[string]struct{ first, second func(*session.Session) }{
 			"begun first":           {func(s *session.Session) { s.Set("a", 1) }, func(s *session.Session) { s.Set("b", 2) }},
 			"begun first, read":     {func(s *session.Session) { s.Set("a", 1); s.Set("b", 2) }, func(s *session.Session) { s.Len() }},

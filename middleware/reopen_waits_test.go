@@ -16,7 +16,7 @@ import (
 
 func TestReopenInOtherModes(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		mux.HandleFunc("/lazy", func(w http.ResponseWriter, req *http.Request) {
 			s, err := session.Start(req.Context())

@@ -210,7 +210,7 @@ func TestHTTP2(t *testing.T) {
 // A client that sends its body slowly does not hold its session meanwhile.
 func TestASlowBodyHoldsNothing(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		mux.HandleFunc("/form", func(w http.ResponseWriter, req *http.Request) {
 			session.FromContext(req.Context()).Set("n", 40)

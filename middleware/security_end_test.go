@@ -15,7 +15,7 @@ import (
 // with what it has read. The next one finds nothing.
 func TestAReadOnlyRequestUnderWayOutlivesTheLogout(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		busy, free := make(chan struct{}), make(chan struct{})
 		mux.HandleFunc("/slow-get", func(w http.ResponseWriter, req *http.Request) {
@@ -73,7 +73,7 @@ func TestDeletingTheRecordEndsASession(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+			redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 				mux := app()
 				busy, free := make(chan struct{}), make(chan struct{})
 				mux.HandleFunc("/change", func(_ http.ResponseWriter, req *http.Request) {
@@ -102,7 +102,7 @@ func TestDeletingTheRecordEndsASession(t *testing.T) {
 // them holds it, none brings it back.
 func TestDeletingTheRecordEndsASessionInACrowd(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		one := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
 		two := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
 		v := newVisitor(t)

@@ -31,7 +31,7 @@ func TestAPlantedSessionIsWorthNothingAfterTheLogin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+			redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 				s := newSite(t, r.Pool(t, 4), middleware.Options{}, welcoming())
 				attacker := newVisitor(t)
 				attacker.get(s.URL+"/add").want(t, 200, "1")
@@ -61,7 +61,7 @@ func TestAPlantedSessionIsWorthNothingAfterTheLogin(t *testing.T) {
 // ASVS 7.3.2: a login gives the session a new id, but no more time than it had.
 func TestANewIDDoesNotProlongTheSession(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{TTL: time.Hour, Lifetime: 2 * time.Hour}, app())
 		v := newVisitor(t)
 		v.get(s.URL+"/add").want(t, 200, "1")
@@ -77,7 +77,7 @@ func TestANewIDDoesNotProlongTheSession(t *testing.T) {
 // ASVS 7.3.1: a session that is not used times out, and its id is not used again.
 func TestAnIdleSessionIsOver(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{TTL: 50 * time.Millisecond}, app())
 		v := newVisitor(t)
 		v.get(s.URL+"/login").want(t, 200, "")
@@ -103,7 +103,7 @@ func TestTheDefaultTimeoutsAreAsDocumented(t *testing.T) {
 			t.Errorf("the README has no %s", row)
 		}
 	}
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
 		v := newVisitor(t)
 		v.get(s.URL+"/add").want(t, 200, "1")

@@ -63,7 +63,7 @@ func wantUsers(t *testing.T, s *site, want map[*visitor]string) {
 // a new id.
 func TestAnySessionOfAUserCanBeEnded(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		s, busy, free := newSlowUserSite(t, r)
 		laptop, phone, thief, bob := visitAs(t, s, "ann"), visitAs(t, s, "ann"), visitAs(t, s, "ann"), visitAs(t, s, "bob")
 		list, err := s.sessions.List(t.Context(), "ann")
@@ -89,7 +89,7 @@ func TestAnySessionOfAUserCanBeEnded(t *testing.T) {
 // are, and keeps this one.
 func TestAllOtherSessionsOfAUserCanBeEnded(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		s := newUserSite(t, r, middleware.Options{TTL: time.Hour, Lifetime: 60 * time.Hour})
 		laptop, phone, thief, bob := visitAs(t, s, "ann"), visitAs(t, s, "ann"), visitAs(t, s, "ann"), visitAs(t, s, "bob")
 		makeOlder(t, r, thief.get(s.URL+"/id").body, 50*time.Hour)
@@ -110,7 +110,7 @@ func TestARequestUnderWayDoesNotEscapeTheEnd(t *testing.T) {
 	for _, what := range []string{"add", "renew", "login"} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+			redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 				s, busy, free := newSlowUserSite(t, r)
 				laptop, thief := visitAs(t, s, "ann"), visitAs(t, s, "ann")
 				done := make(chan answer, 1)
@@ -136,7 +136,7 @@ func TestARequestUnderWayDoesNotEscapeTheEnd(t *testing.T) {
 // other, though each holds its own. No thief stays in place of the user.
 func TestTwoSessionsThatEndEachOtherAreBothOver(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		s, busy, free := newSlowUserSite(t, r)
 		one, two := visitAs(t, s, "ann"), visitAs(t, s, "ann")
 		var both sync.WaitGroup
@@ -156,7 +156,7 @@ func TestTwoSessionsThatEndEachOtherAreBothOver(t *testing.T) {
 // others.
 func TestAnAdministratorEndsAllSessionsOfAUser(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		s, busy, free := newSlowUserSite(t, r)
 		laptop, phone, bob, guest := visitAs(t, s, "ann"), visitAs(t, s, "ann"), visitAs(t, s, "bob"), newVisitor(t)
 		guest.get(s.URL+"/add").want(t, 200, "1")
@@ -212,7 +212,7 @@ func (a *account) logIn(sessions *middleware.Sessions, w http.ResponseWriter, r 
 // ended, does not escape, if it looks once more: whether it has stored its session before that or after.
 func TestALoginWithTheOldPasswordDoesNotEscape(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		a := &account{password: "old"}
 		checked, changed := make(chan struct{}), make(chan struct{})
 		var s *site

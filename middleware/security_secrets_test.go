@@ -22,7 +22,7 @@ import (
 // way: in no body, no other header, no error.
 func TestTheTokenIsInSetCookieOnly(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		busy, free := pausing(mux)
 		mux.HandleFunc("/chan", func(_ http.ResponseWriter, req *http.Request) {
@@ -98,7 +98,7 @@ func TestTheTokenIsInSetCookieOnly(t *testing.T) {
 // the session, which key in Redis it concerns, what Redis has said.
 func TestErrorAnswersRevealNothing(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		holding, free := pausing(mux)
 		s := newSite(t, r.Pool(t, 4), middleware.Options{LockWait: 50 * time.Millisecond}, mux)
@@ -184,7 +184,7 @@ func TestKeysMayBeWipedAfterNew(t *testing.T) {
 // the logs know. A secret is needed, and that is in the visitor's cookie only.
 func TestTheKeysAloneOpenNoSession(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
 		v := newVisitor(t)
 		v.get(s.URL+"/add").want(t, 200, "1")

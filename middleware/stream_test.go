@@ -56,7 +56,7 @@ func TestServerSentEvents(t *testing.T) {
 // A websocket commits as it takes over the connection; its 101 has the cookie.
 func TestWebsocket(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		mux.HandleFunc("/ws", func(w http.ResponseWriter, req *http.Request) {
 			session.FromContext(req.Context()).Set("n", 20)

@@ -15,7 +15,7 @@ import (
 // P12: every request extends the idle timeout, whether it writes or not.
 func TestEveryRequestExtendsTheIdleTimeout(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{
 			TTL:  time.Hour,
 			Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly}),
@@ -37,7 +37,7 @@ func TestEveryRequestExtendsTheIdleTimeout(t *testing.T) {
 // P12: a visitor who never pauses is logged out nevertheless.
 func TestTheAbsoluteTimeoutCannotBeExtended(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{
 			TTL: time.Hour, Lifetime: 2 * time.Hour,
 			Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly}),
@@ -72,7 +72,7 @@ func TestTheAbsoluteTimeoutCannotBeExtended(t *testing.T) {
 // as a page that polls does. One that does not open it does not count.
 func TestOnlyWhatOpensTheSessionKeepsItAlive(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		mux.HandleFunc("/lazy", func(http.ResponseWriter, *http.Request) {})
 		mux.HandleFunc("/none", func(http.ResponseWriter, *http.Request) {})

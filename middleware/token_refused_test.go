@@ -15,7 +15,7 @@ import (
 
 func TestADeadTokenIsRefused(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		p := newProgramSite(t, r, middleware.Options{})
 		dead := p.token(t, "/begin", "")
 		p.ask(t, "/logout", dead).want(t, 200, "")
@@ -27,7 +27,7 @@ func TestADeadTokenIsRefused(t *testing.T) {
 
 func TestNoSessionThatNobodyCanOpen(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		p := newProgramSite(t, r, middleware.Options{})
 		p.ask(t, "/add", "").want(t, 500, "*")
 		if keys := r.Keys(t); len(keys) != 0 {

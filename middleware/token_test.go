@@ -113,7 +113,7 @@ func (p *programSite) token(t *testing.T, path, token string) string {
 
 func TestATokenInPlaceOfACookie(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		p := newProgramSite(t, r, middleware.Options{})
 		guest := p.token(t, "/begin", "")
 		p.ask(t, "/add", guest).want(t, 200, "11")
@@ -150,7 +150,7 @@ func TestATokenInPlaceOfACookie(t *testing.T) {
 
 func TestATokenAfterTheAnswerHasBegun(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		p := newProgramSite(t, r, middleware.Options{})
 		before := p.token(t, "/begin", "")
 		a := p.ask(t, "/stream", before)

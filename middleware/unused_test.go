@@ -20,7 +20,7 @@ func byPath(modes map[string]middleware.Mode) func(*http.Request) middleware.Mod
 // no cookie, in any mode.
 func TestNoCookieAndNothingWrittenIsFree(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		mux := app()
 		mux.HandleFunc("/pop", func(_ http.ResponseWriter, req *http.Request) { // written and taken back
@@ -49,7 +49,7 @@ func TestNoCookieAndNothingWrittenIsFree(t *testing.T) {
 // ask Redis.
 func TestForgedCookiesNeverReachRedis(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, app())
 		v := newVisitor(t)
@@ -97,7 +97,7 @@ func shift(digit string, by int) string {
 // P9: an id that Redis does not know is never adopted, and leaves no lock.
 func TestAnUnknownIDIsNotAdopted(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, app())
 		v := newVisitor(t)
@@ -128,7 +128,7 @@ func TestAnUnknownIDIsNotAdopted(t *testing.T) {
 // P10: counted on the wire, once Redis knows the scripts.
 func TestRequestsToRedisAreCounted(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		mux := app()
 		mux.HandleFunc("/same", func(_ http.ResponseWriter, req *http.Request) {
@@ -198,7 +198,7 @@ func as(r *http.Request, path string) *http.Request {
 // error.
 func TestReadOnlyDoesNotWait(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		busy, free := pausing(mux)
 		s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly, "/set/x": middleware.ReadOnly})}, mux)

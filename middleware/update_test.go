@@ -54,7 +54,7 @@ func adding(s *session.Session) error { add(s); return nil }
 
 func TestUpdatesAndRequestsLoseNothing(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		var offices []*office
 		for range 2 {
 			offices = append(offices, newOffice(t, store.New(r.Pool(t, 8), store.Options{}), middleware.Options{}, app()))
@@ -152,7 +152,7 @@ func TestAChangeAfterUpdateIsReported(t *testing.T) {
 
 func TestNeitherUpdateNorPeekProlongsTheSession(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		o := newOffice(t, store.New(r.Pool(t, 4), store.Options{}), middleware.Options{}, app())
 		v, id := o.begins(t)
 		record, _ := keysOf(id)

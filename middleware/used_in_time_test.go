@@ -15,7 +15,7 @@ import (
 func TestASessionInUseDoesNotRunOut(t *testing.T) {
 	t.Parallel()
 	const ttl = 500 * time.Millisecond
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		busy, free := pausing(mux)
 		o := middleware.Options{TTL: ttl, LockWait: time.Minute}
@@ -47,7 +47,7 @@ func TestASessionInUseDoesNotRunOut(t *testing.T) {
 // P12: a request that only reads extends the idle timeout, also where that is the default.
 func TestAReadExtendsTheDefaultTimeout(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		readOnly := map[string]middleware.Mode{"/get": middleware.ReadOnly}
 		s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: byPath(readOnly)}, app())
 		v := newVisitor(t)

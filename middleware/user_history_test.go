@@ -26,7 +26,7 @@ import (
 // Only requests whose session is ended under them are refused.
 func TestHistoriesOfUsers(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		calm := playUsers(t, store.Options{}, r.URL, r.URL)
 		calm.Sound = true
 		runUsers(t, calm, 1) // nobody waits, and nobody is under way, so other commands are sent
@@ -53,7 +53,7 @@ func TestHistoriesOfUsersOverBadNetworks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+			redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 				one, two := redistest.NewProxy(t, r), redistest.NewProxy(t, r)
 				a := playUsers(t, store.Options{Lease: time.Second, Timeout: 200 * time.Millisecond}, one.URL, two.URL)
 				for _, p := range []*redistest.Proxy{one, two} {

@@ -55,7 +55,7 @@ func newUserSite(t *testing.T, r *redistest.Server, o middleware.Options) *site 
 // P14: who logs in is in the user's list, and whoever was ended is out, at once, and may log in again.
 func TestAUserEndsTheirSessions(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		hooks := &audit{}
 		s := newUserSite(t, r, middleware.Options{
 			Hooks:  hooks.hooks(),
@@ -119,7 +119,7 @@ func TestAUserEndsTheirSessions(t *testing.T) {
 // context ends when its lease is renewed.
 func TestTheEndBeatsTheHolder(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		for _, path := range []string{"/hold/save", "/hold/renew", "/hold/bob"} {
 			entered, ended := make(chan string), make(chan error)
 			var s *site
@@ -164,7 +164,7 @@ func TestTheEndBeatsTheHolder(t *testing.T) {
 // Renew and Remember keep the user, and another login changes it. The list has one session all the time.
 func TestASessionOfOneUserAfterAnother(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		var s *site
 		mux := users(func() *middleware.Sessions { return s.sessions })
 		mux.HandleFunc("/remember", func(_ http.ResponseWriter, r *http.Request) {
@@ -201,7 +201,7 @@ func TestASessionOfOneUserAfterAnother(t *testing.T) {
 // A login too many is refused, or ends another session of the user, as the options say.
 func TestMaxSessions(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		gentle := newUserSite(t, r, middleware.Options{MaxSessions: 1})
 		strict := newUserSite(t, r, middleware.Options{MaxSessions: 1, RefuseLogin: true})
 		one, two := newVisitor(t), newVisitor(t)
@@ -220,7 +220,7 @@ func TestMaxSessions(t *testing.T) {
 // more, is logged in: the session begins anew.
 func TestALoginAfterTheLifetimeBeginsAnew(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		for _, others := range []int{0, 1} {
 			mux := http.NewServeMux()
 			mux.HandleFunc("/remember", func(_ http.ResponseWriter, r *http.Request) {

@@ -29,7 +29,7 @@ func holding(mux *http.ServeMux) (busy, free chan struct{}) {
 // P5: a wait ends, with an answer that says when to try again.
 func TestAWaitEndsWith503(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		busy, free := holding(mux)
 		o := middleware.Options{LockWait: 100 * time.Millisecond}
@@ -61,7 +61,7 @@ func TestAWaitEndsWith503(t *testing.T) {
 // net/http only notices once the body is read.
 func TestTheQueueIsBoundedAndLeftAtOnce(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			t.Run(method, func(t *testing.T) {
 				mux := app()
@@ -113,7 +113,7 @@ func TestTheQueueIsBoundedAndLeftAtOnce(t *testing.T) {
 // release.
 func TestAPoolOfTwoServesAHundred(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		pool := r.Pool(t, 2)
 		for name, wait := range map[string]bool{"waiting pool": true, "pool that does not wait": false} {
 			t.Run(name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestAPoolOfTwoServesAHundred(t *testing.T) {
 // P7: a process that was killed blocks its session for at most the lease.
 func TestAKilledHolderBlocksForItsLeaseOnly(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
 		v := newVisitor(t)
 		v.get(s.URL+"/add").want(t, 200, "1")
@@ -171,7 +171,7 @@ func TestAKilledHolderBlocksForItsLeaseOnly(t *testing.T) {
 // P7: a living holder keeps its session for much longer than the lease.
 func TestALivingHolderKeepsItsLock(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		busy, free := pausing(mux)
 		st := store.New(r.Pool(t, 4), store.Options{Lease: time.Second})
@@ -197,7 +197,7 @@ func TestALivingHolderKeepsItsLock(t *testing.T) {
 // P7: a holder whose lock is lost learns it at once, from its context.
 func TestALostLockEndsTheContext(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		for name, mode := range map[string]middleware.Mode{"exclusive": middleware.Exclusive, "lazy": middleware.Lazy} {
 			t.Run(name, func(t *testing.T) {
 				cause := make(chan error, 1)

@@ -26,7 +26,7 @@ func TestNothingIsLostWhereTheLockFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+			redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 				s := &site{r, r}
 				create(t, s.process(t), "0")
 				var processes sync.WaitGroup

@@ -115,7 +115,7 @@ func TestScriptFlushUnderLoad(t *testing.T) {
 // A living holder keeps its session for longer than a lease.
 func TestWatchdogExtends(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, s *redistest.Server) {
 		o := patient
 		o.Lease = 1500 * time.Millisecond
 		st := New(s.Pool(t, 2), o)

@@ -72,12 +72,12 @@ func eachFence(t *testing.T, f func(t *testing.T, s *site)) {
 
 func besideRecord(t *testing.T, f func(t *testing.T, s *site)) {
 	t.Helper()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) { f(t, &site{r, r}) })
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) { f(t, &site{r, r}) })
 }
 
 func elsewhere(t *testing.T, f func(t *testing.T, s *site)) {
 	t.Helper()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) { f(t, &site{r, r.Another(t)}) })
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) { f(t, &site{r, r.Another(t)}) })
 }
 
 // eachFenceReal is eachFence for what only the real server can do.

@@ -130,7 +130,7 @@ func TestLifetimeIsOver(t *testing.T) {
 // Redis keeps the idle time-out by itself.
 func TestIdleSessionIsGone(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, s *redistest.Server) {
 		st := New(s.Pool(t, 1), patient)
 		err := st.Create(t.Context(), theID, []byte("1"), Terms{TTL: 50 * time.Millisecond})
 		if err != nil {

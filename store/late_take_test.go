@@ -54,7 +54,7 @@ func TestLateTakeAndCommitChangeNothing(t *testing.T) {
 	for name, more := range map[string]string{"small": "", "large": strings.Repeat(" ", 10_000)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+			redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 				a, b := tap(t, r), open(t, r, patient)
 				create(t, b, "0", store.Terms{})
 				write(t, a.Store, "1"+more)
@@ -91,7 +91,7 @@ func TestLateTakeDoesNotMakeAStaleHolderWrite(t *testing.T) {
 		for what, end := range ends {
 			t.Run(name+", "+what, func(t *testing.T) {
 				t.Parallel()
-				redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+				redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 					a, b := tap(t, r), open(t, r, patient)
 					create(t, b, "0", store.Terms{})
 					stale := take(t, a.Store, store.Terms{MaxHold: way.maxHold})
@@ -124,7 +124,7 @@ func TestLockThatComesBackDoesNotMakeAStaleHolderWrite(t *testing.T) {
 	for what, end := range ends {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+			redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 				a, b := open(t, r, patient), open(t, r, patient)
 				create(t, b, "0", store.Terms{})
 				stale := take(t, a, store.Terms{})
@@ -143,7 +143,7 @@ func TestLockThatComesBackDoesNotMakeAStaleHolderWrite(t *testing.T) {
 // ErrLost.
 func TestLateCommandsOfManyHoldsDoNotMakeAStaleHolderWrite(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		a, b := tap(t, r), open(t, r, patient)
 		create(t, b, "0", store.Terms{})
 		h := take(t, a.Store, store.Terms{})

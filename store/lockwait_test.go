@@ -55,7 +55,7 @@ func (stuck) Lock(ctx context.Context, key string) (*locker.Lease, error) {
 
 func TestTakeWithStuckLocker(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, s *redistest.Server) {
 		o := patient
 		o.Locker = stuck{}
 		st := New(s.Pool(t, 1), o)

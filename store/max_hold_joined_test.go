@@ -14,7 +14,7 @@ import (
 func TestMaxHoldOfAJoinedHoldEndsIt(t *testing.T) {
 	t.Parallel()
 	const maxHold, lease = 300 * time.Millisecond, 10 * time.Second
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		o := patient
 		o.Lease = lease
 		here, elsewhere := open(t, r, o), open(t, r, o)

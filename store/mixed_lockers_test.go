@@ -38,7 +38,7 @@ func TestMixedLocksBeyondMaxHoldLoseNoAnsweredWrite(t *testing.T) {
 		for _, first := range []string{"the slow one", "the other"} {
 			t.Run(fmt.Sprintf("%s is slow and %s saves first", slow, first), func(t *testing.T) {
 				t.Parallel()
-				redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+				redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 					plain, spin := open(t, r, patient), spinning(t, r, maxHold)
 					create(t, plain, "0", store.Terms{})
 					late, next, terms := plain, spin, store.Terms{MaxHold: maxHold}
@@ -78,7 +78,7 @@ func TestMixedLocksBeyondMaxHoldLoseNoAnsweredWrite(t *testing.T) {
 // beside each other all the time.
 func TestMixedLocksCountEveryAnsweredIncrement(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		nodes := make([]*redis.Pool, 3)
 		for i := range nodes {
 			nodes[i] = redistest.Embedded(t).Pool(t, 8)

@@ -164,7 +164,7 @@ func TestOpenWithACertificateAuthority(t *testing.T) {
 // time, is as good as any: all exchanges share one.
 func TestThePoolOnlyDials(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, s *redistest.Server) {
 		var dials atomic.Int32
 		pool := &redis.Pool{MaxIdle: 0, MaxActive: 1, DialContext: func(ctx context.Context) (redis.Conn, error) {
 			dials.Add(1)

@@ -104,7 +104,7 @@ func TestOpenNeverRepeatsTheURL(t *testing.T) {
 // An application may start before its Redis does. Ping tells whether it is there.
 func TestOpenDoesNotConnect(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, s *redistest.Server) {
 		s.Stop(t)
 		st := opened(t, s.URL, patient)
 		wantError(t, "Ping", st.Ping(t.Context()), ErrUnavailable)
@@ -119,7 +119,7 @@ func TestOpenDoesNotConnect(t *testing.T) {
 // The time that a connection may take to be made does not limit how long it lasts.
 func TestOpenConnectionOutlastsItsDial(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, server *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, server *redistest.Server) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		conn, err := target{network: "tcp", address: server.Addr}.pool(time.Minute, nil, nil).DialContext(ctx)

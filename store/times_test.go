@@ -48,7 +48,7 @@ func TestExpiryOfASessionWithTimesOfItsOwn(t *testing.T) {
 
 func TestScriptsSeeTheTimesThatGoSees(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, s *redistest.Server) {
 		runner := New(s.Pool(t, 1), patient).runner
 		text, _ := texts.ReadFile("times.lua")
 		script := scripting.NewScript(string(text) + "return {times(ARGV[1], ARGV[2], ARGV[3], ARGV[4])}")

@@ -20,7 +20,7 @@ func eachLock(t *testing.T, f func(t *testing.T, r *redistest.Server, process fu
 	t.Helper()
 	t.Run("beside", func(t *testing.T) {
 		t.Parallel()
-		redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 			f(t, r, func(lease time.Duration) *store.Store {
 				return open(t, r, store.Options{Lease: lease, Timeout: patient.Timeout})
 			})
@@ -57,7 +57,7 @@ func TestARequestInTimePutsTheTimeoutOff(t *testing.T) {
 // end of a short request does not count: that would cost an exchange more.
 func TestTheEndOfARequestPutsTheTimeoutOff(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		st, terms := open(t, r, patient), store.Terms{TTL: time.Hour}
 		create(t, st, "0", terms)
 		for what, end := range map[string]func(ctx context.Context, h *store.Hold) error{
@@ -222,7 +222,7 @@ func TestWhoWaitsForADeadHolderFindsItsSession(t *testing.T) {
 	t.Parallel()
 	const ttl = time.Second
 	terms := store.Terms{TTL: ttl, LockWait: time.Minute}
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		st, other := open(t, r, patient), open(t, r, patient)
 		create(t, other, "0", terms)
 		r.Do(t, "SET", theLock, "killed", "PX", (2 * ttl).Milliseconds())

@@ -10,7 +10,7 @@ import (
 // The holder of a session that was ended is told so when its lease is renewed, by a third of it.
 func TestALeaseOfAnEndedSession(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		st := New(r.Pool(t, 8), Options{Lease: 500 * time.Millisecond})
 		for n, end := range []func(id string) error{
 			func(id string) error { return st.End(t.Context(), id) },
@@ -38,7 +38,7 @@ func TestALeaseOfAnEndedSession(t *testing.T) {
 // What was read before the end is not saved after it without a lock either.
 func TestSaveLoadedAfterTheEnd(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		st := New(r.Pool(t, 8), patient)
 		for n, but := range []string{idOf(st, "ann", 9), ""} { // one of them is alive
 			login(t, st, "ann", 9+n)
@@ -57,7 +57,7 @@ func TestSaveLoadedAfterTheEnd(t *testing.T) {
 // A Renew, and a login, in a session that was ended writes no record at all.
 func TestARenewOfAnEndedSessionBeginsNone(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		st := New(r.Pool(t, 8), patient)
 		id, next := login(t, st, "ann", 1), idOf(st, "ann", 2)
 		h, err := st.Take(t.Context(), id, Terms{})
@@ -77,7 +77,7 @@ func TestARenewOfAnEndedSessionBeginsNone(t *testing.T) {
 // session is over all the same, or the user is logged out. None comes back with the next login.
 func TestEvictedKeysOfAUser(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		st := New(r.Pool(t, 8), patient)
 		for name, lost := range map[string]func(id string) []string{
 			"the mark": func(id string) []string { return []string{st.keys(id)[markAt].(string)} },

@@ -154,7 +154,7 @@ func TestRedisDoesNotKnowTheUser(t *testing.T) {
 	for name, options := range map[string]Options{"encrypted": encrypted(newKey), "plain": patient} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+			redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 				st := New(r.Pool(t, 8), options)
 				id := login(t, st, user, 1)
 				h, err := st.Take(t.Context(), id, Terms{Label: "POST /login"}) // the lock is there, too

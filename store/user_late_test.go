@@ -14,7 +14,7 @@ import (
 // that clock.
 func TestEndUserByAClockThatIsAhead(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		st := New(r.Pool(t, 8), patient)
 		stays, ends := login(t, st, "ann", 1), idOf(st, "ann", 2)
 		old := Record{Data: []byte("0"), Created: time.Now().Add(time.Minute - DefaultLifetime), User: "ann"}
@@ -30,7 +30,7 @@ func TestEndUserByAClockThatIsAhead(t *testing.T) {
 // would see, and that would count.
 func TestALoginWithoutAReplyDoesNotCount(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		st := New(proxy.Pool(t, 8), patient)
 		defer st.Close()
@@ -59,7 +59,7 @@ func TestALoginWithoutAReplyDoesNotCount(t *testing.T) {
 // neither that nor one that was ended meanwhile.
 func TestALateLoginBringsNothingBack(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		st := New(r.Pool(t, 8), patient)
 		failed, record := idOf(st, "ann", 1), Record{Data: []byte("0"), Created: time.Now(), User: "ann"}
 		record.name = "ABCDEFGHIJKLMNOP"
@@ -132,7 +132,7 @@ func TestADamagedRecordOfAUser(t *testing.T) {
 // A login beyond MaxSessions ends the ones that are too many also if its reply was lost.
 func TestARepeatedLoginEndsWhatIsTooMany(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		first := login(t, New(r.Pool(t, 8), patient), "ann", 1)
 		proxy := redistest.NewProxy(t, r)
 		st := New(proxy.Pool(t, 8), patient)
@@ -152,7 +152,7 @@ func TestARepeatedLoginEndsWhatIsTooMany(t *testing.T) {
 // to another list.
 func TestARenewIsNotRefused(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		before, after := encrypted(oldKey, newKey), encrypted(newKey, oldKey)
 		s := &site{r, r}
 		terms := Terms{MaxSessions: 1, RefuseLogin: true}

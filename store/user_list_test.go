@@ -13,7 +13,7 @@ import (
 // and what is ended is not shown.
 func TestListUserWhileSessionsChange(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		other := New(r.Pool(t, 8), patient)
 		for what, tt := range map[string]struct {
 			change func(a, b string)
@@ -60,7 +60,7 @@ func TestListUserWhileSessionsChange(t *testing.T) {
 // Where it looks as if a user's list were lost, a login that comes in between is not ended with it.
 func TestListUserEndsNoLogin(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		other := New(r.Pool(t, 8), patient)
 		wantError(t, "End", other.End(t.Context(), login(t, other, "ann", 1)), nil) // the mark is left
 		proxy := redistest.NewProxy(t, r)
@@ -84,7 +84,7 @@ func TestListUserEndsNoLogin(t *testing.T) {
 // none of them stays alive without being on the list.
 func TestARepeatedEndUser(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		other := New(r.Pool(t, 8), patient)
 		a, b := login(t, other, "ann", 1), login(t, other, "ann", 2)
 		_, err := other.EndUser(t.Context(), "bob") // Redis knows the script from now on
@@ -120,7 +120,7 @@ func TestARepeatedEndUser(t *testing.T) {
 // A copy of an EndAll that comes late, after another one, brings none of those back that this has ended.
 func TestALateEndUser(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		st, other := New(proxy.Pool(t, 8), patient), New(r.Pool(t, 8), patient)
 		a, b := login(t, other, "ann", 1), login(t, other, "ann", 2)

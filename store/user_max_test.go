@@ -22,7 +22,7 @@ func loginOf(t *testing.T, st *Store, n, most int) (id string) {
 // With MaxSessions the session that would end first makes room for a login, or the login is refused.
 func TestMaxSessions(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		st := New(r.Pool(t, 8), patient)
 		begin := func(n int, refuse bool) error {
 			born := time.Now().Add(time.Duration(n) * time.Second)
@@ -51,7 +51,7 @@ func TestMaxSessions(t *testing.T) {
 // A login is not refused because of sessions that have timed out: nobody could log out there.
 func TestMaxSessionsDoesNotCountWhatHasTimedOut(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		st := New(r.Pool(t, 8), patient)
 		const most = 300 // more than are asked for at once
 		terms := Terms{MaxSessions: most, RefuseLogin: true}
@@ -76,7 +76,7 @@ func TestMaxSessionsDoesNotCountWhatHasTimedOut(t *testing.T) {
 // Nor does a login end a session that is in use, as long as others have timed out.
 func TestALoginEndsNoneThatIsInUseForThoseThatHaveTimedOut(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		st := New(r.Pool(t, 8), patient)
 		begin := func(n int) string { return loginOf(t, st, n, 3) }
 		used, idle, tablet := begin(0), begin(1), begin(2)
@@ -92,7 +92,7 @@ func TestALoginEndsNoneThatIsInUseForThoseThatHaveTimedOut(t *testing.T) {
 // A login into a session that has no time left is no error, and it is over at once.
 func TestALoginOfASessionThatIsOver(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		st := New(r.Pool(t, 8), patient)
 		id := idOf(st, "ann", 1)
 		record := Record{Data: []byte("0"), Created: time.Now().Add(-48 * time.Hour), User: "ann"}
@@ -112,7 +112,7 @@ func TestTwoLoginsAtOnceEndNoMoreThanAreTooMany(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+			redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 				st := New(r.Pool(t, 8), patient)
 				begin := func(st *Store, n int) string { return loginOf(t, st, n, c.most) }
 				all := []string{}
@@ -149,7 +149,7 @@ func TestALoginThatIsEndedAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+			redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 				st := New(r.Pool(t, 8), patient)
 				begin := func(st *Store, n int) string { return loginOf(t, st, n, 1) }
 				begin(st, 1)

@@ -223,7 +223,7 @@ func TestALostKeyEndsTheSessions(t *testing.T) {
 // The list shows what a session is, newest first, and looks without using it.
 func TestListUser(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		st := New(r.Pool(t, 8), patient)
 		terms := Terms{TTL: time.Hour}
 		now := time.Now().Truncate(time.Millisecond)
@@ -273,7 +273,7 @@ func TestBadUsers(t *testing.T) {
 // hands it on from request to request without asking Redis.
 func TestWhoComesAfterTheEndDoesNotJoinTheHolder(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
 		st, other := New(r.Pool(t, 8), patient), New(r.Pool(t, 8), patient)
 		st.alone = time.Hour
 		for n, end := range []func(h *Hold) error{

@@ -73,7 +73,7 @@ func wantCosts(t *testing.T, s *site, want map[string]int) {
 // A Redis that has lost its scripts is told them again, for one request more.
 func TestScriptsAreSentWhereTheyAreNotKnown(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, s *redistest.Server) {
 		p := redistest.NewProxy(t, s)
 		st := New(p.Pool(t, 1), patient)
 		for range 2 {

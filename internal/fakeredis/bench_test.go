@@ -1,8 +1,10 @@
-package fakeredis
+package fakeredis_test
 
 import (
 	"testing"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/fakeredis"
 )
 
 var epoch = time.UnixMilli(1_700_000_000_000)
@@ -13,9 +15,9 @@ const (
 )
 
 // fixture returns a client of a server with a record, and the hashes of take and commit.
-func fixture(tb testing.TB) (c *Client, take, commit string) {
+func fixture(tb testing.TB) (c *fakeredis.Client, take, commit string) {
 	tb.Helper()
-	c = New().Connect(nil)
+	c = fakeredis.New().Connect(nil)
 	c.Do(epoch, "SET", "r", record)
 	take = c.Do(epoch, "SCRIPT", "LOAD", framed(tb, "store/take.lua")).Text()
 	commit = c.Do(epoch, "SCRIPT", "LOAD", framed(tb, "store/commit.lua")).Text()
@@ -55,7 +57,7 @@ func BenchmarkCloneTakeDump(b *testing.B) {
 	var dump []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		s := c.server.Clone()
+		s := c.Server().Clone()
 		s.Connect(nil).Do(epoch, "EVALSHA", take, "3", "r", "l", "q", "token", "10000", "100000", "1600000000000", "", "1800000", "41")
 		dump = s.AppendDump(dump[:0], epoch)
 	}

@@ -93,6 +93,9 @@ func printable(text string) string {
 
 var otherCommands = []command{
 	{"ping", -1, pubsub, noKeys, ping},
+	{"echo", 2, loading, noKeys, echo},
+	{"dbsize", 1, 0, noKeys, dbsize},
+	{"type", 2, 0, firstKey, typeOf},
 	{"time", 1, loading, noKeys, timeOf},
 	{"role", 1, noScript | loading, noKeys, role},
 	{"auth", -2, noScript | loading | busy, noKeys, accept},
@@ -129,4 +132,25 @@ func role(s *Server, _ *Client, _ []string) Reply {
 		return Array(Bulk("slave"), Bulk("127.0.0.1"), Int(6379), Bulk("connected"), Int(0))
 	}
 	return Array(Bulk("master"), Int(0), Array())
+}
+
+func echo(_ *Server, _ *Client, args []string) Reply { return Bulk(args[1]) }
+
+func dbsize(s *Server, _ *Client, _ []string) Reply {
+	s.deleteExpired()
+	return Int(int64(len(s.keys)))
+}
+
+func typeOf(s *Server, _ *Client, args []string) Reply {
+	e, ok := s.lookup(args[1])
+	switch {
+	case !ok:
+		return Simple("none")
+	case e.list != nil:
+		return Simple("list")
+	case e.sorted != nil:
+		return Simple("zset")
+	default:
+		return Simple("string")
+	}
 }

@@ -1,4 +1,4 @@
-package fakeredis
+package fakeredis_test
 
 // More small scripts, about Lua itself.
 var languageScripts = map[string]string{

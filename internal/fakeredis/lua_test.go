@@ -1,4 +1,4 @@
-package fakeredis
+package fakeredis_test
 
 import (
 	"maps"
@@ -119,11 +119,11 @@ var replyScripts = map[string]string{
 		return 'unfinished
 		x = = 1`,
 	"helpers": `
-		return redis.sha1hex('')
-		return redis.sha1hex('abc')
-		return redis.sha1hex(12)
-		return redis.sha1hex()
-		return redis.sha1hex('a', 'b')
+		return redis.fakeredis.SHA1Hex('')
+		return redis.fakeredis.SHA1Hex('abc')
+		return redis.fakeredis.SHA1Hex(12)
+		return redis.fakeredis.SHA1Hex()
+		return redis.fakeredis.SHA1Hex('a', 'b')
 		return redis.error_reply('one')
 		return redis.error_reply('-one')
 		return redis.error_reply('MY two')

@@ -1,4 +1,4 @@
-package fakeredis
+package fakeredis_test
 
 import (
 	"maps"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/fakeredis"
 )
 
 // framedScripts returns all scripts of the project, by their files.
@@ -128,18 +130,18 @@ func (g generator) own() string {
 
 // base is the name of a record, mostly that of one there is.
 func (g generator) base(p *pair) string {
-	e, ok := p.sim.keys[g.argument(p, "record")]
+	text, isString, ok := p.sim.Raw(g.argument(p, "record"))
 	switch {
 	case g.one(4):
-		return g.of("foreign", "", g.token(), sha1hex("garbage"))
+		return g.of("foreign", "", g.token(), fakeredis.SHA1Hex("garbage"))
 	case !ok:
 		return g.token()
-	case !e.isString():
+	case !isString:
 		return "foreign"
-	case len(e.text) > 50:
-		return e.text[12:28]
+	case len(text) > 50:
+		return text[12:28]
 	default:
-		return sha1hex(e.text)
+		return fakeredis.SHA1Hex(text)
 	}
 }
 
@@ -164,7 +166,8 @@ func (g generator) call(p *pair) (file string, _ []string) {
 	args := []string{strconv.Itoa(len(keys))}
 	for i, kind := range append(keys, others...) {
 		if kind == "mark" && i >= len(keys) { // as it was read
-			args = append(args, g.of(g.marked(), "", p.sim.keys["mark:1"].text, p.sim.keys["mark:1"].text))
+			mark, _, _ := p.sim.Raw("mark:1")
+			args = append(args, g.of(g.marked(), "", mark, mark))
 			continue
 		}
 		args = append(args, g.argument(p, kind))
@@ -238,7 +241,7 @@ func (g generator) step(l, ear *link, all map[string]string) {
 		l.do(g.disturb(l.pair)...)
 	default:
 		file, args := g.call(l.pair)
-		if g.one(20) || l.do(append([]string{"EVALSHA", sha1hex(all[file])}, args...)...).Text() == errNoScript {
+		if g.one(20) || l.do(append([]string{"EVALSHA", fakeredis.SHA1Hex(all[file])}, args...)...).Text() == fakeredis.ErrNoScript {
 			l.do(append([]string{"EVAL", all[file]}, args...)...)
 		}
 		l.prolong("lock:1", "lock:1x", "lock:2", "lock:2x", "rec:1", "rec:1x", "rec:2", "rec:2x", "rec:3", "rec:3x",

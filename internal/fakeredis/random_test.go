@@ -1,4 +1,4 @@
-package fakeredis
+package fakeredis_test
 
 import (
 	"flag"

@@ -1,4 +1,4 @@
-package fakeredis
+package fakeredis_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/fakeredis"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/gomodule/redigo/redis"
 )
@@ -16,7 +17,7 @@ import (
 type pair struct {
 	testing.TB
 	real  *redistest.Server
-	sim   *Server
+	sim   *fakeredis.Server
 	admin redis.Conn // of a user who is permitted everything, always
 
 	seed    uint64        // of what is random
@@ -26,7 +27,7 @@ type pair struct {
 
 func newPair(tb testing.TB, args ...string) *pair {
 	tb.Helper()
-	p := &pair{TB: tb, real: redistest.Real(tb, args...), sim: New(), slack: 2 * time.Millisecond}
+	p := &pair{TB: tb, real: redistest.Real(tb, args...), sim: fakeredis.New(), slack: 2 * time.Millisecond}
 	p.real.Do(tb, "ACL", "SETUSER", "admin", "on", "nopass", "~*", "&*", "+@all")
 	p.admin = p.dial()
 	p.control("AUTH", "admin", "any")
@@ -61,20 +62,20 @@ func (p *pair) note(format string, args ...any) {
 type link struct {
 	*pair
 	real       redis.Conn
-	sim        *Client
-	realPushed []Reply
-	simPushed  []Reply
+	sim        *fakeredis.Client
+	realPushed []fakeredis.Reply
+	simPushed  []fakeredis.Reply
 }
 
 func (p *pair) connect() *link {
 	p.Helper()
 	l := &link{pair: p, real: p.dial()}
-	l.sim = p.sim.Connect(func(r Reply) { l.simPushed = append(l.simPushed, r) })
+	l.sim = p.sim.Connect(func(r fakeredis.Reply) { l.simPushed = append(l.simPushed, r) })
 	return l
 }
 
 // do sends a command to both, and returns the reply.
-func (l *link) do(args ...string) Reply {
+func (l *link) do(args ...string) fakeredis.Reply {
 	l.Helper()
 	reply, same := l.try(args...)
 	if !same {
@@ -84,7 +85,7 @@ func (l *link) do(args ...string) Reply {
 }
 
 // try sends a command to both, and tells whether the replies are the same.
-func (l *link) try(args ...string) (Reply, bool) {
+func (l *link) try(args ...string) (fakeredis.Reply, bool) {
 	l.Helper()
 	now := time.Now()
 	want := l.ask(args)
@@ -97,7 +98,7 @@ func (l *link) try(args ...string) (Reply, bool) {
 // brief shows a command without the text of its script.
 func brief(args []string) string {
 	if len(args) > 1 && len(args[1]) > 300 {
-		args = append([]string{args[0], sha1hex(args[1])}, args[2:]...)
+		args = append([]string{args[0], fakeredis.SHA1Hex(args[1])}, args[2:]...)
 	}
 	return fmt.Sprintf("%q", args)
 }
@@ -109,7 +110,7 @@ func (p *pair) fail(what string) {
 
 // ask sends a command to the real Redis and waits for its reply. A command about
 // several channels has as many.
-func (l *link) ask(args []string) Reply {
+func (l *link) ask(args []string) fakeredis.Reply {
 	l.Helper()
 	list := make([]any, len(args)-1)
 	for i, arg := range args[1:] {
@@ -138,15 +139,15 @@ func (l *link) ask(args []string) Reply {
 	}
 }
 
-func isMessage(r Reply) bool {
+func isMessage(r fakeredis.Reply) bool {
 	return len(r.List()) > 2 && (r.List()[0].Text() == "message" || r.List()[0].Text() == "pmessage")
 }
 
-func (l *link) receive() Reply {
+func (l *link) receive() fakeredis.Reply {
 	l.Helper()
 	value, err := l.real.Receive()
 	if refused, ok := err.(redis.Error); ok {
-		return Err(string(refused))
+		return fakeredis.Err(string(refused))
 	}
 	if err != nil {
 		l.fail(err.Error())
@@ -165,24 +166,24 @@ func (l *link) quiet() {
 	l.realPushed, l.simPushed = nil, nil
 }
 
-func fromRedigo(value any) Reply {
+func fromRedigo(value any) fakeredis.Reply {
 	switch value := value.(type) {
 	case string:
-		return Simple(value)
+		return fakeredis.Simple(value)
 	case []byte:
-		return Bulk(string(value))
+		return fakeredis.Bulk(string(value))
 	case int64:
-		return Int(value)
+		return fakeredis.Int(value)
 	case redis.Error:
-		return Err(string(value))
+		return fakeredis.Err(string(value))
 	case []any:
-		list := make([]Reply, len(value))
+		list := make([]fakeredis.Reply, len(value))
 		for i := range value {
 			list[i] = fromRedigo(value[i])
 		}
-		return Array(list...)
+		return fakeredis.Array(list...)
 	default:
-		return Nil
+		return fakeredis.Nil
 	}
 }
 
@@ -199,25 +200,25 @@ func maybeTime(n int64) bool { return n > 200 && n <= listed || n > 5e9 }
 
 // same compares two replies. Times to live may be apart by what the clocks are, in
 // seconds by one. Of errors of Lua itself only the places are compared.
-func (p *pair) same(a, b Reply, seconds bool) bool {
-	if a.kind != b.kind || len(a.list) != len(b.list) {
+func (p *pair) same(a, b fakeredis.Reply, seconds bool) bool {
+	if a.Kind() != b.Kind() || len(a.List()) != len(b.List()) {
 		return false
 	}
-	for i := range a.list {
-		if !p.same(a.list[i], b.list[i], seconds) {
+	for i := range a.List() {
+		if !p.same(a.List()[i], b.List()[i], seconds) {
 			return false
 		}
 	}
-	apart := max(a.n-b.n, b.n-a.n)
+	apart := max(a.Int()-b.Int(), b.Int()-a.Int())
 	switch {
-	case a.kind == KindError:
-		return place(a.text) == place(b.text)
-	case seconds && min(a.n, b.n) > 0:
+	case a.Kind() == fakeredis.KindError:
+		return place(a.Text()) == place(b.Text())
+	case seconds && min(a.Int(), b.Int()) > 0:
 		return apart <= 1
-	case a.kind == KindInt && maybeTime(a.n) && maybeTime(b.n):
+	case a.Kind() == fakeredis.KindInt && maybeTime(a.Int()) && maybeTime(b.Int()):
 		return apart <= p.slack.Milliseconds()
 	}
-	return a.n == b.n && a.text == b.text
+	return a.Int() == b.Int() && a.Text() == b.Text()
 }
 
 var luaError = regexp.MustCompile(`(user_script:\d+:) .* (script: [0-9a-f]{40}, on @user_script:\d+\.)$`)

@@ -1,4 +1,4 @@
-package fakeredis
+package fakeredis_test
 
 import (
 	"bufio"
@@ -7,10 +7,12 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/a2139e8d/latchkey/internal/fakeredis"
 )
 
 func TestRepliesOnTheWire(t *testing.T) {
-	r := Array(OK, Err("ERR no"), Int(-7), Bulk("a\r\nb"), Nil, Array(), Bulk(""))
+	r := fakeredis.Array(fakeredis.OK, fakeredis.Err("ERR no"), fakeredis.Int(-7), fakeredis.Bulk("a\r\nb"), fakeredis.Nil, fakeredis.Array(), fakeredis.Bulk(""))
 	const want = "*7\r\n+OK\r\n-ERR no\r\n:-7\r\n$4\r\na\r\nb\r\n$-1\r\n*0\r\n$0\r\n\r\n"
 	if got := string(r.AppendTo(nil)); got != want {
 		t.Errorf("%q", got)
@@ -24,11 +26,11 @@ func TestReadCommand(t *testing.T) {
 	long := strings.Repeat("x", 10_000)
 	r := bufio.NewReader(strings.NewReader("*2\r\n$3\r\nGET\r\n$4\r\na\r\nb\r\n*1\r\n$10000\r\n" + long + "\r\n*0\r\n"))
 	for _, want := range []string{`["GET" "a\r\nb"]`, fmt.Sprintf("[%q]", long), "[]"} {
-		if got, err := ReadCommand(r); fmt.Sprintf("%q", got) != want || err != nil {
+		if got, err := fakeredis.ReadCommand(r); fmt.Sprintf("%q", got) != want || err != nil {
 			t.Errorf("%.40q %v", got, err)
 		}
 	}
-	if _, err := ReadCommand(r); err != io.EOF {
+	if _, err := fakeredis.ReadCommand(r); err != io.EOF {
 		t.Error("at the end:", err)
 	}
 }
@@ -38,19 +40,19 @@ func TestReadCommandRefusesWhatIsNone(t *testing.T) {
 		"*1":                                 io.ErrUnexpectedEOF,
 		"*1\r\n":                             io.ErrUnexpectedEOF,
 		"*1\r\n$3\r\nGE":                     io.ErrUnexpectedEOF,
-		"GET k\r\n":                          ErrProtocol,
-		"*1\n$4\nPING\n":                     ErrProtocol,
-		"*1\r\n:4\r\n":                       ErrProtocol,
-		"*-1\r\n":                            ErrProtocol,
-		"*x\r\n":                             ErrProtocol,
-		"*1\r\n$-1\r\n":                      ErrProtocol,
-		"*1\r\n$4\r\nPING--":                 ErrProtocol,
-		"*65537\r\n":                         ErrProtocol,
-		"*1\r\n$67108865\r\n":                ErrProtocol,
-		"*" + strings.Repeat("1", 5000):      ErrProtocol,
-		"*99999999999999999999999999999\r\n": ErrProtocol,
+		"GET k\r\n":                          fakeredis.ErrProtocol,
+		"*1\n$4\nPING\n":                     fakeredis.ErrProtocol,
+		"*1\r\n:4\r\n":                       fakeredis.ErrProtocol,
+		"*-1\r\n":                            fakeredis.ErrProtocol,
+		"*x\r\n":                             fakeredis.ErrProtocol,
+		"*1\r\n$-1\r\n":                      fakeredis.ErrProtocol,
+		"*1\r\n$4\r\nPING--":                 fakeredis.ErrProtocol,
+		"*65537\r\n":                         fakeredis.ErrProtocol,
+		"*1\r\n$67108865\r\n":                fakeredis.ErrProtocol,
+		"*" + strings.Repeat("1", 5000):      fakeredis.ErrProtocol,
+		"*99999999999999999999999999999\r\n": fakeredis.ErrProtocol,
 	} {
-		if got, err := ReadCommand(bufio.NewReader(strings.NewReader(input))); got != nil || !errors.Is(err, want) {
+		if got, err := fakeredis.ReadCommand(bufio.NewReader(strings.NewReader(input))); got != nil || !errors.Is(err, want) {
 			t.Errorf("%.30q: %q, %v", input, got, err)
 		}
 	}

@@ -1,14 +1,16 @@
-package fakeredis
+package fakeredis_test
 
 import (
 	"fmt"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/fakeredis"
 )
 
 func TestACloneGoesItsOwnWay(t *testing.T) {
-	s := New()
+	s := fakeredis.New()
 	c := s.Connect(nil)
 	sha := c.Do(epoch, "SCRIPT", "LOAD", "return redis.call('GET', 'k')").Text()
 	c.Do(epoch, "SET", "k", "1")
@@ -20,7 +22,7 @@ func TestACloneGoesItsOwnWay(t *testing.T) {
 	if got := d.Do(epoch, "EVALSHA", sha, "0").Text(); got != "1" {
 		t.Errorf("the clone's script returns %q", got)
 	}
-	if got := d.Do(epoch, "SET", "k", "2").Text(); got != errFull {
+	if got := d.Do(epoch, "SET", "k", "2").Text(); got != fakeredis.ErrFull {
 		t.Errorf("the clone is not full: %q", got)
 	}
 	s.Full = false
@@ -47,7 +49,7 @@ func TestACloneGoesItsOwnWay(t *testing.T) {
 
 // An explorer may use all processors: clones share nothing that a command changes.
 func TestClonesMayRunAtTheSameTime(t *testing.T) {
-	s := New()
+	s := fakeredis.New()
 	s.Connect(nil).Do(epoch, "SET", "k", "0")
 	var group sync.WaitGroup
 	for range 4 {
@@ -67,9 +69,9 @@ func TestClonesMayRunAtTheSameTime(t *testing.T) {
 
 func TestARestartForgetsScriptsAndListeners(t *testing.T) {
 	for _, keep := range []bool{true, false} {
-		s := New()
-		var heard []Reply
-		c, ear := s.Connect(nil), s.Connect(func(r Reply) { heard = append(heard, r) })
+		s := fakeredis.New()
+		var heard []fakeredis.Reply
+		c, ear := s.Connect(nil), s.Connect(func(r fakeredis.Reply) { heard = append(heard, r) })
 		c.Do(epoch, "SET", "k", "v")
 		sha := c.Do(epoch, "SCRIPT", "LOAD", "return 1").Text()
 		ear.Do(epoch, "SUBSCRIBE", "news")
@@ -78,7 +80,7 @@ func TestARestartForgetsScriptsAndListeners(t *testing.T) {
 		if _, there := s.Get(epoch, "k"); there != keep {
 			t.Errorf("Restart(%v): the key is there: %v", keep, there)
 		}
-		if got := c.Do(epoch, "EVALSHA", sha, "0").Text(); got != errNoScript {
+		if got := c.Do(epoch, "EVALSHA", sha, "0").Text(); got != fakeredis.ErrNoScript {
 			t.Errorf("Restart(%v): the script answers %q", keep, got)
 		}
 		if got := c.Do(epoch, "PUBLISH", "news", "x").Int(); got != 0 || len(heard) > 0 {
@@ -91,9 +93,9 @@ func TestARestartForgetsScriptsAndListeners(t *testing.T) {
 }
 
 func TestAClosedClientHearsNothing(t *testing.T) {
-	s := New()
-	var heard []Reply
-	c, ear := s.Connect(nil), s.Connect(func(r Reply) { heard = append(heard, r) })
+	s := fakeredis.New()
+	var heard []fakeredis.Reply
+	c, ear := s.Connect(nil), s.Connect(func(r fakeredis.Reply) { heard = append(heard, r) })
 	ear.Do(epoch, "SUBSCRIBE", "news", "sport")
 	ear.Do(epoch, "PSUBSCRIBE", "n*", "*")
 	if got := c.Do(epoch, "PUBLISH", "news", "x").Int(); got != 3 {
@@ -110,7 +112,7 @@ func TestAClosedClientHearsNothing(t *testing.T) {
 }
 
 func TestACheckerSeesAndChangesDataWhateverTheFaults(t *testing.T) {
-	s := New()
+	s := fakeredis.New()
 	s.Busy, s.Replica = true, true
 	s.SetRaw("b", "x\n", time.Time{})
 	s.SetRaw("a", "y", epoch.Add(5*time.Millisecond))
@@ -131,7 +133,7 @@ func TestACheckerSeesAndChangesDataWhateverTheFaults(t *testing.T) {
 
 // Nothing of a script stays: no global, and no half of a failed one.
 func TestScriptsDoNotMeetEachOther(t *testing.T) {
-	c := New().Connect(nil)
+	c := fakeredis.New().Connect(nil)
 	for _, text := range []string{"x = 1", "local function f() return f() end return f(1, g())", "KEYS[1] = 'mine'", "error({})", "return redis.call('NOSUCH')"} {
 		c.Do(epoch, "EVAL", text, "1", "yours")
 	}
@@ -145,7 +147,7 @@ func TestScriptsDoNotMeetEachOther(t *testing.T) {
 
 // A script without an end to its calls ends itself, and the next one runs.
 func TestAScriptThatCallsItselfForEverFails(t *testing.T) {
-	c := New().Connect(nil)
+	c := fakeredis.New().Connect(nil)
 	if got := c.Do(epoch, "EVAL", "local function f() return 1 + f() end return f()", "0"); !got.IsError() {
 		t.Error(got)
 	}

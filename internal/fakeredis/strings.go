@@ -9,6 +9,7 @@ import (
 var stringCommands = []command{
 	{"get", 2, 0, firstKey, get},
 	{"set", -3, write | denyOOM, firstKey, set},
+	{"setex", 4, write | denyOOM, firstKey, setEX},
 	{"setnx", 3, write | denyOOM, firstKey, setNX},
 	{"getset", 3, write | denyOOM, firstKey, getSet},
 	{"getrange", 4, 0, firstKey, getRange},
@@ -187,4 +188,12 @@ func parseInt(text string) (int64, bool) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	return n, err == nil
+}
+
+// setEX is there for what else may keep its records in the same Redis.
+func setEX(s *Server, c *Client, args []string) Reply {
+	if seconds, err := strconv.ParseInt(args[2], 10, 64); err == nil && seconds <= 0 {
+		return Err("ERR invalid expire time in 'setex' command")
+	}
+	return set(s, c, []string{"SET", args[1], args[3], "EX", args[2]})
 }

@@ -1,13 +1,15 @@
-package fakeredis
+package fakeredis_test
 
 import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/fakeredis"
 )
 
 func TestAKeyStaysForTheLastMillisecondOfItsTime(t *testing.T) {
-	c := New().Connect(nil)
+	c := fakeredis.New().Connect(nil)
 	c.Do(epoch, "SET", "k", "v", "PX", "10")
 	for _, step := range []struct {
 		after time.Duration
@@ -26,7 +28,7 @@ func TestAKeyStaysForTheLastMillisecondOfItsTime(t *testing.T) {
 
 func TestAnExpireOfNoTimeDeletesAtOnce(t *testing.T) {
 	for _, ms := range []string{"0", "-1"} {
-		c := New().Connect(nil)
+		c := fakeredis.New().Connect(nil)
 		c.Do(epoch, "SET", "k", "v")
 		if got := c.Do(epoch, "PEXPIRE", "k", ms); got.Int() != 1 {
 			t.Errorf("PEXPIRE %s: %v", ms, got)
@@ -39,13 +41,13 @@ func TestAnExpireOfNoTimeDeletesAtOnce(t *testing.T) {
 
 // What nobody asks for must not stay in memory for ever.
 func TestExpiredKeysAreForgotten(t *testing.T) {
-	s := New()
+	s := fakeredis.New()
 	c := s.Connect(nil)
 	for i := range 20_000 {
 		c.Do(epoch.Add(time.Duration(i)*time.Millisecond), "SET", strconv.Itoa(i), "v", "PX", "100")
 	}
-	if len(s.keys) > 5_000 {
-		t.Errorf("%d keys are kept, of which 101 are there", len(s.keys))
+	if s.Stored() > 5_000 {
+		t.Errorf("%d keys are kept, of which 101 are there", s.Stored())
 	}
 }
 
@@ -82,7 +84,7 @@ func TestKeysExpireAsOnARealRedis(t *testing.T) {
 
 func TestTimeIsThatOfTheCommand(t *testing.T) {
 	now := epoch.Add(1234567 * time.Microsecond)
-	c := New().Connect(nil)
+	c := fakeredis.New().Connect(nil)
 	if got := c.Do(now, "TIME").String(); got != `["1700000001" "234567"]` {
 		t.Error(got)
 	}
@@ -93,12 +95,12 @@ func TestTimeIsThatOfTheCommand(t *testing.T) {
 
 // The lock of timestamps asks Redis for the time if it is told none.
 func TestTheTimestampLockGetsItsTimeFromTheServer(t *testing.T) {
-	c := New().Connect(nil)
+	c := fakeredis.New().Connect(nil)
 	text := framed(t, "locker/timestamp.lua")
 	if got := c.Do(epoch, "EVAL", text, "2", "k", "n", "take", "T1", "5000", "", "7").String(); got != "[1 7]" {
 		t.Fatal(got)
 	}
-	if got, _ := c.server.Get(epoch, "k"); got != "1700000005000" {
+	if got, _ := c.Server().Get(epoch, "k"); got != "1700000005000" {
 		t.Error(got)
 	}
 	if got := c.Do(epoch.Add(time.Second), "EVAL", text, "2", "k", "n", "take", "T2", "5000", "", "8").String(); got != `[0 "T1" 4001 8]` {

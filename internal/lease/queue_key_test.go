@@ -33,7 +33,7 @@ func TestQueueIsSomethingElse(t *testing.T) {
 		for name, thing := range map[string]struct{ put, get command }{
 			"text": {command{"SET", key, "of somebody else"}, command{"GET", key}},
 			"lock": {command{"SET", key, newToken("", time.Now())}, command{"GET", key}},
-			"hash": {command{"HSET", key, "field", "value"}, command{"HGETALL", key}},
+			"list": {command{"LPUSH", key, "value"}, command{"TYPE", key}},
 		} {
 			q := newScripts(t, server)
 			do(thing.put)

@@ -19,7 +19,7 @@ var patient = Options{Lease: time.Minute, Wait: time.Minute, Timeout: 10 * s}
 // onServers runs f against an embedded Redis and against a real one.
 func onServers(t *testing.T, f func(t *testing.T, server *redistest.Server)) {
 	t.Parallel()
-	redistest.Each(t, f)
+	redistest.EachInRealTime(t, f)
 }
 
 // A peer is what one process has of the spin lock. Two of them know nothing of each

@@ -179,7 +179,7 @@ func TestSpinWaitCancelled(t *testing.T) {
 func TestSpinKeyOfAnotherType(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		spin, proxy := newProxied(t, server, patient)
-		server.Do(t, "HSET", "k", "field", "value")
+		server.Do(t, "LPUSH", "k", "value")
 		_, err := spin.Lock(t.Context(), "k")
 		if !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), "for k: ") {
 			t.Errorf("error %v, want one that names the key and the reason", err)
@@ -190,13 +190,13 @@ func TestSpinKeyOfAnotherType(t *testing.T) {
 
 		l := mustLock(t, spin, "k2")
 		server.Do(t, "DEL", "k2")
-		server.Do(t, "HSET", "k2", "field", "value")
+		server.Do(t, "LPUSH", "k2", "value")
 		if err := l.Unlock(t.Context()); err == nil {
 			t.Error("Unlock found nothing wrong")
 		}
 		for _, key := range []string{"k", "k2"} {
-			if got, _ := redis.String(server.Do(t, "HGET", key, "field"), nil); got != "value" {
-				t.Errorf("%s was changed: %q", key, got)
+			if got := server.Do(t, "LPUSH", key, "another"); got != int64(2) {
+				t.Errorf("%s was changed: it has %v elements with another one", key, got)
 			}
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/fakeredis"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/session"
 )
@@ -49,9 +50,9 @@ func TestTheOldCookieEnds(t *testing.T) {
 		v := s.ann()
 		old := v.Jar.Cookies(s.address)
 		v.want("/me", 200, ann)
-		redis.Mini().FastForward(50 * time.Second)
+		redis.Clock(func() time.Time { return time.Now().Add(50 * time.Second) })
 		s.visitor(old...).want("/me", 200, ann) // which does not put it off
-		redis.Mini().FastForward(11 * time.Second)
+		redis.Clock(func() time.Time { return time.Now().Add(61 * time.Second) })
 		v.want("/me", 200, ann)
 		v.want("/logout", 200, "")
 		v.want("/me", 200, nobody)
@@ -82,7 +83,7 @@ func TestAnUnknownOldCookie(t *testing.T) {
 			s.Errorf("the cookies are %v", v.Jar.Cookies(s.address))
 		}
 		v = s.ann()
-		redis.Mini().FlushAll()
+		redis.Do(s.T, "FLUSHALL")
 		if s.ends {
 			v.want("/me", 200, nobody)
 		} else {
@@ -96,13 +97,13 @@ func TestAnUnknownOldCookie(t *testing.T) {
 func TestTheOldRedisIsAway(t *testing.T) {
 	each(t, func(s *site, redis *redistest.Server) {
 		v := s.ann()
-		redis.Mini().SetError("LOADING Redis is loading the dataset in memory")
+		redis.Fake(func(r *fakeredis.Server) { r.Loading = true })
 		if s.ends {
 			v.want("/me", 503, "*")
 		} else {
 			v.want("/me", 200, ann) // it needs no Redis
 		}
-		redis.Mini().SetError("")
+		redis.Fake(func(r *fakeredis.Server) { r.Loading = false })
 		v.want("/me", 200, ann)
 	})
 }

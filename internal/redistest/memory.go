@@ -59,6 +59,14 @@ func (s *Server) Fake(f func(*fakeredis.Server)) {
 	f(m.redis)
 }
 
+// Clock makes a server in memory go by another clock.
+func (s *Server) Clock(now func() time.Time) {
+	m := s.backend.(*memory)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.now = now
+}
+
 // memory is a backend.
 type memory struct {
 	listen   func(address string) (net.Listener, error)
@@ -67,6 +75,7 @@ type memory struct {
 
 	mu     sync.Mutex // guards all below; it is held for moments
 	redis  *fakeredis.Server
+	now    func() time.Time // nil: time.Now
 	conns  map[net.Conn]bool
 	paused chan struct{} // nil: it is not
 }
@@ -153,7 +162,11 @@ func (m *memory) execute(client *fakeredis.Client, replies *outbox, args []strin
 			continue
 		}
 		defer m.mu.Unlock()
-		replies.add(client.Do(time.Now(), args...))
+		now := time.Now
+		if m.now != nil {
+			now = m.now
+		}
+		replies.add(client.Do(now(), args...))
 		return
 	}
 }

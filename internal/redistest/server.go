@@ -92,6 +92,20 @@ func Each(t *testing.T, f func(t *testing.T, s *Server)) {
 	})
 }
 
+// EachInRealTime runs f twice, in parallel, on an embedded server and on a real one, without fake
+// time: for what waits for a mutex, or needs addresses that anybody can dial.
+func EachInRealTime(t *testing.T, f func(t *testing.T, s *Server)) {
+	t.Helper()
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		f(t, Embedded(t))
+	})
+	t.Run("real", func(t *testing.T) {
+		t.Parallel()
+		f(t, Real(t))
+	})
+}
+
 // IsReal reports whether s is a process rather than the embedded imitation.
 func (s *Server) IsReal() bool {
 	_, ok := s.backend.(*process)

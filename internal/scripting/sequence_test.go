@@ -146,7 +146,7 @@ func (s *stutter) Read(p []byte) (int, error) {
 // commands.
 func TestReplies(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, server *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, server *redistest.Server) {
 		client := transport.NewRedigo(server.Pool(t, 1), time.Minute)
 		defer client.Close()
 		r := NewRunner(client, time.Minute)
@@ -203,7 +203,7 @@ func show(v any) string {
 // nobody notices.
 func TestCrowdAfterRestart(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, server *redistest.Server) {
+	redistest.EachInRealTime(t, func(t *testing.T, server *redistest.Server) {
 		client := transport.NewRedigo(server.Pool(t, 1), time.Minute)
 		defer client.Close()
 		r := NewRunner(client, time.Minute)

@@ -44,7 +44,7 @@ func echo(t *testing.T, client transport.Client, callers, times int, padding str
 // onServers runs f against an embedded Redis and against a real one.
 func onServers(t *testing.T, f func(t *testing.T, server *redistest.Server)) {
 	t.Parallel()
-	redistest.Each(t, f)
+	redistest.EachInRealTime(t, f)
 }
 
 // Any number of callers share one connection, and take none of the pool.
