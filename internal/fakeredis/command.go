@@ -22,11 +22,12 @@ const (
 type keysAt uint8
 
 const (
-	noKeys    keysAt = iota
-	firstKey         // the first
-	firstTwo         // the first two
-	allKeys          // all
-	countKeys        // as many as the second says, behind it
+	noKeys      keysAt = iota
+	firstKey           // the first
+	firstTwo           // the first two
+	allKeys            // all
+	everySecond        // the first, the third, and so on
+	countKeys          // as many as the second says, behind it
 )
 
 // command is an entry of the command table.

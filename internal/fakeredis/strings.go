@@ -14,6 +14,7 @@ var stringCommands = []command{
 	{"getset", 3, write | denyOOM, firstKey, getSet},
 	{"getrange", 4, 0, firstKey, getRange},
 	{"strlen", 2, 0, firstKey, strLen},
+	{"mset", -3, write | denyOOM, everySecond, mset},
 	{"mget", -2, 0, allKeys, mget},
 }
 
@@ -196,4 +197,14 @@ func setEX(s *Server, c *Client, args []string) Reply {
 		return Err("ERR invalid expire time in 'setex' command")
 	}
 	return set(s, c, []string{"SET", args[1], args[3], "EX", args[2]})
+}
+
+func mset(s *Server, c *Client, args []string) Reply {
+	if len(args)%2 == 0 {
+		return Err("ERR wrong number of arguments for 'mset' command")
+	}
+	for i := 1; i < len(args); i += 2 {
+		set(s, c, []string{"SET", args[i], args[i+1]})
+	}
+	return OK
 }
