@@ -39,9 +39,12 @@ func Listen(address string) *Listener {
 // Has reports whether an address is of this network.
 func Has(address string) bool { return strings.HasSuffix(address, ".memory:1") }
 
-// DialContext connects to a listener. It fits net/http's Transport and redigo. Where nobody
-// listens the connection is refused.
-func DialContext(ctx context.Context, _, address string) (net.Conn, error) {
+// DialContext connects to a listener. It fits net/http's Transport and redigo. If nobody listens
+// the connection is refused. Addresses of other networks are dialled as usual.
+func DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if !Has(address) {
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}
 	mu.Lock()
 	l := listeners[address]
 	mu.Unlock()

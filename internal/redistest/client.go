@@ -1,9 +1,7 @@
 package redistest
 
 import (
-	"context"
 	"errors"
-	"net"
 	"slices"
 	"testing"
 	"time"
@@ -19,18 +17,10 @@ const timeout = 2 * time.Second
 
 func dial(network, addr string) (redis.Conn, error) {
 	return redis.Dial(network, addr,
-		redis.DialContextFunc(DialContext),
+		redis.DialContextFunc(memnet.DialContext),
 		redis.DialConnectTimeout(timeout),
 		redis.DialReadTimeout(timeout),
 		redis.DialWriteTimeout(timeout))
-}
-
-// DialContext dials a Server or a Proxy, in memory or not.
-func DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	if memnet.Has(address) {
-		return memnet.DialContext(ctx, network, address)
-	}
-	return new(net.Dialer).DialContext(ctx, network, address)
 }
 
 // newPool makes a pool of at most size connections; callers wait for a free one.

@@ -3,13 +3,13 @@ package redistest_test
 import (
 	"errors"
 	"io"
-	"net"
 	"os"
 	"testing"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
 
+	"github.com/a2139e8d/latchkey/internal/memnet"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
@@ -59,13 +59,13 @@ func TestClosingFaults(t *testing.T) {
 
 func TestCutReplyDeliversHalf(t *testing.T) {
 	through(t, func(t *testing.T, s *redistest.Server, p *redistest.Proxy, _ redis.Conn) {
-		p.Inject(on("ECHO", redistest.CutReply))
-		c, err := net.Dial("tcp", p.Addr)
+		p.Inject(on("PING", redistest.CutReply))
+		c, err := memnet.DialContext(t.Context(), "tcp", p.Addr)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		io.WriteString(c, "*2\r\n$4\r\nECHO\r\n$5\r\nhello\r\n")
+		io.WriteString(c, "*2\r\n$4\r\nPING\r\n$5\r\nhello\r\n")
 		got, err := io.ReadAll(c) // the full reply would be "$5\r\nhello\r\n"
 		if string(got) != "$5\r\nh" || err != nil {
 			t.Errorf("received %q, %v", got, err)

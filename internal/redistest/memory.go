@@ -24,7 +24,7 @@ func InFakeTime(t *testing.T, f func(t *testing.T, s *Server)) {
 }
 
 // Memory starts a Redis in memory, package fakeredis, for a bubble: it is reached by Pool, a
-// Proxy, or DialContext.
+// Proxy, or memnet.DialContext.
 func Memory(tb testing.TB) *Server {
 	tb.Helper()
 	m := &memory{listen: func(address string) (net.Listener, error) { return memnet.Listen(address), nil }}
@@ -207,4 +207,10 @@ func (o *outbox) send() {
 			return
 		}
 	}
+}
+
+// Elapse lets time pass in a bubble: all that is due by then is done when it returns.
+func Elapse(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }

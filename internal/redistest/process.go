@@ -14,8 +14,8 @@ import (
 )
 
 // Real starts a redis-server process (or a valkey-server, which is a fork of it)
-// with the given flags added to its command line. It fails the test if neither
-// is installed: a skipped test looks like a passed one.
+// with the given flags added to its command line. If neither is installed the test is skipped,
+// and this package's own tests fail and say so.
 func Real(tb testing.TB, args ...string) *Server {
 	tb.Helper()
 	return RealWith(tb, nil, args...)
@@ -46,22 +46,29 @@ func realWith(tb testing.TB, env []string, args func(port int) []string) *Server
 	})
 }
 
-// Binary returns the path of the server that Real starts: the one that REDIS_SERVER
-// names, or else the first that is installed.
+// Binary returns the path of the server that Real starts. If there is none it skips the test.
 func Binary(tb testing.TB) string {
 	tb.Helper()
+	path, err := find()
+	if err != nil {
+		tb.Skip(err)
+	}
+	return path
+}
+
+// find returns the path of the server that REDIS_SERVER names, or else of the first that is
+// installed.
+func find() (string, error) {
 	names := []string{"redis-server", "valkey-server"}
 	if name := os.Getenv("REDIS_SERVER"); name != "" {
 		names = []string{name}
 	}
 	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {
-			return path
+			return path, nil
 		}
 	}
-	tb.Fatalf("redistest: found none of %q: install redis-server or valkey-server"+
-		" (`make test` does it), or name the binary in REDIS_SERVER", names)
-	return ""
+	return "", fmt.Errorf("found none of %q: all tests on a real Redis were left out; `make test` installs it, and REDIS_SERVER may name one", names)
 }
 
 // process is a backend.

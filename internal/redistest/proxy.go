@@ -117,7 +117,7 @@ func (p *Proxy) accept(ctx context.Context) {
 // when either side is done or the test ends.
 func (p *Proxy) connect(ctx context.Context, client net.Conn) {
 	defer client.Close()
-	server, err := DialContext(ctx, "tcp", p.target)
+	server, err := memnet.DialContext(ctx, "tcp", p.target)
 	if err != nil {
 		return // the server is down: the client finds its connection closed
 	}

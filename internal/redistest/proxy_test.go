@@ -60,7 +60,7 @@ func TestProxyCarriesAllKindsOfValues(t *testing.T) {
 			t.Errorf("null: %v, %v", got, err)
 		}
 		var refused redis.Error
-		if _, err := c.Do("INCR", "big"); !errors.As(err, &refused) {
+		if _, err := c.Do("LPUSH", "big", "x"); !errors.As(err, &refused) {
 			t.Errorf("error reply: %v", err)
 		}
 		got, err := c.Do("EVAL", `return {1, 'a', {2, '', {}}}`, 0)
@@ -68,9 +68,9 @@ func TestProxyCarriesAllKindsOfValues(t *testing.T) {
 		if !reflect.DeepEqual(got, want) || err != nil {
 			t.Errorf("nested arrays: %v, %v", got, err)
 		}
-		c.Send("SET", "a", "1") // three commands at once
-		c.Send("INCR", "a")
-		if got, err := redis.Int(c.Do("INCR", "a")); got != 3 || err != nil {
+		c.Send("LPUSH", "a", "1") // three commands at once
+		c.Send("LPUSH", "a", "2")
+		if got, err := redis.Int(c.Do("LPUSH", "a", "3")); got != 3 || err != nil {
 			t.Errorf("pipeline: %d, %v", got, err)
 		}
 	})

@@ -3,7 +3,6 @@ package redistest_test
 import (
 	"errors"
 	"io/fs"
-	"net"
 	"os"
 	"slices"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 	"go.uber.org/goleak"
 
+	"github.com/a2139e8d/latchkey/internal/memnet"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
@@ -49,14 +49,9 @@ func TestReads(t *testing.T) {
 		if got, want := s.Keys(t), []string{"a", "b"}; !slices.Equal(got, want) {
 			t.Errorf("Keys() = %q, want %q", got, want)
 		}
-		if s.IsReal() != (s.Mini() == nil) || s.IsReal() != (s.Socket() != "") {
-			t.Error("IsReal, Mini and Socket disagree")
+		if s.IsReal() != (s.Socket() != "") {
+			t.Error("IsReal and Socket disagree")
 		}
-		c, err := redis.DialURL(s.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Close()
 	})
 }
 
@@ -77,12 +72,17 @@ func TestKeysExpire(t *testing.T) {
 	})
 }
 
-// No command comes here, so the clock has to tick by itself.
-func TestEmbeddedClockTicksWhileIdle(t *testing.T) {
+// An embedded server is reached as a real one is.
+func TestEmbedded(t *testing.T) {
 	t.Parallel()
 	s := redistest.Embedded(t)
+	c, err := redis.DialURL(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
 	s.Do(t, "SET", "k", "v", "PX", 30)
-	eventually(t, "expiry", func() bool { return !s.Mini().Exists("k") })
+	eventually(t, "expiry", func() bool { return !s.Exists(t, "k") })
 }
 
 // A script sees a key for as long as it runs, or not at all.
@@ -111,7 +111,7 @@ func TestRestartIsEmpty(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Stop(t)
-		if _, err := net.Dial("tcp", s.Addr); !errors.Is(err, syscall.ECONNREFUSED) {
+		if _, err := memnet.DialContext(t.Context(), "tcp", s.Addr); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("dial after Stop: %v, want refusal", err)
 		}
 		s.Restart(t)
@@ -164,13 +164,13 @@ func TestDoIsSafeForConcurrentUse(t *testing.T) {
 		for range 8 {
 			wg.Go(func() {
 				for range 50 {
-					s.Do(t, "INCR", "n")
+					s.Do(t, "LPUSH", "n", "x")
 				}
 			})
 		}
 		wg.Wait()
-		if got, _ := s.Get(t, "n"); got != "400" {
-			t.Errorf("n = %s, want 400", got)
+		if got := s.Do(t, "LPUSH", "n", "x"); got != int64(401) {
+			t.Errorf("the list has %v entries, want 401", got)
 		}
 	})
 }
