@@ -43,6 +43,10 @@ func (m matcher) match(p, v reflect.Value) bool {
 	case p.Type() == typeOfPos:
 		return true
 	}
+	if selector, ok := asNode[*ast.SelectorExpr](p); ok { // the name of a field is no letter
+		other := v.Interface().(*ast.SelectorExpr)
+		return selector.Sel.Name == other.Sel.Name && m.match(reflect.ValueOf(selector.X), reflect.ValueOf(other.X))
+	}
 	switch p.Kind() {
 	case reflect.Pointer:
 		if p.IsNil() || v.IsNil() {
