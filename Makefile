@@ -7,7 +7,7 @@ GOVULNCHECK = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.2.0
 # Further modules, which keep their dependencies out of this one.
 MODULES = cmd/bench cmd/latchkey store/goredisstore store/rueidisstore internal/browser internal/faults internal/frameworks internal/migration
 
-.PHONY: test servers test-servers simulate simulate-broken faults soak check fuzz e2e bench setup
+.PHONY: test servers test-servers simulate defects faults soak check fuzz e2e bench setup
 
 # All tests, with the race detector, on the embedded Redis and on a real one.
 test: setup
@@ -33,15 +33,18 @@ test-servers: setup
 
 # Latchkey in fake time, with all faults: N requests, from SEED on, with one PROFILE or all.
 # SEED repeats a run exactly, and so does PLAN, a file that a failure has written to
-# bin/simulate. simulate-broken shows that the simulation finds what is broken on purpose.
+# bin/simulate.
 N ?= 3000000
 simulate:
 	@mkdir -p bin/simulate
 	$(GO) test -count=1 -timeout 0 -run '^TestSimulation$$' ./internal/simulation -exactly -operations $(N) \
 	  -saved $(CURDIR)/bin/simulate $(if $(SEED),-seed $(SEED)) $(if $(PROFILE),-profile "$(PROFILE)") $(if $(PLAN),-plan $(abspath $(PLAN)))
 
-simulate-broken:
-	$(GO) test -count=1 -timeout 2h -v -run '^TestBroken$$' ./internal/simulation -broken $(if $(SEED),-seed $(SEED))
+# Latchkeys that are broken on purpose, and whether the tests notice: prints what has found each,
+# and the score, in half an hour. ONLY=… tries those that match a pattern, SUITES=model,faults runs
+# other suites than tests,simulation.
+defects: setup
+	$(GO) run ./internal/defects $(if $(SUITES),-suites $(SUITES)) $(if $(ONLY),-only '$(ONLY)') $(if $(SEED),-seed $(SEED))
 
 # Every promise under attack, with real processes: about twenty minutes, or half of that with
 # SHORT=1. SKIP=… leaves out tests with such names, SEED=… makes the visitors send the same
@@ -65,8 +68,8 @@ soak: setup
 setup:
 	@.ci/setup
 
-# Format, vet, static analysis, import rules, known vulnerabilities; and whether the defects
-# that other suites make on purpose still fit the sources.
+# Format, vet, static analysis, import rules, known vulnerabilities; and whether what is broken on
+# purpose, and other versions that are made for a test, still fit the sources.
 check:
 	@.ci/format
 	$(GO) vet ./...
@@ -76,8 +79,8 @@ check:
 	  (cd $$module && $(GO) vet ./... && $(STATICCHECK) ./...) || exit 1; \
 	done
 	@.ci/imports
-	$(GO) test -count=1 -run '^TestDefectsApply$$' ./internal/simulation
-	cd internal/faults && $(GO) test -count=1 -run '^TestDefectsApply$$' .
+	$(GO) test -count=1 -run '^TestEveryDefectApplies$$' ./internal/defects
+	cd internal/faults && $(GO) test -count=1 -run '^TestEveryVariantApplies$$' .
 	@for module in . $(MODULES); do \
 	  echo "$$module: known vulnerabilities"; \
 	  (cd $$module && $(CURDIR)/.ci/vulnerabilities $(GOVULNCHECK) ./...) || exit 1; \

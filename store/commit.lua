@@ -33,10 +33,11 @@ local to, staged = ARGV[6] and ARGV[5] or '', KEYS[4] -- not of a user
 -- compare the base is 6 %, and nothing can take its place.
 local found = redis.pcall('MGET', lock, KEYS[3]) -- not of a user
 -- of a user: local found = redis.pcall('MGET', lock, KEYS[3], KEYS[#KEYS])
-local others = found[2]
-if found[1] == ARGV[1] and (not others or to ~= '' and ttl ~= '') and #base == 16
-  -- of a user: and found[3] == ARGV[#ARGV - 1]
-  and redis.pcall('GETRANGE', KEYS[1], '12', '27') == base then
+local others = found[2] -- rule: a commit knows whether others wait
+if found[1] == ARGV[1] -- rule: the lock has the token of who commits
+  and (not others or to ~= '' and ttl ~= '') and #base == 16
+  -- of a user: and found[3] == ARGV[#ARGV - 1] -- rule: the mark is the one that was read
+  and redis.pcall('GETRANGE', KEYS[1], '12', '27') == base then -- rule: the record is the one that the commit was built on
   -- What Redis refuses, since it is full, say, is tried once more below, for the error.
   local stored = true
   if staged then
@@ -45,7 +46,7 @@ if found[1] == ARGV[1] and (not others or to ~= '' and ttl ~= '') and #base == 1
       redis.call('PEXPIRE', KEYS[1], ttl)
     end
   elseif record ~= '' then
-    stored = redis.pcall('SET', KEYS[1], record, 'PX', ttl).ok
+    stored = redis.pcall('SET', KEYS[1], record, 'PX', ttl).ok -- rule: a commit at once stores the record, with a timeout
   elseif ttl ~= '' then
     redis.call('PEXPIRE', KEYS[1], ttl)
   end
@@ -69,7 +70,7 @@ end
 local stamp = string.sub(record, 13, 28)
 -- of a user: local list
 -- of a user: if string.sub(record, 29, 37) == '","gone":' then list, staged = staged, nil end
-local lost = tonumber(ARGV[#ARGV]) < 0 and 3 or 0
+local lost = tonumber(ARGV[#ARGV]) < 0 and 3 or 0 -- rule: a repeated commit does not say that nothing was stored
 
 -- kept returns the result of what was done. While others wait the record must not time
 -- out.
@@ -84,7 +85,7 @@ end
 -- write returns what Redis says to a record that is not a tombstone.
 local function write()
   if not staged then
-    return redis.pcall('SET', KEYS[1], record, 'PX', ttl)
+    return redis.pcall('SET', KEYS[1], record, 'PX', ttl) -- rule: a commit stores the record, with a timeout
   end
   local moved = redis.pcall('RENAME', staged, KEYS[1])
   if moved.ok then
@@ -95,20 +96,22 @@ end
 
 local function commit()
   local holder = redis.call('GET', lock)
-  if holder ~= ARGV[1] then
+  if holder ~= ARGV[1] then -- rule: who has not the lock does not write
     -- A repetition finds the next holder's token or, unless another has written since,
     -- its own stamp. A holder that only read still succeeds if the record is unchanged.
-    if to ~= '' and holder == to then
+    if to ~= '' and holder == to then -- rule: a repeated commit knows the next holder
       return kept()
     end
-    if record ~= '' and is(KEYS[1], stamp) or record .. to == '' and is(KEYS[1], base) then
+    if record ~= '' and is(KEYS[1], stamp) -- rule: a repeated commit knows its own record
+      or record .. to == '' and is(KEYS[1], base) then
       return 1
     end
-    return {lost, holder and 0 or -1, holder}
+    return {lost, holder and 0 or -1, holder} -- rule: who has not the lock leaves it as it is
   end
-  if is(KEYS[1], base) then
+  if is(KEYS[1], base) then -- rule: the record is the one that the commit was built on
     if string.sub(record, 29, 37) == '","gone":' then
-      set(KEYS[1], record, 'PX', ttl) -- a session can be ended, however full Redis is
+      -- A session can be ended, however full Redis is.
+      set(KEYS[1], record, 'PX', ttl) -- rule: a logout leaves a tombstone
       -- of a user: redis.call('ZREM', list, member)
     elseif record ~= '' then
       local written = write()

@@ -12,5 +12,5 @@ elseif kind == '","gone":' then
   return redis.call('GETRANGE', KEYS[1], '12', '27') == string.sub(ARGV[1], 13, 28) and 1 or 2
 end
 set(KEYS[1], ARGV[1], 'PX', ARGV[2])
--- of a user: redis.call('ZREM', KEYS[2], member)
+-- of a user: redis.call('ZREM', KEYS[2], member) -- rule: a session that is ended leaves the list
 return 1

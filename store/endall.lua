@@ -9,16 +9,16 @@
 local list, marked = KEYS[1], KEYS[2]
 local found, kept, mark = redis.call('ZRANGE', list, ARGV[1], '+inf', 'BYSCORE'), {}, redis.call('GET', marked)
 if mark then -- else it is lost, and they are over
-  mark = string.format('%d', string.sub(mark, 1, 15) + 1)
+  mark = string.format('%d', string.sub(mark, 1, 15) + 1) -- rule: each EndAll has an epoch of its own
   for i = 2, #ARGV - 1 do
     if not kept[ARGV[i]] and redis.call('ZSCORE', list, ARGV[i]) then
       kept[ARGV[i]] = true
-      mark = mark .. ' ' .. ARGV[i]
+      mark = mark .. ' ' .. ARGV[i] -- rule: the mark names the sessions that stay
     end
   end
 end
 if not next(kept) then
-  redis.call('DEL', list, marked)
+  redis.call('DEL', list, marked) -- rule: where no session stays, the mark is gone
   return found
 end
 redis.call('PEXPIRE', marked, '1', 'GT') -- sessions can be ended, however full Redis is

@@ -12,6 +12,6 @@ end
 if not is(KEYS[1], ARGV[3]) then
   return {changed(KEYS[1])}
 end
-redis.call('PEXPIRE', KEYS[2], ARGV[2])
-redis.call('PEXPIRE', KEYS[1], ARGV[2] + 2000, 'GT')
+redis.call('PEXPIRE', KEYS[2], ARGV[2]) -- rule: a lock that is renewed lasts longer
+redis.call('PEXPIRE', KEYS[1], ARGV[2] + 2000, 'GT') -- rule: a record outlasts its renewed lock
 return {1}

@@ -38,7 +38,7 @@ elseif what == 'c' then
   end
   -- GT: a session that is held may have longer. Its lifetime was checked above. What would
   -- expire now does not have longer.
-  redis.call('PEXPIRE', KEYS[1], idle, 'GT')
+  redis.call('PEXPIRE', KEYS[1], idle, 'GT') -- rule: who reads a session puts its timeout off
 end
 if #record > tonumber(ARGV[3]) then
   return {4, #record}

@@ -22,7 +22,7 @@ if not mark or alive == 0 then -- one of them is lost, or there are no sessions
 end
 if again and (alive == 0 or not redis.call('ZSCORE', list, member)) then
   return {1} -- it was ended since
-elseif not again and old ~= '' and (alive == 0 or not redis.call('ZSCORE', list, old)) then
+elseif not again and old ~= '' and (alive == 0 or not redis.call('ZSCORE', list, old)) then -- rule: a session that was ended is not renewed
   if alive == 0 then
     redis.call('DEL', list, marked)
   end
@@ -49,14 +49,15 @@ end
 local epoch = mark and string.sub(mark, 1, 15) or ARGV[9]
 local head, rest = string.match(ARGV[2], '^(.-,"g":)%d+(.*)$')
 -- Before all other writes: on a full Redis it is refused, but not in a script that has written something.
-redis.call('SET', KEYS[1], head .. epoch .. rest, 'PX', ARGV[3])
+redis.call('SET', KEYS[1], head .. epoch .. rest, 'PX', ARGV[3]) -- rule: a login begins with its user's epoch
 if not mark then
   redis.call('DEL', list)
 end
 redis.call('ZREMRANGEBYSCORE', list, '-inf', over)
-redis.call('ZADD', list, ARGV[4], member) -- last, so that the list has at least this one
+-- Last, so that the list has at least this one.
+redis.call('ZADD', list, ARGV[4], member) -- rule: a login is on the list at once
 local last = redis.call('ZRANGE', list, -1, -1, 'WITHSCORES')
-local left = math.max(1, last[2] - ARGV[5] + 600000)
+local left = math.max(1, last[2] - ARGV[5] + 600000) -- rule: a list lasts as long as its sessions
 redis.call('PEXPIRE', list, left)
 redis.call('SET', marked, mark or epoch, 'PX', left)
 return result

@@ -2,7 +2,7 @@
 -- KEYS[1] list   KEYS[2] mark
 -- ARGV[1] the number of the call
 -- Returns 1: one of them is, or there are no sessions; 0: both are there.
-if redis.call('PTTL', KEYS[1]) ~= -2 and redis.call('PTTL', KEYS[2]) ~= -2 then
+if redis.call('PTTL', KEYS[1]) ~= -2 and redis.call('PTTL', KEYS[2]) ~= -2 then -- rule: a list and a mark that are there stay
   return 0
 end
 redis.call('DEL', KEYS[1], KEYS[2])

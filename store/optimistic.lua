@@ -18,7 +18,9 @@ end
 local staged = KEYS[4] -- not of a user
 -- of a user: local staged = KEYS[5] and KEYS[4]
 local found = redis.pcall('GETRANGE', KEYS[1], '12', '27')
-if found == ARGV[1] and absent(KEYS[2]) and absent(KEYS[3]) then
+if found == ARGV[1] -- rule: without the lock only what was read is replaced
+  and absent(KEYS[2]) -- rule: without the lock nothing is written that somebody holds
+  and absent(KEYS[3]) then -- rule: without the lock nothing is written that somebody waits for
   if staged then
     redis.call('RENAME', staged, KEYS[1])
     redis.call('PEXPIRE', KEYS[1], ARGV[3])
@@ -30,7 +32,7 @@ end
 if staged then
   redis.pcall('DEL', staged) -- it is not needed
 end
-if found == string.sub(ARGV[2], 13, 28) then
-  return 1 -- a repetition
+if found == string.sub(ARGV[2], 13, 28) then -- rule: a repeated write without the lock knows its own record
+  return 1
 end
-return tonumber(ARGV[4]) < 0 and 3 or 0
+return tonumber(ARGV[4]) < 0 and 3 or 0 -- rule: a repeated write without the lock does not say that nothing was stored

@@ -3,7 +3,7 @@
 -- name names a record: by its stamp, which each write chooses anew, or where it has
 -- none, by its SHA-1. So a name is 16 characters or 40.
 local function name(record)
-  local stamp = string.match(record, '^{"v":2,"s":"(%w+)"')
+  local stamp = string.match(record, '^{"v":2,"s":"(%w+)"') -- rule: a record is of version 2
   return stamp and #stamp == 16 and stamp or redis.sha1hex(record)
 end
 

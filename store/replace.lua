@@ -10,7 +10,7 @@
 -- include set.lua
 -- include record.lua
 local base, ttl = quiet(ARGV[1], ARGV[3])
-if is(KEYS[1], base) then
+if is(KEYS[1], base) then -- rule: under another lock only what was read is replaced
   if string.sub(ARGV[2], 29, 37) == '","gone":' then
     set(KEYS[1], ARGV[2], 'PX', ttl) -- a session can be ended, however full Redis is
     -- of a user: redis.call('ZREM', KEYS[2], member)

@@ -16,7 +16,7 @@
 -- it: a session that somebody has come for does not time out. Two seconds are longer
 -- than the turn is kept for a process, and than one waits before it asks again.
 local function outlast(idle)
-  redis.call('PEXPIRE', KEYS[1], math.max(ARGV[2] + 2000, idle), 'GT')
+  redis.call('PEXPIRE', KEYS[1], math.max(ARGV[2] + 2000, idle), 'GT') -- rule: a record outlasts its lock
 end
 
 local record = redis.pcall('GET', KEYS[1])
@@ -28,8 +28,8 @@ local token, place = ARGV[1], ARGV[5]
 local what, left, idle
 if record and not foreign then
   what, left, idle = times(record, ARGV[7], ARGV[4], ARGV[6])
-  if what == 'gone' then
-    if redis.pcall('GET', KEYS[2]) == token then
+  if what == 'gone' then -- rule: an ended session is not taken
+    if redis.pcall('GET', KEYS[2]) == token then -- rule: who takes an ended session leaves no lock
       free(KEYS[2], KEYS[3])
     end
     return {3}
@@ -37,10 +37,12 @@ if record and not foreign then
 end
 
 local absent = not record or left and left <= 0
-if absent or not set(KEYS[2], token, 'NX', 'PX', ARGV[2]) then
+if absent
+  or not set(KEYS[2], token, 'NX', 'PX', ARGV[2]) then -- rule: a session is taken while nobody has it, for a lease
   local holder = redis.call('GET', KEYS[2])
-  -- Our own, from a try whose reply was lost; or our turn has come.
-  local ours = holder == token or place ~= '' and holder == place
+  -- Our own may be from a try whose reply was lost.
+  local ours = holder == token -- rule: a repeated take knows its token
+    or place ~= '' and holder == place -- rule: a place takes the lock that it was given
   if absent and (ours or not holder) then
     -- A replica that has not heard of the record must not deny it: it refuses to write.
     redis.call('DEL', KEYS[2])
@@ -65,10 +67,11 @@ if absent or not set(KEYS[2], token, 'NX', 'PX', ARGV[2]) then
   elseif holder == token then
     redis.call('PEXPIRE', KEYS[2], ARGV[2])
   else
-    set(KEYS[2], token, 'PX', ARGV[2])
+    set(KEYS[2], token, 'PX', ARGV[2]) -- rule: a lock that was given to a place is taken for a lease
   end
 end
-if place ~= '' then -- also if a try that came late has put it there again
+-- Also if a try that came late has put it there again.
+if place ~= '' then -- rule: who has the lock stands in the queue no more
   quit(KEYS[3], place)
 end
 if idle then
@@ -77,7 +80,7 @@ end
 if foreign then
   return {5}
 end
-if #record > tonumber(ARGV[3]) then
+if #record > tonumber(ARGV[3]) then -- rule: a record that is too large is refused
   return {4, #record, name(record)}
 end
 -- of a user: return {1, record, waiting(KEYS[3]) ~= '' and 1 or 0, mark}

@@ -8,7 +8,7 @@
 local function times(record, now, outlived, idle)
   -- A record says when it was created, a tombstone since when it is gone. Its own timeouts
   -- follow, up to the d of its data, or their e if they are sealed.
-  local what, when, own = string.match(record, '^{"v":2,"s":"%w+","(%a+)":(%d+)([,}][^de]*)')
+  local what, when, own = string.match(record, '^{"v":2,"s":"%w+","(%a+)":(%d+)([,}][^de]*)') -- rule: a record is of version 2
   if what ~= 'c' then
     return what
   end

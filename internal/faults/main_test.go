@@ -7,8 +7,8 @@
 // Redis itself lost; no stale write, no revived session, no data of another session;
 // waits are bounded; no lock outlives its lease; no connection is left behind.
 //
-// TestBroken shows that the suite finds broken promises: it runs parts of the suite on a
-// Latchkey that is broken on purpose, at least once for each promise.
+// That the suite finds broken promises is shown by the command internal/defects: it runs tests of the
+// suite on Latchkeys that are broken on purpose.
 package faults
 
 import (
@@ -29,7 +29,7 @@ var seed uint64
 
 func TestMain(m *testing.M) {
 	flag.Uint64Var(&seed, "seed", rand.Uint64(), "what the visitors' requests are drawn from")
-	results := flag.String("markdown", "", "write the tables to this `file`, too")
+	results := flag.String("markdown", "", "write the table to this `file`, too")
 	flag.Parse()
 	begun := time.Now()
 	goleak.VerifyTestMain(m,
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2.(*ToxicLink).read"),
 		goleak.Cleanup(func(code int) {
 			fmt.Printf("\n-seed %d\n", seed)
-			if !printTables(os.Stdout, flag.Lookup("test.run").Value.String() == "") {
+			if !printTable(os.Stdout, flag.Lookup("test.run").Value.String() == "") {
 				code = max(code, 1)
 			}
 			if *results != "" {

@@ -9,27 +9,26 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/demotest"
-	"github.com/a2139e8d/latchkey/internal/faults/rig"
+	"github.com/a2139e8d/latchkey/internal/overlay"
 )
 
 // clockwork is the demo with a clock that can be set: POST /clock, form field ahead. It
 // shifts the date of time.Now in the whole process. Timers and durations are not affected,
 // as with a real clock.
-var clockwork = demotest.Variant{Edits: []rig.Edit{
-	{File: "$GOROOT/src/time/shift.go", New: `package time
+var clockwork = demotest.Variant{Edits: []overlay.Edit{
+	overlay.Append("$GOROOT/src/time/shift.go", `package time
 
 import "sync/atomic"
 
 // Shift is how many seconds the clock is ahead.
 var Shift atomic.Int64
-`},
-	{File: "$GOROOT/src/time/time.go", Old: "sec, nsec, mono := runtimeNow()\n", New: "sec, nsec, mono := runtimeNow()\n\tsec += Shift.Load()\n"},
-	{File: "cmd/demo/app.go", Old: `	mux.HandleFunc("GET /info", `, New: `	mux.HandleFunc("POST /clock", func(_ http.ResponseWriter, req *http.Request) {
-		var ahead int64
-		fmt.Sscan(req.FormValue("ahead"), &ahead)
-		time.Shift.Store(ahead)
-	})
-	mux.HandleFunc("GET /info", `},
+`),
+	overlay.In("$GOROOT/src/time", "Now").After("s, n, m := runtimeNow()", "s += Shift.Load()"),
+	overlay.In("cmd/demo", "newApp").Before(`m.HandleFunc("GET /info", h)`, `m.HandleFunc("POST /clock", func(_ http.ResponseWriter, req *http.Request) {
+	var ahead int64
+	fmt.Sscan(req.FormValue("ahead"), &ahead)
+	time.Shift.Store(ahead)
+})`),
 }}
 
 // setClock sets the clock of a process, and checks it in the next answer.

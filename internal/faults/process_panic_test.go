@@ -8,17 +8,16 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/demotest"
-	"github.com/a2139e8d/latchkey/internal/faults/rig"
+	"github.com/a2139e8d/latchkey/internal/overlay"
 )
 
 // panicking is the demo with a handler that sometimes panics after it has changed the
 // session.
-var panicking = demotest.Variant{Edits: []rig.Edit{
-	{File: "cmd/demo/app.go", Old: `s.Set("n", n+1)`, New: `s.Set("n", n+1)
-	if time.Now().UnixNano()>>10%8 == 0 {
-		s.Set("n", n+1000)
-		panic("every now and then")
-	}`},
+var panicking = demotest.Variant{Edits: []overlay.Edit{
+	overlay.In("cmd/demo", "incr").After(`s.Set("n", v)`, `if time.Now().UnixNano()>>10%8 == 0 {
+	s.Set("n", v+999)
+	panic("every now and then")
+}`),
 }}
 
 // Each panic frees the session, and saves nothing of what was set before: otherwise a

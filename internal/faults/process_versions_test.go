@@ -8,44 +8,37 @@ import (
 	"testing"
 
 	"github.com/a2139e8d/latchkey/internal/demotest"
-	"github.com/a2139e8d/latchkey/internal/faults/rig"
+	"github.com/a2139e8d/latchkey/internal/overlay"
 )
 
 // laterVersion is what a later version may be like: it has other scripts, with other
 // hashes; tokens that say more about the holder; and a value in the session that this
 // version does not know.
 var laterVersion = demotest.Variant{Edits: append(otherScripts(),
-	rig.Edit{File: "internal/lease/token.go", Old: "return string(b)\n", New: "return string(b) + \" later\"\n"},
-	rig.Edit{File: "cmd/demo/app.go", Old: `s.Set("n", n+1)`, New: `s.Set("n", n+1); s.Set("later", n+1)`},
+	overlay.In("internal/lease", "newToken").Replace("string(b)", `string(b) + " later"`),
+	overlay.In("cmd/demo", "incr").After(`s.Set("n", v)`, `s.Set("later", v)`),
 )}
 
 // otherQueues is a version whose processes wait in other queues, so that no version
 // notifies processes of the other that a session is free.
 var otherQueues = demotest.Variant{Edits: append(otherScripts(),
-	rig.Edit{File: "store/record.go", Old: `.lock.queue"`, New: `.lock.line"`},
-	rig.Edit{File: "store/record.go", Old: `(queue, ".queue")`, New: `(queue, ".line")`},
-	rig.Edit{File: "internal/lease/spin.go", Old: `".queue`, New: `".line`},
+	overlay.In("store", "Store.keys").InStrings(".queue", ".line"),
+	overlay.In("internal/lease", "queueKey").InStrings(".queue", ".line"),
 )}
 
 // foreignVersion is one whose records this one cannot read.
-var foreignVersion = demotest.Variant{Edits: append(otherRecords(),
-	rig.Edit{File: "store/record.go", Old: `{"v":2,`, New: `{"v":3,`},
-)}
+var foreignVersion = demotest.Variant{Edits: []overlay.Edit{
+	overlay.In("store", "head").InStrings(`"v":2`, `"v":3`),
+	overlay.Rule("a record is of version 2").All().Swap(`"v":2`, `"v":3`),
+}}
 
-func otherScripts() (edits []rig.Edit) {
+func otherScripts() (edits []overlay.Edit) {
 	for _, name := range []string{
 		"store/take.lua", "store/load.lua", "store/commit.lua", "store/extend.lua", "store/create.lua", "store/replace.lua",
 		"store/drop.lua", "store/optimistic.lua", "store/times.lua", "store/record.lua",
 		"internal/lease/take.lua", "internal/lease/pass.lua", "internal/lease/release.lua", "internal/lease/extend.lua", "internal/lease/quit.lua", "internal/lease/queue.lua",
 	} {
-		edits = append(edits, rig.Edit{File: name, New: "\n-- of another version\n"})
-	}
-	return edits
-}
-
-func otherRecords() (edits []rig.Edit) {
-	for _, name := range []string{"times", "record"} {
-		edits = append(edits, rig.Edit{File: "store/" + name + ".lua", Old: `{"v":2,`, New: `{"v":3,`})
+		edits = append(edits, overlay.Append(name, "\n-- of another version\n"))
 	}
 	return edits
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// writeResults writes the tables to a file, for readers who do not run the suite.
+// writeResults writes the table to a file, for readers who do not run the suite.
 func writeResults(path string, took time.Duration) error {
 	table.Lock()
 	defer table.Unlock()
@@ -22,14 +22,6 @@ func writeResults(path string, took time.Duration) error {
 		verdict, recovered := r.verdict()
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.fault, r.promise, strings.ReplaceAll(r.seen, "|", "/"), recovered, verdict)
 	}
-	fmt.Fprint(&b, "\n## Broken on purpose\n\nThe same tests, and some of the packages', on a Latchkey with one defect:\n\n"+
-		"| promise | defect | found by |\n|---|---|---|\n")
-	for _, f := range table.finds {
-		by := f.test
-		if !f.found {
-			by = "NOT FOUND by " + by
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", f.promise, f.what, by)
-	}
+	fmt.Fprint(&b, "\nThat the tests would notice is shown by `make defects SUITES=faults`: it runs them on Latchkeys that are broken on purpose.\n")
 	return os.WriteFile(path, []byte(b.String()), 0o666)
 }

@@ -37,15 +37,7 @@ func (r row) verdict() (verdict, recovered string) {
 // table collects the rows of all tests.
 var table struct {
 	sync.Mutex
-	rows  []row
-	finds []find
-}
-
-// A find is the result of looking for a defect, and how long that took.
-type find struct {
-	defect
-	took  time.Duration
-	found bool
+	rows []row
 }
 
 // enough is how many faults there must be at least, also where the clusters of six nodes are left out.
@@ -79,42 +71,16 @@ func (s *scene) row(fault, promise string) {
 	note(row{fault: fault, promise: promise, seen: seen, recovered: s.recovered, broken: s.Failed()})
 }
 
-func caught(d defect, took time.Duration, found bool) {
+// printTable prints the table, and reports whether all promises held. A whole run must also have
+// tried enough faults.
+func printTable(w io.Writer, whole bool) (well bool) {
 	table.Lock()
 	defer table.Unlock()
-	table.finds = append(table.finds, find{d, took, found})
-}
-
-// printTables prints all tables, and reports whether all promises held. A whole run must
-// also have tried enough faults.
-func printTables(w io.Writer, whole bool) (well bool) {
-	table.Lock()
-	defer table.Unlock()
-	found, broken := printFinds(w), printRows(w)
-	well = found && broken == 0
+	well = printRows(w) == 0
 	if whole && len(table.rows) < enough {
 		fmt.Fprintf(w, "%d faults are too few: some tests have not run\n", len(table.rows))
 		well = false
 	}
-	return well
-}
-
-func printFinds(w io.Writer) (well bool) {
-	if len(table.finds) == 0 {
-		return true
-	}
-	well = true
-	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "broken on purpose\tdefect\tfound by\tafter\t")
-	for _, f := range table.finds {
-		verdict := "found"
-		if !f.found {
-			verdict, well = "NOT FOUND", false
-		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", f.promise, f.what, f.test, f.took.Round(time.Second), verdict)
-	}
-	_ = out.Flush()
-	fmt.Fprintf(w, "%d of %d defects tried; with -short not all are\n\n", len(table.finds), len(defects))
 	return well
 }
 

@@ -39,7 +39,7 @@ local function join(queue, place)
     redis.pcall('PEXPIRE', queue, 60000)
     return 1
   end
-  set(queue, found .. place .. ' ', 'PX', 60000)
+  set(queue, found .. place .. ' ', 'PX', 60000) -- rule: a place joins at the end
   return 2
 end
 
@@ -62,7 +62,8 @@ local function told(place)
     return redis.pcall('SPUBLISH', channel, place) ~= 0
   end
   local listening = redis.pcall('PUBSUB', 'NUMSUB', channel)
-  return listening[2] ~= 0 and redis.pcall('PUBLISH', channel, place) ~= 0
+  return listening[2] ~= 0 -- rule: who listens is notified
+    and redis.pcall('PUBLISH', channel, place) ~= 0
 end
 
 -- free gives the lock to the first that waits: its place becomes the value of the
@@ -72,15 +73,15 @@ local function free(lock, queue)
   local found = waiting(queue)
   local rest = found
   while rest ~= '' do
-    local place, behind = string.match(rest, '^(%S+) (.*)$')
+    local place, behind = string.match(rest, '^(%S+) (.*)$') -- rule: the first in the queue has its turn
     if not place then
       break
     end
     rest = behind
     local deaf = string.sub(place, 1, 1) == '-'
     if deaf or told(place) then
-      set(lock, place, 'PX', deaf and 250 or 1000)
-      keep(queue, rest)
+      set(lock, place, 'PX', deaf and 250 or 1000) -- rule: the lock is given to the place whose turn it is
+      keep(queue, rest) -- rule: the places behind it stay in the queue
       return
     end
   end

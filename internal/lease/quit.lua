@@ -2,7 +2,7 @@
 -- KEYS[1] lock   KEYS[2] queue   ARGV[1] place
 -- Returns {1}: both are gone.
 -- include queue.lua
-quit(KEYS[2], ARGV[1])
+quit(KEYS[2], ARGV[1]) -- rule: who gives up leaves the queue
 if redis.pcall('GET', KEYS[1]) == ARGV[1] then
   free(KEYS[1], KEYS[2])
 end

@@ -3,7 +3,7 @@
 -- Returns {1}: done; {0, token}: another has the lock; {-1}: nobody has.
 -- include queue.lua
 local holder = redis.call('GET', KEYS[1])
-if holder == ARGV[1] then
+if holder == ARGV[1] then -- rule: a lock is given back by its token
   if ARGV[2] == '0' then
     free(KEYS[1], KEYS[2])
   else

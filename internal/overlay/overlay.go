@@ -1,6 +1,10 @@
 // Package overlay changes sources for a build, without touching the files: see -overlay of
 // the go command. With it, tests build a Latchkey that is broken on purpose, or another
 // version of it.
+//
+// An [Edit] says what it changes, and not how that is written: a place in Go is found by its
+// function and a pattern ([In]), a line of Lua by the rule that it keeps ([Rule]). So code may be
+// moved to another file, and variables renamed, without any change here.
 package overlay
 
 import (
@@ -8,60 +12,172 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 )
 
 // Env is the environment variable with the path of a list of files that are changed
 // already. Other changes are applied on top of them.
 const Env = "LATCHKEY_OVERLAY"
 
-// An Edit replaces all occurrences of a text in a file. If Old is empty, it appends New,
-// and the file need not exist. The path begins at Latchkey's root, or at that of Go with
-// $GOROOT.
-type Edit struct{ File, Old, New string }
+// An Edit is a change of the sources.
+type Edit struct {
+	name  string // for errors
+	apply func(*tree) error
+}
+
+// Append returns the edit that appends a text to a file, which need not exist. The path begins at
+// Latchkey's root, or at that of Go with $GOROOT.
+func Append(file, text string) Edit {
+	return Edit{file, func(t *tree) error {
+		path, err := absolute(file)
+		if err != nil {
+			return err
+		}
+		before, err := t.read(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		t.changed[path] = string(before) + text
+		return nil
+	}}
+}
+
+// Apply returns the texts of the files that the edits change, by their paths. It is an error if
+// an edit finds nothing to change, or more than one place and is not for all.
+func Apply(edits []Edit) (map[string]string, error) {
+	t, err := newTree()
+	if err != nil {
+		return nil, err
+	}
+	for _, edit := range edits {
+		if err := edit.apply(t); err != nil {
+			return nil, fmt.Errorf("%s: %w", edit.name, err)
+		}
+	}
+	return t.changed, nil
+}
 
 // Write writes the changed files to dir, and returns the path of a list of them, for
-// -overlay.
+// -overlay and for [Env].
 func Write(dir string, edits []Edit) (string, error) {
-	list := struct{ Replace map[string]string }{make(map[string]string)}
-	if before := os.Getenv(Env); before != "" {
-		text, err := os.ReadFile(before)
-		if err == nil {
-			err = json.Unmarshal(text, &list)
-		}
-		if err != nil {
-			return "", err
-		}
+	changed, err := Apply(edits)
+	if err != nil {
+		return "", err
 	}
-	for i, edit := range edits {
-		path, err := edit.path()
-		if err != nil {
-			return "", err
-		}
-		from, replaced := list.Replace[path]
-		if !replaced {
-			from = path
-		}
-		text, err := edit.Apply(from)
-		if err != nil {
-			return "", err
-		}
+	replaced, err := listed()
+	if err != nil {
+		return "", err
+	}
+	for i, path := range slices.Sorted(maps.Keys(changed)) {
 		to := filepath.Join(dir, fmt.Sprintf("%d%s", i, filepath.Ext(path)))
-		if err := os.WriteFile(to, []byte(text), 0o666); err != nil {
+		if err := os.WriteFile(to, []byte(changed[path]), 0o666); err != nil {
 			return "", err
 		}
-		list.Replace[path] = to
+		replaced[path] = to
 	}
-	text, err := json.Marshal(list)
+	text, err := json.Marshal(list{replaced})
 	if err != nil {
 		return "", err
 	}
 	path := filepath.Join(dir, "overlay.json")
 	return path, os.WriteFile(path, text, 0o666)
 }
+
+// ReadFile reads a file, or what the list in [Env] has in its place.
+func ReadFile(path string) ([]byte, error) {
+	t, err := newTree()
+	if err != nil {
+		return nil, err
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, err
+	}
+	return t.read(path)
+}
+
+// A list is what -overlay takes.
+type list struct{ Replace map[string]string }
+
+// listed returns the files that are changed already: where the text of each is.
+func listed() (map[string]string, error) {
+	l := list{make(map[string]string)}
+	if path := os.Getenv(Env); path != "" {
+		text, err := os.ReadFile(path)
+		if err == nil {
+			err = json.Unmarshal(text, &l)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return l.Replace, nil
+}
+
+// A tree is the sources with some changes.
+type tree struct {
+	replaced map[string]string // by the list in Env
+	changed  map[string]string // the texts that the edits have changed
+}
+
+func newTree() (*tree, error) {
+	replaced, err := listed()
+	return &tree{replaced, make(map[string]string)}, err
+}
+
+// read returns the present text of a file.
+func (t *tree) read(path string) ([]byte, error) {
+	if text, ok := t.changed[path]; ok {
+		return []byte(text), nil
+	}
+	if to, ok := t.replaced[path]; ok {
+		path = to
+	}
+	return os.ReadFile(path)
+}
+
+// files returns the files of a directory whose names end like that, without its tests.
+func (t *tree) files(dir, ext string) ([]string, error) {
+	path, err := absolute(dir)
+	if err != nil {
+		return nil, err
+	}
+	found, err := filepath.Glob(filepath.Join(path, "*"+ext))
+	if err != nil {
+		return nil, err
+	}
+	for other := range t.replaced {
+		if filepath.Dir(other) == path && filepath.Ext(other) == ext && !slices.Contains(found, other) {
+			found = append(found, other)
+		}
+	}
+	slices.Sort(found)
+	return slices.DeleteFunc(found, func(file string) bool { return strings.HasSuffix(file, "_test.go") }), nil
+}
+
+// absolute returns the path of what is below Latchkey's root, or below $GOROOT.
+func absolute(path string) (string, error) {
+	if filepath.IsAbs(path) {
+		return path, nil
+	}
+	root, below := latchkey, path
+	if rest, found := strings.CutPrefix(path, "$GOROOT/"); found {
+		root, below = goroot, rest
+	}
+	dir, err := root()
+	return filepath.Join(dir, filepath.FromSlash(below)), err
+}
+
+// To ask the go command takes a while, and the answers stay the same.
+var (
+	latchkey = sync.OnceValues(func() (string, error) { return Sources("github.com/a2139e8d/latchkey") })
+	goroot   = sync.OnceValues(func() (string, error) { return goSays("env", "GOROOT") })
+)
 
 // Sources returns the directory of a module.
 func Sources(module string) (string, error) { return goSays("list", "-m", "-f", "{{.Dir}}", module) }
@@ -72,28 +188,4 @@ func goSays(args ...string) (string, error) {
 		return "", fmt.Errorf("go %s: %w", strings.Join(args, " "), err)
 	}
 	return strings.TrimSpace(string(out)), nil
-}
-
-func (e Edit) path() (string, error) {
-	if below, found := strings.CutPrefix(e.File, "$GOROOT/"); found {
-		root, err := goSays("env", "GOROOT")
-		return filepath.Join(root, below), err
-	}
-	root, err := Sources("github.com/a2139e8d/latchkey")
-	return filepath.Join(root, e.File), err
-}
-
-// Apply returns the text of a file after the edit. It is an error if there is nothing to
-// replace.
-func (e Edit) Apply(path string) (string, error) {
-	text, err := os.ReadFile(path)
-	switch {
-	case e.Old == "" && (err == nil || errors.Is(err, fs.ErrNotExist)):
-		return string(text) + e.New, nil
-	case err != nil:
-		return "", err
-	case !strings.Contains(string(text), e.Old):
-		return "", fmt.Errorf("%s has no %q", e.File, e.Old)
-	}
-	return strings.ReplaceAll(string(text), e.Old, e.New), nil
 }

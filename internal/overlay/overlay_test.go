@@ -8,40 +8,31 @@ import (
 	"testing"
 )
 
-func TestApply(t *testing.T) {
-	there := filepath.Join(t.TempDir(), "there")
-	if err := os.WriteFile(there, []byte("a b a"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct {
-		file string
-		Edit
-		want string // "": it fails
-	}{
-		{there, Edit{Old: "a", New: "c"}, "c b c"},
-		{there, Edit{New: " end"}, "a b a end"},
-		{there, Edit{Old: "d", New: "c"}, ""},
-		{there + ".new", Edit{New: "begin"}, "begin"},
-		{there + ".new", Edit{Old: "a", New: "c"}, ""},
-		{filepath.Dir(there), Edit{New: "no file"}, ""},
-	} {
-		if got, err := tt.Apply(tt.file); got != tt.want || (err != nil) != (tt.want == "") {
-			t.Errorf("%+v: %q, %v", tt, got, err)
+// sources writes files, and returns their directory.
+func sources(t *testing.T, files map[string]string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
 		}
 	}
+	return dir
 }
 
 // Edits of one file add up, and are applied on top of the changes in LATCHKEY_OVERLAY.
-func TestOverlay(t *testing.T) {
-	first, err := Write(t.TempDir(), []Edit{{File: "store/take.lua", New: "\n-- one"}})
+func TestWriteAddsToWhatIsChangedAlready(t *testing.T) {
+	first, err := Write(t.TempDir(), []Edit{Append("store/take.lua", "\n-- one")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv(Env, first)
+	dir := sources(t, map[string]string{"a.go": "package a\n\nconst one = 1\n"})
 	second, err := Write(t.TempDir(), []Edit{
-		{File: "store/take.lua", Old: "-- one", New: "-- one, two"},
-		{File: "store/take.lua", New: ", three"},
-		{File: "$GOROOT/src/time/new.go", New: "package time"},
+		Append("store/take.lua", ", two"),
+		Append("store/take.lua", ", three"),
+		Append("$GOROOT/src/time/new.go", "package time"),
+		In(dir, "one").Set("2"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -51,20 +42,41 @@ func TestOverlay(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(text, &list)
 	}
-	if err != nil || len(list.Replace) != 2 {
+	if err != nil || len(list.Replace) != 3 {
 		t.Fatalf("%d files: %s, %v", len(list.Replace), text, err)
 	}
-	for from, to := range list.Replace {
-		text, err := os.ReadFile(to)
-		switch {
-		case err != nil:
-			t.Error(err)
-		case strings.HasSuffix(from, filepath.FromSlash("store/take.lua")):
-			if !strings.HasSuffix(string(text), "\n-- one, two, three") || len(text) < 100 {
-				t.Errorf("%s is %q", from, text)
+	t.Setenv(Env, second)
+	for from := range list.Replace {
+		want := map[string]string{"take.lua": "\n-- one, two, three", "new.go": "package time", "a.go": "const one = 2\n"}[filepath.Base(from)]
+		if text, err := ReadFile(from); err != nil || !strings.HasSuffix(string(text), want) {
+			t.Errorf("%s is %q, %v", from, text, err)
+		}
+	}
+}
+
+func TestApplyRefusesWhatIsNotThere(t *testing.T) {
+	dir := sources(t, map[string]string{"a.go": "package a\n\nfunc f() { gg(); gg() }\n"})
+	for _, tt := range []struct {
+		edit Edit
+		want []string // of the error
+	}{
+		{In(dir, "h").Drop("gg()"), []string{dir + " h: gg()", "has no h"}},
+		{In(dir, "f").Drop("hh()"), []string{dir + " f: hh()", "nothing matches"}},
+		{In(dir, "f").Drop("gg()"), []string{dir + " f: gg()", "2 places match"}},
+		{In(dir, "f").Drop("gg("), []string{"expected"}},
+		{In(dir, "f").Set("1"), []string{"no constant"}},
+		{In(dir, "f").Begin("$recv.g()"), []string{"does not fit in"}},
+		{In(dir, "f").All().Replace("gg()", "gg("), []string{"does not fit in"}},
+		{In(dir, "f").InStrings("a", "b"), []string{"no string has it"}},
+		{In("nowhere", "f").Drop("gg()"), []string{"nowhere f", "has no f"}},
+		{Append(filepath.Dir(dir), "a directory"), []string{dir[:4]}},
+		{Rule("no such rule").True(), []string{"rule: no such rule", "0 lines"}},
+	} {
+		_, err := Apply([]Edit{tt.edit})
+		for _, want := range tt.want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("the error is %v, without %q", err, want)
 			}
-		case string(text) != "package time":
-			t.Errorf("%s is %q", from, text)
 		}
 	}
 }

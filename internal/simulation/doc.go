@@ -44,9 +44,8 @@
 //
 // # The simulation itself
 //
-// It must find what it is there to find. TestBroken runs it over a Latchkey that is broken
-// on purpose, in each of the ways of defects_test.go, and package history is tested with
-// histories that are wrong.
+// It must find what it is there to find. The command internal/defects runs it over Latchkeys that
+// are broken on purpose, and package history is tested with histories that are wrong.
 //
 // # What cannot be simulated
 //

@@ -18,10 +18,10 @@ import (
 // that all of them, -exactly builds the test anew, with a runtime that throws no dice.
 // Latchkey is not changed by that.
 var undiced = []overlay.Edit{
-	{File: "$GOROOT/src/runtime/time.go", Old: "t.rand = cheaprand()", New: "bubbleTimers++\n\t\t\tt.rand = bubbleTimers"},
-	{File: "$GOROOT/src/runtime/time.go", New: "\nvar bubbleTimers uint32 // the first that was started fires first\n"},
-	{File: "$GOROOT/src/runtime/select.go", Old: "cheaprandn(uint32(norder + 1))", New: "uint32(norder)"},
-	{File: "$GOROOT/src/runtime/proc.go", Old: "if pp.schedtick%61 == 0 &&", New: "if false &&"},
+	overlay.In("$GOROOT/src/runtime", "timer.maybeAdd").Replace("t.rand = cheaprand()", "bubbleTimers++\nt.rand = bubbleTimers"),
+	overlay.Append("$GOROOT/src/runtime/time.go", "\nvar bubbleTimers uint32 // the first that was started fires first\n"),
+	overlay.In("$GOROOT/src/runtime", "selectgo").Replace("cheaprandn(uint32(n + 1))", "uint32(n)"),
+	overlay.In("$GOROOT/src/runtime", "findRunnable").False("p.schedtick%61 == 0"),
 }
 
 // inside tells a test binary that it has been built that way.

@@ -9,7 +9,10 @@ import (
 	"github.com/a2139e8d/latchkey/internal/simulation/model"
 )
 
-var faults = flag.Int("faults", 0, "how many faults a trace has at most, in all models; 0: a choice for every day")
+var (
+	faults = flag.Int("faults", 0, "how many faults a trace has at most, in all models; 0: a choice for every day")
+	work   = flag.String("work", "", "explore only what three requests do: `wtd`, say, for write, touch and destroy")
+)
 
 // scripts are those of the source tree that this is in.
 func scripts(t *testing.T) model.Scripts {
@@ -69,6 +72,8 @@ type course struct {
 
 func courses() []course {
 	switch n := uint8(*faults); {
+	case *work != "":
+		return []course{{one, []string{*work}}, {two, []string{*work}}}
 	case n > 0:
 		return []course{{model.Bounds{Faults: n, Broken: n, Doubled: n, Expired: n, Crashed: 2, Left: 1, Asked: 1}, slices.Concat(works(), large(), optimistic())}}
 	case raceDetector: // ten times slower, and there is but one goroutine

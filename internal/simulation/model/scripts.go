@@ -2,10 +2,11 @@ package model
 
 import (
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/a2139e8d/latchkey/internal/overlay"
 )
 
 // Scripts are the texts of the library's scripts, by the name of their file below its
@@ -24,11 +25,11 @@ var files = [kinds]string{
 	save:     "store/optimistic.lua",
 }
 
-// Read reads the scripts of the library whose source is in root.
+// Read reads the scripts of the library whose source is in root, as the overlay has them if there is one.
 func Read(root string) (Scripts, error) {
 	s := Scripts{}
 	for _, name := range append(files[:], includes...) {
-		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+		text, err := overlay.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
 		if err != nil {
 			return nil, fmt.Errorf("reading a script: %w", err)
 		}
@@ -45,17 +46,4 @@ func (s Scripts) whole(file string) string {
 		text = strings.Replace(text, "-- include "+path.Base(name)+"\n", s[name], 1)
 	}
 	return text
-}
-
-// Replace returns the scripts with one place of one of them changed.
-func (s Scripts) Replace(name, old, new string) (Scripts, error) {
-	if n := strings.Count(s[name], old); n != 1 {
-		return nil, fmt.Errorf("%s has %d places that read %q, not one", name, n, old)
-	}
-	changed := Scripts{}
-	for file, text := range s {
-		changed[file] = text
-	}
-	changed[name] = strings.Replace(s[name], old, new, 1)
-	return changed, nil
 }

@@ -1,0 +1,32 @@
+package main
+
+import "github.com/a2139e8d/latchkey/internal/overlay"
+
+// What a visitor is answered.
+var answerDefects = []defect{
+	{"P7", "a panic saves",
+		edits(overlay.In("middleware", "request.abandon").Begin(`_ = $recv.commit("a panic")`)),
+		seenBy(simulation("calm"), faults("TestAppPanics"))},
+	{"P2", "the handler's answer, though the commit failed",
+		edits(overlay.In("middleware", "request.commitOpen").Replace("q.err = e\nreturn e", "return nil")),
+		seenBy(tests("middleware", "TestAFailedCommitReplacesTheAnswer"), simulation("cut"))},
+	{"P8", "an empty session where Redis, or a part of the cluster, does not answer",
+		edits(overlay.In("middleware", "request.fetch").Replace("errors.Is(e, store.ErrNotFound)",
+			"errors.Is(e, store.ErrNotFound) || errors.Is(e, store.ErrUnavailable)")),
+		seenBy(simulation("silent"), faults("TestRedisPaused"), faults("TestClusterThirdDown"))},
+}
+
+// What a visitor must not know, or choose.
+var secretDefects = []defect{
+	{"P9", "signatures are not checked",
+		edits(overlay.In("middleware", "checker.open").True("hmac.Equal(a, b)")),
+		seenBy(faults("TestForgedCookies"))},
+	{"P9", "an unknown id is adopted",
+		edits(
+			overlay.In("middleware", "request.fetch").After("q.origin = unknownID", "q.identify($2[0])"),
+			overlay.In("middleware", "request.beginID").After("i := k.id()", "if $3 == create {\n\ti = $recv.SessionID()\n}")),
+		seenBy(tests("middleware", "TestAnUnknownIDIsNotAdopted"))},
+	{"P11", "the secret is the key in Redis",
+		edits(overlay.In("internal/secret", "id").Return("base64.RawURLEncoding.EncodeToString($1)")),
+		seenBy(tests("middleware", "TestTheTokenIsInSetCookieOnly"))},
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/yuin/gopher-lua/parse"
+
+	"github.com/a2139e8d/latchkey/internal/overlay"
+)
+
+// Each defect is one of today's Latchkey: what it changes is there, once, and what it makes of a file
+// can be parsed. (Of Go, package overlay sees to that.)
+func TestEveryDefectApplies(t *testing.T) {
+	t.Parallel()
+	for _, d := range catalogue {
+		changed, err := overlay.Apply(d.edits)
+		if err != nil {
+			t.Errorf("%s %q: %v", d.promise, d.what, err)
+		}
+		for path, text := range changed {
+			if filepath.Ext(path) == ".lua" {
+				for _, form := range forms(text) {
+					if _, err := parse.Parse(strings.NewReader(form), path); err != nil {
+						t.Errorf("%s %q: %v", d.promise, d.what, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// forms are those of a script: for all sessions, and for those of users.
+func forms(text string) []string {
+	user := regexp.MustCompile(`(?m)^.* -- not of a user\n`).ReplaceAllString(text, "")
+	return []string{text, strings.ReplaceAll(user, "-- of a user: ", "")}
+}
+
+// Each defect is in the catalogue once, breaks a promise, and some suite must see it.
+func TestEveryDefectIsSeenBySomeSuite(t *testing.T) {
+	t.Parallel()
+	seen := make(map[string]bool)
+	promise := regexp.MustCompile(`^P([1-9]|1[0-7])$`)
+	for _, d := range catalogue {
+		if !promise.MatchString(d.promise) || d.what == "" || seen[d.what] || len(d.suites) == 0 || len(d.edits) == 0 {
+			t.Errorf("%s %q is there twice, or something is missing", d.promise, d.what)
+		}
+		seen[d.what] = true
+	}
+}
+
+// Where nothing is broken a suite finds nothing, and says so.
+func TestWhatIsFoundIsReported(t *testing.T) {
+	t.Parallel()
+	found, missed := make(chan struct{}), make(chan struct{})
+	close(found)
+	close(missed)
+	var b strings.Builder
+	well := report(&b, []*trial{
+		{defect: defect{"P1", "no lock", nil, nil}, suite: tests("store", "TestOne"), by: "TestOne", done: found},
+		{defect: defect{"P1", "no fence", nil, nil}, suite: tests("store", "TestTwo"), out: "ok", done: missed},
+	})
+	for _, want := range []string{"found by\n", " TestOne\n", "NOT FOUND by store TestTwo:\nok\n", "\n1 of 2 found\n"} {
+		if !strings.Contains(b.String(), want) || well {
+			t.Errorf("%t, and %q is not in\n%s", well, want, b.String())
+		}
+	}
+	if _, err := (&bench{}).trials([]string{"test"}, nil); err == nil || !strings.Contains(fmt.Sprint(err), `"test"`) {
+		t.Errorf("a kind of suites that is none: %v", err)
+	}
+}

@@ -1,0 +1,56 @@
+package main
+
+import "github.com/a2139e8d/latchkey/internal/overlay"
+
+// What has ended stays so, and nobody is shut out.
+var endDefects = []defect{
+	{"P4", "a tombstone lasts a millisecond",
+		edits(overlay.In("store", "tombstoneTime").Set("time.Millisecond")),
+		seenBy(simulation("calm"))},
+	{"P4", "the end of a session leaves no tombstone",
+		edits(
+			overlay.Rule("a commit at once stores the record, with a timeout").After(
+				`if string.find(ARGV[4], '"gone":') then redis.call('DEL', KEYS[1]) end`),
+			overlay.Rule("a logout leaves a tombstone").Call("set(k, r, 'PX', t)", "redis.call('DEL', k)")),
+		seenBy(model("dtw", "which has not timed out"))},
+	{"P4", "a login leaves the old id alive",
+		edits(overlay.In("store", "Hold.Renew").Replace("h.end(c)", "h.Touch(c)")),
+		seenBy(simulation("calm"), faults("TestRedisPausedShortly"))},
+	{"P4", "a login in an ended session is refused",
+		edits(overlay.In("middleware", "decide").Begin(`if ($1 == goneID || $1 == gonePage) && $2.Renewed && !$2.Destroyed {
+	if $2.Changed {
+		return refuse
+	}
+	return leave
+}`)),
+		seenBy(tests("middleware", "TestADoubleClickOnLogin"), simulation("calm"))},
+	{"P4", "a script in an ended session gets a cookie",
+		edits(overlay.In("middleware", "request.fetch").True("navigates(h)")),
+		seenBy(tests("middleware", "TestABackgroundAnswerDoesNotUndoALogin"), simulation("calm"))},
+}
+
+// Sessions run out, but not in use, and are no larger than they may be.
+var timeDefects = []defect{
+	{"P12", "to read a session does not put its time-out off",
+		edits(
+			overlay.Rule("who reads a session puts its timeout off").Drop(),
+			overlay.In("store", "Store.loadPlainly").Replace(`transport.Command{"PEXPIRE", k, t, "GT"}`, `transport.Command{"PEXPIRE", k, 1, "GT"}`)),
+		seenBy(simulation("short"))},
+	{"P12", "to read a session takes away what its holder gave it",
+		edits(overlay.In("store", "Store.loadPlainly").Replace(`transport.Command{"PEXPIRE", k, t, "GT"}`, `transport.Command{"PEXPIRE", k, t}`)),
+		seenBy(simulation("short"))},
+	{"P12", "a session runs out while it is held",
+		edits(overlay.Rule("a record outlasts its lock").Drop(), overlay.Rule("a record outlasts its renewed lock").Drop()),
+		seenBy(tests("store", "TestAHeldSessionDoesNotRunOut"), simulation("short"))},
+	{"P12", "a record that was saved never runs out",
+		edits(
+			overlay.Rule("a commit at once stores the record, with a timeout").Call("f('SET', k, r, 'PX', t)", "f('SET', k, r)"),
+			overlay.Rule("a commit stores the record, with a timeout").Call("f('SET', k, r, 'PX', t)", "f('SET', k, r)")),
+		seenBy(simulation("short"))},
+	{"P12", "the absolute time-out is not kept",
+		edits(overlay.In("store", "Terms.outlived").Return("0")),
+		seenBy(faults("TestClockPastLifetime"))},
+	{"P13", "any size is stored",
+		edits(overlay.Rule("a record that is too large is refused").False()),
+		seenBy(tests("middleware", "TestARecordThatCannotBeUsed"))},
+}

@@ -1,0 +1,54 @@
+package main
+
+import "github.com/a2139e8d/latchkey/internal/overlay"
+
+// A write counts only under the lock, and over the record that it was built on.
+const (
+	lockHasToken = "the lock has the token of who commits"
+	lockIsOurs   = "who has not the lock does not write"
+	recordIsBase = "the record is the one that the commit was built on"
+)
+
+// isStaged is so in a commit whose record is large, and isOther where another one is stored.
+const (
+	isStaged = "KEYS[4] and string.find(KEYS[4], '.new.', 1, true)"
+	isOther  = "redis.call('GETRANGE', KEYS[1], '12', '27') ~= string.sub(ARGV[4], 13, 28)"
+)
+
+var (
+	anyToken = overlay.Rule(lockIsOurs).False()
+	anyBase  = overlay.Rule(recordIsBase).All().True()
+)
+
+var fenceDefects = []defect{
+	{"P3", "no fence",
+		edits(anyToken, anyBase),
+		seenBy(simulation("late"), faults("TestAppStoppedWithLateCommit"))},
+	{"P3", "the fence is the token alone",
+		edits(anyBase),
+		seenBy(tests("store", "TestLateTakeAndCommitChangeNothing"), simulation("late"), model("wtw", "was built on"))},
+	{"P3", "the fence is the record alone",
+		edits(overlay.Rule(lockHasToken).True(), anyToken),
+		seenBy(model("wtw", "the lock"))},
+	{"P3", "who only reads is not fenced by the record",
+		edits(overlay.Rule(recordIsBase).All().Or("ARGV[4] == ''")),
+		seenBy(model("ttw", "which was not stored while it was there"))},
+	{"P3", "another lock has no fence",
+		edits(overlay.Rule("under another lock only what was read is replaced").True()),
+		seenBy(simulation("mixed"))},
+	{"P3", "a large record is stored without the token",
+		edits(overlay.Rule(lockHasToken).Or(isStaged), overlay.Rule(lockIsOurs).And("not ("+isStaged+")")),
+		seenBy(tests("store", "TestLateCommitsChangeNothing"), model("ltl", "the lock"))},
+	{"P3", "a large record is stored over any other",
+		edits(
+			overlay.Rule(recordIsBase).All().Or(isStaged + " and " + isOther),
+			overlay.Rule("under another lock only what was read is replaced").Or("KEYS[2] and string.find(KEYS[2], '.new.', 1, true)")),
+		seenBy(tests("store", "TestStagedRecordIsGone"), simulation("late"), model("ltl", "was built on"))},
+	{"P3", "all large records of a session are staged at one key",
+		edits(overlay.In("store", "stage").Replace(`k + ".new." + n`, `k + ".new."`)),
+		seenBy(tests("store", "TestLateRecordIsNotMistakenForTheNext"), simulation("large"))},
+	{"P13", "what is staged is never over",
+		edits(overlay.In("store", "stage").Replace(
+			`[]transport.Command{{"SET", k, r, "PX", stagedFor}}`, `[]transport.Command{{"SET", k, r}}`)),
+		seenBy(tests("store", "TestStagedButNotCommitted"), simulation("late"))},
+}

@@ -1,0 +1,78 @@
+package main
+
+import "github.com/a2139e8d/latchkey/internal/overlay"
+
+const taken = "a session is taken while nobody has it, for a lease"
+
+// plainTake is the take that needs no script.
+var plainTake = overlay.In("store", "taking.plainly")
+
+var noLock = edits(
+	overlay.Rule(taken).Call("f(k, t, 'NX', 'PX', d)", "f(k, t, 'PX', d)"),
+	plainTake.Replace(`append(b, "SET", l, t, "NX", "PX", d)`, `append(b, "SET", l, t, "PX", d)`),
+)
+
+// trustSet makes a plain take have the lock if SET says so, whatever MGET says.
+var trustSet = plainTake.After("v, _ := r[2].([]any)", `if len(v) > 0 && r[0] == "OK" {
+	v[0] = $2
+}`)
+
+var lockDefects = []defect{
+	{"P1", "no lock",
+		edits(noLock...),
+		seenBy(simulation("calm"))},
+	{"P1", "no lock and no fence",
+		edits(append(noLock, anyToken, anyBase)...),
+		seenBy(faults("TestScriptFlush"))},
+	{"P7", "a lock without a lease",
+		edits(
+			overlay.Rule(taken).Call("f(k, t, 'NX', 'PX', d)", "f(k, t, 'NX')"),
+			plainTake.Replace(`append(b, "SET", l, t, "NX", "PX", d)`, `append(b, "SET", l, t, "NX")`)),
+		seenBy(simulation("crashes"), faults("TestAppKilledAtLoad"))},
+	{"P7", "a lock that is taken over has no lease",
+		edits(overlay.Rule("a lock that was given to a place is taken for a lease").Call("f(k, t, 'PX', d)", "f(k, t)")),
+		seenBy(model("wtw", "has no timeout"))},
+	{"P1", "a take believes the reply to SET",
+		edits(trustSet),
+		seenBy(tests("store", "TestOnlyTheReaderOfTheRecordKnowsWhoHasTheLock"))},
+	// If it only believed the reply to SET, the fence would hide that from the simulation.
+	{"P1", "a take reads the record before it has the lock",
+		edits(
+			plainTake.Replace("[...]transport.Command{s, p, g}", "[...]transport.Command{g, p, s}"),
+			plainTake.Before("l, _ := r[1].(int64)", "r[0], r[2] = r[2], r[0]"),
+			trustSet),
+		seenBy(simulation("crowd"))},
+	{"P4", "a take does not know a tombstone",
+		edits(plainTake.After("r, e := parse(i, t, b)", "if len(t) > 36 && string(t[28:36]) == `\",\"gone\"` {\n\tr.Data, r.Created, e = []byte(\"{}\"), time.Now(), nil\n}")),
+		seenBy(tests("store", "TestATakeOfWhatIsNotAsUsual"), simulation("calm"))},
+	{"P4", "a take by the script does not know a tombstone",
+		edits(overlay.Rule("an ended session is not taken").False()),
+		seenBy(model("dww", "an ended id has come back"), faults("TestRedisPausedShortly"))},
+	{"P7", "a take leaves the lock of an ended session shut",
+		edits(overlay.Rule("who takes an ended session leaves no lock").False()),
+		seenBy(tests("store", "TestATakeOfWhatIsNotAsUsual"))},
+	{"P7", "a take forgets that its SET may have been done",
+		edits(plainTake.Replace("return lease.Attempt{}, !a, e", "_ = a\nreturn lease.HeldBy(\"another\"), true, nil")),
+		seenBy(simulation("lost replies"), faults("TestWireCommandLost"))},
+	{"P7", "a take forgets that its SET may be done yet",
+		edits(overlay.In("store", "taking.Take").Replace("b := e != nil", "b := false && e != nil")),
+		seenBy(tests("store", "TestLateSetOfATakeThatGaveUpLeavesNoLock"))},
+	{"P1", "a release frees whoever has the lock",
+		edits(overlay.Rule("a lock is given back by its token").True()),
+		seenBy(tests("internal/lease", "TestSpinSparesOthers"), simulation("crowd"), model("wtw", "taken away"))},
+	{"P1", "a commit that was lost frees the lock",
+		edits(overlay.Rule("who has not the lock leaves it as it is").Before("free(KEYS[2], KEYS[3])")),
+		seenBy(model("wtw", "taken away"))},
+	{"P7", "the lease is not renewed",
+		edits(overlay.In("internal/lease", "Lease.renew").Replace("_ = l.extend(c, d)", "l.setTimer(l.end.Sub(time.Now()))")),
+		seenBy(simulation("calm"))},
+	{"P7", "an extension extends nothing",
+		edits(overlay.Rule("a lock that is renewed lasts longer").Drop()),
+		seenBy(simulation("calm"))},
+	{"P7", "no sweep after a lost reply",
+		edits(overlay.In("internal/lease", "Group.sweep").Return("")),
+		seenBy(simulation("lost replies"))},
+	{"P7", "a hold goes on for longer than its MaxHold",
+		edits(overlay.In("internal/lease", "Lease.begin").Replace("l.options.MaxHold", "time.Hour")),
+		seenBy(simulation("calm"))},
+}

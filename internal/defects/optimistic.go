@@ -1,0 +1,27 @@
+package main
+
+import "github.com/a2139e8d/latchkey/internal/overlay"
+
+// What is saved without the lock, and the second run of a handler.
+var optimisticDefects = []defect{
+	{"P1", "an optimistic request replaces any record",
+		edits(overlay.Rule("without the lock only what was read is replaced").True()),
+		seenBy(tests("store", "TestSaveLoadedIsRefused"), simulation("calm"), model("wto", "was built on"))},
+	{"P1", "an optimistic request ignores who holds the session",
+		edits(overlay.Rule("without the lock nothing is written that somebody holds").True()),
+		seenBy(tests("store", "TestSaveLoadedIsRefused"), simulation("calm"), model("wto", "another has it"))},
+	{"P6", "an optimistic request ignores who stands in the queue",
+		edits(overlay.Rule("without the lock nothing is written that somebody waits for").True()),
+		seenBy(model("wto", "ahead of those that stand in the queue"))},
+	{"P1", "a second run builds on what the first one has read",
+		edits(
+			overlay.In("middleware", "response.again").Begin("defer func() { $r1.attempt.record = $recv.attempt.record }()"),
+			overlay.In("middleware", "request.take").Replace("return q.hold.Record, q.attempt.err", "return q.attempt.record, q.attempt.err")),
+		seenBy(simulation("calm"))},
+	{"P1", "a handler runs again for nothing",
+		edits(overlay.In("middleware", "request.settle").False("e == nil && r.Same(a.record)")),
+		seenBy(simulation("calm"))},
+	{"P1", "a handler runs again after its Commit",
+		edits(overlay.In("middleware", "request.settle").False("b != handlerEnd")),
+		seenBy(simulation("calm"))},
+}

@@ -1,0 +1,28 @@
+package main
+
+import "github.com/a2139e8d/latchkey/internal/overlay"
+
+// Reopen, Discard and Update.
+var sessionDefects = []defect{
+	{"P1", "a Reopen goes on with what it had",
+		edits(overlay.In("session", "Session.Resume").Replace("s.values = o.values", "_ = o")),
+		seenBy(tests("middleware", "TestReopenGoesOnWithWhatIsStoredByThen"), simulation("calm"))},
+	{"P2", "Discard keeps what was done",
+		edits(overlay.In("session", "Session.Discard").Return("")),
+		seenBy(simulation("calm"))},
+	{"P2", "Discard keeps a Renew or a Destroy",
+		edits(overlay.In("session", "Session.Discard").Replace("s.reset()", "s.err = nil")),
+		seenBy(simulation("calm"))},
+	{"P1", "an Update has no lock",
+		edits(overlay.In("middleware", "Sessions.Update").Replace("e = f(u.session)", `_ = u.hold.Touch($1)
+if e = f(u.session); e == nil {
+	again := $recv.terms
+	again.Quiet = true
+	u.hold, e = $recv.store.Take($1, $2, again)
+}`)),
+		seenBy(simulation("calm"))},
+	{"P12", "an Update puts the idle time-out off",
+		edits(overlay.In("middleware", "Sessions.Update").Replace("s.store.Take(c, i, t)",
+			"s.store.Take(c, i, func() store.Terms { t.Quiet = false; return t }())")),
+		seenBy(simulation("calm"))},
+}

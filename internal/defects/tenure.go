@@ -1,0 +1,41 @@
+package main
+
+import "github.com/a2139e8d/latchkey/internal/overlay"
+
+// The requests of one process share a session's lock, and their writes go to Redis together.
+var tenureDefects = []defect{
+	{"P2", "an answer before the commit is stored",
+		edits(overlay.In("store", "tenure.end").Replace("t.flush(c, v)",
+			"go func() { t.mu.Lock(); defer t.mu.Unlock(); t.flush(c, v) }()\nreturn nil")),
+		seenBy(simulation("crashes"), faults("TestAppKilledWithCommitAnswered"))},
+	{"P2", "a version counts as stored that is not",
+		edits(overlay.In("store", "tenure.send").Begin(
+			"defer func(sent int) { if $recv.err != nil { $recv.stored = sent } }($recv.newest)")),
+		seenBy(simulation("cut"))},
+	{"P2", "what has come during a commit counts as stored with it",
+		edits(overlay.In("store", "tenure.send").Begin(
+			"defer func() { if $recv.err == nil { $recv.stored = $recv.newest } }()")),
+		seenBy(simulation("crowd"))},
+	{"P1", "a group is written as its first version",
+		edits(
+			overlay.In("store", "tenure.end").Before("t.newest++", "first, unsent := t.write, t.written > t.stored"),
+			overlay.In("store", "tenure.end").After("t.written = v", "if unsent {\n\tt.write = first\n}")),
+		seenBy(simulation("crowd"))},
+	{"P1", "a hold joins what a commit has failed to store",
+		edits(
+			overlay.In("store", "tenure.admit").False("t.err != nil"),
+			overlay.In("store", "tenure.fail").Begin("$recv.stored, $recv.written = $recv.newest, $recv.newest")),
+		seenBy(simulation("cut"))},
+	{"P1", "a read that may be stale is no error",
+		edits(overlay.In("store", "Hold.Touch").True("!h.joined && x")),
+		seenBy(simulation("cut"))},
+	{"P4", "a tenure goes on after a logout",
+		edits(overlay.In("store", "tenure.passOn").False("t.ended")),
+		seenBy(simulation("calm"))},
+	{"P8", "each that waits finds out anew that Redis is silent",
+		edits(overlay.In("store", "tenure.fail").Drop("t.lease.Dismiss(e)")),
+		seenBy(tests("middleware", "TestRedisFallsSilentAndAllAreAnsweredInTime"))},
+	{"P10", "one round trip more before each commit",
+		edits(overlay.In("store", "tenure.exchange").Begin("_ = $recv.store.Ping($1)")),
+		seenBy(tests("store", "TestRequests"))},
+}

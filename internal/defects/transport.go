@@ -1,0 +1,48 @@
+package main
+
+import "github.com/a2139e8d/latchkey/internal/overlay"
+
+// The connections to Redis, whose replies have no names.
+var transportDefects = []defect{
+	{"P11", "replies have no number",
+		edits(
+			overlay.In("internal/scripting", "unframe").True("r>>2 == c"),
+			overlay.In("internal/scripting", "unframe").True("r[n] == c"),
+			overlay.In("internal/scripting", "Runner.Numbered").False("string(n) != strconv.FormatInt(c, 10)")),
+		seenBy(simulation("doubled"), faults("TestWireRepeatsOnOneConnection"))},
+	{"P11", "the number of a read comes ahead of its last reply",
+		edits(
+			overlay.In("internal/scripting", "Runner.Numbered").After("r, e := q.plainly(c, s, a)", `if n := len(r); n > 1 {
+	r[n-2], r[n-1] = r[n-1], r[n-2]
+}`),
+			overlay.In("internal/scripting", "Runner.Numbered").Replace(`append(c, transport.Command{"PING", n})`,
+				`append(append(c[:len(c)-1:len(c)-1], transport.Command{"PING", n}), c[len(c)-1])`)),
+		seenBy(faults("TestWireRepeatsOnOneConnection"))},
+	{"P11", "a stray reply leaves the connection as it is",
+		edits(overlay.In("internal/scripting", "Runner.stray").Replace("c.Reset()", "_ = c")),
+		seenBy(simulation("doubled"))},
+	{"P11", "who leaves takes its reply away, too",
+		edits(overlay.In("locker/transport", "link.withdraw").True("!x.taken")),
+		seenBy(tests("locker/transport", "TestDeadlineOfTheFirst"), simulation("crowd"))},
+	{"P2", "what was sent on a broken connection counts as refused",
+		edits(overlay.In("locker/transport", "link.settle").Replace("fmt.Errorf(m, ErrUnavailable, l.err)", "fmt.Errorf(m, ErrRefused, l.err)")),
+		seenBy(simulation("lost replies"))},
+	{"P2", "what was sent on a broken connection is sent again on the next",
+		edits(overlay.In("locker/transport", "link.settle").Replace("x.end(nil, fmt.Errorf(m, ErrUnavailable, l.err))",
+			"if x.taken = false; true {\n\tl.client.enqueue(x, time.Now())\n}")),
+		seenBy(simulation("cut"))},
+	{"P8", "a connection without replies is kept for too long",
+		edits(overlay.In("locker/transport", "Redigo.Do").Replace("n.Add(c.timeout)", "n.Add(4 * c.timeout)")),
+		seenBy(simulation("silent"))},
+	{"P8", "an idle connection is kept",
+		edits(overlay.In("locker/transport", "maxIdle").Set("time.Hour")),
+		seenBy(simulation("calm"))},
+	{"P15", "a slot that moves is refused",
+		edits(overlay.In("internal/scripting", "puttingOff").Replace(`"TRYAGAIN "`, `"NEVER "`)),
+		seenBy(faults("TestClusterGrowsAndShrinks"))},
+	{"P15", "go-redis is not made to look for a new master",
+		edits(
+			overlay.In("store/goredisstore", "cluster.doubt").Drop("c.redis.ReloadState(x)"),
+			overlay.In("store/goredisstore", "cluster.subscribe").Drop("c.redis.ReloadState(x)")),
+		seenBy(faults("TestClusterMasterKilled"))},
+}

@@ -1,0 +1,43 @@
+package main
+
+import "github.com/a2139e8d/latchkey/internal/overlay"
+
+// Who uses a user's session asks for the mark, which says whether it was ended from elsewhere.
+var userDefects = []defect{
+	{"P14", "a take does not ask for the mark",
+		edits(plainTake.False("!alive(m, k, e)")),
+		seenBy(tests("middleware", "TestHistoriesOfUsers"), simulation("users"))},
+	{"P14", "a take by the script does not ask for the mark",
+		edits(overlay.In("store", "taking.byScript").Drop("ask(&x, k)")),
+		seenBy(tests("middleware", "TestHistoriesOfUsers"))},
+	{"P14", "a read does not ask for the mark",
+		edits(overlay.In("store", "Store.loadPlainly").False("!alive(m, k, e)")),
+		seenBy(tests("middleware", "TestHistoriesOfUsers"), simulation("users"))},
+	{"P14", "a read by the script does not ask for the mark",
+		edits(overlay.In("store", "Store.loadByScript").Drop("ask(&x, k)")),
+		seenBy(tests("middleware", "TestHistoriesOfUsers"))},
+	{"P14", "a commit does not ask for the mark",
+		edits(overlay.In("store", "tenure.send").Drop("t.ask(&x, b)")),
+		seenBy(tests("store", "TestEndedSessionsAreOverAtOnce"))},
+	{"P14", "a commit does not compare the mark",
+		edits(overlay.Rule("the mark is the one that was read").True()),
+		seenBy(simulation("users"))},
+	{"P14", "a lease is renewed without asking for the mark",
+		edits(overlay.In("store", "tenure.Extend").Drop("ask(&x, k)")),
+		seenBy(tests("store", "TestALeaseOfAnEndedSession"))},
+	{"P14", "what is saved without a lock does not ask for the mark",
+		edits(overlay.In("store", "Store.saveLoaded").Drop("ask(&x, k)")),
+		seenBy(tests("store", "TestSaveLoadedAfterTheEnd"))},
+	{"P14", "who comes after the end joins the holder",
+		edits(overlay.In("store", "tenure.askedSince").Return("true")),
+		seenBy(tests("store", "TestWhoComesAfterTheEndDoesNotJoinTheHolder"), simulation("users"))},
+	{"P14", "no mark is every mark",
+		edits(overlay.Rule("a session of another epoch was ended, unless the mark names it").And("redis.call('EXISTS', KEYS[#KEYS]) == 1")),
+		seenBy(tests("middleware", "TestHistoriesOfUsers"))},
+	{"P14", "a login forgets the epoch",
+		edits(overlay.Rule("a login begins with its user's epoch").Call("f('SET', k, r, 'PX', t)", "f('SET', k, ARGV[2], 'PX', t)")),
+		seenBy(simulation("users"))},
+	{"P14", "a login begins with an epoch that was there before",
+		edits(overlay.In("store", "newEpoch").Replace("scripting.Chance() * n", "scripting.Chance() * 2")),
+		seenBy(tests("middleware", "TestHistoriesOfUsers"), simulation("users"))},
+}

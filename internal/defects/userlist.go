@@ -1,0 +1,66 @@
+package main
+
+import "github.com/a2139e8d/latchkey/internal/overlay"
+
+// laterEntry makes a login put the session on the list of its user in an exchange of its own, add.
+// then says when.
+func laterEntry(then string) []overlay.Edit {
+	return edits(
+		overlay.Rule("a login is on the list at once").Drop(),
+		overlay.Rule("a list lasts as long as its sessions").Call("math.max(a, b)", "math.max(a, ARGV[4] - ARGV[5] + 600000)"),
+		overlay.In("store", "Store.login").Begin(`add := func() error {
+	record, list := $2.Keys.At(0), $2.Keys.At(1)
+	end := time.Now().Add(24*time.Hour).UnixMilli()
+	_, err := $recv.runner.Plain(context.WithoutCancel($1), record, transport.Command{"ZADD", list, end, record[len(record)-11:]})
+	return err
+}
+defer func() {
+	if $r2 == nil {
+		`+then+`
+	}
+}()`))
+}
+
+// The list of a user's sessions, and what ends them.
+var userListDefects = []defect{
+	{"P14", "a session is put on the list after the answer",
+		laterEntry("go func() { time.Sleep(time.Millisecond); _ = add() }()"),
+		seenBy(tests("middleware", "TestHistoriesOfUsers"))},
+	{"P14", "a session is put on the list by another exchange",
+		laterEntry("$r2 = add()"),
+		seenBy(tests("store", "TestRequestsOfUsers"))},
+	{"P14", "a Renew does not ask for the session before",
+		edits(overlay.Rule("a session that was ended is not renewed").False()),
+		seenBy(tests("store", "TestARenewOfAnEndedSessionBeginsNone"))},
+	{"P14", "End leaves the session on the list",
+		edits(overlay.Rule("a session that is ended leaves the list").Drop()),
+		seenBy(tests("middleware", "TestHistoriesOfUsers"))},
+	{"P14", "EndAll ends one after another",
+		edits(overlay.In("store", "Store.endTag").Begin(`listed, _ := $recv.runner.Plain($1, $recv.listKey($2), transport.Command{"ZRANGE", $recv.listKey($2), 0, -1})
+members, _ := listed[0].([]any)
+for _, member := range members {
+	text, _ := scripting.Text(member)
+	if id := $2 + "." + string(text); !slices.Contains($3, id) {
+		_ = $recv.end($1, id)
+	}
+}`)),
+		seenBy(tests("middleware", "TestHistoriesOfUsers"), faults("TestAppKilledInEndAll"))},
+	{"P14", "an EndAll ends nobody",
+		edits(overlay.Rule("where no session stays, the mark is gone").Drop()),
+		seenBy(simulation("users"))},
+	{"P14", "an EndAll but one spares all",
+		edits(overlay.Rule("each EndAll has an epoch of its own").Call("string.format('%d', e)", "string.format('%d', (e) - 1)")),
+		seenBy(simulation("users"))},
+	{"P14", "an EndAll but one spares nobody",
+		edits(overlay.Rule("the mark names the sessions that stay").Drop()),
+		seenBy(simulation("users"))},
+	{"P14", "an EndAll takes an epoch of before",
+		edits(overlay.Rule("each EndAll has an epoch of its own").Call("string.format('%d', e)", "string.format('%d', (e) - (e) % 10)")),
+		seenBy(tests("store", "TestALateEndUser"))},
+	{"P14", "a list forgets a session that gets a new id",
+		edits(overlay.In("store", "listRounds").Set("1")),
+		seenBy(tests("store", "TestListUserWhileSessionsChange"))},
+	{"P14", "a list that seems lost ends a login",
+		edits(overlay.Rule("a list and a mark that are there stay").False()),
+		seenBy(tests("store", "TestListUserEndsNoLogin"))},
+}

@@ -1,0 +1,236 @@
+package overlay
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// A Place is a function of a package, or a constant or variable outside of all functions.
+type Place struct {
+	dir, name string
+	all       bool
+}
+
+// In returns a place by the directory of its package and its name: a method is "tenure.end" or
+// "(*tenure).end". The file does not matter.
+//
+// What an edit changes in it is found by a pattern: an expression, or statements that follow one
+// another, in which each lower-case letter that stands alone matches any expression, and the same
+// letter the same text. So "t.flush(c, v)" is a call of that method with two arguments, whatever
+// their names. In what takes its place, each letter is what it has matched.
+//
+// There and in patterns, $recv is the receiver, $1 the first parameter and $r1 the first result,
+// whatever their names. A result that has no name gets one.
+func In(dir, name string) Place {
+	return Place{dir: dir, name: strings.NewReplacer("(*", "", ")", "").Replace(name)}
+}
+
+// All returns the same place, for edits of all that match there, not of the only one.
+func (p Place) All() Place {
+	p.all = true
+	return p
+}
+
+// Replace puts an expression in the place of an expression, or statements in that of statements.
+func (p Place) Replace(pattern, by string) Edit {
+	return p.edit(pattern, func(f *goFile, n ast.Node) error {
+		find, by := findStatements, by
+		if isExpression(pattern) && isExpression(by) {
+			find, by = findExpression, operand(by)
+		}
+		return f.each(p, n, find, pattern, func(m match) splice { return splice{m.from, m.to, f.expand(by, m)} })
+	})
+}
+
+// Drop removes statements.
+func (p Place) Drop(pattern string) Edit { return p.statements(pattern, "", "") }
+
+// Before puts statements before some.
+func (p Place) Before(pattern, text string) Edit { return p.statements(pattern, text+"\n", "$all") }
+
+// After puts statements behind some.
+func (p Place) After(pattern, text string) Edit { return p.statements(pattern, "", "$all\n"+text) }
+
+// True makes a condition true, and False makes it false. Its variables count as used, as before.
+func (p Place) True(pattern string) Edit { return p.Replace(pattern, "(true || ("+pattern+"))") }
+
+// False is described at True.
+func (p Place) False(pattern string) Edit { return p.Replace(pattern, "(false && ("+pattern+"))") }
+
+// Begin puts statements at the beginning of a function.
+func (p Place) Begin(text string) Edit {
+	return p.edit("", func(f *goFile, n ast.Node) error {
+		decl, ok := n.(*ast.FuncDecl)
+		if !ok || decl.Body == nil {
+			return errors.New("it is not a function")
+		}
+		at := decl.Body.Lbrace + 1
+		return f.change([]splice{{at, at, "\n" + f.expand(text, match{}) + "\n"}}, text)
+	})
+}
+
+// Return lets a function return that at once. The rest of it stays, and is not reached.
+func (p Place) Return(values string) Edit { return p.Begin("if true { return " + values + " }") }
+
+// Set gives a constant or variable another value.
+func (p Place) Set(value string) Edit {
+	return p.edit("", func(f *goFile, n ast.Node) error {
+		spec, ok := n.(*ast.ValueSpec)
+		for i := 0; ok && i < len(spec.Names) && i < len(spec.Values); i++ {
+			if v := spec.Values[i]; spec.Names[i].Name == p.name {
+				return f.change([]splice{{v.Pos(), v.End(), value}}, value)
+			}
+		}
+		return errors.New("it is no constant or variable with a value")
+	})
+}
+
+// InStrings replaces a part of the string literals of a place: of all that have it.
+func (p Place) InStrings(old, by string) Edit {
+	return p.edit(strconv.Quote(old), func(f *goFile, n ast.Node) error {
+		var splices []splice
+		ast.Inspect(n, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && strings.Contains(lit.Value, old) {
+				splices = append(splices, splice{lit.Pos(), lit.End(), strings.ReplaceAll(lit.Value, old, by)})
+			}
+			return true
+		})
+		if len(splices) == 0 {
+			return errors.New("no string has it")
+		}
+		return f.change(splices, "")
+	})
+}
+
+// statements replaces each match by what comes before it and what it becomes.
+func (p Place) statements(pattern, before, becomes string) Edit {
+	return p.edit(pattern, func(f *goFile, n ast.Node) error {
+		return f.each(p, n, findStatements, pattern, func(m match) splice {
+			first, rest, kept := strings.Cut(becomes, "$all")
+			text := f.expand(before+first, m)
+			if kept {
+				text += f.between(m.from, m.to) + f.expand(rest, m)
+			}
+			return splice{m.from, m.to, text}
+		})
+	})
+}
+
+// edit makes an edit of what is to be done with the place's declaration.
+func (p Place) edit(pattern string, do func(f *goFile, n ast.Node) error) Edit {
+	name := p.dir + " " + p.name
+	if pattern != "" {
+		name += ": " + pattern
+	}
+	return Edit{name, func(t *tree) error {
+		f, n, err := p.find(t)
+		if err != nil {
+			return err
+		}
+		return do(f, n)
+	}}
+}
+
+// find looks for the declaration in the files that are built here.
+func (p Place) find(t *tree) (found *goFile, decl ast.Node, err error) {
+	files, err := t.files(p.dir, ".go")
+	if err != nil {
+		return nil, nil, err
+	}
+	_, method, isMethod := strings.Cut(p.name, ".")
+	if !isMethod {
+		method = p.name
+	}
+	for _, path := range files {
+		text, err := t.read(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !bytes.Contains(text, []byte(method)) {
+			continue
+		}
+		if built, err := build.Default.MatchFile(filepath.Split(path)); err == nil && !built {
+			continue
+		}
+		f, err := parseFile(t, path, text)
+		if err != nil {
+			return nil, nil, err
+		}
+		if n := f.declaration(p.name); n != nil {
+			return f, n, nil
+		}
+	}
+	return nil, nil, fmt.Errorf("the package has no %s", p.name)
+}
+
+// A goFile is a file of Go that is being changed.
+type goFile struct {
+	tree   *tree
+	path   string
+	text   []byte
+	set    *token.FileSet
+	file   *ast.File
+	decl   *ast.FuncDecl // whose receiver, parameters and results are meant
+	naming []splice      // what gives names to its results
+}
+
+func parseFile(t *tree, path string, text []byte) (*goFile, error) {
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, path, text, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	return &goFile{tree: t, path: path, text: text, set: set, file: file}, nil
+}
+
+// declaration returns what declares a name, or nil.
+func (f *goFile) declaration(name string) ast.Node {
+	for _, decl := range f.file.Decls {
+		switch decl := decl.(type) {
+		case *ast.FuncDecl:
+			if fullName(decl) == name {
+				f.decl = decl
+				return decl
+			}
+		case *ast.GenDecl:
+			for _, spec := range decl.Specs {
+				values, _ := spec.(*ast.ValueSpec)
+				for i := 0; values != nil && i < len(values.Names); i++ {
+					if values.Names[i].Name == name {
+						return values
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// fullName returns "end", or "tenure.end" for a method.
+func fullName(decl *ast.FuncDecl) string {
+	if decl.Recv == nil {
+		return decl.Name.Name
+	}
+	of := decl.Recv.List[0].Type
+	if pointer, ok := of.(*ast.StarExpr); ok {
+		of = pointer.X
+	}
+	name, _ := of.(*ast.Ident)
+	if name == nil {
+		return ""
+	}
+	return name.Name + "." + decl.Name.Name
+}
+
+// between returns a part of the text.
+func (f *goFile) between(from, to token.Pos) string {
+	return string(f.text[f.set.Position(from).Offset:f.set.Position(to).Offset])
+}

@@ -1,0 +1,151 @@
+package overlay
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// A Line is a line of the scripts, found by its mark: a comment at its end that says which rule it
+// keeps.
+//
+//	if found == ARGV[1] -- rule: a record is replaced by what was built on it
+//
+// What an edit does to it depends on Redis's own language only, and on KEYS and ARGV.
+type Line struct {
+	rule string
+	all  bool
+}
+
+// scripts are the directories with scripts.
+var scripts = []string{"store", "internal/lease", "locker"}
+
+// Rule returns the line that keeps a rule.
+func Rule(rule string) Line { return Line{rule: rule} }
+
+// All returns all lines that keep the rule, not the only one.
+func (l Line) All() Line {
+	l.all = true
+	return l
+}
+
+// True makes the line's condition true, or the part of a condition that the line has.
+func (l Line) True() Edit { return l.condition(func(string) string { return "true" }) }
+
+// False makes it false.
+func (l Line) False() Edit { return l.condition(func(string) string { return "false" }) }
+
+// Or makes it true if that is so, too.
+func (l Line) Or(text string) Edit {
+	return l.condition(func(c string) string { return "(" + text + " or " + c + ")" })
+}
+
+// And makes it false unless that is so, too.
+func (l Line) And(text string) Edit {
+	return l.condition(func(c string) string { return "(" + text + " and " + c + ")" })
+}
+
+// Drop removes the line.
+func (l Line) Drop() Edit {
+	return l.edit(func(string) (string, error) { return "", nil })
+}
+
+// Before puts a line before it.
+func (l Line) Before(text string) Edit {
+	return l.edit(func(code string) (string, error) { return text + "\n" + code, nil })
+}
+
+// After puts a line behind it.
+func (l Line) After(text string) Edit {
+	return l.edit(func(code string) (string, error) { return code + "\n" + text, nil })
+}
+
+// Swap replaces a word of Redis's language, a number or an operator, but no name.
+func (l Line) Swap(old, by string) Edit {
+	return l.edit(func(code string) (string, error) {
+		switch n := strings.Count(code, old); {
+		case luaName.MatchString(old):
+			return "", fmt.Errorf("%s is a name, which may change", old)
+		case n != 1:
+			return "", fmt.Errorf("it has %s %d times", old, n)
+		}
+		return strings.Replace(code, old, by, 1), nil
+	})
+}
+
+// Call replaces a call, found by a pattern of its function and arguments, in which a lower-case
+// letter that stands alone is any function or argument.
+func (l Line) Call(pattern, by string) Edit {
+	return l.edit(func(code string) (string, error) { return replaceCall(code, pattern, by) })
+}
+
+var (
+	luaName = regexp.MustCompile(`^[A-Za-z_]\w*$`)
+	mark    = regexp.MustCompile(`\s*-- rule: (.*?)( -- not of a user)?$`)
+	ofUser  = regexp.MustCompile(`^\s*-- of a user: `) // the line is code, but not for all sessions
+	clause  = regexp.MustCompile(`^(\s*(?:(?:if|elseif|while|and|or|return|local \w+ =)\s+))(.*?)(\s+(?:then|do))?$`)
+)
+
+// condition changes the condition of a line, or the value that it sets or returns.
+func (l Line) condition(change func(string) string) Edit {
+	return l.edit(func(code string) (string, error) {
+		at := clause.FindStringSubmatch(code)
+		if at == nil || strings.Count(at[2], "(") != strings.Count(at[2], ")") {
+			return "", errors.New("it has no whole condition")
+		}
+		return at[1] + change(at[2]) + at[3], nil
+	})
+}
+
+// edit makes an edit of what becomes of the line's code.
+func (l Line) edit(change func(code string) (string, error)) Edit {
+	return Edit{"rule: " + l.rule, func(t *tree) error {
+		found := 0
+		for _, dir := range scripts {
+			files, err := t.files(dir, ".lua")
+			if err != nil {
+				return err
+			}
+			for _, file := range files {
+				n, err := l.changeIn(t, file, change)
+				if found += n; err != nil {
+					return fmt.Errorf("%s: %w", file, err)
+				}
+			}
+		}
+		if found == 0 || found > 1 && !l.all {
+			return fmt.Errorf("%d lines of the scripts have this mark", found)
+		}
+		return nil
+	}}
+}
+
+// changeIn changes the lines of a file, and returns how many there are.
+func (l Line) changeIn(t *tree, file string, change func(string) (string, error)) (found int, _ error) {
+	text, err := t.read(file)
+	if err != nil {
+		return 0, err
+	}
+	lines := strings.Split(string(text), "\n")
+	for i, line := range lines {
+		at := mark.FindStringSubmatchIndex(line)
+		if at == nil || line[at[2]:at[3]] != l.rule {
+			continue
+		}
+		found++
+		first := ofUser.FindString(line)
+		code, err := change(line[len(first):at[0]])
+		if err != nil {
+			return found, err
+		}
+		if code != "" {
+			code = first + strings.ReplaceAll(code, "\n", "\n"+first) + line[at[0]:]
+		}
+		lines[i] = code
+	}
+	if found > 0 {
+		t.changed[file] = strings.Join(lines, "\n")
+	}
+	return found, nil
+}
