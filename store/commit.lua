@@ -78,7 +78,7 @@ local function kept()
   if waiting(KEYS[3]) == '' then
     return 1
   end
-  redis.call('PEXPIRE', KEYS[1], 2000, 'GT')
+  redis.call('PEXPIRE', KEYS[1], 2000, 'GT') -- rule: while others wait the record does not expire
   return 2
 end
 

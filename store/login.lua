@@ -31,7 +31,7 @@ end
 -- The clocks of two processes may differ by ten minutes.
 local over, surplus, result = ARGV[5] - 600000, {}, {1}
 if most >= 0 and alive > 0 then
-  for _, other in ipairs(redis.call('ZRANGE', list, '(' .. over, '+inf', 'BYSCORE')) do
+  for _, other in ipairs(redis.call('ZRANGE', list, '(' .. over, '+inf', 'BYSCORE')) do -- rule: sessions on the list that have not expired count
     if other ~= old and other ~= member then
       surplus[#surplus + 1] = other
     end
