@@ -60,8 +60,8 @@ func TestWhatIsFoundIsReported(t *testing.T) {
 	close(missed)
 	var b strings.Builder
 	well := report(&b, []*trial{
-		{defect: defect{"P1", "no lock", nil, nil}, suite: tests("store", "TestOne"), by: "TestOne", done: found},
-		{defect: defect{"P1", "no fence", nil, nil}, suite: tests("store", "TestTwo"), out: "ok", done: missed},
+		{defect: defect{"P1", "no lock", nil, nil}, suite: tests("store", "TestOne"), finding: finding{test: "TestOne"}, done: found},
+		{defect: defect{"P1", "no fence", nil, nil}, suite: tests("store", "TestTwo"), finding: finding{out: "ok"}, done: missed},
 	})
 	for _, want := range []string{"found by\n", " TestOne\n", "NOT FOUND by store TestTwo:\nok\n", "\n1 of 2 found\n"} {
 		if !strings.Contains(b.String(), want) || well {

@@ -12,15 +12,27 @@ import (
 	"github.com/a2139e8d/latchkey/internal/overlay"
 )
 
-// A bench builds defects, and runs suites on them.
+// A bench builds tests, over defects and over Latchkey as it is.
 type bench struct {
 	root string // of Latchkey
 	dir  string // for what is built
 	seed uint64
 
-	modelOnce sync.Once
-	model     binary // package model reads the scripts when it runs: it is built once
-	modelErr  error
+	whole   memo[built] // by package
+	healthy memo[bool]  // by package and test
+}
+
+type built struct {
+	binary
+	err error
+}
+
+// A memo has values that are made when they are first asked for.
+type memo[V any] struct{ all sync.Map }
+
+func (m *memo[V]) get(key string, make func() V) V {
+	once, _ := m.all.LoadOrStore(key, sync.OnceValue(make))
+	return once.(func() V)()
 }
 
 // A binary is the tests of a package.
@@ -45,8 +57,33 @@ func (b *bench) build(ctx context.Context, in, list, dir string) (binary, error)
 	return made, nil
 }
 
-// broken returns the tests of a suite, over a defect. dir is for the files that are changed.
-func (b *bench) broken(ctx context.Context, t *trial, dir string) (binary, error) {
+// buildWhole builds the tests of a package over Latchkey as it is, once.
+func (b *bench) buildWhole(ctx context.Context, in string) built {
+	return b.whole.get(in, func() built {
+		dir, err := os.MkdirTemp(b.dir, "")
+		if err != nil {
+			return built{err: err}
+		}
+		m, err := b.build(ctx, in, "", dir)
+		return built{m, err}
+	})
+}
+
+// passes reports whether a test passes on Latchkey as it is. If it does not, it says nothing of a
+// defect.
+func (b *bench) passes(ctx context.Context, in, test string) bool {
+	return b.healthy.get(in+" "+test, func() bool {
+		m := b.buildWhole(ctx, in)
+		if m.err != nil {
+			return false
+		}
+		_, err := m.run(ctx, time.Minute, "-test.short", "-test.run", exactly(test))
+		return err == nil
+	})
+}
+
+// buildBroken builds the tests of a suite over a defect. dir is for the files that are changed.
+func (b *bench) buildBroken(ctx context.Context, t *trial, dir string) (binary, error) {
 	list, err := overlay.Write(dir, t.defect.edits)
 	if err != nil {
 		return binary{}, err
@@ -54,10 +91,9 @@ func (b *bench) broken(ctx context.Context, t *trial, dir string) (binary, error
 	if t.suite.kind != "model" {
 		return b.build(ctx, t.suite.in, list, dir)
 	}
-	b.modelOnce.Do(func() { b.model, b.modelErr = b.build(ctx, t.suite.in, "", b.dir) })
-	made := b.model
+	made := b.buildWhole(ctx, t.suite.in) // it reads the scripts when it runs
 	made.list = list
-	return made, b.modelErr
+	return made.binary, made.err
 }
 
 // run runs the tests, for so long at most. What they build themselves is broken, too.

@@ -41,7 +41,7 @@ var fenceDefects = []defect{
 		seenBy(tests("store", "TestLateCommitsChangeNothing"), model("ltl", "the lock"))},
 	{"P3", "a large record is stored over any other",
 		edits(
-			overlay.Rule(recordIsBase).All().Or(isStaged + " and " + isOther),
+			overlay.Rule(recordIsBase).All().Or(isStaged+" and "+isOther),
 			overlay.Rule("under another lock only what was read is replaced").Or("KEYS[2] and string.find(KEYS[2], '.new.', 1, true)")),
 		seenBy(tests("store", "TestStagedRecordIsGone"), simulation("late"), model("ltl", "was built on"))},
 	{"P3", "all large records of a session are staged at one key",

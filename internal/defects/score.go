@@ -18,9 +18,8 @@ type trial struct {
 	suite  suite
 
 	done chan struct{} // closed when the rest is there
-	by   string        // what has found it
-	out  string        // what the tests have printed otherwise
-	err  error
+	finding
+	err  error // why it could not be tried
 	took time.Duration
 }
 
@@ -71,8 +70,8 @@ func (b *bench) try(ctx context.Context, t *trial) {
 	}
 	defer os.RemoveAll(dir)
 	var m binary
-	if m, t.err = b.broken(ctx, t, dir); t.err == nil {
-		t.by, t.out = t.suite.run(ctx, m, b.seed)
+	if m, t.err = b.buildBroken(ctx, t, dir); t.err == nil {
+		t.finding = b.run(ctx, t.suite, m)
 		t.err = ctx.Err()
 	}
 }
@@ -83,15 +82,15 @@ func report(w io.Writer, trials []*trial) (well bool) {
 	tried, missed := make(map[string]bool), make(map[string]bool)
 	for _, t := range trials {
 		<-t.done
-		by := t.by
+		by := t.finding.String()
 		switch {
 		case t.err != nil:
 			by = fmt.Sprintf("NOT TRIED: %v", t.err)
-		case by == "":
+		case !t.found():
 			by = fmt.Sprintf("NOT FOUND by %s %s:\n%s", t.suite.in, t.suite.choice, t.out)
 		}
 		tried[t.defect.what] = true
-		if t.by == "" {
+		if t.err != nil || !t.found() {
 			missed[t.defect.what] = true
 		}
 		fmt.Fprintf(w, "%-4s %-66s %-11s %7.1f  %s\n", t.defect.promise, t.defect.what, t.suite.kind, t.took.Seconds(), by)

@@ -8,23 +8,33 @@ import (
 	"time"
 )
 
-// run runs a suite, and returns which test has found the defect, and how. If none has, it returns
-// what the tests have printed.
-func (s suite) run(ctx context.Context, m binary, seed uint64) (by, out string) {
+// A finding is what a suite says of a defect.
+type finding struct {
+	test string // that has failed, of those that may fail for another reason
+	how  string
+	out  string // what the tests have printed
+}
+
+func (f finding) found() bool { return f.test != "" || f.how != "" }
+
+func (f finding) String() string { return strings.TrimSpace(f.test + " " + f.how) }
+
+// run runs a suite on a defect.
+func (b *bench) run(ctx context.Context, s suite, m binary) finding {
 	switch s.kind {
 	case "simulation":
-		return s.simulate(ctx, m, seed)
+		return simulate(ctx, m, s, b.seed)
 	case "model":
-		return s.explore(ctx, m)
+		return explore(ctx, m, s)
 	case "faults":
-		return test(ctx, m, s.choice)
+		return b.test(ctx, m, s.in, s.choice)
 	}
 	if s.choice != "" {
-		if by, _ := test(ctx, m, s.choice); by != "" {
-			return by, ""
+		if f := b.test(ctx, m, s.in, s.choice); f.found() {
+			return f
 		}
 	}
-	return test(ctx, m, "")
+	return b.test(ctx, m, s.in, "")
 }
 
 var (
@@ -32,20 +42,26 @@ var (
 	hanging = regexp.MustCompile(`(?s)panic: test timed out.*?running tests:\s+(\S+)`)
 )
 
-// test runs ordinary tests. Those that hang have found something, too.
-func test(ctx context.Context, m binary, pattern string) (by, out string) {
+// test runs ordinary tests, all or those with a name. Those that hang have found something, too.
+func (b *bench) test(ctx context.Context, m binary, in, name string) (f finding) {
 	limit := 5 * time.Minute
-	if pattern != "" {
+	if name != "" {
 		limit = time.Minute
 	}
-	out, err := m.run(ctx, limit+10*time.Second, "-test.short", "-test.failfast", "-test.timeout", limit.String(), "-test.run", exactly(pattern))
-	if at := failed.FindStringSubmatch(out); err != nil && at != nil {
-		return at[1], out
+	out, err := m.run(ctx, limit+10*time.Second, "-test.short", "-test.failfast", "-test.timeout", limit.String(), "-test.run", exactly(name))
+	f.out = out
+	if err == nil {
+		return f
 	}
-	if at := hanging.FindStringSubmatch(out); err != nil && at != nil {
-		return at[1] + ", which hangs", out
+	if at := failed.FindStringSubmatch(out); at != nil {
+		f.test = at[1]
+	} else if at := hanging.FindStringSubmatch(out); at != nil {
+		f.test, f.how = at[1], "(hangs)"
 	}
-	return "", out
+	if f.test != "" && !b.passes(ctx, in, f.test) {
+		return finding{out: out + "\n" + f.test + " fails on Latchkey as it is, too"}
+	}
+	return f
 }
 
 // exactly is the pattern of a test's whole name.
@@ -65,27 +81,31 @@ var violation = regexp.MustCompile(`after (\d+ operations), .*:\n\s*(.*)\n`)
 // for ever.
 var stuck = []string{"blocked goroutines remain", "all goroutines in bubble are blocked", "a run hangs"}
 
-func (s suite) simulate(ctx context.Context, m binary, seed uint64) (by, out string) {
+func simulate(ctx context.Context, m binary, s suite, seed uint64) (f finding) {
 	out, err := m.run(ctx, simulationLimit, "-test.run", "^TestSimulation$", "-profile", s.choice,
 		"-seed", fmt.Sprint(seed), "-operations", "1000000000", "-shrink", "1ns")
-	if at := violation.FindStringSubmatch(out); err != nil && at != nil {
-		return at[1] + ": " + at[2], out
+	f.out = out
+	if err == nil {
+		return f
+	}
+	if at := violation.FindStringSubmatch(out); at != nil {
+		f.how = at[1] + ": " + at[2]
+		return f
 	}
 	for _, how := range stuck {
-		if err != nil && strings.Contains(out, how) {
-			return how, out
+		if strings.Contains(out, how) {
+			f.how = how
 		}
 	}
-	return "", out
+	return f
 }
 
 // explore looks at every order of the steps of three requests.
-func (s suite) explore(ctx context.Context, m binary) (by, out string) {
+func explore(ctx context.Context, m binary, s suite) (f finding) {
 	out, err := m.run(ctx, time.Minute, "-test.run", "^TestProtocol$", "-work", s.choice)
-	_, report, found := strings.Cut(out, s.choice+": ")
-	if err == nil || !found || !strings.Contains(report, s.says) {
-		return "", out
+	f.out = out
+	if _, report, ok := strings.Cut(out, s.choice+": "); err != nil && ok && strings.Contains(report, s.says) {
+		f.how, _, _ = strings.Cut(report, "\n")
 	}
-	by, _, _ = strings.Cut(report, "\n")
-	return by, out
+	return f
 }
