@@ -22,7 +22,7 @@ import (
 // header, and goes on as a panic.
 func TestAPanicReleasesTheLockAndSavesNothing(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		before := func(w http.ResponseWriter, req *http.Request) {
 			session.FromContext(req.Context()).Set("n", 66)
@@ -37,9 +37,7 @@ func TestAPanicReleasesTheLockAndSavesNothing(t *testing.T) {
 			w.(http.Flusher).Flush()
 			panic("boom")
 		})
-		s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+		s, v := begun(t, r, middleware.Options{}, mux)
 		for _, path := range []string{"/panic", "/abort"} {
 			if a := v.post(s.URL + path); a.err == nil {
 				t.Errorf("%s: answered %d %q", path, a.StatusCode, a.body)
@@ -65,32 +63,33 @@ func TestAPanicReleasesTheLockAndSavesNothing(t *testing.T) {
 // inside had never begun.
 func TestAnOuterRecoverSeesACleanHeader(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	sessions, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), middleware.Options{Keys: [][]byte{testKey}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	inner := sessions.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("X-Handler", "yes")
-		w.Header().Set("X-Outer", "changed")
-		w.WriteHeader(201)
-		panic("boom")
-	}))
-	s := newSite(t, r.Pool(t, 1), middleware.Options{Mode: func(*http.Request) middleware.Mode { return middleware.None }},
-		http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			w.Header().Set("X-Outer", "kept")
-			defer func() {
-				if recover() != nil {
-					http.Error(w, "sorry", 500)
-				}
-			}()
-			inner.ServeHTTP(w, req)
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		sessions, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), middleware.Options{Keys: [][]byte{testKey}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		inner := sessions.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Handler", "yes")
+			w.Header().Set("X-Outer", "changed")
+			w.WriteHeader(201)
+			panic("boom")
 		}))
-	a := newVisitor(t).get(s.URL)
-	a.want(t, 500, "sorry")
-	if a.Header.Get("X-Handler") != "" || a.Header.Get("X-Outer") != "kept" {
-		t.Errorf("%v", a.Header)
-	}
+		s := newSite(t, r.Pool(t, 1), middleware.Options{Mode: func(*http.Request) middleware.Mode { return middleware.None }},
+			http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				w.Header().Set("X-Outer", "kept")
+				defer func() {
+					if recover() != nil {
+						http.Error(w, "sorry", 500)
+					}
+				}()
+				inner.ServeHTTP(w, req)
+			}))
+		a := newVisitor(t).get(s.URL)
+		a.want(t, 500, "sorry")
+		if a.Header.Get("X-Handler") != "" || a.Header.Get("X-Outer") != "kept" {
+			t.Errorf("%v", a.Header)
+		}
+	})
 }
 
 // A framework that keeps the writer of the handler inside recovers outside and answers through it,
@@ -148,60 +147,58 @@ func TestARecoverMayAnswerThroughTheInnerWriter(t *testing.T) {
 // visitor would lose the session. That the handler broke the rule then is no obstacle.
 func TestTheCookieOfACommitOutlivesAPanic(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	mux := app()
-	mux.HandleFunc("/panic", func(w http.ResponseWriter, req *http.Request) {
-		s := session.FromContext(req.Context())
-		s.Renew()
-		_ = s.Commit(req.Context())
-		s.Set("n", 9)
-		panic("boom")
-	})
-	s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			defer func() {
-				if recover() != nil {
-					http.Error(w, "sorry", 500)
-				}
-			}()
-			sessions(mux).ServeHTTP(w, req)
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		handle(mux, "/panic", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			s.Renew()
+			_ = s.Commit(req.Context())
+			s.Set("n", 9)
+			panic("boom")
 		})
+		s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				defer func() {
+					if recover() != nil {
+						http.Error(w, "sorry", 500)
+					}
+				}()
+				sessions(mux).ServeHTTP(w, req)
+			})
+		})
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		a := v.post(s.URL + "/panic")
+		a.want(t, 500, "sorry")
+		if a.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%v", a.Header)
+		}
+		v.get(s.URL+"/add").want(t, 200, "2")
 	})
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	a := v.post(s.URL + "/panic")
-	a.want(t, 500, "sorry")
-	if a.Header.Get("Cache-Control") != "no-store" {
-		t.Errorf("%v", a.Header)
-	}
-	v.get(s.URL+"/add").want(t, 200, "2")
 }
 
 // A Commit after the handler's panic must not report that the session was saved.
 func TestCommitAfterAPanicIsAnError(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	panicked, committed := make(chan struct{}), make(chan error, 1)
-	mux := app()
-	mux.HandleFunc("/panic", func(_ http.ResponseWriter, req *http.Request) {
-		s := session.FromContext(req.Context())
-		go func() {
-			<-panicked
-			committed <- s.Commit(req.Context())
-		}()
-		s.Set("n", 5)
-		panic(http.ErrAbortHandler)
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		panicked, committed := make(chan struct{}), make(chan error, 1)
+		mux := app()
+		handle(mux, "/panic", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+			go func() {
+				<-panicked
+				committed <- s.Commit(req.Context())
+			}()
+			s.Set("n", 5)
+			panic(http.ErrAbortHandler)
+		})
+		s, v := begun(t, r, middleware.Options{}, mux)
+		if a := v.post(s.URL + "/panic"); a.err == nil {
+			t.Errorf("answered %d", a.StatusCode)
+		}
+		close(panicked)
+		if err := <-committed; err == nil || !strings.Contains(err.Error(), "panicked") {
+			t.Errorf("Commit returned %v", err)
+		}
 	})
-	s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	if a := v.post(s.URL + "/panic"); a.err == nil {
-		t.Errorf("answered %d", a.StatusCode)
-	}
-	close(panicked)
-	if err := <-committed; err == nil || !strings.Contains(err.Error(), "panicked") {
-		t.Errorf("Commit returned %v", err)
-	}
 }
 
 // What the application has put into the options may panic, too: the lock is free afterwards, also

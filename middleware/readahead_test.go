@@ -98,22 +98,23 @@ func TestABodyThatWasReadAheadIsReadAfterAFlush(t *testing.T) {
 // The error of a body that ends badly is the handler's, after what came before it.
 func TestTheErrorOfABodyIsTheHandlers(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	mux := app()
-	mux.HandleFunc("/body", func(w http.ResponseWriter, req *http.Request) {
-		content, err := io.ReadAll(req.Body)
-		var large *http.MaxBytesError
-		fmt.Fprint(w, len(content), errors.As(err, &large))
-		if _, again := req.Body.Read(make([]byte, 1)); again == nil || again == io.EOF {
-			t.Errorf("the error was forgotten: %v", again)
-		}
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		mux.HandleFunc("/body", func(w http.ResponseWriter, req *http.Request) {
+			content, err := io.ReadAll(req.Body)
+			var large *http.MaxBytesError
+			fmt.Fprint(w, len(content), errors.As(err, &large))
+			if _, again := req.Body.Read(make([]byte, 1)); again == nil || again == io.EOF {
+				t.Errorf("the error was forgotten: %v", again)
+			}
+		})
+		s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
+			return http.MaxBytesHandler(sessions(mux), 5000)
+		})
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		v.send(t.Context(), http.MethodPost, s.URL+"/body", bytes.NewReader(make([]byte, 10_000))).want(t, 200, "5000 true")
 	})
-	s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
-		return http.MaxBytesHandler(sessions(mux), 5000)
-	})
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	v.send(t.Context(), http.MethodPost, s.URL+"/body", bytes.NewReader(make([]byte, 10_000))).want(t, 200, "5000 true")
 }
 
 // P5: a waiting request holds its body, once, and little more; one whose body has not come yet
@@ -144,8 +145,7 @@ func TestAWaitingRequestHoldsItsBodyAndLittleMore(t *testing.T) {
 			v := newVisitor(t)
 			v.get(s.URL+"/add").want(t, 200, "1")
 			cookie := v.cookies(s)[0]
-			held := make(chan answer, 1)
-			go func() { held <- v.get(s.URL + "/hold") }()
+			held := v.start(s.URL + "/hold")
 			<-busy
 
 			wires := make([]*wire, waiting)

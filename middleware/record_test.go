@@ -71,10 +71,9 @@ func TestARecordThatCannotBeUsed(t *testing.T) {
 // P13: a session that is too large is refused as a whole.
 func TestASessionOverMaxBytesIsRefused(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
-		mux.HandleFunc("/grow", func(w http.ResponseWriter, req *http.Request) {
-			s := session.FromContext(req.Context())
+		handle(mux, "/grow", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 			s.Set("n", 77)
 			s.Set("big", strings.Repeat("x", 2000))
 			fmt.Fprint(w, "grown")
@@ -103,7 +102,7 @@ func (countOfJob) AppendTo(b []byte) []byte { return append(b, `{"n":41}`...) }
 
 func TestARequestSeesWhatAJobHasSaved(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		st := store.New(r.Pool(t, 4), store.Options{})
 		s := newSiteOn(t, st, middleware.Options{}, app())
 		v := newVisitor(t)

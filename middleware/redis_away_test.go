@@ -15,11 +15,9 @@ import (
 // all works again, without anyone's help.
 func TestRedisStoppedIs503AndComesBack(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		modes := map[string]middleware.Mode{"/add": middleware.Exclusive, "/get": middleware.ReadOnly}
-		s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: byPath(modes)}, app())
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+		s, v := begun(t, r, middleware.Options{Mode: byPath(modes)}, app())
 		r.Stop(t)
 		for path := range modes {
 			v.get(s.URL+path).want(t, 503, "*")
@@ -42,9 +40,7 @@ func TestRedisStoppedIs503AndComesBack(t *testing.T) {
 func TestRedisPausedIs503WithinTheTimeout(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
-	s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
+	s, v := begun(t, r, middleware.Options{}, app())
 	r.Pause(t)
 	began := time.Now()
 	v.get(s.URL+"/add").want(t, 503, "*")
@@ -61,9 +57,7 @@ func TestRedisPausedIs503WithinTheTimeout(t *testing.T) {
 func TestRedisPausedIs503ForACrowdAtOnce(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
-	s := newSite(t, r.Pool(t, 4), middleware.Options{LockWait: time.Minute}, app())
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
+	s, v := begun(t, r, middleware.Options{LockWait: time.Minute}, app())
 	r.Pause(t)
 	began := time.Now()
 	var crowd sync.WaitGroup
@@ -81,10 +75,8 @@ func TestRedisPausedIs503ForACrowdAtOnce(t *testing.T) {
 // P8: scripts that Redis has forgotten are sent again.
 func TestScriptFlushUnderLoad(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
-		s := newSite(t, r.Pool(t, 8), middleware.Options{}, app())
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		s, v := begun(t, r, middleware.Options{}, app())
 		var crowd sync.WaitGroup
 		for i := range 60 {
 			crowd.Go(func() {
@@ -112,9 +104,7 @@ func TestRedisThatRefusesWrites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := redistest.Real(t)
-			s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
-			v := newVisitor(t)
-			v.get(s.URL+"/add").want(t, 200, "1")
+			s, v := begun(t, r, middleware.Options{}, app())
 			do := func(command []any) { r.Do(t, command[0].(string), command[1:]...) }
 			do(switches.off)
 			v.get(s.URL+"/add").want(t, 503, "*")
@@ -136,12 +126,9 @@ func TestRedisOutOfMemoryAtTheCommitFreesTheLock(t *testing.T) {
 	r := redistest.Real(t)
 	mux := app()
 	busy, free := pausing(mux)
-	s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
+	s, v := begun(t, r, middleware.Options{}, mux)
 	_, lock := keysOf(v.get(s.URL + "/id").body)
-	done := make(chan answer, 1)
-	go func() { done <- v.get(s.URL + "/pause") }()
+	done := v.start(s.URL + "/pause")
 	<-busy
 	r.Do(t, "CONFIG", "SET", "maxmemory", "1")
 	close(free)

@@ -33,8 +33,7 @@ func TestRememberAfterReopen(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				mux := app()
-				mux.HandleFunc("/twice", func(_ http.ResponseWriter, req *http.Request) {
-					s := session.FromContext(req.Context())
+				handle(mux, "/twice", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
 					test.first(s)
 					must(t, s.Commit(req.Context()))
 					must(t, s.Reopen(req.Context()))
@@ -58,54 +57,52 @@ func TestRememberAfterReopen(t *testing.T) {
 // A reopened session ends when what is stored by then says, which another request may have changed.
 func TestExpiresAfterReopen(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	mux := rememberer()
-	var s *site
-	var tab *visitor
-	mux.HandleFunc("/again", func(w http.ResponseWriter, req *http.Request) {
-		own := session.FromContext(req.Context())
-		before := own.Expires()
-		must(t, own.Commit(req.Context()))
-		tab.get(s.URL+"/remember?for="+month.String()).want(t, 200, "")
-		must(t, own.Reopen(req.Context()))
-		fmt.Fprint(w, own.Expires().Sub(before).Round(time.Hour))
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		mux := rememberer()
+		var s *site
+		var tab *visitor
+		handle(mux, "/again", func(own *session.Session, w http.ResponseWriter, req *http.Request) {
+			before := own.Expires()
+			must(t, own.Commit(req.Context()))
+			tab.get(s.URL+"/remember?for="+month.String()).want(t, 200, "")
+			must(t, own.Reopen(req.Context()))
+			fmt.Fprint(w, own.Expires().Sub(before).Round(time.Hour))
+		})
+		s = newSite(t, r.Pool(t, 4), middleware.Options{TTL: time.Hour}, mux)
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		tab = with(t, v.cookies(s)...)
+		v.get(s.URL+"/again").want(t, 200, (month - time.Hour).String())
 	})
-	s = newSite(t, r.Pool(t, 4), middleware.Options{TTL: time.Hour}, mux)
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	tab = with(t, v.cookies(s)...)
-	v.get(s.URL+"/again").want(t, 200, (month - time.Hour).String())
 }
 
 // P2: where the answer has begun no cookie can be set any more, so Remember fails its commit, and
 // nothing of that is saved.
 func TestRememberAfterTheAnswerHasBegun(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	mux := app()
-	mux.HandleFunc("/stream", func(w http.ResponseWriter, req *http.Request) {
-		s := session.FromContext(req.Context())
-		w.(http.Flusher).Flush()
-		must(t, s.Reopen(req.Context()))
-		add(s)
-		s.Remember(month)
-		if err := s.Commit(req.Context()); err == nil || !strings.Contains(err.Error(), "no cookie can reach the client") {
-			t.Errorf("Commit = %v", err)
-		}
-		must(t, s.Reopen(req.Context()))
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		handle(mux, "/stream", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			w.(http.Flusher).Flush()
+			must(t, s.Reopen(req.Context()))
+			add(s)
+			s.Remember(month)
+			if err := s.Commit(req.Context()); err == nil || !strings.Contains(err.Error(), "no cookie can reach the client") {
+				t.Errorf("Commit = %v", err)
+			}
+			must(t, s.Reopen(req.Context()))
+		})
+		s, v := begun(t, r, middleware.Options{}, mux)
+		v.get(s.URL+"/stream").want(t, 200, "")
+		v.get(s.URL+"/get").want(t, 200, "1")
+		v.wantLeft(t, s, r, 30*time.Minute)
 	})
-	s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	v.get(s.URL+"/stream").want(t, 200, "")
-	v.get(s.URL+"/get").want(t, 200, "1")
-	v.wantLeft(t, s, r, 30*time.Minute)
 }
 
 // In mode Optimistic, too, Remember sets the cookie, and another's write is not lost to it.
 func TestRememberInModeOptimistic(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		for _, contested := range []bool{false, true} {
 			p := newPair(t, r, middleware.Options{}, func(p *pair, run int32, _ http.ResponseWriter, req *http.Request) {
 				if contested && run == 1 {

@@ -24,8 +24,7 @@ func rememberer() *http.ServeMux {
 		}
 		session.FromContext(r.Context()).Remember(d)
 	}
-	mux.HandleFunc("/login-for", func(_ http.ResponseWriter, r *http.Request) {
-		s := session.FromContext(r.Context())
+	handle(mux, "/login-for", func(s *session.Session, _ http.ResponseWriter, r *http.Request) {
 		s.Renew()
 		s.Set("user", "ann")
 		remember(r)
@@ -75,7 +74,7 @@ func (v *visitor) wantLeft(t *testing.T, s *site, r *redistest.Server, want time
 // the browser, whatever happens to it; until it is forgotten.
 func TestARememberedSessionOutlivesTheBrowser(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{
 			Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly}),
 		}, rememberer())
@@ -113,7 +112,7 @@ func TestARememberedSessionOutlivesTheBrowser(t *testing.T) {
 // P12: nor does the Lifetime of the options end it; but its own end does.
 func TestOnlyItsOwnEndEndsARememberedSession(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{
 			Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly}),
 		}, rememberer())
@@ -136,57 +135,57 @@ func TestOnlyItsOwnEndEndsARememberedSession(t *testing.T) {
 // passed that on, say. The client keeps its session.
 func TestRememberWithoutTheCookieIsAnError(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	mux := rememberer()
-	mux.HandleFunc("/strip", func(w http.ResponseWriter, r *http.Request) {
-		r.Header.Del("Cookie")
-		mux.ServeHTTP(w, as(r, "/remember"))
-	})
-	s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-	v := newVisitor(t)
-	v.get(s.URL+"/add-and-remember?for=48h").want(t, 200, "1")
-	for _, d := range []string{"0s", "2h"} {
-		if a := v.get(s.URL + "/strip?for=" + d); a.StatusCode != http.StatusInternalServerError || a.sets() {
-			t.Errorf("%s: %d %v", d, a.StatusCode, a.Header)
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		mux := rememberer()
+		mux.HandleFunc("/strip", func(w http.ResponseWriter, r *http.Request) {
+			r.Header.Del("Cookie")
+			mux.ServeHTTP(w, as(r, "/remember"))
+		})
+		s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+		v := newVisitor(t)
+		v.get(s.URL+"/add-and-remember?for=48h").want(t, 200, "1")
+		for _, d := range []string{"0s", "2h"} {
+			if a := v.get(s.URL + "/strip?for=" + d); a.StatusCode != http.StatusInternalServerError || a.sets() {
+				t.Errorf("%s: %d %v", d, a.StatusCode, a.Header)
+			}
 		}
-	}
-	if log := s.log.String(); !strings.Contains(log, "Remember has to set the cookie again") {
-		t.Errorf("the log does not say why: %s", log)
-	}
-	v.get(s.URL+"/get").want(t, 200, "1")
+		if log := s.log.String(); !strings.Contains(log, "Remember has to set the cookie again") {
+			t.Errorf("the log does not say why: %s", log)
+		}
+		v.get(s.URL+"/get").want(t, 200, "1")
+	})
 }
 
 // P2: a Remember that cannot be kept fails the request, and so does one where the session is only
 // read. Nothing is saved.
 func TestAWrongRememberIsAnError(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	s := newSite(t, r.Pool(t, 4), middleware.Options{
-		Mode: byPath(map[string]middleware.Mode{"/remember": middleware.ReadOnly}),
-	}, rememberer())
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	for path, text := range map[string]string{
-		"/add-and-remember?for=-1h":    "Remember(-1h0m0s): it must not be negative",
-		"/add-and-remember?for=10000h": "Remember(10000h0m0s): it must be at most 400 days",
-		"/remember?for=1h":             "session: Remember: session is open for reading only",
-	} {
-		if a := v.get(s.URL + path); a.StatusCode != http.StatusInternalServerError || a.sets() {
-			t.Errorf("%s: %d %v", path, a.StatusCode, a.Header)
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		s, v := begun(t, r, middleware.Options{
+			Mode: byPath(map[string]middleware.Mode{"/remember": middleware.ReadOnly}),
+		}, rememberer())
+		for path, text := range map[string]string{
+			"/add-and-remember?for=-1h":    "Remember(-1h0m0s): it must not be negative",
+			"/add-and-remember?for=10000h": "Remember(10000h0m0s): it must be at most 400 days",
+			"/remember?for=1h":             "session: Remember: session is open for reading only",
+		} {
+			if a := v.get(s.URL + path); a.StatusCode != http.StatusInternalServerError || a.sets() {
+				t.Errorf("%s: %d %v", path, a.StatusCode, a.Header)
+			}
+			if n := len(s.log.Lines(text)); n != 1 {
+				t.Errorf("%s: %d lines of the log say %q", path, n, text)
+			}
 		}
-		if n := len(s.log.Lines(text)); n != 1 {
-			t.Errorf("%s: %d lines of the log say %q", path, n, text)
-		}
-	}
-	v.get(s.URL+"/get").want(t, 200, "1")
-	v.wantLeft(t, s, r, 30*time.Minute)
+		v.get(s.URL+"/get").want(t, 200, "1")
+		v.wantLeft(t, s, r, 30*time.Minute)
+	})
 }
 
 // P12: a visitor's session times out earlier until the login. A new visitor who logs in at once is
 // no guest, and neither is one who is remembered.
 func TestGuestsTimeOutEarlier(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		pool := r.Pool(t, 4)
 		o := middleware.Options{GuestTTL: 5 * time.Minute, Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly})}
 		s := newSite(t, pool, o, rememberer())
@@ -214,7 +213,7 @@ func TestGuestsTimeOutEarlier(t *testing.T) {
 // What takes the place of a session that cannot be read, or that has ended, is a guest's.
 func TestWhatBeginsInPlaceOfAnotherSessionIsAGuests(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{GuestTTL: 5 * time.Minute,
 			OnCorrupt: func(*http.Request, error) error { return nil }}, rememberer())
 		v := newVisitor(t)
@@ -243,7 +242,7 @@ func navigate(v *visitor, url string) answer {
 // that a handler makes, and afterwards.
 func TestExpiresIsWhenTheSessionEnds(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		var s *site
 		in := func(req *http.Request, want time.Duration) {
 			t.Helper()
@@ -253,16 +252,14 @@ func TestExpiresIsWhenTheSessionEnds(t *testing.T) {
 			}
 		}
 		mux := app()
-		mux.HandleFunc("/begin", func(_ http.ResponseWriter, req *http.Request) {
-			ss := session.FromContext(req.Context())
+		handle(mux, "/begin", func(ss *session.Session, _ http.ResponseWriter, req *http.Request) {
 			in(req, 5*time.Minute)
 			ss.Set("n", 1)
 			in(req, 5*time.Minute)
 			_ = ss.Commit(req.Context())
 			in(req, 5*time.Minute)
 		})
-		mux.HandleFunc("/change", func(_ http.ResponseWriter, req *http.Request) {
-			ss := session.FromContext(req.Context())
+		handle(mux, "/change", func(ss *session.Session, _ http.ResponseWriter, req *http.Request) {
 			in(req, 5*time.Minute)
 			ss.Remember(month)
 			in(req, month)
@@ -276,8 +273,7 @@ func TestExpiresIsWhenTheSessionEnds(t *testing.T) {
 			in(req, time.Hour)
 		})
 		mux.HandleFunc("/read", func(_ http.ResponseWriter, req *http.Request) { in(req, time.Hour) })
-		mux.HandleFunc("/end", func(_ http.ResponseWriter, req *http.Request) {
-			ss := session.FromContext(req.Context())
+		handle(mux, "/end", func(ss *session.Session, _ http.ResponseWriter, req *http.Request) {
 			in(req, time.Hour)
 			ss.Destroy()
 			in(req, 0)
@@ -297,24 +293,25 @@ func TestExpiresIsWhenTheSessionEnds(t *testing.T) {
 // until the session's end.
 func TestARememberedSessionOutlivesItsSignature(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	s := newSite(t, r.Pool(t, 4), middleware.Options{}, rememberer())
-	random := bytes.Repeat([]byte("s"), 32)
-	old := sign(testKey, "sid", time.Now().Add(-390*24*time.Hour), random)
-	stored := fmt.Sprintf(`{"v":2,"s":"ABCDEFGHIJKLMNOP","c":1,"u":%d,"d":{"n":7}}`, time.Now().Add(month).UnixMilli())
-	v := with(t, &http.Cookie{Name: "sid", Value: old})
-	id, err := secret.IDOf(random)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Do(t, "SET", recordOf(id), stored, "PX", month.Milliseconds())
-	v.get(s.URL+"/get").want(t, 200, "7")
-	short := v.get(s.URL + "/remember?for=24h")
-	short.wantMaxAge(t, 24*time.Hour)
-	long := v.get(s.URL + "/remember?for=" + month.String())
-	long.wantMaxAge(t, month)
-	if short.cookie(t).Value != old || long.cookie(t).Value == old {
-		t.Error("the cookie must be signed anew where that is necessary, and only there")
-	}
-	with(t, long.cookie(t)).get(s.URL+"/get").want(t, 200, "7")
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		s := newSite(t, r.Pool(t, 4), middleware.Options{}, rememberer())
+		random := bytes.Repeat([]byte("s"), 32)
+		old := sign(testKey, "sid", time.Now().Add(-390*24*time.Hour), random)
+		stored := fmt.Sprintf(`{"v":2,"s":"ABCDEFGHIJKLMNOP","c":1,"u":%d,"d":{"n":7}}`, time.Now().Add(month).UnixMilli())
+		v := with(t, &http.Cookie{Name: "sid", Value: old})
+		id, err := secret.IDOf(random)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Do(t, "SET", recordOf(id), stored, "PX", month.Milliseconds())
+		v.get(s.URL+"/get").want(t, 200, "7")
+		short := v.get(s.URL + "/remember?for=24h")
+		short.wantMaxAge(t, 24*time.Hour)
+		long := v.get(s.URL + "/remember?for=" + month.String())
+		long.wantMaxAge(t, month)
+		if short.cookie(t).Value != old || long.cookie(t).Value == old {
+			t.Error("the cookie must be signed anew where that is necessary, and only there")
+		}
+		with(t, long.cookie(t)).get(s.URL+"/get").want(t, 200, "7")
+	})
 }

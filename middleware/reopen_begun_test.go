@@ -18,11 +18,10 @@ import (
 // A stream writes to its session long after its answer has begun, and holds it only while it does.
 func TestAStreamReopensItsSession(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		more := make(chan struct{})
 		mux := app()
-		mux.HandleFunc("/events", func(w http.ResponseWriter, req *http.Request) {
-			s := session.FromContext(req.Context())
+		handle(mux, "/events", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 			s.Set("seen", true)
 			w.(http.Flusher).Flush()
 			for range more {
@@ -61,10 +60,9 @@ func TestAStreamReopensItsSession(t *testing.T) {
 // A websocket does so with each message, and ends the session if it is told to.
 func TestAWebsocketReopensItsSession(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
-		mux.HandleFunc("/ws", func(w http.ResponseWriter, req *http.Request) {
-			s := session.FromContext(req.Context())
+		handle(mux, "/ws", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 			c, err := websocket.Accept(w, req, nil)
 			if err != nil {
 				t.Error(err)
@@ -86,9 +84,7 @@ func TestAWebsocketReopensItsSession(t *testing.T) {
 				must(t, c.Write(req.Context(), websocket.MessageText, []byte(answer)))
 			}
 		})
-		s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+		s, v := begun(t, r, middleware.Options{}, mux)
 		c, _, err := websocket.Dial(t.Context(), s.URL+"/ws", &websocket.DialOptions{HTTPClient: v.Client})
 		if err != nil {
 			t.Fatal(err)
@@ -132,8 +128,7 @@ func TestACommitThatNeedsACookieIsTooLateOnceTheAnswerHasBegun(t *testing.T) {
 			t.Run(fmt.Sprint(name, explicit), func(t *testing.T) {
 				t.Parallel()
 				mux := app()
-				mux.HandleFunc("/begun", func(w http.ResponseWriter, req *http.Request) {
-					s := session.FromContext(req.Context())
+				handle(mux, "/begun", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 					w.(http.Flusher).Flush()
 					must(t, s.Reopen(req.Context()))
 					test.change(s)
@@ -172,8 +167,7 @@ func TestAStreamTriesAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			mux := app()
-			mux.HandleFunc("/stream", func(w http.ResponseWriter, req *http.Request) {
-				s := session.FromContext(req.Context())
+			handle(mux, "/stream", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 				w.(http.Flusher).Flush()
 				must(t, s.Reopen(req.Context()))
 				s.Set("n", make(chan int))
@@ -193,9 +187,7 @@ func TestAStreamTriesAgain(t *testing.T) {
 				}
 				fmt.Fprint(w, "all is well")
 			})
-			s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-			v := newVisitor(t)
-			v.get(s.URL+"/add").want(t, 200, "1")
+			s, v := begun(t, r, middleware.Options{}, mux)
 			a, want := v.post(s.URL+"/stream"), "5"
 			if late {
 				want = "1"
@@ -212,10 +204,9 @@ func TestAStreamTriesAgain(t *testing.T) {
 // the answer begins in between. All is saved, and other requests lose nothing either.
 func TestGoroutinesReopenTheSessionAtOnce(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
-		mux.HandleFunc("/crowd", func(w http.ResponseWriter, req *http.Request) {
-			s := session.FromContext(req.Context())
+		handle(mux, "/crowd", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 			s.Set("begun", true)
 			must(t, s.Commit(req.Context()))
 			var crowd sync.WaitGroup

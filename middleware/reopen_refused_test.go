@@ -35,8 +35,7 @@ func TestReopenOfASessionThatIsOver(t *testing.T) {
 				t.Parallel()
 				mux := app()
 				working, done := make(chan string, 1), make(chan struct{})
-				mux.HandleFunc("/slow", func(w http.ResponseWriter, req *http.Request) {
-					s := session.FromContext(req.Context())
+				handle(mux, "/slow", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 					if test.own != nil {
 						test.own(s)
 					}
@@ -52,12 +51,9 @@ func TestReopenOfASessionThatIsOver(t *testing.T) {
 					}
 					fmt.Fprint(w, "sorry")
 				})
-				s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-				v := newVisitor(t)
-				v.get(s.URL+"/add").want(t, 200, "1")
+				s, v := begun(t, r, middleware.Options{}, mux)
 				tab := with(t, v.cookies(s)...)
-				slow := make(chan answer, 1)
-				go func() { slow <- v.get(s.URL + "/slow") }()
+				slow := v.start(s.URL + "/slow")
 				if id := <-working; test.other != nil {
 					test.other(t, tab, s, id)
 				}
@@ -131,9 +127,7 @@ func TestReopenWhereItCannotBe(t *testing.T) {
 					t.Errorf("Reopen = %v, want %v", err, test.want)
 				}
 			})
-			s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-			v := newVisitor(t)
-			v.get(s.URL+"/add").want(t, 200, "1")
+			s, v := begun(t, r, middleware.Options{}, mux)
 			v.get(s.URL+"/reopen").want(t, test.status, "*")
 			v.get(s.URL+"/get").want(t, 200, test.n)
 		})
@@ -142,32 +136,32 @@ func TestReopenWhereItCannotBe(t *testing.T) {
 
 func TestReopenEndsWithTheHandler(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	mux := app()
-	errs := make(chan error, 2)
-	holding := make(chan *store.Hold, 1)
-	st := store.New(r.Pool(t, 4), store.Options{})
-	mux.HandleFunc("/leave", func(_ http.ResponseWriter, req *http.Request) {
-		s := session.FromContext(req.Context())
-		must(t, s.Commit(req.Context()))
-		h, err := st.Take(t.Context(), s.ID(), store.Terms{})
-		must(t, err)
-		holding <- h
-		go func() {
-			errs <- s.Reopen(context.WithoutCancel(req.Context())) // waits for h
-			errs <- s.Reopen(context.WithoutCancel(req.Context()))
-		}()
-		time.Sleep(50 * time.Millisecond) // so that the first one does wait; it ends in either case
-	})
-	s := newSiteOn(t, st, middleware.Options{LockWait: time.Minute}, mux)
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	v.get(s.URL+"/leave").want(t, 200, "")
-	for range 2 {
-		if err := <-errs; err == nil || !strings.Contains(err.Error(), "after the handler has returned") {
-			t.Errorf("Reopen = %v", err)
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		errs := make(chan error, 2)
+		holding := make(chan *store.Hold, 1)
+		st := store.New(r.Pool(t, 4), store.Options{})
+		handle(mux, "/leave", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+			must(t, s.Commit(req.Context()))
+			h, err := st.Take(t.Context(), s.ID(), store.Terms{})
+			must(t, err)
+			holding <- h
+			go func() {
+				errs <- s.Reopen(context.WithoutCancel(req.Context())) // waits for h
+				errs <- s.Reopen(context.WithoutCancel(req.Context()))
+			}()
+			time.Sleep(50 * time.Millisecond) // so that the first one does wait; it ends in either case
+		})
+		s := newSiteOn(t, st, middleware.Options{LockWait: time.Minute}, mux)
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		v.get(s.URL+"/leave").want(t, 200, "")
+		for range 2 {
+			if err := <-errs; err == nil || !strings.Contains(err.Error(), "after the handler has returned") {
+				t.Errorf("Reopen = %v", err)
+			}
 		}
-	}
-	(<-holding).Release(t.Context())
-	v.get(s.URL+"/add").want(t, 200, "2")
+		(<-holding).Release(t.Context())
+		v.get(s.URL+"/add").want(t, 200, "2")
+	})
 }

@@ -31,11 +31,10 @@ func must(t *testing.T, err error) {
 // then, which another process has written.
 func TestReopenGoesOnWithWhatIsStoredByThen(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		working, done := make(chan struct{}), make(chan struct{})
 		mux := app()
-		mux.HandleFunc("/upload", func(w http.ResponseWriter, req *http.Request) {
-			s := session.FromContext(req.Context())
+		handle(mux, "/upload", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 			s.Set("begun", true)
 			must(t, s.Commit(req.Context()))
 			close(working)
@@ -50,8 +49,7 @@ func TestReopenGoesOnWithWhatIsStoredByThen(t *testing.T) {
 		v := newVisitor(t)
 		v.get(here.URL+"/add").want(t, 200, "1")
 		tab := with(t, v.cookies(here)...)
-		slow := make(chan answer, 1)
-		go func() { slow <- v.get(here.URL + "/upload") }()
+		slow := v.start(here.URL + "/upload")
 		<-working
 		tab.get(elsewhere.URL+"/add").want(t, 200, "2")
 		tab.get(here.URL+"/add").want(t, 200, "3")
@@ -70,27 +68,24 @@ func TestReopenGoesOnWithWhatIsStoredByThen(t *testing.T) {
 // wait for it until then.
 func TestAReopenedSessionIsHeld(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	mux := app()
-	open, done := make(chan struct{}), make(chan struct{})
-	mux.HandleFunc("/again", func(_ http.ResponseWriter, req *http.Request) {
-		s := session.FromContext(req.Context())
-		must(t, s.Commit(req.Context()))
-		must(t, s.Reopen(req.Context()))
-		close(open)
-		<-done
-		s.Set("n", 10)
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		open, done := make(chan struct{}), make(chan struct{})
+		handle(mux, "/again", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+			must(t, s.Commit(req.Context()))
+			must(t, s.Reopen(req.Context()))
+			close(open)
+			<-done
+			s.Set("n", 10)
+		})
+		s, v := begun(t, r, middleware.Options{LockWait: 100 * time.Millisecond}, mux)
+		first := v.start(s.URL + "/again")
+		<-open
+		v.get(s.URL+"/add").want(t, 503, "*")
+		close(done)
+		(<-first).want(t, 200, "")
+		v.get(s.URL+"/add").want(t, 200, "11")
 	})
-	s := newSite(t, r.Pool(t, 4), middleware.Options{LockWait: 100 * time.Millisecond}, mux)
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	first := make(chan answer, 1)
-	go func() { first <- v.get(s.URL + "/again") }()
-	<-open
-	v.get(s.URL+"/add").want(t, 503, "*")
-	close(done)
-	(<-first).want(t, 200, "")
-	v.get(s.URL+"/add").want(t, 200, "11")
 }
 
 // A new visitor's session is begun by the first commit and reopened by its id of then. The answer
@@ -109,8 +104,7 @@ func TestTheAnswerHasOneCookieHoweverOftenItIsReopened(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				mux := app()
-				mux.HandleFunc("/twice", func(w http.ResponseWriter, req *http.Request) {
-					s := session.FromContext(req.Context())
+				handle(mux, "/twice", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 					test.first(s)
 					must(t, s.Commit(req.Context()))
 					must(t, s.Reopen(req.Context()))
@@ -137,20 +131,21 @@ func TestTheAnswerHasOneCookieHoweverOftenItIsReopened(t *testing.T) {
 // P9: where there is no session, Commit and Reopen cost nothing.
 func TestReopenWithoutASessionIsFree(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	proxy := redistest.NewProxy(t, r)
-	s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
-		s := session.FromContext(req.Context())
-		for range 3 {
-			must(t, s.Commit(req.Context()))
-			must(t, s.Reopen(req.Context()))
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		proxy := redistest.NewProxy(t, r)
+		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+			s := session.FromContext(req.Context())
+			for range 3 {
+				must(t, s.Commit(req.Context()))
+				must(t, s.Reopen(req.Context()))
+			}
+		}))
+		a := newVisitor(t).get(s.URL)
+		a.want(t, 200, "")
+		if a.sets() || len(proxy.Commands()) > 0 {
+			t.Errorf("cookie %q, commands %q", a.Header.Get("Set-Cookie"), proxy.Commands())
 		}
-	}))
-	a := newVisitor(t).get(s.URL)
-	a.want(t, 200, "")
-	if a.sets() || len(proxy.Commands()) > 0 {
-		t.Errorf("cookie %q, commands %q", a.Header.Get("Set-Cookie"), proxy.Commands())
-	}
+	})
 }
 
 // P4: out means out, also for a request that has given its session back for a while. What is

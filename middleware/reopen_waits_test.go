@@ -16,7 +16,7 @@ import (
 
 func TestReopenInOtherModes(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		mux.HandleFunc("/lazy", func(w http.ResponseWriter, req *http.Request) {
 			s, err := session.Start(req.Context())
@@ -27,8 +27,7 @@ func TestReopenInOtherModes(t *testing.T) {
 			fmt.Fprint(w, add(s))
 		})
 		more, read := make(chan struct{}), make(chan int)
-		mux.HandleFunc("/watch", func(_ http.ResponseWriter, req *http.Request) {
-			s := session.FromContext(req.Context())
+		handle(mux, "/watch", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
 			must(t, s.Commit(req.Context()))
 			for range more {
 				must(t, s.Reopen(req.Context()))
@@ -69,55 +68,54 @@ func TestReopenInOtherModes(t *testing.T) {
 
 func TestEachReopenMayWait(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	st := store.New(r.Pool(t, 4), store.Options{})
-	mux := app()
-	const wait = 300 * time.Millisecond
-	mux.HandleFunc("/again", func(w http.ResponseWriter, req *http.Request) {
-		s := session.FromContext(req.Context())
-		must(t, s.Commit(req.Context()))
-		h, err := st.Take(t.Context(), s.ID(), store.Terms{})
-		must(t, err)
-		if err := s.Reopen(req.Context()); !errors.Is(err, store.ErrTimeout) || middleware.Status(err) != 503 {
-			t.Errorf("Reopen = %v", err)
-		}
-		time.AfterFunc(wait/3, func() { h.Release(context.Background()) })
-		must(t, s.Reopen(req.Context()))
-		fmt.Fprint(w, add(s))
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		st := store.New(r.Pool(t, 4), store.Options{})
+		mux := app()
+		const wait = 300 * time.Millisecond
+		handle(mux, "/again", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			must(t, s.Commit(req.Context()))
+			h, err := st.Take(t.Context(), s.ID(), store.Terms{})
+			must(t, err)
+			if err := s.Reopen(req.Context()); !errors.Is(err, store.ErrTimeout) || middleware.Status(err) != 503 {
+				t.Errorf("Reopen = %v", err)
+			}
+			time.AfterFunc(wait/3, func() { h.Release(context.Background()) })
+			must(t, s.Reopen(req.Context()))
+			fmt.Fprint(w, add(s))
+		})
+		s := newSiteOn(t, st, middleware.Options{LockWait: wait}, mux)
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		v.get(s.URL+"/again").want(t, 200, "2")
 	})
-	s := newSiteOn(t, st, middleware.Options{LockWait: wait}, mux)
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	v.get(s.URL+"/again").want(t, 200, "2")
 }
 
 func TestReopenForAClientThatHasGone(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	mux := app()
-	working, done := make(chan struct{}), make(chan struct{})
-	mux.HandleFunc("/upload", func(_ http.ResponseWriter, req *http.Request) {
-		defer close(done)
-		s := session.FromContext(req.Context())
-		must(t, s.Commit(req.Context()))
-		close(working)
-		<-req.Context().Done()
-		if err := s.Reopen(req.Context()); !errors.Is(err, context.Canceled) {
-			t.Errorf("Reopen = %v", err)
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		working, done := make(chan struct{}), make(chan struct{})
+		mux.HandleFunc("/upload", func(_ http.ResponseWriter, req *http.Request) {
+			defer close(done)
+			s := session.FromContext(req.Context())
+			must(t, s.Commit(req.Context()))
+			close(working)
+			<-req.Context().Done()
+			if err := s.Reopen(req.Context()); !errors.Is(err, context.Canceled) {
+				t.Errorf("Reopen = %v", err)
+			}
+			ctx := context.WithoutCancel(req.Context())
+			must(t, s.Reopen(ctx))
+			add(s)
+			must(t, s.Commit(ctx))
+		})
+		s, v := begun(t, r, middleware.Options{}, mux)
+		ctx, leave := context.WithCancel(t.Context())
+		go func() { <-working; leave() }()
+		if a := v.send(ctx, http.MethodGet, s.URL+"/upload", nil); !errors.Is(a.err, context.Canceled) {
+			t.Errorf("%v", a.err)
 		}
-		ctx := context.WithoutCancel(req.Context())
-		must(t, s.Reopen(ctx))
-		add(s)
-		must(t, s.Commit(ctx))
+		<-done
+		v.get(s.URL+"/get").want(t, 200, "2")
 	})
-	s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	ctx, leave := context.WithCancel(t.Context())
-	go func() { <-working; leave() }()
-	if a := v.send(ctx, http.MethodGet, s.URL+"/upload", nil); !errors.Is(a.err, context.Canceled) {
-		t.Errorf("%v", a.err)
-	}
-	<-done
-	v.get(s.URL+"/get").want(t, 200, "2")
 }

@@ -178,47 +178,46 @@ func quiet(h http.Handler) *httptest.Server {
 // All defaults work over HTTP/2 with TLS, including the __Host- cookie.
 func TestHTTP2(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	sessions, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), middleware.Options{
-		Keys: [][]byte{testKey}, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	mux := app()
-	mux.HandleFunc("/late", func(w http.ResponseWriter, req *http.Request) {
-		w.(http.Flusher).Flush()
-		session.FromContext(req.Context()).Set("n", 9)
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		sessions, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), middleware.Options{
+			Keys: [][]byte{testKey}, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mux := app()
+		mux.HandleFunc("/late", func(w http.ResponseWriter, req *http.Request) {
+			w.(http.Flusher).Flush()
+			session.FromContext(req.Context()).Set("n", 9)
+		})
+		srv := httptest.NewUnstartedServer(sessions.Handler(mux))
+		srv.EnableHTTP2 = true
+		srv.StartTLS()
+		defer srv.Close()
+		v := newVisitor(t)
+		v.Transport = srv.Client().Transport
+		a := v.get(srv.URL + "/add")
+		a.want(t, 200, "1")
+		if a.ProtoMajor != 2 {
+			t.Fatalf("%s", a.Proto)
+		}
+		v.get(srv.URL+"/add").want(t, 200, "2")
+		if a := v.post(srv.URL + "/late"); a.err == nil {
+			t.Errorf("the answer looks complete: %d %q", a.StatusCode, a.body)
+		}
+		v.get(srv.URL+"/add").want(t, 200, "3")
 	})
-	srv := httptest.NewUnstartedServer(sessions.Handler(mux))
-	srv.EnableHTTP2 = true
-	srv.StartTLS()
-	defer srv.Close()
-	v := newVisitor(t)
-	v.Transport = srv.Client().Transport
-	a := v.get(srv.URL + "/add")
-	a.want(t, 200, "1")
-	if a.ProtoMajor != 2 {
-		t.Fatalf("%s", a.Proto)
-	}
-	v.get(srv.URL+"/add").want(t, 200, "2")
-	if a := v.post(srv.URL + "/late"); a.err == nil {
-		t.Errorf("the answer looks complete: %d %q", a.StatusCode, a.body)
-	}
-	v.get(srv.URL+"/add").want(t, 200, "3")
 }
 
 // A client that sends its body slowly does not hold its session meanwhile.
 func TestASlowBodyHoldsNothing(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		mux.HandleFunc("/form", func(w http.ResponseWriter, req *http.Request) {
 			session.FromContext(req.Context()).Set("n", 40)
 			fmt.Fprint(w, req.PostFormValue("a"))
 		})
-		s := newSite(t, r.Pool(t, 4), middleware.Options{LockWait: 5 * time.Second}, mux)
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+		s, v := begun(t, r, middleware.Options{LockWait: 5 * time.Second}, mux)
 		body, slow := io.Pipe()
 		req, err := http.NewRequest(http.MethodPost, s.URL+"/form", body)
 		if err != nil {

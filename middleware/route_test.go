@@ -104,31 +104,32 @@ func holdElsewhere(t *testing.T, r *redistest.Server) {
 // route cannot keep what its mode promises, and says so.
 func TestAModeThatComesTooLateIsRefused(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	var mode middleware.Mode
-	s := newSessions(t, r, middleware.Options{Mode: func(*http.Request) middleware.Mode { return mode }})
-	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-	var of http.Handler
-	handler := s.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { of.ServeHTTP(w, r) }))
-	wrap := []func(http.Handler) http.Handler{s.Exclusive, s.ReadOnly, s.Optimistic, s.Lazy, s.None}
-	ok := map[[2]middleware.Mode]bool{
-		{middleware.Exclusive, middleware.Exclusive}:   true,
-		{middleware.Exclusive, middleware.Lazy}:        true,
-		{middleware.ReadOnly, middleware.ReadOnly}:     true,
-		{middleware.Optimistic, middleware.Optimistic}: true,
-	}
-	for m := middleware.Exclusive; m <= middleware.None; m++ {
-		for route := middleware.Exclusive; route <= middleware.None; route++ {
-			mode, of = m, wrap[route](nothing)
-			want := http.StatusInternalServerError
-			if ok[[2]middleware.Mode{m, route}] || m == middleware.Lazy || m == middleware.None {
-				want = http.StatusOK
-			}
-			if got := serveOnce(t, handler).Code; got != want {
-				t.Errorf("opened as %v, the route is %v: %d, want %d", m, route, got, want)
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		var mode middleware.Mode
+		s := newSessions(t, r, middleware.Options{Mode: func(*http.Request) middleware.Mode { return mode }})
+		nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+		var of http.Handler
+		handler := s.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { of.ServeHTTP(w, r) }))
+		wrap := []func(http.Handler) http.Handler{s.Exclusive, s.ReadOnly, s.Optimistic, s.Lazy, s.None}
+		ok := map[[2]middleware.Mode]bool{
+			{middleware.Exclusive, middleware.Exclusive}:   true,
+			{middleware.Exclusive, middleware.Lazy}:        true,
+			{middleware.ReadOnly, middleware.ReadOnly}:     true,
+			{middleware.Optimistic, middleware.Optimistic}: true,
+		}
+		for m := middleware.Exclusive; m <= middleware.None; m++ {
+			for route := middleware.Exclusive; route <= middleware.None; route++ {
+				mode, of = m, wrap[route](nothing)
+				want := http.StatusInternalServerError
+				if ok[[2]middleware.Mode{m, route}] || m == middleware.Lazy || m == middleware.None {
+					want = http.StatusOK
+				}
+				if got := serveOnce(t, handler).Code; got != want {
+					t.Errorf("opened as %v, the route is %v: %d, want %d", m, route, got, want)
+				}
 			}
 		}
-	}
+	})
 }
 
 // Of an application with many routes, the log says which one it is.

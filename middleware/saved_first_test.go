@@ -50,9 +50,7 @@ func TestAFailedCommitReplacesTheAnswer(t *testing.T) {
 					write(w)
 				})
 				outer := http.HandlerFunc(mux.ServeHTTP)
-				s := newSite(t, r.Pool(t, 4), middleware.Options{}, outer)
-				v := newVisitor(t)
-				v.get(s.URL+"/add").want(t, 200, "1")
+				s, v := begun(t, r, middleware.Options{}, outer)
 
 				a := v.get(s.URL + "/lose")
 				a.want(t, 503, "*")
@@ -104,9 +102,7 @@ func TestTheSessionIsSavedBeforeTheFirstByte(t *testing.T) {
 					close(looked)
 					<-gone // the stream lasts until its client goes away
 				})
-				s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-				v := newVisitor(t)
-				v.get(s.URL+"/add").want(t, 200, "1")
+				s, v := begun(t, r, middleware.Options{}, mux)
 				done := make(chan answer)
 				go func() { done <- v.get(s.URL + "/stream") }()
 				<-looked
@@ -149,7 +145,7 @@ func TestTheCookieComesWithTheFirstByte(t *testing.T) {
 // P2: an informational answer is not the answer yet, so it needs no commit.
 func TestInformationalAnswersPassWithoutACommit(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		seen := make(chan struct{})
 		mux := app()
 		mux.HandleFunc("/hints", func(w http.ResponseWriter, req *http.Request) {
@@ -159,9 +155,7 @@ func TestInformationalAnswersPassWithoutACommit(t *testing.T) {
 			session.FromContext(req.Context()).Set("n", 5)
 			fmt.Fprint(w, "done")
 		})
-		s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+		s, v := begun(t, r, middleware.Options{}, mux)
 		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
 			Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
 				if code != 103 || h.Get("Link") == "" || h.Get("Set-Cookie") != "" {
@@ -179,7 +173,7 @@ func TestInformationalAnswersPassWithoutACommit(t *testing.T) {
 // P2: a client that closes the connection does not undo its request.
 func TestADisconnectDoesNotCancelTheCommit(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		working, saved := make(chan struct{}), make(chan struct{})
 		mux := app()
 		mux.HandleFunc("/slow", func(w http.ResponseWriter, req *http.Request) {
@@ -187,14 +181,12 @@ func TestADisconnectDoesNotCancelTheCommit(t *testing.T) {
 			<-req.Context().Done()
 			session.FromContext(req.Context()).Set("n", 50)
 		})
-		s := newSite(t, r.Pool(t, 4), middleware.Options{}, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		s, v := begun(t, r, middleware.Options{}, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 			mux.ServeHTTP(w, req)
 			if req.URL.Path == "/slow" {
 				close(saved)
 			}
 		}))
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { <-working; cancel() }()
 		if a := v.send(ctx, http.MethodGet, s.URL+"/slow", nil); !errors.Is(a.err, context.Canceled) {
@@ -208,23 +200,21 @@ func TestADisconnectDoesNotCancelTheCommit(t *testing.T) {
 // A value that cannot be stored fails the whole request, not just the value.
 func TestAValueThatCannotBeEncodedFailsTheRequest(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	mux := app()
-	mux.HandleFunc("/chan", func(w http.ResponseWriter, req *http.Request) {
-		s := session.FromContext(req.Context())
-		s.Set("n", 99)
-		s.Set("c", make(chan int))
-		fmt.Fprint(w, "stored")
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		handle(mux, "/chan", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			s.Set("n", 99)
+			s.Set("c", make(chan int))
+			fmt.Fprint(w, "stored")
+		})
+		s, v := begun(t, r, middleware.Options{}, mux)
+		v.get(s.URL+"/chan").want(t, 500, "*")
+		v.get(s.URL+"/get").want(t, 200, "1")
+		if lines := s.log.Lines("session failed"); len(lines) != 1 || !strings.Contains(lines[0], `Set(\"c\")`) {
+			t.Errorf("the log does not name the key: %q", lines)
+		}
+		if keys, err := redis.Strings(r.Do(t, "KEYS", "*.lock"), nil); err != nil || len(keys) > 0 {
+			t.Errorf("a lock is left behind: %v %v", keys, err)
+		}
 	})
-	s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	v.get(s.URL+"/chan").want(t, 500, "*")
-	v.get(s.URL+"/get").want(t, 200, "1")
-	if lines := s.log.Lines("session failed"); len(lines) != 1 || !strings.Contains(lines[0], `Set(\"c\")`) {
-		t.Errorf("the log does not name the key: %q", lines)
-	}
-	if keys, err := redis.Strings(r.Do(t, "KEYS", "*.lock"), nil); err != nil || len(keys) > 0 {
-		t.Errorf("a lock is left behind: %v %v", keys, err)
-	}
 }

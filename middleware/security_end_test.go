@@ -15,7 +15,7 @@ import (
 // with what it has read. The next one finds nothing.
 func TestAReadOnlyRequestUnderWayOutlivesTheLogout(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		busy, free := make(chan struct{}), make(chan struct{})
 		mux.HandleFunc("/slow-get", func(w http.ResponseWriter, req *http.Request) {
@@ -24,14 +24,11 @@ func TestAReadOnlyRequestUnderWayOutlivesTheLogout(t *testing.T) {
 			n, _ := session.Get[int](session.FromContext(req.Context()), "n")
 			fmt.Fprint(w, n)
 		})
-		s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: byPath(map[string]middleware.Mode{
+		s, v := begun(t, r, middleware.Options{Mode: byPath(map[string]middleware.Mode{
 			"/get": middleware.ReadOnly, "/slow-get": middleware.ReadOnly,
 		})}, mux)
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
 		old := with(t, v.cookies(s)...)
-		reading := make(chan answer, 1)
-		go func() { reading <- old.get(s.URL + "/slow-get") }()
+		reading := old.start(s.URL + "/slow-get")
 		<-busy
 		logout, next := v.get(s.URL+"/logout"), old.get(s.URL+"/get")
 		close(free)
@@ -49,18 +46,19 @@ func TestAReadOnlyRequestUnderWayOutlivesTheLogout(t *testing.T) {
 // has the old keys goes on with the sessions as they were.
 func TestNewKeysEndAllSessions(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	site := func(key string) *site {
-		return newSite(t, r.Pool(t, 4), middleware.Options{Keys: [][]byte{bytes.Repeat([]byte(key), 32)}}, app())
-	}
-	before, after := site("o"), site("n")
-	for range 3 {
-		v := newVisitor(t)
-		v.get(before.URL+"/login").want(t, 200, "")
-		old := with(t, v.cookies(before)...)
-		old.get(after.URL+"/len").want(t, 200, "0")
-		old.get(before.URL+"/len").want(t, 200, "1")
-	}
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		site := func(key string) *site {
+			return newSite(t, r.Pool(t, 4), middleware.Options{Keys: [][]byte{bytes.Repeat([]byte(key), 32)}}, app())
+		}
+		before, after := site("o"), site("n")
+		for range 3 {
+			v := newVisitor(t)
+			v.get(before.URL+"/login").want(t, 200, "")
+			old := with(t, v.cookies(before)...)
+			old.get(after.URL+"/len").want(t, 200, "0")
+			old.get(before.URL+"/len").want(t, 200, "1")
+		}
+	})
 }
 
 // ASVS 7.4.5: an administrator with nothing but redis-cli deletes the record. A request
@@ -81,12 +79,9 @@ func TestDeletingTheRecordEndsASession(t *testing.T) {
 					<-free
 					change(session.FromContext(req.Context()))
 				})
-				s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-				v := newVisitor(t)
-				v.get(s.URL+"/add").want(t, 200, "1")
+				s, v := begun(t, r, middleware.Options{}, mux)
 				record, _ := keysOf(v.get(s.URL + "/id").body)
-				working := make(chan answer, 1)
-				go func() { working <- v.get(s.URL + "/change") }()
+				working := v.start(s.URL + "/change")
 				<-busy
 				r.Do(t, "DEL", record)
 				close(free)
@@ -102,7 +97,7 @@ func TestDeletingTheRecordEndsASession(t *testing.T) {
 // them holds it, none brings it back.
 func TestDeletingTheRecordEndsASessionInACrowd(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		one := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
 		two := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
 		v := newVisitor(t)

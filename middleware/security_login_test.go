@@ -61,10 +61,8 @@ func TestAPlantedSessionIsWorthNothingAfterTheLogin(t *testing.T) {
 // ASVS 7.3.2: a login gives the session a new id, but no more time than it had.
 func TestANewIDDoesNotProlongTheSession(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
-		s := newSite(t, r.Pool(t, 4), middleware.Options{TTL: time.Hour, Lifetime: 2 * time.Hour}, app())
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		s, v := begun(t, r, middleware.Options{TTL: time.Hour, Lifetime: 2 * time.Hour}, app())
 		makeOlder(t, r, v.get(s.URL+"/id").body, 119*time.Minute)
 		v.get(s.URL+"/login").want(t, 200, "")
 		left := r.Do(t, "PTTL", recordOf(v.get(s.URL+"/id").body)).(int64)
@@ -77,7 +75,7 @@ func TestANewIDDoesNotProlongTheSession(t *testing.T) {
 // ASVS 7.3.1: a session that is not used times out, and its id is not used again.
 func TestAnIdleSessionIsOver(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{TTL: 50 * time.Millisecond}, app())
 		v := newVisitor(t)
 		v.get(s.URL+"/login").want(t, 200, "")
@@ -103,10 +101,8 @@ func TestTheDefaultTimeoutsAreAsDocumented(t *testing.T) {
 			t.Errorf("the README has no %s", row)
 		}
 	}
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
-		s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		s, v := begun(t, r, middleware.Options{}, app())
 		id := v.get(s.URL + "/id").body
 		idle := time.Duration(r.Do(t, "PTTL", recordOf(id)).(int64)) * time.Millisecond
 		if idle > store.DefaultTTL || idle < store.DefaultTTL-time.Minute {

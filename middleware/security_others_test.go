@@ -18,8 +18,7 @@ func newSlowUserSite(t *testing.T, r *redistest.Server) (s *site, busy, free cha
 	t.Helper()
 	busy, free = make(chan struct{}), make(chan struct{})
 	mux := users(func() *middleware.Sessions { return s.sessions })
-	mux.HandleFunc("/slow/{what}", func(w http.ResponseWriter, req *http.Request) {
-		own := session.FromContext(req.Context())
+	handle(mux, "/slow/{what}", func(own *session.Session, w http.ResponseWriter, req *http.Request) {
 		user := own.User() // is open now
 		busy <- struct{}{}
 		<-free
@@ -63,7 +62,7 @@ func wantUsers(t *testing.T, s *site, want map[*visitor]string) {
 // a new id.
 func TestAnySessionOfAUserCanBeEnded(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		s, busy, free := newSlowUserSite(t, r)
 		laptop, phone, thief, bob := visitAs(t, s, "ann"), visitAs(t, s, "ann"), visitAs(t, s, "ann"), visitAs(t, s, "bob")
 		list, err := s.sessions.List(t.Context(), "ann")
@@ -71,8 +70,7 @@ func TestAnySessionOfAUserCanBeEnded(t *testing.T) {
 			t.Fatalf("%+v, %v", list, err)
 		}
 		id := thief.get(s.URL + "/id").body
-		done := make(chan answer, 1)
-		go func() { done <- thief.get(s.URL + "/slow/renew") }()
+		done := thief.start(s.URL + "/slow/renew")
 		<-busy
 		if err := s.sessions.End(t.Context(), id); err != nil {
 			t.Error(err)
@@ -89,7 +87,7 @@ func TestAnySessionOfAUserCanBeEnded(t *testing.T) {
 // are, and keeps this one.
 func TestAllOtherSessionsOfAUserCanBeEnded(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		s := newUserSite(t, r, middleware.Options{TTL: time.Hour, Lifetime: 60 * time.Hour})
 		laptop, phone, thief, bob := visitAs(t, s, "ann"), visitAs(t, s, "ann"), visitAs(t, s, "ann"), visitAs(t, s, "bob")
 		makeOlder(t, r, thief.get(s.URL+"/id").body, 50*time.Hour)
@@ -113,8 +111,7 @@ func TestARequestUnderWayDoesNotEscapeTheEnd(t *testing.T) {
 			redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 				s, busy, free := newSlowUserSite(t, r)
 				laptop, thief := visitAs(t, s, "ann"), visitAs(t, s, "ann")
-				done := make(chan answer, 1)
-				go func() { done <- thief.get(s.URL + "/slow/" + what) }()
+				done := thief.start(s.URL + "/slow/" + what)
 				<-busy
 				end := laptop.get(s.URL + "/end/others")
 				close(free)
@@ -136,7 +133,7 @@ func TestARequestUnderWayDoesNotEscapeTheEnd(t *testing.T) {
 // other, though each holds its own. No thief stays in place of the user.
 func TestTwoSessionsThatEndEachOtherAreBothOver(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		s, busy, free := newSlowUserSite(t, r)
 		one, two := visitAs(t, s, "ann"), visitAs(t, s, "ann")
 		var both sync.WaitGroup
@@ -156,12 +153,11 @@ func TestTwoSessionsThatEndEachOtherAreBothOver(t *testing.T) {
 // others.
 func TestAnAdministratorEndsAllSessionsOfAUser(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		s, busy, free := newSlowUserSite(t, r)
 		laptop, phone, bob, guest := visitAs(t, s, "ann"), visitAs(t, s, "ann"), visitAs(t, s, "bob"), newVisitor(t)
 		guest.get(s.URL+"/add").want(t, 200, "1")
-		done := make(chan answer, 1)
-		go func() { done <- phone.get(s.URL + "/slow/add") }()
+		done := phone.start(s.URL + "/slow/add")
 		<-busy
 		if n, err := s.sessions.EndAll(t.Context(), "ann"); n != 2 || err != nil {
 			t.Errorf("EndAll: %d, %v", n, err)
@@ -212,7 +208,7 @@ func (a *account) logIn(sessions *middleware.Sessions, w http.ResponseWriter, r 
 // ended, does not escape, if it looks once more: whether it has stored its session before that or after.
 func TestALoginWithTheOldPasswordDoesNotEscape(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		a := &account{password: "old"}
 		checked, changed := make(chan struct{}), make(chan struct{})
 		var s *site
@@ -226,8 +222,7 @@ func TestALoginWithTheOldPasswordDoesNotEscape(t *testing.T) {
 		})
 		s = newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
 		laptop, thief := visitAs(t, s, "ann"), newVisitor(t)
-		done := make(chan answer, 1)
-		go func() { done <- thief.get(s.URL + "/slow-login") }()
+		done := thief.start(s.URL + "/slow-login")
 		<-checked
 		a.change("new") // before EndAll
 		laptop.get(s.URL+"/end/others").want(t, 200, "0")

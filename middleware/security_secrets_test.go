@@ -22,14 +22,13 @@ import (
 // way: in no body, no other header, no error.
 func TestTheTokenIsInSetCookieOnly(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		busy, free := pausing(mux)
 		mux.HandleFunc("/chan", func(_ http.ResponseWriter, req *http.Request) {
 			session.FromContext(req.Context()).Set("c", make(chan int))
 		})
-		mux.HandleFunc("/ids", func(w http.ResponseWriter, req *http.Request) {
-			s := session.FromContext(req.Context())
+		handle(mux, "/ids", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 			before := s.ID()
 			s.Renew()
 			if err := s.Commit(req.Context()); err != nil {
@@ -79,8 +78,7 @@ func TestTheTokenIsInSetCookieOnly(t *testing.T) {
 		see(v.get(s.URL+"/set/readonly"), 500)
 		see(v.get(s.URL+"/lose"), 503)
 		old := with(t, v.cookies(s)...)
-		done := make(chan answer, 1)
-		go func() { done <- old.get(s.URL + "/pause") }()
+		done := old.start(s.URL + "/pause")
 		<-busy
 		see(old.get(s.URL+"/add"), 503) // it is held for too long
 		close(free)
@@ -98,15 +96,12 @@ func TestTheTokenIsInSetCookieOnly(t *testing.T) {
 // the session, which key in Redis it concerns, what Redis has said.
 func TestErrorAnswersRevealNothing(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		holding, free := pausing(mux)
-		s := newSite(t, r.Pool(t, 4), middleware.Options{LockWait: 50 * time.Millisecond}, mux)
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+		s, v := begun(t, r, middleware.Options{LockWait: 50 * time.Millisecond}, mux)
 		id := v.get(s.URL + "/id").body
-		done := make(chan answer, 1)
-		go func() { done <- v.get(s.URL + "/pause") }()
+		done := v.start(s.URL + "/pause")
 		<-holding
 		busy := v.get(s.URL + "/add")
 		close(free)
@@ -170,24 +165,23 @@ func TestPrintingTheMiddlewareShowsNoKey(t *testing.T) {
 // then.
 func TestKeysMayBeWipedAfterNew(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	key := slices.Clone(testKey)
-	wiped := newSite(t, r.Pool(t, 4), middleware.Options{Keys: [][]byte{key}}, app())
-	clear(key)
-	other := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
-	v := newVisitor(t)
-	v.get(wiped.URL+"/add").want(t, 200, "1")
-	v.get(other.URL+"/add").want(t, 200, "2")
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		key := slices.Clone(testKey)
+		wiped := newSite(t, r.Pool(t, 4), middleware.Options{Keys: [][]byte{key}}, app())
+		clear(key)
+		other := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
+		v := newVisitor(t)
+		v.get(wiped.URL+"/add").want(t, 200, "1")
+		v.get(other.URL+"/add").want(t, 200, "2")
+	})
 }
 
 // ASVS 7.2.2: the signing key alone opens no session, not even together with all that Redis and
 // the logs know. A secret is needed, and that is in the visitor's cookie only.
 func TestTheKeysAloneOpenNoSession(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
-		s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		s, v := begun(t, r, middleware.Options{}, app())
 		id := v.get(s.URL + "/id").body
 		known, err := base64.RawURLEncoding.DecodeString(id)
 		if err != nil {

@@ -120,13 +120,14 @@ func seen(t *testing.T, h http.Handler, http2 bool) string {
 // the commit, so the sessions report that, once, with the place.
 func TestASuperfluousWriteHeaderIsLogged(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	s := newSite(t, r.Pool(t, 4), middleware.Options{}, http.HandlerFunc(answersTwice))
-	newVisitor(t).get(s.URL).want(t, 403, "no")
-	lines := s.log.Lines("superfluous")
-	if len(lines) != 1 || !strings.Contains(lines[0], "answersTwice:") || !strings.Contains(lines[0], "status=403 ignored=500") {
-		t.Errorf("log: %q", lines)
-	}
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		s := newSite(t, r.Pool(t, 4), middleware.Options{}, http.HandlerFunc(answersTwice))
+		newVisitor(t).get(s.URL).want(t, 403, "no")
+		lines := s.log.Lines("superfluous")
+		if len(lines) != 1 || !strings.Contains(lines[0], "answersTwice:") || !strings.Contains(lines[0], "status=403 ignored=500") {
+			t.Errorf("log: %q", lines)
+		}
+	})
 }
 
 func answersTwice(w http.ResponseWriter, req *http.Request) {

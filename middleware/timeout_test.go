@@ -15,13 +15,11 @@ import (
 // P12: every request extends the idle timeout, whether it writes or not.
 func TestEveryRequestExtendsTheIdleTimeout(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
-		s := newSite(t, r.Pool(t, 4), middleware.Options{
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		s, v := begun(t, r, middleware.Options{
 			TTL:  time.Hour,
 			Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly}),
 		}, app())
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
 		record, _ := keysOf(v.get(s.URL + "/id").body)
 		for _, path := range []string{"/get", "/nothing", "/add"} {
 			r.Do(t, "PEXPIRE", record, time.Minute.Milliseconds()) // as if nobody had come for a while
@@ -37,13 +35,11 @@ func TestEveryRequestExtendsTheIdleTimeout(t *testing.T) {
 // P12: a visitor who never pauses is logged out nevertheless.
 func TestTheAbsoluteTimeoutCannotBeExtended(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
-		s := newSite(t, r.Pool(t, 4), middleware.Options{
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		s, v := begun(t, r, middleware.Options{
 			TTL: time.Hour, Lifetime: 2 * time.Hour,
 			Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly}),
 		}, app())
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
 		record, _ := keysOf(v.get(s.URL + "/id").body)
 		// age makes the session as old as that. One that is too old is still in Redis.
 		age := func(old time.Duration) {
@@ -72,15 +68,13 @@ func TestTheAbsoluteTimeoutCannotBeExtended(t *testing.T) {
 // as a page that polls does. One that does not open it does not count.
 func TestOnlyWhatOpensTheSessionKeepsItAlive(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		mux.HandleFunc("/lazy", func(http.ResponseWriter, *http.Request) {})
 		mux.HandleFunc("/none", func(http.ResponseWriter, *http.Request) {})
-		s := newSite(t, r.Pool(t, 4), middleware.Options{TTL: time.Hour, Mode: byPath(map[string]middleware.Mode{
+		s, v := begun(t, r, middleware.Options{TTL: time.Hour, Mode: byPath(map[string]middleware.Mode{
 			"/get": middleware.ReadOnly, "/lazy": middleware.Lazy, "/none": middleware.None,
 		})}, mux)
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
 		record := recordOf(v.get(s.URL + "/id").body)
 		for path, extends := range map[string]bool{"/get": true, "/nothing": true, "/lazy": false, "/none": false} {
 			r.Do(t, "PEXPIRE", record, time.Minute.Milliseconds()) // as if nobody had come for a while

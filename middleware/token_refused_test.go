@@ -15,7 +15,7 @@ import (
 
 func TestADeadTokenIsRefused(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		p := newProgramSite(t, r, middleware.Options{})
 		dead := p.token(t, "/begin", "")
 		p.ask(t, "/logout", dead).want(t, 200, "")
@@ -27,7 +27,7 @@ func TestADeadTokenIsRefused(t *testing.T) {
 
 func TestNoSessionThatNobodyCanOpen(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		p := newProgramSite(t, r, middleware.Options{})
 		p.ask(t, "/add", "").want(t, 500, "*")
 		if keys := r.Keys(t); len(keys) != 0 {
@@ -41,45 +41,46 @@ func TestNoSessionThatNobodyCanOpen(t *testing.T) {
 
 func TestTokenSaysWhyThereIsNone(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	p := newProgramSite(t, r, middleware.Options{})
-	token := p.token(t, "/begin", "")
-	p.ask(t, "/early", token).want(t, 200, "middleware: Token before the session is saved: call Commit before")
-	nothing := "middleware: Token where no session is kept: the request has none, and has begun none or ended it"
-	for path, token := range map[string]string{"/token": "", "/log-out": token} {
-		a := p.ask(t, path, token)
-		if a.want(t, 200, ""); a.Header.Get("X-Error") != nothing {
-			t.Errorf("%s: %q", path, a.Header.Get("X-Error"))
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		p := newProgramSite(t, r, middleware.Options{})
+		token := p.token(t, "/begin", "")
+		p.ask(t, "/early", token).want(t, 200, "middleware: Token before the session is saved: call Commit before")
+		nothing := "middleware: Token where no session is kept: the request has none, and has begun none or ended it"
+		for path, token := range map[string]string{"/token": "", "/log-out": token} {
+			a := p.ask(t, path, token)
+			if a.want(t, 200, ""); a.Header.Get("X-Error") != nothing {
+				t.Errorf("%s: %q", path, a.Header.Get("X-Error"))
+			}
 		}
-	}
-	if _, err := p.sessions.Token(t.Context()); !errors.Is(err, session.ErrNoSession) {
-		t.Errorf("outside of a request: %v", err)
-	}
+		if _, err := p.sessions.Token(t.Context()); !errors.Is(err, session.ErrNoSession) {
+			t.Errorf("outside of a request: %v", err)
+		}
 
-	cookies := newSite(t, r.Pool(t, 1), middleware.Options{}, app())
-	if _, err := cookies.sessions.Token(t.Context()); err == nil || !strings.Contains(err.Error(), "Options.Token") {
-		t.Errorf("where there are cookies: %v", err)
-	}
+		cookies := newSite(t, r.Pool(t, 1), middleware.Options{}, app())
+		if _, err := cookies.sessions.Token(t.Context()); err == nil || !strings.Contains(err.Error(), "Options.Token") {
+			t.Errorf("where there are cookies: %v", err)
+		}
+	})
 }
 
 func TestNoTokenAfterAFailedCommit(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	var s *site
-	var failed error
-	mux := http.NewServeMux()
-	mux.HandleFunc("/begin", func(_ http.ResponseWriter, req *http.Request) {
-		own := session.FromContext(req.Context())
-		own.Set("n", 1)
-		r.Stop(t)
-		_ = own.Commit(req.Context())
-		_, failed = s.sessions.Token(req.Context())
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		var s *site
+		var failed error
+		mux := http.NewServeMux()
+		handle(mux, "/begin", func(own *session.Session, _ http.ResponseWriter, req *http.Request) {
+			own.Set("n", 1)
+			r.Stop(t)
+			_ = own.Commit(req.Context())
+			_, failed = s.sessions.Token(req.Context())
+		})
+		s = newSite(t, r.Pool(t, 4), middleware.Options{Token: middleware.Bearer}, mux)
+		newVisitor(t).post(s.URL+"/begin").want(t, 503, "*")
+		if !errors.Is(failed, store.ErrUnavailable) {
+			t.Errorf("Token: %v", failed)
+		}
 	})
-	s = newSite(t, r.Pool(t, 4), middleware.Options{Token: middleware.Bearer}, mux)
-	newVisitor(t).post(s.URL+"/begin").want(t, 503, "*")
-	if !errors.Is(failed, store.ErrUnavailable) {
-		t.Errorf("Token: %v", failed)
-	}
 }
 
 func TestBearer(t *testing.T) {

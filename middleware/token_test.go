@@ -52,8 +52,7 @@ func newProgramSite(t *testing.T, r *redistest.Server, o middleware.Options) *pr
 		_, err := p.sessions.Token(r.Context())
 		fmt.Fprint(w, err)
 	})
-	mux.HandleFunc("/ask-and-remember", func(w http.ResponseWriter, r *http.Request) {
-		s := session.FromContext(r.Context())
+	handle(mux, "/ask-and-remember", func(s *session.Session, w http.ResponseWriter, r *http.Request) {
 		s.Set("asked", true)
 		_ = s.Commit(r.Context())
 		_, _ = p.sessions.Token(r.Context())
@@ -113,7 +112,7 @@ func (p *programSite) token(t *testing.T, path, token string) string {
 
 func TestATokenInPlaceOfACookie(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		p := newProgramSite(t, r, middleware.Options{})
 		guest := p.token(t, "/begin", "")
 		p.ask(t, "/add", guest).want(t, 200, "11")
@@ -150,7 +149,7 @@ func TestATokenInPlaceOfACookie(t *testing.T) {
 
 func TestATokenAfterTheAnswerHasBegun(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		p := newProgramSite(t, r, middleware.Options{})
 		before := p.token(t, "/begin", "")
 		a := p.ask(t, "/stream", before)
@@ -164,37 +163,38 @@ func TestATokenAfterTheAnswerHasBegun(t *testing.T) {
 
 func TestRememberWithAToken(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	p := newProgramSite(t, r, middleware.Options{})
-	token := p.token(t, "/begin", "")
-	p.ask(t, "/remember?for=720h", token).want(t, 200, "")
-	id, _ := p.sessions.ID(token)
-	info, err := p.sessions.Peek(t.Context(), id)
-	if left := time.Until(info.Expires); err != nil || left > month || left < month-time.Minute {
-		t.Errorf("the session lasts for %v, %v", left, err)
-	}
-	if p.token(t, "/token", token) != token {
-		t.Error("the token has changed, though its signature lasts for longer than the session")
-	}
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		p := newProgramSite(t, r, middleware.Options{})
+		token := p.token(t, "/begin", "")
+		p.ask(t, "/remember?for=720h", token).want(t, 200, "")
+		id, _ := p.sessions.ID(token)
+		info, err := p.sessions.Peek(t.Context(), id)
+		if left := time.Until(info.Expires); err != nil || left > month || left < month-time.Minute {
+			t.Errorf("the session lasts for %v, %v", left, err)
+		}
+		if p.token(t, "/token", token) != token {
+			t.Error("the token has changed, though its signature lasts for longer than the session")
+		}
 
-	p.ask(t, "/add", p.token(t, "/ask-and-remember", "")).want(t, 200, "1") // begun in the same request
+		p.ask(t, "/add", p.token(t, "/ask-and-remember", "")).want(t, 200, "1") // begun in the same request
 
-	st := store.New(r.Pool(t, 1), store.Options{})
-	for _, paths := range [][]string{{"/remember?for=7200h", "/token"}, {"/ask-and-remember"}} {
-		known := secret.New()
-		old := sign(testKey, "sid", time.Now().Add(-300*24*time.Hour), known.Bytes())
-		if err := st.Create(t.Context(), known.ID(), []byte("{}"), store.Terms{}); err != nil {
-			t.Fatal(err)
+		st := store.New(r.Pool(t, 1), store.Options{})
+		for _, paths := range [][]string{{"/remember?for=7200h", "/token"}, {"/ask-and-remember"}} {
+			known := secret.New()
+			old := sign(testKey, "sid", time.Now().Add(-300*24*time.Hour), known.Bytes())
+			if err := st.Create(t.Context(), known.ID(), []byte("{}"), store.Terms{}); err != nil {
+				t.Fatal(err)
+			}
+			var a answer
+			for _, path := range paths {
+				a = p.ask(t, path, old)
+				a.want(t, 200, "*")
+			}
+			if id, ok := p.sessions.ID(a.body); a.body == old || !ok || id != known.ID() {
+				t.Errorf("%s: the token's signature ends before the session, and was not made anew: %q %v", paths, id, ok)
+			}
 		}
-		var a answer
-		for _, path := range paths {
-			a = p.ask(t, path, old)
-			a.want(t, 200, "*")
-		}
-		if id, ok := p.sessions.ID(a.body); a.body == old || !ok || id != known.ID() {
-			t.Errorf("%s: the token's signature ends before the session, and was not made anew: %q %v", paths, id, ok)
-		}
-	}
+	})
 }
 
 // Token says why there is none.
@@ -205,34 +205,35 @@ func TestRememberWithAToken(t *testing.T) {
 
 func TestTheIDOfAToken(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	p := newProgramSite(t, r, middleware.Options{})
-	token := p.token(t, "/begin", "")
-	id, ok := p.sessions.ID(token)
-	if !ok {
-		t.Fatal("the token is not genuine")
-	}
-	err := p.sessions.Update(t.Context(), id, func(s *session.Session) error { s.Set("n", 20); return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.ask(t, "/get", token).want(t, 200, "20")
-	raw := secret.New()
-	for name, forged := range map[string]string{
-		"none":         "",
-		"an id":        id,
-		"shortened":    token[:len(token)-4],
-		"another key":  sign(bytes.Repeat([]byte("x"), 32), "sid", time.Now(), raw.Bytes()),
-		"another name": sign(testKey, "other", time.Now(), raw.Bytes()),
-		"too old":      sign(testKey, "sid", time.Now().Add(-401*24*time.Hour), raw.Bytes()),
-	} {
-		if id, ok := p.sessions.ID(forged); ok || id != "" {
-			t.Errorf("%s: genuine, of %q", name, id)
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		p := newProgramSite(t, r, middleware.Options{})
+		token := p.token(t, "/begin", "")
+		id, ok := p.sessions.ID(token)
+		if !ok {
+			t.Fatal("the token is not genuine")
 		}
-	}
-	if id, ok := p.sessions.ID(sign(testKey, "sid", time.Now(), raw.Bytes())); !ok || id != raw.ID() {
-		t.Errorf("a genuine one is of %q, %v", id, ok)
-	}
+		err := p.sessions.Update(t.Context(), id, func(s *session.Session) error { s.Set("n", 20); return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.ask(t, "/get", token).want(t, 200, "20")
+		raw := secret.New()
+		for name, forged := range map[string]string{
+			"none":         "",
+			"an id":        id,
+			"shortened":    token[:len(token)-4],
+			"another key":  sign(bytes.Repeat([]byte("x"), 32), "sid", time.Now(), raw.Bytes()),
+			"another name": sign(testKey, "other", time.Now(), raw.Bytes()),
+			"too old":      sign(testKey, "sid", time.Now().Add(-401*24*time.Hour), raw.Bytes()),
+		} {
+			if id, ok := p.sessions.ID(forged); ok || id != "" {
+				t.Errorf("%s: genuine, of %q", name, id)
+			}
+		}
+		if id, ok := p.sessions.ID(sign(testKey, "sid", time.Now(), raw.Bytes())); !ok || id != raw.ID() {
+			t.Errorf("a genuine one is of %q, %v", id, ok)
+		}
+	})
 }
 
 // With tokens there is no cookie, so nothing of one but its name may be chosen.

@@ -13,7 +13,7 @@ import (
 // another one after the login, and after Remember.
 func TestATokenOfAUser(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		var p *programSite
 		answerWithToken := func(change func(*session.Session)) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -20,7 +20,7 @@ func byPath(modes map[string]middleware.Mode) func(*http.Request) middleware.Mod
 // no cookie, in any mode.
 func TestNoCookieAndNothingWrittenIsFree(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		mux := app()
 		mux.HandleFunc("/pop", func(_ http.ResponseWriter, req *http.Request) { // written and taken back
@@ -49,7 +49,7 @@ func TestNoCookieAndNothingWrittenIsFree(t *testing.T) {
 // ask Redis.
 func TestForgedCookiesNeverReachRedis(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, app())
 		v := newVisitor(t)
@@ -97,7 +97,7 @@ func shift(digit string, by int) string {
 // P9: an id that Redis does not know is never adopted, and leaves no lock.
 func TestAnUnknownIDIsNotAdopted(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, app())
 		v := newVisitor(t)
@@ -128,11 +128,10 @@ func TestAnUnknownIDIsNotAdopted(t *testing.T) {
 // P10: counted on the wire, once Redis knows the scripts.
 func TestRequestsToRedisAreCounted(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		mux := app()
-		mux.HandleFunc("/same", func(_ http.ResponseWriter, req *http.Request) {
-			s := session.FromContext(req.Context())
+		handle(mux, "/same", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
 			n, _ := session.Get[int](s, "n")
 			s.Set("n", n)
 		})
@@ -198,14 +197,11 @@ func as(r *http.Request, path string) *http.Request {
 // error.
 func TestReadOnlyDoesNotWait(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		busy, free := pausing(mux)
-		s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly, "/set/x": middleware.ReadOnly})}, mux)
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
-		done := make(chan answer, 1)
-		go func() { done <- v.get(s.URL + "/pause") }()
+		s, v := begun(t, r, middleware.Options{Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly, "/set/x": middleware.ReadOnly})}, mux)
+		done := v.start(s.URL + "/pause")
 		<-busy
 		v.get(s.URL+"/get").want(t, 200, "1")
 		v.get(s.URL+"/set/x").want(t, 500, "*")
@@ -222,33 +218,34 @@ func TestReadOnlyDoesNotWait(t *testing.T) {
 // after the answer has begun is an error, too.
 func TestLazyStart(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: func(*http.Request) middleware.Mode { return middleware.Lazy }},
-		http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			if req.URL.Path == "/late" {
-				w.(http.Flusher).Flush()
-			}
-			s, err := session.Start(req.Context())
-			if err != nil {
-				fmt.Fprint(w, "no session: ", strings.Contains(err.Error(), "after the answer has begun"))
-				return
-			}
-			if req.URL.Path == "/set" {
-				s.Set("a", 1)
-			}
-			again, err := session.Start(req.Context())
-			fmt.Fprint(w, s == again, s == session.FromContext(req.Context()), err)
-		}))
-	newVisitor(t).get(s.URL).want(t, 200, "true true <nil>")
-	newVisitor(t).get(s.URL+"/late").want(t, 200, "no session: true")
-	if len(s.log.Lines("session failed")) != 1 {
-		t.Errorf("log:\n%s", s.log)
-	}
-	v := newVisitor(t)
-	v.get(s.URL+"/set").want(t, 200, "true true <nil>")
-	r.Stop(t)
-	v.get(s.URL).want(t, 200, "no session: false")
-	if len(s.log.Lines("redis is unavailable")) != 1 {
-		t.Errorf("log:\n%s", s.log)
-	}
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: func(*http.Request) middleware.Mode { return middleware.Lazy }},
+			http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				if req.URL.Path == "/late" {
+					w.(http.Flusher).Flush()
+				}
+				s, err := session.Start(req.Context())
+				if err != nil {
+					fmt.Fprint(w, "no session: ", strings.Contains(err.Error(), "after the answer has begun"))
+					return
+				}
+				if req.URL.Path == "/set" {
+					s.Set("a", 1)
+				}
+				again, err := session.Start(req.Context())
+				fmt.Fprint(w, s == again, s == session.FromContext(req.Context()), err)
+			}))
+		newVisitor(t).get(s.URL).want(t, 200, "true true <nil>")
+		newVisitor(t).get(s.URL+"/late").want(t, 200, "no session: true")
+		if len(s.log.Lines("session failed")) != 1 {
+			t.Errorf("log:\n%s", s.log)
+		}
+		v := newVisitor(t)
+		v.get(s.URL+"/set").want(t, 200, "true true <nil>")
+		r.Stop(t)
+		v.get(s.URL).want(t, 200, "no session: false")
+		if len(s.log.Lines("redis is unavailable")) != 1 {
+			t.Errorf("log:\n%s", s.log)
+		}
+	})
 }

@@ -70,71 +70,73 @@ func TestUpdateRefuses(t *testing.T) {
 
 func TestUpdateOfAnEndedSession(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	o := newOffice(t, store.New(r.Pool(t, 4), store.Options{}), middleware.Options{}, app())
-	v, id := o.begins(t)
-	v.get(o.URL+"/logout").want(t, 200, "")
-	ran := false
-	err := o.Update(t.Context(), id, func(*session.Session) error { ran = true; return nil })
-	if !errors.Is(err, store.ErrGone) || ran {
-		t.Errorf("Update = %v, and its function ran: %v", err, ran)
-	}
-	if _, err := o.Peek(t.Context(), id); !errors.Is(err, store.ErrGone) {
-		t.Errorf("Peek = %v", err)
-	}
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		o := newOffice(t, store.New(r.Pool(t, 4), store.Options{}), middleware.Options{}, app())
+		v, id := o.begins(t)
+		v.get(o.URL+"/logout").want(t, 200, "")
+		ran := false
+		err := o.Update(t.Context(), id, func(*session.Session) error { ran = true; return nil })
+		if !errors.Is(err, store.ErrGone) || ran {
+			t.Errorf("Update = %v, and its function ran: %v", err, ran)
+		}
+		if _, err := o.Peek(t.Context(), id); !errors.Is(err, store.ErrGone) {
+			t.Errorf("Peek = %v", err)
+		}
+	})
 }
 
 func TestUpdateAndPeekOfWhatIsNoID(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	proxy := redistest.NewProxy(t, r)
-	o := newOffice(t, store.New(proxy.Pool(t, 4), store.Options{}), middleware.Options{}, app())
-	for _, id := range []string{"", "a", strings.Repeat("A", 21), strings.Repeat("A", 23), strings.Repeat("A", 1<<20),
-		strings.Repeat("A", 21) + "B", strings.Repeat("A", 21) + "=", strings.Repeat("A", 20) + "}x", strings.Repeat("A", 20) + "\n\n", "\nAAAAAAAAAAAAAAAAAAAAAA"} {
-		err := o.Update(t.Context(), id, adding)
-		_, peeked := o.Peek(t.Context(), id)
-		for _, err := range []error{err, peeked} {
-			if err == nil || !strings.Contains(err.Error(), "22 characters of base64url") {
-				t.Errorf("%.40q: %v", id, err)
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		proxy := redistest.NewProxy(t, r)
+		o := newOffice(t, store.New(proxy.Pool(t, 4), store.Options{}), middleware.Options{}, app())
+		for _, id := range []string{"", "a", strings.Repeat("A", 21), strings.Repeat("A", 23), strings.Repeat("A", 1<<20),
+			strings.Repeat("A", 21) + "B", strings.Repeat("A", 21) + "=", strings.Repeat("A", 20) + "}x", strings.Repeat("A", 20) + "\n\n", "\nAAAAAAAAAAAAAAAAAAAAAA"} {
+			err := o.Update(t.Context(), id, adding)
+			_, peeked := o.Peek(t.Context(), id)
+			for _, err := range []error{err, peeked} {
+				if err == nil || !strings.Contains(err.Error(), "22 characters of base64url") {
+					t.Errorf("%.40q: %v", id, err)
+				}
 			}
 		}
-	}
-	if commands := proxy.Commands(); len(commands) > 0 {
-		t.Errorf("commands: %q", commands)
-	}
+		if commands := proxy.Commands(); len(commands) > 0 {
+			t.Errorf("commands: %q", commands)
+		}
+	})
 }
 
 func TestUpdateInAHandler(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	st := store.New(r.Pool(t, 4), store.Options{})
-	mux := app()
-	var o, other *office
-	mux.HandleFunc("/update", func(w http.ResponseWriter, req *http.Request) {
-		s := session.FromContext(req.Context())
-		add(s)
-		for _, sessions := range []*middleware.Sessions{o.Sessions, other.Sessions} {
-			if err := sessions.Update(req.Context(), s.ID(), adding); err == nil || !strings.Contains(err.Error(), "would wait for itself") {
-				t.Errorf("Update = %v", err)
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		st := store.New(r.Pool(t, 4), store.Options{})
+		mux := app()
+		var o, other *office
+		handle(mux, "/update", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			add(s)
+			for _, sessions := range []*middleware.Sessions{o.Sessions, other.Sessions} {
+				if err := sessions.Update(req.Context(), s.ID(), adding); err == nil || !strings.Contains(err.Error(), "would wait for itself") {
+					t.Errorf("Update = %v", err)
+				}
 			}
-		}
-		must(t, s.Commit(req.Context()))
-		must(t, o.Update(req.Context(), s.ID(), func(own *session.Session) error {
-			return adding(own)
-		}))
-		must(t, s.Reopen(req.Context()))
-		_, job := o.begins(t)
-		must(t, o.Update(req.Context(), job, func(*session.Session) error {
-			if err := o.Update(req.Context(), s.ID(), adding); err == nil || !strings.Contains(err.Error(), "would wait for itself") {
-				t.Errorf("Update after Reopen, in the Update of another session = %v", err)
-			}
-			return nil
-		}))
-		fmt.Fprint(w, add(s))
+			must(t, s.Commit(req.Context()))
+			must(t, o.Update(req.Context(), s.ID(), func(own *session.Session) error {
+				return adding(own)
+			}))
+			must(t, s.Reopen(req.Context()))
+			_, job := o.begins(t)
+			must(t, o.Update(req.Context(), job, func(*session.Session) error {
+				if err := o.Update(req.Context(), s.ID(), adding); err == nil || !strings.Contains(err.Error(), "would wait for itself") {
+					t.Errorf("Update after Reopen, in the Update of another session = %v", err)
+				}
+				return nil
+			}))
+			fmt.Fprint(w, add(s))
+		})
+		other = newOffice(t, st, middleware.Options{LockWait: time.Minute}, mux)
+		o = newOffice(t, st, middleware.Options{LockWait: time.Minute}, mux)
+		v, _ := o.begins(t)
+		v.get(o.URL+"/update").want(t, 200, "4")
+		v.get(o.URL+"/get").want(t, 200, "4")
 	})
-	other = newOffice(t, st, middleware.Options{LockWait: time.Minute}, mux)
-	o = newOffice(t, st, middleware.Options{LockWait: time.Minute}, mux)
-	v, _ := o.begins(t)
-	v.get(o.URL+"/update").want(t, 200, "4")
-	v.get(o.URL+"/get").want(t, 200, "4")
 }

@@ -54,7 +54,7 @@ func adding(s *session.Session) error { add(s); return nil }
 
 func TestUpdatesAndRequestsLoseNothing(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		var offices []*office
 		for range 2 {
 			offices = append(offices, newOffice(t, store.New(r.Pool(t, 8), store.Options{}), middleware.Options{}, app()))
@@ -136,23 +136,24 @@ func TestUpdateSavesUnlessItsFunctionFails(t *testing.T) {
 
 func TestAChangeAfterUpdateIsReported(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	o := newOffice(t, store.New(r.Pool(t, 4), store.Options{}), middleware.Options{}, app())
-	v, id := o.begins(t)
-	var kept *session.Session
-	must(t, o.Update(t.Context(), id, func(s *session.Session) error { kept = s; return nil }))
-	kept.Set("n", 7)
-	if lines := o.log.Lines("kind=late", "session="+id, "key=n"); len(lines) != 1 {
-		t.Errorf("log: %s", o.log)
-	}
-	v.get(o.URL+"/get").want(t, 200, "1")
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		o := newOffice(t, store.New(r.Pool(t, 4), store.Options{}), middleware.Options{}, app())
+		v, id := o.begins(t)
+		var kept *session.Session
+		must(t, o.Update(t.Context(), id, func(s *session.Session) error { kept = s; return nil }))
+		kept.Set("n", 7)
+		if lines := o.log.Lines("kind=late", "session="+id, "key=n"); len(lines) != 1 {
+			t.Errorf("log: %s", o.log)
+		}
+		v.get(o.URL+"/get").want(t, 200, "1")
+	})
 }
 
 // P12: neither Update nor Peek is a use of the session. Its idle timeout goes on.
 
 func TestNeitherUpdateNorPeekProlongsTheSession(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		o := newOffice(t, store.New(r.Pool(t, 4), store.Options{}), middleware.Options{}, app())
 		v, id := o.begins(t)
 		record, _ := keysOf(id)
@@ -189,22 +190,23 @@ func TestNeitherUpdateNorPeekProlongsTheSession(t *testing.T) {
 
 func TestUpdateAndPeekAreCounted(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	proxy := redistest.NewProxy(t, r)
-	o := newOffice(t, store.New(proxy.Pool(t, 4), store.Options{}), middleware.Options{}, app())
-	_, id := o.begins(t)
-	must(t, o.Update(t.Context(), id, adding)) // so that the scripts are known
-	for name, test := range map[string]struct {
-		do    func() error
-		trips int
-	}{
-		"Update": {func() error { return o.Update(t.Context(), id, adding) }, 2},
-		"Peek":   {func() error { _, err := o.Peek(t.Context(), id); return err }, 1},
-	} {
-		proxy.Forget()
-		must(t, test.do())
-		if trips := proxy.RoundTrips(); trips != test.trips {
-			t.Errorf("%s took %d round trips, want %d: %q", name, trips, test.trips, proxy.Commands())
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		proxy := redistest.NewProxy(t, r)
+		o := newOffice(t, store.New(proxy.Pool(t, 4), store.Options{}), middleware.Options{}, app())
+		_, id := o.begins(t)
+		must(t, o.Update(t.Context(), id, adding)) // so that the scripts are known
+		for name, test := range map[string]struct {
+			do    func() error
+			trips int
+		}{
+			"Update": {func() error { return o.Update(t.Context(), id, adding) }, 2},
+			"Peek":   {func() error { _, err := o.Peek(t.Context(), id); return err }, 1},
+		} {
+			proxy.Forget()
+			must(t, test.do())
+			if trips := proxy.RoundTrips(); trips != test.trips {
+				t.Errorf("%s took %d round trips, want %d: %q", name, trips, test.trips, proxy.Commands())
+			}
 		}
-	}
+	})
 }

@@ -15,7 +15,7 @@ import (
 func TestASessionInUseDoesNotRunOut(t *testing.T) {
 	t.Parallel()
 	const ttl = 500 * time.Millisecond
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		busy, free := pausing(mux)
 		o := middleware.Options{TTL: ttl, LockWait: time.Minute}
@@ -47,11 +47,9 @@ func TestASessionInUseDoesNotRunOut(t *testing.T) {
 // P12: a request that only reads extends the idle timeout, also where that is the default.
 func TestAReadExtendsTheDefaultTimeout(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		readOnly := map[string]middleware.Mode{"/get": middleware.ReadOnly}
-		s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: byPath(readOnly)}, app())
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+		s, v := begun(t, r, middleware.Options{Mode: byPath(readOnly)}, app())
 		record, _ := keysOf(v.get(s.URL + "/id").body)
 		r.Do(t, "PEXPIRE", record, 60_000)
 		v.get(s.URL+"/get").want(t, 200, "1")

@@ -15,7 +15,7 @@ import (
 // OnCorrupt says so: it is saved and read like any other, and can be logged in to again.
 func TestADamagedSessionOfAUserIsReplaced(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		s := newUserSite(t, r, middleware.Options{
 			OnCorrupt: func(*http.Request, error) error { return nil },
 			GuestTTL:  5 * time.Minute,
@@ -45,7 +45,7 @@ func TestADamagedSessionOfAUserIsReplaced(t *testing.T) {
 // takes its place.
 func TestAUsersSessionWithDamagedValuesIsReplaced(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		for _, mode := range []middleware.Mode{middleware.Exclusive, middleware.Optimistic, middleware.Lazy} {
 			held := false
 			mux := http.NewServeMux()

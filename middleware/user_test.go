@@ -26,16 +26,14 @@ func users(sessions func() *middleware.Sessions) *http.ServeMux {
 	mux.HandleFunc("/renew", func(_ http.ResponseWriter, r *http.Request) {
 		session.FromContext(r.Context()).Renew()
 	})
-	mux.HandleFunc("/end/others", func(w http.ResponseWriter, r *http.Request) {
-		s := session.FromContext(r.Context())
+	handle(mux, "/end/others", func(s *session.Session, w http.ResponseWriter, r *http.Request) {
 		n, err := sessions().EndAll(r.Context(), s.User(), s.ID())
 		if s.Renew(); err != nil {
 			panic(err)
 		}
 		fmt.Fprint(w, n)
 	})
-	mux.HandleFunc("/end/all", func(w http.ResponseWriter, r *http.Request) {
-		s := session.FromContext(r.Context())
+	handle(mux, "/end/all", func(s *session.Session, w http.ResponseWriter, r *http.Request) {
 		n, err := sessions().EndAll(r.Context(), s.User())
 		if s.Destroy(); err != nil {
 			panic(err)
@@ -55,7 +53,7 @@ func newUserSite(t *testing.T, r *redistest.Server, o middleware.Options) *site 
 // P14: who logs in is in the user's list, and whoever was ended is out, at once, and may log in again.
 func TestAUserEndsTheirSessions(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		hooks := &audit{}
 		s := newUserSite(t, r, middleware.Options{
 			Hooks:  hooks.hooks(),
@@ -119,13 +117,12 @@ func TestAUserEndsTheirSessions(t *testing.T) {
 // context ends when its lease is renewed.
 func TestTheEndBeatsTheHolder(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		for _, path := range []string{"/hold/save", "/hold/renew", "/hold/bob"} {
 			entered, ended := make(chan string), make(chan error)
 			var s *site
 			mux := users(func() *middleware.Sessions { return s.sessions })
-			mux.HandleFunc("/hold/{what}", func(w http.ResponseWriter, r *http.Request) {
-				own := session.FromContext(r.Context())
+			handle(mux, "/hold/{what}", func(own *session.Session, w http.ResponseWriter, r *http.Request) {
 				entered <- own.ID()
 				<-r.Context().Done()
 				ended <- r.Context().Err()
@@ -164,7 +161,7 @@ func TestTheEndBeatsTheHolder(t *testing.T) {
 // Renew and Remember keep the user, and another login changes it. The list has one session all the time.
 func TestASessionOfOneUserAfterAnother(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		var s *site
 		mux := users(func() *middleware.Sessions { return s.sessions })
 		mux.HandleFunc("/remember", func(_ http.ResponseWriter, r *http.Request) {
@@ -201,7 +198,7 @@ func TestASessionOfOneUserAfterAnother(t *testing.T) {
 // A login too many is refused, or ends another session of the user, as the options say.
 func TestMaxSessions(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		gentle := newUserSite(t, r, middleware.Options{MaxSessions: 1})
 		strict := newUserSite(t, r, middleware.Options{MaxSessions: 1, RefuseLogin: true})
 		one, two := newVisitor(t), newVisitor(t)
@@ -220,14 +217,13 @@ func TestMaxSessions(t *testing.T) {
 // more, is logged in: the session begins anew.
 func TestALoginAfterTheLifetimeBeginsAnew(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		for _, others := range []int{0, 1} {
 			mux := http.NewServeMux()
 			mux.HandleFunc("/remember", func(_ http.ResponseWriter, r *http.Request) {
 				session.FromContext(r.Context()).Remember(month)
 			})
-			mux.HandleFunc("/login-only", func(w http.ResponseWriter, r *http.Request) {
-				s := session.FromContext(r.Context())
+			handle(mux, "/login-only", func(s *session.Session, w http.ResponseWriter, r *http.Request) {
 				s.Login("ann")
 				s.Remember(0)
 				fmt.Fprint(w, time.Until(s.Expires()))
@@ -256,44 +252,45 @@ func TestALoginAfterTheLifetimeBeginsAnew(t *testing.T) {
 // What is no user and no id is an error that says so, and nothing is lost.
 func TestBadUsersAndIDs(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	s := newUserSite(t, r, middleware.Options{})
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	v.get(s.URL+"/login/"+strings.Repeat("x", 513)).want(t, 500, "*")
-	v.get(s.URL+"/login/%FF").want(t, 500, "*")
-	v.get(s.URL+"/get").want(t, 200, "1")
-	if log := s.log.String(); !strings.Contains(log, "1 to 512 bytes of valid UTF-8") {
-		t.Errorf("the log does not name the rule: %s", log)
-	}
-	for _, id := range []string{"", "x", strings.Repeat("A", 28), strings.Repeat("A", 16) + "." + strings.Repeat("A", 10), strings.Repeat("A", 16) + "." + strings.Repeat("A", 10) + "%"} {
-		if err := s.sessions.End(t.Context(), id); err == nil || !strings.Contains(err.Error(), "public id") {
-			t.Errorf("End(%q): %v", id, err)
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		s := newUserSite(t, r, middleware.Options{})
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		v.get(s.URL+"/login/"+strings.Repeat("x", 513)).want(t, 500, "*")
+		v.get(s.URL+"/login/%FF").want(t, 500, "*")
+		v.get(s.URL+"/get").want(t, 200, "1")
+		if log := s.log.String(); !strings.Contains(log, "1 to 512 bytes of valid UTF-8") {
+			t.Errorf("the log does not name the rule: %s", log)
 		}
-	}
-	if err := s.sessions.End(t.Context(), strings.Repeat("A", 22)); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("End of an unknown id: %v", err)
-	}
-	v.get(s.URL+"/login/ann").want(t, 200, "")
-	if n, err := s.sessions.EndAll(t.Context(), "ann", "not the id"); n != 0 || err == nil || !strings.Contains(err.Error(), "public id") {
-		t.Errorf("EndAll but what is no id: %d, %v", n, err)
-	}
-	v.get(s.URL+"/user").want(t, 200, "ann")
-	if n, err := s.sessions.EndAll(t.Context(), "ann", ""); n != 1 || err != nil {
-		t.Errorf("EndAll but none: %d, %v", n, err)
-	}
-	if n, err := s.sessions.EndAll(t.Context(), "nobody"); n != 0 || err != nil {
-		t.Errorf("EndAll of nobody: %d, %v", n, err)
-	}
-	if list, err := s.sessions.List(t.Context(), ""); len(list) > 0 || err != nil {
-		t.Errorf("List where nobody is logged in: %v, %v", list, err)
-	}
-	for _, user := range []string{"", strings.Repeat("x", 513)} {
-		if _, err := s.sessions.EndAll(t.Context(), user); err == nil {
-			t.Errorf("EndAll of a user of %d bytes is no error", len(user))
+		for _, id := range []string{"", "x", strings.Repeat("A", 28), strings.Repeat("A", 16) + "." + strings.Repeat("A", 10), strings.Repeat("A", 16) + "." + strings.Repeat("A", 10) + "%"} {
+			if err := s.sessions.End(t.Context(), id); err == nil || !strings.Contains(err.Error(), "public id") {
+				t.Errorf("End(%q): %v", id, err)
+			}
 		}
-	}
-	if _, err := middleware.New(store.New(r.Pool(t, 1), store.Options{}), middleware.Options{Keys: [][]byte{testKey}, MaxSessions: -1}); err == nil || !strings.Contains(err.Error(), "MaxSessions") {
-		t.Errorf("MaxSessions of -1: %v", err)
-	}
+		if err := s.sessions.End(t.Context(), strings.Repeat("A", 22)); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("End of an unknown id: %v", err)
+		}
+		v.get(s.URL+"/login/ann").want(t, 200, "")
+		if n, err := s.sessions.EndAll(t.Context(), "ann", "not the id"); n != 0 || err == nil || !strings.Contains(err.Error(), "public id") {
+			t.Errorf("EndAll but what is no id: %d, %v", n, err)
+		}
+		v.get(s.URL+"/user").want(t, 200, "ann")
+		if n, err := s.sessions.EndAll(t.Context(), "ann", ""); n != 1 || err != nil {
+			t.Errorf("EndAll but none: %d, %v", n, err)
+		}
+		if n, err := s.sessions.EndAll(t.Context(), "nobody"); n != 0 || err != nil {
+			t.Errorf("EndAll of nobody: %d, %v", n, err)
+		}
+		if list, err := s.sessions.List(t.Context(), ""); len(list) > 0 || err != nil {
+			t.Errorf("List where nobody is logged in: %v, %v", list, err)
+		}
+		for _, user := range []string{"", strings.Repeat("x", 513)} {
+			if _, err := s.sessions.EndAll(t.Context(), user); err == nil {
+				t.Errorf("EndAll of a user of %d bytes is no error", len(user))
+			}
+		}
+		if _, err := middleware.New(store.New(r.Pool(t, 1), store.Options{}), middleware.Options{Keys: [][]byte{testKey}, MaxSessions: -1}); err == nil || !strings.Contains(err.Error(), "MaxSessions") {
+			t.Errorf("MaxSessions of -1: %v", err)
+		}
+	})
 }

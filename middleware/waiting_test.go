@@ -29,7 +29,7 @@ func holding(mux *http.ServeMux) (busy, free chan struct{}) {
 // P5: a wait ends, with an answer that says when to try again.
 func TestAWaitEndsWith503(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		busy, free := holding(mux)
 		o := middleware.Options{LockWait: 100 * time.Millisecond}
@@ -37,8 +37,7 @@ func TestAWaitEndsWith503(t *testing.T) {
 		elsewhere := newSite(t, r.Pool(t, 4), o, mux)
 		v := newVisitor(t)
 		v.get(here.URL+"/add").want(t, 200, "1")
-		done := make(chan answer, 1)
-		go func() { done <- v.get(here.URL + "/hold") }()
+		done := v.start(here.URL + "/hold")
 		<-busy
 		for _, s := range []*site{here, elsewhere} { // in the holder's process, and in another
 			a := v.get(s.URL + "/add")
@@ -66,11 +65,8 @@ func TestTheQueueIsBoundedAndLeftAtOnce(t *testing.T) {
 			t.Run(method, func(t *testing.T) {
 				mux := app()
 				busy, free := holding(mux)
-				s := newSite(t, r.Pool(t, 4), middleware.Options{MaxWaiters: 1, LockWait: time.Minute}, mux)
-				v := newVisitor(t)
-				v.get(s.URL+"/add").want(t, 200, "1")
-				held := make(chan answer, 1)
-				go func() { held <- v.get(s.URL + "/hold") }()
+				s, v := begun(t, r, middleware.Options{MaxWaiters: 1, LockWait: time.Minute}, mux)
+				held := v.start(s.URL + "/hold")
 				<-busy
 
 				// Of two more, one gets the only place, and the other is sent away.
@@ -123,8 +119,7 @@ func TestAPoolOfTwoServesAHundred(t *testing.T) {
 					pool.Wait = false
 				}
 				mux := app()
-				mux.HandleFunc("/work", func(w http.ResponseWriter, req *http.Request) {
-					s := session.FromContext(req.Context())
+				handle(mux, "/work", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 					n, _ := session.Get[int](s, "n")
 					time.Sleep(time.Millisecond) // work, while the lock is held
 					s.Set("n", n+1)
@@ -154,10 +149,8 @@ func TestAPoolOfTwoServesAHundred(t *testing.T) {
 // P7: a process that was killed blocks its session for at most the lease.
 func TestAKilledHolderBlocksForItsLeaseOnly(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
-		s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		s, v := begun(t, r, middleware.Options{}, app())
 		_, lock := keysOf(v.get(s.URL + "/id").body)
 		began := time.Now()
 		r.Do(t, "SET", lock, "killed", "PX", 300)
@@ -171,7 +164,7 @@ func TestAKilledHolderBlocksForItsLeaseOnly(t *testing.T) {
 // P7: a living holder keeps its session for much longer than the lease.
 func TestALivingHolderKeepsItsLock(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		busy, free := pausing(mux)
 		st := store.New(r.Pool(t, 4), store.Options{Lease: time.Second})
