@@ -2,6 +2,7 @@ package middleware_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -74,7 +75,7 @@ func (v *visitor) wantLeft(t *testing.T, s *site, r *redistest.Server, want time
 // the browser, whatever happens to it; until it is forgotten.
 func TestARememberedSessionOutlivesTheBrowser(t *testing.T) {
 	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{
 			Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly}),
 		}, rememberer())
@@ -118,15 +119,14 @@ func TestOnlyItsOwnEndEndsARememberedSession(t *testing.T) {
 		}, rememberer())
 		v := newVisitor(t)
 		v.get(s.URL+"/add-and-remember?for="+month.String()).wantMaxAge(t, month) // a new session, too
-		id := v.get(s.URL + "/id").body
-		makeOlder(t, r, id, 25*time.Hour)
+		redistest.Elapse(25 * time.Hour)
 		v.get(s.URL+"/get").want(t, 200, "1")
 		v.get(s.URL+"/add").want(t, 200, "2")
-		v.wantLeft(t, s, r, month)
+		v.wantLeft(t, s, r, month-25*time.Hour)
 
 		kept := with(t, v.cookies(s)...) // by a browser that does not drop it
 		v.get(s.URL+"/remember?for=1s").wantMaxAge(t, time.Second)
-		eventually(t, "the session is over", func() bool { return !r.Exists(t, recordOf(id)) })
+		redistest.Elapse(time.Second + time.Millisecond)
 		kept.get(s.URL+"/get").want(t, 200, "0")
 	})
 }
@@ -186,12 +186,11 @@ func TestAWrongRememberIsAnError(t *testing.T) {
 func TestGuestsTimeOutEarlier(t *testing.T) {
 	t.Parallel()
 	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
-		pool := r.Pool(t, 4)
 		o := middleware.Options{GuestTTL: 5 * time.Minute, Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly})}
-		s := newSite(t, pool, o, rememberer())
+		s := newSite(t, r.Pool(t, 4), o, rememberer())
 		o.GuestTTL = 0
-		other := newSite(t, pool, o, rememberer()) // a process with other options: the record decides
-		v := newVisitor(t)
+		other := newSite(t, r.Pool(t, 4), o, rememberer()) // a process with other options: the record decides
+		v := newVisitor(t).everywhere()
 		for _, at := range []*site{s, other} {
 			for _, path := range []string{"/add", "/nothing", "/get"} {
 				v.get(at.URL+path).want(t, 200, "*")
@@ -242,48 +241,43 @@ func navigate(v *visitor, url string) answer {
 // that a handler makes, and afterwards.
 func TestExpiresIsWhenTheSessionEnds(t *testing.T) {
 	t.Parallel()
+	type step struct {
+		do   func(*session.Session)
+		left time.Duration // afterwards
+	}
+	const guest = 5 * time.Minute
+	nothing := func(*session.Session) {}
+	commit := func(s *session.Session) { _ = s.Commit(context.Background()) }
+	paths := []string{"/begin", "/change", "/read", "/end"}
+	steps := [][]step{
+		{{nothing, guest}, {func(s *session.Session) { s.Set("n", 1) }, guest}, {commit, guest}},
+		{
+			{nothing, guest},
+			{func(s *session.Session) { s.Remember(month) }, month},
+			{func(s *session.Session) { s.Remember(0) }, guest},
+			{(*session.Session).Renew, 30 * time.Minute},
+			{func(s *session.Session) { s.Remember(time.Hour) }, time.Hour},
+			{commit, time.Hour},
+		},
+		{{nothing, time.Hour}},
+		{{nothing, time.Hour}, {(*session.Session).Destroy, 0}, {commit, 0}},
+	}
 	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
-		var s *site
-		in := func(req *http.Request, want time.Duration) {
-			t.Helper()
-			left := time.Until(session.FromContext(req.Context()).Expires())
-			if want == 0 && !session.FromContext(req.Context()).Expires().IsZero() || want > 0 && (left > want || left < want-time.Minute) {
-				t.Errorf("it ends in %v, want %v", left, want)
-			}
-		}
 		mux := app()
-		handle(mux, "/begin", func(ss *session.Session, _ http.ResponseWriter, req *http.Request) {
-			in(req, 5*time.Minute)
-			ss.Set("n", 1)
-			in(req, 5*time.Minute)
-			_ = ss.Commit(req.Context())
-			in(req, 5*time.Minute)
-		})
-		handle(mux, "/change", func(ss *session.Session, _ http.ResponseWriter, req *http.Request) {
-			in(req, 5*time.Minute)
-			ss.Remember(month)
-			in(req, month)
-			ss.Remember(0)
-			in(req, 5*time.Minute)
-			ss.Renew()
-			in(req, 30*time.Minute)
-			ss.Remember(time.Hour)
-			in(req, time.Hour)
-			_ = ss.Commit(req.Context())
-			in(req, time.Hour)
-		})
-		mux.HandleFunc("/read", func(_ http.ResponseWriter, req *http.Request) { in(req, time.Hour) })
-		handle(mux, "/end", func(ss *session.Session, _ http.ResponseWriter, req *http.Request) {
-			in(req, time.Hour)
-			ss.Destroy()
-			in(req, 0)
-			_ = ss.Commit(req.Context())
-			in(req, 0)
-		})
-		s = newSite(t, r.Pool(t, 4), middleware.Options{GuestTTL: 5 * time.Minute,
-			Mode: byPath(map[string]middleware.Mode{"/read": middleware.ReadOnly})}, mux)
+		for i, path := range paths {
+			handle(mux, path, func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
+				for n, step := range steps[i] {
+					step.do(s)
+					left := time.Until(s.Expires())
+					if step.left == 0 && !s.Expires().IsZero() || step.left > 0 && (left > step.left || left < step.left-time.Second) {
+						t.Errorf("%s, step %d: it ends in %v, want %v", path, n, left, step.left)
+					}
+				}
+			})
+		}
+		s := newSite(t, r.Pool(t, 4), middleware.Options{GuestTTL: guest, Mode: byPath(map[string]middleware.Mode{"/read": middleware.ReadOnly})}, mux)
 		v := newVisitor(t)
-		for _, path := range []string{"/begin", "/change", "/read", "/end"} {
+		for _, path := range paths {
 			v.get(s.URL+path).want(t, 200, "")
 		}
 	})

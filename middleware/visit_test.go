@@ -2,6 +2,7 @@ package middleware_test
 
 import (
 	"net/http"
+	"net/url"
 	"testing"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
@@ -27,7 +28,7 @@ func begun(t *testing.T, r *redistest.Server, o middleware.Options, mux http.Han
 }
 
 // start sends a request and does not wait for its answer.
-func (v *visitor) start(url string) <-chan answer {
+func (v *visitor) start(url string) chan answer {
 	done := make(chan answer, 1)
 	go func() { done <- v.get(url) }()
 	return done
@@ -37,3 +38,17 @@ func (v *visitor) start(url string) <-chan answer {
 func handle(mux *http.ServeMux, path string, h func(s *session.Session, w http.ResponseWriter, req *http.Request)) {
 	mux.HandleFunc(path, func(w http.ResponseWriter, req *http.Request) { h(session.FromContext(req.Context()), w, req) })
 }
+
+// everywhere lets the visitor have one session with several sites: processes of one program have
+// one name for their visitors.
+func (v *visitor) everywhere() *visitor {
+	v.Jar = oneName{v.Jar}
+	return v
+}
+
+type oneName struct{ http.CookieJar }
+
+func (j oneName) Cookies(*url.URL) []*http.Cookie           { return j.CookieJar.Cookies(nameOfAll) }
+func (j oneName) SetCookies(_ *url.URL, set []*http.Cookie) { j.CookieJar.SetCookies(nameOfAll, set) }
+
+var nameOfAll = &url.URL{Scheme: "http", Host: "site.memory"}

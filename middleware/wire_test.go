@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/memnet"
 )
 
 // A wire is one connection to a server, for what http.Client hides: which bytes there are, and
@@ -22,7 +24,7 @@ func (w *wire) Read(p []byte) (int, error) { return w.Reader.Read(p) }
 
 func dial(t *testing.T, srv *httptest.Server) *wire {
 	t.Helper()
-	c, err := net.Dial("tcp", srv.Listener.Addr().String())
+	c, err := memnet.DialContext(t.Context(), "tcp", srv.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

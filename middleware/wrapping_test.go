@@ -1,13 +1,10 @@
 package middleware_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"mime/multipart"
 	"net/http"
 	"strings"
 	"testing"
@@ -33,28 +30,6 @@ func around(t *testing.T, r *redistest.Server, o middleware.Options, wrap func(s
 	return newSite(t, r.Pool(t, 1), none, wrap(sessions.Handler))
 }
 
-// http.TimeoutHandler looks at the header only when all is over. The cookie must
-// be there then.
-func TestTheCookieGetsThroughATimeoutHandler(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		mux.HandleFunc("/redirect", func(w http.ResponseWriter, req *http.Request) {
-			session.FromContext(req.Context()).Set("n", 1)
-			http.Redirect(w, req, "/", http.StatusSeeOther)
-		})
-		s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
-			return http.TimeoutHandler(sessions(mux), time.Minute, "too slow")
-		})
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
-		v.get(s.URL+"/add").want(t, 200, "2")
-		if a := newVisitor(t).get(s.URL + "/redirect"); len(a.Cookies()) != 1 {
-			t.Errorf("%d %v", a.StatusCode, a.Header)
-		}
-	})
-}
-
 // A handler that is wrapped twice has one session, and does not wait for itself,
 // whatever is between the two.
 func TestWrappedTwice(t *testing.T) {
@@ -66,60 +41,6 @@ func TestWrappedTwice(t *testing.T) {
 		v := newVisitor(t)
 		v.get(s.URL+"/add").want(t, 200, "1")
 		v.get(s.URL+"/add").want(t, 200, "2")
-	})
-}
-
-// net/http removes the temporary files of an upload, if it knows of them.
-func TestTheUploadIsHandedBack(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
-		heard := make(chan bool, 1)
-		s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
-			inner := sessions(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
-				if err := req.ParseMultipartForm(1); err != nil {
-					t.Error(err)
-				}
-			}))
-			return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-				inner.ServeHTTP(w, req)
-				heard <- req.MultipartForm != nil
-			})
-		})
-		var body bytes.Buffer
-		form := multipart.NewWriter(&body)
-		file, _ := form.CreateFormFile("file", "a.txt")
-		_, _ = io.WriteString(file, "hello")
-		form.Close()
-		res, err := newVisitor(t).Post(s.URL, form.FormDataContentType(), &body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		res.Body.Close()
-		if !<-heard {
-			t.Error("the outer request knows nothing of the upload")
-		}
-	})
-}
-
-// Of a body that was read from before, the rest is passed on.
-func TestABodyThatWasReadFrom(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
-		s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
-			inner := sessions(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-				session.FromContext(req.Context()).Set("seen", true)
-				body, err := io.ReadAll(req.Body)
-				fmt.Fprintf(w, "%q %v", body, err)
-			}))
-			return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-				_, _ = io.ReadFull(req.Body, make([]byte, 6))
-				inner.ServeHTTP(w, req)
-			})
-		})
-		v := newVisitor(t)
-		for range 2 { // without a session, and with one
-			v.send(t.Context(), http.MethodPost, s.URL, strings.NewReader("hello world")).want(t, 200, `"world" <nil>`)
-		}
 	})
 }
 
