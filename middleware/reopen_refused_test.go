@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"

@@ -59,9 +59,7 @@ func TestARouteHasAModeOfItsOwn(t *testing.T) {
 		}},
 		"the routes alone": {nil, func(_ *middleware.Sessions, mux http.Handler) http.Handler { return mux }},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := redistest.Embedded(t)
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
 			s := newSessions(t, r, middleware.Options{Mode: test.mode, LockWait: 50 * time.Millisecond})
 			none := middleware.Options{Mode: func(*http.Request) middleware.Mode { return middleware.None }}
 			site := newSite(t, r.Pool(t, 1), none, test.wrap(s, routes(s)))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"testing/synctest"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
@@ -17,22 +18,19 @@ func TestAReadOnlyRequestUnderWayOutlivesTheLogout(t *testing.T) {
 	t.Parallel()
 	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
-		busy, free := make(chan struct{}), make(chan struct{})
-		mux.HandleFunc("/slow-get", func(w http.ResponseWriter, req *http.Request) {
-			close(busy)
-			<-free
-			n, _ := session.Get[int](session.FromContext(req.Context()), "n")
+		var logout, next answer
+		var s *site
+		var v, old *visitor
+		handle(mux, "/slow-get", func(own *session.Session, w http.ResponseWriter, _ *http.Request) {
+			logout, next = v.get(s.URL+"/logout"), old.get(s.URL+"/get")
+			n, _ := session.Get[int](own, "n")
 			fmt.Fprint(w, n)
 		})
-		s, v := begun(t, r, middleware.Options{Mode: byPath(map[string]middleware.Mode{
+		s, v = begun(t, r, middleware.Options{Mode: byPath(map[string]middleware.Mode{
 			"/get": middleware.ReadOnly, "/slow-get": middleware.ReadOnly,
 		})}, mux)
-		old := with(t, v.cookies(s)...)
-		reading := old.start(s.URL + "/slow-get")
-		<-busy
-		logout, next := v.get(s.URL+"/logout"), old.get(s.URL+"/get")
-		close(free)
-		underWay := <-reading
+		old = with(t, v.cookies(s)...)
+		underWay := old.get(s.URL + "/slow-get")
 		logout.want(t, 200, "")
 		next.want(t, 200, "0")
 		underWay.want(t, 200, "1")
@@ -51,13 +49,11 @@ func TestNewKeysEndAllSessions(t *testing.T) {
 			return newSite(t, r.Pool(t, 4), middleware.Options{Keys: [][]byte{bytes.Repeat([]byte(key), 32)}}, app())
 		}
 		before, after := site("o"), site("n")
-		for range 3 {
-			v := newVisitor(t)
-			v.get(before.URL+"/login").want(t, 200, "")
-			old := with(t, v.cookies(before)...)
-			old.get(after.URL+"/len").want(t, 200, "0")
-			old.get(before.URL+"/len").want(t, 200, "1")
-		}
+		v := newVisitor(t)
+		v.get(before.URL+"/login").want(t, 200, "")
+		old := with(t, v.cookies(before)...)
+		old.get(after.URL+"/len").want(t, 200, "0")
+		old.get(before.URL+"/len").want(t, 200, "1")
 	})
 }
 
@@ -65,32 +61,21 @@ func TestNewKeysEndAllSessions(t *testing.T) {
 // that is under way can neither write the session back nor move it to a new id.
 func TestDeletingTheRecordEndsASession(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*session.Session){
-		"a write":  func(s *session.Session) { s.Set("n", 500) },
-		"a new id": (*session.Session).Renew,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			redistest.Each(t, func(t *testing.T, r *redistest.Server) {
-				mux := app()
-				busy, free := make(chan struct{}), make(chan struct{})
-				mux.HandleFunc("/change", func(_ http.ResponseWriter, req *http.Request) {
-					close(busy)
-					<-free
-					change(session.FromContext(req.Context()))
-				})
-				s, v := begun(t, r, middleware.Options{}, mux)
-				record, _ := keysOf(v.get(s.URL + "/id").body)
-				working := v.start(s.URL + "/change")
-				<-busy
-				r.Do(t, "DEL", record)
-				close(free)
-				(<-working).want(t, 503, "*")
-				v.get(s.URL+"/len").want(t, 200, "0")
-				eventually(t, "nothing of the session is left", func() bool { return len(r.Keys(t)) == 0 })
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		for _, change := range []func(*session.Session){func(s *session.Session) { s.Set("n", 500) }, (*session.Session).Renew} {
+			mux := app()
+			handle(mux, "/change", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
+				r.Do(t, "DEL", recordOf(s.ID()))
+				change(s)
 			})
-		})
-	}
+			s, v := begun(t, r, middleware.Options{}, mux)
+			v.get(s.URL+"/change").want(t, 503, "*")
+			v.get(s.URL+"/len").want(t, 200, "0")
+			if synctest.Wait(); len(r.Keys(t)) != 0 {
+				t.Errorf("these are left: %q", r.Keys(t))
+			}
+		}
+	})
 }
 
 // The same with a session that many requests of two processes wait for: whichever of

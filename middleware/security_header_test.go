@@ -9,7 +9,6 @@ import (
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
-	"github.com/a2139e8d/latchkey/store"
 )
 
 // Nothing that a client sends comes back in a header: not in the answer of a handler that sets
@@ -17,13 +16,7 @@ import (
 func TestNothingOfARequestGetsIntoAHeader(t *testing.T) {
 	t.Parallel()
 	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
-		sessions, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), middleware.Options{
-			Keys: [][]byte{testKey}, Cookie: http.Cookie{Name: "sid"},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		handler := sessions.Handler(app())
+		handler := newSessions(t, r, middleware.Options{}).Handler(app())
 		ask := func(path, cookie string) http.Header {
 			req := httptest.NewRequest("MARKER", path+"?MARKER=MARKER", strings.NewReader("MARKER"))
 			for _, name := range []string{"Origin", "Referer", "User-Agent", "X-Forwarded-Host", "Marker"} {
