@@ -48,6 +48,9 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// testNamed is how a page names a test of its own package, or of another.
+var testNamed = regexp.MustCompile("`(?:[a-z]+\\.)?((?:Test|Fuzz|Benchmark)[A-Z]\\w*)`")
+
 // The tests that a page names are there, in some package.
 func TestTheTestsThatPagesNameExist(t *testing.T) {
 	t.Parallel()
@@ -57,7 +60,7 @@ func TestTheTestsThatPagesNameExist(t *testing.T) {
 	}
 	named := 0
 	for path, text := range files(t, ".md") {
-		for _, name := range regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*)`").FindAllStringSubmatch(text, -1) {
+		for _, name := range testNamed.FindAllStringSubmatch(text, -1) {
 			named++
 			if !strings.Contains(all.String(), "\nfunc "+name[1]+"(") {
 				t.Errorf("%s names %s, which is not there", path, name[1])

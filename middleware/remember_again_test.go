@@ -3,7 +3,6 @@ package middleware_test
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -68,29 +67,6 @@ func TestExpiresAfterReopen(t *testing.T) {
 		s, v := begun(t, r, middleware.Options{TTL: time.Hour}, mux)
 		tab = with(t, v.cookies(s)...)
 		v.get(s.URL+"/again").want(t, 200, (month - time.Hour).String())
-	})
-}
-
-// P2: once the answer has begun no cookie can be set any more. So Remember fails its commit, and
-// nothing of that is saved.
-func TestRememberAfterTheAnswerHasBegun(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		handle(mux, "/stream", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
-			w.(http.Flusher).Flush()
-			must(t, s.Reopen(req.Context()))
-			add(s)
-			s.Remember(month)
-			if err := s.Commit(req.Context()); err == nil || !strings.Contains(err.Error(), "no cookie can reach the client") {
-				t.Errorf("Commit = %v", err)
-			}
-			must(t, s.Reopen(req.Context()))
-		})
-		s, v := begun(t, r, middleware.Options{}, mux)
-		v.get(s.URL+"/stream").want(t, 200, "")
-		v.get(s.URL+"/get").want(t, 200, "1")
-		v.wantLeft(t, s, r, 30*time.Minute)
 	})
 }
 

@@ -209,28 +209,6 @@ func TestGuestsTimeOutEarlier(t *testing.T) {
 	})
 }
 
-// What takes the place of a session that cannot be read, or that has ended, is a guest's.
-func TestWhatBeginsInPlaceOfAnotherSessionIsAGuests(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
-		s := newSite(t, r.Pool(t, 4), middleware.Options{GuestTTL: 5 * time.Minute,
-			OnCorrupt: func(*http.Request, error) error { return nil }}, rememberer())
-		v := newVisitor(t)
-		v.get(s.URL+"/login").want(t, 200, "")
-		r.Do(t, "SET", recordOf(v.get(s.URL+"/id").body), "garbage")
-		v.get(s.URL+"/add").want(t, 200, "1")
-		v.wantLeft(t, s, r, 5*time.Minute)
-
-		v.get(s.URL+"/login").want(t, 200, "")
-		dead := v.cookies(s)
-		v.get(s.URL+"/logout").want(t, 200, "")
-		for path, want := range map[string]time.Duration{"/add": 5 * time.Minute, "/login": 30 * time.Minute} {
-			a := navigate(with(t, dead...), s.URL+path)
-			with(t, a.cookie(t)).wantLeft(t, s, r, want)
-		}
-	})
-}
-
 func navigate(v *visitor, url string) answer {
 	req, _ := http.NewRequest(http.MethodGet, url, nil)
 	req.Header.Set("Sec-Fetch-Mode", "navigate")

@@ -25,6 +25,7 @@ func TestACommitThatNeedsACookieIsTooLateOnceTheAnswerHasBegun(t *testing.T) {
 	}{
 		"a login":       {true, func(s *session.Session) { s.Renew(); s.Set("user", "ann") }, true, 1},
 		"a new session": {false, func(s *session.Session) { s.Set("user", "ann") }, true, 0},
+		"a remember":    {true, func(s *session.Session) { add(s); s.Remember(month) }, true, 1},
 		"a logout":      {true, (*session.Session).Destroy, false, 0},
 		"a write":       {true, func(s *session.Session) { s.Set("user", "ann") }, false, 2},
 		"nothing":       {false, func(s *session.Session) { s.Len() }, false, 0},

@@ -67,30 +67,6 @@ func TestReopenGoesOnWithWhatIsStoredByThen(t *testing.T) {
 	})
 }
 
-// P2: a reopened session that the handler leaves open is saved before the answer. Other requests
-// wait for it until then.
-func TestAReopenedSessionIsHeld(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		open, done := make(chan struct{}), make(chan struct{})
-		handle(mux, "/again", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
-			must(t, s.Commit(req.Context()))
-			must(t, s.Reopen(req.Context()))
-			close(open)
-			<-done
-			s.Set("n", 10)
-		})
-		s, v := begun(t, r, middleware.Options{LockWait: 100 * time.Millisecond}, mux)
-		first := v.start(s.URL + "/again")
-		<-open
-		v.get(s.URL+"/add").want(t, 503, "*")
-		close(done)
-		(<-first).want(t, 200, "")
-		v.get(s.URL+"/add").want(t, 200, "11")
-	})
-}
-
 // A new visitor's session is begun by the first commit and reopened by its id of then. The answer
 // has one cookie, which opens it.
 func TestTheAnswerHasOneCookieHoweverOftenItIsReopened(t *testing.T) {

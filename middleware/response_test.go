@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
-	"github.com/a2139e8d/latchkey/store"
 )
 
 // touched makes a handler save a new session.
@@ -30,39 +28,6 @@ func quiet(h http.Handler) *httptest.Server {
 	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
 	srv.Start()
 	return srv
-}
-
-// All defaults work over HTTP/2 with TLS, including the __Host- cookie.
-func TestHTTP2(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
-		sessions, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), middleware.Options{
-			Keys: [][]byte{testKey}, Logger: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		mux := app()
-		mux.HandleFunc("/late", func(w http.ResponseWriter, req *http.Request) {
-			w.(http.Flusher).Flush()
-			session.FromContext(req.Context()).Set("n", 9)
-		})
-		srv := httptest.NewUnstartedServer(sessions.Handler(mux))
-		srv.EnableHTTP2 = true
-		srv.StartTLS()
-		defer srv.Close()
-		v := newVisitor(t)
-		v.Transport = srv.Client().Transport
-		a := v.get(srv.URL + "/add")
-		a.want(t, 200, "1")
-		if a.ProtoMajor != 2 {
-			t.Fatalf("%s", a.Proto)
-		}
-		v.get(srv.URL+"/add").want(t, 200, "2")
-		if a := v.post(srv.URL + "/late"); a.err == nil {
-			t.Errorf("the answer looks complete: %d %q", a.StatusCode, a.body)
-		}
-		v.get(srv.URL+"/add").want(t, 200, "3")
-	})
 }
 
 // A client that sends its body slowly does not hold its session meanwhile.

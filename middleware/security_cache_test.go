@@ -74,6 +74,7 @@ func TestAnAnswerMadeOfTheSessionVariesByCookie(t *testing.T) {
 			"/Len":    func(s *session.Session) any { return s.Len() },
 			"/Keys":   func(s *session.Session) any { return s.Keys() != nil },
 			"/Delete": func(s *session.Session) any { s.Delete("absent"); return "" },
+			"/Commit": func(s *session.Session) any { _ = s.Commit(t.Context()); return s.Len() },
 		}
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 			s := session.FromContext(req.Context())
@@ -88,6 +89,22 @@ func TestAnAnswerMadeOfTheSessionVariesByCookie(t *testing.T) {
 		}
 		if a := newVisitor(t).get(s.URL + "/"); a.Header.Get("Vary") != "" {
 			t.Errorf("an answer that has nothing to do with the session: %v", a.Header)
+		}
+	})
+}
+
+// ASVS 14.3.2: a handler's own no-store stays on a page that is made of the session.
+func TestAHandlersNoStoreStays(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		mux.HandleFunc("/account", func(w http.ResponseWriter, req *http.Request) {
+			w.Header().Set("Cache-Control", "no-store")
+			mux.ServeHTTP(w, as(req, "/get"))
+		})
+		s, v := begun(t, r, middleware.Options{}, mux)
+		if got := v.get(s.URL + "/account").Header.Values("Cache-Control"); len(got) != 1 || got[0] != "no-store" {
+			t.Errorf("Cache-Control is %q", got)
 		}
 	})
 }

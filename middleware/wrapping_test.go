@@ -3,16 +3,13 @@ package middleware_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
-	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
 )
 
@@ -69,53 +66,5 @@ func TestAContextThatEndsWithACauseOfItsOwn(t *testing.T) {
 		v.get(s.URL+"/add?impatient").want(t, 503, "*")
 		close(free)
 		(<-done).want(t, 200, "")
-	})
-}
-
-// What the handler puts into the header after the answer was replaced never shows,
-// whenever the writer around looks.
-func TestHeadersAfterAFailedCommitAreIgnored(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		mux.HandleFunc("/lose", func(w http.ResponseWriter, req *http.Request) {
-			loseLock(t, r, req)
-			session.FromContext(req.Context()).Set("n", 9)
-			fmt.Fprint(w, strings.Repeat("x", 100_000))
-			w.Header().Set("X-Handler", "yes")
-		})
-		s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
-			return http.TimeoutHandler(sessions(mux), time.Minute, "too slow")
-		})
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
-		a := v.get(s.URL + "/lose")
-		a.want(t, 503, "*")
-		if a.Header.Get("X-Handler") != "" {
-			t.Errorf("%v", a.Header)
-		}
-	})
-}
-
-// The answer of a handler that read the session varies by cookie, even if it read it
-// after the commit.
-func TestVaryAfterAnEarlyCommit(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		handle(mux, "/early", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
-			if err := s.Commit(req.Context()); err != nil {
-				t.Error(err)
-			}
-			n, _ := session.Get[int](s, "n")
-			fmt.Fprint(w, n)
-		})
-		s, v := begun(t, r, middleware.Options{}, mux)
-		if a := v.get(s.URL + "/early"); a.Header.Get("Vary") != "Cookie" {
-			t.Errorf("%v", a.Header)
-		}
-		if a := v.get(s.URL + "/nothing"); a.Header.Get("Vary") != "" {
-			t.Errorf("an answer that has nothing to do with the session: %v", a.Header)
-		}
 	})
 }
