@@ -10,24 +10,11 @@ var again = []string{"Optimistic, rewrites"} // the handler runs twice
 var differencesOfSecondRun = []difference{
 	{
 		cases: []string{
-			"informational: 103", "informational: 103 alone", "informational: 103 arrives at once",
-			"informational: 103, then 404", "proxy: 103",
+			"informational: 103", "informational: 103 arrives at once",
+			"informational: 103, then 404",
 		},
 		variants: again, on: not10,
 		lines: []string{"+ informational: *Early Hints", "+ informational: Link: </style.css>; rel=preload"},
-		why:   informed,
-	},
-	{
-		cases: []string{"informational: 103 twice"}, variants: again, on: not10,
-		lines: []string{
-			"+ informational: *Early Hints", "+ informational: Link: </style.css>; rel=preload",
-			"+ informational: *Early Hints", "+ informational: Link: </style.css>; rel=preload", "+ informational: Link: </script.js>; rel=preload",
-		},
-		why: informed,
-	},
-	{
-		cases: []string{"informational: 102"}, variants: again, on: not10,
-		lines: []string{"+ informational: *Processing"},
 		why:   informed,
 	},
 	{

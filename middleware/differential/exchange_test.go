@@ -3,7 +3,6 @@ package differential
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"log"
@@ -62,7 +61,7 @@ func (s *site) run(c testCase, v variant, p protocol) transcript {
 	}
 	srv := x.serve(s.handler(x), server)
 	var answers []answer
-	if p == h2 || p == h2c {
+	if p == h2c {
 		answers = x.overHTTP2(client)
 	} else {
 		answers = x.overHTTP1(client)
@@ -152,13 +151,6 @@ func (x *exchange) serve(h http.Handler, conn net.Conn) *http.Server {
 	l := &listener{conn: make(chan net.Conn, 1), closed: make(chan struct{}), addr: conn.LocalAddr()}
 	l.conn <- conn
 	switch x.protocol {
-	case h2:
-		srv.Protocols.SetHTTP2(true)
-		srv.TLSConfig = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-			cert, err := certificate()
-			return &cert, err
-		}}
-		go srv.ServeTLS(l, "", "")
 	case h2c:
 		srv.Protocols.SetUnencryptedHTTP2(true)
 		go srv.Serve(l)

@@ -24,7 +24,7 @@ type variant struct {
 	use    func(context.Context) error // before the case's handler
 	opens  bool                        // there is an open session while the handler runs
 	uses   bool                        // the handler has used it
-	most   bool                        // run without -all: most differences show in these
+	most   []protocol                  // over which it is run without -all
 	sets   bool                        // the answer sets the cookie
 	again  bool                        // the handler runs twice, where it may
 }
@@ -34,8 +34,8 @@ var without = variant{name: "without sessions", none: true}
 var variants = []variant{
 	{name: "None", mode: middleware.None, cookie: true},
 	{name: "Exclusive, no cookie", opens: true},
-	{name: "Exclusive, cookie", most: true, cookie: true, opens: true},
-	{name: "Exclusive, creates", most: true, use: write, opens: true, uses: true, sets: true},
+	{name: "Exclusive, cookie", most: protocols, cookie: true, opens: true},
+	{name: "Exclusive, creates", most: http1[1:], use: write, opens: true, uses: true, sets: true},
 	{name: "Exclusive, writes", cookie: true, use: write, opens: true, uses: true},
 	{name: "Exclusive, rewrites", cookie: true, use: reopen, opens: true, uses: true},
 	{name: "ReadOnly, reads", mode: middleware.ReadOnly, cookie: true, use: read, opens: true, uses: true},
