@@ -11,10 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"github.com/a2139e8d/latchkey/middleware"
 )
 
 // patience is for what should come at once. Only a failure waits for so long.
@@ -32,14 +29,9 @@ type exchange struct {
 
 	afterwards func() // a case's own
 
-	sessions *middleware.Sessions
-	runs     atomic.Int32 // of the case's handler
-
 	mu   sync.Mutex
 	seen []string // by the handler, and around it
 	log  []string
-
-	seenBefore, logBefore int // lines, before the handler ran
 }
 
 type exchangeKey struct{}
@@ -84,9 +76,6 @@ func (s *site) run(c testCase, v variant, p protocol) transcript {
 // what the case has outside of them.
 func (s *site) handler(x *exchange) http.Handler {
 	inner := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/second" {
-			x.run()
-		}
 		if x.v.use != nil {
 			if err := x.v.use(r.Context()); err != nil {
 				x.note("session: %v", err)
@@ -104,7 +93,6 @@ func (s *site) handler(x *exchange) http.Handler {
 			x.note("%v", err)
 			return inner
 		}
-		x.sessions = sessions
 		inner = sessions.Handler(inner)
 	}
 	outer := inner
@@ -160,21 +148,6 @@ func (x *exchange) serve(h http.Handler, conn net.Conn) *http.Server {
 	}
 	return srv
 }
-
-// run notes that the case's handler runs. Of what it has seen in a first run nothing counts.
-func (x *exchange) run() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.runs.Add(1) == 1 {
-		x.seenBefore, x.logBefore = len(x.seen), len(x.log)
-		return
-	}
-	x.seen, x.log = x.seen[:x.seenBefore], x.log[:x.logBefore]
-	reruns.Add(1)
-}
-
-// reruns counts the handlers that ran a second time.
-var reruns atomic.Int32
 
 // note adds a line to the transcript: something that the handler, or one around it, has seen.
 func (x *exchange) note(format string, args ...any) {

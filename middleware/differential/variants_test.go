@@ -26,7 +26,6 @@ type variant struct {
 	uses   bool                        // the handler has used it
 	most   []protocol                  // over which it is run without -all
 	sets   bool                        // the answer sets the cookie
-	again  bool                        // the handler runs twice, where it may
 }
 
 var without = variant{name: "without sessions", none: true}
@@ -41,7 +40,6 @@ var variants = []variant{
 	{name: "ReadOnly, reads", mode: middleware.ReadOnly, cookie: true, use: read, opens: true, uses: true},
 	{name: "Optimistic, reads", mode: middleware.Optimistic, cookie: true, use: read, opens: true, uses: true},
 	{name: "Optimistic, writes", mode: middleware.Optimistic, cookie: true, use: write, opens: true, uses: true},
-	{name: "Optimistic, rewrites", mode: middleware.Optimistic, cookie: true, use: twice, opens: true, uses: true, again: true},
 	{name: "Lazy, idle", mode: middleware.Lazy, cookie: true},
 	{name: "Lazy, writes", mode: middleware.Lazy, cookie: true, use: start, opens: true, uses: true},
 }
@@ -71,19 +69,6 @@ func reopen(ctx context.Context) error {
 	}
 	s.Renew()
 	s.Discard()
-	return write(ctx)
-}
-
-// twice makes the handler run again: another request changes the session while it runs. Where it has
-// the lock that is refused, since it would wait for itself.
-func twice(ctx context.Context) error {
-	if x := ctx.Value(exchangeKey{}).(*exchange); x.runs.Load() == 1 {
-		_ = x.sessions.Update(ctx, session.FromContext(ctx).ID(), func(s *session.Session) error {
-			n, _ := session.Get[int](s, "others")
-			s.Set("others", n+1)
-			return nil
-		})
-	}
 	return write(ctx)
 }
 
