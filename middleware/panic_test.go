@@ -20,7 +20,7 @@ import (
 // header, and goes on as a panic.
 func TestAPanicReleasesTheLockAndSavesNothing(t *testing.T) {
 	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		before := func(w http.ResponseWriter, req *http.Request) {
 			session.FromContext(req.Context()).Set("n", 66)
@@ -60,8 +60,7 @@ func TestAPanicReleasesTheLockAndSavesNothing(t *testing.T) {
 // What a handler had committed before it panicked is saved, so an answer has its cookie, or the
 // visitor would lose the session. That the handler broke the rule then is no obstacle.
 func TestTheCookieOfACommitOutlivesAPanic(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		handle(mux, "/panic", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 			s.Renew()
@@ -92,8 +91,7 @@ func TestTheCookieOfACommitOutlivesAPanic(t *testing.T) {
 
 // A Commit after the handler's panic must not report that the session was saved.
 func TestCommitAfterAPanicIsAnError(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		panicked, committed := make(chan struct{}), make(chan error, 1)
 		mux := app()
 		handle(mux, "/panic", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
@@ -69,8 +68,7 @@ func TestARecordThatCannotBeUsed(t *testing.T) {
 
 // P13: a session that is too large is refused as a whole.
 func TestASessionOverMaxBytesIsRefused(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		handle(mux, "/grow", func(s *session.Session, w http.ResponseWriter, _ *http.Request) {
 			s.Set("n", 77)
@@ -90,28 +88,5 @@ func TestASessionOverMaxBytesIsRefused(t *testing.T) {
 		if lines := s.log.Lines("too large"); len(lines) != 2 || !strings.Contains(lines[0], "MaxBytes is 1000") {
 			t.Errorf("log: %q", lines)
 		}
-	})
-}
-
-// countOfJob is the content of a session in a form of a job's own.
-type countOfJob struct{}
-
-func (countOfJob) Size() int                { return len(`{"n":41}`) }
-func (countOfJob) AppendTo(b []byte) []byte { return append(b, `{"n":41}`...) }
-
-// A request that waits sees what a job has saved by the store meanwhile.
-func TestARequestSeesWhatAJobHasSaved(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
-		st := store.New(r.Pool(t, 4), store.Options{})
-		s := newSiteOn(t, st, middleware.Options{}, app())
-		v := newVisitor(t).everywhere()
-		v.get(s.URL+"/add").want(t, 200, "1")
-		h, err := st.Take(t.Context(), v.get(s.URL+"/id").body, store.Terms{})
-		must(t, err)
-		next := v.start(s.URL + "/add")
-		synctest.Wait()
-		must(t, h.SaveContent(t.Context(), countOfJob{}))
-		(<-next).want(t, 200, "42")
 	})
 }

@@ -50,30 +50,9 @@ func TestRememberAfterReopen(t *testing.T) {
 	}
 }
 
-// A reopened session ends when what is stored by then says, which another request may have changed.
-func TestExpiresAfterReopen(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
-		mux := rememberer()
-		var s *site
-		var tab *visitor
-		handle(mux, "/again", func(own *session.Session, w http.ResponseWriter, req *http.Request) {
-			before := own.Expires()
-			must(t, own.Commit(req.Context()))
-			tab.get(s.URL+"/remember?for="+month.String()).want(t, 200, "")
-			must(t, own.Reopen(req.Context()))
-			fmt.Fprint(w, own.Expires().Sub(before).Round(time.Hour))
-		})
-		s, v := begun(t, r, middleware.Options{TTL: time.Hour}, mux)
-		tab = with(t, v.cookies(s)...)
-		v.get(s.URL+"/again").want(t, 200, (month - time.Hour).String())
-	})
-}
-
 // In mode Optimistic, too, Remember sets the cookie, and another's write is not lost to it.
 func TestRememberInModeOptimistic(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		for _, runs := range []int32{1, 2} {
 			p := newPair(t, r, middleware.Options{}, func(p *pair, run int32, _ http.ResponseWriter, req *http.Request) {
 				if runs == 2 && run == 1 {

@@ -65,8 +65,7 @@ func TestACommitThatNeedsACookieIsTooLateOnceTheAnswerHasBegun(t *testing.T) {
 
 // P2: a stream whose commit has failed may reopen its session and try again.
 func TestAStreamTriesAgain(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		handle(mux, "/stream", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 			w.(http.Flusher).Flush()

@@ -19,60 +19,39 @@ import (
 // P4: out means out, also for a request that has given its session back for a while. What is
 // reopened is the request's own session or nothing.
 func TestReopenOfASessionThatIsOver(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		own      func(*session.Session) // what the request does itself
-		other    func(t *testing.T, r *redistest.Server, tab *visitor, s *site, id string)
-		notFound bool
-	}{
-		"a logout": {nil, func(t *testing.T, _ *redistest.Server, tab *visitor, s *site, _ string) {
-			tab.get(s.URL+"/logout").want(t, 200, "")
-		}, false},
-		"a login": {nil, func(t *testing.T, _ *redistest.Server, tab *visitor, s *site, _ string) {
-			tab.get(s.URL+"/login").want(t, 200, "")
-		}, false},
-		"time": {nil, func(t *testing.T, r *redistest.Server, _ *visitor, _ *site, id string) {
-			record, _ := keysOf(id)
-			r.Do(t, "DEL", record)
-		}, true},
-		"itself": {(*session.Session).Destroy, nil, false},
-	} {
-		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		for name, over := range map[string]func(s *site, tab *visitor, id string){
+			"logout": func(s *site, tab *visitor, _ string) { tab.get(s.URL+"/logout").want(t, 200, "") },
+			"login":  func(s *site, tab *visitor, _ string) { tab.get(s.URL+"/login").want(t, 200, "") },
+			"time":   func(_ *site, _ *visitor, id string) { r.Do(t, "DEL", recordOf(id)) },
+			"itself": func(*site, *visitor, string) {},
+		} {
+			var s *site
+			var tab *visitor
 			mux := app()
-			working, done := make(chan string, 1), make(chan struct{})
-			handle(mux, "/slow", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
-				if test.own != nil {
-					test.own(s)
+			handle(mux, "/slow", func(own *session.Session, w http.ResponseWriter, req *http.Request) {
+				if name == "itself" {
+					own.Destroy()
 				}
-				must(t, s.Commit(req.Context()))
-				working <- s.ID()
-				<-done
+				must(t, own.Commit(req.Context()))
+				over(s, tab, own.ID())
 				for range 2 { // it stays so
-					err := s.Reopen(req.Context())
-					if !errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound) != test.notFound {
-						t.Errorf("Reopen = %v", err)
+					err := own.Reopen(req.Context())
+					if !errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound) != (name == "time") || middleware.Status(err) != 409 {
+						t.Errorf("%s: Reopen = %v", name, err)
 					}
-					w.Header().Set("X-Status", fmt.Sprint(middleware.Status(err)))
 				}
 				fmt.Fprint(w, "sorry")
 			})
 			s, v := begun(t, r, middleware.Options{}, mux)
-			tab := with(t, v.cookies(s)...)
-			slow := v.start(s.URL + "/slow")
-			if id := <-working; test.other != nil {
-				test.other(t, r, tab, s, id)
-			}
-			close(done)
-			a := <-slow
+			tab = with(t, v.cookies(s)...)
+			a := v.get(s.URL + "/slow")
 			a.want(t, 200, "sorry")
-			if a.sets() != (test.own != nil) || a.Header.Get("X-Status") != "409" {
-				t.Errorf("header %v", a.Header)
+			if a.sets() != (name == "itself") || len(s.log.Lines("kind=gone", "Reopen")) != 2 {
+				t.Errorf("%s: header %v, log:\n%s", name, a.Header, s.log)
 			}
-			if lines := s.log.Lines("kind=gone", "Reopen"); len(lines) != 2 {
-				t.Errorf("log: %q", lines)
-			}
-		})
-	}
+		}
+	})
 }
 
 // Reopen where it cannot be is a clear error, and nothing is lost.
@@ -139,8 +118,7 @@ func TestReopenWhereItCannotBe(t *testing.T) {
 
 // A goroutine that outlives its handler cannot reopen the session, nor go on waiting for it.
 func TestReopenEndsWithTheHandler(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		errs := make(chan error, 2)
 		holding := make(chan *store.Hold, 1)
@@ -173,8 +151,7 @@ func TestReopenEndsWithTheHandler(t *testing.T) {
 // P2: a second commit that fails takes the place of the answer, and says that the first one has
 // not. The cookie of that stays, since nothing else leads to what was saved.
 func TestASecondCommitThatFails(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		handle(mux, "/twice", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 			s.Set("n", 5)
@@ -204,8 +181,7 @@ func TestASecondCommitThatFails(t *testing.T) {
 
 // P7: a panic after Reopen releases the lock, and saves nothing of what was done since then.
 func TestAPanicAfterReopen(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		handle(mux, "/panic", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
 			s.Set("n", 5)
@@ -224,8 +200,7 @@ func TestAPanicAfterReopen(t *testing.T) {
 
 // P7: a reopened session that loses its lock ends the handler's context, and saves nothing.
 func TestALockThatIsLostAfterReopenEndsTheContext(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		handle(mux, "/held", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
 			must(t, s.Commit(req.Context()))

@@ -25,9 +25,7 @@ func add(s *session.Session) int {
 // must is for what works on a good day.
 func must(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Error(err)
-	}
+	must(t, err)
 }
 
 // P1: a handler gives its session back for slow work, and then goes on with what is stored by
@@ -106,8 +104,7 @@ func TestTheAnswerHasOneCookieHoweverOftenItIsReopened(t *testing.T) {
 
 // P9: without a session, Commit and Reopen cost nothing.
 func TestReopenWithoutASessionIsFree(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
 			s := session.FromContext(req.Context())
@@ -127,8 +124,7 @@ func TestReopenWithoutASessionIsFree(t *testing.T) {
 // In mode Lazy a session that was started can be reopened. In mode ReadOnly it is read again, also
 // while another request holds it, and stays as it is.
 func TestReopenInOtherModes(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		mux.HandleFunc("/lazy", func(w http.ResponseWriter, req *http.Request) {
 			s, err := session.Start(req.Context())
@@ -180,8 +176,7 @@ func TestReopenInOtherModes(t *testing.T) {
 
 // Each Reopen may wait for LockWait, however long the ones before it have waited.
 func TestEachReopenMayWait(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		st := store.New(r.Pool(t, 4), store.Options{})
 		mux := app()
 		const wait = 300 * time.Millisecond
@@ -205,8 +200,7 @@ func TestEachReopenMayWait(t *testing.T) {
 
 // P2: what a client has sent is saved although it has gone away meanwhile, if the handler wants so.
 func TestReopenForAClientThatHasGone(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		working, done := make(chan struct{}), make(chan struct{})
 		mux.HandleFunc("/upload", func(_ http.ResponseWriter, req *http.Request) {

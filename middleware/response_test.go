@@ -6,6 +6,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,8 +33,7 @@ func quiet(h http.Handler) *httptest.Server {
 
 // A client that sends its body slowly does not hold its session meanwhile.
 func TestASlowBodyHoldsNothing(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		mux.HandleFunc("/form", func(w http.ResponseWriter, req *http.Request) {
 			session.FromContext(req.Context()).Set("n", 40)
@@ -42,9 +42,7 @@ func TestASlowBodyHoldsNothing(t *testing.T) {
 		s, v := begun(t, r, middleware.Options{LockWait: 5 * time.Second}, mux)
 		body, slow := io.Pipe()
 		req, err := http.NewRequest(http.MethodPost, s.URL+"/form", body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		req.ContentLength = 7
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		done := make(chan answer, 1)
@@ -60,4 +58,25 @@ func TestASlowBodyHoldsNothing(t *testing.T) {
 		(<-done).want(t, 200, "12345")
 		v.get(s.URL+"/get").want(t, 200, "40")
 	})
+}
+
+// A second WriteHeader is a mistake that net/http reports. It does not see one that comes before
+// the commit, so the sessions report that, once, with the place.
+func TestASuperfluousWriteHeaderIsLogged(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s := newSite(t, r.Pool(t, 4), middleware.Options{}, http.HandlerFunc(answersTwice))
+		newVisitor(t).get(s.URL).want(t, 403, "no")
+		lines := s.log.Lines("superfluous")
+		if len(lines) != 1 || !strings.Contains(lines[0], "answersTwice:") || !strings.Contains(lines[0], "status=403 ignored=500") {
+			t.Errorf("log: %q", lines)
+		}
+	})
+}
+
+func answersTwice(w http.ResponseWriter, req *http.Request) {
+	session.FromContext(req.Context()).Set("a", 1)
+	w.WriteHeader(http.StatusForbidden)
+	fmt.Fprint(w, "no")
+	w.WriteHeader(http.StatusInternalServerError)
+	w.WriteHeader(http.StatusNotFound)
 }

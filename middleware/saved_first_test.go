@@ -106,8 +106,7 @@ func TestTheSessionIsSavedBeforeTheFirstByte(t *testing.T) {
 
 // P2: an informational answer is not the answer yet, so it needs no commit.
 func TestInformationalAnswersPassWithoutACommit(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		seen := make(chan struct{})
 		mux := app()
 		mux.HandleFunc("/hints", func(w http.ResponseWriter, req *http.Request) {
@@ -134,8 +133,7 @@ func TestInformationalAnswersPassWithoutACommit(t *testing.T) {
 
 // P2: a client that closes the connection does not undo its request.
 func TestADisconnectDoesNotCancelTheCommit(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		working, saved := make(chan struct{}), make(chan struct{})
 		mux := app()
 		mux.HandleFunc("/slow", func(w http.ResponseWriter, req *http.Request) {
@@ -161,8 +159,7 @@ func TestADisconnectDoesNotCancelTheCommit(t *testing.T) {
 
 // A value that cannot be stored fails the whole request, not just the value.
 func TestAValueThatCannotBeEncodedFailsTheRequest(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		handle(mux, "/chan", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 			s.Set("n", 99)

@@ -13,8 +13,7 @@ import (
 // P11: a cache would hand an answer that sets the cookie to the next visitor, and so
 // the session. That holds whatever the handler, or one around it, asks of caches.
 func TestAnAnswerWithTheCookieIsNeverCached(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		public := func(h http.Header) {
 			h.Set("Cache-Control", "public, max-age=600")
 			h.Set("CDN-Cache-Control", "max-age=600")
@@ -65,8 +64,7 @@ func TestAnAnswerWithTheCookieIsNeverCached(t *testing.T) {
 // P11: an answer for which the session was asked anything but its id, which is for
 // logs, varies by cookie: a cache must not hand one visitor's page to another.
 func TestAnAnswerMadeOfTheSessionVariesByCookie(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		uses := map[string]func(s *session.Session) any{
 			"/Get":    func(s *session.Session) any { n, _ := session.Get[int](s, "n"); return n },
 			"/Decode": func(s *session.Session) any { var n int; return s.Decode("n", &n) },
@@ -95,8 +93,7 @@ func TestAnAnswerMadeOfTheSessionVariesByCookie(t *testing.T) {
 
 // ASVS 14.3.2: a handler's own no-store stays on a page that is made of the session.
 func TestAHandlersNoStoreStays(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		mux.HandleFunc("/account", func(w http.ResponseWriter, req *http.Request) {
 			w.Header().Set("Cache-Control", "no-store")

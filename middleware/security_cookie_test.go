@@ -87,8 +87,7 @@ func TestTheCookieFitsIntoABrowser(t *testing.T) {
 // The cookie's name is signed, too: an application does not accept the cookie of
 // another that has the same key.
 func TestACookieOfAnotherNameIsForged(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		for _, c := range [][2]string{{"shop", "admin"}, {"a", "a|1"}, {"sid", "SID"}, {"sid", "__Host-sid"}} {
 			shop := newSite(t, r.Pool(t, 4), middleware.Options{Cookie: http.Cookie{Name: c[0]}}, app())
@@ -109,8 +108,7 @@ func TestACookieOfAnotherNameIsForged(t *testing.T) {
 // Two applications with the same key and cookie name, but different Prefixes: the
 // session of the one is unknown to the other, and not adopted.
 func TestASessionOfAnotherPrefixIsUnknown(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		shop := newSiteOn(t, store.New(r.Pool(t, 4), store.Options{Prefix: "shop:"}), middleware.Options{}, app())
 		admin := newSiteOn(t, store.New(r.Pool(t, 4), store.Options{Prefix: "admin:"}), middleware.Options{}, app())
 		v := newVisitor(t)

@@ -15,8 +15,7 @@ import (
 // ASVS 7.4.1: a request that had read the session before the logout, without a lock, finishes
 // with what it has read. The next one finds nothing.
 func TestAReadOnlyRequestUnderWayOutlivesTheLogout(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		var logout, next answer
 		var s *site
@@ -43,8 +42,7 @@ func TestAReadOnlyRequestUnderWayOutlivesTheLogout(t *testing.T) {
 // ASVS 7.4.5: with new keys all sessions are over, in each process that has them. One that still
 // has the old keys goes on with the sessions as they were.
 func TestNewKeysEndAllSessions(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		site := func(key string) *site {
 			return newSite(t, r.Pool(t, 4), middleware.Options{Keys: [][]byte{bytes.Repeat([]byte(key), 32)}}, app())
 		}
@@ -60,8 +58,7 @@ func TestNewKeysEndAllSessions(t *testing.T) {
 // ASVS 7.4.5: an administrator with nothing but redis-cli deletes the record. A request
 // that is under way can neither write the session back nor move it to a new id.
 func TestDeletingTheRecordEndsASession(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		for _, change := range []func(*session.Session){func(s *session.Session) { s.Set("n", 500) }, (*session.Session).Renew} {
 			mux := app()
 			handle(mux, "/change", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
@@ -74,39 +71,6 @@ func TestDeletingTheRecordEndsASession(t *testing.T) {
 			if synctest.Wait(); len(r.Keys(t)) != 0 {
 				t.Errorf("these are left: %q", r.Keys(t))
 			}
-		}
-	})
-}
-
-// The same with a session that many requests of two processes wait for: whichever of
-// them holds it, none brings it back.
-func TestDeletingTheRecordEndsASessionInACrowd(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
-		one := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
-		two := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
-		v := newVisitor(t)
-		v.get(one.URL+"/login").want(t, 200, "")
-		record, _ := keysOf(v.get(one.URL + "/id").body)
-		crowd := with(t, v.cookies(one)...)
-		const each = 30
-		answers := make(chan answer, 2*each)
-		for range each {
-			for _, s := range []*site{one, two} {
-				go func() { answers <- crowd.get(s.URL + "/add") }()
-			}
-		}
-		for range each / 2 {
-			(<-answers).want(t, 200, "*")
-		}
-		r.Do(t, "DEL", record)
-		for range 2*each - each/2 {
-			if a := <-answers; a.StatusCode != 200 && a.StatusCode != 503 { // a new session, or the lost lock
-				t.Errorf("%d %q %v", a.StatusCode, a.body, a.err)
-			}
-		}
-		if r.Exists(t, record) {
-			t.Error("the session is back")
 		}
 	})
 }

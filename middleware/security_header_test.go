@@ -14,8 +14,7 @@ import (
 // Nothing that a client sends comes back in a header: not in the answer of a handler that sets
 // none of its own, and not in an error.
 func TestNothingOfARequestGetsIntoAHeader(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		handler := newSessions(t, r, middleware.Options{}).Handler(app())
 		ask := func(path, cookie string) http.Header {
 			req := httptest.NewRequest("MARKER", path+"?MARKER=MARKER", strings.NewReader("MARKER"))

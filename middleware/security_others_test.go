@@ -87,8 +87,7 @@ func TestARequestUnderWayDoesNotEscapeTheEnd(t *testing.T) {
 
 // ASVS 7.4.3: ended are also sessions that are much older than the one that ends them.
 func TestAllOtherSessionsOfAUserCanBeEnded(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newUserSite(t, r, middleware.Options{TTL: 60 * time.Hour, Lifetime: 60 * time.Hour})
 		thief := visitAs(t, s, "ann")
 		redistest.Elapse(50 * time.Hour)
@@ -105,8 +104,7 @@ func TestAllOtherSessionsOfAUserCanBeEnded(t *testing.T) {
 // Two sessions of a user that end each other at the same time are both over, and neither waits for the
 // other, though each holds its own. No thief stays in place of the user.
 func TestTwoSessionsThatEndEachOtherAreBothOver(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		free := make(chan struct{})
 		var s *site
 		mux := users(func() *middleware.Sessions { return s.sessions })
@@ -133,8 +131,7 @@ func TestTwoSessionsThatEndEachOtherAreBothOver(t *testing.T) {
 // ASVS 7.4.3: a login with the old password that is under way when that is changed, and all sessions
 // ended, does not escape, if it looks once more after it has stored its session.
 func TestALoginWithTheOldPasswordDoesNotEscape(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		var s *site
 		var laptop *visitor
 		password := "old"

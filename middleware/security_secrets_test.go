@@ -90,8 +90,7 @@ func TestTheTokenIsInSetCookieOnly(t *testing.T) {
 // The client gets one of six sentences about an error. The log has all of it: who holds
 // the session, which key in Redis it concerns, what Redis has said.
 func TestErrorAnswersRevealNothing(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		holding, free := pausing(mux)
 		s, v := begun(t, r, middleware.Options{LockWait: 50 * time.Millisecond}, mux)
@@ -151,8 +150,7 @@ func TestPrintingTheMiddlewareShowsNoKey(t *testing.T) {
 // A program may wipe its keys once the middleware has them: it must not sign with zeros
 // then.
 func TestKeysMayBeWipedAfterNew(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		key := slices.Clone(testKey)
 		wiped := newSite(t, r.Pool(t, 4), middleware.Options{Keys: [][]byte{key}}, app())
 		clear(key)
@@ -166,14 +164,11 @@ func TestKeysMayBeWipedAfterNew(t *testing.T) {
 // ASVS 7.2.2: the signing key alone opens no session, not even together with all that Redis and
 // the logs know. A secret is needed, and that is in the visitor's cookie only.
 func TestTheKeysAloneOpenNoSession(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s, v := begun(t, r, middleware.Options{}, app())
 		id := v.get(s.URL + "/id").body
 		known, err := base64.RawURLEncoding.DecodeString(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for name, secret := range map[string][]byte{
 			"any":                bytes.Repeat([]byte("s"), 32),
 			"the public id":      append(known, known...),

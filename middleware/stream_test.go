@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
-	"testing/synctest"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
@@ -16,8 +15,7 @@ import (
 // A stream of events arrives as it is sent. It holds its session only while it writes to it, long
 // after its answer has begun, and what it leaves open at its end is saved.
 func TestServerSentEvents(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		more := make(chan struct{})
 		mux := app()
 		handle(mux, "/events", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
@@ -59,8 +57,7 @@ func TestServerSentEvents(t *testing.T) {
 // A websocket commits as it takes over the connection, and its 101 has the cookie. It reopens its
 // session with each message, and ends it if it is told to.
 func TestWebsocket(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		handle(mux, "/ws", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 			s.Set("n", 20)
@@ -114,8 +111,7 @@ func TestWebsocket(t *testing.T) {
 
 // A websocket whose session cannot be saved is refused, with the error.
 func TestHijackWithAFailedCommit(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		handle(mux, "/ws", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 			loseLock(t, r, req)
@@ -129,31 +125,6 @@ func TestHijackWithAFailedCommit(t *testing.T) {
 		_, res, err := websocket.Dial(t.Context(), s.URL+"/ws", &websocket.DialOptions{HTTPClient: v.Client})
 		if err == nil || res.StatusCode != 503 || res.Header.Get("Sec-Websocket-Accept") != "" {
 			t.Errorf("%v %+v", err, res)
-		}
-	})
-}
-
-// Frameworks that offer streams, such as gin, assert that a writer can say when its client goes.
-func TestCloseNotify(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
-		gone := make(chan bool)
-		s := newSite(t, r.Pool(t, 4), middleware.Options{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			client := w.(interface{ CloseNotify() <-chan bool }).CloseNotify()
-			w.(http.Flusher).Flush()
-			gone <- <-client
-		}))
-		c := dial(t, s.Server)
-		c.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-		synctest.Wait()
-		select {
-		case <-gone:
-			t.Error("gone before it has left")
-		default:
-		}
-		c.Close()
-		if !<-gone {
-			t.Error("the channel was closed")
 		}
 	})
 }

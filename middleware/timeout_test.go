@@ -47,8 +47,7 @@ func TestTheDefaultTimeoutsAreAsDocumented(t *testing.T) {
 // P12, ASVS 7.3.1: any request that opens the session counts as its use, whether it writes or not, as
 // a page that polls does. One that does not open it does not count.
 func TestOnlyWhatOpensTheSessionKeepsItAlive(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		mux.HandleFunc("/lazy", func(http.ResponseWriter, *http.Request) {})
 		mux.HandleFunc("/none", func(http.ResponseWriter, *http.Request) {})
@@ -95,8 +94,7 @@ func TestTheAbsoluteTimeoutCannotBeExtended(t *testing.T) {
 
 // ASVS 7.3.2: a login gives the session a new id, but no more time than it had.
 func TestANewIDDoesNotProlongTheSession(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s, v := begun(t, r, middleware.Options{TTL: 2 * time.Hour, Lifetime: 2 * time.Hour}, app())
 		redistest.Elapse(119 * time.Minute)
 		v.get(s.URL+"/login").want(t, 200, "")
@@ -109,8 +107,7 @@ func TestANewIDDoesNotProlongTheSession(t *testing.T) {
 
 // ASVS 7.3.1: a session that is not used times out, and its id is not used again.
 func TestAnIdleSessionIsOver(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{TTL: time.Hour}, app())
 		v := newVisitor(t)
 		v.get(s.URL+"/login").want(t, 200, "")
@@ -129,8 +126,7 @@ func TestAnIdleSessionIsOver(t *testing.T) {
 // P12: a request takes longer than the idle timeout. Meanwhile another tab comes to
 // another process: it waits, keeps its cookie, and finds what the request has saved.
 func TestASessionInUseDoesNotRunOut(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		const ttl = 30 * time.Second
 		mux := app()
 		handle(mux, "/slow", func(own *session.Session, w http.ResponseWriter, _ *http.Request) {

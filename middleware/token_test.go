@@ -121,8 +121,7 @@ func TestATokenInPlaceOfACookie(t *testing.T) {
 // P14: a program's session belongs to a user as a browser's does: it is listed, and ended, and its
 // token is another one after the login, and after Remember.
 func TestATokenOfAUser(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		p := newProgramSite(t, r)
 		first := p.token(t, "/log-in", "")
 		second := p.token(t, "/remember", first)
@@ -143,8 +142,7 @@ func TestATokenOfAUser(t *testing.T) {
 // A program that has a dead token is not a person who goes to another page: it learns that the token
 // is dead when it writes, and a login gives it another.
 func TestADeadTokenIsRefused(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		p := newProgramSite(t, r)
 		dead := p.token(t, "/begin", "")
 		p.ask(t, "/logout", dead).want(t, 200, "")
@@ -157,8 +155,7 @@ func TestADeadTokenIsRefused(t *testing.T) {
 // At the end of the handler nobody can give a new token to the client any more. So no session begins
 // there that nobody can open, and none gets an id that nobody knows.
 func TestNoSessionThatNobodyCanOpen(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		p := newProgramSite(t, r)
 		p.ask(t, "/add", "").want(t, 500, "*")
 		if keys := r.Keys(t); len(keys) != 0 {
@@ -172,8 +169,7 @@ func TestNoSessionThatNobodyCanOpen(t *testing.T) {
 
 // Remember changes a guest's record alone: the token is good for as long, or is signed anew.
 func TestRememberWithAToken(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		p := newProgramSite(t, r)
 		token := p.token(t, "/begin", "")
 		if p.token(t, "/remember", token) != token {
@@ -193,8 +189,7 @@ func TestRememberWithAToken(t *testing.T) {
 
 // Token says why there is none.
 func TestTokenSaysWhyThereIsNone(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		p := newProgramSite(t, r)
 		token := p.token(t, "/begin", "")
 		p.ask(t, "/early", token).want(t, 200, "middleware: Token before the session is saved: call Commit before")
@@ -229,8 +224,7 @@ func TestTokenSaysWhyThereIsNone(t *testing.T) {
 
 // A server that is no http.Handler verifies a token with ID, and changes the session by Update.
 func TestTheIDOfAToken(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		p := newProgramSite(t, r)
 		token := p.token(t, "/begin", "")
 		id, ok := p.sessions.ID(token)

@@ -18,8 +18,7 @@ func byPath(modes map[string]middleware.Mode) func(*http.Request) middleware.Mod
 // P9: a request without a session that writes nothing costs no Redis command and gets
 // no cookie, in any mode.
 func TestNoCookieAndNothingWrittenIsFree(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		mux := app()
 		mux.HandleFunc("/pop", func(_ http.ResponseWriter, req *http.Request) { // written and taken back
@@ -47,7 +46,7 @@ func TestNoCookieAndNothingWrittenIsFree(t *testing.T) {
 // P9: an id that Redis does not know is never adopted, and leaves no lock.
 func TestAnUnknownIDIsNotAdopted(t *testing.T) {
 	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, app())
 		v := newVisitor(t)
@@ -78,7 +77,7 @@ func TestAnUnknownIDIsNotAdopted(t *testing.T) {
 // P10: counted on the wire, once Redis knows the scripts.
 func TestRequestsToRedisAreCounted(t *testing.T) {
 	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		mux := app()
 		handle(mux, "/same", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
@@ -146,8 +145,7 @@ func as(r *http.Request, path string) *http.Request {
 // A read-only request waits for nobody and sees what was last saved. A write in it is an
 // error.
 func TestReadOnlyDoesNotWait(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		busy, free := pausing(mux)
 		s, v := begun(t, r, middleware.Options{Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly, "/set/x": middleware.ReadOnly})}, mux)
@@ -167,8 +165,7 @@ func TestReadOnlyDoesNotWait(t *testing.T) {
 // In mode Lazy the handler decides what to do if the session cannot be opened. A Start
 // after the answer has begun is an error, too.
 func TestLazyStart(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: func(*http.Request) middleware.Mode { return middleware.Lazy }},
 			http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 				if req.URL.Path == "/late" {

@@ -98,8 +98,7 @@ func TestUpdateSavesUnlessItsFunctionFails(t *testing.T) {
 
 // What Update cannot do is a clear error, and nothing is saved of it.
 func TestUpdateRefuses(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		st := store.New(r.Pool(t, 4), store.Options{})
 		s := newSiteOn(t, st, middleware.Options{LockWait: time.Second}, app())
 		_, other := s.begins(t)
@@ -149,8 +148,7 @@ func TestUpdateRefuses(t *testing.T) {
 
 // What is no id never reaches Redis.
 func TestUpdateAndPeekOfWhatIsNoID(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, app())
 		for _, id := range []string{"", "a", strings.Repeat("A", 21), strings.Repeat("A", 23), strings.Repeat("A", 1<<20),
@@ -171,8 +169,7 @@ func TestUpdateAndPeekOfWhatIsNoID(t *testing.T) {
 // An Update in a handler that holds the session says at once that it would wait for itself, and the
 // handler goes on. If the handler has given the session back, it is an Update like any other.
 func TestUpdateInAHandler(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		st := store.New(r.Pool(t, 4), store.Options{})
 		mux := app()
 		var s, other *site
@@ -207,8 +204,7 @@ func TestUpdateInAHandler(t *testing.T) {
 // P12: neither Update nor Peek is a use of the session. Its idle timeout goes on.
 // P10: Update costs what a request does, two round trips, and Peek one.
 func TestNeitherUpdateNorPeekProlongsTheSession(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, app())
 		v, id := s.begins(t)

@@ -14,8 +14,7 @@ import (
 // that nobody has logged in to, if OnCorrupt says so, in each mode: it is saved and read like any
 // other, has another id, and can be logged in to again.
 func TestADamagedSessionOfAUserIsReplaced(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		for _, mode := range []middleware.Mode{middleware.Exclusive, middleware.Optimistic} {
 			s := newUserSite(t, r, middleware.Options{
 				Mode:      byPath(map[string]middleware.Mode{"/add": mode}),

@@ -51,8 +51,7 @@ func newUserSite(t *testing.T, r *redistest.Server, o middleware.Options) *site 
 
 // P14: who logs in is in the user's list, and whoever was ended is out, at once, and may log in again.
 func TestAUserEndsTheirSessions(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		hooks := &audit{}
 		s := newUserSite(t, r, middleware.Options{
 			Hooks:  hooks.hooks(),
@@ -86,9 +85,7 @@ func TestAUserEndsTheirSessions(t *testing.T) {
 			}
 		}
 
-		if err := s.sessions.End(t.Context(), list[1].ID); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.sessions.End(t.Context(), list[1].ID))
 		phone.get(s.URL+"/user").want(t, 200, "")
 		phone.get(s.URL+"/login/ann").want(t, 200, "") // at once
 		phone.get(s.URL+"/user").want(t, 200, "ann")
@@ -109,8 +106,7 @@ func TestAUserEndsTheirSessions(t *testing.T) {
 
 // Renew and Remember keep the user, and another login changes it. The list has one session all the time.
 func TestASessionOfOneUserAfterAnother(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		var s *site
 		mux := users(func() *middleware.Sessions { return s.sessions })
 		mux.HandleFunc("/remember", func(_ http.ResponseWriter, r *http.Request) {
@@ -146,8 +142,7 @@ func TestASessionOfOneUserAfterAnother(t *testing.T) {
 
 // A login too many is refused, or ends another session of the user, as the options say.
 func TestMaxSessions(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		gentle := newUserSite(t, r, middleware.Options{MaxSessions: 1})
 		strict := newUserSite(t, r, middleware.Options{MaxSessions: 1, RefuseLogin: true})
 		one, two := newVisitor(t), newVisitor(t).everywhere()
@@ -166,8 +161,7 @@ func TestMaxSessions(t *testing.T) {
 // P4: a visitor who was remembered for longer than Lifetime, and logs in without being remembered any
 // more, is logged in: the session begins anew.
 func TestALoginAfterTheLifetimeBeginsAnew(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := http.NewServeMux()
 		handle(mux, "/remember", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Remember(month) })
 		handle(mux, "/login-only", func(s *session.Session, w http.ResponseWriter, _ *http.Request) {
@@ -193,8 +187,7 @@ func TestALoginAfterTheLifetimeBeginsAnew(t *testing.T) {
 
 // What is no user and no id is an error that says so, and nothing is lost.
 func TestBadUsersAndIDs(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newUserSite(t, r, middleware.Options{})
 		v := newVisitor(t)
 		v.get(s.URL+"/add").want(t, 200, "1")

@@ -60,8 +60,7 @@ func TestAWaitEndsWith503(t *testing.T) {
 // client that goes away makes room at once, even one that has sent a body, which
 // net/http only notices once the body is read.
 func TestTheQueueIsBoundedAndLeftAtOnce(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			mux := app()
 			busy, free := holding(mux)
@@ -94,8 +93,7 @@ func TestTheQueueIsBoundedAndLeftAtOnce(t *testing.T) {
 // P5: a tiny pool suffices: waiters hold no connection, and the holder can always
 // release.
 func TestAPoolOfTwoServesAHundred(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		for _, wait := range []bool{true, false} { // for a free connection
 			pool := r.Pool(t, 2)
 			pool.Wait = wait
@@ -141,8 +139,7 @@ func TestAKilledHolderBlocksForItsLeaseOnly(t *testing.T) {
 
 // P7: a living holder keeps its session for much longer than the lease.
 func TestALivingHolderKeepsItsLock(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		busy, free := pausing(mux)
 		const lease = 10 * time.Second
@@ -166,8 +163,7 @@ func TestALivingHolderKeepsItsLock(t *testing.T) {
 
 // P7: a holder whose lock is lost learns it when it is to be renewed, from its context.
 func TestALostLockEndsTheContext(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		for _, mode := range []middleware.Mode{middleware.Exclusive, middleware.Lazy} {
 			mux := app()
 			mux.HandleFunc("/wait", func(w http.ResponseWriter, req *http.Request) {

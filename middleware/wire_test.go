@@ -10,7 +10,15 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/memnet"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
+
+// inBubble runs the test in fake time, with a Redis of its own, beside other tests.
+func inBubble(t *testing.T, f func(t *testing.T, r *redistest.Server)) {
+	t.Helper()
+	t.Parallel()
+	redistest.InFakeTime(t, f)
+}
 
 // A wire is one connection to a server, for what http.Client hides: which bytes there are, and
 // whether the connection stays whole.

@@ -20,9 +20,7 @@ func around(t *testing.T, r *redistest.Server, o middleware.Options, wrap func(s
 	o.Keys, o.Cookie.Name = [][]byte{testKey}, "sid"
 	o.Logger = slog.New(slog.DiscardHandler)
 	sessions, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	none := middleware.Options{Mode: func(*http.Request) middleware.Mode { return middleware.None }}
 	return newSite(t, r.Pool(t, 1), none, wrap(sessions.Handler))
 }
@@ -30,8 +28,7 @@ func around(t *testing.T, r *redistest.Server, o middleware.Options, wrap func(s
 // A handler that is wrapped twice has one session, and does not wait for itself,
 // whatever is between the two.
 func TestWrappedTwice(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := around(t, r, middleware.Options{LockWait: 100 * time.Millisecond}, func(sessions func(http.Handler) http.Handler) http.Handler {
 			return sessions(http.TimeoutHandler(sessions(app()), time.Minute, "too slow"))
 		})
@@ -44,8 +41,7 @@ func TestWrappedTwice(t *testing.T) {
 // Whatever cause an outer handler gives for the end of a wait, it counts as the end of
 // a wait.
 func TestAContextThatEndsWithACauseOfItsOwn(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		busy, free := holding(mux)
 		s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
