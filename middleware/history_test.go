@@ -35,8 +35,8 @@ func TestHistoriesWithReopenDiscardAndUpdate(t *testing.T) {
 // historianOn serves a historian.
 func historianOn(t *testing.T, st *store.Store) (url string) {
 	h := &historian{}
-	o := newOffice(t, st, middleware.Options{Mode: readsOnly}, h)
-	h.sessions = o.Sessions
+	o := newSiteOn(t, st, middleware.Options{Mode: readsOnly}, h)
+	h.sessions = o.sessions
 	return o.URL
 }
 

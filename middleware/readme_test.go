@@ -48,45 +48,8 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// And if one were broken, that would show.
-func TestABrokenLinkIsNoticed(t *testing.T) {
-	t.Parallel()
-	for _, link := range []string{"go.mod.md", "#nowhere", "store/REDIS.md#nowhere", "../go.mod", "go.mod#anchor", "store/"} {
-		pages := files(t, ".md")
-		pages["README.md"] += "\n[a page](" + link + ") and ![a picture](" + link + ")\n"
-		want := 2
-		if link == "store/" {
-			want = 0 // it is there
-		}
-		if got := brokenLinks(pages, "README.md"); len(got) != want {
-			t.Errorf("of the links to %s these are broken: %q", link, got)
-		}
-	}
-	pages := map[string]string{"README.md": "# One\n\n## `Two`, and 3.5!\n## One\n```\n# four\n[x](y)\n```\n" +
-		"[1](#one) [2](#two-and-35) [3](#one-1) [4](#four) `[5](#five)`\n"}
-	if got := brokenLinks(pages, "README.md"); !slices.Equal(got, []string{"#four"}) {
-		t.Errorf("these links are broken: %q, want #four alone", got)
-	}
-}
-
-// Who looks for something sees where it is before the README goes into detail.
-func TestEveryPageIsOnTheFirstScreen(t *testing.T) {
-	t.Parallel()
-	pages := files(t, ".md")
-	first, _, ok := strings.Cut(pages["README.md"], "\n## Use it")
-	if lines := strings.Count(first, "\n"); !ok || lines > 55 {
-		t.Errorf("the first screen has %d lines", lines)
-	}
-	for path := range pages {
-		switch filepath.Base(path) {
-		case "results.md", "sleep.md": // measurements, which the page next to them explains
-			continue
-		}
-		if path != "README.md" && !strings.Contains(first, "]("+path+")") {
-			t.Errorf("%s is not linked before README.md says how to use it", path)
-		}
-	}
-}
+// testNamed is how a page names a test of its own package, or of another.
+var testNamed = regexp.MustCompile("`(?:[a-z]+\\.)?((?:Test|Fuzz|Benchmark)[A-Z]\\w*)`")
 
 // The tests that a page names are there, in some package.
 func TestTheTestsThatPagesNameExist(t *testing.T) {
@@ -97,7 +60,7 @@ func TestTheTestsThatPagesNameExist(t *testing.T) {
 	}
 	named := 0
 	for path, text := range files(t, ".md") {
-		for _, name := range regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*)`").FindAllStringSubmatch(text, -1) {
+		for _, name := range testNamed.FindAllStringSubmatch(text, -1) {
 			named++
 			if !strings.Contains(all.String(), "\nfunc "+name[1]+"(") {
 				t.Errorf("%s names %s, which is not there", path, name[1])

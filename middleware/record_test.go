@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
@@ -18,107 +17,76 @@ import (
 // locked; OnCorrupt may decide to replace it.
 func TestARecordThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		modes := byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly})
-		strict := newSite(t, r.Pool(t, 4), middleware.Options{Mode: modes, MaxBytes: 1000}, app())
-		lenient := newSite(t, r.Pool(t, 4), middleware.Options{Mode: modes, MaxBytes: 1000, OnCorrupt: func(_ *http.Request, err error) error {
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		o := middleware.Options{Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly}), MaxBytes: 1000}
+		strict := newSite(t, r.Pool(t, 4), o, app())
+		o.OnCorrupt = func(_ *http.Request, err error) error {
 			if !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrTooLarge) {
 				t.Errorf("OnCorrupt got %v", err)
 			}
 			return nil
-		}}, app())
+		}
+		lenient := newSite(t, r.Pool(t, 4), o, app())
 		const head = `{"v":2,"s":"A","c":1,"d":`
 		for name, record := range map[string]string{
-			"empty":          "",
-			"garbage":        "\x00\xff garbage",
-			"cut off":        head + `{"n":1`,
-			"not an object":  head + `[1]}`,
-			"bad value":      head + `{"n":}}`,
-			"no data":        head + `}`,
-			"other program":  `{"user":"ann"}`,
-			"newer version":  strings.Replace(head, `"v":2`, `"v":3`, 1) + `{"n":1}}`,
-			"too large":      head + `{"n":1,"x":"` + strings.Repeat("x", 2000) + `"}}`,
-			"php serialised": `n|i:1;`,
+			"empty":         "",
+			"garbage":       "\x00\xff garbage",
+			"cut off":       head + `{"n":1`,
+			"not an object": head + `[1]}`,
+			"bad value":     head + `{"n":}}`,
+			"no data":       head + `}`,
+			"other program": `{"user":"ann"}`,
+			"newer version": strings.Replace(head, `"v":2`, `"v":3`, 1) + `{"n":1}}`,
+			"too large":     head + `{"n":1,"x":"` + strings.Repeat("x", 2000) + `"}}`,
 		} {
-			t.Run(name, func(t *testing.T) {
-				v := newVisitor(t)
-				v.get(strict.URL+"/add").want(t, 200, "1")
-				key, lock := keysOf(v.get(strict.URL + "/id").body)
-				// Created just now, so that it is not simply too old.
-				stored, _ := r.Get(t, key)
-				_, created, _ := strings.Cut(stored, `"c":`)
-				created, _, _ = strings.Cut(created, ",")
-				record := strings.Replace(record, `"c":1,`, `"c":`+created+",", 1)
-				r.Do(t, "SET", key, record, "PX", 60_000)
-
-				for _, path := range []string{"/add", "/get", "/logout"} {
-					v.get(strict.URL+path).want(t, 500, "*")
-				}
+			v := newVisitor(t).everywhere()
+			v.get(strict.URL+"/add").want(t, 200, "1")
+			key, lock := keysOf(v.get(strict.URL + "/id").body)
+			// Created just now, so that it is not simply too old.
+			stored, _ := r.Get(t, key)
+			_, created, _ := strings.Cut(stored, `"c":`)
+			created, _, _ = strings.Cut(created, ",")
+			record := strings.Replace(record, `"c":1,`, `"c":`+created+",", 1)
+			r.Do(t, "SET", key, record, "PX", 60_000)
+			stays := func() {
+				t.Helper()
 				if now, _ := r.Get(t, key); now != record || r.Exists(t, lock) {
-					t.Errorf("the record is now %q; lock left: %v", now, r.Exists(t, lock))
+					t.Errorf("%s: the record is now %q; a lock is left: %v", name, now, r.Exists(t, lock))
 				}
-				v.get(lenient.URL+"/get").want(t, 200, "0")
-				if now, _ := r.Get(t, key); now != record {
-					t.Errorf("reading replaced the record by %q", now)
-				}
-				v.get(lenient.URL+"/add").want(t, 200, "1")
-				v.get(strict.URL+"/add").want(t, 200, "2")
-			})
+			}
+			for _, path := range []string{"/add", "/get", "/logout"} {
+				v.get(strict.URL+path).want(t, 500, "*")
+			}
+			stays()
+			v.get(lenient.URL+"/get").want(t, 200, "0")
+			stays()
+			v.get(lenient.URL+"/add").want(t, 200, "1")
+			v.get(strict.URL+"/add").want(t, 200, "2")
 		}
 	})
 }
 
 // P13: a session that is too large is refused as a whole.
 func TestASessionOverMaxBytesIsRefused(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
-		mux.HandleFunc("/grow", func(w http.ResponseWriter, req *http.Request) {
-			s := session.FromContext(req.Context())
+		handle(mux, "/grow", func(s *session.Session, w http.ResponseWriter, _ *http.Request) {
 			s.Set("n", 77)
 			s.Set("big", strings.Repeat("x", 2000))
 			fmt.Fprint(w, "grown")
 		})
 		s := newSite(t, r.Pool(t, 4), middleware.Options{MaxBytes: 1000}, mux)
-		a := newVisitor(t).get(s.URL + "/grow")
+		v := newVisitor(t).everywhere()
+		a := v.get(s.URL + "/grow")
 		a.want(t, 500, "*")
 		if a.sets() || len(r.Keys(t)) > 0 {
 			t.Errorf("something of it was kept: %v %v", a.Header, r.Keys(t))
 		}
-		v := newVisitor(t)
 		v.get(s.URL+"/add").want(t, 200, "1")
 		v.get(s.URL+"/grow").want(t, 500, "*")
 		v.get(s.URL+"/add").want(t, 200, "2") // at once: the lock was released
 		if lines := s.log.Lines("too large"); len(lines) != 2 || !strings.Contains(lines[0], "MaxBytes is 1000") {
 			t.Errorf("log: %q", lines)
 		}
-	})
-}
-
-// A job that has saved a session by the store, in a form of its own, is seen by the next request.
-type countOfJob struct{}
-
-func (countOfJob) Size() int                { return len(`{"n":41}`) }
-func (countOfJob) AppendTo(b []byte) []byte { return append(b, `{"n":41}`...) }
-
-func TestARequestSeesWhatAJobHasSaved(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		st := store.New(r.Pool(t, 4), store.Options{})
-		s := newSiteOn(t, st, middleware.Options{}, app())
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
-		id := v.get(s.URL + "/id").body
-		h, err := st.Take(t.Context(), id, store.Terms{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		next := make(chan answer, 1)
-		go func() { next <- v.get(s.URL + "/add") }() // it waits, so it gets what the job saves
-		time.Sleep(50 * time.Millisecond)
-		if err := h.SaveContent(t.Context(), countOfJob{}); err != nil {
-			t.Fatal(err)
-		}
-		(<-next).want(t, 200, "42")
 	})
 }

@@ -3,7 +3,6 @@ package middleware_test
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,111 +15,55 @@ import (
 // answer has one cookie, of the newest id, and it lasts as the last Remember says.
 func TestRememberAfterReopen(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		remember := func(s *session.Session) { s.Remember(month) }
-		for name, test := range map[string]struct {
-			begun         bool // before the request
-			first, second func(*session.Session)
-			age, left     time.Duration
-		}{
-			"begun":      {false, func(s *session.Session) { add(s) }, remember, month, month},
-			"renewed":    {true, func(s *session.Session) { s.Renew() }, remember, month, month},
-			"old":        {true, func(s *session.Session) { add(s) }, remember, month, month},
-			"remembered": {false, func(s *session.Session) { add(s); s.Remember(month) }, func(s *session.Session) { s.Remember(48 * time.Hour) }, 48 * time.Hour, 48 * time.Hour},
-			"forgotten":  {true, remember, func(s *session.Session) { s.Remember(0) }, 0, 30 * time.Minute},
-			"kept":       {true, remember, func(s *session.Session) { s.Renew() }, month, month},
-		} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				mux := app()
-				mux.HandleFunc("/twice", func(_ http.ResponseWriter, req *http.Request) {
-					s := session.FromContext(req.Context())
-					test.first(s)
-					must(t, s.Commit(req.Context()))
-					must(t, s.Reopen(req.Context()))
-					test.second(s)
-				})
-				s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-				v := newVisitor(t)
-				if test.begun {
-					v.get(s.URL+"/add").want(t, 200, "1")
-				}
-				v.get(s.URL+"/twice").wantMaxAge(t, test.age)
-				v.wantLeft(t, s, r, test.left)
-				if v.get(s.URL+"/get").body == "0" {
-					t.Error("the cookie does not open the session")
-				}
+	remember := func(s *session.Session) { s.Remember(month) }
+	for name, test := range map[string]struct {
+		begun         bool // before the request
+		first, second func(*session.Session)
+		age, left     time.Duration
+	}{
+		"begun":      {false, func(s *session.Session) { add(s) }, remember, month, month},
+		"renewed":    {true, func(s *session.Session) { s.Renew() }, remember, month, month},
+		"old":        {true, func(s *session.Session) { add(s) }, remember, month, month},
+		"remembered": {false, func(s *session.Session) { add(s); s.Remember(month) }, func(s *session.Session) { s.Remember(48 * time.Hour) }, 48 * time.Hour, 48 * time.Hour},
+		"forgotten":  {true, remember, func(s *session.Session) { s.Remember(0) }, 0, 30 * time.Minute},
+		"kept":       {true, remember, func(s *session.Session) { s.Renew() }, month, month},
+	} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			mux := app()
+			handle(mux, "/twice", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+				test.first(s)
+				must(t, s.Commit(req.Context()))
+				must(t, s.Reopen(req.Context()))
+				test.second(s)
 			})
-		}
-	})
-}
-
-// A reopened session ends when what is stored by then says, which another request may have changed.
-func TestExpiresAfterReopen(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	mux := rememberer()
-	var s *site
-	var tab *visitor
-	mux.HandleFunc("/again", func(w http.ResponseWriter, req *http.Request) {
-		own := session.FromContext(req.Context())
-		before := own.Expires()
-		must(t, own.Commit(req.Context()))
-		tab.get(s.URL+"/remember?for="+month.String()).want(t, 200, "")
-		must(t, own.Reopen(req.Context()))
-		fmt.Fprint(w, own.Expires().Sub(before).Round(time.Hour))
-	})
-	s = newSite(t, r.Pool(t, 4), middleware.Options{TTL: time.Hour}, mux)
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	tab = with(t, v.cookies(s)...)
-	v.get(s.URL+"/again").want(t, 200, (month - time.Hour).String())
-}
-
-// P2: where the answer has begun no cookie can be set any more, so Remember fails its commit, and
-// nothing of that is saved.
-func TestRememberAfterTheAnswerHasBegun(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	mux := app()
-	mux.HandleFunc("/stream", func(w http.ResponseWriter, req *http.Request) {
-		s := session.FromContext(req.Context())
-		w.(http.Flusher).Flush()
-		must(t, s.Reopen(req.Context()))
-		add(s)
-		s.Remember(month)
-		if err := s.Commit(req.Context()); err == nil || !strings.Contains(err.Error(), "no cookie can reach the client") {
-			t.Errorf("Commit = %v", err)
-		}
-		must(t, s.Reopen(req.Context()))
-	})
-	s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	v.get(s.URL+"/stream").want(t, 200, "")
-	v.get(s.URL+"/get").want(t, 200, "1")
-	v.wantLeft(t, s, r, 30*time.Minute)
+			s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+			v := newVisitor(t)
+			if test.begun {
+				v.get(s.URL+"/add").want(t, 200, "1")
+			}
+			v.get(s.URL+"/twice").wantMaxAge(t, test.age)
+			v.wantLeft(t, s, r, test.left)
+			if v.get(s.URL+"/get").body == "0" {
+				t.Error("the cookie does not open the session")
+			}
+		})
+	}
 }
 
 // In mode Optimistic, too, Remember sets the cookie, and another's write is not lost to it.
 func TestRememberInModeOptimistic(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		for _, contested := range []bool{false, true} {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		for _, runs := range []int32{1, 2} {
 			p := newPair(t, r, middleware.Options{}, func(p *pair, run int32, _ http.ResponseWriter, req *http.Request) {
-				if contested && run == 1 {
+				if runs == 2 && run == 1 {
 					p.another(t, "/add")
 				}
 				session.FromContext(req.Context()).Remember(month)
 			})
 			p.v.get(p.here.URL+"/page").wantMaxAge(t, month)
 			p.v.wantLeft(t, p.here, r, month)
-			if contested {
-				p.wantRuns(t, 2)
-				p.v.get(p.here.URL+"/get").want(t, 200, "2")
-			} else {
-				p.wantRuns(t, 1)
-			}
+			p.wantRuns(t, runs)
+			p.v.get(p.here.URL+"/get").want(t, 200, fmt.Sprint(runs))
 		}
 	})
 }

@@ -2,9 +2,9 @@ package middleware_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -24,8 +24,7 @@ func rememberer() *http.ServeMux {
 		}
 		session.FromContext(r.Context()).Remember(d)
 	}
-	mux.HandleFunc("/login-for", func(_ http.ResponseWriter, r *http.Request) {
-		s := session.FromContext(r.Context())
+	handle(mux, "/login-for", func(s *session.Session, _ http.ResponseWriter, r *http.Request) {
 		s.Renew()
 		s.Set("user", "ann")
 		remember(r)
@@ -112,87 +111,61 @@ func TestARememberedSessionOutlivesTheBrowser(t *testing.T) {
 
 // P12: nor does the Lifetime of the options end it; but its own end does.
 func TestOnlyItsOwnEndEndsARememberedSession(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{
 			Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly}),
 		}, rememberer())
 		v := newVisitor(t)
 		v.get(s.URL+"/add-and-remember?for="+month.String()).wantMaxAge(t, month) // a new session, too
-		id := v.get(s.URL + "/id").body
-		makeOlder(t, r, id, 25*time.Hour)
+		redistest.Elapse(25 * time.Hour)
 		v.get(s.URL+"/get").want(t, 200, "1")
 		v.get(s.URL+"/add").want(t, 200, "2")
-		v.wantLeft(t, s, r, month)
+		v.wantLeft(t, s, r, month-25*time.Hour)
 
 		kept := with(t, v.cookies(s)...) // by a browser that does not drop it
 		v.get(s.URL+"/remember?for=1s").wantMaxAge(t, time.Second)
-		eventually(t, "the session is over", func() bool { return !r.Exists(t, recordOf(id)) })
+		redistest.Elapse(time.Second + time.Millisecond)
 		kept.get(s.URL+"/get").want(t, 200, "0")
 	})
 }
 
-// P2: nor can it be kept where the handler has removed the cookie from the request's header, before it
-// passed that on, say. The client keeps its session.
-func TestRememberWithoutTheCookieIsAnError(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	mux := rememberer()
-	mux.HandleFunc("/strip", func(w http.ResponseWriter, r *http.Request) {
-		r.Header.Del("Cookie")
-		mux.ServeHTTP(w, as(r, "/remember"))
-	})
-	s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-	v := newVisitor(t)
-	v.get(s.URL+"/add-and-remember?for=48h").want(t, 200, "1")
-	for _, d := range []string{"0s", "2h"} {
-		if a := v.get(s.URL + "/strip?for=" + d); a.StatusCode != http.StatusInternalServerError || a.sets() {
-			t.Errorf("%s: %d %v", d, a.StatusCode, a.Header)
-		}
-	}
-	if log := s.log.String(); !strings.Contains(log, "Remember has to set the cookie again") {
-		t.Errorf("the log does not say why: %s", log)
-	}
-	v.get(s.URL+"/get").want(t, 200, "1")
-}
-
-// P2: a Remember that cannot be kept fails the request, and so does one where the session is only
-// read. Nothing is saved.
+// P2: a Remember that cannot be kept fails the request, and so does one if the session is only
+// read, or if the handler has taken the cookie out of the request's header. Nothing is saved.
 func TestAWrongRememberIsAnError(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	s := newSite(t, r.Pool(t, 4), middleware.Options{
-		Mode: byPath(map[string]middleware.Mode{"/remember": middleware.ReadOnly}),
-	}, rememberer())
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	for path, text := range map[string]string{
-		"/add-and-remember?for=-1h":    "Remember(-1h0m0s): it must not be negative",
-		"/add-and-remember?for=10000h": "Remember(10000h0m0s): it must be at most 400 days",
-		"/remember?for=1h":             "session: Remember: session is open for reading only",
-	} {
-		if a := v.get(s.URL + path); a.StatusCode != http.StatusInternalServerError || a.sets() {
-			t.Errorf("%s: %d %v", path, a.StatusCode, a.Header)
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		mux := rememberer()
+		mux.HandleFunc("/strip", func(w http.ResponseWriter, r *http.Request) {
+			r.Header.Del("Cookie")
+			mux.ServeHTTP(w, as(r, "/add-and-remember"))
+		})
+		s, v := begun(t, r, middleware.Options{Mode: byPath(map[string]middleware.Mode{"/remember": middleware.ReadOnly})}, mux)
+		for path, text := range map[string]string{
+			"/add-and-remember?for=-1h":    "Remember(-1h0m0s): it must not be negative",
+			"/add-and-remember?for=10000h": "Remember(10000h0m0s): it must be at most 400 days",
+			"/remember?for=1h":             "session: Remember: session is open for reading only",
+			"/strip?for=2h":                "Remember has to set the cookie again",
+		} {
+			if a := v.get(s.URL + path); a.StatusCode != http.StatusInternalServerError || a.sets() {
+				t.Errorf("%s: %d %v", path, a.StatusCode, a.Header)
+			}
+			if n := len(s.log.Lines(text)); n != 1 {
+				t.Errorf("%s: %d lines of the log say %q", path, n, text)
+			}
 		}
-		if n := len(s.log.Lines(text)); n != 1 {
-			t.Errorf("%s: %d lines of the log say %q", path, n, text)
-		}
-	}
-	v.get(s.URL+"/get").want(t, 200, "1")
-	v.wantLeft(t, s, r, 30*time.Minute)
+		v.get(s.URL+"/get").want(t, 200, "1")
+		v.wantLeft(t, s, r, 30*time.Minute)
+	})
 }
 
 // P12: a visitor's session times out earlier until the login. A new visitor who logs in at once is
 // no guest, and neither is one who is remembered.
 func TestGuestsTimeOutEarlier(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		pool := r.Pool(t, 4)
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		o := middleware.Options{GuestTTL: 5 * time.Minute, Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly})}
-		s := newSite(t, pool, o, rememberer())
+		s := newSite(t, r.Pool(t, 4), o, rememberer())
 		o.GuestTTL = 0
-		other := newSite(t, pool, o, rememberer()) // a process with other options: the record decides
-		v := newVisitor(t)
+		other := newSite(t, r.Pool(t, 4), o, rememberer()) // a process with other options: the record decides
+		v := newVisitor(t).everywhere()
 		for _, at := range []*site{s, other} {
 			for _, path := range []string{"/add", "/nothing", "/get"} {
 				v.get(at.URL+path).want(t, 200, "*")
@@ -211,28 +184,6 @@ func TestGuestsTimeOutEarlier(t *testing.T) {
 	})
 }
 
-// What takes the place of a session that cannot be read, or that has ended, is a guest's.
-func TestWhatBeginsInPlaceOfAnotherSessionIsAGuests(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		s := newSite(t, r.Pool(t, 4), middleware.Options{GuestTTL: 5 * time.Minute,
-			OnCorrupt: func(*http.Request, error) error { return nil }}, rememberer())
-		v := newVisitor(t)
-		v.get(s.URL+"/login").want(t, 200, "")
-		r.Do(t, "SET", recordOf(v.get(s.URL+"/id").body), "garbage")
-		v.get(s.URL+"/add").want(t, 200, "1")
-		v.wantLeft(t, s, r, 5*time.Minute)
-
-		v.get(s.URL+"/login").want(t, 200, "")
-		dead := v.cookies(s)
-		v.get(s.URL+"/logout").want(t, 200, "")
-		for path, want := range map[string]time.Duration{"/add": 5 * time.Minute, "/login": 30 * time.Minute} {
-			a := navigate(with(t, dead...), s.URL+path)
-			with(t, a.cookie(t)).wantLeft(t, s, r, want)
-		}
-	})
-}
-
 func navigate(v *visitor, url string) answer {
 	req, _ := http.NewRequest(http.MethodGet, url, nil)
 	req.Header.Set("Sec-Fetch-Mode", "navigate")
@@ -243,51 +194,43 @@ func navigate(v *visitor, url string) answer {
 // that a handler makes, and afterwards.
 func TestExpiresIsWhenTheSessionEnds(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		var s *site
-		in := func(req *http.Request, want time.Duration) {
-			t.Helper()
-			left := time.Until(session.FromContext(req.Context()).Expires())
-			if want == 0 && !session.FromContext(req.Context()).Expires().IsZero() || want > 0 && (left > want || left < want-time.Minute) {
-				t.Errorf("it ends in %v, want %v", left, want)
-			}
-		}
+	type step struct {
+		do   func(*session.Session)
+		left time.Duration // afterwards
+	}
+	const guest = 5 * time.Minute
+	nothing := func(*session.Session) {}
+	commit := func(s *session.Session) { _ = s.Commit(context.Background()) }
+	paths := []string{"/begin", "/change", "/read", "/end"}
+	steps := [][]step{
+		{{nothing, guest}, {func(s *session.Session) { s.Set("n", 1) }, guest}, {commit, guest}},
+		{
+			{nothing, guest},
+			{func(s *session.Session) { s.Remember(month) }, month},
+			{func(s *session.Session) { s.Remember(0) }, guest},
+			{(*session.Session).Renew, 30 * time.Minute},
+			{func(s *session.Session) { s.Remember(time.Hour) }, time.Hour},
+			{commit, time.Hour},
+		},
+		{{nothing, time.Hour}},
+		{{nothing, time.Hour}, {(*session.Session).Destroy, 0}, {commit, 0}},
+	}
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
-		mux.HandleFunc("/begin", func(_ http.ResponseWriter, req *http.Request) {
-			ss := session.FromContext(req.Context())
-			in(req, 5*time.Minute)
-			ss.Set("n", 1)
-			in(req, 5*time.Minute)
-			_ = ss.Commit(req.Context())
-			in(req, 5*time.Minute)
-		})
-		mux.HandleFunc("/change", func(_ http.ResponseWriter, req *http.Request) {
-			ss := session.FromContext(req.Context())
-			in(req, 5*time.Minute)
-			ss.Remember(month)
-			in(req, month)
-			ss.Remember(0)
-			in(req, 5*time.Minute)
-			ss.Renew()
-			in(req, 30*time.Minute)
-			ss.Remember(time.Hour)
-			in(req, time.Hour)
-			_ = ss.Commit(req.Context())
-			in(req, time.Hour)
-		})
-		mux.HandleFunc("/read", func(_ http.ResponseWriter, req *http.Request) { in(req, time.Hour) })
-		mux.HandleFunc("/end", func(_ http.ResponseWriter, req *http.Request) {
-			ss := session.FromContext(req.Context())
-			in(req, time.Hour)
-			ss.Destroy()
-			in(req, 0)
-			_ = ss.Commit(req.Context())
-			in(req, 0)
-		})
-		s = newSite(t, r.Pool(t, 4), middleware.Options{GuestTTL: 5 * time.Minute,
-			Mode: byPath(map[string]middleware.Mode{"/read": middleware.ReadOnly})}, mux)
+		for i, path := range paths {
+			handle(mux, path, func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
+				for n, step := range steps[i] {
+					step.do(s)
+					left := time.Until(s.Expires())
+					if step.left == 0 && !s.Expires().IsZero() || step.left > 0 && (left > step.left || left < step.left-time.Second) {
+						t.Errorf("%s, step %d: it ends in %v, want %v", path, n, left, step.left)
+					}
+				}
+			})
+		}
+		s := newSite(t, r.Pool(t, 4), middleware.Options{GuestTTL: guest, Mode: byPath(map[string]middleware.Mode{"/read": middleware.ReadOnly})}, mux)
 		v := newVisitor(t)
-		for _, path := range []string{"/begin", "/change", "/read", "/end"} {
+		for _, path := range paths {
 			v.get(s.URL+path).want(t, 200, "")
 		}
 	})
@@ -296,25 +239,23 @@ func TestExpiresIsWhenTheSessionEnds(t *testing.T) {
 // A cookie that is set again after a long time is signed anew where its signature would not last
 // until the session's end.
 func TestARememberedSessionOutlivesItsSignature(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	s := newSite(t, r.Pool(t, 4), middleware.Options{}, rememberer())
-	random := bytes.Repeat([]byte("s"), 32)
-	old := sign(testKey, "sid", time.Now().Add(-390*24*time.Hour), random)
-	stored := fmt.Sprintf(`{"v":2,"s":"ABCDEFGHIJKLMNOP","c":1,"u":%d,"d":{"n":7}}`, time.Now().Add(month).UnixMilli())
-	v := with(t, &http.Cookie{Name: "sid", Value: old})
-	id, err := secret.IDOf(random)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Do(t, "SET", recordOf(id), stored, "PX", month.Milliseconds())
-	v.get(s.URL+"/get").want(t, 200, "7")
-	short := v.get(s.URL + "/remember?for=24h")
-	short.wantMaxAge(t, 24*time.Hour)
-	long := v.get(s.URL + "/remember?for=" + month.String())
-	long.wantMaxAge(t, month)
-	if short.cookie(t).Value != old || long.cookie(t).Value == old {
-		t.Error("the cookie must be signed anew where that is necessary, and only there")
-	}
-	with(t, long.cookie(t)).get(s.URL+"/get").want(t, 200, "7")
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s := newSite(t, r.Pool(t, 4), middleware.Options{}, rememberer())
+		random := bytes.Repeat([]byte("s"), 32)
+		old := sign(testKey, "sid", time.Now().Add(-390*24*time.Hour), random)
+		stored := fmt.Sprintf(`{"v":2,"s":"ABCDEFGHIJKLMNOP","c":1,"u":%d,"d":{"n":7}}`, time.Now().Add(month).UnixMilli())
+		v := with(t, &http.Cookie{Name: "sid", Value: old})
+		id, err := secret.IDOf(random)
+		must(t, err)
+		r.Do(t, "SET", recordOf(id), stored, "PX", month.Milliseconds())
+		v.get(s.URL+"/get").want(t, 200, "7")
+		short := v.get(s.URL + "/remember?for=24h")
+		short.wantMaxAge(t, 24*time.Hour)
+		long := v.get(s.URL + "/remember?for=" + month.String())
+		long.wantMaxAge(t, month)
+		if short.cookie(t).Value != old || long.cookie(t).Value == old {
+			t.Error("the cookie must be signed anew where that is necessary, and only there")
+		}
+		with(t, long.cookie(t)).get(s.URL+"/get").want(t, 200, "7")
+	})
 }

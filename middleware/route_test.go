@@ -19,9 +19,7 @@ func newSessions(t *testing.T, r *redistest.Server, o middleware.Options) *middl
 	t.Helper()
 	o.Keys, o.Cookie.Name = [][]byte{testKey}, "sid"
 	s, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -59,9 +57,7 @@ func TestARouteHasAModeOfItsOwn(t *testing.T) {
 		}},
 		"the routes alone": {nil, func(_ *middleware.Sessions, mux http.Handler) http.Handler { return mux }},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := redistest.Embedded(t)
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
 			s := newSessions(t, r, middleware.Options{Mode: test.mode, LockWait: 50 * time.Millisecond})
 			none := middleware.Options{Mode: func(*http.Request) middleware.Mode { return middleware.None }}
 			site := newSite(t, r.Pool(t, 1), none, test.wrap(s, routes(s)))
@@ -94,66 +90,52 @@ func holdElsewhere(t *testing.T, r *redistest.Server) {
 	}
 	id := strings.TrimSuffix(strings.TrimPrefix(keys[0], "latchkey:{"), "}")
 	hold, err := store.New(r.Pool(t, 1), store.Options{}).Take(t.Context(), id, store.Terms{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { hold.Release(t.Context()) })
 }
 
 // Where a session was opened before its route was known, in another mode than the route's, the
 // route cannot keep what its mode promises, and says so.
 func TestAModeThatComesTooLateIsRefused(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	var mode middleware.Mode
-	s := newSessions(t, r, middleware.Options{Mode: func(*http.Request) middleware.Mode { return mode }})
-	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-	var of http.Handler
-	handler := s.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { of.ServeHTTP(w, r) }))
-	wrap := []func(http.Handler) http.Handler{s.Exclusive, s.ReadOnly, s.Optimistic, s.Lazy, s.None}
-	ok := map[[2]middleware.Mode]bool{
-		{middleware.Exclusive, middleware.Exclusive}:   true,
-		{middleware.Exclusive, middleware.Lazy}:        true,
-		{middleware.ReadOnly, middleware.ReadOnly}:     true,
-		{middleware.Optimistic, middleware.Optimistic}: true,
-	}
-	for m := middleware.Exclusive; m <= middleware.None; m++ {
-		for route := middleware.Exclusive; route <= middleware.None; route++ {
-			mode, of = m, wrap[route](nothing)
-			want := http.StatusInternalServerError
-			if ok[[2]middleware.Mode{m, route}] || m == middleware.Lazy || m == middleware.None {
-				want = http.StatusOK
-			}
-			if got := serveOnce(t, handler).Code; got != want {
-				t.Errorf("opened as %v, the route is %v: %d, want %d", m, route, got, want)
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		var mode middleware.Mode
+		s := newSessions(t, r, middleware.Options{Mode: func(*http.Request) middleware.Mode { return mode }})
+		nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+		var of http.Handler
+		handler := s.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { of.ServeHTTP(w, r) }))
+		wrap := []func(http.Handler) http.Handler{s.Exclusive, s.ReadOnly, s.Optimistic, s.Lazy, s.None}
+		for m := middleware.Exclusive; m <= middleware.None; m++ {
+			for route := middleware.Exclusive; route <= middleware.None; route++ {
+				mode, of = m, wrap[route](nothing)
+				want := http.StatusInternalServerError
+				if m == middleware.Lazy || m == middleware.None || m == route || m == middleware.Exclusive && route == middleware.Lazy {
+					want = http.StatusOK
+				}
+				if got := serveOnce(t, handler).Code; got != want {
+					t.Errorf("opened as %v, the route is %v: %d, want %d", m, route, got, want)
+				}
 			}
 		}
-	}
+	})
 }
 
-// Of an application with many routes, the log says which one it is.
-func TestAModeThatComesTooLateNamesItsRoute(t *testing.T) {
+// Of an application with many routes, the log says which one it is. A mode that does not exist is
+// refused, too.
+func TestTheLogSaysWhichModeIsWrong(t *testing.T) {
 	t.Parallel()
-	log := &logtest.Buffer{}
-	s := newSessions(t, redistest.Embedded(t), middleware.Options{Logger: log.Logger()})
-	mux := http.NewServeMux()
-	mux.Handle("/", s.ReadOnly(http.NotFoundHandler()))
-	code := serveOnce(t, s.Handler(http.HandlerFunc(mux.ServeHTTP))).Code // so Handler cannot see the mux
-	if code != 500 || len(log.Lines(`the route / is ReadOnly, its session was opened as Exclusive`)) != 1 {
-		t.Errorf("status %d; log:\n%s", code, log)
-	}
-}
-
-func TestAnUnknownModeIsRefused(t *testing.T) {
-	t.Parallel()
-	for _, mode := range []middleware.Mode{-1, middleware.None + 1} {
+	for says, mode := range map[string]middleware.Mode{
+		"the route / is ReadOnly, its session was opened as Exclusive": middleware.Exclusive,
+		"Mode(-1)": -1,
+		"Mode(5)":  middleware.None + 1,
+	} {
 		log := &logtest.Buffer{}
 		s := newSessions(t, redistest.Embedded(t), middleware.Options{Logger: log.Logger(),
 			Mode: func(*http.Request) middleware.Mode { return mode }})
-		ran := false
-		handler := s.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { ran = true }))
-		if code := serveOnce(t, handler).Code; code != 500 || ran || len(log.Lines(fmt.Sprintf("Mode(%d)", mode))) != 1 {
-			t.Errorf("mode %d: status %d, the handler ran: %v; log:\n%s", mode, code, ran, log)
+		mux := http.NewServeMux()
+		mux.Handle("/", s.ReadOnly(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("%s: the handler ran", says) })))
+		code := serveOnce(t, s.Handler(http.HandlerFunc(mux.ServeHTTP))).Code // so Handler cannot see the mux
+		if code != 500 || len(log.Lines(says)) != 1 {
+			t.Errorf("%s: status %d; log:\n%s", says, code, log)
 		}
 	}
 }

@@ -15,7 +15,10 @@ import (
 // the application is built like the example.
 func TestTheExamplesLoginRefusesOtherSites(t *testing.T) {
 	t.Parallel()
-	handler := exampleLogin(t)
+	st := store.New(redistest.Embedded(t).Pool(t, 4), steady)
+	sessions, _ = middleware.New(st, middleware.Options{Keys: [][]byte{testKey}})
+	mux = http.NewServeMux() // with -count the example is called more than once
+	Example_login()
 	send := func(path, cookie string, header map[string]string) *http.Response {
 		form := strings.NewReader("user=mallory&password=open+sesame")
 		req := httptest.NewRequest(http.MethodPost, "https://shop.example"+path, form)
@@ -27,7 +30,7 @@ func TestTheExamplesLoginRefusesOtherSites(t *testing.T) {
 			req.Header.Set("Cookie", cookie)
 		}
 		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, req)
+		server.Handler.ServeHTTP(w, req)
 		return w.Result()
 	}
 	own := map[string]string{"Sec-Fetch-Site": "same-origin", "Origin": "https://shop.example"}
@@ -55,18 +58,4 @@ func TestTheExamplesLoginRefusesOtherSites(t *testing.T) {
 	if logout.StatusCode != http.StatusSeeOther || logout.Header.Get("Set-Cookie") == "" {
 		t.Errorf("a logout from the site itself: %d %v", logout.StatusCode, logout.Header)
 	}
-}
-
-// exampleLogin returns what the example of a login serves.
-func exampleLogin(t *testing.T) http.Handler {
-	t.Helper()
-	var err error
-	st := store.New(redistest.Embedded(t).Pool(t, 4), store.Options{})
-	sessions, err = middleware.New(st, middleware.Options{Keys: [][]byte{testKey}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	mux = http.NewServeMux() // with -count the example is called more than once
-	Example_login()
-	return server.Handler
 }

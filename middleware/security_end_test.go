@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"testing/synctest"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
@@ -14,28 +15,21 @@ import (
 // ASVS 7.4.1: a request that had read the session before the logout, without a lock, finishes
 // with what it has read. The next one finds nothing.
 func TestAReadOnlyRequestUnderWayOutlivesTheLogout(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
-		busy, free := make(chan struct{}), make(chan struct{})
-		mux.HandleFunc("/slow-get", func(w http.ResponseWriter, req *http.Request) {
-			close(busy)
-			<-free
-			n, _ := session.Get[int](session.FromContext(req.Context()), "n")
+		var logout, next answer
+		var s *site
+		var v, old *visitor
+		handle(mux, "/slow-get", func(own *session.Session, w http.ResponseWriter, _ *http.Request) {
+			logout, next = v.get(s.URL+"/logout"), old.get(s.URL+"/get")
+			n, _ := session.Get[int](own, "n")
 			fmt.Fprint(w, n)
 		})
-		s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: byPath(map[string]middleware.Mode{
+		s, v = begun(t, r, middleware.Options{Mode: byPath(map[string]middleware.Mode{
 			"/get": middleware.ReadOnly, "/slow-get": middleware.ReadOnly,
 		})}, mux)
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
-		old := with(t, v.cookies(s)...)
-		reading := make(chan answer, 1)
-		go func() { reading <- old.get(s.URL + "/slow-get") }()
-		<-busy
-		logout, next := v.get(s.URL+"/logout"), old.get(s.URL+"/get")
-		close(free)
-		underWay := <-reading
+		old = with(t, v.cookies(s)...)
+		underWay := old.get(s.URL + "/slow-get")
 		logout.want(t, 200, "")
 		next.want(t, 200, "0")
 		underWay.want(t, 200, "1")
@@ -48,85 +42,35 @@ func TestAReadOnlyRequestUnderWayOutlivesTheLogout(t *testing.T) {
 // ASVS 7.4.5: with new keys all sessions are over, in each process that has them. One that still
 // has the old keys goes on with the sessions as they were.
 func TestNewKeysEndAllSessions(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	site := func(key string) *site {
-		return newSite(t, r.Pool(t, 4), middleware.Options{Keys: [][]byte{bytes.Repeat([]byte(key), 32)}}, app())
-	}
-	before, after := site("o"), site("n")
-	for range 3 {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		site := func(key string) *site {
+			return newSite(t, r.Pool(t, 4), middleware.Options{Keys: [][]byte{bytes.Repeat([]byte(key), 32)}}, app())
+		}
+		before, after := site("o"), site("n")
 		v := newVisitor(t)
 		v.get(before.URL+"/login").want(t, 200, "")
 		old := with(t, v.cookies(before)...)
 		old.get(after.URL+"/len").want(t, 200, "0")
 		old.get(before.URL+"/len").want(t, 200, "1")
-	}
+	})
 }
 
 // ASVS 7.4.5: an administrator with nothing but redis-cli deletes the record. A request
 // that is under way can neither write the session back nor move it to a new id.
 func TestDeletingTheRecordEndsASession(t *testing.T) {
-	t.Parallel()
-	for name, change := range map[string]func(*session.Session){
-		"a write":  func(s *session.Session) { s.Set("n", 500) },
-		"a new id": (*session.Session).Renew,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-				mux := app()
-				busy, free := make(chan struct{}), make(chan struct{})
-				mux.HandleFunc("/change", func(_ http.ResponseWriter, req *http.Request) {
-					close(busy)
-					<-free
-					change(session.FromContext(req.Context()))
-				})
-				s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-				v := newVisitor(t)
-				v.get(s.URL+"/add").want(t, 200, "1")
-				record, _ := keysOf(v.get(s.URL + "/id").body)
-				working := make(chan answer, 1)
-				go func() { working <- v.get(s.URL + "/change") }()
-				<-busy
-				r.Do(t, "DEL", record)
-				close(free)
-				(<-working).want(t, 503, "*")
-				v.get(s.URL+"/len").want(t, 200, "0")
-				eventually(t, "nothing of the session is left", func() bool { return len(r.Keys(t)) == 0 })
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		for _, change := range []func(*session.Session){func(s *session.Session) { s.Set("n", 500) }, (*session.Session).Renew} {
+			mux := app()
+			handle(mux, "/change", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
+				r.Do(t, "DEL", recordOf(s.ID()))
+				change(s)
 			})
-		})
-	}
-}
-
-// The same with a session that many requests of two processes wait for: whichever of
-// them holds it, none brings it back.
-func TestDeletingTheRecordEndsASessionInACrowd(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		one := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
-		two := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
-		v := newVisitor(t)
-		v.get(one.URL+"/login").want(t, 200, "")
-		record, _ := keysOf(v.get(one.URL + "/id").body)
-		crowd := with(t, v.cookies(one)...)
-		const each = 30
-		answers := make(chan answer, 2*each)
-		for range each {
-			for _, s := range []*site{one, two} {
-				go func() { answers <- crowd.get(s.URL + "/add") }()
+			s, v := begun(t, r, middleware.Options{}, mux)
+			v.get(s.URL+"/change").want(t, 503, "*")
+			v.get(s.URL+"/len").want(t, 200, "0")
+			if synctest.Wait(); len(r.Keys(t)) != 0 {
+				t.Errorf("these are left: %q", r.Keys(t))
 			}
-		}
-		for range each / 2 {
-			(<-answers).want(t, 200, "*")
-		}
-		r.Do(t, "DEL", record)
-		for range 2*each - each/2 {
-			if a := <-answers; a.StatusCode != 200 && a.StatusCode != 503 { // a new session, or the lost lock
-				t.Errorf("%d %q %v", a.StatusCode, a.body, a.err)
-			}
-		}
-		if r.Exists(t, record) {
-			t.Error("the session is back")
 		}
 	})
 }

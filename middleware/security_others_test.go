@@ -3,43 +3,15 @@ package middleware_test
 import (
 	"fmt"
 	"net/http"
-	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
 )
-
-// newSlowUserSite is newUserSite with requests that are in the middle of something until free is closed.
-// Each sends to busy when it is.
-func newSlowUserSite(t *testing.T, r *redistest.Server) (s *site, busy, free chan struct{}) {
-	t.Helper()
-	busy, free = make(chan struct{}), make(chan struct{})
-	mux := users(func() *middleware.Sessions { return s.sessions })
-	mux.HandleFunc("/slow/{what}", func(w http.ResponseWriter, req *http.Request) {
-		own := session.FromContext(req.Context())
-		user := own.User() // is open now
-		busy <- struct{}{}
-		<-free
-		switch req.PathValue("what") {
-		case "add":
-			own.Set("n", 100)
-		case "renew":
-			own.Renew()
-		case "login":
-			own.Login("ann")
-		case "end-others":
-			if _, err := s.sessions.EndAll(req.Context(), user, own.ID()); err != nil {
-				t.Error(err)
-			}
-			own.Renew()
-		}
-	})
-	s = newSite(t, r.Pool(t, 8), middleware.Options{TTL: time.Hour, Lifetime: 60 * time.Hour}, mux)
-	return s, busy, free
-}
 
 // visitAs returns a visitor who is logged in.
 func visitAs(t *testing.T, s *site, user string) *visitor {
@@ -59,42 +31,68 @@ func wantUsers(t *testing.T, s *site, want map[*visitor]string) {
 	}
 }
 
-// ASVS 7.1.2 and 7.5.2: a user sees all sessions, and ends any of them, also while that one is getting
-// a new id.
-func TestAnySessionOfAUserCanBeEnded(t *testing.T) {
+// P14, ASVS 7.4.2, 7.4.3, 7.4.5 and 7.5.2: what is under way in a session when that is ended, by
+// whomever, does not escape: neither what it writes, nor a new id, nor another login. Its context
+// ends, and sessions that are not meant go on.
+func TestARequestUnderWayDoesNotEscapeTheEnd(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		s, busy, free := newSlowUserSite(t, r)
-		laptop, phone, thief, bob := visitAs(t, s, "ann"), visitAs(t, s, "ann"), visitAs(t, s, "ann"), visitAs(t, s, "bob")
-		list, err := s.sessions.List(t.Context(), "ann")
-		if err != nil || len(list) != 3 {
-			t.Fatalf("%+v, %v", list, err)
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		ends := map[string]func(s *site, own, thief string) error{
+			"one":    func(s *site, _, thief string) error { return s.sessions.End(t.Context(), thief) },
+			"others": func(s *site, own, _ string) error { _, err := s.sessions.EndAll(t.Context(), "ann", own); return err },
+			"all":    func(s *site, _, _ string) error { _, err := s.sessions.EndAll(t.Context(), "ann"); return err },
 		}
-		id := thief.get(s.URL + "/id").body
-		done := make(chan answer, 1)
-		go func() { done <- thief.get(s.URL + "/slow/renew") }()
-		<-busy
-		if err := s.sessions.End(t.Context(), id); err != nil {
-			t.Error(err)
+		changes := map[string]func(*session.Session){
+			"add":   func(*session.Session) {},
+			"renew": (*session.Session).Renew,
+			"again": func(s *session.Session) { s.Login("ann") },
+			"bob":   func(s *session.Session) { s.Login("bob") },
 		}
-		close(free)
-		if a := <-done; a.StatusCode < 400 || a.sets() {
-			t.Errorf("the thief's answer is %d %q, %v", a.StatusCode, a.body, a.Header)
+		for how, end := range ends {
+			for what, change := range changes {
+				if r.IsReal() && what != "renew" {
+					continue // each takes as long as a renewal of the lease
+				}
+				var s *site
+				var own, thief *visitor
+				mux := users(func() *middleware.Sessions { return s.sessions })
+				handle(mux, "/slow", func(theirs *session.Session, _ http.ResponseWriter, req *http.Request) {
+					must(t, end(s, own.get(s.URL+"/id").body, theirs.ID()))
+					<-req.Context().Done()
+					change(theirs)
+					theirs.Set("n", 100)
+				})
+				s = newSiteOn(t, store.New(r.Pool(t, 8), store.Options{Lease: time.Second, Timeout: 20 * time.Second}), middleware.Options{}, mux)
+				own, thief = visitAs(t, s, "ann"), visitAs(t, s, "ann")
+				bob, guest := visitAs(t, s, "bob"), newVisitor(t)
+				guest.get(s.URL+"/add").want(t, 200, "1")
+				a := thief.get(s.URL + "/slow")
+				if a.StatusCode != http.StatusServiceUnavailable && a.StatusCode != http.StatusConflict || a.sets() {
+					t.Errorf("%s, %s: the thief's answer is %d %q, %v", how, what, a.StatusCode, a.body, a.Header)
+				}
+				left := map[string]string{"one": "ann", "others": "ann", "all": ""}[how]
+				wantUsers(t, s, map[*visitor]string{own: left, thief: "", bob: "bob", guest: ""})
+				guest.get(s.URL+"/get").want(t, 200, "1")
+				own.get(s.URL+"/logout").want(t, 200, "")
+				bob.get(s.URL+"/logout").want(t, 200, "")
+				for _, user := range []string{"ann", "bob"} {
+					if list, err := s.sessions.List(t.Context(), user); len(list) > 0 || err != nil {
+						t.Errorf("%s, %s: %s still has %+v, %v", how, what, user, list, err)
+					}
+				}
+			}
 		}
-		wantUsers(t, s, map[*visitor]string{laptop: "ann", phone: "ann", thief: "", bob: "bob"})
 	})
 }
 
-// ASVS 7.4.3 and 7.5.2: a user who has changed the password ends all other sessions, however old these
-// are, and keeps this one.
+// ASVS 7.4.3: ended are also sessions that are much older than the one that ends them.
 func TestAllOtherSessionsOfAUserCanBeEnded(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		s := newUserSite(t, r, middleware.Options{TTL: time.Hour, Lifetime: 60 * time.Hour})
-		laptop, phone, thief, bob := visitAs(t, s, "ann"), visitAs(t, s, "ann"), visitAs(t, s, "ann"), visitAs(t, s, "bob")
-		makeOlder(t, r, thief.get(s.URL+"/id").body, 50*time.Hour)
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s := newUserSite(t, r, middleware.Options{TTL: 60 * time.Hour, Lifetime: 60 * time.Hour})
+		thief := visitAs(t, s, "ann")
+		redistest.Elapse(50 * time.Hour)
+		laptop, phone, bob := visitAs(t, s, "ann"), visitAs(t, s, "ann"), visitAs(t, s, "bob")
 		thief.get(s.URL+"/user").want(t, 200, "ann")
-
 		laptop.get(s.URL+"/end/others").want(t, 200, "2")
 		wantUsers(t, s, map[*visitor]string{laptop: "ann", phone: "", thief: "", bob: "bob"})
 		laptop.get(s.URL+"/login/ann").want(t, 200, "") // logging in once more keeps it that way
@@ -103,136 +101,58 @@ func TestAllOtherSessionsOfAUserCanBeEnded(t *testing.T) {
 	})
 }
 
-// ASVS 7.4.3: what is under way in a session when that is ended does not escape: neither what it
-// writes, nor a new id, nor another login.
-func TestARequestUnderWayDoesNotEscapeTheEnd(t *testing.T) {
-	t.Parallel()
-	for _, what := range []string{"add", "renew", "login"} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-				s, busy, free := newSlowUserSite(t, r)
-				laptop, thief := visitAs(t, s, "ann"), visitAs(t, s, "ann")
-				done := make(chan answer, 1)
-				go func() { done <- thief.get(s.URL + "/slow/" + what) }()
-				<-busy
-				end := laptop.get(s.URL + "/end/others")
-				close(free)
-				underWay := <-done
-				end.want(t, 200, "1")
-				if underWay.StatusCode < 400 || underWay.sets() {
-					t.Errorf("the thief's answer is %d %q, %v", underWay.StatusCode, underWay.body, underWay.Header)
-				}
-				wantUsers(t, s, map[*visitor]string{laptop: "ann", thief: ""})
-				if list, err := s.sessions.List(t.Context(), "ann"); len(list) != 1 || err != nil {
-					t.Errorf("listed are %+v, %v", list, err)
-				}
-			})
-		})
-	}
-}
-
 // Two sessions of a user that end each other at the same time are both over, and neither waits for the
 // other, though each holds its own. No thief stays in place of the user.
 func TestTwoSessionsThatEndEachOtherAreBothOver(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		s, busy, free := newSlowUserSite(t, r)
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		free := make(chan struct{})
+		var s *site
+		mux := users(func() *middleware.Sessions { return s.sessions })
+		handle(mux, "/end-others", func(own *session.Session, _ http.ResponseWriter, req *http.Request) {
+			user := own.User() // is open now
+			<-free
+			_, err := s.sessions.EndAll(req.Context(), user, own.ID())
+			must(t, err)
+			own.Renew()
+		})
+		s = newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
 		one, two := visitAs(t, s, "ann"), visitAs(t, s, "ann")
-		var both sync.WaitGroup
-		for _, v := range []*visitor{one, two} {
-			both.Go(func() { v.get(s.URL + "/slow/end-others") })
-			<-busy
-		}
+		first, second := one.start(s.URL+"/end-others"), two.start(s.URL+"/end-others")
+		synctest.Wait()
 		close(free)
-		both.Wait()
+		<-first
+		<-second
 		wantUsers(t, s, map[*visitor]string{one: "", two: ""})
 		one.get(s.URL+"/login/ann").want(t, 200, "")
 		wantUsers(t, s, map[*visitor]string{one: "ann", two: ""})
 	})
 }
 
-// ASVS 7.4.2 and 7.4.5: an administrator ends all sessions of a user, also those in use, and none of
-// others.
-func TestAnAdministratorEndsAllSessionsOfAUser(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		s, busy, free := newSlowUserSite(t, r)
-		laptop, phone, bob, guest := visitAs(t, s, "ann"), visitAs(t, s, "ann"), visitAs(t, s, "bob"), newVisitor(t)
-		guest.get(s.URL+"/add").want(t, 200, "1")
-		done := make(chan answer, 1)
-		go func() { done <- phone.get(s.URL + "/slow/add") }()
-		<-busy
-		if n, err := s.sessions.EndAll(t.Context(), "ann"); n != 2 || err != nil {
-			t.Errorf("EndAll: %d, %v", n, err)
-		}
-		close(free)
-		if a := <-done; a.StatusCode != http.StatusServiceUnavailable && a.StatusCode != http.StatusConflict {
-			t.Errorf("the request under way: %d %q", a.StatusCode, a.body)
-		}
-		wantUsers(t, s, map[*visitor]string{laptop: "", phone: "", bob: "bob", guest: ""})
-		guest.get(s.URL+"/get").want(t, 200, "1")
-	})
-}
-
-// An account is an application's own: its password, which is hashed elsewhere.
-type account struct {
-	mu       sync.Mutex
-	password string
-}
-
-func (a *account) hash() string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.password
-}
-
-func (a *account) change(password string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.password = password
-}
-
-// logIn is for a user who gave the password with this hash.
-func (a *account) logIn(sessions *middleware.Sessions, w http.ResponseWriter, r *http.Request, user, hash string) {
-	s := session.FromContext(r.Context())
-	s.Login(user)
-	if err := s.Commit(r.Context()); err != nil {
-		return // the answer is that error, whatever is written here
-	}
-	if a.hash() != hash { // it was changed meanwhile, and EndAll came too early for this session
-		if err := sessions.End(r.Context(), s.ID()); err != nil {
-			panic(err) // the client does not get the cookie
-		}
-		http.Error(w, "wrong password", http.StatusForbidden)
-	}
-}
-
 // ASVS 7.4.3: a login with the old password that is under way when that is changed, and all sessions
-// ended, does not escape, if it looks once more: whether it has stored its session before that or after.
+// ended, does not escape, if it looks once more after it has stored its session.
 func TestALoginWithTheOldPasswordDoesNotEscape(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		a := &account{password: "old"}
-		checked, changed := make(chan struct{}), make(chan struct{})
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		var s *site
+		var laptop *visitor
+		password := "old"
 		mux := users(func() *middleware.Sessions { return s.sessions })
-		mux.HandleFunc("/slow-login", func(w http.ResponseWriter, req *http.Request) {
-			hash := a.hash() // the password was right
-			checked <- struct{}{}
-			<-changed
-			a.logIn(s.sessions, w, req, "ann", hash)
-			fmt.Fprint(w)
+		handle(mux, "/slow-login", func(own *session.Session, w http.ResponseWriter, req *http.Request) {
+			given := password // it was right
+			password = "new"  // which another request does, before EndAll
+			laptop.get(s.URL+"/end/others").want(t, 200, "0")
+			own.Login("ann")
+			must(t, own.Commit(req.Context()))
+			if password != given {
+				must(t, s.sessions.End(req.Context(), own.ID()))
+				http.Error(w, "wrong password", http.StatusForbidden)
+				return
+			}
+			fmt.Fprint(w, "welcome")
 		})
 		s = newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
-		laptop, thief := visitAs(t, s, "ann"), newVisitor(t)
-		done := make(chan answer, 1)
-		go func() { done <- thief.get(s.URL + "/slow-login") }()
-		<-checked
-		a.change("new") // before EndAll
-		laptop.get(s.URL+"/end/others").want(t, 200, "0")
-		close(changed)
-		(<-done).want(t, http.StatusForbidden, "*")
+		laptop = visitAs(t, s, "ann")
+		thief := newVisitor(t)
+		thief.get(s.URL+"/slow-login").want(t, http.StatusForbidden, "*")
 		wantUsers(t, s, map[*visitor]string{laptop: "ann", thief: ""})
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
+	"github.com/gomodule/redigo/redis"
 )
 
 // ASVS 3.3.4: the session's token reaches the client in Set-Cookie, and in no other
@@ -28,13 +29,10 @@ func TestTheTokenIsInSetCookieOnly(t *testing.T) {
 		mux.HandleFunc("/chan", func(_ http.ResponseWriter, req *http.Request) {
 			session.FromContext(req.Context()).Set("c", make(chan int))
 		})
-		mux.HandleFunc("/ids", func(w http.ResponseWriter, req *http.Request) {
-			s := session.FromContext(req.Context())
+		handle(mux, "/ids", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 			before := s.ID()
 			s.Renew()
-			if err := s.Commit(req.Context()); err != nil {
-				t.Error(err)
-			}
+			must(t, s.Commit(req.Context()))
 			fmt.Fprint(w, before, " became ", s.ID())
 		})
 		mux.HandleFunc("/lose", func(_ http.ResponseWriter, req *http.Request) {
@@ -52,19 +50,15 @@ func TestTheTokenIsInSetCookieOnly(t *testing.T) {
 			a.want(t, status, "*")
 			for _, c := range a.Cookies() {
 				if c.Value != "" {
-					secret, err := base64.URLEncoding.DecodeString(string(plain(c.Value)[11:55]))
-					if err != nil {
-						t.Fatal(err)
-					}
+					secret, err := base64.URLEncoding.DecodeString(strings.Split(string(plain(c.Value)), "|")[1])
+					must(t, err)
 					tokens = append(tokens, c.Value, string(secret), hex.EncodeToString(secret),
 						base64.RawStdEncoding.EncodeToString(secret), base64.RawURLEncoding.EncodeToString(secret))
 				}
 			}
 			a.Header.Del("Set-Cookie")
 			head, err := httputil.DumpResponse(a.Response, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, token := range tokens {
 				if strings.Contains(string(head)+a.body, token) {
 					t.Errorf("%s: the token is in\n%s%s", a.Request.URL, head, a.body)
@@ -79,8 +73,7 @@ func TestTheTokenIsInSetCookieOnly(t *testing.T) {
 		see(v.get(s.URL+"/set/readonly"), 500)
 		see(v.get(s.URL+"/lose"), 503)
 		old := with(t, v.cookies(s)...)
-		done := make(chan answer, 1)
-		go func() { done <- old.get(s.URL + "/pause") }()
+		done := old.start(s.URL + "/pause")
 		<-busy
 		see(old.get(s.URL+"/add"), 503) // it is held for too long
 		close(free)
@@ -97,16 +90,12 @@ func TestTheTokenIsInSetCookieOnly(t *testing.T) {
 // The client gets one of six sentences about an error. The log has all of it: who holds
 // the session, which key in Redis it concerns, what Redis has said.
 func TestErrorAnswersRevealNothing(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		holding, free := pausing(mux)
-		s := newSite(t, r.Pool(t, 4), middleware.Options{LockWait: 50 * time.Millisecond}, mux)
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+		s, v := begun(t, r, middleware.Options{LockWait: 50 * time.Millisecond}, mux)
 		id := v.get(s.URL + "/id").body
-		done := make(chan answer, 1)
-		go func() { done <- v.get(s.URL + "/pause") }()
+		done := v.start(s.URL + "/pause")
 		<-holding
 		busy := v.get(s.URL + "/add")
 		close(free)
@@ -140,23 +129,15 @@ func TestErrorAnswersRevealNothing(t *testing.T) {
 // Printing or logging the middleware does not show its keys.
 func TestPrintingTheMiddlewareShowsNoKey(t *testing.T) {
 	t.Parallel()
-	key := make([]byte, 32)
-	for i := range key {
-		key[i] = byte(0xa1 + 3*i)
-	}
-	s, err := middleware.New(store.New(redistest.Embedded(t).Pool(t, 1), store.Options{}), middleware.Options{Keys: [][]byte{key}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := []byte("\xa1\xa4\xa7\xaa\xad\xb0\xb3\xb6\xb9\xbc\xbf\xc2\xc5\xc8\xcb\xce" + "\xd1\xd4\xd7\xda\xdd\xe0\xe3\xe6\xe9\xec\xef\xf2\xf5\xf8\xfb\xfe")
+	s, err := middleware.New(store.New(&redis.Pool{}, store.Options{}), middleware.Options{Keys: [][]byte{key}})
+	must(t, err)
 	var seen string
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x"} {
 		seen += fmt.Sprintf(verb, s) + fmt.Sprintf(verb, *s)
 	}
 	part := key[4:8]
-	for _, form := range []string{
-		string(part), hex.EncodeToString(part), strings.Trim(fmt.Sprint(part), "[]"),
-		strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%#v", part), "[]byte{"), "}"), base64.StdEncoding.EncodeToString(key[:30]),
-	} {
+	for _, form := range []string{string(part), hex.EncodeToString(part), "173 176 179 182", "0xad, 0xb0, 0xb3, 0xb6", base64.StdEncoding.EncodeToString(key[:30])} {
 		if strings.Contains(seen, form) {
 			t.Errorf("the key is there, as %q", form)
 		}
@@ -169,30 +150,25 @@ func TestPrintingTheMiddlewareShowsNoKey(t *testing.T) {
 // A program may wipe its keys once the middleware has them: it must not sign with zeros
 // then.
 func TestKeysMayBeWipedAfterNew(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	key := slices.Clone(testKey)
-	wiped := newSite(t, r.Pool(t, 4), middleware.Options{Keys: [][]byte{key}}, app())
-	clear(key)
-	other := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
-	v := newVisitor(t)
-	v.get(wiped.URL+"/add").want(t, 200, "1")
-	v.get(other.URL+"/add").want(t, 200, "2")
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		key := slices.Clone(testKey)
+		wiped := newSite(t, r.Pool(t, 4), middleware.Options{Keys: [][]byte{key}}, app())
+		clear(key)
+		other := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
+		v := newVisitor(t).everywhere()
+		v.get(wiped.URL+"/add").want(t, 200, "1")
+		v.get(other.URL+"/add").want(t, 200, "2")
+	})
 }
 
 // ASVS 7.2.2: the signing key alone opens no session, not even together with all that Redis and
 // the logs know. A secret is needed, and that is in the visitor's cookie only.
 func TestTheKeysAloneOpenNoSession(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s, v := begun(t, r, middleware.Options{}, app())
 		id := v.get(s.URL + "/id").body
 		known, err := base64.RawURLEncoding.DecodeString(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for name, secret := range map[string][]byte{
 			"any":                bytes.Repeat([]byte("s"), 32),
 			"the public id":      append(known, known...),

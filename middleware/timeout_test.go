@@ -1,34 +1,67 @@
 package middleware_test
 
 import (
-	"cmp"
+	"fmt"
 	"net/http"
-	"strconv"
-	"strings"
+	"regexp"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
 )
 
-// P12: every request extends the idle timeout, whether it writes or not.
-func TestEveryRequestExtendsTheIdleTimeout(t *testing.T) {
+// ASVS 7.1.1: the timeouts in the README are those that a session has if
+// nothing else is said.
+func TestTheDefaultTimeoutsAreAsDocumented(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		s := newSite(t, r.Pool(t, 4), middleware.Options{
-			TTL:  time.Hour,
-			Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly}),
-		}, app())
-		v := newVisitor(t)
+	readme := read(t, "../README.md")
+	for _, row := range []string{
+		fmt.Sprintf(`\| .TTL. \| [^|]+ \| %.0f min \|`, store.DefaultTTL.Minutes()),
+		fmt.Sprintf(`\| .Lifetime. \| [^|]+ \| %.0f h \|`, store.DefaultLifetime.Hours()),
+	} {
+		if !regexp.MustCompile(row).MatchString(readme) {
+			t.Errorf("the README has no %s", row)
+		}
+	}
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		s, v := begun(t, r, middleware.Options{}, app())
+		began := time.Now()
+		for time.Since(began) < store.DefaultLifetime-store.DefaultTTL {
+			redistest.Elapse(store.DefaultTTL - time.Second)
+			v.get(s.URL+"/get").want(t, 200, "1")
+		}
+		redistest.Elapse(store.DefaultLifetime - time.Since(began) - time.Second)
+		v.get(s.URL+"/get").want(t, 200, "1")
+		redistest.Elapse(2 * time.Second)
+		v.get(s.URL+"/get").want(t, 200, "0")
 		v.get(s.URL+"/add").want(t, 200, "1")
-		record, _ := keysOf(v.get(s.URL + "/id").body)
-		for _, path := range []string{"/get", "/nothing", "/add"} {
-			r.Do(t, "PEXPIRE", record, time.Minute.Milliseconds()) // as if nobody had come for a while
+		redistest.Elapse(store.DefaultTTL + time.Second)
+		v.get(s.URL+"/get").want(t, 200, "0")
+	})
+}
+
+// P12, ASVS 7.3.1: any request that opens the session counts as its use, whether it writes or not, as
+// a page that polls does. One that does not open it does not count.
+func TestOnlyWhatOpensTheSessionKeepsItAlive(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		mux.HandleFunc("/lazy", func(http.ResponseWriter, *http.Request) {})
+		mux.HandleFunc("/none", func(http.ResponseWriter, *http.Request) {})
+		s := newSite(t, r.Pool(t, 4), middleware.Options{TTL: time.Hour, Mode: byPath(map[string]middleware.Mode{
+			"/get": middleware.ReadOnly, "/lazy": middleware.Lazy, "/none": middleware.None,
+		})}, mux)
+		for path, extends := range map[string]bool{"/get": true, "/nothing": true, "/add": true, "/lazy": false, "/none": false} {
+			v := newVisitor(t)
+			v.get(s.URL+"/add").want(t, 200, "1")
+			redistest.Elapse(59 * time.Minute)
 			v.get(s.URL+path).want(t, 200, "*")
-			left := time.Duration(r.Do(t, "PTTL", record).(int64)) * time.Millisecond
-			if left <= time.Minute || left > time.Hour {
-				t.Errorf("after %s the session has %v left, want almost an hour", path, left)
+			redistest.Elapse(59 * time.Minute)
+			if alive := v.get(s.URL+"/len").body == "1"; alive != extends {
+				t.Errorf("after %s the session is alive: %v", path, alive)
 			}
 		}
 	})
@@ -37,30 +70,21 @@ func TestEveryRequestExtendsTheIdleTimeout(t *testing.T) {
 // P12: a visitor who never pauses is logged out nevertheless.
 func TestTheAbsoluteTimeoutCannotBeExtended(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		s := newSite(t, r.Pool(t, 4), middleware.Options{
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		s, v := begun(t, r, middleware.Options{
 			TTL: time.Hour, Lifetime: 2 * time.Hour,
 			Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly}),
 		}, app())
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
-		record, _ := keysOf(v.get(s.URL + "/id").body)
-		// age makes the session as old as that. One that is too old is still in Redis.
-		age := func(old time.Duration) {
-			stored, _ := r.Get(t, record)
-			before, rest, _ := strings.Cut(stored, `"c":`)
-			_, after, _ := strings.Cut(rest, ",")
-			created := strconv.FormatInt(time.Now().Add(-old).UnixMilli(), 10)
-			r.Do(t, "SET", record, before+`"c":`+created+","+after, "PX", cmp.Or(2*time.Hour-old, time.Hour).Milliseconds())
-		}
+		id := v.get(s.URL + "/id").body
 		for _, path := range []string{"/get", "/nothing", "/add"} {
-			age(119 * time.Minute)
+			makeOlder(t, r, id, 119*time.Minute)
+			r.Do(t, "PEXPIRE", recordOf(id), time.Minute.Milliseconds())
 			v.get(s.URL+path).want(t, 200, "*")
-			if left := time.Duration(r.Do(t, "PTTL", record).(int64)) * time.Millisecond; left > time.Minute {
-				t.Errorf("after %s a session with a minute to live has %v", path, left)
+			if left := r.Do(t, "PTTL", recordOf(id)).(int64); left > time.Minute.Milliseconds() {
+				t.Errorf("after %s a session with a minute to live has %d ms", path, left)
 			}
 		}
-		age(2 * time.Hour)
+		makeOlder(t, r, id, 2*time.Hour) // it is still in Redis
 		v.get(s.URL+"/get").want(t, 200, "0")
 		if a := v.get(s.URL + "/add"); a.body != "1" || !a.sets() {
 			t.Errorf("a session that is over was written to: %d %q", a.StatusCode, a.body)
@@ -68,27 +92,59 @@ func TestTheAbsoluteTimeoutCannotBeExtended(t *testing.T) {
 	})
 }
 
-// ASVS 7.3.1: any request that opens the session counts as its use, also one that only reads it,
-// as a page that polls does. One that does not open it does not count.
-func TestOnlyWhatOpensTheSessionKeepsItAlive(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		mux.HandleFunc("/lazy", func(http.ResponseWriter, *http.Request) {})
-		mux.HandleFunc("/none", func(http.ResponseWriter, *http.Request) {})
-		s := newSite(t, r.Pool(t, 4), middleware.Options{TTL: time.Hour, Mode: byPath(map[string]middleware.Mode{
-			"/get": middleware.ReadOnly, "/lazy": middleware.Lazy, "/none": middleware.None,
-		})}, mux)
+// ASVS 7.3.2: a login gives the session a new id, but no more time than it had.
+func TestANewIDDoesNotProlongTheSession(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s, v := begun(t, r, middleware.Options{TTL: 2 * time.Hour, Lifetime: 2 * time.Hour}, app())
+		redistest.Elapse(119 * time.Minute)
+		v.get(s.URL+"/login").want(t, 200, "")
+		redistest.Elapse(59 * time.Second)
+		v.get(s.URL+"/len").want(t, 200, "2")
+		redistest.Elapse(2 * time.Second)
+		v.get(s.URL+"/len").want(t, 200, "0")
+	})
+}
+
+// ASVS 7.3.1: a session that is not used times out, and its id is not used again.
+func TestAnIdleSessionIsOver(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s := newSite(t, r.Pool(t, 4), middleware.Options{TTL: time.Hour}, app())
 		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
-		record := recordOf(v.get(s.URL + "/id").body)
-		for path, extends := range map[string]bool{"/get": true, "/nothing": true, "/lazy": false, "/none": false} {
-			r.Do(t, "PEXPIRE", record, time.Minute.Milliseconds()) // as if nobody had come for a while
-			v.get(s.URL+path).want(t, 200, "*")
-			left := time.Duration(r.Do(t, "PTTL", record).(int64)) * time.Millisecond
-			if extended := left > time.Minute; extended != extends {
-				t.Errorf("after %s the session has %v left", path, left)
-			}
+		v.get(s.URL+"/login").want(t, 200, "")
+		old := v.cookie(s)
+		redistest.Elapse(time.Hour + time.Second)
+		if keys := r.Keys(t); len(keys) > 0 {
+			t.Errorf("left are %q", keys)
 		}
+		with(t, old).get(s.URL+"/len").want(t, 200, "0")
+		if a := with(t, old).get(s.URL + "/add"); a.body != "1" || !a.sets() || a.Cookies()[0].Value == old.Value {
+			t.Errorf("the old id is used again: %d %q %v", a.StatusCode, a.body, a.Header)
+		}
+	})
+}
+
+// P12: a request takes longer than the idle timeout. Meanwhile another tab comes to
+// another process: it waits, keeps its cookie, and finds what the request has saved.
+func TestASessionInUseDoesNotRunOut(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		const ttl = 30 * time.Second
+		mux := app()
+		handle(mux, "/slow", func(own *session.Session, w http.ResponseWriter, _ *http.Request) {
+			redistest.Elapse(50 * time.Second)
+			own.Set("n", 500)
+		})
+		o := middleware.Options{TTL: ttl, LockWait: time.Minute}
+		here, v := begun(t, r, o, mux)
+		elsewhere := newSite(t, r.Pool(t, 4), o, mux)
+		tab := with(t, v.cookies(here)...)
+		slow := v.start(here.URL + "/slow")
+		synctest.Wait()
+		began := time.Now()
+		a := tab.get(elsewhere.URL + "/add")
+		a.want(t, 200, "501")
+		if waited := time.Since(began); waited < 50*time.Second || a.sets() {
+			t.Errorf("the other tab got its answer after %v, %v", waited, a.Header)
+		}
+		(<-slow).want(t, 200, "")
 	})
 }

@@ -2,6 +2,7 @@ package middleware_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -13,78 +14,58 @@ import (
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
+	"github.com/gomodule/redigo/redis"
 )
 
 // A programSite is one whose clients are programs, which keep tokens.
-
 type programSite struct{ *site }
 
-// newProgramSite serves app, with logins that answer with the token.
-
-func newProgramSite(t *testing.T, r *redistest.Server, o middleware.Options) *programSite {
+// newProgramSite serves users, and changes that are answered with the token.
+func newProgramSite(t *testing.T, r *redistest.Server) *programSite {
 	t.Helper()
 	p := &programSite{}
-	o.Token = middleware.Bearer
-	mux := rememberer()
-	give := func(w http.ResponseWriter, r *http.Request) {
-		err := session.FromContext(r.Context()).Commit(r.Context())
-		if err == nil {
-			var token string
-			token, err = p.sessions.Token(r.Context())
+	mux := users(nil)
+	give := func(path string, change func(*session.Session, http.ResponseWriter, *http.Request)) {
+		handle(mux, path, func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			if change(s, w, req); s.Commit(req.Context()) != nil {
+				return
+			}
+			token, err := p.sessions.Token(req.Context())
 			w.Header().Set("X-Error", fmt.Sprint(err))
 			fmt.Fprint(w, token)
-		}
+		})
 	}
-	mux.HandleFunc("/token", give)
-	mux.HandleFunc("/begin", func(w http.ResponseWriter, r *http.Request) {
-		session.FromContext(r.Context()).Set("n", 10)
-		give(w, r)
-	})
-	mux.HandleFunc("/log-in", func(w http.ResponseWriter, r *http.Request) {
-		session.FromContext(r.Context()).Renew()
-		give(w, r)
-	})
-	mux.HandleFunc("/log-out", func(w http.ResponseWriter, r *http.Request) {
-		session.FromContext(r.Context()).Destroy()
-		give(w, r)
-	})
-	mux.HandleFunc("/early", func(w http.ResponseWriter, r *http.Request) {
-		_, err := p.sessions.Token(r.Context())
-		fmt.Fprint(w, err)
-	})
-	mux.HandleFunc("/ask-and-remember", func(w http.ResponseWriter, r *http.Request) {
-		s := session.FromContext(r.Context())
+	give("/token", func(*session.Session, http.ResponseWriter, *http.Request) {})
+	give("/begin", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Set("n", 10) })
+	give("/log-in", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Login("ann") })
+	give("/remember", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Remember(month) })
+	give("/log-out", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Destroy() })
+	give("/ask-and-remember", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
 		s.Set("asked", true)
-		_ = s.Commit(r.Context())
-		_, _ = p.sessions.Token(r.Context())
-		if err := s.Reopen(r.Context()); err != nil {
-			t.Error(err)
-		}
+		must(t, s.Commit(req.Context()))
+		_, _ = p.sessions.Token(req.Context())
+		must(t, s.Reopen(req.Context()))
 		s.Remember(10 * month)
-		give(w, r)
 	})
-	mux.HandleFunc("/stream", func(w http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(w).Flush()
-		s := session.FromContext(r.Context())
-		if err := s.Reopen(r.Context()); err != nil {
-			t.Error(err)
-		}
+	give("/stream", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+		w.(http.Flusher).Flush()
+		must(t, s.Reopen(req.Context()))
 		s.Renew()
 		s.Remember(month)
-		give(w, r)
 	})
-	p.site = newSite(t, r.Pool(t, 4), o, mux)
+	mux.HandleFunc("/early", func(w http.ResponseWriter, req *http.Request) {
+		_, err := p.sessions.Token(req.Context())
+		fmt.Fprint(w, err)
+	})
+	p.site = newSite(t, r.Pool(t, 4), middleware.Options{Token: middleware.Bearer}, mux)
 	return p
 }
 
 // ask sends a request with a token, and other headers.
-
 func (p *programSite) ask(t *testing.T, path, token string, headers ...string) answer {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.URL+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -99,7 +80,6 @@ func (p *programSite) ask(t *testing.T, path, token string, headers ...string) a
 }
 
 // token sends a request that is answered with a token.
-
 func (p *programSite) token(t *testing.T, path, token string) string {
 	t.Helper()
 	a := p.ask(t, path, token)
@@ -110,11 +90,10 @@ func (p *programSite) token(t *testing.T, path, token string) string {
 }
 
 // With Options.Token a session lives as with a cookie, and no cookie is read or set.
-
 func TestATokenInPlaceOfACookie(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		p := newProgramSite(t, r, middleware.Options{})
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		p := newProgramSite(t, r)
 		guest := p.token(t, "/begin", "")
 		p.ask(t, "/add", guest).want(t, 200, "11")
 		if same := p.token(t, "/token", guest); same != guest {
@@ -125,114 +104,192 @@ func TestATokenInPlaceOfACookie(t *testing.T) {
 		p.ask(t, "/get", guest).want(t, 200, "0")
 		p.ask(t, "/get", "", "Cookie", "sid="+user).want(t, 200, "0")
 		p.ask(t, "/get", user[1:]).want(t, 200, "0")
-
 		a := p.ask(t, "/get", user)
 		a.want(t, 200, "12")
 		if a.Header.Get("Vary") != "Authorization" || a.Header.Get("Cache-Control") != "private" {
 			t.Errorf("an answer made of the session has %v", a.Header)
 		}
-		p.ask(t, "/log-out", user).want(t, 200, "")
+		// What takes a token to the client is up to the handler. So an answer may have begun.
+		renewed := p.ask(t, "/stream", user).body
 		p.ask(t, "/get", user).want(t, 200, "0")
+		p.ask(t, "/get", renewed).want(t, 200, "12")
+		p.ask(t, "/log-out", renewed).want(t, 200, "")
+		p.ask(t, "/get", renewed).want(t, 200, "0")
+	})
+}
+
+// P14: a program's session belongs to a user as a browser's does: it is listed, and ended, and its
+// token is another one after the login, and after Remember.
+func TestATokenOfAUser(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		p := newProgramSite(t, r)
+		first := p.token(t, "/log-in", "")
+		second := p.token(t, "/remember", first)
+		p.ask(t, "/user", first).want(t, 200, "")
+		p.ask(t, "/user", second).want(t, 200, "ann")
+		list, err := p.sessions.List(t.Context(), "ann")
+		if id, _ := p.sessions.ID(second); err != nil || len(list) != 1 || list[0].ID != id {
+			t.Errorf("ann has %+v, %v; the token is of %s", list, err, id)
+		}
+		if n, err := p.sessions.EndAll(t.Context(), "ann"); n != 1 || err != nil {
+			t.Errorf("EndAll: %d, %v", n, err)
+		}
+		p.ask(t, "/user", second).want(t, 200, "")
+		p.ask(t, "/add", second).want(t, 409, "*")
 	})
 }
 
 // A program that has a dead token is not a person who goes to another page: it learns that the token
-
 // is dead when it writes, and a login gives it another.
-
-// At the end of the handler nobody can give a new token to the client any more. So no session begins
-
-// there that nobody can open, and none gets an id that nobody knows.
-
-// What takes the token to the client is up to the handler, so it may do so in an answer that has
-
-// begun, where no cookie can be set any more.
-
-func TestATokenAfterTheAnswerHasBegun(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		p := newProgramSite(t, r, middleware.Options{})
-		before := p.token(t, "/begin", "")
-		a := p.ask(t, "/stream", before)
-		a.want(t, 200, "*")
-		p.ask(t, "/add", a.body).want(t, 200, "11")
-		p.ask(t, "/get", before).want(t, 200, "0")
+func TestADeadTokenIsRefused(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		p := newProgramSite(t, r)
+		dead := p.token(t, "/begin", "")
+		p.ask(t, "/logout", dead).want(t, 200, "")
+		p.ask(t, "/begin", dead).want(t, 409, "*")
+		p.ask(t, "/begin", dead, "Sec-Fetch-Mode", "navigate").want(t, 409, "*")
+		p.ask(t, "/add", p.token(t, "/log-in", dead)).want(t, 200, "1")
 	})
 }
 
-// Remember changes the record alone: the token is good for as long, or is signed anew.
+// At the end of the handler nobody can give a new token to the client any more. So no session begins
+// there that nobody can open, and none gets an id that nobody knows.
+func TestNoSessionThatNobodyCanOpen(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		p := newProgramSite(t, r)
+		p.ask(t, "/add", "").want(t, 500, "*")
+		if keys := r.Keys(t); len(keys) != 0 {
+			t.Errorf("Redis has %q", keys)
+		}
+		token := p.token(t, "/begin", "")
+		p.ask(t, "/login", token).want(t, 500, "*")
+		p.ask(t, "/add", token).want(t, 200, "11")
+	})
+}
 
+// Remember changes a guest's record alone: the token is good for as long, or is signed anew.
 func TestRememberWithAToken(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	p := newProgramSite(t, r, middleware.Options{})
-	token := p.token(t, "/begin", "")
-	p.ask(t, "/remember?for=720h", token).want(t, 200, "")
-	id, _ := p.sessions.ID(token)
-	info, err := p.sessions.Peek(t.Context(), id)
-	if left := time.Until(info.Expires); err != nil || left > month || left < month-time.Minute {
-		t.Errorf("the session lasts for %v, %v", left, err)
-	}
-	if p.token(t, "/token", token) != token {
-		t.Error("the token has changed, though its signature lasts for longer than the session")
-	}
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		p := newProgramSite(t, r)
+		token := p.token(t, "/begin", "")
+		if p.token(t, "/remember", token) != token {
+			t.Error("the token has changed, though its signature lasts for longer than the session")
+		}
+		p.ask(t, "/add", p.token(t, "/ask-and-remember", "")).want(t, 200, "1") // begun in the same request
 
-	p.ask(t, "/add", p.token(t, "/ask-and-remember", "")).want(t, 200, "1") // begun in the same request
-
-	st := store.New(r.Pool(t, 1), store.Options{})
-	for _, paths := range [][]string{{"/remember?for=7200h", "/token"}, {"/ask-and-remember"}} {
 		known := secret.New()
 		old := sign(testKey, "sid", time.Now().Add(-300*24*time.Hour), known.Bytes())
-		if err := st.Create(t.Context(), known.ID(), []byte("{}"), store.Terms{}); err != nil {
-			t.Fatal(err)
+		must(t, store.New(r.Pool(t, 1), store.Options{}).Create(t.Context(), known.ID(), []byte("{}"), store.Terms{}))
+		again := p.token(t, "/ask-and-remember", old)
+		if id, ok := p.sessions.ID(again); again == old || !ok || id != known.ID() {
+			t.Errorf("the token's signature ends before the session, and was not made anew: %q %v", id, ok)
 		}
-		var a answer
-		for _, path := range paths {
-			a = p.ask(t, path, old)
-			a.want(t, 200, "*")
-		}
-		if id, ok := p.sessions.ID(a.body); a.body == old || !ok || id != known.ID() {
-			t.Errorf("%s: the token's signature ends before the session, and was not made anew: %q %v", paths, id, ok)
-		}
-	}
+	})
 }
 
 // Token says why there is none.
+func TestTokenSaysWhyThereIsNone(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		p := newProgramSite(t, r)
+		token := p.token(t, "/begin", "")
+		p.ask(t, "/early", token).want(t, 200, "middleware: Token before the session is saved: call Commit before")
+		nothing := "middleware: Token where no session is kept: the request has none, and has begun none or ended it"
+		for path, token := range map[string]string{"/token": "", "/log-out": token} {
+			a := p.ask(t, path, token)
+			if a.want(t, 200, ""); a.Header.Get("X-Error") != nothing {
+				t.Errorf("%s: %q", path, a.Header.Get("X-Error"))
+			}
+		}
+		if _, err := p.sessions.Token(t.Context()); !errors.Is(err, session.ErrNoSession) {
+			t.Errorf("outside of a request: %v", err)
+		}
+		cookies := newSite(t, r.Pool(t, 1), middleware.Options{}, app())
+		if _, err := cookies.sessions.Token(t.Context()); err == nil || !strings.Contains(err.Error(), "Options.Token") {
+			t.Errorf("with cookies: %v", err)
+		}
 
-// A commit that has failed gives no token.
+		var failed error
+		handler := newSessions(t, r, middleware.Options{Token: middleware.Bearer})
+		code := serveOnce(t, handler.Handler(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+			session.FromContext(req.Context()).Set("n", 1)
+			r.Stop(t)
+			_ = session.FromContext(req.Context()).Commit(req.Context())
+			_, failed = handler.Token(req.Context())
+		}))).Code
+		if code != 503 || !errors.Is(failed, store.ErrUnavailable) {
+			t.Errorf("after a commit that failed: %d, %v", code, failed)
+		}
+	})
+}
 
 // A server that is no http.Handler verifies a token with ID, and changes the session by Update.
-
 func TestTheIDOfAToken(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	p := newProgramSite(t, r, middleware.Options{})
-	token := p.token(t, "/begin", "")
-	id, ok := p.sessions.ID(token)
-	if !ok {
-		t.Fatal("the token is not genuine")
-	}
-	err := p.sessions.Update(t.Context(), id, func(s *session.Session) error { s.Set("n", 20); return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.ask(t, "/get", token).want(t, 200, "20")
-	raw := secret.New()
-	for name, forged := range map[string]string{
-		"none":         "",
-		"an id":        id,
-		"shortened":    token[:len(token)-4],
-		"another key":  sign(bytes.Repeat([]byte("x"), 32), "sid", time.Now(), raw.Bytes()),
-		"another name": sign(testKey, "other", time.Now(), raw.Bytes()),
-		"too old":      sign(testKey, "sid", time.Now().Add(-401*24*time.Hour), raw.Bytes()),
-	} {
-		if id, ok := p.sessions.ID(forged); ok || id != "" {
-			t.Errorf("%s: genuine, of %q", name, id)
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		p := newProgramSite(t, r)
+		token := p.token(t, "/begin", "")
+		id, ok := p.sessions.ID(token)
+		if !ok {
+			t.Fatal("the token is not genuine")
 		}
-	}
-	if id, ok := p.sessions.ID(sign(testKey, "sid", time.Now(), raw.Bytes())); !ok || id != raw.ID() {
-		t.Errorf("a genuine one is of %q, %v", id, ok)
+		must(t, p.sessions.Update(t.Context(), id, func(s *session.Session) error { s.Set("n", 20); return nil }))
+		p.ask(t, "/get", token).want(t, 200, "20")
+		raw := secret.New()
+		for name, forged := range map[string]string{
+			"none":         "",
+			"an id":        id,
+			"shortened":    token[:len(token)-4],
+			"another key":  sign(bytes.Repeat([]byte("x"), 32), "sid", time.Now(), raw.Bytes()),
+			"another name": sign(testKey, "other", time.Now(), raw.Bytes()),
+			"too old":      sign(testKey, "sid", time.Now().Add(-401*24*time.Hour), raw.Bytes()),
+		} {
+			if id, ok := p.sessions.ID(forged); ok || id != "" {
+				t.Errorf("%s: genuine, of %q", name, id)
+			}
+		}
+	})
+}
+
+// Bearer reads a token as RFC 6750 writes it, and only if there is one.
+func TestBearer(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		lines []string
+		want  string
+	}{
+		{nil, ""},
+		{[]string{"Bearer abc="}, "abc="},
+		{[]string{"bEARER abc"}, "abc"},
+		{[]string{"Bearer"}, ""},
+		{[]string{"Bearerabc"}, ""},
+		{[]string{"Basic abc"}, ""},
+		{[]string{"Bearer abc", "Bearer abc"}, ""},
+	} {
+		r := request(http.MethodGet, "")
+		r.Header["Authorization"] = c.lines
+		if got := middleware.Bearer(r); got != c.want {
+			t.Errorf("%q: %q, want %q", c.lines, got, c.want)
+		}
 	}
 }
 
 // With tokens there is no cookie, so nothing of one but its name may be chosen.
+func TestOptionsOfATokensCookie(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		cookie http.Cookie
+		says   string
+	}{
+		{http.Cookie{}, ""},
+		{http.Cookie{Name: "__Host-session"}, ""},
+		{http.Cookie{Name: "a b"}, "a b"},
+		{http.Cookie{Name: "api", Secure: true}, "only Name"},
+		{http.Cookie{MaxAge: 3600}, "only Name"},
+	} {
+		o := cookie(c.cookie)
+		o.Token = middleware.Bearer
+		_, err := middleware.New(store.New(&redis.Pool{}, store.Options{}), o)
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%+v: %v", c.cookie, err)
+		}
+	}
+}

@@ -1,77 +1,48 @@
 package middleware_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/internal/logtest"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
-	"github.com/gomodule/redigo/redis"
 )
 
-// An office is a process that has requests and jobs.
-
-type office struct {
-	*site
-	*middleware.Sessions
-	log *logtest.Buffer
-}
-
-func newOffice(t *testing.T, st *store.Store, o middleware.Options, mux http.Handler) *office {
-	t.Helper()
-	log := &logtest.Buffer{}
-	o.Logger = log.Logger()
-	o.Keys, o.Cookie.Name = [][]byte{testKey}, "sid"
-	s, err := middleware.New(st, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv := httptest.NewServer(s.Handler(mux))
-	t.Cleanup(srv.Close)
-	return &office{&site{Server: srv, log: log}, s, log}
-}
-
 // begins begins a session that has n = 1, and returns its id.
-
-func (o *office) begins(t *testing.T) (v *visitor, id string) {
+func (s *site) begins(t *testing.T) (v *visitor, id string) {
 	t.Helper()
-	v = newVisitor(t)
-	v.get(o.URL+"/add").want(t, 200, "1")
-	return v, v.get(o.URL + "/id").body
+	v = newVisitor(t).everywhere()
+	v.get(s.URL+"/add").want(t, 200, "1")
+	return v, v.get(s.URL + "/id").body
 }
 
 func adding(s *session.Session) error { add(s); return nil }
 
 // P1: jobs and requests of one session, in two processes, run one after another. Nothing is lost.
-
 func TestUpdatesAndRequestsLoseNothing(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		var offices []*office
-		for range 2 {
-			offices = append(offices, newOffice(t, store.New(r.Pool(t, 8), store.Options{}), middleware.Options{}, app()))
-		}
-		v, id := offices[0].begins(t)
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		sites := []*site{newSite(t, r.Pool(t, 8), middleware.Options{}, app()), newSite(t, r.Pool(t, 8), middleware.Options{}, app())}
+		v, id := sites[0].begins(t)
 		var crowd sync.WaitGroup
 		for i := range 30 {
-			crowd.Go(func() { must(t, offices[i%2].Update(t.Context(), id, adding)) })
-			crowd.Go(func() { v.get(offices[i/2%2].URL+"/add").want(t, 200, "*") })
+			crowd.Go(func() { must(t, sites[i%2].sessions.Update(t.Context(), id, adding)) })
+			crowd.Go(func() { v.get(sites[i/2%2].URL+"/add").want(t, 200, "*") })
 		}
 		crowd.Wait()
-		v.get(offices[1].URL+"/get").want(t, 200, "61")
+		v.get(sites[1].URL+"/get").want(t, 200, "61")
 	})
 }
 
 // What Update does with the session is what f says: nil saves, an error or a panic does not.
-
 func TestUpdateSavesUnlessItsFunctionFails(t *testing.T) {
 	t.Parallel()
 	failed := errors.New("no stock")
@@ -89,122 +60,190 @@ func TestUpdateSavesUnlessItsFunctionFails(t *testing.T) {
 		"Destroy":           {func(s *session.Session) error { s.Renew(); s.Destroy(); s.Set("n", 7); return nil }, nil, "0"},
 		"a panic":           {func(s *session.Session) error { add(s); panic("oh") }, nil, "1"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := redistest.Embedded(t)
-			o := newOffice(t, store.New(r.Pool(t, 4), store.Options{}), middleware.Options{MaxBytes: 1000}, app())
-			v, id := o.begins(t)
-			panicked := true
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			s := newSite(t, r.Pool(t, 4), middleware.Options{MaxBytes: 1000}, app())
+			v, id := s.begins(t)
+			var kept *session.Session
 			func() {
-				defer func() { _ = recover() }()
-				err := o.Update(t.Context(), id, func(s *session.Session) error {
-					if s.ID() != id || s.IsNew() {
-						t.Errorf("it is %q, IsNew %v", s.ID(), s.IsNew())
+				defer func() {
+					if p := recover(); (p != nil) != (name == "a panic") {
+						t.Errorf("panicked: %v", p)
 					}
-					return test.f(s)
+				}()
+				err := s.sessions.Update(t.Context(), id, func(own *session.Session) error {
+					if kept = own; own.ID() != id || own.IsNew() {
+						t.Errorf("it is %q, IsNew %v", own.ID(), own.IsNew())
+					}
+					return test.f(own)
 				})
-				panicked = false
 				if !errors.Is(err, test.want) {
 					t.Errorf("Update = %v, want %v", err, test.want)
 				}
 			}()
-			if panicked != (name == "a panic") {
-				t.Errorf("panicked: %v", panicked)
-			}
 			if _, lock := keysOf(id); r.Exists(t, lock) {
 				t.Error("the lock is not free")
 			}
-			v.get(o.URL+"/get").want(t, 200, test.n)
-			if lines := o.log.Lines("kind=dropped"); (len(lines) == 1) != (name == "Destroy") {
+			v.get(s.URL+"/get").want(t, 200, test.n)
+			if lines := s.log.Lines("kind=dropped"); (len(lines) == 1) != (name == "Destroy") {
 				t.Errorf("log: %q", lines)
+			}
+			// What is left of the session cannot be changed any more, and that shows.
+			kept.Set("n", 9)
+			if lines := s.log.Lines("kind=late", "session="+id, "key=n"); name == "nil" && len(lines) != 1 {
+				t.Errorf("log: %s", s.log)
 			}
 		})
 	}
 }
 
 // What Update cannot do is a clear error, and nothing is saved of it.
-
-// P4: an ended session stays so.
-
-// What is no id never reaches Redis.
-
-// An Update in a handler that holds the session says at once that it would wait for itself, and the
-
-// handler goes on. Where the handler has given the session back, it is an Update like any other.
-
-// What is left of an Update's session cannot be changed any more, and that shows.
-
-func TestAChangeAfterUpdateIsReported(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	o := newOffice(t, store.New(r.Pool(t, 4), store.Options{}), middleware.Options{}, app())
-	v, id := o.begins(t)
-	var kept *session.Session
-	must(t, o.Update(t.Context(), id, func(s *session.Session) error { kept = s; return nil }))
-	kept.Set("n", 7)
-	if lines := o.log.Lines("kind=late", "session="+id, "key=n"); len(lines) != 1 {
-		t.Errorf("log: %s", o.log)
-	}
-	v.get(o.URL+"/get").want(t, 200, "1")
-}
-
-// P12: neither Update nor Peek is a use of the session. Its idle timeout goes on.
-
-func TestNeitherUpdateNorPeekProlongsTheSession(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		o := newOffice(t, store.New(r.Pool(t, 4), store.Options{}), middleware.Options{}, app())
-		v, id := o.begins(t)
-		record, _ := keysOf(id)
-		const idle = 5 * time.Minute
-		r.Do(t, "PEXPIRE", record, idle.Milliseconds())
-		for name, use := range map[string]func() error{
-			"Update":      func() error { return o.Update(t.Context(), id, adding) },
-			"an idle one": func() error { return o.Update(t.Context(), id, func(*session.Session) error { return nil }) },
-			"a failed one": func() error {
-				_ = o.Update(t.Context(), id, func(*session.Session) error { return errors.New("no") })
-				return nil
-			},
-			"Peek": func() error {
-				info, err := o.Peek(t.Context(), id)
-				if left := time.Until(info.Expires); info.ID != id || left > idle || left < idle-time.Minute || time.Since(info.Created) > time.Minute {
-					t.Errorf("Peek = %+v", info)
-				}
-				return err
-			},
+func TestUpdateRefuses(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		st := store.New(r.Pool(t, 4), store.Options{})
+		s := newSiteOn(t, st, middleware.Options{LockWait: time.Second}, app())
+		_, other := s.begins(t)
+		h, err := st.Take(t.Context(), other, store.Terms{})
+		must(t, err)
+		left, leaving := s.begins(t)
+		left.get(s.URL+"/logout").want(t, 200, "")
+		canceled, cancel := context.WithCancel(t.Context())
+		cancel()
+		for name, test := range map[string]struct {
+			ctx  context.Context
+			f    func(*session.Session) error
+			id   string // "": of a session
+			want string
+			is   error
+		}{
+			"Renew":         {t.Context(), func(s *session.Session) error { add(s); s.Renew(); return nil }, "", "cannot give the session a new id", nil},
+			"Remember":      {t.Context(), func(s *session.Session) error { add(s); s.Remember(time.Hour); return nil }, "", "nor an end", nil},
+			"Commit":        {t.Context(), func(s *session.Session) error { add(s); return s.Commit(t.Context()) }, "", "saved when the function returns", nil},
+			"Reopen":        {t.Context(), func(s *session.Session) error { add(s); return s.Reopen(t.Context()) }, "", "saved when the function returns", nil},
+			"nested":        {t.Context(), nil, "", "", store.ErrTimeout},
+			"a busy one":    {t.Context(), adding, other, "", store.ErrTimeout},
+			"an ended ctx":  {canceled, adding, other, "", context.Canceled},
+			"an unknown id": {t.Context(), adding, "AAAAAAAAAAAAAAAAAAAAAA", "", store.ErrNotFound},
+			"an ended one":  {t.Context(), adding, leaving, "", store.ErrGone},
 		} {
-			must(t, use())
-			if ms, err := redis.Int64(r.Do(t, "PTTL", record), nil); err != nil || ms > idle.Milliseconds() || ms < idle.Milliseconds()-60_000 {
-				t.Errorf("after %s it has %d ms, %v", name, ms, err)
+			v, id := s.begins(t)
+			f := test.f
+			if f == nil {
+				f = func(own *session.Session) error { add(own); return s.sessions.Update(t.Context(), id, adding) }
 			}
+			if test.id == "" {
+				test.id = id
+			}
+			err := s.sessions.Update(test.ctx, test.id, f)
+			if err == nil || !strings.Contains(err.Error(), test.want) || test.is != nil && !errors.Is(err, test.is) {
+				t.Errorf("%s: Update = %v, want %q, %v", name, err, test.want, test.is)
+			}
+			v.get(s.URL+"/add").want(t, 200, "2")
 		}
-		v.get(o.URL+"/get").want(t, 200, "2")
-		if ms, _ := redis.Int64(r.Do(t, "PTTL", record), nil); ms < (store.DefaultTTL - time.Minute).Milliseconds() {
-			t.Errorf("after a request it has %d ms", ms)
+		h.Release(t.Context())
+		if _, err := s.sessions.Peek(t.Context(), leaving); !errors.Is(err, store.ErrGone) {
+			t.Errorf("Peek of an ended session = %v", err)
 		}
 	})
 }
 
-// P10: Update costs what a request does, two round trips, and Peek one.
-
-func TestUpdateAndPeekAreCounted(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	proxy := redistest.NewProxy(t, r)
-	o := newOffice(t, store.New(proxy.Pool(t, 4), store.Options{}), middleware.Options{}, app())
-	_, id := o.begins(t)
-	must(t, o.Update(t.Context(), id, adding)) // so that the scripts are known
-	for name, test := range map[string]struct {
-		do    func() error
-		trips int
-	}{
-		"Update": {func() error { return o.Update(t.Context(), id, adding) }, 2},
-		"Peek":   {func() error { _, err := o.Peek(t.Context(), id); return err }, 1},
-	} {
-		proxy.Forget()
-		must(t, test.do())
-		if trips := proxy.RoundTrips(); trips != test.trips {
-			t.Errorf("%s took %d round trips, want %d: %q", name, trips, test.trips, proxy.Commands())
+// What is no id never reaches Redis.
+func TestUpdateAndPeekOfWhatIsNoID(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		proxy := redistest.NewProxy(t, r)
+		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, app())
+		for _, id := range []string{"", "a", strings.Repeat("A", 21), strings.Repeat("A", 23), strings.Repeat("A", 1<<20),
+			strings.Repeat("A", 21) + "B", strings.Repeat("A", 21) + "=", strings.Repeat("A", 20) + "}x", strings.Repeat("A", 20) + "\n\n", "\nAAAAAAAAAAAAAAAAAAAAAA"} {
+			_, peeked := s.sessions.Peek(t.Context(), id)
+			for _, err := range []error{s.sessions.Update(t.Context(), id, adding), peeked} {
+				if err == nil || !strings.Contains(err.Error(), "22 characters of base64url") {
+					t.Errorf("%.40q: %v", id, err)
+				}
+			}
 		}
-	}
+		if commands := proxy.Commands(); len(commands) > 0 {
+			t.Errorf("commands: %q", commands)
+		}
+	})
+}
+
+// An Update in a handler that holds the session says at once that it would wait for itself, and the
+// handler goes on. If the handler has given the session back, it is an Update like any other.
+func TestUpdateInAHandler(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		st := store.New(r.Pool(t, 4), store.Options{})
+		mux := app()
+		var s, other *site
+		refused := func(s *site, ctx context.Context, id string) {
+			t.Helper()
+			if err := s.sessions.Update(ctx, id, adding); err == nil || !strings.Contains(err.Error(), "would wait for itself") {
+				t.Errorf("Update = %v", err)
+			}
+		}
+		handle(mux, "/update", func(own *session.Session, w http.ResponseWriter, req *http.Request) {
+			add(own)
+			refused(s, req.Context(), own.ID())
+			refused(other, req.Context(), own.ID())
+			must(t, own.Commit(req.Context()))
+			must(t, s.sessions.Update(req.Context(), own.ID(), adding))
+			must(t, own.Reopen(req.Context()))
+			_, job := s.begins(t)
+			must(t, s.sessions.Update(req.Context(), job, func(*session.Session) error {
+				refused(s, req.Context(), own.ID())
+				return nil
+			}))
+			fmt.Fprint(w, add(own))
+		})
+		other = newSiteOn(t, st, middleware.Options{LockWait: time.Minute}, mux)
+		s = newSiteOn(t, st, middleware.Options{LockWait: time.Minute}, mux)
+		v, _ := s.begins(t)
+		v.get(s.URL+"/update").want(t, 200, "4")
+		v.get(s.URL+"/get").want(t, 200, "4")
+	})
+}
+
+// P12: neither Update nor Peek is a use of the session. Its idle timeout goes on.
+// P10: Update costs what a request does, two round trips, and Peek one.
+func TestNeitherUpdateNorPeekProlongsTheSession(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		proxy := redistest.NewProxy(t, r)
+		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, app())
+		v, id := s.begins(t)
+		must(t, s.sessions.Update(t.Context(), id, adding)) // so that the scripts are known
+		v.get(s.URL+"/add").want(t, 200, "3")
+		began := time.Now()
+		ends := began.Add(store.DefaultTTL)
+		for name, test := range map[string]struct {
+			use   func() error
+			trips int
+		}{
+			"Update":      {func() error { return s.sessions.Update(t.Context(), id, adding) }, 2},
+			"an idle one": {func() error { return s.sessions.Update(t.Context(), id, func(*session.Session) error { return nil }) }, 2},
+			"a failed one": {func() error {
+				_ = s.sessions.Update(t.Context(), id, func(*session.Session) error { return errors.New("no") })
+				return nil
+			}, 2},
+			"Peek": {func() error {
+				info, err := s.sessions.Peek(t.Context(), id)
+				if info.ID != id || info.Expires.Sub(ends).Abs() > time.Second || began.Sub(info.Created).Abs() > time.Second {
+					t.Errorf("Peek = %+v", info)
+				}
+				return err
+			}, 1},
+		} {
+			redistest.Elapse(5 * time.Minute)
+			proxy.Forget()
+			must(t, test.use())
+			if trips := proxy.RoundTrips(); trips != test.trips {
+				t.Errorf("%s took %d round trips, want %d: %q", name, trips, test.trips, proxy.Commands())
+			}
+		}
+		redistest.Elapse(time.Until(ends) - time.Second)
+		if !r.Exists(t, recordOf(id)) {
+			t.Error("the session is over too early")
+		}
+		redistest.Elapse(2 * time.Second)
+		if r.Exists(t, recordOf(id)) {
+			t.Error("the session goes on")
+		}
+	})
 }

@@ -26,46 +26,33 @@ import (
 // Only requests whose session is ended under them are refused.
 func TestHistoriesOfUsers(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		calm := playUsers(t, store.Options{}, r.URL, r.URL)
-		calm.Sound = true
-		runUsers(t, calm, 1) // nobody waits, and nobody is under way, so other commands are sent
+	r := redistest.Real(t)
+	for _, clients := range []int{1, 6} { // one waits for nobody, so other commands are sent
 		a := playUsers(t, store.Options{}, r.URL, r.URL)
 		a.Sound = true
-		runUsers(t, a, 6)
-		for _, what := range []string{"renew", "end", "end all", "list", "count"} {
-			if a.Answered()[what] == 0 {
-				t.Errorf("no %s was answered", what)
-			}
-		}
-	})
+		runUsers(t, a, clients)
+	}
 }
 
-// The same holds where commands or replies are lost, and where they never come, so that an end
-// whose answer was lost may have taken effect, or not.
+// The same holds if replies are lost, so that an end whose answer was lost may have taken effect, or
+// not, and if commands arrive much too late.
 func TestHistoriesOfUsersOverBadNetworks(t *testing.T) {
 	t.Parallel()
-	for name, fault := range map[string]redistest.Fault{
-		"replies are lost":    redistest.DropReply,
-		"commands are lost":   redistest.DropCommand,
-		"replies never come":  redistest.Hang,
-		"commands never come": redistest.HangCommand,
-	} {
+	r := redistest.Real(t)
+	for name, fault := range map[string]redistest.Fault{"replies are lost": redistest.DropReply, "commands never come": redistest.HangCommand} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-				one, two := redistest.NewProxy(t, r), redistest.NewProxy(t, r)
-				a := playUsers(t, store.Options{Lease: time.Second, Timeout: 200 * time.Millisecond}, one.URL, two.URL)
-				for _, p := range []*redistest.Proxy{one, two} {
-					p.Inject(func(redistest.Command) redistest.Fault {
-						if rand.IntN(200) == 0 {
-							return fault
-						}
-						return redistest.Pass
-					})
-				}
-				runUsers(t, a, 6)
-			})
+			one, two := redistest.NewProxy(t, r), redistest.NewProxy(t, r)
+			a := playUsers(t, store.Options{Lease: time.Second, Timeout: 200 * time.Millisecond}, one.URL, two.URL)
+			for _, p := range []*redistest.Proxy{one, two} {
+				p.Inject(func(redistest.Command) redistest.Fault {
+					if rand.IntN(200) == 0 {
+						return fault
+					}
+					return redistest.Pass
+				})
+			}
+			runUsers(t, a, 6)
 		})
 	}
 }

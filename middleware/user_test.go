@@ -1,7 +1,6 @@
 package middleware_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -26,16 +25,14 @@ func users(sessions func() *middleware.Sessions) *http.ServeMux {
 	mux.HandleFunc("/renew", func(_ http.ResponseWriter, r *http.Request) {
 		session.FromContext(r.Context()).Renew()
 	})
-	mux.HandleFunc("/end/others", func(w http.ResponseWriter, r *http.Request) {
-		s := session.FromContext(r.Context())
+	handle(mux, "/end/others", func(s *session.Session, w http.ResponseWriter, r *http.Request) {
 		n, err := sessions().EndAll(r.Context(), s.User(), s.ID())
 		if s.Renew(); err != nil {
 			panic(err)
 		}
 		fmt.Fprint(w, n)
 	})
-	mux.HandleFunc("/end/all", func(w http.ResponseWriter, r *http.Request) {
-		s := session.FromContext(r.Context())
+	handle(mux, "/end/all", func(s *session.Session, w http.ResponseWriter, r *http.Request) {
 		n, err := sessions().EndAll(r.Context(), s.User())
 		if s.Destroy(); err != nil {
 			panic(err)
@@ -54,8 +51,7 @@ func newUserSite(t *testing.T, r *redistest.Server, o middleware.Options) *site 
 
 // P14: who logs in is in the user's list, and whoever was ended is out, at once, and may log in again.
 func TestAUserEndsTheirSessions(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		hooks := &audit{}
 		s := newUserSite(t, r, middleware.Options{
 			Hooks:  hooks.hooks(),
@@ -66,6 +62,7 @@ func TestAUserEndsTheirSessions(t *testing.T) {
 		phone.get(s.URL+"/login/ann").want(t, 200, "")
 		phone.get(s.URL+"/user").want(t, 200, "ann")
 		phone.get(s.URL+"/add").want(t, 200, "2")
+		redistest.Elapse(time.Second)
 		laptop.get(s.URL+"/login/ann").want(t, 200, "")
 		laptop.get(s.URL+"/add").want(t, 200, "1")
 		bob.get(s.URL+"/login/bob").want(t, 200, "")
@@ -88,9 +85,7 @@ func TestAUserEndsTheirSessions(t *testing.T) {
 			}
 		}
 
-		if err := s.sessions.End(t.Context(), list[1].ID); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.sessions.End(t.Context(), list[1].ID))
 		phone.get(s.URL+"/user").want(t, 200, "")
 		phone.get(s.URL+"/login/ann").want(t, 200, "") // at once
 		phone.get(s.URL+"/user").want(t, 200, "ann")
@@ -103,68 +98,15 @@ func TestAUserEndsTheirSessions(t *testing.T) {
 		}
 		laptop.get(s.URL+"/user").want(t, 200, "")
 		bob.get(s.URL+"/user").want(t, 200, "bob")
-		lists := 0
-		for _, key := range r.Keys(t) {
-			if strings.HasSuffix(key, ".user") {
-				lists++
-			}
-		}
-		if lists != 1 { // bob's
+		if lists := strings.Count(strings.Join(r.Keys(t), " ")+" ", ".user "); lists != 1 { // bob's
 			t.Errorf("%d lists", lists)
-		}
-	})
-}
-
-// The session's end beats its holder: what that writes is refused, also under another id, and its
-// context ends when its lease is renewed.
-func TestTheEndBeatsTheHolder(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		for _, path := range []string{"/hold/save", "/hold/renew", "/hold/bob"} {
-			entered, ended := make(chan string), make(chan error)
-			var s *site
-			mux := users(func() *middleware.Sessions { return s.sessions })
-			mux.HandleFunc("/hold/{what}", func(w http.ResponseWriter, r *http.Request) {
-				own := session.FromContext(r.Context())
-				entered <- own.ID()
-				<-r.Context().Done()
-				ended <- r.Context().Err()
-				switch r.PathValue("what") {
-				case "renew":
-					own.Renew()
-				case "bob":
-					own.Login("bob")
-				}
-				own.Set("n", 100)
-			})
-			s = newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
-			v := newVisitor(t)
-			v.get(s.URL+"/login/ann").want(t, 200, "")
-			answered := make(chan answer)
-			go func() { answered <- v.post(s.URL + path) }()
-			if err := s.sessions.End(t.Context(), <-entered); err != nil {
-				t.Fatal(err)
-			}
-			if err := <-ended; err == nil {
-				t.Error("the context goes on")
-			}
-			if a := <-answered; a.StatusCode != http.StatusServiceUnavailable && a.StatusCode != http.StatusConflict || a.sets() {
-				t.Errorf("%s: %d %q, %v", path, a.StatusCode, a.body, a.Header)
-			}
-			v.get(s.URL+"/user").want(t, 200, "")
-			for _, user := range []string{"ann", "bob"} {
-				if list, err := s.sessions.List(t.Context(), user); len(list) > 0 || err != nil {
-					t.Errorf("%s: %s has %+v, %v", path, user, list, err)
-				}
-			}
 		}
 	})
 }
 
 // Renew and Remember keep the user, and another login changes it. The list has one session all the time.
 func TestASessionOfOneUserAfterAnother(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		var s *site
 		mux := users(func() *middleware.Sessions { return s.sessions })
 		mux.HandleFunc("/remember", func(_ http.ResponseWriter, r *http.Request) {
@@ -200,11 +142,10 @@ func TestASessionOfOneUserAfterAnother(t *testing.T) {
 
 // A login too many is refused, or ends another session of the user, as the options say.
 func TestMaxSessions(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		gentle := newUserSite(t, r, middleware.Options{MaxSessions: 1})
 		strict := newUserSite(t, r, middleware.Options{MaxSessions: 1, RefuseLogin: true})
-		one, two := newVisitor(t), newVisitor(t)
+		one, two := newVisitor(t), newVisitor(t).everywhere()
 		one.get(gentle.URL+"/login/ann").want(t, 200, "")
 		two.get(strict.URL+"/add").want(t, 200, "1")
 		two.get(strict.URL+"/login/ann").want(t, 403, "You are logged in too often. Please log out elsewhere first.")
@@ -213,87 +154,76 @@ func TestMaxSessions(t *testing.T) {
 		one.get(gentle.URL+"/user").want(t, 200, "ann")
 		two.get(gentle.URL+"/login/ann").want(t, 200, "")
 		one.get(gentle.URL+"/user").want(t, 200, "")
+		two.get(gentle.URL+"/get").want(t, 200, "1")
 	})
 }
 
 // P4: a visitor who was remembered for longer than Lifetime, and logs in without being remembered any
 // more, is logged in: the session begins anew.
 func TestALoginAfterTheLifetimeBeginsAnew(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		for _, others := range []int{0, 1} {
-			mux := http.NewServeMux()
-			mux.HandleFunc("/remember", func(_ http.ResponseWriter, r *http.Request) {
-				session.FromContext(r.Context()).Remember(month)
-			})
-			mux.HandleFunc("/login-only", func(w http.ResponseWriter, r *http.Request) {
-				s := session.FromContext(r.Context())
-				s.Login("ann")
-				s.Remember(0)
-				fmt.Fprint(w, time.Until(s.Expires()))
-			})
-			var s *site
-			mux.Handle("/", users(func() *middleware.Sessions { return s.sessions }))
-			s = newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
-			for range others {
-				newVisitor(t).get(s.URL+"/login/ann").want(t, 200, "")
-			}
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		mux := http.NewServeMux()
+		handle(mux, "/remember", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Remember(month) })
+		handle(mux, "/login-only", func(s *session.Session, w http.ResponseWriter, _ *http.Request) {
+			s.Login("ann")
+			s.Remember(0)
+			fmt.Fprint(w, time.Until(s.Expires()).Round(time.Second))
+		})
+		mux.Handle("/", users(nil))
+		s := newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
+		for range 2 { // ann is logged in nowhere else, and then she is
 			v := newVisitor(t)
 			v.get(s.URL+"/add").want(t, 200, "1")
 			v.get(s.URL+"/remember").want(t, 200, "")
-			makeOlder(t, r, v.get(s.URL+"/id").body, 48*time.Hour)
-			if a := v.get(s.URL + "/login-only"); !strings.HasPrefix(a.body, "29m59") || a.StatusCode != 200 {
-				t.Errorf("%d, expires in %s", a.StatusCode, a.body)
-			}
+			redistest.Elapse(48 * time.Hour)
+			newVisitor(t).get(s.URL+"/login/ann").want(t, 200, "")
+			v.get(s.URL+"/login-only").want(t, 200, "30m0s")
 			v.get(s.URL+"/user").want(t, 200, "ann")
 			v.get(s.URL+"/add").want(t, 200, "2")
 			v.wantLeft(t, s, r, 30*time.Minute)
-			r.Do(t, "FLUSHALL")
 		}
 	})
 }
 
 // What is no user and no id is an error that says so, and nothing is lost.
 func TestBadUsersAndIDs(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	s := newUserSite(t, r, middleware.Options{})
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	v.get(s.URL+"/login/"+strings.Repeat("x", 513)).want(t, 500, "*")
-	v.get(s.URL+"/login/%FF").want(t, 500, "*")
-	v.get(s.URL+"/get").want(t, 200, "1")
-	if log := s.log.String(); !strings.Contains(log, "1 to 512 bytes of valid UTF-8") {
-		t.Errorf("the log does not name the rule: %s", log)
-	}
-	for _, id := range []string{"", "x", strings.Repeat("A", 28), strings.Repeat("A", 16) + "." + strings.Repeat("A", 10), strings.Repeat("A", 16) + "." + strings.Repeat("A", 10) + "%"} {
-		if err := s.sessions.End(t.Context(), id); err == nil || !strings.Contains(err.Error(), "public id") {
-			t.Errorf("End(%q): %v", id, err)
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s := newUserSite(t, r, middleware.Options{})
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		long, half := strings.Repeat("x", 513), strings.Repeat("A", 16)+"."+strings.Repeat("A", 10)
+		v.get(s.URL+"/login/"+long).want(t, 500, "*")
+		v.get(s.URL+"/login/%FF").want(t, 500, "*")
+		v.get(s.URL+"/get").want(t, 200, "1")
+		v.get(s.URL+"/login/ann").want(t, 200, "")
+		if log := s.log.String(); !strings.Contains(log, "1 to 512 bytes of valid UTF-8") {
+			t.Errorf("the log does not name the rule: %s", log)
 		}
-	}
-	if err := s.sessions.End(t.Context(), strings.Repeat("A", 22)); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("End of an unknown id: %v", err)
-	}
-	v.get(s.URL+"/login/ann").want(t, 200, "")
-	if n, err := s.sessions.EndAll(t.Context(), "ann", "not the id"); n != 0 || err == nil || !strings.Contains(err.Error(), "public id") {
-		t.Errorf("EndAll but what is no id: %d, %v", n, err)
-	}
-	v.get(s.URL+"/user").want(t, 200, "ann")
-	if n, err := s.sessions.EndAll(t.Context(), "ann", ""); n != 1 || err != nil {
-		t.Errorf("EndAll but none: %d, %v", n, err)
-	}
-	if n, err := s.sessions.EndAll(t.Context(), "nobody"); n != 0 || err != nil {
-		t.Errorf("EndAll of nobody: %d, %v", n, err)
-	}
-	if list, err := s.sessions.List(t.Context(), ""); len(list) > 0 || err != nil {
-		t.Errorf("List where nobody is logged in: %v, %v", list, err)
-	}
-	for _, user := range []string{"", strings.Repeat("x", 513)} {
-		if _, err := s.sessions.EndAll(t.Context(), user); err == nil {
-			t.Errorf("EndAll of a user of %d bytes is no error", len(user))
+		end := func(id string) func() (int, error) {
+			return func() (int, error) { return 0, s.sessions.End(t.Context(), id) }
 		}
-	}
-	if _, err := middleware.New(store.New(r.Pool(t, 1), store.Options{}), middleware.Options{Keys: [][]byte{testKey}, MaxSessions: -1}); err == nil || !strings.Contains(err.Error(), "MaxSessions") {
-		t.Errorf("MaxSessions of -1: %v", err)
-	}
+		endAll := func(user string, except ...string) func() (int, error) {
+			return func() (int, error) { return s.sessions.EndAll(t.Context(), user, except...) }
+		}
+		for _, test := range []struct {
+			do   func() (int, error)
+			n    int
+			says string // of its error
+		}{
+			{end(""), 0, "public id"}, {end("x"), 0, "public id"}, {end(strings.Repeat("A", 28)), 0, "public id"},
+			{end(half), 0, "public id"}, {end(half + "%"), 0, "public id"},
+			{end(strings.Repeat("A", 22)), 0, store.ErrNotFound.Error()},
+			{endAll("ann", "not the id"), 0, "public id"},
+			{endAll(""), 0, "user"}, {endAll(long), 0, "user"},
+			{endAll("nobody"), 0, ""},
+			{endAll("ann", ""), 1, ""}, // all but none
+		} {
+			if n, err := test.do(); n != test.n || (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+				t.Errorf("%d, %v; want %d, %q", n, err, test.n, test.says)
+			}
+		}
+		if list, err := s.sessions.List(t.Context(), ""); len(list) > 0 || err != nil {
+			t.Errorf("List without a user: %v, %v", list, err)
+		}
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
@@ -33,18 +34,17 @@ func TestAWaitEndsWith503(t *testing.T) {
 		mux := app()
 		busy, free := holding(mux)
 		o := middleware.Options{LockWait: 100 * time.Millisecond}
-		here := newSite(t, r.Pool(t, 4), o, mux)
-		elsewhere := newSite(t, r.Pool(t, 4), o, mux)
-		v := newVisitor(t)
+		here, elsewhere := newSite(t, r.Pool(t, 4), o, mux), newSite(t, r.Pool(t, 4), o, mux)
+		v := newVisitor(t).everywhere()
 		v.get(here.URL+"/add").want(t, 200, "1")
-		done := make(chan answer, 1)
-		go func() { done <- v.get(here.URL + "/hold") }()
+		done := v.start(here.URL + "/hold")
 		<-busy
 		for _, s := range []*site{here, elsewhere} { // in the holder's process, and in another
+			began := time.Now()
 			a := v.get(s.URL + "/add")
 			a.want(t, 503, "*")
-			if a.Header.Get("Retry-After") == "" {
-				t.Errorf("no Retry-After: %v", a.Header)
+			if waited := time.Since(began); a.Header.Get("Retry-After") == "" || waited < o.LockWait || waited > o.LockWait && !r.IsReal() {
+				t.Errorf("after %v: %v", waited, a.Header)
 			}
 			if len(s.log.Lines("lock is held by ")) != 1 {
 				t.Errorf("log:\n%s", s.log)
@@ -60,51 +60,32 @@ func TestAWaitEndsWith503(t *testing.T) {
 // client that goes away makes room at once, even one that has sent a body, which
 // net/http only notices once the body is read.
 func TestTheQueueIsBoundedAndLeftAtOnce(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
-			t.Run(method, func(t *testing.T) {
-				mux := app()
-				busy, free := holding(mux)
-				s := newSite(t, r.Pool(t, 4), middleware.Options{MaxWaiters: 1, LockWait: time.Minute}, mux)
-				v := newVisitor(t)
-				v.get(s.URL+"/add").want(t, 200, "1")
-				held := make(chan answer, 1)
-				go func() { held <- v.get(s.URL + "/hold") }()
-				<-busy
-
-				// Of two more, one gets the only place, and the other is sent away.
-				type returned struct {
-					number int
-					answer
+			mux := app()
+			busy, free := holding(mux)
+			s, v := begun(t, r, middleware.Options{MaxWaiters: 1, LockWait: time.Minute}, mux)
+			held := v.start(s.URL + "/hold")
+			<-busy
+			for range 2 { // the place is taken, and free again
+				ctx, leave := context.WithCancel(t.Context())
+				left := make(chan answer)
+				go func() { left <- v.send(ctx, method, s.URL+"/add", strings.NewReader("a=1")) }()
+				synctest.Wait()
+				began := time.Now()
+				v.send(t.Context(), method, s.URL+"/add", strings.NewReader("a=1")).want(t, 503, "*")
+				leave()
+				if a := <-left; !errors.Is(a.err, context.Canceled) || time.Since(began) > 0 {
+					t.Errorf("%s: the one that waited: %d %v, after %v", method, a.StatusCode, a.err, time.Since(began))
 				}
-				ctx, leave := [2]context.Context{}, [2]context.CancelFunc{}
-				back := make(chan returned, 2)
-				for i := range 2 {
-					ctx[i], leave[i] = context.WithCancel(t.Context())
-					defer leave[i]()
-					go func() { back <- returned{i, v.send(ctx[i], method, s.URL+"/add", strings.NewReader("a=1"))} }()
-				}
-				first := <-back
-				first.want(t, 503, "*")
-				if len(s.log.Lines("too many wait")) != 1 {
-					t.Errorf("log:\n%s", s.log)
-				}
-
-				leave[1-first.number]()
-				if second := <-back; !errors.Is(second.err, context.Canceled) {
-					t.Errorf("the one that waited: %d %v", second.StatusCode, second.err)
-				}
-				eventually(t, "the place is free again", func() bool {
-					// The one that gets the place gives up soon, or it would wait for a minute.
-					ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-					defer cancel()
-					return v.send(ctx, http.MethodGet, s.URL+"/add", nil).StatusCode != 503
-				})
-				close(free)
-				(<-held).want(t, 200, "")
-				eventually(t, "the session is usable", func() bool { return v.get(s.URL+"/get").StatusCode == 200 })
-			})
+				synctest.Wait()
+			}
+			if len(s.log.Lines("too many wait")) != 2 {
+				t.Errorf("log:\n%s", s.log)
+			}
+			close(free)
+			(<-held).want(t, 200, "")
+			v.get(s.URL+"/get").want(t, 200, "1")
 		}
 	})
 }
@@ -112,41 +93,30 @@ func TestTheQueueIsBoundedAndLeftAtOnce(t *testing.T) {
 // P5: a tiny pool suffices: waiters hold no connection, and the holder can always
 // release.
 func TestAPoolOfTwoServesAHundred(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		pool := r.Pool(t, 2)
-		for name, wait := range map[string]bool{"waiting pool": true, "pool that does not wait": false} {
-			t.Run(name, func(t *testing.T) {
-				pool := pool
-				if !wait {
-					pool = r.Pool(t, 2)
-					pool.Wait = false
-				}
-				mux := app()
-				mux.HandleFunc("/work", func(w http.ResponseWriter, req *http.Request) {
-					s := session.FromContext(req.Context())
-					n, _ := session.Get[int](s, "n")
-					time.Sleep(time.Millisecond) // work, while the lock is held
-					s.Set("n", n+1)
-				})
-				st := store.New(pool, store.Options{Timeout: 10 * time.Second})
-				s := newSiteOn(t, st, middleware.Options{LockWait: time.Minute}, mux)
-				var crowd sync.WaitGroup
-				for range 5 { // five sessions, twenty requests each
-					v := newVisitor(t)
-					v.get(s.URL+"/add").want(t, 200, "1")
-					for range 20 {
-						crowd.Go(func() {
-							if a := v.get(s.URL + "/work"); a.StatusCode != 200 {
-								t.Errorf("%d %s %v", a.StatusCode, a.body, a.err)
-							}
-						})
-					}
-					crowd.Go(func() { _ = v })
-					defer func() { v.get(s.URL+"/get").want(t, 200, "21") }()
-				}
-				crowd.Wait()
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		for _, wait := range []bool{true, false} { // for a free connection
+			pool := r.Pool(t, 2)
+			pool.Wait = wait
+			mux := app()
+			mux.HandleFunc("/work", func(w http.ResponseWriter, req *http.Request) {
+				<-time.After(time.Millisecond) // work, while the lock is held
+				mux.ServeHTTP(w, as(req, "/add"))
 			})
+			s := newSite(t, pool, middleware.Options{LockWait: time.Minute}, mux)
+			var crowd sync.WaitGroup
+			var visitors []*visitor
+			for range 5 { // five sessions, twenty requests each
+				v := newVisitor(t)
+				v.get(s.URL+"/add").want(t, 200, "1")
+				visitors = append(visitors, v)
+				for range 20 {
+					crowd.Go(func() { v.get(s.URL+"/work").want(t, 200, "*") })
+				}
+			}
+			crowd.Wait()
+			for _, v := range visitors {
+				v.get(s.URL+"/get").want(t, 200, "21")
+			}
 		}
 	})
 }
@@ -154,37 +124,34 @@ func TestAPoolOfTwoServesAHundred(t *testing.T) {
 // P7: a process that was killed blocks its session for at most the lease.
 func TestAKilledHolderBlocksForItsLeaseOnly(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		s, v := begun(t, r, middleware.Options{}, app())
 		_, lock := keysOf(v.get(s.URL + "/id").body)
+		const lease = 300 * time.Millisecond
+		r.Do(t, "SET", lock, "killed", "PX", lease.Milliseconds())
 		began := time.Now()
-		r.Do(t, "SET", lock, "killed", "PX", 300)
 		v.get(s.URL+"/add").want(t, 200, "2")
-		if waited := time.Since(began); waited < 200*time.Millisecond {
-			t.Errorf("waited %v for a lease of 300ms: the lock was not respected", waited)
+		if waited := time.Since(began); waited < lease-100*time.Millisecond || waited > lease+time.Second && !r.IsReal() {
+			t.Errorf("waited %v for a lease of %v", waited, lease)
 		}
 	})
 }
 
 // P7: a living holder keeps its session for much longer than the lease.
 func TestALivingHolderKeepsItsLock(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		busy, free := pausing(mux)
-		st := store.New(r.Pool(t, 4), store.Options{Lease: time.Second})
-		s := newSiteOn(t, st, middleware.Options{LockWait: time.Minute}, mux)
+		const lease = 10 * time.Second
+		s := newSiteOn(t, store.New(r.Pool(t, 4), store.Options{Lease: lease}), middleware.Options{LockWait: time.Minute}, mux)
 		v := newVisitor(t)
 		v.get(s.URL+"/add").want(t, 200, "1")
 		_, lock := keysOf(v.get(s.URL + "/id").body)
-		held, next := make(chan answer, 1), make(chan answer, 1)
-		go func() { held <- v.get(s.URL + "/pause") }()
+		held := v.start(s.URL + "/pause")
 		<-busy
 		token, _ := r.Get(t, lock)
-		go func() { next <- v.get(s.URL + "/add") }()
-		time.Sleep(2500 * time.Millisecond) // more than two leases: what is tested is that time passes
+		next := v.start(s.URL + "/add")
+		redistest.Elapse(3 * lease)
 		if now, _ := r.Get(t, lock); now != token || token == "" {
 			t.Errorf("the lock's token was %q and is %q", token, now)
 		}
@@ -194,40 +161,28 @@ func TestALivingHolderKeepsItsLock(t *testing.T) {
 	})
 }
 
-// P7: a holder whose lock is lost learns it at once, from its context.
+// P7: a holder whose lock is lost learns it when it is to be renewed, from its context.
 func TestALostLockEndsTheContext(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		for name, mode := range map[string]middleware.Mode{"exclusive": middleware.Exclusive, "lazy": middleware.Lazy} {
-			t.Run(name, func(t *testing.T) {
-				cause := make(chan error, 1)
-				mux := http.NewServeMux()
-				mux.HandleFunc("/wait", func(w http.ResponseWriter, req *http.Request) {
-					s, err := session.Start(req.Context())
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					if s.IsNew() {
-						s.Set("a", 1)
-						return
-					}
-					_, lock := keysOf(s.ID())
-					r.Do(t, "DEL", lock)
-					<-req.Context().Done()
-					cause <- context.Cause(req.Context())
-					fmt.Fprint(w, "nothing to save")
-				})
-				st := store.New(r.Pool(t, 4), store.Options{Lease: 300 * time.Millisecond})
-				s := newSiteOn(t, st, middleware.Options{Mode: func(*http.Request) middleware.Mode { return mode }}, mux)
-				v := newVisitor(t)
-				v.get(s.URL+"/wait").want(t, 200, "")
-				// It wrote nothing, so nothing was lost: the answer stands.
-				v.get(s.URL+"/wait").want(t, 200, "nothing to save")
-				if err := <-cause; !errors.Is(err, store.ErrLost) || !strings.Contains(err.Error(), "its key is gone") {
-					t.Errorf("the context's cause is %v", err)
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		for _, mode := range []middleware.Mode{middleware.Exclusive, middleware.Lazy} {
+			mux := app()
+			mux.HandleFunc("/wait", func(w http.ResponseWriter, req *http.Request) {
+				_, err := session.Start(req.Context())
+				must(t, err)
+				loseLock(t, r, req)
+				began := time.Now()
+				<-req.Context().Done()
+				if cause := context.Cause(req.Context()); !errors.Is(cause, store.ErrLost) || !strings.Contains(cause.Error(), "its key is gone") {
+					t.Errorf("the context's cause is %v", cause)
 				}
+				fmt.Fprint(w, "nothing to save, after ", time.Since(began).Round(time.Second))
 			})
+			st := store.New(r.Pool(t, 4), store.Options{Lease: 9 * time.Second})
+			s := newSiteOn(t, st, middleware.Options{Mode: byPath(map[string]middleware.Mode{"/wait": mode})}, mux)
+			v := newVisitor(t)
+			v.get(s.URL+"/add").want(t, 200, "1")
+			// It wrote nothing, so nothing was lost: the answer stands.
+			v.get(s.URL+"/wait").want(t, 200, "nothing to save, after 3s")
 		}
 	})
 }

@@ -8,7 +8,17 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/memnet"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
+
+// inBubble runs the test in fake time, with a Redis of its own, beside other tests.
+func inBubble(t *testing.T, f func(t *testing.T, r *redistest.Server)) {
+	t.Helper()
+	t.Parallel()
+	redistest.InFakeTime(t, f)
+}
 
 // A wire is one connection to a server, for what http.Client hides: which bytes there are, and
 // whether the connection stays whole.
@@ -22,7 +32,7 @@ func (w *wire) Read(p []byte) (int, error) { return w.Reader.Read(p) }
 
 func dial(t *testing.T, srv *httptest.Server) *wire {
 	t.Helper()
-	c, err := net.Dial("tcp", srv.Listener.Addr().String())
+	c, err := memnet.DialContext(t.Context(), "tcp", srv.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,21 +1,15 @@
 package middleware_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
-	"mime/multipart"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
-	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
 )
 
@@ -26,172 +20,47 @@ func around(t *testing.T, r *redistest.Server, o middleware.Options, wrap func(s
 	o.Keys, o.Cookie.Name = [][]byte{testKey}, "sid"
 	o.Logger = slog.New(slog.DiscardHandler)
 	sessions, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	none := middleware.Options{Mode: func(*http.Request) middleware.Mode { return middleware.None }}
 	return newSite(t, r.Pool(t, 1), none, wrap(sessions.Handler))
-}
-
-// http.TimeoutHandler looks at the header only when all is over. The cookie must
-// be there then.
-func TestTheCookieGetsThroughATimeoutHandler(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	mux := app()
-	mux.HandleFunc("/redirect", func(w http.ResponseWriter, req *http.Request) {
-		session.FromContext(req.Context()).Set("n", 1)
-		http.Redirect(w, req, "/", http.StatusSeeOther)
-	})
-	s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
-		return http.TimeoutHandler(sessions(mux), time.Minute, "too slow")
-	})
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	v.get(s.URL+"/add").want(t, 200, "2")
-	if a := newVisitor(t).get(s.URL + "/redirect"); len(a.Cookies()) != 1 {
-		t.Errorf("%d %v", a.StatusCode, a.Header)
-	}
 }
 
 // A handler that is wrapped twice has one session, and does not wait for itself,
 // whatever is between the two.
 func TestWrappedTwice(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	s := around(t, r, middleware.Options{LockWait: 100 * time.Millisecond}, func(sessions func(http.Handler) http.Handler) http.Handler {
-		return sessions(http.TimeoutHandler(sessions(app()), time.Minute, "too slow"))
-	})
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	v.get(s.URL+"/add").want(t, 200, "2")
-}
-
-// net/http removes the temporary files of an upload, if it knows of them.
-func TestTheUploadIsHandedBack(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	heard := make(chan bool, 1)
-	s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
-		inner := sessions(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
-			if err := req.ParseMultipartForm(1); err != nil {
-				t.Error(err)
-			}
-		}))
-		return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			inner.ServeHTTP(w, req)
-			heard <- req.MultipartForm != nil
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s := around(t, r, middleware.Options{LockWait: 100 * time.Millisecond}, func(sessions func(http.Handler) http.Handler) http.Handler {
+			return sessions(http.TimeoutHandler(sessions(app()), time.Minute, "too slow"))
 		})
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		v.get(s.URL+"/add").want(t, 200, "2")
 	})
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
-	file, _ := form.CreateFormFile("file", "a.txt")
-	_, _ = io.WriteString(file, "hello")
-	form.Close()
-	res, err := newVisitor(t).Post(s.URL, form.FormDataContentType(), &body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res.Body.Close()
-	if !<-heard {
-		t.Error("the outer request knows nothing of the upload")
-	}
-}
-
-// Of a body that was read from before, the rest is passed on.
-func TestABodyThatWasReadFrom(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
-		inner := sessions(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			session.FromContext(req.Context()).Set("seen", true)
-			body, err := io.ReadAll(req.Body)
-			fmt.Fprintf(w, "%q %v", body, err)
-		}))
-		return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			_, _ = io.ReadFull(req.Body, make([]byte, 6))
-			inner.ServeHTTP(w, req)
-		})
-	})
-	v := newVisitor(t)
-	for range 2 { // without a session, and with one
-		v.send(t.Context(), http.MethodPost, s.URL, strings.NewReader("hello world")).want(t, 200, `"world" <nil>`)
-	}
 }
 
 // Whatever cause an outer handler gives for the end of a wait, it counts as the end of
 // a wait.
 func TestAContextThatEndsWithACauseOfItsOwn(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	mux := app()
-	busy, free := holding(mux)
-	s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
-		inner := sessions(mux)
-		return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			if req.URL.Path == "/add" && req.URL.RawQuery != "" {
-				ctx, cancel := context.WithTimeoutCause(req.Context(), 20*time.Millisecond, errors.New("our own cause"))
-				defer cancel()
-				req = req.WithContext(ctx)
-			}
-			inner.ServeHTTP(w, req)
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		busy, free := holding(mux)
+		s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
+			inner := sessions(mux)
+			return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				if req.URL.Path == "/add" && req.URL.RawQuery != "" {
+					ctx, cancel := context.WithTimeoutCause(req.Context(), 20*time.Millisecond, errors.New("our own cause"))
+					defer cancel()
+					req = req.WithContext(ctx)
+				}
+				inner.ServeHTTP(w, req)
+			})
 		})
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		done := v.start(s.URL + "/hold")
+		<-busy
+		v.get(s.URL+"/add?impatient").want(t, 503, "*")
+		close(free)
+		(<-done).want(t, 200, "")
 	})
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	done := make(chan answer, 1)
-	go func() { done <- v.get(s.URL + "/hold") }()
-	<-busy
-	v.get(s.URL+"/add?impatient").want(t, 503, "*")
-	close(free)
-	(<-done).want(t, 200, "")
-}
-
-// What the handler puts into the header after the answer was replaced never shows,
-// whenever the writer around looks.
-func TestHeadersAfterAFailedCommitAreIgnored(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	mux := app()
-	mux.HandleFunc("/lose", func(w http.ResponseWriter, req *http.Request) {
-		loseLock(t, r, req)
-		session.FromContext(req.Context()).Set("n", 9)
-		fmt.Fprint(w, strings.Repeat("x", 100_000))
-		w.Header().Set("X-Handler", "yes")
-	})
-	s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
-		return http.TimeoutHandler(sessions(mux), time.Minute, "too slow")
-	})
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	a := v.get(s.URL + "/lose")
-	a.want(t, 503, "*")
-	if a.Header.Get("X-Handler") != "" {
-		t.Errorf("%v", a.Header)
-	}
-}
-
-// The answer of a handler that read the session varies by cookie, even if it read it
-// after the commit.
-func TestVaryAfterAnEarlyCommit(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	mux := app()
-	mux.HandleFunc("/early", func(w http.ResponseWriter, req *http.Request) {
-		s := session.FromContext(req.Context())
-		if err := s.Commit(req.Context()); err != nil {
-			t.Error(err)
-		}
-		n, _ := session.Get[int](s, "n")
-		fmt.Fprint(w, n)
-	})
-	s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	if a := v.get(s.URL + "/early"); a.Header.Get("Vary") != "Cookie" {
-		t.Errorf("%v", a.Header)
-	}
-	if a := v.get(s.URL + "/nothing"); a.Header.Get("Vary") != "" {
-		t.Errorf("an answer that has nothing to do with the session: %v", a.Header)
-	}
 }

@@ -70,15 +70,14 @@ type protocol string
 const (
 	http10 protocol = "HTTP/1.0"
 	http11 protocol = "HTTP/1.1"
-	h2     protocol = "HTTP/2"
-	h2c    protocol = "HTTP/2 without TLS"
+	h2c    protocol = "HTTP/2"
 )
 
 var (
-	protocols = []protocol{http10, http11, h2, h2c}
+	protocols = []protocol{http10, http11, h2c}
 	http1     = []protocol{http10, http11}
-	http2     = []protocol{h2, h2c}
-	not10     = []protocol{http11, h2, h2c} // chunked bodies and informational answers came with 1.1
+	http2     = []protocol{h2c}
+	not10     = []protocol{http11, h2c} // chunked bodies and informational answers came with 1.1
 )
 
 func (c testCase) runsOn(p protocol) bool {
@@ -90,7 +89,6 @@ var cases = slices.Concat(
 	headerCases(),
 	lengthCases(),
 	readFromCases(),
-	contentCases(),
 	trailerCases(),
 	informationalCases(),
 	flushCases(),

@@ -1,7 +1,6 @@
 package sessiontest_test
 
 import (
-	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -10,31 +9,6 @@ import (
 	"github.com/a2139e8d/latchkey/middleware/sessiontest"
 	"github.com/a2139e8d/latchkey/session"
 )
-
-// devices is a program whose users end their other sessions.
-func devices(sessions *middleware.Sessions) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("/user", func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, session.FromContext(r.Context()).User())
-	})
-	mux.HandleFunc("POST /set", func(_ http.ResponseWriter, r *http.Request) {
-		session.FromContext(r.Context()).Set("n", "3")
-	})
-	mux.HandleFunc("POST /login", func(_ http.ResponseWriter, r *http.Request) {
-		session.FromContext(r.Context()).Login("bob")
-	})
-	mux.HandleFunc("POST /end-others", func(w http.ResponseWriter, r *http.Request) {
-		s := session.FromContext(r.Context())
-		n, err := sessions.EndAll(r.Context(), s.User(), s.ID())
-		if err != nil {
-			http.Error(w, "please try again", middleware.Status(err))
-			return
-		}
-		s.Renew()
-		fmt.Fprint(w, n)
-	})
-	return sessions.Handler(mux)
-}
 
 func asAnn(s *session.Session) {
 	s.Login("ann")
@@ -45,56 +19,47 @@ func asAnn(s *session.Session) {
 // test sees.
 func TestAClientWhoIsLoggedIn(t *testing.T) {
 	t.Parallel()
-	st := sessiontest.New(t, middleware.Options{})
-	st.Serve(devices(st.Sessions))
+	st := served(t, middleware.Options{})
 	laptop, phone, guest := st.Client(asAnn), st.Client(asAnn), st.Client(one)
-	if user := st.Session(laptop).User(); user != "ann" {
-		t.Errorf("Session is of %q", user)
-	}
-	if user := st.Session(guest).User(); user != "" {
-		t.Errorf("the guest's session is of %q", user)
-	}
 	list, err := st.Sessions.List(t.Context(), "ann")
 	if err != nil || len(list) != 2 || list[0].ID != st.Session(phone).ID() && list[1].ID != st.Session(phone).ID() {
 		t.Errorf("ann has %+v, %v", list, err)
 	}
-	want(t, laptop, st.URL+"/user", 200, "ann")
+	want(t, guest, st.URL+"/login-as?user=bob", 200, "")
 	want(t, laptop, st.URL+"/end-others", 200, "1")
-	if st.Session(laptop).User() != "ann" || !st.Session(phone).IsNew() || st.Session(phone).User() != "" {
-		t.Error("not the other session has ended")
-	}
-	want(t, guest, st.URL+"/login", 200, "")
-	if user := st.Session(guest).User(); user != "bob" {
-		t.Errorf("after the login the session is of %q", user)
+	for c, user := range map[*http.Client]string{laptop: "ann", phone: "", guest: "bob"} {
+		if got := st.Session(c).User(); got != user {
+			t.Errorf("the session is of %q, want %q", got, user)
+		}
 	}
 }
 
-// What happens to sessions, happens to those of users in the same way.
-func TestWhatHappensToAUsersSession(t *testing.T) {
+// What happens to sessions of guests, happens to those of users in the same way.
+func TestWhatHappensToASession(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		happens func(st *sessiontest.Site, c *http.Client)
-		status  int    // of a request that writes
-		user    string // that is logged in afterwards
+		status  int  // of a request that writes
+		lives   bool // afterwards
 	}{
-		"Change": {func(st *sessiontest.Site, c *http.Client) {
-			st.Change(c, func(s *session.Session) { s.Set("n", "2") })
-		}, 200, "ann"},
-		"End":    {func(st *sessiontest.Site, c *http.Client) { st.End(c) }, 409, ""},
-		"Expire": {func(st *sessiontest.Site, c *http.Client) { st.Expire(c) }, 200, ""},
-		"Full":   {func(st *sessiontest.Site, _ *http.Client) { st.Full() }, 503, "ann"},
-		"Busy":   {func(st *sessiontest.Site, c *http.Client) { st.Busy(c) }, 503, "ann"},
+		"Change": {func(st *sessiontest.Site, c *http.Client) { st.Change(c, func(s *session.Session) { s.Set("n", "2") }) }, 200, true},
+		"End":    {func(st *sessiontest.Site, c *http.Client) { st.End(c) }, 409, false},
+		"Expire": {func(st *sessiontest.Site, c *http.Client) { st.Expire(c) }, 200, false},
+		"Full":   {func(st *sessiontest.Site, _ *http.Client) { st.Full() }, 503, true},
+		"Busy":   {func(st *sessiontest.Site, c *http.Client) { st.Busy(c) }, 503, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			st := sessiontest.New(t, middleware.Options{LockWait: 50 * time.Millisecond})
-			st.Serve(devices(st.Sessions))
-			ann := st.Client(asAnn)
-			tt.happens(st, ann)
-			want(t, ann, st.URL+"/set", tt.status, "*")
-			if user := st.Session(ann).User(); user != tt.user {
-				t.Errorf("the session is of %q, want %q", user, tt.user)
-			}
-		})
+		for user, begin := range map[string]func(*session.Session){"ann": asAnn, "": one} {
+			t.Run(name+" "+user, func(t *testing.T) {
+				t.Parallel()
+				st := served(t, middleware.Options{LockWait: 50 * time.Millisecond})
+				c := st.Client(begin)
+				id := st.Session(c).ID()
+				tt.happens(st, c)
+				want(t, c, st.URL+"/set?n=3", tt.status, "*")
+				if s := st.Session(c); (s.ID() == id && !s.IsNew()) != tt.lives || tt.lives && s.User() != user {
+					t.Errorf("session %q of %q is now %q of %q", id, user, s.ID(), s.User())
+				}
+			})
+		}
 	}
 }
