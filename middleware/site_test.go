@@ -27,6 +27,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var testKey = bytes.Repeat([]byte("k"), 32)
 
+// steady are options by which no lease ends, no command times out and no connection is probed,
+// however busy the machine is.
+var steady = store.Options{Lease: 30 * time.Second, Timeout: 20 * time.Second}
+
 // A site is a program with sessions: one process of possibly several on the same
 // Redis.
 type site struct {
@@ -39,7 +43,7 @@ type site struct {
 // and Cookie.
 func newSite(t *testing.T, pool *redis.Pool, o middleware.Options, mux http.Handler) *site {
 	t.Helper()
-	return newSiteOn(t, store.New(pool, store.Options{Lease: 2 * time.Second, Timeout: time.Second}), o, mux)
+	return newSiteOn(t, store.New(pool, steady), o, mux)
 }
 
 func newSiteOn(t *testing.T, st *store.Store, o middleware.Options, mux http.Handler) *site {
@@ -116,7 +120,7 @@ func newVisitor(t *testing.T) *visitor {
 	return &visitor{t: t, Client: &http.Client{
 		Jar:           jar,
 		Transport:     transport,
-		Timeout:       30 * time.Second,
+		Timeout:       2 * time.Minute, // longer than anything waits for Redis
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
@@ -170,6 +174,16 @@ func (a answer) sets() bool { return a.Header.Get("Set-Cookie") != "" }
 func (v *visitor) cookies(s *site) []*http.Cookie {
 	req, _ := http.NewRequest(http.MethodGet, s.URL, nil)
 	return v.Jar.Cookies(req.URL)
+}
+
+// cookie returns the visitor's only cookie for the site.
+func (v *visitor) cookie(s *site) *http.Cookie {
+	v.t.Helper()
+	all := v.cookies(s)
+	if len(all) != 1 {
+		v.t.Fatalf("the visitor has the cookies %v, want one", all)
+	}
+	return all[0]
 }
 
 // with returns a visitor that always sends these cookies.
