@@ -72,6 +72,7 @@ func TestWhatAnAnswerDoesToTheCookie(t *testing.T) {
 		"login":            func(s *session.Session) { s.Renew(); s.Set("n", 7) },
 		"logout":           func(s *session.Session) { s.Destroy() },
 		"set-and-logout":   func(s *session.Session) { s.Set("n", 7); s.Destroy() },
+		"fail-and-logout":  func(s *session.Session) { s.Set("n", make(chan int)); s.Destroy() }, // out is out
 		"login-and-logout": func(s *session.Session) { s.Renew(); s.Set("n", 7); s.Destroy() },
 	}
 	for cookie, row := range map[string]map[string]string{
@@ -83,7 +84,7 @@ func TestWhatAnAnswerDoesToTheCookie(t *testing.T) {
 		"ended, a page's": {"nothing": leaves, "set": sets, "renew": sets, "login": sets, "logout": leaves, "set-and-logout": leaves,
 			"login-and-logout": leaves, "nothing?flush": leaves, "set?flush": sets},
 		"live": {"nothing": leaves, "set": leaves, "renew": sets, "login": sets, "logout": deletes, "set-and-logout": deletes,
-			"login-and-logout": deletes, "set?flush": leaves},
+			"fail-and-logout": deletes, "login-and-logout": deletes, "set?flush": leaves},
 	} {
 		inFakeTime(t, cookie, func(t *testing.T, r *redistest.Server) {
 			mux := app()
@@ -117,6 +118,7 @@ func TestWhatAnAnswerDoesToTheCookie(t *testing.T) {
 					t.Errorf("%s: %d %q", what, a.StatusCode, a.body)
 				case len(set) == 1 && set[0].MaxAge < 0:
 					got = deletes
+					v.get(s.URL+"/get").want(t, 200, "0")
 				case len(set) == 1:
 					got = sets
 					if n := with(t, set[0]).get(s.URL + "/get").body; n != "7" && what != "renew" {
