@@ -74,14 +74,17 @@ func TestAnswersThatAreErrorsSaveNothingIfToldSo(t *testing.T) {
 		status int
 		saved  string
 	}{
-		"a panic":          {func(http.ResponseWriter, *session.Session) { panic("oh") }, 500, "0"},
-		"a 500":            {func(w http.ResponseWriter, _ *session.Session) { http.Error(w, "oh", 500) }, 500, "0"},
-		"a flushed 500":    {func(w http.ResponseWriter, _ *session.Session) { w.WriteHeader(500); w.(http.Flusher).Flush() }, 500, "0"},
-		"a long 500":       {func(w http.ResponseWriter, _ *session.Session) { http.Error(w, strings.Repeat("oh", 1<<16), 500) }, 500, "0"},
-		"a 404":            {func(w http.ResponseWriter, _ *session.Session) { http.Error(w, "oh", 404) }, 404, "1"},
-		"nothing":          {func(http.ResponseWriter, *session.Session) {}, 200, "1"},
-		"a body":           {func(w http.ResponseWriter, _ *session.Session) { fmt.Fprint(w, "ok") }, 200, "1"},
-		"a 500 and Commit": {func(w http.ResponseWriter, s *session.Session) { w.WriteHeader(500); must(t, s.Commit(context.Background())) }, 500, "1"},
+		"a panic":       {func(http.ResponseWriter, *session.Session) { panic("oh") }, 500, "0"},
+		"a 500":         {func(w http.ResponseWriter, _ *session.Session) { http.Error(w, "oh", 500) }, 500, "0"},
+		"a flushed 500": {func(w http.ResponseWriter, _ *session.Session) { w.WriteHeader(500); w.(http.Flusher).Flush() }, 500, "0"},
+		"a long 500":    {func(w http.ResponseWriter, _ *session.Session) { http.Error(w, strings.Repeat("oh", 1<<16), 500) }, 500, "0"},
+		"a 404":         {func(w http.ResponseWriter, _ *session.Session) { http.Error(w, "oh", 404) }, 404, "1"},
+		"nothing":       {func(http.ResponseWriter, *session.Session) {}, 200, "1"},
+		"a body":        {func(w http.ResponseWriter, _ *session.Session) { fmt.Fprint(w, "ok") }, 200, "1"},
+		"a 500 and Commit": {func(w http.ResponseWriter, s *session.Session) {
+			w.WriteHeader(500)
+			must(t, s.Commit(context.Background()))
+		}, 500, "1"},
 		"a 500, reopened": {func(w http.ResponseWriter, s *session.Session) {
 			w.WriteHeader(500)
 			must(t, s.Commit(context.Background()))
