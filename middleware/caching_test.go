@@ -17,7 +17,6 @@ import (
 // unless the handler, or one around it, says what caches may do.
 func TestAnAnswerMadeOfTheSessionIsPrivate(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
 	read := func(req *http.Request) { session.FromContext(req.Context()).Len() }
 	mux := app()
 	mux.HandleFunc("/reads", func(_ http.ResponseWriter, req *http.Request) { read(req) })
@@ -30,8 +29,7 @@ func TestAnAnswerMadeOfTheSessionIsPrivate(t *testing.T) {
 		w.Header()["Cache-Control"] = nil
 	})
 	for name, mode := range map[string]middleware.Mode{"exclusive": middleware.Exclusive, "read-only": middleware.ReadOnly} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
 			s := around(t, r, middleware.Options{Mode: func(*http.Request) middleware.Mode { return mode }},
 				func(sessions func(http.Handler) http.Handler) http.Handler {
 					return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -56,7 +54,6 @@ func TestAnAnswerMadeOfTheSessionIsPrivate(t *testing.T) {
 // session all the same: for the footer of a long page, say.
 func TestAnAnswerThatBeginsEarlyIsPrivate(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
 	large := strings.Repeat("x", 100_000)
 	for name, begin := range map[string]func(w http.ResponseWriter){
 		"flush":           func(w http.ResponseWriter) { w.(http.Flusher).Flush() },
@@ -65,8 +62,7 @@ func TestAnAnswerThatBeginsEarlyIsPrivate(t *testing.T) {
 		"large copy":      func(w http.ResponseWriter) { _, _ = io.Copy(w, strings.NewReader(large)) },
 	} {
 		for mode, want := range map[middleware.Mode]string{middleware.Exclusive: "private", middleware.ReadOnly: "private", middleware.Lazy: ""} {
-			t.Run(fmt.Sprint(name, " ", mode), func(t *testing.T) {
-				t.Parallel()
+			inFakeTime(t, fmt.Sprint(name, " ", mode), func(t *testing.T, r *redistest.Server) {
 				s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: func(*http.Request) middleware.Mode { return mode }},
 					http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 						begin(w)
@@ -87,30 +83,26 @@ func TestAnAnswerThatBeginsEarlyIsPrivate(t *testing.T) {
 // P11: some caches look at the last Vary line only, so there is one.
 func TestVaryIsOneLine(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	s := newSite(t, r.Pool(t, 4), middleware.Options{}, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		session.FromContext(req.Context()).Len()
-		w.Header()["Vary"] = req.Header["X-Vary"]
-		w.WriteHeader(200)
-		w.Header().Set(http.TrailerPrefix+"X-Sum", "1") // the header is completed in another way then
-	}))
-	for _, test := range []struct{ set, want []string }{
-		{nil, []string{"Cookie"}},
-		{[]string{""}, []string{"Cookie"}},
-		{[]string{"Cookie"}, []string{"Cookie"}},
-		{[]string{"cookie", "Cookie"}, []string{"Cookie"}},
-		{[]string{"Accept-Encoding"}, []string{"Accept-Encoding, Cookie"}},
-		{[]string{"Accept-Encoding,Cookie", "Origin"}, []string{"Accept-Encoding, Origin, Cookie"}},
-		{[]string{"*"}, []string{"*"}},
-		{[]string{"Origin", "*"}, []string{"Origin", "*"}},
-	} {
-		req, err := http.NewRequest(http.MethodGet, s.URL, nil)
-		if err != nil {
-			t.Fatal(err)
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		s := newSite(t, r.Pool(t, 4), middleware.Options{}, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			session.FromContext(req.Context()).Len()
+			w.Header()["Vary"] = req.URL.Query()["vary"]
+			w.WriteHeader(200)
+			w.Header().Set(http.TrailerPrefix+"X-Sum", "1") // the header is completed in another way then
+		}))
+		for set, want := range map[string][]string{
+			"":                            {"Cookie"},
+			"vary=":                       {"Cookie"},
+			"vary=Cookie":                 {"Cookie"},
+			"vary=cookie&vary=Cookie":     {"Cookie"},
+			"vary=Accept-Encoding":        {"Accept-Encoding, Cookie"},
+			"vary=Accept,Cookie&vary=Age": {"Accept, Age, Cookie"},
+			"vary=*":                      {"*"},
+			"vary=Origin&vary=*":          {"Origin", "*"},
+		} {
+			if a := newVisitor(t).get(s.URL + "?" + set); !slices.Equal(a.Header["Vary"], want) {
+				t.Errorf("%q became %q, want %q", set, a.Header["Vary"], want)
+			}
 		}
-		req.Header["X-Vary"] = test.set
-		if a := newVisitor(t).do(req); !slices.Equal(a.Header["Vary"], test.want) {
-			t.Errorf("%q became %q, want %q", test.set, a.Header["Vary"], test.want)
-		}
-	}
+	})
 }

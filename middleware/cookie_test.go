@@ -5,46 +5,61 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
 	"github.com/gorilla/securecookie"
 )
 
-// P11: the defaults are the safe ones.
-func TestTheCookieIsSafeByDefault(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	s, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), middleware.Options{Keys: [][]byte{testKey}})
-	if err != nil {
-		t.Fatal(err)
+// count returns the cookie and the id of a new session with n in it.
+func (s *site) count(t *testing.T, n int) (*http.Cookie, string) {
+	t.Helper()
+	v := newVisitor(t)
+	for i := range n {
+		v.get(s.URL+"/add").want(t, 200, fmt.Sprint(i+1))
 	}
-	none := middleware.Options{Mode: func(*http.Request) middleware.Mode { return middleware.None }}
-	a := newVisitor(t).get(newSite(t, r.Pool(t, 1), none, s.Handler(app())).URL + "/add")
-	cookie := a.Cookies()[0]
-	if cookie.Name != "__Host-session" || !cookie.Secure || !cookie.HttpOnly || cookie.SameSite != http.SameSiteLaxMode ||
-		cookie.Path != "/" || cookie.Domain != "" || cookie.MaxAge != 0 {
-		t.Errorf("%s", a.Header.Get("Set-Cookie"))
-	}
-	if a.Header.Get("Cache-Control") != "no-store" {
-		t.Errorf("an answer with the cookie may be cached: %v", a.Header)
+	return v.cookie(s), v.get(s.URL + "/id").body
+}
+
+// end ends the session of a cookie, and leaves a tombstone or nothing at all.
+func (s *site) end(t *testing.T, r *redistest.Server, c *http.Cookie, tombstone bool) {
+	t.Helper()
+	id := with(t, c).get(s.URL + "/id").body
+	with(t, c).get(s.URL+"/logout").want(t, 200, "")
+	if !tombstone {
+		r.Do(t, "DEL", recordOf(id))
 	}
 }
 
-// P11: the cookie is as the options say, except that it is always HttpOnly.
-func TestTheCookieIsAsGiven(t *testing.T) {
+// P11: the defaults are the safe ones. Otherwise the cookie is as the options say, except that it
+// is always HttpOnly.
+func TestTheCookieIsSafeByDefault(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	s := newSite(t, r.Pool(t, 4), middleware.Options{Cookie: http.Cookie{
-		Name: "mine", Path: "/app", MaxAge: 3600, SameSite: http.SameSiteStrictMode, Domain: "example.org",
-	}}, app())
-	got := newVisitor(t).get(s.URL + "/add").Header.Get("Set-Cookie")
-	if !strings.HasPrefix(got, "mine=") || !strings.HasSuffix(got, "; Path=/app; Domain=example.org; Max-Age=3600; HttpOnly; SameSite=Strict") {
-		t.Error(got)
+	for name, c := range map[string]struct {
+		option http.Cookie
+		want   string // behind the value
+	}{
+		"__Host-session": {http.Cookie{}, "; Path=/; HttpOnly; Secure; SameSite=Lax"},
+		"mine": {http.Cookie{Name: "mine", Path: "/app", MaxAge: 3600, SameSite: http.SameSiteStrictMode, Domain: "example.org"},
+			"; Path=/app; Domain=example.org; Max-Age=3600; HttpOnly; SameSite=Strict"},
+	} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			s, err := middleware.New(store.New(r.Pool(t, 4), steady), middleware.Options{Keys: [][]byte{testKey}, Cookie: c.option})
+			must(t, err)
+			w := serveOnce(t, s.Handler(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { add(session.FromContext(req.Context())) })))
+			got := w.Header().Get("Set-Cookie")
+			if !strings.HasPrefix(got, name+"=") || got[strings.Index(got, ";"):] != c.want || w.Header().Get("Cache-Control") != "no-store" {
+				t.Errorf("%v", w.Header())
+			}
+		})
 	}
 }
 
@@ -58,22 +73,19 @@ func TestTheSecretStaysInTheCookie(t *testing.T) {
 			loseLock(t, r, req)
 			mux.ServeHTTP(nil, as(req, "/login"))
 		})
-		s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+		s, v := begun(t, r, middleware.Options{}, mux)
 		v.get(s.URL+"/lose").want(t, 503, "*") // so that there is a log
 
 		codec := securecookie.New(testKey, nil)
 		codec.SetSerializer(securecookie.NopEncoder{})
+		cookie := v.cookie(s).Value
 		var secret []byte
-		if err := codec.Decode("sid", v.cookies(s)[0].Value, &secret); err != nil || len(secret) != 32 {
+		if err := codec.Decode("sid", cookie, &secret); err != nil || len(secret) != 32 {
 			t.Fatalf("%v, %d bytes", err, len(secret))
 		}
 		sum := sha256.Sum256(secret)
 		id := base64.RawURLEncoding.EncodeToString(sum[:16])
-		if got := v.get(s.URL + "/id").body; got != id {
-			t.Errorf("the public id is %s, want half of the secret's SHA-256, %s", got, id)
-		}
+		v.get(s.URL+"/id").want(t, 200, id) // half of the secret's SHA-256
 		record, _ := keysOf(id)
 		value, _ := r.Get(t, record)
 		seen := strings.Join(r.Keys(t), " ") + value + s.log.String()
@@ -81,7 +93,7 @@ func TestTheSecretStaysInTheCookie(t *testing.T) {
 			t.Errorf("nothing to look at: %s", seen)
 		}
 		for name, form := range map[string]string{
-			"raw": string(secret), "hex": hex.EncodeToString(secret), "cookie": v.cookies(s)[0].Value,
+			"raw": string(secret), "hex": hex.EncodeToString(secret), "cookie": cookie,
 			"base64": strings.TrimRight(base64.StdEncoding.EncodeToString(secret), "="), "base64url": base64.RawURLEncoding.EncodeToString(secret),
 		} {
 			if strings.Contains(seen, form) {
@@ -91,34 +103,191 @@ func TestTheSecretStaysInTheCookie(t *testing.T) {
 	})
 }
 
-// P11: keys are rotated without logging anybody out.
+// P11: keys are rotated without logging anybody out, whether their cookie is set once or, as by
+// Remember, again: then the newest key signs it.
 func TestKeyRotation(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	older, newer := bytes.Repeat([]byte("o"), 32), bytes.Repeat([]byte("n"), 64)
-	site := func(keys ...[]byte) *site { return newSite(t, r.Pool(t, 4), middleware.Options{Keys: keys}, app()) }
-	before, during, after := site(older), site(newer, older), site(newer)
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		older, newer := bytes.Repeat([]byte("o"), 32), bytes.Repeat([]byte("n"), 64)
+		site := func(keys ...[]byte) *site {
+			return newSite(t, r.Pool(t, 4), middleware.Options{Keys: keys}, rememberer())
+		}
+		before, during, after := site(older), site(newer, older), site(newer)
 
-	early, late := newVisitor(t), newVisitor(t)
-	early.get(before.URL+"/add").want(t, 200, "1")
-	early.get(during.URL+"/add").want(t, 200, "2")
-	early.get(after.URL+"/get").want(t, 200, "0")
-	late.get(during.URL+"/add").want(t, 200, "1")
-	late.get(after.URL+"/add").want(t, 200, "2")
+		early, late, remembered := newVisitor(t).everywhere(), newVisitor(t).everywhere(), newVisitor(t).everywhere()
+		early.get(before.URL+"/add").want(t, 200, "1")
+		early.get(during.URL+"/add").want(t, 200, "2")
+		early.get(after.URL+"/get").want(t, 200, "0")
+		late.get(during.URL+"/add").want(t, 200, "1")
+		late.get(after.URL+"/add").want(t, 200, "2")
+		remembered.get(before.URL+"/add-and-remember?for=48h").want(t, 200, "1")
+		remembered.get(during.URL+"/remember?for=48h").want(t, 200, "")
+		remembered.get(after.URL+"/add").want(t, 200, "2")
+	})
 }
 
-// So it is for those who are remembered again and again: Remember signs with the newest key.
-func TestKeyRotationWithRemember(t *testing.T) {
+// Of several cookies with the right name the first that opens a session counts, in the order in
+// which the browser sends them: those with longer paths first, then older ones. So neither a
+// forged cookie nor one whose session is over hides the visitor's own.
+func TestOfSeveralCookiesTheFirstLiveOneCounts(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	older, newer := bytes.Repeat([]byte("o"), 32), bytes.Repeat([]byte("n"), 64)
-	site := func(keys ...[]byte) *site {
-		return newSite(t, r.Pool(t, 4), middleware.Options{Keys: keys}, rememberer())
-	}
-	before, during, after := site(older), site(newer, older), site(newer)
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: func(req *http.Request) middleware.Mode {
+			if req.URL.RawQuery == "read-only" {
+				return middleware.ReadOnly
+			}
+			return middleware.Exclusive
+		}}, app())
+		one, _ := s.count(t, 1)
+		two, _ := s.count(t, 2)
+		gone, id := s.count(t, 3)
+		s.end(t, r, gone, true)
+		unknown, _ := s.count(t, 4)
+		s.end(t, r, unknown, false)
+		forged := &http.Cookie{Name: "sid", Value: "forged"}
+		for _, tt := range []struct {
+			cookies []*http.Cookie
+			want    string
+		}{
+			{[]*http.Cookie{one, two}, "1"},
+			{[]*http.Cookie{two, one}, "2"},
+			{[]*http.Cookie{forged, two, one}, "2"},
+			{[]*http.Cookie{gone, two}, "2"},
+			{[]*http.Cookie{unknown, two}, "2"},
+			{[]*http.Cookie{unknown, gone, unknown, forged, one, two}, "1"},
+			{[]*http.Cookie{unknown, gone}, "0"},
+		} {
+			with(t, tt.cookies...).get(s.URL+"/get").want(t, 200, tt.want)
+			with(t, tt.cookies...).get(s.URL+"/get?read-only").want(t, 200, tt.want)
+		}
 
-	v := newVisitor(t)
-	v.get(before.URL+"/add-and-remember?for=48h").want(t, 200, "1")
-	v.get(during.URL+"/remember?for=48h").want(t, 200, "")
-	v.get(after.URL+"/add").want(t, 200, "2")
+		// If all sessions are over, what counts is whether one of them was ended less than a
+		// minute ago: then another cookie may be on its way.
+		for _, cookies := range [][]*http.Cookie{{unknown, gone}, {gone, unknown}} {
+			v := with(t, cookies...)
+			v.get(s.URL+"/id").want(t, 200, id)
+			v.background("POST", s.URL+"/add").want(t, 409, "*")
+			if a := v.navigate("POST", s.URL+"/add"); a.body != "1" || !a.sets() {
+				t.Errorf("%d %q, header %v", a.StatusCode, a.body, a.Header)
+			}
+		}
+	})
+}
+
+// Two cookies that open a session each are a mistake of the application or an attack: that is
+// logged. The second session is not locked, prolonged or changed.
+func TestTwoLiveCookiesAreReported(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		proxy := redistest.NewProxy(t, r)
+		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, app())
+		used, usedID := s.count(t, 1)
+		other, otherID := s.count(t, 2)
+		dead, _ := s.count(t, 1)
+		s.end(t, r, dead, true)
+		const warning = "the cookies of two sessions"
+
+		for _, cookies := range [][]*http.Cookie{{used}, {used, used}, {dead, used}, {used, dead}} {
+			with(t, cookies...).get(s.URL+"/get").want(t, 200, "1")
+		}
+		if strings.Contains(s.log.String(), warning) {
+			t.Errorf("there was only one session; log:\n%s", s.log)
+		}
+
+		record, lock := keysOf(otherID)
+		r.Do(t, "PEXPIRE", record, time.Minute.Milliseconds())
+		before, _ := r.Get(t, record)
+		proxy.Forget()
+		with(t, dead, used, dead, other).get(s.URL+"/add").want(t, 200, "2")
+		if lines := s.log.Lines(warning); len(lines) != 1 || !strings.Contains(lines[0], "level=WARN") ||
+			!strings.Contains(lines[0], "session="+usedID) || !strings.Contains(lines[0], "other="+otherID) {
+			t.Errorf("log:\n%s", s.log)
+		}
+		for _, cmd := range proxy.Commands() {
+			if slices.Contains(cmd.Args, lock) {
+				t.Errorf("the lock of the second session is touched: %v", cmd)
+			}
+		}
+		if n := proxy.RoundTrips(); n != 5 {
+			t.Errorf("%d round trips to Redis, want 5: two for the dead one, take, look, commit", n)
+		}
+		if after, _ := r.Get(t, record); after != before {
+			t.Errorf("the second session was %s and is %s", before, after)
+		}
+		if left := r.Do(t, "PTTL", record).(int64); left > time.Minute.Milliseconds() {
+			t.Errorf("the second session was prolonged to %d ms", left)
+		}
+	})
+}
+
+// A sibling domain plants a cookie of its own, which the browser sends first. After the login
+// that cookie is dead, and the visitor's own counts. Neither it nor its session can be removed by
+// the answer to a logout, and it does no harm.
+func TestAPlantedCookieDoesNotUndoTheLogin(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		s := newSite(t, r.Pool(t, 4), middleware.Options{}, welcoming())
+		for _, ended := range []bool{false, true} {
+			planted, _ := s.count(t, 1)
+			if ended { // by its owner
+				s.end(t, r, planted, true)
+			}
+			login := with(t, planted).navigate("POST", s.URL+"/login")
+			login.want(t, 200, "")
+			with(t, append(login.Cookies(), planted)...).get(s.URL+"/user").want(t, 200, "ann")
+			both := with(t, append([]*http.Cookie{planted}, login.Cookies()...)...)
+			both.get(s.URL+"/user").want(t, 200, "ann")
+			redistest.Elapse(time.Minute) // nothing remembers the planted one any more
+			both.get(s.URL+"/user").want(t, 200, "ann")
+			both.get(s.URL+"/logout").want(t, 200, "")
+			both.get(s.URL+"/user").want(t, 200, "")
+			with(t, planted).get(s.URL+"/user").want(t, 200, "")
+		}
+	})
+}
+
+// At most eight cookies of the name are verified. So a sibling domain that plants eight of them
+// hides the visitor's own, as SECURITY.md says.
+func TestAtMostEightCookiesAreVerified(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
+		own, _ := s.count(t, 1)
+		wellFormed := &http.Cookie{Name: "sid", Value: strings.Repeat("x", 120)}
+		malformed := &http.Cookie{Name: "sid", Value: "forged!"}
+		for n, want := range map[int]string{0: "1", 7: "1", 8: "0", 100: "0"} {
+			var cookies []*http.Cookie
+			for range n {
+				cookies = append(cookies, malformed, wellFormed)
+			}
+			with(t, append(cookies, malformed, own)...).get(s.URL+"/get").want(t, 200, want)
+		}
+	})
+}
+
+// With eight cookies a request does not wait eight times for a Redis that has fallen silent: only
+// for the first look at another session, and for the commit. Each takes Timeout and a quarter at most.
+func TestTheOtherCookiesAreNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		proxy := redistest.NewProxy(t, r)
+		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, app())
+		var cookies []*http.Cookie
+		for range 8 {
+			cookie, _ := s.count(t, 1)
+			cookies = append(cookies, cookie)
+		}
+		proxy.Forget()
+		proxy.Inject(func(redistest.Command) redistest.Fault {
+			if proxy.Requests() > 1 { // the take has passed
+				return redistest.Hang
+			}
+			return redistest.Pass
+		})
+		began := time.Now()
+		with(t, cookies...).get(s.URL+"/get").want(t, 503, "*")
+		if took, most := time.Since(began), 2*steady.Timeout*5/4; took > most {
+			t.Errorf("the answer took %v, want at most %v", took, most)
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package middleware_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -14,10 +15,9 @@ import (
 // What a handler discards is not saved, and its answer goes out. What it does after that is saved.
 func TestDiscard(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
-		mux.HandleFunc("/discard", func(w http.ResponseWriter, req *http.Request) {
-			s := session.FromContext(req.Context())
+		handle(mux, "/discard", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 			add(s)
 			s.Set("half", make(chan int)) // which would fail the commit
 			s.Renew()
@@ -47,52 +47,53 @@ func TestDiscard(t *testing.T) {
 // After Reopen, what the first commit has saved stays.
 func TestDiscardAfterReopen(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	mux := app()
-	mux.HandleFunc("/twice", func(_ http.ResponseWriter, req *http.Request) {
-		s := session.FromContext(req.Context())
-		add(s)
-		must(t, s.Commit(req.Context()))
-		s.Discard() // it is saved already, and this is no late change
-		must(t, s.Reopen(req.Context()))
-		add(s)
-		s.Discard()
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		handle(mux, "/twice", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+			add(s)
+			must(t, s.Commit(req.Context()))
+			s.Discard() // it is saved already, and this is no late change
+			must(t, s.Reopen(req.Context()))
+			add(s)
+			s.Discard()
+		})
+		s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+		v := newVisitor(t)
+		v.get(s.URL+"/twice").want(t, 200, "")
+		v.get(s.URL+"/twice").want(t, 200, "")
+		v.get(s.URL+"/get").want(t, 200, "2")
 	})
-	s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-	v := newVisitor(t)
-	v.get(s.URL+"/twice").want(t, 200, "")
-	v.get(s.URL+"/twice").want(t, 200, "")
-	v.get(s.URL+"/get").want(t, 200, "2")
 }
 
 // P7: Options.Discard keeps half-done work out of the session where the answer is an error that
 // something inside the sessions has made, such as a framework's recovery.
 func TestAnswersThatAreErrorsSaveNothingIfToldSo(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
 	for name, test := range map[string]struct {
 		answer func(w http.ResponseWriter, s *session.Session)
 		status int
 		saved  string
 	}{
-		"a panic":          {func(http.ResponseWriter, *session.Session) { panic("oh") }, 500, "0"},
-		"a 500":            {func(w http.ResponseWriter, _ *session.Session) { http.Error(w, "oh", 500) }, 500, "0"},
-		"a flushed 500":    {func(w http.ResponseWriter, _ *session.Session) { w.WriteHeader(500); w.(http.Flusher).Flush() }, 500, "0"},
-		"a long 500":       {func(w http.ResponseWriter, _ *session.Session) { http.Error(w, strings.Repeat("oh", 1<<16), 500) }, 500, "0"},
-		"a 404":            {func(w http.ResponseWriter, _ *session.Session) { http.Error(w, "oh", 404) }, 404, "1"},
-		"nothing":          {func(http.ResponseWriter, *session.Session) {}, 200, "1"},
-		"a body":           {func(w http.ResponseWriter, _ *session.Session) { fmt.Fprint(w, "ok") }, 200, "1"},
-		"a 500 and Commit": {func(w http.ResponseWriter, s *session.Session) { w.WriteHeader(500); must(t, s.Commit(t.Context())) }, 500, "1"},
+		"a panic":       {func(http.ResponseWriter, *session.Session) { panic("oh") }, 500, "0"},
+		"a 500":         {func(w http.ResponseWriter, _ *session.Session) { http.Error(w, "oh", 500) }, 500, "0"},
+		"a flushed 500": {func(w http.ResponseWriter, _ *session.Session) { w.WriteHeader(500); w.(http.Flusher).Flush() }, 500, "0"},
+		"a long 500":    {func(w http.ResponseWriter, _ *session.Session) { http.Error(w, strings.Repeat("oh", 1<<16), 500) }, 500, "0"},
+		"a 404":         {func(w http.ResponseWriter, _ *session.Session) { http.Error(w, "oh", 404) }, 404, "1"},
+		"nothing":       {func(http.ResponseWriter, *session.Session) {}, 200, "1"},
+		"a body":        {func(w http.ResponseWriter, _ *session.Session) { fmt.Fprint(w, "ok") }, 200, "1"},
+		"a 500 and Commit": {func(w http.ResponseWriter, s *session.Session) {
+			w.WriteHeader(500)
+			must(t, s.Commit(context.Background()))
+		}, 500, "1"},
 		"a 500, reopened": {func(w http.ResponseWriter, s *session.Session) {
 			w.WriteHeader(500)
-			must(t, s.Commit(t.Context()))
+			must(t, s.Commit(context.Background()))
 			w.(http.Flusher).Flush()
-			must(t, s.Reopen(t.Context()))
+			must(t, s.Reopen(context.Background()))
 			add(s)
 		}, 500, "1"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
 			mux := app()
 			mux.Handle("/half", recoverer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 				s := session.FromContext(req.Context())
@@ -111,8 +112,8 @@ func TestAnswersThatAreErrorsSaveNothingIfToldSo(t *testing.T) {
 func recoverer(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
-			if recover() != nil {
-				http.Error(w, "oh", http.StatusInternalServerError)
+			if p := recover(); p != nil {
+				http.Error(w, fmt.Sprint(p), http.StatusInternalServerError)
 			}
 		}()
 		next.ServeHTTP(w, r)

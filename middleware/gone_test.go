@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
@@ -34,85 +36,271 @@ func (v *visitor) fetch(ctx context.Context, method, url, mode string) answer {
 // welcoming is app, with /user, which says who is logged in.
 func welcoming() *http.ServeMux {
 	mux := app()
-	mux.HandleFunc("/user", func(w http.ResponseWriter, r *http.Request) {
-		user, _ := session.Get[string](session.FromContext(r.Context()), "user")
+	handle(mux, "/user", func(s *session.Session, w http.ResponseWriter, _ *http.Request) {
+		user, _ := session.Get[string](s, "user")
 		fmt.Fprint(w, user)
 	})
 	return mux
 }
 
-// The ways in which a visitor's session ends, and the visitor's cookie stays.
-var endings = map[string]func(t *testing.T, s *site, v *visitor){
-	"the answer to a login is lost": func(t *testing.T, s *site, v *visitor) {
-		with(t, v.cookies(s)...).get(s.URL+"/login").want(t, 200, "")
-	},
-	"the answer to a logout is lost": func(t *testing.T, s *site, v *visitor) {
-		with(t, v.cookies(s)...).get(s.URL+"/logout").want(t, 200, "")
-	},
-	"an administrator ends it": func(t *testing.T, s *site, v *visitor) {
-		if err := s.sessions.End(t.Context(), v.get(s.URL+"/id").body); err != nil {
-			t.Fatal(err)
+// pausing adds /pause to mux: it stores n = 500 and returns once free is closed.
+func pausing(mux *http.ServeMux) (busy, free chan struct{}) {
+	busy, free = make(chan struct{}), make(chan struct{})
+	handle(mux, "/pause", func(s *session.Session, w http.ResponseWriter, _ *http.Request) {
+		close(busy)
+		<-free
+		s.Set("n", 500)
+		fmt.Fprint(w, "stored")
+	})
+	return busy, free
+}
+
+// P4: what a request does, and what its cookie is worth, decide together about the answer and
+// the client's cookie.
+func TestWhatAnAnswerDoesToTheCookie(t *testing.T) {
+	t.Parallel()
+	const (
+		leaves  = "leaves the cookie"
+		sets    = "sets a cookie"
+		deletes = "deletes the cookie"
+		refused = "409"
+	)
+	doing := map[string]func(s *session.Session){
+		"nothing":          func(s *session.Session) { s.Len() },
+		"set":              func(s *session.Session) { s.Set("n", 7) },
+		"renew":            func(s *session.Session) { s.Renew() },
+		"login":            func(s *session.Session) { s.Renew(); s.Set("n", 7) },
+		"logout":           func(s *session.Session) { s.Destroy() },
+		"set-and-logout":   func(s *session.Session) { s.Set("n", 7); s.Destroy() },
+		"fail-and-logout":  func(s *session.Session) { s.Set("n", make(chan int)); s.Destroy() }, // out is out
+		"login-and-logout": func(s *session.Session) { s.Renew(); s.Set("n", 7); s.Destroy() },
+	}
+	for cookie, row := range map[string]map[string]string{
+		"none": {"nothing": leaves, "set": sets, "renew": leaves, "login": sets, "logout": leaves, "set-and-logout": leaves,
+			"nothing?flush": leaves, "set?flush": sets},
+		"unknown": {"nothing": leaves, "set": sets, "renew": leaves, "login": sets, "logout": deletes, "set-and-logout": deletes},
+		"ended, a script's": {"nothing": leaves, "set": refused, "renew": sets, "login": sets, "logout": leaves, "set-and-logout": leaves,
+			"login-and-logout": leaves, "set?flush": refused},
+		"ended, a page's": {"nothing": leaves, "set": sets, "renew": sets, "login": sets, "logout": leaves, "set-and-logout": leaves,
+			"login-and-logout": leaves, "nothing?flush": leaves, "set?flush": sets},
+		"live": {"nothing": leaves, "set": leaves, "renew": sets, "login": sets, "logout": deletes, "set-and-logout": deletes,
+			"fail-and-logout": deletes, "login-and-logout": deletes, "set?flush": leaves},
+	} {
+		inFakeTime(t, cookie, func(t *testing.T, r *redistest.Server) {
+			mux := app()
+			handle(mux, "/do/{what}", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+				doing[req.PathValue("what")](s)
+				if req.URL.RawQuery == "flush" {
+					w.(http.Flusher).Flush()
+				}
+			})
+			s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+			for what, want := range row {
+				v := newVisitor(t)
+				if cookie != "none" {
+					c, _ := s.count(t, 1)
+					v = with(t, c)
+					if cookie != "live" {
+						s.end(t, r, c, cookie != "unknown")
+					}
+				}
+				keys := len(r.Keys(t))
+				ask := v.background
+				if cookie == "ended, a page's" {
+					ask = v.navigate
+				}
+				a := ask("POST", s.URL+"/do/"+what)
+				got := leaves
+				switch set := a.Cookies(); {
+				case a.StatusCode == http.StatusConflict && len(set) == 0:
+					got = refused
+				case a.StatusCode != http.StatusOK:
+					t.Errorf("%s: %d %q", what, a.StatusCode, a.body)
+				case len(set) == 1 && set[0].MaxAge < 0:
+					got = deletes
+					v.get(s.URL+"/get").want(t, 200, "0")
+				case len(set) == 1:
+					got = sets
+					if n := with(t, set[0]).get(s.URL + "/get").body; n != "7" && what != "renew" {
+						t.Errorf("%s: the new session has n = %s", what, n)
+					}
+				}
+				if got != want {
+					t.Errorf("%s: the answer %s, want: %s", what, got, want)
+				}
+				if want != sets && cookie != "live" && len(r.Keys(t)) != keys {
+					t.Errorf("%s: there were %d keys, and now %v", what, keys, r.Keys(t))
+				}
+			}
+		})
+	}
+}
+
+// P4: requests are served in turn. The write that came before the logout is saved, and the one
+// that waited behind it is refused.
+func TestAWaitingRequestFindsTheSessionEnded(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		busy, free := pausing(mux)
+		s, v := begun(t, r, middleware.Options{}, mux)
+		old := with(t, v.cookies(s)...)
+		writing := old.start(s.URL + "/pause")
+		<-busy
+		leaving := v.start(s.URL + "/logout")
+		synctest.Wait()
+		late := old.start(s.URL + "/add")
+		synctest.Wait()
+		close(free)
+		(<-writing).want(t, 200, "stored")
+		(<-leaving).want(t, 200, "")
+		(<-late).want(t, 409, "*")
+		old.get(s.URL+"/get").want(t, 200, "0")
+		if n := len(v.cookies(s)); n != 0 {
+			t.Errorf("the visitor still has %d cookies", n)
 		}
-	},
+	})
+}
+
+// P4: a write that comes after the logout is refused. It brings nothing back,
+// and its answer leaves the visitor's cookies alone.
+func TestAWriteAfterTheLogoutIsRefused(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
+		for _, end := range []string{"/logout", "/login"} {
+			v := newVisitor(t)
+			v.get(s.URL+"/add").want(t, 200, "1")
+			old := with(t, v.cookies(s)...)
+			record, lock := keysOf(v.get(s.URL + "/id").body)
+			v.get(s.URL+end).want(t, 200, "")
+			stone, _ := r.Get(t, record)
+			for path, status := range map[string]int{"/add": 409, "/get": 200, "/logout": 200, "/nothing": 200} {
+				a := old.get(s.URL + path)
+				a.want(t, status, "*")
+				if a.sets() {
+					t.Errorf("%s: the answer touches the cookie: %v", path, a.Header)
+				}
+			}
+			old.get(s.URL+"/get").want(t, 200, "0")
+			if now, _ := r.Get(t, record); now != stone {
+				t.Errorf("the tombstone %s became %s", stone, now)
+			}
+			if r.Exists(t, lock) {
+				t.Error("a lock was taken on an ended session")
+			}
+			if end == "/login" {
+				v.get(s.URL+"/get").want(t, 200, "1") // under the new id
+			}
+		}
+	})
+}
+
+// P4: a new id takes the data and the age of the old one with it.
+func TestRenewMovesTheSession(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		handle(mux, "/renew", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Renew() })
+		s, v := begun(t, r, middleware.Options{}, mux)
+		before := v.get(s.URL + "/id").body
+		if a := v.get(s.URL + "/renew"); !a.sets() {
+			t.Fatalf("no new cookie: %v", a.Header)
+		}
+		if after := v.get(s.URL + "/id").body; before == after {
+			t.Error("the id is still the old one")
+		}
+		v.get(s.URL+"/get").want(t, 200, "1")
+		if n := len(r.Keys(t)); n != 2 {
+			t.Errorf("keys are %v; want the record and the tombstone", r.Keys(t))
+		}
+	})
+}
+
+// P3: a holder whose lock is over, or gone, cannot write over the next one.
+func TestAStaleHolderCannotWrite(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		busy, free := pausing(mux)
+		s, v := begun(t, r, middleware.Options{}, mux)
+		elsewhere := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+		_, lock := keysOf(v.get(s.URL + "/id").body)
+		stale := v.start(s.URL + "/pause")
+		<-busy
+		if r.IsReal() {
+			r.Do(t, "DEL", lock)
+		} else {
+			redistest.Elapse(time.Minute) // the default of MaxHold
+		}
+		with(t, v.cookies(s)...).get(elsewhere.URL+"/add").want(t, 200, "2")
+		close(free)
+		(<-stale).want(t, 503, "*")
+		v.get(s.URL+"/get").want(t, 200, "2")
+		if len(s.log.Lines("lock was lost")) != 1 {
+			t.Errorf("log:\n%s", s.log)
+		}
+	})
 }
 
 // P4: nobody is shut out. Whatever has ended the session, the visitor can log in at once, and
 // go to pages that write; scripts get the 409, and no cookie.
 func TestNobodyIsShutOut(t *testing.T) {
 	t.Parallel()
-	for name, end := range endings {
+	for name, end := range map[string]func(t *testing.T, s *site, v *visitor){
+		"the answer to a login is lost": func(t *testing.T, s *site, v *visitor) {
+			with(t, v.cookies(s)...).get(s.URL+"/login").want(t, 200, "")
+		},
+		"the answer to a logout is lost": func(t *testing.T, s *site, v *visitor) {
+			with(t, v.cookies(s)...).get(s.URL+"/logout").want(t, 200, "")
+		},
+		"an administrator ends it": func(t *testing.T, s *site, v *visitor) {
+			must(t, s.sessions.End(t.Context(), v.get(s.URL+"/id").body))
+		},
+	} {
 		for _, mode := range []middleware.Mode{middleware.Exclusive, middleware.Lazy} {
-			t.Run(fmt.Sprintf("%s, mode %d", name, mode), func(t *testing.T) {
-				t.Parallel()
-				redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-					mux := welcoming()
-					handler := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-						if _, err := session.Start(req.Context()); err != nil {
-							t.Error(err)
-						}
-						mux.ServeHTTP(w, req)
-					})
-					s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: func(*http.Request) middleware.Mode { return mode }}, handler)
-					begin := func() (v *visitor, old string) {
-						v = newVisitor(t)
-						v.get(s.URL+"/add").want(t, 200, "1")
-						old = v.get(s.URL + "/id").body
-						end(t, s, v)
-						return v, old
-					}
-
-					v, old := begin()
-					for _, a := range []answer{
-						v.background("POST", s.URL+"/add"), v.get(s.URL + "/add"), // which does not say what it is
-					} {
-						a.want(t, 409, "The session was ended by another request. Nothing was saved. Please start again.")
-						if a.sets() {
-							t.Errorf("a background request touches the cookie: %v", a.Header)
-						}
-					}
-					for _, path := range []string{"/get", "/nothing", "/logout"} {
-						if a := v.navigate("GET", s.URL+path); a.StatusCode != 200 || a.sets() {
-							t.Errorf("%s: %d, header %v", path, a.StatusCode, a.Header)
-						}
-					}
-					a := v.navigate("GET", s.URL+"/add")
-					a.want(t, 200, "1") // in a new session, which has nothing of the old one
-					if !a.sets() || a.Header.Get("Cache-Control") != "no-store" {
-						t.Errorf("header %v", a.Header)
-					}
-					v.background("POST", s.URL+"/add").want(t, 200, "2")
-					if now := v.get(s.URL + "/id").body; now == old {
-						t.Error("the dead id is used again")
-					}
-
-					v, old = begin()
-					v.background("POST", s.URL+"/login").want(t, 200, "")
-					v.get(s.URL+"/user").want(t, 200, "ann")
-					v.get(s.URL+"/get").want(t, 200, "0")
-					if now := v.get(s.URL + "/id").body; now == old {
-						t.Error("the dead id is used again")
-					}
+			inFakeTime(t, fmt.Sprintf("%s, %v", name, mode), func(t *testing.T, r *redistest.Server) {
+				mux := welcoming()
+				handler := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+					_, err := session.Start(req.Context())
+					must(t, err)
+					mux.ServeHTTP(w, req)
 				})
+				s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: func(*http.Request) middleware.Mode { return mode }}, handler)
+				begin := func() (v *visitor, old string) {
+					v = newVisitor(t)
+					v.get(s.URL+"/add").want(t, 200, "1")
+					old = v.get(s.URL + "/id").body
+					end(t, s, v)
+					return v, old
+				}
+
+				v, old := begin()
+				for _, a := range []answer{
+					v.background("POST", s.URL+"/add"), v.get(s.URL + "/add"), // which does not say what it is
+				} {
+					a.want(t, 409, "The session was ended by another request. Nothing was saved. Please start again.")
+					if a.sets() {
+						t.Errorf("a background request touches the cookie: %v", a.Header)
+					}
+				}
+				a := v.navigate("GET", s.URL+"/add")
+				a.want(t, 200, "1") // in a new session, which has nothing of the old one
+				if !a.sets() || a.Header.Get("Cache-Control") != "no-store" {
+					t.Errorf("header %v", a.Header)
+				}
+				v.background("POST", s.URL+"/add").want(t, 200, "2")
+				if now := v.get(s.URL + "/id").body; now == old {
+					t.Error("the dead id is used again")
+				}
+
+				v, old = begin()
+				v.background("POST", s.URL+"/login").want(t, 200, "")
+				v.get(s.URL+"/user").want(t, 200, "ann")
+				v.get(s.URL+"/get").want(t, 200, "0")
+				if now := v.get(s.URL + "/id").body; now == old {
+					t.Error("the dead id is used again")
+				}
 			})
 		}
 	}
@@ -130,9 +318,7 @@ func TestADoubleClickOnLogin(t *testing.T) {
 			<-free // the password is being hashed
 			mux.ServeHTTP(w, as(req, "/login"))
 		})
-		s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+		s, v := begun(t, r, middleware.Options{}, mux)
 		old := v.cookies(s)
 
 		ctx, drop := context.WithCancel(t.Context())
@@ -160,17 +346,15 @@ func TestADoubleClickOnLogin(t *testing.T) {
 // Its answer does not take the new cookie away.
 func TestABackgroundAnswerDoesNotUndoALogin(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		came, pass := make(chan struct{}), make(chan struct{})
-		s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: func(req *http.Request) middleware.Mode {
+		s, v := begun(t, r, middleware.Options{Mode: func(req *http.Request) middleware.Mode {
 			if req.Header.Get("X-Late") != "" {
 				close(came)
 				<-pass
 			}
 			return middleware.Exclusive
 		}}, welcoming())
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
 		late, _ := http.NewRequest("POST", s.URL+"/add", nil)
 		late.Header.Set("X-Late", "yes")
 		late.Header.Set("Sec-Fetch-Mode", "cors")
@@ -189,10 +373,8 @@ func TestABackgroundAnswerDoesNotUndoALogin(t *testing.T) {
 // the login's session held is shown to anyone else, or lost in Redis.
 func TestAPageThatCrossesALoginWins(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		s := newSite(t, r.Pool(t, 4), middleware.Options{}, welcoming())
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		s, v := begun(t, r, middleware.Options{}, welcoming())
 		old := with(t, v.cookies(s)...) // sent before the login, answered after it
 		v.navigate("POST", s.URL+"/login").want(t, 200, "")
 		login := with(t, v.cookies(s)...)
@@ -207,5 +389,98 @@ func TestAPageThatCrossesALoginWins(t *testing.T) {
 
 		v.navigate("POST", s.URL+"/login").want(t, 200, "")
 		v.get(s.URL+"/user").want(t, 200, "ann")
+	})
+}
+
+// Until its commit, a request in an ended session has the ended id; then that of the new session.
+// If the commit fails the client keeps its cookie, and the log names the session it came for.
+func TestTheIDInAnEndedSession(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		down := false
+		handle(mux, "/ids", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			before := s.ID()
+			s.Set("n", 1)
+			if down {
+				r.Stop(t)
+			}
+			err := s.Commit(req.Context())
+			fmt.Fprint(w, before, " ", s.ID(), " ", err)
+		})
+		s, v := begun(t, r, middleware.Options{}, mux)
+		dead := v.get(s.URL + "/id").body
+		old := with(t, v.cookies(s)...)
+		old.get(s.URL+"/logout").want(t, 200, "")
+
+		var before, after, err string
+		a := v.navigate("POST", s.URL+"/ids")
+		if _, scanned := fmt.Sscan(a.body, &before, &after, &err); scanned != nil || before != dead || after == dead || err != "<nil>" {
+			t.Fatalf("%d %s", a.StatusCode, a.body)
+		}
+		v.get(s.URL+"/id").want(t, 200, after)
+
+		down = true
+		a = old.navigate("POST", s.URL+"/ids")
+		a.want(t, 503, "*")
+		if lines := s.log.Lines("session=" + dead); a.sets() || len(lines) != 1 {
+			t.Errorf("header %v, log:\n%s", a.Header, s.log)
+		}
+	})
+}
+
+// P4: what ends a session that a request holds ends what is under way in it, also a login. The
+// visitor's next try begins a new session.
+func TestALoginInASessionThatIsEndedMeanwhile(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		mux := welcoming()
+		lose := true
+		mux.HandleFunc("/cut", func(w http.ResponseWriter, req *http.Request) {
+			if lose {
+				lose = false
+				r.Do(t, "DEL", recordOf(session.FromContext(req.Context()).ID()))
+			}
+			mux.ServeHTTP(w, as(req, "/login"))
+		})
+		s, v := begun(t, r, middleware.Options{}, mux)
+		a := v.navigate("POST", s.URL+"/cut")
+		a.want(t, 503, "*")
+		if a.sets() {
+			t.Errorf("header %v", a.Header)
+		}
+		synctest.Wait()
+		if keys := r.Keys(t); len(keys) > 0 {
+			t.Errorf("what the login had stored is still there: %v", keys)
+		}
+		v.navigate("POST", s.URL+"/cut").want(t, 200, "")
+		v.get(s.URL+"/user").want(t, 200, "ann")
+	})
+}
+
+// P9: a Start that is repeated does not remember what an earlier one came for: if the session is
+// unknown by then, the new one has an id that nobody knows.
+func TestARepeatedStartAdoptsNoID(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		var old string
+		mux := app()
+		mux.HandleFunc("/lazy", func(_ http.ResponseWriter, req *http.Request) {
+			if _, err := session.Start(req.Context()); err == nil {
+				t.Error("the session is held, and Start has it")
+			}
+			r.Do(t, "DEL", recordOf(old), recordOf(old)+".lock")
+			s, err := session.Start(req.Context())
+			must(t, err)
+			s.Set("n", 7)
+		})
+		s, v := begun(t, r, middleware.Options{LockWait: time.Second, Mode: byPath(map[string]middleware.Mode{"/lazy": middleware.Lazy})}, mux)
+		old = v.get(s.URL + "/id").body
+		r.Do(t, "SET", recordOf(old)+".lock", "another", "PX", 60_000)
+		v.get(s.URL+"/lazy").want(t, 200, "")
+		if r.Exists(t, recordOf(old)) {
+			t.Error("the old id was adopted")
+		}
+		v.get(s.URL+"/get").want(t, 200, "7")
 	})
 }

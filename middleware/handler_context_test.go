@@ -3,8 +3,10 @@ package middleware
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/a2139e8d/latchkey/store"
@@ -97,4 +99,16 @@ func TestAHandlersContextIsLikeAnyOther(t *testing.T) {
 		}
 	}
 	try(nil)
+}
+
+// A handler may print its context while another goroutine waits for its end.
+func TestAHandlersContextCanBePrinted(t *testing.T) {
+	t.Parallel()
+	rq := &request{base: new(http.Request).WithContext(t.Context())}
+	rq.context.begin(rq)
+	var both sync.WaitGroup
+	both.Go(func() { rq.context.Done() })
+	both.Go(func() { _ = fmt.Sprint(&rq.context) })
+	both.Wait()
+	rq.context.end(nil)
 }

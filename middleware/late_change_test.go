@@ -2,16 +2,16 @@ package middleware_test
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
@@ -20,26 +20,28 @@ import (
 
 const notAllSaved = "Not all of this was saved. Please check before you try again."
 
+// changes are all ways to change a session that has n.
+var changes = map[string]func(s *session.Session){
+	"Set":     func(s *session.Session) { s.Set("n", 9) },
+	"Delete":  func(s *session.Session) { s.Delete("n") },
+	"Clear":   func(s *session.Session) { s.Clear() },
+	"Renew":   func(s *session.Session) { s.Renew() },
+	"Destroy": func(s *session.Session) { s.Destroy() },
+}
+
 // P2: a handler changes the session after its Commit, and nothing of the answer has left yet. The
 // client gets an error, whatever the handler answers or has answered. The connection stays whole:
 // a browser would repeat the request, and so the handler's work.
 func TestALateChangeIsAnError(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
 	large := strings.Repeat("all is well", 10_000)
 	for name, answer := range map[string]func(w http.ResponseWriter, late func()){
 		"nothing":      func(_ http.ResponseWriter, late func()) { late() },
-		"before":       func(w http.ResponseWriter, late func()) { fmt.Fprint(w, "all is well"); late() },
-		"after":        func(w http.ResponseWriter, late func()) { late(); fmt.Fprint(w, "all is well") },
 		"before+after": func(w http.ResponseWriter, late func()) { fmt.Fprint(w, "all"); late(); fmt.Fprint(w, "all is well") },
 		"large":        func(w http.ResponseWriter, late func()) { late(); fmt.Fprint(w, large) },
 		"copied":       func(w http.ResponseWriter, late func()) { late(); _, _ = io.Copy(w, strings.NewReader(large)) },
-		"flushed": func(w http.ResponseWriter, late func()) {
-			fmt.Fprint(w, "all is well")
-			late()
-			w.(http.Flusher).Flush()
-		},
-		"redirect": func(w http.ResponseWriter, late func()) { w.Header().Set("Location", "/"); w.WriteHeader(303); late() },
+		"flushed":      func(w http.ResponseWriter, late func()) { fmt.Fprint(w, "all"); late(); w.(http.Flusher).Flush() },
+		"redirect":     func(w http.ResponseWriter, late func()) { w.Header().Set("Location", "/"); w.WriteHeader(303); late() },
 		"hijacked": func(w http.ResponseWriter, late func()) {
 			late()
 			if c, _, err := w.(http.Hijacker).Hijack(); !errors.Is(err, session.ErrClosed) {
@@ -47,18 +49,14 @@ func TestALateChangeIsAnError(t *testing.T) {
 			}
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var runs atomic.Int32
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			runs := 0
 			mux := app()
-			mux.HandleFunc("/late", func(w http.ResponseWriter, req *http.Request) {
-				runs.Add(1)
-				s := session.FromContext(req.Context())
+			handle(mux, "/late", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+				runs++
 				s.Set("n", 5)
 				w.Header().Set("X-Handler", "yes")
-				if err := s.Commit(req.Context()); err != nil {
-					t.Error(err)
-				}
+				must(t, s.Commit(req.Context()))
 				answer(w, func() { s.Set("flash", "ordered") })
 			})
 			s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
@@ -75,8 +73,8 @@ func TestALateChangeIsAnError(t *testing.T) {
 			cookie := a.Cookies()[0]
 			c.send("GET /get HTTP/1.1\r\nHost: a\r\nCookie: " + cookie.Name + "=" + cookie.Value + "\r\n\r\n")
 			c.read().want(t, 200, "5")
-			if n := runs.Load(); n != 1 {
-				t.Errorf("the handler ran %d times", n)
+			if runs != 1 {
+				t.Errorf("the handler ran %d times", runs)
 			}
 			if lines := s.log.Lines("session changed after it was saved"); len(lines) != 1 ||
 				!strings.Contains(lines[0], "key=flash") || !strings.Contains(lines[0], "change it before Commit") {
@@ -89,24 +87,19 @@ func TestALateChangeIsAnError(t *testing.T) {
 // P2: every kind of change counts, and OnError sees which it was.
 func TestOnErrorSeesTheLateChange(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
 	for method, change := range changes {
-		t.Run(method, func(t *testing.T) {
-			t.Parallel()
+		inFakeTime(t, method, func(t *testing.T, r *redistest.Server) {
 			var seen []error
 			mux := app()
-			mux.HandleFunc("/late", func(_ http.ResponseWriter, req *http.Request) {
-				s := session.FromContext(req.Context())
-				_ = s.Commit(req.Context())
+			handle(mux, "/late", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+				must(t, s.Commit(req.Context()))
 				change(s)
 				s.Set("another", true)
 			})
-			s := newSite(t, r.Pool(t, 4), middleware.Options{OnError: func(w http.ResponseWriter, _ *http.Request, err error) {
+			s, v := begun(t, r, middleware.Options{OnError: func(w http.ResponseWriter, _ *http.Request, err error) {
 				seen = append(seen, err)
 				w.WriteHeader(middleware.Status(err))
 			}}, mux)
-			v := newVisitor(t)
-			v.get(s.URL+"/add").want(t, 200, "1")
 			v.get(s.URL+"/late").want(t, 500, "")
 			if len(seen) != 1 || !errors.Is(seen[0], session.ErrClosed) || !strings.Contains(seen[0].Error(), method+" after Commit") {
 				t.Errorf("OnError got %v", seen)
@@ -116,70 +109,176 @@ func TestOnErrorSeesTheLateChange(t *testing.T) {
 	}
 }
 
-// P2: where the commit has failed, that is the error, and not what the handler did afterwards.
+// P2: if the commit has failed, that is the error, and not what the handler did afterwards.
 func TestALateChangeDoesNotHideAFailedCommit(t *testing.T) {
 	t.Parallel()
-	r := redistest.Embedded(t)
-	mux := app()
-	mux.HandleFunc("/lose", func(w http.ResponseWriter, req *http.Request) {
-		loseLock(t, r, req)
-		s := session.FromContext(req.Context())
-		s.Renew()
-		_ = s.Commit(req.Context())
-		s.Set("n", 9)
-		fmt.Fprint(w, "all is well")
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		handle(mux, "/lose", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			loseLock(t, r, req)
+			s.Renew()
+			_ = s.Commit(req.Context())
+			s.Set("n", 9)
+			fmt.Fprint(w, "all is well")
+		})
+		s, v := begun(t, r, middleware.Options{}, mux)
+		a := v.get(s.URL + "/lose")
+		a.want(t, 503, "*")
+		if a.sets() {
+			t.Errorf("the cookie of a session that was not saved: %v", a.Header)
+		}
+		if lines := s.log.Lines("kind="); len(lines) != 1 || !strings.Contains(lines[0], "kind=lost") {
+			t.Errorf("the log does not say just that the lock was lost:\n%s", s.log)
+		}
+		v.get(s.URL+"/get").want(t, 200, "1")
 	})
-	s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	a := v.get(s.URL + "/lose")
-	a.want(t, 503, "*")
-	if a.sets() {
-		t.Errorf("the cookie of a session that was not saved: %v", a.Header)
-	}
-	if lines := s.log.Lines("kind="); len(lines) != 1 || !strings.Contains(lines[0], "kind=lost") {
-		t.Errorf("the log does not say just that the lock was lost:\n%s", s.log)
-	}
-	v.get(s.URL+"/get").want(t, 200, "1")
 }
 
-// A goroutine changes the session while the connection changes hands: there is no answer to put
-// an error into any more, so the connection is closed.
-func TestAChangeDuringAHijackClosesTheConnection(t *testing.T) {
+// P2: what is set after the commit cannot be saved. It is not lost in silence
+// either: no client takes an answer that has begun for complete.
+func TestAChangeAfterTheAnswerHasBegunCutsItOff(t *testing.T) {
 	t.Parallel()
-	s := newSessions(t, redistest.Embedded(t), middleware.Options{Logger: slog.New(slog.DiscardHandler)})
-	hijacked := make(chan error, 1)
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		during := &duringHijack{ResponseWriter: w}
-		s.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			own := session.FromContext(r.Context())
-			during.do = func() { own.Set("late", 1) }
-			conn, _, err := w.(http.Hijacker).Hijack()
-			hijacked <- err
-			if err == nil {
-				fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-				conn.Close()
+	for name, begin := range map[string]func(w http.ResponseWriter){
+		"flush":    func(w http.ResponseWriter) { w.(http.Flusher).Flush() },
+		"overflow": func(w http.ResponseWriter) { fmt.Fprint(w, strings.Repeat("x", 70_000)) },
+		"little":   func(w http.ResponseWriter) { fmt.Fprint(w, strings.Repeat("x", 51)) }, // net/http keeps it
+	} {
+		for method, change := range changes {
+			inFakeTime(t, name+"/"+method, func(t *testing.T, r *redistest.Server) {
+				mux := app()
+				handle(mux, "/late", func(s *session.Session, w http.ResponseWriter, _ *http.Request) {
+					begin(w)
+					change(s)
+					if n, err := fmt.Fprint(w, "all is well"); !errors.Is(err, session.ErrClosed) {
+						t.Errorf("wrote %d bytes after the broken rule: %v", n, err)
+					}
+				})
+				o := middleware.Options{}
+				if name == "little" {
+					o.Buffer = 50
+				}
+				s, v := begun(t, r, o, mux)
+				// Without a header, browsers would send the request again.
+				a := v.post(s.URL + "/late")
+				if a.StatusCode != 200 || a.err == nil || strings.Contains(a.body, "all is well") {
+					t.Errorf("the client got %d %q, error %v", a.StatusCode, a.body, a.err)
+				}
+				lines := s.log.Lines("session changed after it was saved")
+				if len(lines) != 1 || !strings.Contains(lines[0], "rule=") || !strings.Contains(lines[0], "call="+method) {
+					t.Errorf("log: %q", lines)
+				}
+				v.get(s.URL+"/get").want(t, 200, "1")
+			})
+		}
+	}
+}
+
+// P2: not even an answer whose length was declared and which was written in full
+// looks complete to a client if the handler then breaks the rule.
+func TestALateChangeCutsOffAnAnswerOfKnownLength(t *testing.T) {
+	t.Parallel()
+	content := bytes.Repeat([]byte("x"), 100_000)
+	for name, write := range map[string]http.HandlerFunc{
+		"file": func(w http.ResponseWriter, req *http.Request) {
+			http.ServeContent(w, req, "a.bin", time.Unix(1e9, 0), bytes.NewReader(content))
+		},
+		"many writes": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100000")
+			for range 100 {
+				_, _ = w.Write(content[:1000])
 			}
-		})).ServeHTTP(during, r)
-	}))
-	defer srv.Close()
-	a := newVisitor(t).post(srv.URL)
-	if err := <-hijacked; !errors.Is(err, session.ErrClosed) {
-		t.Errorf("Hijack returns %v", err)
-	}
-	if a.err == nil {
-		t.Errorf("the client was answered: %d %q", a.StatusCode, a.body)
+		},
+	} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			mux := app()
+			mux.HandleFunc("/fine", write)
+			handle(mux, "/late", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+				write(w, req)
+				s.Set("downloads", 1)
+			})
+			s, v := begun(t, r, middleware.Options{}, mux)
+			if a := v.post(s.URL + "/late"); a.err == nil {
+				t.Errorf("the client believes %d bytes", len(a.body))
+			}
+			v.get(s.URL+"/fine").want(t, 200, string(content))
+		})
 	}
 }
 
-// duringHijack does something when the connection is taken over, but not handed out yet.
-type duringHijack struct {
+// P2: a change by another goroutine, while the commit is on its way to Redis.
+func TestAChangeDuringTheCommitIsAnError(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		proxy := redistest.NewProxy(t, r)
+		var running atomic.Pointer[session.Session]
+		mux := app()
+		handle(mux, "/late", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			s.Set("n", 5)
+			running.Store(s)
+			w.Header().Set("Content-Length", "11")
+			fmt.Fprint(w, "all is well")
+			if req.URL.RawQuery == "flush" { // complete, and out at once
+				w.(http.Flusher).Flush()
+			}
+		})
+		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, mux)
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		proxy.Inject(func(redistest.Command) redistest.Fault {
+			if s := running.Swap(nil); s != nil {
+				s.Set("n", 6)
+			}
+			return redistest.Pass
+		})
+		for _, path := range []string{"/late", "/late?flush"} {
+			v.get(s.URL+"/set/other").want(t, 200, "")
+			v.post(s.URL+path).want(t, 500, notAllSaved)
+		}
+		v.get(s.URL+"/get").want(t, 200, "5")
+	})
+}
+
+// P2: once the handler has the connection, cutting the answer off means closing it. If the change
+// comes while the connection changes hands, the handler does not get it.
+func TestALateChangeClosesAHijackedConnection(t *testing.T) {
+	t.Parallel()
+	for during, want := range map[bool]error{false: nil, true: session.ErrClosed} {
+		inFakeTime(t, fmt.Sprint("during Hijack: ", during), func(t *testing.T, r *redistest.Server) {
+			s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+					taking := &taking{ResponseWriter: w, over: func() {}}
+					sessions(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+						late := func() { session.FromContext(req.Context()).Set("n", 5) }
+						if during {
+							taking.over = late
+						}
+						conn, _, err := w.(http.Hijacker).Hijack()
+						if !errors.Is(err, want) {
+							t.Errorf("Hijack = %v, want %v", err, want)
+						}
+						if err == nil {
+							defer conn.Close()
+							late()
+							_, _ = fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+						}
+					})).ServeHTTP(taking, req)
+				})
+			})
+			if a := newVisitor(t).post(s.URL); a.err == nil {
+				t.Errorf("the client got %d %q", a.StatusCode, a.body)
+			}
+		})
+	}
+}
+
+// A taking does something when the connection is taken over, but not handed out yet.
+type taking struct {
 	http.ResponseWriter
-	do func()
+	over func()
 }
 
-func (w *duringHijack) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (w *taking) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, stream, err := http.NewResponseController(w.ResponseWriter).Hijack()
-	w.do()
+	w.over()
 	return conn, stream, err
 }
