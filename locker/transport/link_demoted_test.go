@@ -9,8 +9,7 @@ const readOnly = "-READONLY You can't write against a read only replica.\r\n"
 // After a failover the open connection leads to a replica. Its replies are still replies, but
 // the next exchange goes to whoever is master now.
 func TestLinkIsDemoted(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
+	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, a := p.begin("a")
 		b := p.ask(t.Context(), "b")
 		w.wantCommands("b")
@@ -21,10 +20,7 @@ func TestLinkIsDemoted(t *testing.T) {
 		b.wantReply()
 		other.answer("c")
 		c.wantReply()
-		last := p.ask(t.Context(), "last")
-		other.wantCommands("last")
-		other.answer("last")
-		last.wantReply()
+		p.wantServedOn(other, "last")
 		w.wantEnd()
 	})
 }
@@ -32,8 +28,7 @@ func TestLinkIsDemoted(t *testing.T) {
 // A crowd learns one after another that the server was demoted. The connection that the first of
 // them has led to is kept.
 func TestLinkIsDemotedOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
+	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, a := p.begin("a")
 		b := p.ask(t.Context(), "b")
 		w.wantCommands("b")
@@ -46,15 +41,13 @@ func TestLinkIsDemotedOnce(t *testing.T) {
 		p.wantNoConnection()
 		other.wantCommands("d")
 		other.answer("c", "d")
-		c.wantReply()
-		d.wantReply()
+		wantReplies(c, d)
 	})
 }
 
 // A connection that was given up breaks in the end. That says nothing about those made since.
 func TestLinkBreaksAfterItWasGivenUp(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
+	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, a := p.begin("a")
 		b := p.ask(t.Context(), "b")
 		w.wantCommands("b")
@@ -67,15 +60,13 @@ func TestLinkBreaksAfterItWasGivenUp(t *testing.T) {
 		p.wantNoConnection()
 		other.wantCommands("d")
 		other.answer("c", "d")
-		c.wantReply()
-		d.wantReply()
+		wantReplies(c, d)
 	})
 }
 
 // A stray reply has come, says the layer above: nothing on this connection can be trusted.
 func TestReset(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
+	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, a := p.begin("a")
 		b := p.ask(t.Context(), "b")
 		w.wantCommands("b")
@@ -84,8 +75,6 @@ func TestReset(t *testing.T) {
 		b.wantBroken()
 		w.wantEnd()
 		p.client.Reset() // of nothing
-		w, c := p.begin("c")
-		w.answer("c")
-		c.wantReply()
+		p.wantServed("c")
 	})
 }
