@@ -18,7 +18,7 @@ var hasty = Options{Lease: 10 * time.Minute, Wait: time.Minute, Timeout: 2 * s}
 func newProxied(t *testing.T, server *redistest.Server, o Options) (*peer, *redistest.Proxy) {
 	t.Helper()
 	proxy := redistest.NewProxy(t, server)
-	p := newProcessTimed(t, o.Timeout, proxy.Pool(t, 8), nil)
+	p := newProcessOver(t, proxy.Pool(t, 8), o.Timeout)
 	l := p.mustLock(t, patient)
 	if err := l.Extend(t.Context(), time.Minute); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestFaultAndThenNoConnection(t *testing.T) {
 			}
 			return dial()
 		}
-		p := newProcessOver(t, pool, nil)
+		p := newProcessOver(t, pool, patient.Timeout)
 		sequence(proxy, redistest.DropReply)
 		if _, err := p.lock(t, hasty); !errors.Is(err, ErrUnavailable) {
 			t.Error(err)
@@ -208,7 +208,7 @@ func TestOutageLosesLock(t *testing.T) {
 // When Redis goes on, it does what it was told by callers that have long given up.
 func TestPause(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
-		p := newProcessTimed(t, hasty.Timeout, server.Pool(t, 8), nil)
+		p := newProcessOver(t, server.Pool(t, 8), hasty.Timeout)
 		mustUnlock(t, p.mustLock(t, patient))
 		server.Pause(t)
 		r := <-wait(t.Context(), p.group, p.spin, hasty)

@@ -116,21 +116,6 @@ func TestNotifiersWithoutShardedChannels(t *testing.T) {
 	})
 }
 
-// Places that come after the end are not waited for.
-func TestNotifiersAreClosed(t *testing.T) {
-	withCluster(t, func(t *testing.T, n *Notifiers, line *line, _ func(*place)) {
-		a := n.place("a")
-		line.want(t, 1, 1)
-		n.close()
-		b, c := n.place("a"), n.place("b")
-		line.want(t, 0, 1)
-		for _, p := range []*place{a, b, c} {
-			p.leave()
-		}
-		clear(n.keys) // which nobody needs any more
-	})
-}
-
 // The tag of a channel is what puts the key into its slot. A place must be one word.
 func TestChannelTag(t *testing.T) {
 	t.Parallel()

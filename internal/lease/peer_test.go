@@ -43,23 +43,13 @@ type peer struct {
 }
 
 func newProcess(t *testing.T, server *redistest.Server) *peer {
-	t.Helper()
-	return newProcessOver(t, server.Pool(t, 8), nil)
+	return newProcessOver(t, server.Pool(t, 8), patient.Timeout)
 }
 
-// newProcessOver uses a pool for commands, and for messages another one, if not nil: a Proxy
-// carries none.
-func newProcessOver(t *testing.T, commands, messages *redis.Pool) *peer {
-	return newProcessTimed(t, patient.Timeout, commands, messages)
-}
-
-func newProcessTimed(t *testing.T, timeout time.Duration, commands, messages *redis.Pool) *peer {
-	client := transport.NewRedigo(commands, timeout)
+func newProcessOver(t *testing.T, pool *redis.Pool, timeout time.Duration) *peer {
+	client := transport.NewRedigo(pool, timeout)
 	t.Cleanup(func() { client.Close() })
 	line := &line{Client: client}
-	if messages != nil {
-		line.Client = transport.NewRedigo(messages, patient.Timeout)
-	}
 	return &peer{
 		group: &Group{Notifiers: NewNotifiers(line)},
 		spin:  &spin{Spin: Spin{Runner: scripting.NewRunner(client, timeout)}},

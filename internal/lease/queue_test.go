@@ -366,6 +366,28 @@ func TestQuit(t *testing.T) {
 	}
 }
 
+// The place is that of the process: who gives up leaves it to the next caller, ahead of other processes.
+func TestAProcessKeepsItsTurn(t *testing.T) {
+	inMemory(t, func(t *testing.T, server *redistest.Server) {
+		holder, p, other := newProcess(t, server), newProcess(t, server), newProcess(t, server)
+		l := holder.mustLock(t, slow)
+		ctx, cancel := context.WithCancel(t.Context())
+		p.joins(t, ctx, server, slow)
+		second := wait(t.Context(), p.group, p.spin, slow)
+		third := other.joins(t, t.Context(), server, slow)
+		cancel()
+		redistest.Elapse(s / 10)
+		mustUnlock(t, l)
+		r := <-second
+		if synctest.Wait(); len(third) > 0 {
+			t.Error("another process was served before")
+		}
+		mustUnlock(t, r.lease)
+		mustWin(t, third)
+		wantRest(t, server, p, other)
+	})
+}
+
 // Somebody gives up in a bad moment, or the exchange that takes its place out of the queue fails.
 // The next one has the lock at once when it is given back.
 func TestQuitIsInNobodysWay(t *testing.T) {
@@ -558,7 +580,7 @@ func TestTheQueueWithFewRights(t *testing.T) {
 		var all sync.WaitGroup
 		for range 3 {
 			pool := poolAs(t, server, user)
-			p := newProcessOver(t, pool, nil)
+			p := newProcessOver(t, pool, patient.Timeout)
 			for range 2 {
 				all.Go(func() {
 					for range 4 {

@@ -18,7 +18,7 @@ import (
 func TestSpinKey(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		proxy := redistest.NewProxy(t, server)
-		p := newProcessOver(t, proxy.Pool(t, 8), nil)
+		p := newProcessOver(t, proxy.Pool(t, 8), patient.Timeout)
 		mustUnlock(t, p.mustLock(t, patient)) // from now on it knows them
 		proxy.Forget()
 		seen := map[string]bool{}
@@ -162,7 +162,7 @@ func TestPoolIsSmall(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		pool := server.Pool(t, 1)
 		defer pool.Get().Close()
-		p := newProcessOver(t, pool, nil)
+		p := newProcessOver(t, pool, patient.Timeout)
 		const callers = 50
 		for _, keys := range []int{1, callers} {
 			n := make([]int, keys) // each guarded by its lock
@@ -186,38 +186,25 @@ func TestPoolIsSmall(t *testing.T) {
 
 func TestPoolIsNil(t *testing.T) {
 	t.Parallel()
-	_, err := newProcessOver(t, nil, nil).lock(t, Options{})
+	_, err := newProcessOver(t, nil, patient.Timeout).lock(t, Options{})
 	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "the pool is nil") {
 		t.Error(err)
 	}
 }
 
-// A hundred callers of a process wait for a lock that another process holds. They send Redis a
-// fiftieth of what a hundred send that try again without sleep: one of them stands for all, and waits
-// until it is told. In a minute that is one command in at least 250 ms.
+// A hundred callers of a process wait for a lock that another process holds, and send Redis next to
+// nothing: one of them stands for all, and waits until it is told.
 func TestWaitingSendsNextToNothing(t *testing.T) {
 	inMemory(t, func(t *testing.T, server *redistest.Server) {
-		proxy := redistest.NewProxy(t, server)
-		holder, p := newProcess(t, server), newProcessOver(t, proxy.Pool(t, 8), server.Pool(t, 8))
-		l := holder.mustLock(t, Options{MaxHold: time.Hour})
+		holder, p := newProcess(t, server), newProcess(t, server)
+		l := holder.mustLock(t, slow)
 		ctx, cancel := context.WithCancel(t.Context())
 		for range 100 {
-			go p.group.Lock(ctx, "k", p.spin, Options{Wait: time.Hour})
+			go p.group.Lock(ctx, "k", p.spin, patient)
 		}
-		redistest.Elapse(time.Minute)
-		if n := proxy.Requests(); n < 100 || n > 250 {
-			t.Errorf("%d commands in a minute", n)
-		}
-		for range 2 { // the second time Redis knows all scripts
-			proxy.Forget()
-			other, err := p.group.Lock(t.Context(), "another key", p.spin, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			mustUnlock(t, other)
-		}
-		if n := proxy.Requests(); n != 2 {
-			t.Errorf("%d commands for another key", n)
+		redistest.Elapse(50 * s)
+		if n := len(p.spin.Calls()); n < 100 || n > 210 { // one in 250 to 500 ms
+			t.Errorf("%d commands in 50 s", n)
 		}
 		cancel()
 		mustUnlock(t, l)

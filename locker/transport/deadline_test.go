@@ -83,16 +83,3 @@ func TestDeadlineAndTimeout(t *testing.T) {
 		}
 	})
 }
-
-// Without time, nothing is sent.
-func TestNoTime(t *testing.T) {
-	withPuppet(t, func(t *testing.T, p *puppet) {
-		over, stop := context.WithTimeout(t.Context(), 0)
-		defer stop()
-		p.ask(over, "a").wantError(context.DeadlineExceeded, false)
-		cancelled, cancel := context.WithCancel(t.Context())
-		cancel()
-		p.ask(cancelled, "b").wantError(context.Canceled, false)
-		p.wantNoConnection()
-	})
-}

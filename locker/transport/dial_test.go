@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/memnet"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/gomodule/redigo/redis"
 )
@@ -133,33 +135,24 @@ func TestDialFailsThatBeganBefore(t *testing.T) {
 	}
 }
 
-// A panic of the pool's function is an error, and not the end of the process.
-func TestDialPanics(t *testing.T) {
-	withPuppet(t, func(t *testing.T, p *puppet) {
-		p.pool.Dial = func() (redis.Conn, error) { panic("no configuration") }
-		a := p.ask(t.Context(), "a")
-		a.wantError(ErrRefused, false)
-		if !strings.Contains(a.err.Error(), "no configuration") {
-			t.Error(a.err)
-		}
-		if _, err := p.client.Subscribe(t.Context(), "c"); !errors.Is(err, ErrRefused) {
-			t.Errorf("Subscribe: %v", err)
-		}
-	})
-}
-
-// A pool that cannot dial is an error that says so.
-func TestNoPool(t *testing.T) {
+// A pool that cannot dial is an error that says why, of any kind; a panic of its function is not the
+// end of the process.
+func TestNoConnection(t *testing.T) {
 	t.Parallel()
 	for want, pool := range map[string]*redis.Pool{
 		"the pool is nil":      nil,
 		"the pool cannot dial": {},
+		"no configuration":     {Dial: func() (redis.Conn, error) { panic("no configuration") }},
+		"dial memory": {Dial: func() (redis.Conn, error) {
+			return redis.Dial("tcp", "nobody.memory:1", redis.DialContextFunc(memnet.DialContext))
+		}},
 	} {
 		c := NewRedigo(pool, s)
 		_, err := c.Do(t.Context(), "", Command{"PING"})
 		_, subscribing := c.Subscribe(t.Context(), "c")
 		for _, err := range []error{err, subscribing} {
-			if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), want) {
+			op, ok := errors.AsType[*net.OpError](err)
+			if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), want) || ok != (want == "dial memory") || ok && op.Op != "dial" {
 				t.Errorf("%v, want %s", err, want)
 			}
 		}

@@ -76,24 +76,6 @@ func (slow) SetDeadline(time.Time) error      { return nil }
 func (slow) LocalAddr() net.Addr              { return nil }
 func (slow) RemoteAddr() net.Addr             { return nil }
 
-// What Redis says about one command is not the others' business.
-func TestLinkRefusal(t *testing.T) {
-	withPuppet(t, func(t *testing.T, p *puppet) {
-		w, a := p.begin("a")
-		b, c := p.ask(t.Context(), "b"), p.ask(t.Context(), "c")
-		w.wantCommands("b", "c")
-		w.answer("a")
-		w.say("-OOM no memory left\r\n")
-		w.answer("c")
-		a.wantReply()
-		<-b.done
-		if refusal, ok := b.replies[0].(error); !ok || refusal.Error() != "OOM no memory left" || b.err != nil {
-			t.Errorf("%v, %v", b.replies, b.err)
-		}
-		c.wantReply()
-	})
-}
-
 // Redigo panics where a reply is absurd, or a command has no name. That breaks the connection, not
 // the process.
 func TestLinkPanics(t *testing.T) {

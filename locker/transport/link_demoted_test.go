@@ -25,43 +25,30 @@ func TestLinkIsDemoted(t *testing.T) {
 	})
 }
 
-// A crowd learns one after another that the server was demoted. The connection that the first of
-// them has led to is kept.
+// A crowd learns one after another that the server was demoted, or that the connection breaks in the
+// end. That says nothing about the connection that the first of them has led to: it is kept.
 func TestLinkIsDemotedOnce(t *testing.T) {
-	withPuppet(t, func(t *testing.T, p *puppet) {
-		w, a := p.begin("a")
-		b := p.ask(t.Context(), "b")
-		w.wantCommands("b")
-		w.say(readOnly)
-		<-a.done
-		other, c := p.begin("c")
-		w.say(readOnly)
-		<-b.done
-		d := p.ask(t.Context(), "d")
-		p.wantNoConnection()
-		other.wantCommands("d")
-		other.answer("c", "d")
-		wantReplies(c, d)
-	})
-}
-
-// A connection that was given up breaks in the end. That says nothing about those made since.
-func TestLinkBreaksAfterItWasGivenUp(t *testing.T) {
-	withPuppet(t, func(t *testing.T, p *puppet) {
-		w, a := p.begin("a")
-		b := p.ask(t.Context(), "b")
-		w.wantCommands("b")
-		w.say(readOnly)
-		<-a.done
-		other, c := p.begin("c")
-		w.Close()
-		b.wantBroken()
-		d := p.ask(t.Context(), "d")
-		p.wantNoConnection()
-		other.wantCommands("d")
-		other.answer("c", "d")
-		wantReplies(c, d)
-	})
+	for name, end := range map[string]func(w *wire, b *asked){
+		"demoted again": func(w *wire, b *asked) { w.say(readOnly); <-b.done },
+		"breaks":        func(w *wire, b *asked) { w.Close(); b.wantBroken() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			withPuppet(t, func(t *testing.T, p *puppet) {
+				w, a := p.begin("a")
+				b := p.ask(t.Context(), "b")
+				w.wantCommands("b")
+				w.say(readOnly)
+				<-a.done
+				other, c := p.begin("c")
+				end(w, b)
+				d := p.ask(t.Context(), "d")
+				p.wantNoConnection()
+				other.wantCommands("d")
+				other.answer("c", "d")
+				wantReplies(c, d)
+			})
+		})
+	}
 }
 
 // A stray reply has come, says the layer above: nothing on this connection can be trusted.

@@ -3,8 +3,6 @@ package transport
 import (
 	"strings"
 	"testing"
-
-	"github.com/gomodule/redigo/redis"
 )
 
 // Nothing waits for the replies of others before it is sent, and each gets its own.
@@ -38,29 +36,6 @@ func TestLinkSharesWrites(t *testing.T) {
 		w.answer("first", "a", "b", "c", "d")
 		for _, a := range append(crowd, first) {
 			a.wantReply()
-		}
-	})
-}
-
-// The commands of an exchange are one write, and have a reply each.
-func TestLinkSendsSeveralCommands(t *testing.T) {
-	withPuppet(t, func(t *testing.T, p *puppet) {
-		w, first := p.begin("first")
-		writes := w.writes.Load()
-		x := p.do(t.Context(), "x", Command{"SET", "k", []byte("1")}, Command{"INCRBY", "k", 2}, Command{"GET", int64(3)})
-		w.wantCommands("1", "2", "3")
-		if n := w.writes.Load() - writes; n != 1 {
-			t.Errorf("%d writes, want one", n)
-		}
-		w.answer("first")
-		first.wantReply()
-		w.say("+OK\r\n-ERR no number\r\n")
-		x.wantWaiting()
-		w.say("*2\r\n:4\r\n$-1\r\n")
-		<-x.done
-		if x.err != nil || len(x.replies) != 3 || x.replies[0] != "OK" ||
-			x.replies[1] != redis.Error("ERR no number") || x.replies[2].([]any)[0] != int64(4) {
-			t.Errorf("%v, %v", x.replies, x.err)
 		}
 	})
 }

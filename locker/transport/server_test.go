@@ -6,9 +6,6 @@ import (
 	"fmt"
 
 	"math/rand/v2"
-	"net"
-	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -111,35 +108,4 @@ func TestSilentServerWithPassword(t *testing.T) {
 		}
 		server.Resume(t)
 	})
-}
-
-// A pool of any server: what a network error of a dial says is kept.
-func TestDialErrorIsKept(t *testing.T) {
-	t.Parallel()
-	client := open(t, "127.0.0.1:1", time.Second)
-	_, err := client.Do(t.Context(), "", transport.Command{"PING"})
-	if op, ok := errors.AsType[*net.OpError](err); !ok || op.Op != "dial" || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Error(err)
-	}
-}
-
-// BenchmarkDo is one exchange, with so many callers that make one after another.
-func BenchmarkDo(b *testing.B) {
-	for _, callers := range []int{1, 64} {
-		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
-			client := transport.NewRedigo(redistest.Real(b).Pool(b, 1), time.Minute)
-			defer client.Close()
-			procs := runtime.GOMAXPROCS(min(callers, runtime.GOMAXPROCS(0)))
-			defer runtime.GOMAXPROCS(procs)
-			b.SetParallelism(max(1, callers/runtime.GOMAXPROCS(0)))
-			b.ReportAllocs()
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					if _, err := client.Do(b.Context(), "", transport.Command{"SET", "k", "token", "PX", 10_000}); err != nil {
-						b.Error(err)
-					}
-				}
-			})
-		})
-	}
 }

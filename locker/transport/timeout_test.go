@@ -1,14 +1,10 @@
 package transport
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
@@ -98,32 +94,5 @@ func TestWriteHangsForOneWithLittleTime(t *testing.T) {
 		p.accept()
 		hurried.wantError(context.DeadlineExceeded, true)
 		hurried.wantTook(s)
-	})
-}
-
-// Arguments are the caller's again when Do has returned, also in the middle of a write.
-func TestArgumentsAreTheCallers(t *testing.T) {
-	withPuppet(t, func(t *testing.T, p *puppet) {
-		w, first := p.begin("first")
-		record := bytes.Repeat([]byte("x"), 20_000)
-		want := string(record)
-		soon, stop := context.WithTimeout(t.Context(), s)
-		defer stop()
-		failed := make(chan error, 1)
-		go func() {
-			_, err := p.client.Do(soon, "", Command{"ECHO", record})
-			clear(record)
-			failed <- err
-		}()
-		if err := <-failed; !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrRefused) {
-			t.Error(err)
-		}
-		for range 100 {
-			runtime.Gosched()
-		}
-		w.wantCommands(want)
-		w.answer("first", want)
-		first.wantReply()
-		synctest.Wait()
 	})
 }
