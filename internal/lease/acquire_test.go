@@ -3,17 +3,35 @@ package lease
 import (
 	"context"
 	"errors"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// second-long times read well, and cost nothing in a bubble.
-const s = time.Second
+// A result is what came of a Lock, and after how long.
+type result struct {
+	lease *Lease
+	err   error
+	took  time.Duration
+}
 
-// The wait is over after Options.Wait, whoever stands in the way: another process,
-// a caller of this one, or the one after the other.
+// wait begins to wait for the lock of k.
+func wait(ctx context.Context, g *Group, a Algorithm, o Options) <-chan result {
+	got, begin := make(chan result, 1), time.Now()
+	go func() {
+		l, err := g.Lock(ctx, "k", a, o)
+		got <- result{l, err, time.Since(begin)}
+	}()
+	return got
+}
+
+// The wait is over after Options.Wait, whoever stands in the way: another process, a caller of this
+// one, or the one after the other.
 func TestAcquireWaitIsBounded(t *testing.T) {
 	for name, tt := range map[string]struct{ here, elsewhere time.Duration }{
 		"held by another process": {0, time.Hour},
@@ -28,68 +46,86 @@ func TestAcquireWaitIsBounded(t *testing.T) {
 					l := lock(t, &g, &f, Options{Lease: time.Hour})
 					time.AfterFunc(tt.here, func() {
 						f.Put("k", "another", tt.elsewhere)
-						l.Unlock(t.Context())
+						_ = l.Unlock(t.Context())
 					})
 				} else {
 					f.Put("k", "another", tt.elsewhere)
 				}
-				begin := time.Now()
-				_, err := g.Lock(t.Context(), "k", &f, Options{Wait: 3 * s})
-				if waited := time.Since(begin); !errors.Is(err, ErrTimeout) || waited != 3*s {
-					t.Errorf("after %v: %v", waited, err)
-				}
-				if err != nil && !strings.Contains(err.Error(), "k: lock is still held") && !strings.Contains(err.Error(), "k: lock is held by ") {
-					t.Errorf("the message %q does not name the key", err)
+				r := <-wait(t.Context(), &g, &f, Options{Wait: 3 * s})
+				if !errors.Is(r.err, ErrTimeout) || r.took != 3*s || !strings.Contains(r.err.Error(), "waited 3s for k: ") {
+					t.Errorf("after %v: %v", r.took, r.err)
 				}
 				if tt.here <= 3*s {
 					wantIdle(t, &g)
 				}
-				if got := f.Made("Release"); tt.here == 0 && len(got) != 0 {
-					t.Errorf("%d commands to clean up after nothing", len(got))
+				if tt.here == 0 {
+					f.wantCalls(t, "Release", 0) // nothing is to be cleaned up
 				}
 			})
 		})
 	}
 }
 
-// The time that Redis takes to answer counts, too. A try that has begun is let
-// finish, since nobody knows what it did otherwise.
+// The time that Redis takes to answer counts, too. A try that has begun is let finish, since nobody
+// knows what it did otherwise.
 func TestAcquireWaitIncludesTries(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		var g Group
-		f := fake{take: func(context.Context, int, func() (bool, error)) (bool, error) {
-			time.Sleep(2 * s)
-			return false, nil
-		}}
-		begin := time.Now()
-		_, err := g.Lock(t.Context(), "k", &f, Options{Wait: 3 * s})
-		if waited := time.Since(begin).Truncate(s); !errors.Is(err, ErrTimeout) || waited != 4*s {
-			t.Errorf("after about %v: %v", waited, err)
+		f := fake{hooks{take: func(call) error { pause(2 * s); return nil }}}
+		r := <-wait(t.Context(), new(Group), &f, Options{Wait: 3 * s})
+		if !errors.Is(r.err, ErrTimeout) || r.took.Truncate(s) != 4*s {
+			t.Errorf("after about %v: %v", r.took, r.err)
 		}
 	})
 }
 
-// Who is no longer there to want the lock gets the reason at once, and leaves
-// nothing behind: no place in line, no token, no pending try.
+// A caller waits for as long as it wants to, however long those wait that came before it.
+func TestEachWaitEndsInTime(t *testing.T) {
+	var f fake
+	withLease(t, &f, Options{Lease: time.Hour}, func(t *testing.T, g *Group, l *Lease) {
+		var all []<-chan result
+		waits := []time.Duration{10 * s, 20 * s, 5 * s, 20 * s, 30 * s}
+		for _, d := range waits {
+			all = append(all, wait(t.Context(), g, &f, Options{Wait: d}))
+			redistest.Elapse(s)
+		}
+		for i, got := range all {
+			if r := <-got; r.took != waits[i] || !errors.Is(r.err, ErrTimeout) {
+				t.Errorf("number %d waited %v: %v", i, r.took, r.err)
+			}
+		}
+		mustUnlock(t, l)
+		wantIdle(t, g)
+	})
+}
+
+// Who is no longer there to want the lock gets the reason at once, and leaves nothing behind: no
+// place in line, no token, no pending try. Who has gone before asks for nothing.
 func TestAcquireContextEnds(t *testing.T) {
 	gone := errors.New("the client has gone")
-	cancelled := func(ctx context.Context) (context.Context, context.CancelFunc) {
+	cancelled := func(ctx context.Context, d time.Duration) (context.Context, func()) {
 		ctx, cancel := context.WithCancelCause(ctx)
-		time.AfterFunc(s, func() { cancel(gone) })
-		return ctx, func() { cancel(nil) }
+		if d == 0 {
+			cancel(gone)
+		}
+		stop := time.AfterFunc(d, func() { cancel(gone) })
+		return ctx, func() { stop.Stop(); cancel(nil) }
 	}
-	deadline := func(ctx context.Context) (context.Context, context.CancelFunc) {
-		return context.WithTimeout(ctx, s)
+	deadline := func(ctx context.Context, d time.Duration) (context.Context, func()) {
+		ctx, cancel := context.WithTimeout(ctx, d)
+		return ctx, cancel
 	}
 	for name, tt := range map[string]struct {
-		end  func(context.Context) (context.Context, context.CancelFunc)
-		here bool // whether it waits in line, or for another process
-		want error
+		end   func(context.Context, time.Duration) (context.Context, func())
+		after time.Duration
+		here  bool // whether it waits in line, or for another process
+		want  error
 	}{
-		"cancelled in line":         {cancelled, true, gone},
-		"cancelled between tries":   {cancelled, false, gone},
-		"out of time in line":       {deadline, true, context.DeadlineExceeded},
-		"out of time between tries": {deadline, false, context.DeadlineExceeded},
+		"cancelled in line":         {cancelled, s, true, gone},
+		"cancelled between tries":   {cancelled, s, false, gone},
+		"cancelled before":          {cancelled, 0, false, gone},
+		"out of time in line":       {deadline, s, true, context.DeadlineExceeded},
+		"out of time between tries": {deadline, s, false, context.DeadlineExceeded},
+		"out of time before":        {deadline, 0, false, context.DeadlineExceeded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -98,57 +134,36 @@ func TestAcquireContextEnds(t *testing.T) {
 				free := func() { f.Put("k", "another", 0) }
 				if tt.here {
 					l := lock(t, &g, &f, Options{})
-					free = func() { l.Unlock(t.Context()) }
+					free = func() { mustUnlock(t, l) }
 				} else {
 					f.Put("k", "another", time.Hour)
 				}
-				ctx, cancel := tt.end(t.Context())
+				ctx, cancel := tt.end(t.Context(), tt.after)
 				defer cancel()
-				begin := time.Now()
-				_, err := g.Lock(ctx, "k", &f, Options{})
-				if waited := time.Since(begin); !errors.Is(err, tt.want) || waited != s {
-					t.Errorf("after %v: %v, want %v at once", waited, err, tt.want)
+				r := <-wait(ctx, &g, &f, Options{})
+				if !errors.Is(r.err, tt.want) || errors.Is(r.err, ErrUnavailable) || r.took != tt.after {
+					t.Errorf("after %v: %v, want %v at once, and no complaint about Redis", r.took, r.err, tt.want)
 				}
 				free()
 				wantIdle(t, &g)
 				tries := len(f.Made("Take"))
-				after(time.Hour, func() {
-					if f.Holder("k") != "" || len(f.Made("Take")) != tries {
-						t.Error("it went on trying, and took the lock")
-					}
-				})
+				if tt.after == 0 && tries > 0 {
+					t.Errorf("Redis was asked %d times", tries)
+				}
+				redistest.Elapse(time.Hour)
+				f.wantHolder(t, "")
+				f.wantCalls(t, "Take", tries)
 			})
 		})
 	}
 }
 
-func TestAcquireContextHasEnded(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var g Group
-		var f fake
-		ctx, cancel := context.WithCancelCause(t.Context())
-		gone := errors.New("the client has gone")
-		cancel(gone)
-		_, err := g.Lock(ctx, "k", &f, Options{})
-		if !errors.Is(err, gone) || errors.Is(err, ErrUnavailable) {
-			t.Errorf("error %v, want the cause and no complaint about Redis", err)
-		}
-		if len(f.Calls()) != 0 {
-			t.Errorf("Redis was asked: %+v", f.Calls())
-		}
-		wantIdle(t, &g)
-	})
-}
-
+// The pauses between tries grow as the Backoff says, each by chance half as long or up to the whole.
 func TestAcquireBacksOff(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		var g Group
 		var f fake
 		f.Put("k", "another", time.Hour)
-		_, err := g.Lock(t.Context(), "k", &f, Options{Wait: 10 * s, Backoff: Backoff{Min: s / 2, Max: 2 * s}})
-		if !errors.Is(err, ErrTimeout) {
-			t.Error(err)
-		}
+		<-wait(t.Context(), new(Group), &f, Options{Wait: 10 * s, Backoff: Backoff{Min: s / 2, Max: 2 * s}})
 		tries := f.Made("Take")
 		if n := len(tries); n < 6 || n > 11 { // pauses 1/2, 1, 2, 2, ..., or half of that
 			t.Fatalf("%d tries in 10 s", n)
@@ -161,83 +176,292 @@ func TestAcquireBacksOff(t *testing.T) {
 	})
 }
 
-// A crowd in one process costs Redis one contender, and nobody in it waits longer
-// than for those before it.
-func TestAcquireServesItsCallersInOrder(t *testing.T) {
+// A crowd in one process costs Redis one contender. Its callers are served in the order in which they
+// came, each by a token of its own, and nobody waits for those of another key.
+func TestCallersAreServedInOrder(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
+		const crowd = 50
 		var g Group
 		var f fake
 		begin := time.Now()
-		for i := range 50 {
+		for i := range crowd {
 			go func() {
-				l, err := g.Lock(t.Context(), "k", &f, Options{Wait: time.Hour})
-				if err != nil {
-					t.Error(err)
-					return
-				}
+				l := lock(t, &g, &f, Options{Wait: time.Hour})
 				if got, want := time.Since(begin), time.Duration(i)*s; got != want {
 					t.Errorf("caller %d got the lock after %v, want %v", i, got, want)
 				}
-				time.Sleep(s)
-				if err := l.Unlock(t.Context()); err != nil {
-					t.Error(err)
-				}
+				pause(s)
+				mustUnlock(t, l)
 			}()
 			synctest.Wait()
 		}
-		after(time.Hour, func() {
-			if takes := len(f.Made("Take")); takes != 50 {
-				t.Errorf("%d tries for 50 locks", takes)
+		other, err := g.Lock(t.Context(), "another key", &f, Options{})
+		if err != nil || time.Since(begin) > 0 {
+			t.Fatalf("%v, after %v", err, time.Since(begin))
+		}
+		mustUnlock(t, other)
+		redistest.Elapse(time.Hour)
+		f.wantCalls(t, "Take", crowd+1)
+		tokens := map[string]bool{}
+		for _, c := range f.Made("Take") {
+			tokens[c.Token] = true
+		}
+		if len(tokens) != crowd+1 {
+			t.Errorf("%d tokens for %d leases", len(tokens), crowd+1)
+		}
+		wantIdle(t, &g)
+	})
+}
+
+// At most MaxWaiters callers wait for a key, and the next is turned away at once. Who gives up makes
+// room at once, and the others keep their order.
+func TestCallersAreFull(t *testing.T) {
+	for _, most := range []int{0, 3} {
+		var f fake
+		o := Options{MaxWaiters: most}
+		t.Run("", func(t *testing.T) {
+			withLease(t, &f, o, func(t *testing.T, g *Group, l *Lease) {
+				ctx, cancel := context.WithCancel(t.Context())
+				waiting := []<-chan result{wait(ctx, g, &f, o)}
+				synctest.Wait()
+				for range o.WithDefaults().MaxWaiters - 1 {
+					waiting = append(waiting, wait(t.Context(), g, &f, o))
+					synctest.Wait()
+				}
+				r := <-wait(t.Context(), g, &f, o)
+				if !errors.Is(r.err, ErrTooManyWaiters) || r.took != 0 || !strings.Contains(r.err.Error(), "k: too many") {
+					t.Errorf("one too many: after %v: %v", r.took, r.err)
+				}
+				cancel()
+				if r := <-waiting[0]; !errors.Is(r.err, context.Canceled) {
+					t.Errorf("who has given up: %v", r.err)
+				}
+				waiting = append(waiting[1:], wait(t.Context(), g, &f, o))
+				synctest.Wait()
+				for _, got := range waiting {
+					mustUnlock(t, l)
+					if l = (<-got).lease; l == nil {
+						t.Fatal("somebody who waits is not served")
+					}
+				}
+				mustUnlock(t, l)
+				wantIdle(t, g)
+			})
+		})
+	}
+}
+
+// The turn comes to a caller that is giving up just then. It goes on to the next one, where there is
+// one, and is not lost with the caller.
+func TestTheTurnComesToWhoIsGivingUp(t *testing.T) {
+	t.Parallel()
+	for i := range 200 { // it is a matter of chance which of the two is seen
+		synctest.Test(t, func(t *testing.T) {
+			var g Group
+			var f fake
+			l := lock(t, &g, &f, Options{})
+			ctx, cancel := context.WithCancel(t.Context())
+			going := wait(ctx, &g, &f, Options{})
+			synctest.Wait()
+			var next <-chan result
+			if i%2 == 0 {
+				next = wait(t.Context(), &g, &f, Options{})
+				synctest.Wait()
 			}
-			tokens := map[string]bool{}
-			for _, c := range f.Made("Take") {
-				tokens[c.Token] = true
+			go cancel()
+			mustUnlock(t, l)
+			if r := <-going; r.err == nil {
+				mustUnlock(t, r.lease)
+			} else if !errors.Is(r.err, context.Canceled) {
+				t.Error(r.err)
 			}
-			if len(tokens) != 50 {
-				t.Errorf("%d tokens for 50 leases", len(tokens))
+			if next != nil {
+				mustUnlock(t, (<-next).lease)
 			}
+			synctest.Wait()
+			f.wantHolder(t, "")
 			wantIdle(t, &g)
 		})
+	}
+}
+
+// If nobody can be served, those that wait are sent away with the reason. Who has the lock keeps it,
+// and who comes later waits as ever.
+func TestCallersAreDismissed(t *testing.T) {
+	var f fake
+	withLease(t, &f, Options{}, func(t *testing.T, g *Group, l *Lease) {
+		away := errors.New("away")
+		waiting := []<-chan result{wait(t.Context(), g, &f, Options{}), wait(t.Context(), g, &f, Options{})}
+		synctest.Wait()
+		l.Dismiss(away)
+		for _, got := range waiting {
+			if r := <-got; !errors.Is(r.err, away) || r.took > 0 {
+				t.Errorf("after %v: %v", r.took, r.err)
+			}
+		}
+		later := wait(t.Context(), g, &f, Options{})
+		synctest.Wait()
+		mustUnlock(t, l)
+		mustUnlock(t, (<-later).lease)
+		wantIdle(t, g)
 	})
 }
 
-func TestAcquireLimitsTheCrowd(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var g Group
-		var f fake
-		l := lock(t, &g, &f, Options{})
-		ctx, cancel := context.WithCancel(t.Context())
-		for range DefaultMaxWaiters {
-			go g.Lock(ctx, "k", &f, Options{})
-		}
-		synctest.Wait()
-		begin := time.Now()
-		_, err := g.Lock(t.Context(), "k", &f, Options{})
-		if waited := time.Since(begin); !errors.Is(err, ErrTooManyWaiters) || waited != 0 {
-			t.Errorf("one too many: after %v: %v", waited, err)
-		}
-		if !strings.Contains(err.Error(), "k: too many") {
-			t.Errorf("the message %q does not name the key", err)
-		}
-		cancel()
-		synctest.Wait()
-		l.Unlock(t.Context())
-		wantIdle(t, &g)
-	})
-}
-
-// An error that is none of Redis's ends the wait as it is.
+// An error that is none of Redis's ends the wait as it is. If the caller has gone meanwhile, the
+// error says both.
 func TestAcquirePassesErrorsOn(t *testing.T) {
+	no, gone := errors.New("no such record"), errors.New("the client has gone")
+	for _, why := range []error{no, errRefused} {
+		t.Run(why.Error(), func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				var g Group
+				f := fake{hooks{take: fails(why)}}
+				if r := <-wait(t.Context(), &g, &f, Options{}); !errors.Is(r.err, why) {
+					t.Error(r.err)
+				}
+				ctx, cancel := context.WithCancelCause(t.Context())
+				f.take = func(call) error { cancel(gone); return why }
+				if r := <-wait(ctx, &g, &f, Options{}); !errors.Is(r.err, why) || !errors.Is(r.err, gone) {
+					t.Error(r.err)
+				}
+				redistest.Elapse(time.Hour)
+				if calls := f.Calls(); len(calls) != 2 { // a refusal is an answer: there is nothing to sweep
+					t.Errorf("calls %+v, want only those that failed", calls)
+				}
+				wantIdle(t, &g)
+			})
+		})
+	}
+}
+
+// Take succeeds, but whoever asked has gone meanwhile, or the answer has taken as long as the lease:
+// then the lock may be another's already. It is given back.
+func TestTakenForNobodyIsGivenBack(t *testing.T) {
+	gone := errors.New("the client has gone")
+	for want, after := range map[error]func(cancel func()){
+		gone:           func(cancel func()) { cancel() },
+		ErrUnavailable: func(func()) { pause(s) },
+	} {
+		t.Run(want.Error(), func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				var g Group
+				ctx, cancel := context.WithCancelCause(t.Context())
+				defer cancel(nil)
+				f := fake{hooks{take: func(c call) error { after(func() { cancel(gone) }); return c.do() }}}
+				if r := <-wait(ctx, &g, &f, Options{Lease: s}); !errors.Is(r.err, want) {
+					t.Errorf("%v, want %v", r.err, want)
+				}
+				f.wantHolder(t, "")
+				wantIdle(t, &g)
+				redistest.Elapse(time.Hour)
+				if want == gone { // its reply had come, so one command is enough
+					f.wantCalls(t, "Release", 1)
+				}
+			})
+		})
+	}
+}
+
+// An algorithm that panics, or a test that ends with FailNow in it, must not keep the next one in
+// line waiting.
+func TestAlgorithmDoesNotReturn(t *testing.T) {
+	for name, leave := range map[string]func(){"panic": func() { panic("a bug") }, "Goexit": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				var g Group
+				var f fake
+				once := true
+				hook := func(c call) error {
+					if once {
+						once = false
+						leave()
+					}
+					return c.do()
+				}
+				f.take, f.extend, f.release = hook, hook, hook
+				failing := func(f func()) {
+					once = true
+					done := make(chan struct{})
+					go func() {
+						defer close(done)
+						defer func() { _ = recover() }()
+						f()
+						t.Error("it returned")
+					}()
+					<-done
+				}
+				failing(func() { g.Lock(t.Context(), "k", &f, Options{}) })
+				wantIdle(t, &g)
+				l := lock(t, &g, &f, Options{})
+				failing(func() { l.Extend(t.Context(), s) })
+				if err := l.Extend(t.Context(), s); err != nil {
+					t.Errorf("the next Extend: %v", err)
+				}
+				failing(func() { l.Unlock(t.Context()) })
+				wantIdle(t, &g)
+			})
+		})
+	}
+}
+
+// The reply to a Take is lost. Whether and when it was done nobody knows; however it was, the lock is
+// free again, long before its lease is over: by sweeps at intervals that double, from 20 ms on.
+func TestSweepAfterLostReply(t *testing.T) {
+	for name, tt := range map[string]struct {
+		landings []time.Duration // when the command, and repetitions of it, take effect
+		err      error
+	}{
+		"done":                        {[]time.Duration{0}, errNoReply},
+		"done, says another client":   {[]time.Duration{0}, errOther},
+		"lands a little later":        {[]time.Duration{time.Millisecond}, errNoReply},
+		"lands later, another client": {[]time.Duration{s}, errOther},
+		"lands half a lease later":    {[]time.Duration{time.Minute / 2}, errNoReply},
+		"lands again and again":       {[]time.Duration{0, s / 10, s}, errNoReply},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				var g Group
+				f := fake{hooks{take: lands(tt.err, tt.landings...)}}
+				begin := time.Now()
+				if r := <-wait(t.Context(), &g, &f, Options{Lease: time.Minute}); !errors.Is(r.err, ErrUnavailable) {
+					t.Fatal(r.err)
+				}
+				wantIdle(t, &g)
+				f.wantHolder(t, "")
+				redistest.Elapse(max(20*time.Millisecond, 2*slices.Max(tt.landings)))
+				f.wantHolder(t, "")
+				redistest.Elapse(time.Hour)
+				sweeps := f.Made("Release")
+				if last := sweeps[len(sweeps)-1].At.Sub(begin); len(sweeps) > 15 || last < time.Minute || last > 2*time.Minute {
+					t.Errorf("%d sweeps, the last after %v, want one to two leases", len(sweeps), last)
+				}
+				for _, c := range sweeps {
+					if c.Token != f.Made("Take")[0].Token || c.D != 0 {
+						t.Errorf("a sweep for something else: %+v", c)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Redis is away for a while, with the token in it. The caller has waited for Take already; the first
+// sweep does not keep it much longer.
+func TestSweepOutlastsAnOutage(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		var g Group
-		no := errors.New("no such record")
-		f := fake{take: func(context.Context, int, func() (bool, error)) (bool, error) { return false, no }}
-		if _, err := g.Lock(t.Context(), "k", &f, Options{}); !errors.Is(err, no) {
-			t.Error(err)
+		back := time.Now().Add(5 * s)
+		f := fake{hooks{take: lands(errNoReply, 0), release: func(c call) error {
+			if time.Now().Before(back) {
+				<-c.ctx.Done()
+				return errNoReply
+			}
+			return c.do()
+		}}}
+		if r := <-wait(t.Context(), new(Group), &f, Options{Timeout: 4 * s, Lease: time.Minute}); r.took != s {
+			t.Errorf("Lock returned %v after the failure, want a quarter of Timeout", r.took)
 		}
-		if calls := len(f.Calls()); calls != 1 {
-			t.Errorf("%d calls, want only the one that failed", calls)
-		}
-		wantIdle(t, &g)
+		redistest.Elapse(9 * s)
+		f.wantHolder(t, "")
+		redistest.Elapse(time.Hour)
 	})
 }

@@ -4,103 +4,63 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-func TestExtendBeyondMaxHold(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var g Group
-		var f fake
-		l := lock(t, &g, &f, Options{Lease: 10 * s, MaxHold: 20 * s})
-		if err := l.Extend(t.Context(), time.Hour); err != nil {
-			t.Fatal(err)
-		}
-		after(time.Hour-1, func() {
-			if isLost(l) || f.Holder("k") == "" {
-				t.Error("lost before the hour was over")
-			}
+// What was asked for lasts beyond MaxHold. A shorter time does not last: the lease is renewed as
+// before, until MaxHold or what was asked for beyond that.
+func TestExtendLastsBeyondMaxHold(t *testing.T) {
+	for name, asked := range map[string][]time.Duration{
+		"longer":           {time.Hour},
+		"longer, and less": {time.Hour, s},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var f fake
+			withLease(t, &f, Options{Lease: 9 * s, MaxHold: 20 * s}, func(t *testing.T, _ *Group, l *Lease) {
+				for _, d := range asked {
+					if err := l.Extend(t.Context(), d); err != nil {
+						t.Fatal(err)
+					}
+				}
+				redistest.Elapse(time.Hour - 1)
+				wantLost(t, l, false)
+				f.wantHolder(t, l.Token())
+				redistest.Elapse(1)
+				wantLost(t, l, true)
+			})
 		})
-		after(1, func() {
-			if !isLost(l) {
-				t.Error("not lost when the hour was over")
-			}
-		})
-	})
+	}
 }
 
-// A shorter time does not last: the watchdog makes a whole lease of it again, until
-// MaxHold, or what was asked for beyond that.
-func TestExtendByLess(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var g Group
-		var f fake
-		l := lock(t, &g, &f, Options{Lease: 9 * s, MaxHold: 20 * s})
-		for _, d := range []time.Duration{time.Minute, s} {
-			if err := l.Extend(t.Context(), d); err != nil {
-				t.Fatal(err)
-			}
-		}
-		after(time.Minute-1, func() {
-			if isLost(l) || f.Holder("k") == "" {
-				t.Error("the watchdog did not go on")
-			}
-		})
-		after(1, func() {
-			if !isLost(l) {
-				t.Error("not lost when the minute was over")
-			}
-		})
-	})
-}
-
-func TestExtendByNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var g Group
-		var f fake
-		l := lock(t, &g, &f, Options{})
+// An extension is at least a millisecond, and in whole ones, in which Redis counts. What was given
+// back is not extended.
+func TestExtendAsksForWholeMilliseconds(t *testing.T) {
+	var f fake
+	withLease(t, &f, Options{}, func(t *testing.T, _ *Group, l *Lease) {
 		for _, d := range []time.Duration{-s, 0, time.Millisecond - 1} {
 			if err := l.Extend(t.Context(), d); err == nil {
 				t.Errorf("Extend by %v: no error", d)
 			}
 		}
-		if n := len(f.Made("Extend")); n != 0 {
-			t.Errorf("Redis was asked %d times", n)
-		}
-	})
-}
-
-func TestExtendCountsInWholeMillis(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var g Group
-		var f fake
-		l := lock(t, &g, &f, Options{})
 		if err := l.Extend(t.Context(), s+1); err != nil {
 			t.Error(err)
 		}
-		if d := f.Made("Extend")[0].D; d != s+time.Millisecond {
-			t.Errorf("Redis was asked for %v", d)
-		}
-	})
-}
-
-func TestExtendAfterUnlock(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var g Group
-		var f fake
-		l := lock(t, &g, &f, Options{})
-		l.Unlock(t.Context())
+		mustUnlock(t, l)
 		if err := l.Extend(t.Context(), s); !errors.Is(err, ErrExpired) {
 			t.Error(err)
 		}
-		if n := len(f.Made("Extend")); n != 0 {
-			t.Errorf("Redis was asked %d times", n)
+		if made := f.Made("Extend"); len(made) != 1 || made[0].D != s+time.Millisecond {
+			t.Errorf("Redis was asked for %+v", made)
 		}
 	})
 }
 
-// A loss is final. Extend only tells whether another has the lock, and does not
-// take it back behind the back of those who were told.
-func TestExtendAfterLoss(t *testing.T) {
+// A loss is final. Extend and Unlock only tell whether another has the lock, and do not take it
+// back behind the back of those who were told.
+func TestALossIsFinal(t *testing.T) {
 	for name, tt := range map[string]struct {
 		holder string // of the key, "me" for the lease itself
 		want   error
@@ -110,70 +70,127 @@ func TestExtendAfterLoss(t *testing.T) {
 		"its token is still there": {"me", ErrExpired},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				var g Group
-				var f fake
-				l := lock(t, &g, &f, Options{Lease: s, MaxHold: s})
-				after(s, func() {
-					if tt.holder == "me" {
-						f.Put("k", l.token, time.Hour)
-					} else if tt.holder != "" {
-						f.Put("k", tt.holder, time.Hour)
-					}
-				})
-				if err := l.Extend(t.Context(), time.Hour); !errors.Is(err, tt.want) {
-					t.Errorf("error %v, want %v", err, tt.want)
+			var f fake
+			withLease(t, &f, Options{Lease: s, MaxHold: s}, func(t *testing.T, g *Group, l *Lease) {
+				redistest.Elapse(s)
+				switch tt.holder {
+				case "":
+				case "me":
+					f.Put("k", l.Token(), time.Hour)
+				default:
+					f.Put("k", tt.holder, time.Hour)
 				}
-				if holder := f.Holder("k"); holder == l.token {
-					t.Error("it was extended")
+				if err := l.Extend(t.Context(), time.Hour); !errors.Is(err, tt.want) {
+					t.Errorf("Extend: %v, want %v", err, tt.want)
 				}
 				if err := l.Unlock(t.Context()); !errors.Is(err, tt.want) {
 					t.Errorf("Unlock: %v, want %v", err, tt.want)
 				}
+				mustUnlock(t, l) // again, which does nothing
+				if holder := f.Holder("k"); holder == l.Token() || tt.want == ErrLost && holder != "another" {
+					t.Errorf("the lock holds %q", holder)
+				}
+				wantIdle(t, g)
 			})
 		})
 	}
 }
 
-// Extend finds out that the lock is gone, so everybody is told.
-func TestExtendFindsLoss(t *testing.T) {
-	for _, want := range []error{ErrLost, ErrExpired} {
-		t.Run(want.Error(), func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				var g Group
-				f := fake{extend: func(context.Context, int, func() error) error { return want }}
-				l := lock(t, &g, &f, Options{})
-				if err := l.Extend(t.Context(), s); !errors.Is(err, want) {
-					t.Error(err)
+// Redis does not answer to Extend, or refuses. That is no loss yet: there is the rest of the lease
+// to get through. An extension that shortens the lease may have been done without an answer, so the
+// holder must reckon with it. One that Redis refused changes nothing.
+func TestExtendInDoubt(t *testing.T) {
+	for name, tt := range map[string]struct {
+		by     time.Duration
+		extend func(call) error
+		valid  time.Duration // from then on
+		lasts  time.Duration // until it is lost
+	}{
+		"for longer":            {time.Hour, first(lands(errNoReply, 0)), 9 * s, time.Minute},
+		"for longer, refused":   {time.Hour, first(fails(errRefused)), 9 * s, time.Minute},
+		"for less":              {s, first(lands(errNoReply, 0)), s, time.Minute},
+		"for less, and no more": {s, func(c call) error { return []error{lands(errNoReply, 0)(c), errRefused}[min(c.n-1, 1)] }, s, s},
+		"for less, refused":     {s, fails(errRefused), 9 * s, 9 * s},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := fake{hooks{extend: tt.extend}}
+			withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, g *Group, l *Lease) {
+				if err := l.Extend(t.Context(), tt.by); !errors.Is(err, ErrUnavailable) {
+					t.Errorf("Extend: %v", err)
 				}
-				if !isLost(l) {
-					t.Error("the holder was not told")
+				if v := l.Validity(); v != tt.valid {
+					t.Errorf("the holder relies on %v, want %v", v, tt.valid)
 				}
-				wantIdle(t, &g)
+				redistest.Elapse(tt.lasts - 1)
+				wantLost(t, l, false)
+				f.wantHolder(t, l.Token())
+				redistest.Elapse(1)
+				wantLost(t, l, true)
+				wantIdle(t, g)
 			})
 		})
 	}
 }
 
-// Redis does not answer, which is no loss yet: the watchdog has the rest of the
-// lease to get through.
-func TestExtendWithoutRedis(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var g Group
-		f := fake{extend: func(_ context.Context, n int, do func() error) error {
-			if n == 1 {
-				return errNoReply
-			}
-			return do()
-		}}
-		l := lock(t, &g, &f, Options{Lease: 9 * s})
-		if err := l.Extend(t.Context(), time.Hour); !errors.Is(err, ErrUnavailable) {
+// The lease ends while Extend waits for Redis. The holder is told then, and not when the answer
+// comes; and an answer that comes too late does not count.
+func TestExtendTakesTooLong(t *testing.T) {
+	var f fake
+	f.extend = func(c call) error {
+		pause(time.Minute)
+		f.Put("k", f.Made("Take")[0].Token, s) // so that Redis says yes
+		return c.do()
+	}
+	withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, g *Group, l *Lease) {
+		extended := make(chan error, 1)
+		go func() { extended <- l.Extend(t.Context(), time.Hour) }()
+		redistest.Elapse(9 * s)
+		wantLost(t, l, true)
+		wantIdle(t, g)
+		if err := <-extended; !errors.Is(err, ErrExpired) {
+			t.Errorf("Extend: %v", err)
+		}
+		f.wantHolder(t, "")
+	})
+}
+
+// Redis is not waited for longer than the lease lasts.
+func TestExtendAsksWithinTheLease(t *testing.T) {
+	f := fake{hooks{extend: func(c call) error { <-c.ctx.Done(); return errNoReply }}}
+	withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, _ *Group, l *Lease) {
+		begin := time.Now()
+		if err := l.Extend(context.Background(), s); !errors.Is(err, ErrUnavailable) {
 			t.Error(err)
 		}
-		after(50*s, func() {
-			if isLost(l) || f.Holder("k") == "" {
-				t.Error("lost")
-			}
-		})
+		wantTook(t, begin, 9*s)
+		synctest.Wait()
+		wantLost(t, l, true)
+	})
+}
+
+// Extensions do not overtake one another, so the same one is the last here and in Redis.
+func TestExtendOneAfterAnother(t *testing.T) {
+	running := 0
+	f := fake{hooks{extend: func(c call) error {
+		if running++; running > 1 {
+			t.Error("two extensions at once")
+		}
+		defer func() { running-- }()
+		return slowly(s)(c)
+	}}}
+	withLease(t, &f, Options{Lease: 9 * s, MaxHold: time.Hour}, func(t *testing.T, _ *Group, l *Lease) {
+		redistest.Elapse(3*s - 1) // the lease is about to be renewed
+		for _, d := range []time.Duration{30 * s, 40 * s, 20 * s} {
+			go func() {
+				if err := l.Extend(t.Context(), d); err != nil {
+					t.Error(err)
+				}
+			}()
+			synctest.Wait()
+		}
+		redistest.Elapse(4 * s)
+		if here, there := l.Validity(), f.Left("k"); here+s != there {
+			t.Errorf("the lease lasts for %v here, and for %v in Redis, which was asked a second before", here, there)
+		}
 	})
 }

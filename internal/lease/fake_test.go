@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,9 @@ import (
 	"github.com/a2139e8d/latchkey/internal/leasetest"
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
+
+// second-long times read well, and cost nothing in a bubble.
+const s = time.Second
 
 // What may come instead of an answer.
 var (
@@ -20,80 +24,151 @@ var (
 	errRefused = fmt.Errorf("%w: %w: READONLY", ErrUnavailable, transport.ErrRefused)
 )
 
-// A fake is an Algorithm in memory. It lets a test put something else in the place of its
-// methods. Its zero value is a Redis that works.
-type fake struct {
+// hooks are called in place of an algorithm's methods, and know how those were called.
+type hooks struct {
 	leasetest.Locks
-
-	// Each is called in place of a method, for its nth call from 1 on. do is
-	// what the method does otherwise; it may also be called later.
-	take    func(ctx context.Context, n int, do func() (bool, error)) (bool, error)
-	extend  func(ctx context.Context, n int, do func() error) error
-	release func(ctx context.Context, n int, do func() error) error
+	take, extend, release, pass, quit func(call) error
 }
 
-func (f *fake) Take(ctx context.Context, key, token, _ string, lease time.Duration) (Attempt, error) {
-	n := f.Record("Take", key, token, lease)
-	do := func() (bool, error) { return f.Locks.Take(key, token, lease), nil }
-	taken, err := false, error(nil)
-	if f.take != nil {
-		taken, err = f.take(ctx, n, do)
-	} else {
-		taken, err = do()
+// A call is the nth of its method, from 1 on. do is what the method does otherwise; it may also
+// be called later, or twice.
+type call struct {
+	ctx context.Context
+	n   int
+	do  func() error
+}
+
+func (h *hooks) call(ctx context.Context, hook func(call) error, method, key, token string, d time.Duration, do func(context.Context) error) error {
+	n := h.Record(method, key, token, d)
+	if hook == nil {
+		return do(ctx)
 	}
-	if taken || err != nil {
-		return Attempt{Taken: taken}, err
+	return hook(call{ctx, n, func() error { return do(context.WithoutCancel(ctx)) }})
+}
+
+// fails is a hook: err comes instead of an answer, and nothing is done.
+func fails(err error) func(call) error { return func(call) error { return err } }
+
+// first is a hook for the first call of a method.
+func first(hook func(call) error) func(call) error {
+	return func(c call) error {
+		if c.n == 1 {
+			return hook(c)
+		}
+		return c.do()
+	}
+}
+
+// slowly is a hook: the answer takes d.
+func slowly(d time.Duration) func(call) error {
+	return func(c call) error {
+		pause(d)
+		return c.do()
+	}
+}
+
+// pause is for goroutines of a bubble that are not the test's own, which has redistest.Elapse.
+func pause(d time.Duration) { time.Sleep(d) }
+
+// lands is a hook: the command takes effect after each of these times, and the answer is err.
+func lands(err error, after ...time.Duration) func(call) error {
+	return func(c call) error {
+		for _, d := range after {
+			if d == 0 {
+				_ = c.do()
+			} else {
+				time.AfterFunc(d, func() { _ = c.do() })
+			}
+		}
+		return err
+	}
+}
+
+// A fake is an Algorithm in memory, without a queue. The zero value is a Redis that works.
+type fake struct{ hooks }
+
+func (f *fake) Take(ctx context.Context, key, token, _ string, lease time.Duration) (Attempt, error) {
+	var taken atomic.Bool
+	err := f.call(ctx, f.take, "Take", key, token, lease, func(context.Context) error {
+		taken.Store(f.Locks.Take(key, token, lease))
+		return nil
+	})
+	if taken.Load() || err != nil {
+		return Attempt{Taken: err == nil}, err
 	}
 	return Attempt{Holder: f.Holder(key), Left: f.Left(key)}, nil
 }
 
 func (f *fake) Extend(ctx context.Context, key, token string, d time.Duration) error {
-	n := f.Record("Extend", key, token, d)
-	do := func() error { return verdict(token, f.Change(key, token, d)) }
-	if f.extend != nil {
-		return f.extend(ctx, n, do)
-	}
-	return do()
+	return f.call(ctx, f.extend, "Extend", key, token, d, f.change(key, token, d))
 }
 
 func (f *fake) Release(ctx context.Context, key, token string, after time.Duration) error {
-	n := f.Record("Release", key, token, after)
-	do := func() error { return verdict(token, f.Change(key, token, after)) }
-	if f.release != nil {
-		return f.release(ctx, n, do)
-	}
-	return do()
+	return f.call(ctx, f.release, "Release", key, token, after, f.change(key, token, after))
 }
 
 func (f *fake) Valid(lease time.Duration) time.Duration { return lease }
 
-// verdict is the outcome of what token wanted to do with a lock.
-func verdict(token, holder string) error {
-	switch holder {
-	case token:
-		return nil
-	case "":
-		return ErrExpired
-	default:
-		return ErrLost
+// change makes the lease of token end after d.
+func (f *fake) change(key, token string, d time.Duration) func(context.Context) error {
+	return func(context.Context) error {
+		switch f.Change(key, token, d) {
+		case token:
+			return nil
+		case "":
+			return ErrExpired
+		default:
+			return ErrLost
+		}
 	}
 }
 
-// lock takes key, which is free or becomes so.
-func lock(t *testing.T, g *Group, f *fake, o Options) *Lease {
+// wantCalls says how often a method was called.
+func (h *hooks) wantCalls(t *testing.T, method string, want int) {
 	t.Helper()
-	l, err := g.Lock(t.Context(), "k", f, o)
+	if n := len(h.Made(method)); n != want {
+		t.Errorf("%d calls of %s, want %d", n, method, want)
+	}
+}
+
+// wantHolder says whose token is in k.
+func (f *fake) wantHolder(t *testing.T, token string) {
+	t.Helper()
+	if holder := f.Holder("k"); holder != token {
+		t.Errorf("the lock holds %q, want %q", holder, token)
+	}
+}
+
+// inBubble runs f in fake time.
+func inBubble(t *testing.T, f func(t *testing.T)) {
+	t.Parallel()
+	synctest.Test(t, f)
+}
+
+// withLease runs do in fake time, with a lease on k.
+func withLease(t *testing.T, f *fake, o Options, do func(t *testing.T, g *Group, l *Lease)) {
+	t.Helper()
+	inBubble(t, func(t *testing.T) {
+		g := new(Group)
+		do(t, g, lock(t, g, f, o))
+	})
+}
+
+// lock takes the lock of k, which is free or becomes so.
+func lock(t *testing.T, g *Group, a Algorithm, o Options) *Lease {
+	t.Helper()
+	l, err := g.Lock(t.Context(), "k", a, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return l
 }
 
-// after runs f once d has passed and everything that happens then has happened.
-func after(d time.Duration, f func()) {
-	time.Sleep(d)
-	synctest.Wait()
-	f()
+func mustUnlock(t *testing.T, l *Lease) {
+	t.Helper()
+	if err := l.Unlock(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
 
 // isLost tells whether the holder has been told.
@@ -103,6 +178,32 @@ func isLost(l *Lease) bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// wantLost says whether the holder has been told.
+func wantLost(t *testing.T, l *Lease, want bool) {
+	t.Helper()
+	if got := isLost(l); got != want {
+		t.Errorf("the holder was told of a loss: %v", got)
+	}
+}
+
+// wantIdle says that a group has forgotten all keys and alarms.
+func wantIdle(t *testing.T, g *Group) {
+	t.Helper()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.keys) != 0 || g.held.first != nil || g.waits.first != nil {
+		t.Errorf("the idle group still knows %d keys, or has alarms", len(g.keys))
+	}
+}
+
+// wantTook says how long something took since begin.
+func wantTook(t *testing.T, begin time.Time, want time.Duration) {
+	t.Helper()
+	if took := time.Since(begin); took != want {
+		t.Errorf("it took %v, want %v", took, want)
 	}
 }
 
@@ -118,11 +219,3 @@ type heldError struct {
 func (heldError) Error() string { return "held" }
 
 func (e heldError) Unwrap() error { return e.err }
-
-// wantTook says how long something took since begin.
-func wantTook(t *testing.T, what string, begin time.Time, want time.Duration) {
-	t.Helper()
-	if took := time.Since(begin); took != want {
-		t.Errorf("%s took %v, want %v", what, took, want)
-	}
-}

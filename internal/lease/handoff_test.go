@@ -3,40 +3,92 @@ package lease
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// hand gives the lock to a caller that was taken out of line, as Give and HandOver do.
-func hand(l *Lease, w *Lease, token string, now, end time.Time) {
-	l.hand(w, Next{Token: token, sent: now}, false, end)
+// A crowd is callers of one process that wait for one key, in the order in which they came.
+type crowd struct {
+	*peer
+	t      *testing.T
+	server *redistest.Server
+	got    []<-chan result
 }
 
-// The lock is passed on in the order they came, by one exchange each, and is never
-// free. Each has a token of its own.
-func TestHandoff(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		c, l := newCrowd(t, 5)
-		seen := map[string]bool{l.Token(): true}
-		for i := range 5 {
-			mustUnlock(t, l)
-			l = c.holds(i)
-			if c.f.Holder("k") != l.Token() || seen[l.Token()] {
-				t.Errorf("number %d has the token %q, and Redis %q", i, l.Token(), c.f.Holder("k"))
-			}
-			seen[l.Token()] = true
+// withCrowd runs f in fake time, with the lock and n callers of its process that wait for it.
+func withCrowd(t *testing.T, n int, f func(c *crowd, l *Lease)) {
+	t.Helper()
+	inMemory(t, func(t *testing.T, server *redistest.Server) {
+		c := &crowd{peer: newProcess(t, server), t: t, server: server}
+		l := c.mustLock(t, Options{})
+		for range n {
+			c.join(t.Context(), Options{Wait: time.Minute})
 		}
-		mustUnlock(t, l)
-		if takes, passes, releases := len(c.f.Made("Take")), len(c.f.Made("Pass")), len(c.f.Made("Release")); takes != 1 || passes != 5 || releases != 1 {
-			t.Errorf("%d takes, %d passes, %d releases", takes, passes, releases)
-		}
-		c.wantRest()
+		f(c, l)
+		wantRest(t, server, c.peer)
 	})
 }
 
-// While another process waits, the lock is passed on for a moment only, whether they
-// hold it for no time or for long. Alone it is longer.
+// join adds one more.
+func (c *crowd) join(ctx context.Context, o Options) {
+	c.got = append(c.got, wait(ctx, c.group, c.spin, o))
+	synctest.Wait()
+}
+
+// holds returns the lease of the ith that waited, who must have it by now.
+func (c *crowd) holds(i int) *Lease {
+	c.t.Helper()
+	synctest.Wait()
+	select {
+	case r := <-c.got[i]:
+		if r.err != nil {
+			c.t.Fatalf("number %d: %v", i, r.err)
+		}
+		if r.lease.Validity() <= 0 || isLost(r.lease) {
+			c.t.Errorf("number %d has a lease that is over", i)
+		}
+		return r.lease
+	default:
+		c.t.Fatalf("number %d does not have it", i)
+		return nil
+	}
+}
+
+// wantHolder says who has the lock by Redis's account.
+func (c *crowd) wantHolder(l *Lease) {
+	c.t.Helper()
+	if holder, _ := c.server.Get(c.t, "k"); holder != l.Token() {
+		c.t.Errorf("%q has the lock, not %q", holder, l.Token())
+	}
+}
+
+// The lock is passed on in the order they came, by one exchange each, and is never free. Each has a
+// token of its own.
+func TestHandoff(t *testing.T) {
+	withCrowd(t, 5, func(c *crowd, l *Lease) {
+		seen := map[string]bool{l.Token(): true}
+		for i := range 5 {
+			mustUnlock(c.t, l)
+			l = c.holds(i)
+			c.wantHolder(l)
+			if seen[l.Token()] {
+				c.t.Errorf("number %d has the token %q of another", i, l.Token())
+			}
+			seen[l.Token()] = true
+		}
+		mustUnlock(c.t, l)
+		for method, n := range map[string]int{"Take": 1, "Pass": 5, "Release": 1} {
+			c.spin.wantCalls(c.t, method, n)
+		}
+	})
+}
+
+// While another process waits, the lock is passed on for a moment only, whether they hold it for no
+// time or for long. Alone it is longer.
 func TestHandoffEndsWithTheTurn(t *testing.T) {
 	for name, tt := range map[string]struct {
 		hold   time.Duration
@@ -51,180 +103,268 @@ func TestHandoffEndsWithTheTurn(t *testing.T) {
 		"long, alone":     {2 * s, false, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				c, l := newCrowd(t, 100)
-				var other <-chan result
+			withCrowd(t, 100, func(c *crowd, l *Lease) {
+				begun, others := 0, []<-chan result{nil, nil, nil}
 				if tt.others {
-					other = contend(t, t.Context(), c.f.site.process(), slow)
-					// That took time, so the turn begins anew.
-					l.quota = quota{began: time.Now(), others: true}
+					other := newProcess(c.t, c.server)
+					others[0] = other.joins(c.t, c.t.Context(), c.server, slow) // longer than a turn lasts
+					for i := range 2 {
+						others[1+i] = wait(c.t.Context(), other.group, other.spin, slow)
+						synctest.Wait()
+					}
+					mustUnlock(c.t, l)
+					mustUnlock(c.t, c.holds(0)) // who knows that others wait
+					l = (<-others[0]).lease
+					redistest.Elapse(2 * maxTime)
+					mustUnlock(c.t, l)
+					mustWin(c.t, others[1])
+					l, begun = c.holds(1), 2
 				}
 				for i := range tt.served {
-					if time.Sleep(tt.hold); i == tt.served-1 {
+					if pause(tt.hold); i == tt.served-1 {
 						break
 					}
-					mustUnlock(t, l)
-					l = c.holds(i)
+					mustUnlock(c.t, l)
+					l = c.holds(begun + i)
 				}
-				passes := len(c.f.Made("Pass"))
-				if mustUnlock(t, l); len(c.f.Made("Pass")) > passes && tt.served < 100 {
-					t.Error("it is passed on once more")
+				passes := len(c.spin.Made("Pass"))
+				if mustUnlock(c.t, l); len(c.spin.Made("Pass")) > passes && begun+tt.served < 100 {
+					c.t.Error("it is passed on once more")
 				}
 				if tt.others {
-					mustWin(t, other)
+					mustWin(c.t, others[2])
 				}
-				for i := tt.served - 1; i < 100; i++ { // and all get it in the end
-					mustWin(t, c.got[i])
+				for i := begun + tt.served - 1; i < 100; i++ { // and all get it in the end
+					mustWin(c.t, c.got[i])
 				}
-				c.wantRest()
 			})
 		})
 	}
 }
 
-// Whoever was to have the lock has gone while Redis was told. The next one has it, or
-// else it is free.
+// Whoever was to have the lock has gone while Redis was told. The next one has it, or else it is free.
+// An extension that is on its way meanwhile is that of the old token.
 func TestHandoffToWhoHasGone(t *testing.T) {
-	for name, others := range map[string]int{"the next one has it": 1, "nobody waits": 0} {
+	for name, tt := range map[string]struct{ next, extends bool }{
+		"the next one has it":      {next: true},
+		"nobody waits":             {},
+		"an extension comes later": {extends: true},
+	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				c, l := newCrowd(t, 0)
-				ctx, cancel := context.WithCancel(t.Context())
-				c.join(ctx)
-				for range others {
-					c.join(t.Context())
+			withCrowd(t, 0, func(c *crowd, l *Lease) {
+				ctx, cancel := context.WithCancel(c.t.Context())
+				c.join(ctx, Options{})
+				if tt.next {
+					c.join(c.t.Context(), Options{})
 				}
-				c.f.pass = func(_ int, do func() (bool, error)) (bool, error) {
+				c.spin.pass = func(p call) error {
 					cancel()
+					pause(1) // for all others to notice
+					return p.do()
+				}
+				extended := make(chan error, 1)
+				if tt.extends {
+					c.spin.extend = slowly(s)
+					go func() { extended <- l.Extend(c.t.Context(), time.Hour) }()
 					synctest.Wait()
-					return do()
 				}
-				mustUnlock(t, l)
-				if others > 0 {
-					mustUnlock(t, c.holds(1))
+				old := l.Token()
+				mustUnlock(c.t, l)
+				if tt.extends {
+					if err := <-extended; !errors.Is(err, ErrExpired) || c.spin.Made("Extend")[0].Token != old {
+						c.t.Errorf("Extend of %+v: %v", c.spin.Made("Extend"), err)
+					}
 				}
-				if holder := c.f.Holder("k"); holder != "" {
-					t.Errorf("%q has the lock", holder)
+				if r := <-c.got[0]; !errors.Is(r.err, context.Canceled) {
+					c.t.Errorf("who had gone got %v", r.err)
 				}
-				c.wantRest()
+				if tt.next {
+					mustUnlock(c.t, c.holds(1))
+				}
+				if c.server.Exists(c.t, "k") {
+					c.t.Error("somebody has the lock")
+				}
 			})
 		})
 	}
 }
 
-// The context of whoever is to have the lock ends just as it comes: it is about to be
-// told, so it cannot leave the line any more. The lock goes on to the next one.
-func TestHandoffToWhoIsGoing(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		c, l := newCrowd(t, 0)
-		ctx, cancel := context.WithCancel(t.Context())
-		c.join(ctx)
-		c.join(t.Context())
-		w := l.group.next("k") // what HandOver and pass do, step by step
-		l.Stop(false)
-		cancel()
-		synctest.Wait()
-		now := time.Now()
-		c.f.Put("k", "passed", s)
-		hand(l, w, "passed", now, now.Add(s))
-		if r := <-c.got[0]; !errors.Is(r.err, context.Canceled) {
-			t.Errorf("who had gone got %v", r.err)
+// The answer to a pass is lost. Nobody has the lock then: neither may two hold it, nor is it shut for
+// a whole lease.
+func TestHandoffInDoubt(t *testing.T) {
+	for name, fail := range map[string]func(call) error{
+		"done":                      lands(errNoReply, 0),
+		"comes later":               lands(errNoReply, s),
+		"comes soon":                lands(errNoReply, 1),
+		"done, says another client": lands(errOther, 0),
+		"never sent":                fails(errRefused),
+	} {
+		t.Run(name, func(t *testing.T) {
+			withCrowd(t, 2, func(c *crowd, l *Lease) {
+				c.spin.pass = first(fail)
+				begin := time.Now()
+				if err := l.Unlock(c.t.Context()); !errors.Is(err, ErrUnavailable) {
+					c.t.Errorf("Unlock: %v", err)
+				}
+				for _, got := range c.got {
+					r := <-got
+					if r.err != nil {
+						c.t.Fatal(r.err)
+					}
+					c.wantHolder(r.lease)
+					redistest.Elapse(2 * s) // whatever comes late comes now
+					wantLost(c.t, r.lease, false)
+					c.wantHolder(r.lease)
+					mustUnlock(c.t, r.lease)
+				}
+				if waited := time.Since(begin); waited > 4*s+100*time.Millisecond {
+					c.t.Errorf("the lock was nobody's for %v", waited-4*s)
+				}
+			})
+		})
+	}
+}
+
+// The lock was lost before it could be passed on, or is over, or the algorithm panics or ends the
+// goroutine. The turn goes on all the same: the next one takes the lock anew.
+func TestHandoffOfWhatIsLost(t *testing.T) {
+	for name, tt := range map[string]struct {
+		holder   string // "": nobody
+		pass     func(call) error
+		want     error
+		releases int
+	}{
+		"nobody has it":  {want: ErrExpired, releases: 1},
+		"another has it": {holder: "another", want: ErrLost, releases: 1},
+		"panic":          {pass: func(call) error { panic("a bug") }, releases: 1},
+		"Goexit":         {pass: func(call) error { runtime.Goexit(); return nil }, releases: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withCrowd(t, 1, func(c *crowd, l *Lease) {
+				c.spin.pass = tt.pass
+				c.server.Do(c.t, "DEL", "k")
+				if tt.holder != "" {
+					c.server.Do(c.t, "SET", "k", tt.holder, "PX", 1000)
+				}
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					defer func() { _ = recover() }()
+					if err := l.Unlock(c.t.Context()); !errors.Is(err, tt.want) {
+						c.t.Errorf("Unlock: %v", err)
+					}
+				}()
+				<-done
+				mustWin(c.t, c.got[0])
+				c.spin.wantCalls(c.t, "Release", tt.releases) // what is lost needs none
+			})
+		})
+	}
+}
+
+// HandOver gives away what is held, with the time that is left of it, and asks Redis for nothing.
+func TestHandOverWithoutExchange(t *testing.T) {
+	withCrowd(t, 1, func(c *crowd, l *Lease) {
+		redistest.Elapse(s / 2)
+		before, left := len(c.spin.Calls()), l.Validity()
+		next, _, _ := l.Stop(false)
+		heir := l.HandOver(next, false)
+		if c.holds(0) != heir || heir.Validity() != left || heir.Data() != l.Data() || heir.Token() == l.Token() {
+			c.t.Errorf("it is another lease that came, for %v", heir.Validity())
 		}
-		mustUnlock(t, c.holds(1))
-		c.wantRest()
-	})
-}
-
-// A process slept for longer than the lease when it had passed the lock on. Nobody is
-// made to believe in it: whoever was to have it takes the lock anew.
-func TestHandoffTakesTooLong(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		c, l := newCrowd(t, 2)
-		w := l.group.next("k")
-		l.Stop(false)
-		now := time.Now()
-		c.f.Put("k", "", 0)
-		hand(l, w, "passed", now.Add(-s), now)
-		mustUnlock(t, c.holds(1)) // holds checks that it is not over
-		mustUnlock(t, c.holds(0))
-		c.wantRest()
-	})
-}
-
-// The lock is lost while it is handed over. Whoever was to have it waits again, before
-// those who came after it.
-func TestHandoffOfALostLock(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		c, l := newCrowd(t, 0)
-		for range 3 {
-			time.Sleep(time.Millisecond)
-			c.join(t.Context())
+		if l.Validity() != 0 || l.Unlock(c.t.Context()) != nil {
+			c.t.Error("the one that gave it away still has it")
 		}
-		w := l.group.next("k")
-		l.Stop(false)
-		now := time.Now()
-		c.f.Put("k", "another's", 10*s)
-		hand(l, w, "passed", now, now.Add(s))
-		w.Lose(ErrLost) // before it can have noticed
-		time.Sleep(20 * s)
-		mustUnlock(t, c.holds(1)) // whose turn it was then
-		mustUnlock(t, c.holds(0))
-		mustUnlock(t, c.holds(2))
-		c.wantRest()
+		if n := len(c.spin.Calls()); n != before {
+			c.t.Errorf("%d exchanges", n-before)
+		}
+		c.server.Do(c.t, "SET", "k", heir.Token(), "PX", 1000)
+		mustUnlock(c.t, heir)
 	})
 }
 
-// Who waits again is not turned away because others have come meanwhile.
-func TestHandoffOfALostLockWhereManyWait(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		c, l := newCrowd(t, 0)
+// What is not held, or was held for its whole turn, is not handed over.
+func TestHandOverOfNothing(t *testing.T) {
+	for name, tt := range map[string]struct {
+		before func(c *crowd, l *Lease)
+		held   bool
+	}{
+		"nobody waits":             {func(_ *crowd, l *Lease) { l.Dismiss(ErrTimeout) }, true},
+		"others have a turn":       {func(*crowd, *Lease) { redistest.Elapse(maxTimeAlone) }, true},
+		"it was given back":        {func(_ *crowd, l *Lease) { l.Stop(false); l.Leave() }, false},
+		"it was lost":              {func(_ *crowd, l *Lease) { l.Lose(ErrLost) }, false},
+		"it was held for too long": {func(*crowd, *Lease) { redistest.Elapse(DefaultMaxHold + time.Millisecond) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withCrowd(t, 0, func(c *crowd, l *Lease) {
+				c.join(c.t.Context(), Options{Wait: time.Hour})
+				tt.before(c, l)
+				if next, held, _ := l.Stop(false); held != tt.held || held && next.Token != "" {
+					c.t.Errorf("it was held: %v, and %q is next", held, next.Token)
+				}
+				l.Leave()
+				c.server.Do(c.t, "DEL", "k")
+				if r := <-c.got[0]; r.err == nil {
+					mustUnlock(c.t, r.lease)
+				}
+			})
+		})
+	}
+}
+
+// The lock that was handed over is lost when the caller looks at it. It waits again, with what is left of
+// its time, before those who came after it, and is not turned away since there are many.
+func TestHandOverOfALostLock(t *testing.T) {
+	withCrowd(t, 0, func(c *crowd, l *Lease) {
+		o := Options{Wait: time.Minute, MaxWaiters: 2}.WithDefaults()
+		handed := make(chan *Lease, 1)
+		go func() {
+			l, _ := c.group.Acquire(c.t.Context(), "k", c.spin, &o, "")
+			handed <- l
+		}()
 		for range 2 {
-			time.Sleep(time.Millisecond)
-			c.joinAs(t.Context(), Options{Wait: time.Minute, MaxWaiters: 2})
+			redistest.Elapse(time.Millisecond)
+			c.join(c.t.Context(), Options{Wait: time.Minute})
 		}
-		w := l.group.next("k")
-		l.Stop(false)
-		c.joinAs(t.Context(), Options{Wait: time.Minute, MaxWaiters: 2})
-		now := time.Now()
-		c.f.Put("k", "another's", 10*s)
-		hand(l, w, "passed", now, now.Add(s))
-		w.Lose(ErrLost)
-		c.joinAs(t.Context(), Options{Wait: time.Minute, MaxWaiters: 2})
-		time.Sleep(20 * s)
-		mustUnlock(t, c.holds(1))
-		mustUnlock(t, c.holds(0))
-		mustUnlock(t, c.holds(2))
-		c.wantRest()
+		next, _, _ := l.Stop(false)
+		l.HandOver(next, false)
+		heir := <-handed
+		c.server.Do(c.t, "SET", "k", newToken("another", time.Now()), "PX", 10_000)
+		heir.Lose(ErrLost) // the next one has the turn, and waits for the other process
+		synctest.Wait()
+		c.join(c.t.Context(), o)
+		go func() {
+			l, err := heir.Again()
+			if err != nil {
+				c.t.Errorf("who waits again: %v", err)
+			}
+			handed <- l
+		}()
+		redistest.Elapse(20 * s)
+		mustUnlock(c.t, c.holds(0))
+		mustUnlock(c.t, <-handed)
+		mustUnlock(c.t, c.holds(1))
+		mustUnlock(c.t, c.holds(2))
 	})
 }
 
 // Nor does it wait for longer than it may, where Redis is silent.
-func TestHandoffOfALostLockAtTheEnd(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		const wait, timeout = 5 * s, 2 * s
-		f, g := &fake{}, &Group{}
-		l := lock(t, g, f, Options{})
-		took := make(chan time.Duration, 1)
-		go func() {
-			began := time.Now()
-			if _, err := g.Lock(t.Context(), "k", f, Options{Wait: wait, Timeout: timeout}); err == nil {
-				t.Error("it got the lock")
-			}
-			took <- time.Since(began)
-		}()
-		synctest.Wait()
-		time.Sleep(wait - time.Millisecond)
-		silent := func() error { time.Sleep(timeout); return errSilent }
-		f.release = func(context.Context, int, func() error) error { return silent() }
-		f.take = func(context.Context, int, func() (bool, error)) (bool, error) { return false, silent() }
-		w := l.group.next("k")
-		l.Stop(false)
-		now := time.Now()
-		hand(l, w, "passed", now, now.Add(s))
-		w.Lose(ErrLost)
-		if d := <-took; d > wait+timeout+timeout/4 {
-			t.Errorf("it took %v", d)
+func TestHandOverOfALostLockAtTheEnd(t *testing.T) {
+	const most, timeout = 5 * s, 2 * s
+	var f fake
+	withLease(t, &f, Options{}, func(t *testing.T, g *Group, l *Lease) {
+		got := wait(t.Context(), g, &f, Options{Wait: most, Timeout: timeout})
+		redistest.Elapse(most - time.Millisecond)
+		silent := func(call) error { pause(timeout); return errSilent }
+		f.release, f.take = silent, silent
+		next, _, _ := l.Stop(false)
+		if next.Token == "" { // the process has had its turn
+			next.Token = newToken("", time.Now())
 		}
-		time.Sleep(time.Minute)
+		l.Give(next, false) // a lease that is over
+		if r := <-got; r.err == nil || r.took > most+timeout+timeout/4 {
+			t.Errorf("after %v: %v", r.took, r.err)
+		}
+		redistest.Elapse(time.Minute)
 	})
 }

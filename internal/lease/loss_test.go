@@ -5,13 +5,14 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// wantLost checks that err is an ErrLost and nothing else, and says why.
-func wantLost(t *testing.T, err error, why string) {
+// wantErrLost checks that err is an ErrLost and nothing else, and says why.
+func wantErrLost(t *testing.T, err error, why string) {
 	t.Helper()
 	if !errors.Is(err, ErrLost) || errors.Is(err, ErrUnavailable) || errors.Is(err, ErrExpired) || errors.Is(err, ErrForeign) {
 		t.Errorf("%v is not what it should be: an ErrLost", err)
@@ -21,39 +22,63 @@ func wantLost(t *testing.T, err error, why string) {
 	}
 }
 
-// A holder that has lost its lock learns why.
+// A holder that has lost its lock learns why, whenever it asks. What it wants to be called then may do
+// with the lease what it likes, and is called once.
 func TestTheCauseOfALossSaysWhy(t *testing.T) {
 	for name, tt := range map[string]struct {
 		options Options
-		extend  error
+		extend  func(call) error
 		lose    func(l *Lease)
 		why     string
 	}{
 		"held for too long":         {Options{Lease: 3 * s, MaxHold: 7 * s}, nil, nil, "held for longer than MaxHold, which is 7s"},
-		"Redis is away":             {Options{Lease: 9 * s}, errRefused, nil, "no try to extend it has succeeded for 6s: redis is unavailable"},
-		"another has it":            {Options{}, ErrLost, nil, "lock was lost"},
-		"its key is gone":           {Options{}, ErrExpired, nil, "its key is gone"},
-		"its key is something else": {Options{}, ErrForeign, nil, "the lock's key belongs to something else"},
+		"Redis is away":             {Options{Lease: 9 * s}, fails(errRefused), nil, "no try to extend it has succeeded for 6s: redis is unavailable"},
+		"Redis was away before":     {Options{Lease: 3 * s, MaxHold: 7 * s}, first(fails(errRefused)), nil, "held for longer than MaxHold"},
+		"another has it":            {Options{}, fails(ErrLost), nil, "lock was lost"},
+		"its key is gone":           {Options{}, fails(ErrExpired), nil, "its key is gone"},
+		"its key is something else": {Options{}, fails(ErrForeign), nil, "the lock's key belongs to something else"},
+		"its Extend finds it":       {Options{}, fails(ErrLost), func(l *Lease) { _ = l.Extend(context.Background(), s) }, "lock was lost"},
 		"what it had read is void":  {Options{}, nil, func(l *Lease) { l.Lose(errNoReply) }, "the reply was lost"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				var g Group
-				f := fake{}
-				if tt.extend != nil {
-					f.extend = func(context.Context, int, func() error) error { return tt.extend }
+			f := fake{hooks{extend: tt.extend}}
+			withLease(t, &f, tt.options, func(t *testing.T, g *Group, l *Lease) {
+				calls, told := make(chan error, 4), l.Lost()
+				for range 2 {
+					l.OnLost(func(cause error) {
+						if l.Validity() != 0 || !isLost(l) {
+							t.Error("the lease is not over")
+						}
+						_ = l.Extend(context.Background(), s)
+						_ = l.Unlock(context.Background())
+						calls <- cause
+					})
 				}
-				l := lock(t, &g, &f, tt.options)
-				ctx, cancel := context.WithCancelCause(t.Context())
-				l.OnLost(cancel)
 				if tt.lose != nil {
 					tt.lose(l)
 				}
-				<-ctx.Done()
-				wantLost(t, context.Cause(ctx), tt.why)
-				late, cancel := context.WithCancelCause(t.Context())
-				l.OnLost(cancel)
-				wantLost(t, context.Cause(late), tt.why)
+				<-told
+				redistest.Elapse(time.Minute)
+				if len(calls) != 2 {
+					t.Fatalf("called %d times, want once for each OnLost", len(calls))
+				}
+				for range 2 {
+					wantErrLost(t, <-calls, tt.why)
+				}
+				wantIdle(t, g)
+			})
+			t.Run("asked later", func(t *testing.T) {
+				f := fake{hooks{extend: tt.extend}}
+				withLease(t, &f, tt.options, func(t *testing.T, _ *Group, l *Lease) {
+					if tt.lose != nil {
+						tt.lose(l)
+					}
+					redistest.Elapse(time.Minute)
+					ctx, cancel := context.WithCancelCause(t.Context())
+					l.OnLost(cancel)
+					wantErrLost(t, context.Cause(ctx), tt.why)
+					wantLost(t, l, true)
+				})
 			})
 		})
 	}
@@ -61,74 +86,38 @@ func TestTheCauseOfALossSaysWhy(t *testing.T) {
 
 // A process that was paused finds its lease over before its timer does.
 func TestALossInAPause(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var g Group
-		l := lock(t, &g, &fake{}, Options{})
+	withLease(t, &fake{}, Options{}, func(t *testing.T, _ *Group, l *Lease) {
 		l.mu.Lock()
-		l.end = time.Now().Add(-3 * s)
+		l.end = time.Now().Add(-3 * s) // nothing else stops a process, but not the others
 		l.mu.Unlock()
 		if _, held, _ := l.Stop(false); held {
 			t.Error("it is held")
 		}
-		wantLost(t, l.Why(), "ran out 3s ago, and this process has not tried to extend it")
+		wantErrLost(t, l.Why(), "ran out 3s ago, and this process has not tried to extend it")
 		l.Leave()
 	})
 }
 
-// An extension that has succeeded ends all earlier trouble.
-func TestTroubleThatIsOverIsNoReason(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var g Group
-		f := fake{extend: func(_ context.Context, n int, do func() error) error {
-			if n == 1 {
-				return errRefused
-			}
-			return do()
-		}}
-		l := lock(t, &g, &f, Options{Lease: 3 * s})
-		time.Sleep(2 * s) // for two extensions
-		l.mu.Lock()
-		l.end = time.Now().Add(-s)
-		l.mu.Unlock()
-		if _, held, _ := l.Stop(false); held {
-			t.Error("it is held")
-		}
-		wantLost(t, l.Why(), "this process has not tried to extend it")
-		l.Leave()
-	})
-}
-
-// Who gives back a lock that it has lost learns what became of it, and why.
-func TestUnlockOfWhatWasLost(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var g Group
-		var f fake
-		l := lock(t, &g, &f, Options{Lease: s, MaxHold: s})
-		<-l.Lost()
-		err := l.Unlock(t.Context())
-		if want := "nobody took it (it was held for longer than MaxHold, which is 1s)"; !errors.Is(err, ErrExpired) || !strings.Contains(err.Error(), want) {
-			t.Errorf("Unlock: %v, want %q in it", err, want)
-		}
-	})
-}
-
-// Redis says who has the lock instead.
+// Redis says who has the lock instead. An empty value is no token: it is foreign, as any other that
+// is none.
 func TestALossNamesTheTaker(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
-		for name, tt := range map[string]struct{ value, why string }{
-			"a holder":       {newToken("POST /cart", time.Now()), " POST /cart has it now"},
-			"the next":       {channelPrefix + "x/1", "it is the turn of another process"},
-			"something else": {"else", "its key has been overwritten"},
-			"nothing at all": {"", "its key has been overwritten"},
+		p := newProcess(t, server)
+		for value, why := range map[string]string{
+			newToken("POST /cart", time.Now()): " POST /cart has it now",
+			channelPrefix + "x/1":              "it is the turn of another process",
+			"else":                             "its key has been overwritten",
+			"":                                 "its key has been overwritten",
 		} {
-			l := mustLock(t, newProcess(t, server, patient), "k")
-			server.Do(t, "SET", "k", tt.value)
-			err := l.Extend(t.Context(), time.Minute)
-			wantLost(t, err, tt.why)
-			wantLost(t, l.Why(), tt.why)
-			wantLost(t, l.Unlock(t.Context()), tt.why)
-			if t.Failed() {
-				t.Log(name)
+			l := p.mustLock(t, patient)
+			server.Do(t, "SET", "k", value)
+			wantErrLost(t, l.Extend(t.Context(), time.Minute), why)
+			wantErrLost(t, l.Why(), why)
+			wantErrLost(t, l.Unlock(t.Context()), why)
+			o := patient
+			o.Wait = NoWait
+			if _, err := p.lock(t, o); !errors.Is(err, ErrTimeout) || (value == "" || value == "else") != errors.Is(err, ErrForeign) {
+				t.Errorf("who meets %q: %v", value, err)
 			}
 			server.Do(t, "DEL", "k")
 		}
@@ -138,47 +127,26 @@ func TestALossNamesTheTaker(t *testing.T) {
 // The caller that is one too many learns who has the lock, by what this process knows: its own
 // holder, or the one that was seen at Redis.
 func TestTooManyNamesTheHolder(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var f fake
-		var here, there Group
-		o := Options{Label: "GET /slow", Held: held, MaxWaiters: 1}
-		l := lock(t, &here, &f, o)
-		for name, g := range map[string]*Group{"held here": &here, "held elsewhere": &there} {
+	var f fake
+	o := Options{Label: "GET /slow", Held: held, MaxWaiters: 1}
+	withLease(t, &f, o, func(t *testing.T, here *Group, l *Lease) {
+		var there Group
+		for g, waiters := range map[*Group]int{here: 1, &there: 2} { // the first one there waits at Redis
 			ctx, cancel := context.WithCancel(t.Context())
-			wait := func() { _, _ = g.Lock(ctx, "k", &f, Options{}) }
-			go wait() // with here it waits in line, with there at Redis
-			time.Sleep(s)
-			if g == &there {
-				go wait()
-				time.Sleep(s)
+			for range waiters {
+				go g.Lock(ctx, "k", &f, Options{})
+				synctest.Wait()
 			}
 			made := len(f.Made("Take"))
 			_, err := g.Lock(t.Context(), "k", &f, o)
 			who, named := errors.AsType[heldError](err)
 			if !errors.Is(err, ErrTooManyWaiters) || errors.Is(err, ErrTimeout) || !named || who.owner.Label != "GET /slow" {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%d waiters: %v", waiters, err)
 			}
-			if len(f.Made("Take")) != made {
-				t.Errorf("%s: Redis was asked", name)
-			}
+			f.wantCalls(t, "Take", made)
 			cancel()
-			time.Sleep(s)
+			synctest.Wait()
 		}
-		if err := l.Unlock(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// An empty value is no token of a lock: it is foreign, as any other that is none.
-func TestALockThatIsEmptyIsForeign(t *testing.T) {
-	onServers(t, func(t *testing.T, server *redistest.Server) {
-		server.Do(t, "SET", "k", "")
-		o := patient
-		o.Wait = NoWait
-		_, err := newProcess(t, server, o).Lock(t.Context(), "k")
-		if !errors.Is(err, ErrTimeout) || !errors.Is(err, ErrForeign) {
-			t.Errorf("error %v, want both ErrTimeout and ErrForeign", err)
-		}
+		mustUnlock(t, l)
 	})
 }

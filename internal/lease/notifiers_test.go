@@ -1,89 +1,63 @@
 package lease
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// A fakeCluster publishes to channels in the slots of keys, and never to others.
-type fakeCluster struct {
-	fakePubSub
-	transport.Client // which is not used
-	single           bool
-}
-
-func (c *fakeCluster) IsCluster() bool { return !c.single }
-
-func (c *fakeCluster) Subscribe(ctx context.Context, channel string) (transport.Subscription, error) {
-	if !c.single {
-		panic("a message to " + channel + " would not be counted")
-	}
-	return c.fakePubSub.Subscribe(ctx, channel)
-}
-
-func (c *fakeCluster) SubscribeShard(ctx context.Context, channel string) (transport.Subscription, error) {
-	return c.fakePubSub.Subscribe(ctx, channel)
-}
-
-// move moves all slots to other nodes.
-func (c *fakeCluster) move() {
-	for _, sub := range c.listeners() {
-		sub.moved.Store(true)
-		sub.Close()
-	}
-}
-
-func wantNoKeys(t *testing.T, n *Notifiers) {
-	t.Helper()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if len(n.keys) != 0 {
-		t.Errorf("left: %v", n.keys)
-	}
+// withCluster runs f in fake time, with what notifies a process of a cluster.
+func withCluster(t *testing.T, f func(t *testing.T, n *Notifiers, line *line, publish func(p *place))) {
+	inMemory(t, func(t *testing.T, server *redistest.Server) {
+		line := &line{Client: transport.NewRedigo(server.Pool(t, 1), patient.Timeout), cluster: true}
+		n := NewNotifiers(line)
+		f(t, n, line, func(p *place) {
+			name := p.choose()
+			server.Do(t, "PUBLISH", name[:strings.LastIndex(name, "/")], name)
+			synctest.Wait()
+		})
+		redistest.Elapse(max(idleTime, retryTime))
+		line.want(t, 0, line.asked)
+		if len(n.keys) != 0 {
+			t.Errorf("left: %v", n.keys)
+		}
+	})
 }
 
 // On a cluster each key that is waited for has a channel of its own, in its slot, and nothing is left
 // of that soon after the last place.
 func TestNotifiersOfACluster(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var cluster fakeCluster
-		n := NewNotifiers(&cluster)
+	withCluster(t, func(t *testing.T, n *Notifiers, line *line, publish func(*place)) {
 		a, b, c := n.place("latchkey:{a}.lock"), n.place("latchkey:{b}.lock"), n.place("latchkey:{b}.lock")
-		wantSubscriptions(t, &cluster.fakePubSub, 2, 2)
+		line.want(t, 2, 2)
 		for p, tag := range map[*place]string{a: "{a}", b: "{b}", c: "{b}"} {
 			if name := p.choose(); !strings.HasPrefix(name, channelPrefix) || !strings.Contains(name, tag+"/") {
 				t.Errorf("a place is called %s", name)
 			}
 		}
-		if a.choose() == c.choose() || !n.listening("latchkey:{a}.lock") || n.listening("latchkey:{c}.lock") {
+		if !n.listening("latchkey:{a}.lock") || n.listening("latchkey:{c}.lock") {
 			t.Error("who listens for which key?")
 		}
-		cluster.publish(b.choose())
-		if wasNotified(a) || !wasNotified(b) || wasNotified(c) {
+		publish(b)
+		if len(a.notified) != 0 || len(b.notified) != 1 || len(c.notified) != 0 {
 			t.Error("the message is for b")
 		}
 		a.leave()
 		b.leave()
-		time.Sleep(idleTime)
-		wantSubscriptions(t, &cluster.fakePubSub, 1, 2)
+		redistest.Elapse(idleTime)
+		line.want(t, 1, 2)
 		c.leave()
-		time.Sleep(idleTime)
-		wantSubscriptions(t, &cluster.fakePubSub, 0, 2)
-		wantNoKeys(t, n)
 	})
 }
 
 // A place that comes for a key whose last one has just left listens to the same channel, under
 // another name: the queue may still have the old one.
 func TestNotifiersOfOneKeyFollowEachOther(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var cluster fakeCluster
-		n := NewNotifiers(&cluster)
+	withCluster(t, func(t *testing.T, n *Notifiers, line *line, _ func(*place)) {
 		names := make(map[string]bool)
 		for _, pause := range []time.Duration{0, idleTime - 1, idleTime, idleTime + 1} {
 			for range 10 {
@@ -95,46 +69,40 @@ func TestNotifiersOfOneKeyFollowEachOther(t *testing.T) {
 					names[name] = true
 				}
 				p.leave()
-				time.Sleep(pause)
+				redistest.Elapse(pause)
 			}
 		}
-		n.close()
-		wantSubscriptions(t, &cluster.fakePubSub, 0, cluster.asked())
 	})
 }
 
 // When the slot of a key moves, its places ask, since they may have missed something, and have
 // another subscription at once.
 func TestNotifiersFollowSlots(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var cluster fakeCluster
-		n := NewNotifiers(&cluster)
+	withCluster(t, func(t *testing.T, n *Notifiers, line *line, _ func(*place)) {
 		p := n.place("k")
 		synctest.Wait()
 		name := p.choose()
 		for i := range 3 {
-			cluster.move()
-			if !wasNotified(p) {
+			line.cut(true)
+			synctest.Wait()
+			if len(p.notified) == 0 {
 				t.Error("it does not ask")
 			}
+			<-p.notified
 			p.choose()
-			wantSubscriptions(t, &cluster.fakePubSub, 1, 2+i)
+			line.want(t, 1, 2+i)
 			if again := p.choose(); again != name {
 				t.Errorf("it is %s, and was %s", again, name)
 			}
 		}
 		p.leave()
-		time.Sleep(idleTime)
-		wantSubscriptions(t, &cluster.fakePubSub, 0, 4)
 	})
 }
 
 // Without SSUBSCRIBE, or the right to it, places ask. It is not tried again for each of them.
 func TestNotifiersWithoutShardedChannels(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var cluster fakeCluster
-		cluster.denied = true
-		n := NewNotifiers(&cluster)
+	withCluster(t, func(t *testing.T, n *Notifiers, line *line, _ func(*place)) {
+		line.denied = true
 		for range 10 {
 			p := n.place("k")
 			synctest.Wait()
@@ -142,44 +110,9 @@ func TestNotifiersWithoutShardedChannels(t *testing.T) {
 				t.Errorf("a place is called %s", name)
 			}
 			p.leave()
-			time.Sleep(idleTime)
+			redistest.Elapse(idleTime)
 		}
-		wantSubscriptions(t, &cluster.fakePubSub, 0, 1)
-		time.Sleep(retryTime)
-		wantNoKeys(t, n)
-	})
-}
-
-// A client of clusters may be that of one server. That is not a cluster.
-func TestNotifiersOfOneServer(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		cluster := fakeCluster{single: true}
-		n := NewNotifiers(&cluster)
-		a, b := n.place("{a}"), n.place("{b}")
-		wantSubscriptions(t, &cluster.fakePubSub, 1, 1)
-		if strings.Contains(a.choose()+b.choose(), "{") {
-			t.Error(a.choose(), b.choose())
-		}
-		a.leave()
-		b.leave()
-		n.close()
-		wantSubscriptions(t, &cluster.fakePubSub, 0, 1)
-	})
-}
-
-// Places that come after the end are not waited for.
-func TestNotifiersAreClosed(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var cluster fakeCluster
-		n := NewNotifiers(&cluster)
-		a := n.place("a")
-		wantSubscriptions(t, &cluster.fakePubSub, 1, 1)
-		n.close()
-		b, c := n.place("a"), n.place("b")
-		wantSubscriptions(t, &cluster.fakePubSub, 0, 1)
-		for _, p := range []*place{a, b, c} {
-			p.leave()
-		}
+		line.want(t, 0, 1)
 	})
 }
 

@@ -1,10 +1,15 @@
 package lease
 
 import (
+	"context"
+	"errors"
 	"math"
 	"reflect"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 func TestOptionsDefaults(t *testing.T) {
@@ -28,8 +33,7 @@ func TestOptionsDefaults(t *testing.T) {
 	}
 }
 
-// Redis counts milliseconds. Were a lease cut short to them, it would end there
-// before it ends here.
+// Redis counts milliseconds. Were a lease cut short to them, it would end there before it ends here.
 func TestWholeMillisRoundsUp(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
@@ -40,5 +44,212 @@ func TestWholeMillisRoundsUp(t *testing.T) {
 		if got := wholeMillis(d); got != want {
 			t.Errorf("wholeMillis(%v) = %v, want %v", d, got, want)
 		}
+	}
+}
+
+// almostOne is the largest random number below 1.
+var almostOne = math.Nextafter(1, 0)
+
+// A pause is at least half of what the Backoff says, which doubles up to Max.
+func TestBackoffDoublesUpToMax(t *testing.T) {
+	t.Parallel()
+	for b, all := range map[Backoff][]time.Duration{
+		{Min: 100, Max: 1200}: {100, 200, 400, 800, 1200, 1200},
+		{Max: 1000}:           {0, 1000, 1000},
+		{Min: 2000, Max: 100}: {100, 100}, // Options refuse it
+	} {
+		for try, want := range all {
+			for random, part := range map[float64]time.Duration{0: want / 2, 0.5: want * 3 / 4, almostOne: want} {
+				if got := b.Delay(try, random); got > part || got < part-1 {
+					t.Errorf("%+v, try %d, random %v: pause %v, want %v", b, try, random, got, part)
+				}
+			}
+		}
+	}
+}
+
+// No number of tries and no Backoff makes a pause negative or longer than Max.
+func TestBackoffStaysInBounds(t *testing.T) {
+	t.Parallel()
+	for _, b := range []Backoff{
+		{},
+		{Min: 1, Max: math.MaxInt64},
+		{Min: 3, Max: math.MaxInt64}, // doubling overflows before it meets Max
+		{Min: math.MaxInt64, Max: math.MaxInt64},
+	} {
+		for _, try := range []int{0, 1, 2, 10, 61, 62, 63, 64, 100, math.MaxInt} {
+			if least, most := b.Delay(try, 0), b.Delay(try, almostOne); least < b.Min/2 || least > most || most > b.Max {
+				t.Errorf("%+v, try %d: pause %v to %v", b, try, least, most)
+			}
+		}
+		if last := b.Delay(math.MaxInt, 0); last != b.Max/2 {
+			t.Errorf("%+v: the pause ends at %v, want %v", b, last, b.Max/2)
+		}
+	}
+}
+
+// The pause after a try: by the backoff, or until the holder's lease ends. Sleeping on until
+// somewhat later costs little; waking too early costs another try.
+func TestPolicyNext(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	backoff := Backoff{Min: 4 * ms, Max: 16 * ms}
+	for name, tt := range map[string]struct {
+		policy         Policy
+		left, patience time.Duration
+		want           time.Duration
+		worth          bool
+	}{
+		"Poll":                     {Poll, s, 10 * s, 4 * ms, true},
+		"Poll without hope":        {Poll, 20 * s, 10 * s, 4 * ms, true},
+		"Poll for ever":            {Poll, forever, 10 * s, 4 * ms, true},
+		"LeaseEnd":                 {LeaseEnd, s, 10 * s, s + 5*ms, true},
+		"LeaseEnd, just enough":    {LeaseEnd, 10*s - 4*ms, 10 * s, 10*s - 2*ms, true},
+		"LeaseEnd, at the end":     {LeaseEnd, 10 * s, 10 * s, 10 * s, true},
+		"LeaseEnd, too long":       {LeaseEnd, 10*s + 1, 10 * s, 0, false},
+		"LeaseEnd, for ever":       {LeaseEnd, forever, 10 * s, 0, false},
+		"LeaseEnd, nobody knows":   {LeaseEnd, 0, 10 * s, 4 * ms, true},
+		"LeaseEnd, no time at all": {LeaseEnd, 1, -1, 0, false},
+	} {
+		o := Options{Policy: tt.policy, Backoff: backoff}
+		if got, worth := o.next(0, tt.left, tt.patience, almostOne); got.Round(ms) != tt.want || worth != tt.worth {
+			t.Errorf("%s: %v, %v; want %v, %v", name, got, worth, tt.want, tt.worth)
+		}
+	}
+}
+
+// Somebody holds the lock for longer than the caller may wait. With LeaseEnd it is told so at once,
+// wherever the holder is, and by whichever of its limits.
+func TestPolicyLeaseEndGivesUp(t *testing.T) {
+	for name, tt := range map[string]struct {
+		here, behind bool // in this process, or in another; behind another caller
+		lease        time.Duration
+		deadline     time.Duration // where it is not Options.Wait
+		tries        int
+	}{
+		"another process":           {false, false, 10*s + 1, time.Hour, 1},
+		"another, by its deadline":  {false, false, 5 * s, 4 * s, 1},
+		"another, without end":      {false, false, 1 << 62, time.Hour, 1},
+		"another, behind a caller":  {false, true, 10*s + 1, time.Hour, 1},
+		"this process":              {true, false, 10*s + time.Millisecond, time.Hour, 1},
+		"this one, by its deadline": {true, false, 5 * s, 4 * s, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				var g Group
+				var f fake
+				if tt.here {
+					l := lock(t, &g, &f, Options{Lease: tt.lease})
+					defer mustUnlock(t, l)
+				} else {
+					f.Put("k", newToken("", time.Now()), tt.lease)
+				}
+				if tt.behind {
+					wait(t.Context(), &g, &f, Options{Wait: time.Hour, Policy: LeaseEnd})
+					synctest.Wait()
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
+				defer cancel()
+				r := <-wait(ctx, &g, &f, Options{Wait: 10 * s, Policy: LeaseEnd, Held: held})
+				if _, named := errors.AsType[heldError](r.err); !named || !errors.Is(r.err, ErrTimeout) || r.took > 0 {
+					t.Errorf("after %v: %v", r.took, r.err)
+				}
+				f.wantCalls(t, "Take", tt.tries)
+				redistest.Elapse(time.Minute)
+			})
+		})
+	}
+}
+
+// If the lease ends in time, the wait is one sleep until then: two tries, rather than one every few
+// milliseconds. Where Redis may not tell how long the lease lasts, the only way is to look.
+func TestPolicyLeaseEndSleeps(t *testing.T) {
+	for name, told := range map[string]bool{"Redis tells the end": true, "nobody knows the end": false} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				var g Group
+				var f fake
+				var a Algorithm = &f
+				if !told {
+					a = secretive{&f}
+				}
+				f.Put("k", "another", s)
+				r := <-wait(t.Context(), &g, a, Options{Policy: LeaseEnd})
+				if r.err != nil {
+					t.Fatal(r.err)
+				}
+				if r.took < s || r.took > s+20*time.Millisecond {
+					t.Errorf("it was taken after %v", r.took)
+				}
+				if n := len(f.Made("Take")); told != (n == 2) || !told && n < 50 {
+					t.Errorf("%d tries", n)
+				}
+				mustUnlock(t, r.lease)
+			})
+		})
+	}
+}
+
+// A secretive fake does not tell how long a lease lasts.
+type secretive struct{ *fake }
+
+func (f secretive) Take(ctx context.Context, key, token, _ string, lease time.Duration) (Attempt, error) {
+	found, err := f.fake.Take(ctx, key, token, "", lease)
+	found.Left = 0
+	return found, err
+}
+
+// The holder extends its lease while others sleep. They look again when it would have ended, and
+// give up as soon as they see that they wait in vain.
+func TestPolicyLeaseEndMoves(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var f fake
+		f.Put("k", "another", 4*s)
+		for _, d := range []time.Duration{3 * s, 6 * s} {
+			time.AfterFunc(d, func() { f.Put("k", "another", 4*s) })
+		}
+		r := <-wait(t.Context(), new(Group), &f, Options{Wait: 8 * s, Policy: LeaseEnd})
+		if r.took.Truncate(s) != 7*s || !errors.Is(r.err, ErrTimeout) {
+			t.Errorf("after %v: %v", r.took, r.err)
+		}
+		f.wantCalls(t, "Take", 3)
+	})
+}
+
+// A key without end, which no lock of this kind makes, is never free by itself.
+func TestPolicyKeyWithoutEnd(t *testing.T) {
+	onServers(t, func(t *testing.T, server *redistest.Server) {
+		p := newProcess(t, server)
+		server.Do(t, "SET", "k", newToken("", time.Now()))
+		o := patient
+		o.Policy = LeaseEnd
+		if _, err := p.lock(t, o); !errors.Is(err, ErrTimeout) {
+			t.Error(err)
+		}
+		p.spin.wantCalls(t, "Take", 1)
+	})
+}
+
+// NoWait is one try, and no wait in line.
+func TestPolicyNoWait(t *testing.T) {
+	for name, p := range map[string]Policy{"Poll": Poll, "LeaseEnd": LeaseEnd} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				var g Group
+				var f fake
+				o := Options{Wait: NoWait, Policy: p}
+				f.Put("k", "another", s)
+				if r := <-wait(t.Context(), &g, &f, o); !errors.Is(r.err, ErrTimeout) || r.took > 1 {
+					t.Errorf("held by another process: after %v: %v", r.took, r.err)
+				}
+				redistest.Elapse(s)
+				l := lock(t, &g, &f, o)
+				if r := <-wait(t.Context(), &g, &f, o); !errors.Is(r.err, ErrTimeout) || r.took > 1 {
+					t.Errorf("held here: after %v: %v", r.took, r.err)
+				}
+				f.wantCalls(t, "Take", 2)
+				mustUnlock(t, l)
+			})
+		})
 	}
 }

@@ -1,245 +1,627 @@
 package lease
 
 import (
+	"context"
 	"errors"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
-	"github.com/a2139e8d/latchkey/locker/transport"
-	"github.com/gomodule/redigo/redis"
 )
 
-// scripts are the exchanges of a lock with a queue, one by one.
-type scripts struct {
-	t      *testing.T
-	server *redistest.Server
-	spin   Spin
-}
-
-func newScripts(t *testing.T, server *redistest.Server) *scripts {
-	return &scripts{t, server, Spin{Runner: overPool(server.Pool(t, 2), 10*s)}}
-}
-
-// hears makes a place in the queue whose process listens.
-func (q *scripts) hears(name string) (place string, messages <-chan string) {
-	q.t.Helper()
-	channel := channelPrefix + name
-	sub, err := transport.NewRedigo(q.server.Pool(q.t, 1), s).Subscribe(q.t.Context(), channel)
-	if err != nil {
-		q.t.Fatal(err)
-	}
-	heard := make(chan string, 10)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			m, err := sub.Receive()
-			if err != nil {
-				return
+// The lock goes from process to process in the order they came, and each is told at once. None asks
+// meanwhile.
+func TestTheLockGoesByTheQueue(t *testing.T) {
+	onServers(t, func(t *testing.T, server *redistest.Server) {
+		l := newProcess(t, server).mustLock(t, slow)
+		var peers []*peer
+		var waiting []<-chan result
+		for range 3 {
+			p := newProcess(t, server)
+			peers = append(peers, p)
+			waiting = append(waiting, p.joins(t, t.Context(), server, slow))
+		}
+		begin := time.Now()
+		mustUnlock(t, l)
+		for i, got := range waiting {
+			mustWin(t, got)
+			if !server.IsReal() { // a first try, one that joins the queue, and one that takes the lock
+				peers[i].spin.wantCalls(t, "Take", 3)
+				wantTook(t, begin, 0)
 			}
-			heard <- m
 		}
-	}()
-	q.t.Cleanup(func() {
-		sub.Close()
-		<-ended
-	})
-	return channel + "/1", heard
-}
-
-// message returns the next one, or "" where none comes.
-func (q *scripts) message(heard <-chan string) string {
-	select {
-	case m := <-heard:
-		return m
-	case <-time.After(5 * s):
-		return ""
-	}
-}
-
-func dead(name string) (place string) { return channelPrefix + name + "/1" }
-
-// asks queues and returns whether the token has the lock.
-func (q *scripts) asks(token, place string) bool {
-	q.t.Helper()
-	found, err := q.spin.Take(q.t.Context(), "k", token, place, time.Minute)
-	if err != nil {
-		q.t.Fatal(err)
-	}
-	return found.Taken
-}
-
-func (q *scripts) wantTaken(token, place string) {
-	q.t.Helper()
-	if !q.asks(token, place) {
-		q.t.Errorf("%s does not get the lock; it holds %q", token, q.lock())
-	}
-}
-
-func (q *scripts) wantHeld(token, place string) {
-	q.t.Helper()
-	if q.asks(token, place) {
-		q.t.Errorf("%s got the lock", token)
-	}
-}
-
-func (q *scripts) releases(token string) {
-	q.t.Helper()
-	if err := q.spin.Release(q.t.Context(), "k", token, 0); err != nil {
-		q.t.Errorf("Release of %s: %v", token, err)
-	}
-}
-
-func (q *scripts) lock() string {
-	q.t.Helper()
-	value, _ := q.server.Get(q.t, "k")
-	return value
-}
-
-func (q *scripts) wantNothing() {
-	q.t.Helper()
-	if keys := q.server.Keys(q.t); len(keys) > 0 {
-		q.t.Errorf("left behind: %q", keys)
-	}
-}
-
-// The lock goes to the places in their order. Asking twice does not change it. Who is
-// not there any more is passed over, and the lock is never free in between.
-func TestQueueOrder(t *testing.T) {
-	onServers(t, func(t *testing.T, server *redistest.Server) {
-		q := newScripts(t, server)
-		b, toB := q.hears("b")
-		c, toC := q.hears("c")
-		q.wantTaken("A", "")
-		q.wantHeld("D", dead("d"))
-		q.wantHeld("B", b)
-		q.wantHeld("E", dead("e"))
-		q.wantHeld("C", c)
-		q.wantHeld("B", b)
-		q.releases("A")
-		if m := q.message(toB); m != b || q.lock() != b {
-			t.Errorf("b was told %q, and the lock holds %q", m, q.lock())
-		}
-		q.wantHeld("C", c)
-		q.wantHeld("Z", "")
-		q.wantTaken("B", b)
-		q.wantTaken("B", b) // a repetition
-		q.releases("B")
-		if m := q.message(toC); m != c {
-			t.Errorf("c was told %q", m)
-		}
-		q.wantTaken("C", c)
-		q.releases("C")
-		if len(toB)+len(toC) > 0 {
-			t.Error("told more than once")
-		}
-		q.wantNothing()
+		wantRest(t, server, peers...)
 	})
 }
 
-// A place that cannot be told gets the lock, too, but has to ask for it soon.
-func TestQueueOfDeaf(t *testing.T) {
-	onServers(t, func(t *testing.T, server *redistest.Server) {
-		q := newScripts(t, server)
-		b, _ := q.hears("b")
-		for place, patience := range map[string]int64{"-" + dead("d"): 250, b: 1000} {
-			q.wantTaken("A", "")
-			q.wantHeld("D", place)
-			q.releases("A")
-			ttl, _ := redis.Int64(server.Do(t, "PTTL", "k"), nil)
-			if q.lock() != place || ttl > patience || ttl < patience-200 {
-				t.Errorf("the lock holds %q for %d ms", q.lock(), ttl)
+// All callers of a process that wait, for whatever keys, share one subscription, and only the one
+// that is meant is woken. The subscription ends soon after the last of them has gone, also if it was
+// only being made then, and serves who comes before.
+func TestASubscriptionIsShared(t *testing.T) {
+	inMemory(t, func(t *testing.T, server *redistest.Server) {
+		holder, p := newProcess(t, server), newProcess(t, server)
+		l := holder.mustLock(t, slow)
+		other, err := holder.group.Lock(t.Context(), "other", holder.spin, slow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.line.want(t, 0, 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		got := p.joins(t, t.Context(), server, slow)
+		go p.group.Lock(ctx, "other", p.spin, slow)
+		synctest.Wait()
+		p.line.want(t, 1, 1)
+		asked := len(p.spin.Made("Take"))
+		mustUnlock(t, l)
+		mustWin(t, got)
+		p.spin.wantCalls(t, "Take", asked+1)
+		redistest.Elapse(s)
+		p.line.want(t, 1, 1)
+
+		cancel() // the last one
+		redistest.Elapse(idleTime / 2)
+		l = holder.mustLock(t, slow)
+		got = p.joins(t, t.Context(), server, slow)
+		mustUnlock(t, l)
+		mustWin(t, got)
+		p.line.want(t, 1, 1)
+		redistest.Elapse(idleTime)
+		p.line.want(t, 0, 1)
+
+		p.line.set(func() { p.line.takes = s })
+		ctx, cancel = context.WithCancel(t.Context())
+		go p.group.Lock(ctx, "other", p.spin, slow)
+		synctest.Wait()
+		cancel()
+		redistest.Elapse(s + idleTime)
+		p.line.want(t, 0, 2)
+		mustUnlock(t, other)
+		wantRest(t, server, p)
+	})
+}
+
+// A caller comes when the time of the last subscription is just over: whoever is first, the caller is
+// told when its turn has come.
+func TestACallerComesAsTheSubscriptionEnds(t *testing.T) {
+	t.Parallel()
+	for range 30 { // it is a matter of chance which comes first
+		redistest.InFakeTime(t, func(t *testing.T, server *redistest.Server) {
+			holder, p := newProcess(t, server), newProcess(t, server)
+			for range 2 {
+				l := holder.mustLock(t, slow)
+				got := wait(t.Context(), p.group, p.spin, slow)
+				redistest.Elapse(time.Millisecond)
+				begin := time.Now()
+				mustUnlock(t, l)
+				mustWin(t, got)
+				wantTook(t, begin, 0)
+				redistest.Elapse(idleTime)
 			}
-			q.wantTaken("D", place)
-			if ttl, _ := redis.Int64(server.Do(t, "PTTL", "k"), nil); ttl < 50_000 {
-				t.Errorf("the lease lasts %d ms", ttl)
+		})
+	}
+}
+
+// A process cannot be told when its turn has come: it has no subscription, or loses it, or messages
+// get lost. It has its turn all the same, soon, and leaves nothing behind. A minute later it is told
+// again.
+func TestWhoIsNotToldAsks(t *testing.T) {
+	for name, tt := range map[string]struct {
+		useful bool // the subscription has been, before
+		before func(l *line)
+		after  func(p *peer, server *redistest.Server)
+		deaf   bool          // its place says that it is not told
+		most   time.Duration // for which the lock is nobody's
+		asked  int           // for a subscription
+	}{
+		"denied":         {before: func(l *line) { l.denied = true }, deaf: true, most: asking, asked: 1},
+		"takes too long": {before: func(l *line) { l.takes = 50 * s }, deaf: true, most: asking, asked: 1},
+		"breaks before it is of any use": {
+			after: func(p *peer, _ *redistest.Server) { p.line.cut(false) }, deaf: true, most: asking, asked: 1},
+		"breaks later": {
+			useful: true, after: func(p *peer, _ *redistest.Server) { p.line.cut(false) }, asked: 2},
+		"breaks later, and then it is denied": {
+			useful: true, after: func(p *peer, _ *redistest.Server) {
+				p.line.set(func() { p.line.denied = true })
+				p.line.cut(false)
+			}, deaf: true, most: asking, asked: 2},
+		"the slot moves":     {after: func(p *peer, _ *redistest.Server) { p.line.cut(true) }, asked: 2},
+		"messages get lost":  {before: func(l *line) { l.lossy = true }, most: fallback, asked: 1},
+		"it was passed over": {after: func(p *peer, s *redistest.Server) { s.Do(t, "DEL", queueKey("k")) }, deaf: true, most: asking, asked: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inMemory(t, func(t *testing.T, server *redistest.Server) {
+				holder, p := newProcess(t, server), newProcess(t, server)
+				if tt.useful {
+					l := holder.mustLock(t, slow)
+					got := p.joins(t, t.Context(), server, slow)
+					mustUnlock(t, l)
+					mustWin(t, got)
+				}
+				if tt.before != nil {
+					p.line.set(func() { tt.before(p.line) })
+				}
+				l := holder.mustLock(t, slow)
+				got := wait(t.Context(), p.group, p.spin, Options{Wait: time.Hour})
+				redistest.Elapse(20 * time.Millisecond)
+				if tt.after != nil {
+					tt.after(p, server)
+				}
+				redistest.Elapse(3 * s)
+				if places := queued(t, server); len(places) != 1 || strings.HasPrefix(places[0], "-") != tt.deaf {
+					t.Errorf("it waits as %q", places)
+				}
+				begin := time.Now()
+				mustUnlock(t, l)
+				mustWin(t, got)
+				if waited := time.Since(begin); waited > tt.most {
+					t.Errorf("the lock was nobody's for %v", waited)
+				}
+				p.line.set(func() {
+					if p.line.asked != tt.asked {
+						t.Errorf("asked for a subscription %d times, want %d", p.line.asked, tt.asked)
+					}
+					p.line.denied, p.line.lossy, p.line.takes = false, false, 0
+				})
+				redistest.Elapse(time.Minute)
+				l = holder.mustLock(t, slow)
+				got = p.joins(t, t.Context(), server, slow)
+				begin = time.Now()
+				mustUnlock(t, l)
+				mustWin(t, got)
+				wantTook(t, begin, 0)
+				wantRest(t, server, holder, p)
+			})
+		})
+	}
+}
+
+// Messages are heard, and get lost. The first costs one fall-back step, and from then on nobody
+// relies on them.
+func TestMessagesThatGetLostAreNotReliedOn(t *testing.T) {
+	inMemory(t, func(t *testing.T, server *redistest.Server) {
+		holder, p := newProcess(t, server), newProcess(t, server)
+		p.line.set(func() { p.line.lossy = true })
+		for _, most := range []time.Duration{fallback, asking, asking} {
+			l := holder.mustLock(t, slow)
+			got := p.joins(t, t.Context(), server, Options{})
+			begin := time.Now()
+			mustUnlock(t, l)
+			if mustWin(t, got); time.Since(begin) > most {
+				t.Errorf("it took %v, want at most %v", time.Since(begin), most)
 			}
-			q.releases("D")
-			q.wantNothing()
+		}
+		wantRest(t, server, p)
+	})
+}
+
+// The connection breaks while a place is in the queue, and making another takes its time. Meanwhile
+// the lock becomes free by itself. Whoever takes it must not leave a place behind, which would get
+// the lock later, when nobody is there to take it.
+func TestTheLockIsWonWhileTheSubscriptionIsBroken(t *testing.T) {
+	inMemory(t, func(t *testing.T, server *redistest.Server) {
+		holder, p := newProcess(t, server), newProcess(t, server)
+		l := holder.mustLock(t, slow)
+		got := p.joins(t, t.Context(), server, slow)
+		mustUnlock(t, l)
+		mustWin(t, got) // so that there is hope for another
+		server.Do(t, "SET", "k", newToken("the dead", time.Now()), "PX", 1000)
+		got = p.joins(t, t.Context(), server, Options{})
+		p.line.set(func() { p.line.takes = 90 * s })
+		p.line.cut(false)
+		r := <-got
+		if r.err != nil {
+			t.Fatal(r.err)
+		}
+		if places := queued(t, server); len(places) > 0 {
+			t.Errorf("left in the queue: %q", places)
+		}
+		mustUnlock(t, r.lease)
+		wantRest(t, server, p)
+	})
+}
+
+// Nobody extends the lease of a holder that was killed. So it blocks others for that long, and no
+// longer. It tells nobody, which is not the fault of the subscription.
+func TestTheHolderIsKilled(t *testing.T) {
+	onServers(t, func(t *testing.T, server *redistest.Server) {
+		p := newProcess(t, server)
+		const lease = s / 3
+		server.Do(t, "SET", "k", newToken("the dead", time.Now()), "PX", lease.Milliseconds())
+		r := mustWin(t, wait(t.Context(), p.group, p.spin, patient))
+		if r.took < lease-time.Millisecond || r.took > lease+20*time.Millisecond && !server.IsReal() {
+			t.Errorf("the lock was taken after %v", r.took)
+		}
+		if !server.IsReal() {
+			p.line.want(t, 1, 1)
+		}
+		wantRest(t, server, p)
+	})
+}
+
+// A process that is told and does not answer costs a second.
+func TestTheSilentIsPassedOver(t *testing.T) {
+	onServers(t, func(t *testing.T, server *redistest.Server) {
+		holder, p := newProcess(t, server), newProcess(t, server)
+		l := holder.mustLock(t, slow)
+		q := newScripts(t, server)
+		silent, _ := q.hears("silent")
+		q.wantHeld("silent", silent)
+		got := p.joins(t, t.Context(), server, slow)
+		begin := time.Now()
+		mustUnlock(t, l)
+		mustWin(t, got)
+		if took := time.Since(begin); took < s-time.Millisecond || took > s+20*time.Millisecond && !server.IsReal() {
+			t.Errorf("it took %v", took)
 		}
 	})
 }
 
-// Whoever has the lock has no place, however it came to that.
-func TestQueueWinnerHasNoPlace(t *testing.T) {
+// A program that knows nothing of the queue deletes the lock. Those in the queue find out by
+// themselves, and it, too, has its turn when nobody is in the queue.
+func TestTheQueueBesideOthers(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
-		q := newScripts(t, server)
-		q.wantTaken("A", "")
-		for _, name := range []string{"b", "c", "d"} {
-			q.wantHeld(name, "-"+dead(name))
+		take := func() bool {
+			return server.Do(t, "SET", "k", newToken("", time.Now()), "NX", "PX", 60_000) != nil
 		}
-		server.Do(t, "DEL", "k") // the lease is over
-		q.wantTaken("C", "-"+dead("c"))
-		if places, _ := server.Get(t, queueKey("k")); places != "-"+dead("b")+" -"+dead("d")+" " {
-			t.Errorf("in the queue: %q", places)
+		take()
+		p := newProcess(t, server)
+		got := p.joins(t, t.Context(), server, slow)
+		begin := time.Now()
+		server.Do(t, "DEL", "k")
+		if mustWin(t, got); time.Since(begin) > fallback && !server.IsReal() {
+			t.Errorf("it took %v", time.Since(begin))
+		}
+		eventually(t, "the lock is free", take)
+	})
+}
+
+// If there is no queue to be had, waiting is what it was without.
+func TestThereIsNoQueue(t *testing.T) {
+	inMemory(t, func(t *testing.T, server *redistest.Server) {
+		server.Do(t, "LPUSH", queueKey("k"), "something else")
+		holder, p := newProcess(t, server), newProcess(t, server)
+		l := holder.mustLock(t, slow)
+		got := wait(t.Context(), p.group, p.spin, Options{})
+		redistest.Elapse(s)
+		if n := len(p.spin.Made("Take")); n < 50 || n > 150 {
+			t.Errorf("asked %d times in a second", n)
+		}
+		p.line.want(t, 1, 1)
+		mustUnlock(t, l)
+		mustWin(t, got)
+		server.Do(t, "DEL", queueKey("k"))
+		wantRest(t, server, p)
+	})
+}
+
+// Whoever asks once, or sleeps until the lease ends, waits in no queue.
+func TestWhoDoesNotPollDoesNotQueue(t *testing.T) {
+	inMemory(t, func(t *testing.T, server *redistest.Server) {
+		holder, p := newProcess(t, server), newProcess(t, server)
+		l := holder.mustLock(t, slow)
+		for _, o := range []Options{{Wait: NoWait}, {Policy: LeaseEnd, Wait: s}} {
+			if _, err := p.lock(t, o); !errors.Is(err, ErrTimeout) {
+				t.Error(err)
+			}
+		}
+		p.line.want(t, 0, 0)
+		mustUnlock(t, l)
+		wantRest(t, server, p)
+	})
+}
+
+// Whoever gives up waiting takes the place out of the queue, with one exchange.
+func TestQuit(t *testing.T) {
+	gone := errors.New("gone")
+	for name, tt := range map[string]struct {
+		wait time.Duration
+		want error
+	}{
+		"cancelled":       {time.Minute, gone},
+		"its time is up":  {s, ErrTimeout},
+		"it panics":       {time.Minute, nil},
+		"its test failed": {time.Minute, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inMemory(t, func(t *testing.T, server *redistest.Server) {
+				holder, p := newProcess(t, server), newProcess(t, server)
+				l := holder.mustLock(t, slow)
+				ctx, cancel := context.WithCancelCause(t.Context())
+				time.AfterFunc(2*s, func() { cancel(gone) })
+				o := slow
+				o.Wait = tt.wait
+				if tt.want != nil {
+					if r := <-p.joins(t, ctx, server, o); !errors.Is(r.err, tt.want) {
+						t.Error(r.err)
+					}
+				} else {
+					p.spin.take = func(c call) error {
+						if _ = c.do(); c.n == 3 && name == "it panics" {
+							panic("a bug")
+						} else if c.n == 3 {
+							runtime.Goexit()
+						}
+						return nil
+					}
+					go func() {
+						defer func() { _ = recover() }()
+						_, _ = p.lock(t, o)
+					}()
+				}
+				redistest.Elapse(s)
+				if places := queued(t, server); len(places) > 0 {
+					t.Errorf("left in the queue: %q", places)
+				}
+				p.spin.wantCalls(t, "Quit", 1)
+				p.spin.wantCalls(t, "Release", 0) // of what was not taken
+				mustUnlock(t, l)
+				wantRest(t, server, p)
+			})
+		})
+	}
+}
+
+// The place is that of the process: who gives up leaves it to the next caller, ahead of other processes.
+func TestAProcessKeepsItsTurn(t *testing.T) {
+	inMemory(t, func(t *testing.T, server *redistest.Server) {
+		holder, p, other := newProcess(t, server), newProcess(t, server), newProcess(t, server)
+		l := holder.mustLock(t, slow)
+		ctx, cancel := context.WithCancel(t.Context())
+		p.joins(t, ctx, server, slow)
+		second := wait(t.Context(), p.group, p.spin, slow)
+		third := other.joins(t, t.Context(), server, slow)
+		cancel()
+		redistest.Elapse(s / 10)
+		mustUnlock(t, l)
+		r := <-second
+		if synctest.Wait(); len(third) > 0 {
+			t.Error("another process was served before")
+		}
+		mustUnlock(t, r.lease)
+		mustWin(t, third)
+		wantRest(t, server, p, other)
+	})
+}
+
+// Somebody gives up in a bad moment, or the exchange that takes its place out of the queue fails.
+// The next one has the lock at once when it is given back.
+func TestQuitIsInNobodysWay(t *testing.T) {
+	for name, tt := range map[string]struct {
+		quit  func(call) error
+		turn  bool // the turn comes just then
+		takes bool // and it even takes the lock
+	}{
+		"as the turn comes":     {turn: true},
+		"as it takes the lock":  {takes: true},
+		"no answer":             {quit: first(lands(errNoReply, 0))},
+		"not sent":              {quit: first(fails(errRefused))},
+		"comes later":           {quit: first(lands(errNoReply, s))},
+		"says another client":   {quit: first(fails(errOther))},
+		"is done twice, at all": {quit: lands(nil, 0, 0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inMemory(t, func(t *testing.T, server *redistest.Server) {
+				holder, p, next := newProcess(t, server), newProcess(t, server), newProcess(t, server)
+				l := holder.mustLock(t, slow)
+				p.spin.quit = tt.quit
+				ctx, cancel := context.WithCancel(t.Context())
+				if tt.turn {
+					p.spin.quit = func(c call) error { mustUnlock(t, l); return c.do() }
+				}
+				going, got := p.joins(t, ctx, server, slow), next.joins(t, t.Context(), server, slow)
+				begin := time.Now()
+				if tt.takes {
+					p.spin.take = func(c call) error { cancel(); return c.do() }
+				} else if cancel(); !tt.turn {
+					redistest.Elapse(s / 10)
+					begin = time.Now()
+				}
+				if !tt.turn {
+					mustUnlock(t, l)
+				}
+				if r := <-going; !errors.Is(r.err, context.Canceled) {
+					t.Error(r.err)
+				}
+				mustWin(t, got)
+				wantTook(t, begin, 0)
+				wantRest(t, server, p, next)
+			})
+		})
+	}
+}
+
+// The exchange that joins the queue, or takes the lock, fails, and comes late, even when the place
+// has been given up. Then the place is in the queue once more, with nobody behind it; but not for long.
+func TestQuitOfWhatComesLater(t *testing.T) {
+	for name, late := range map[string][]time.Duration{
+		"no answer":       {0},
+		"soon":            {10 * time.Millisecond},
+		"again and again": {0, s / 10, s},
+		"half a lease":    {5 * s},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inMemory(t, func(t *testing.T, server *redistest.Server) {
+				holder, p := newProcess(t, server), newProcess(t, server)
+				l := holder.mustLock(t, slow)
+				p.spin.take = func(c call) error {
+					if c.n == 1 {
+						return c.do() // without a place
+					}
+					return lands(errNoReply, late...)(c)
+				}
+				if _, err := p.lock(t, Options{}); !errors.Is(err, ErrUnavailable) {
+					t.Fatal(err)
+				}
+				if places := queued(t, server); len(places) > 0 {
+					t.Errorf("left in the queue: %q", places)
+				}
+				redistest.Elapse(max(20*time.Millisecond, 2*slices.Max(late)) + 1)
+				if places := queued(t, server); len(places) > 0 {
+					t.Errorf("left in the queue: %q", places)
+				}
+				mustUnlock(t, l)
+				wantRest(t, server, p)
+			})
+		})
+	}
+}
+
+// While all wait, no process is served more often than another, and each is told by one subscription.
+func TestTheQueueIsFair(t *testing.T) {
+	inMemory(t, func(t *testing.T, server *redistest.Server) {
+		const processes, callers, times = 4, 3, 600
+		served, total := make([]int, processes), 0 // guarded by the lock
+		var all sync.WaitGroup
+		var peers []*peer
+		for i := range processes {
+			p := newProcess(t, server)
+			peers = append(peers, p)
+			for range callers {
+				all.Go(func() {
+					for total := &total; ; {
+						l, err := p.lock(t, patient)
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						pause(time.Millisecond)
+						more := *total < times
+						if more {
+							served[i]++
+							*total++
+						}
+						mustUnlock(t, l)
+						if !more {
+							return
+						}
+					}
+				})
+			}
+		}
+		all.Wait()
+		if least, most := slices.Min(served), slices.Max(served); float64(most) > 1.3*float64(least) {
+			t.Errorf("served %v", served)
+		}
+		for _, p := range peers {
+			p.line.want(t, 1, 1)
 		}
 	})
 }
 
-// Quit takes a place out, wherever it is, and gives the lock on if the turn has come.
-func TestQueueQuit(t *testing.T) {
-	onServers(t, func(t *testing.T, server *redistest.Server) {
-		q := newScripts(t, server)
-		quit := func(name string) {
-			t.Helper()
-			for range 2 { // once is as good as twice
-				if err := q.spin.Quit(t.Context(), "k", "-"+dead(name)); err != nil {
-					t.Error(err)
+// A crowd in several processes counts with a variable that only the lock guards, and all get their
+// turn, whatever happens to the messages between them.
+func TestACrowdInSeveralProcesses(t *testing.T) {
+	for name, disturb := range map[string]func(t *testing.T, server *redistest.Server){
+		"undisturbed":       func(*testing.T, *redistest.Server) {},
+		"connections break": func(t *testing.T, server *redistest.Server) { server.Do(t, "CLIENT", "KILL", "TYPE", "pubsub") },
+		"all vanishes but the lock": func(t *testing.T, server *redistest.Server) {
+			server.Do(t, "SCRIPT", "FLUSH")
+			server.Do(t, "DEL", queueKey("k"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Real(t)
+			const processes, callers, times = 3, 4, 25
+			n := 0
+			var all sync.WaitGroup
+			var peers []*peer
+			for range processes {
+				p := newProcess(t, server)
+				peers = append(peers, p)
+				for range callers {
+					all.Go(func() {
+						for range times {
+							l, err := p.lock(t, patient)
+							if err != nil {
+								t.Error(err)
+								return
+							}
+							read := n
+							runtime.Gosched() // an invitation to all that are not kept out
+							n = read + 1
+							if n%20 == 0 {
+								disturb(t, server)
+							}
+							mustUnlock(t, l)
+						}
+					})
 				}
 			}
-		}
-		quit("a")
-		q.wantNothing()
-		q.wantTaken("A", "")
-		for _, name := range []string{"a", "b", "c", "d", "e", "aa", "bb"} {
-			q.wantHeld(name, "-"+dead(name))
-		}
-		quit("a")
-		quit("c")
-		quit("bb")
-		if places, _ := server.Get(t, queueKey("k")); places != "-"+dead("b")+" -"+dead("d")+" -"+dead("e")+" -"+dead("aa")+" " {
-			t.Errorf("in the queue: %q", places)
-		}
-		q.releases("A")
-		quit("d")
-		quit("b") // has the turn
-		if q.lock() != "-"+dead("e") {
-			t.Errorf("the lock holds %q", q.lock())
-		}
-		quit("e")
-		quit("aa")
-		q.wantNothing()
-	})
+			all.Wait()
+			if n != processes*callers*times {
+				t.Errorf("counted %d of %d", n, processes*callers*times)
+			}
+			wantRest(t, server, peers...)
+		})
+	}
 }
 
-// Pass gives on what is held and nothing else.
-func TestQueuePass(t *testing.T) {
-	onServers(t, func(t *testing.T, server *redistest.Server) {
-		q := newScripts(t, server)
-		wantPass := func(from, to string, others bool, err error) {
-			t.Helper()
-			if got, e := q.spin.Pass(t.Context(), "k", from, to, time.Minute); !errors.Is(e, err) || got != others {
-				t.Errorf("Pass from %s to %s: %v, %v", from, to, got, e)
+// Whatever a user of Redis may not do: the lock excludes, everybody has a turn, and nothing is left.
+func TestTheQueueWithFewRights(t *testing.T) {
+	t.Parallel()
+	server := redistest.Real(t)
+	user := 0
+	for name, rules := range map[string][]any{
+		"no pubsub":             {"~*", "&latchkey:wake:*", "+publish", "+subscribe"},
+		"other channels":        {"~*", "&other:*", "+publish", "+subscribe"},
+		"no subscribe":          {"~*", "&*", "+publish"},
+		"no publish":            {"~*", "&*", "+subscribe", "+pubsub|numsub"},
+		"no key of the queue":   {"~k", "&*", "+publish", "+subscribe"},
+		"nothing but the least": {"~k", "resetchannels"},
+	} {
+		user := addUser(t, server, &user, rules...)
+		n := 0
+		var all sync.WaitGroup
+		for range 3 {
+			pool := poolAs(t, server, user)
+			p := newProcessOver(t, pool, patient.Timeout)
+			for range 2 {
+				all.Go(func() {
+					for range 4 {
+						l, err := p.lock(t, patient)
+						if err != nil {
+							t.Errorf("%s: %v", name, err)
+							return
+						}
+						n++
+						runtime.Gosched()
+						mustUnlock(t, l)
+					}
+				})
 			}
 		}
-		wantPass("A", "B", false, ErrExpired)
-		q.wantTaken("A", "")
-		wantPass("A", "B", false, nil)
-		wantPass("A", "B", false, nil) // a repetition
-		wantPass("A", "C", false, ErrLost)
-		if q.lock() != "B" {
-			t.Errorf("the lock holds %q", q.lock())
+		all.Wait()
+		if keys := server.Keys(t); n != 24 || len(keys) != 0 {
+			t.Errorf("%s: counted %d of 24; left behind: %q", name, n, keys)
 		}
-		q.wantHeld("D", "-"+dead("d"))
-		wantPass("B", "C", true, nil)
-		if err := q.spin.Extend(t.Context(), "k", "B", time.Hour); !errors.Is(err, ErrLost) {
-			t.Errorf("Extend of an old token: %v", err)
-		}
-		q.releases("C")
-		wantPass("C", "E", false, ErrLost) // it is D's turn
-		q.wantTaken("D", "-"+dead("d"))
-		q.releases("D")
-		q.wantNothing()
-	})
+	}
+}
+
+// Redis forgets everything while processes wait, and their connections break.
+func TestTheQueueAfterRedisForgotAll(t *testing.T) {
+	t.Parallel()
+	server := redistest.Real(t)
+	l := newProcess(t, server).mustLock(t, patient)
+	var all []<-chan result
+	for range 3 {
+		all = append(all, newProcess(t, server).joins(t, t.Context(), server, patient))
+	}
+	server.Do(t, "FLUSHALL")
+	server.Do(t, "SCRIPT", "FLUSH")
+	server.Do(t, "CLIENT", "KILL", "TYPE", "normal")
+	server.Do(t, "CLIENT", "KILL", "TYPE", "pubsub")
+	var won sync.WaitGroup
+	for _, got := range all { // in an order that nobody knows any more
+		won.Go(func() { mustWin(t, got) })
+	}
+	won.Wait()
+	if err := l.Unlock(t.Context()); !errors.Is(err, ErrExpired) && !errors.Is(err, ErrLost) {
+		t.Error(err)
+	}
 }

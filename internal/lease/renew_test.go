@@ -3,232 +3,207 @@ package lease
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// A holder that lives keeps its lock, by one command every third of the lease.
-func TestRenewalExtends(t *testing.T) {
+// A holder that lives keeps its lock, by one command every third of the lease. One timer serves
+// many leases: those that follow each other, those that are over meanwhile, wherever they are in the
+// list, and one that is due before all others.
+func TestEachLeaseIsRenewedInTime(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var g Group
 		var f fake
 		begin := time.Now()
-		l := lock(t, &g, &f, Options{Lease: 9 * s, MaxHold: time.Hour})
-		for range 59 {
-			after(s, func() {
-				if f.Holder("k") == "" {
-					t.Fatalf("the lock was free after %v", time.Since(begin))
-				}
-			})
-		}
-		extensions := f.Made("Extend")
-		if len(extensions) != 19 {
-			t.Errorf("%d extensions in 59 s", len(extensions))
-		}
-		for i, c := range extensions {
-			if at := c.At.Sub(begin); at != time.Duration(i+1)*3*s || c.D != 9*s {
-				t.Errorf("extension %d came after %v, for %v", i, at, c.D)
+		leases := map[string]*Lease{}
+		take := func(key string, lease time.Duration) {
+			t.Helper()
+			l, err := g.Lock(t.Context(), key, &f, Options{Lease: lease, MaxHold: time.Hour})
+			if err != nil {
+				t.Fatal(err)
 			}
+			leases[key] = l
+			redistest.Elapse(s / 2)
 		}
-		if err := l.Unlock(t.Context()); err != nil {
-			t.Error(err)
+		take("over", 18*s)
+		take("first", 18*s)
+		take("over, too", 18*s)
+		take("second", 18*s)
+		take("short", 3*s)
+		take("over as well", 18*s)
+		for _, key := range []string{"over, too", "over", "over as well"} {
+			mustUnlock(t, leases[key])
 		}
-	})
-}
-
-// MaxHold is the end, to the moment: the lock is free, the holder is told in every
-// way, and the next in line gets its turn.
-func TestRenewalStopsAtMaxHold(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var g Group
-		var f fake
-		l := lock(t, &g, &f, Options{Lease: 9 * s, MaxHold: 20 * s})
-		ctx, cancel := context.WithCancelCause(t.Context())
-		l.OnLost(cancel)
-		var next *Lease
-		go func() { next, _ = g.Lock(t.Context(), "k", &f, Options{Wait: time.Hour}) }()
-
-		after(20*s-1, func() {
-			if isLost(l) || ctx.Err() != nil || next != nil || f.Holder("k") != l.token {
-				t.Error("the lease ended before MaxHold")
-			}
-		})
-		after(1, func() {
-			if !isLost(l) {
-				t.Error("Lost is not closed")
-			}
-			if !errors.Is(context.Cause(ctx), ErrLost) {
-				t.Errorf("the context's cause is %v", context.Cause(ctx))
-			}
-			if next == nil || f.Holder("k") != next.token {
-				t.Error("the next in line did not get the lock")
-			}
-		})
-		if err := l.Unlock(t.Context()); !errors.Is(err, ErrLost) {
-			t.Errorf("Unlock of the lost lock: %v", err)
+		redistest.Elapse(7*s + s/4 - time.Since(begin))
+		var got []string
+		for _, c := range f.Made("Extend") {
+			got = append(got, fmt.Sprint(c.Key, " ", c.At.Sub(begin), " for ", c.D))
 		}
-		if err := next.Unlock(t.Context()); err != nil {
-			t.Errorf("Unlock of the next one: %v", err)
+		want := []string{"short 3s for 3s", "short 4s for 3s", "short 5s for 3s", "short 6s for 3s", "first 6.5s for 18s", "short 7s for 3s"}
+		if !slices.Equal(got, want) {
+			t.Errorf("extended: %q, want %q", got, want)
+		}
+		for _, key := range []string{"first", "second", "short"} {
+			redistest.Elapse(time.Minute)
+			if holder := f.Holder(key); holder != leases[key].Token() {
+				t.Errorf("%q has the lock of %s", holder, key)
+			}
+			mustUnlock(t, leases[key])
 		}
 		wantIdle(t, &g)
 	})
 }
 
-// The last lease before MaxHold is cut to end there, but never to less than what
-// Redis counts in.
+// The timer was set for one that is over, and fires for one that is due sooner.
+func TestARenewalIsNotLateForAnotherThatIsOver(t *testing.T) {
+	var f fake
+	withLease(t, &f, Options{Lease: time.Hour, MaxHold: 2 * time.Hour}, func(t *testing.T, g *Group, l *Lease) {
+		mustUnlock(t, l)
+		l = lock(t, g, &f, Options{Lease: 3 * s})
+		redistest.Elapse(s + s/2)
+		f.wantCalls(t, "Extend", 1)
+		mustUnlock(t, l)
+	})
+}
+
+// MaxHold is the end, to the moment: the lock is free, the holder is told in every way, and the next
+// in line gets its turn.
+func TestRenewalStopsAtMaxHold(t *testing.T) {
+	var f fake
+	withLease(t, &f, Options{Lease: 9 * s, MaxHold: 20 * s}, func(t *testing.T, g *Group, l *Lease) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		l.OnLost(cancel)
+		next := make(chan *Lease, 1)
+		go func() { next <- lock(t, g, &f, Options{Wait: time.Hour}) }()
+
+		redistest.Elapse(20*s - 1)
+		wantLost(t, l, false)
+		f.wantHolder(t, l.Token())
+		if ctx.Err() != nil || len(next) > 0 {
+			t.Error("the lease ended before MaxHold")
+		}
+		redistest.Elapse(1)
+		wantLost(t, l, true)
+		if !errors.Is(context.Cause(ctx), ErrLost) || len(next) == 0 {
+			t.Errorf("the context's cause is %v, and the next in line has the lock: %v", context.Cause(ctx), len(next) > 0)
+		}
+		if err := l.Unlock(t.Context()); !errors.Is(err, ErrLost) {
+			t.Errorf("Unlock of the lost lock: %v", err)
+		}
+		mustUnlock(t, <-next)
+		wantIdle(t, g)
+	})
+}
+
+// A lease is cut to end at MaxHold, but never to less than what Redis counts in.
 func TestRenewalMaxHoldBelowLease(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var g Group
-		var f fake
-		l := lock(t, &g, &f, Options{Lease: 9 * s, MaxHold: 2500 * time.Microsecond})
+	var f fake
+	withLease(t, &f, Options{Lease: 9 * s, MaxHold: 2500 * time.Microsecond}, func(t *testing.T, _ *Group, l *Lease) {
 		if d := f.Made("Take")[0].D; d != 3*time.Millisecond {
 			t.Errorf("taken for %v", d)
 		}
-		after(3*time.Millisecond, func() {
-			if !isLost(l) || len(f.Made("Extend")) != 0 {
-				t.Error("it went on beyond MaxHold")
-			}
-		})
+		redistest.Elapse(3 * time.Millisecond)
+		wantLost(t, l, true)
+		f.wantCalls(t, "Extend", 0)
 	})
 }
 
 // Redis is away for a while, and back before the lease is over: no loss.
 func TestRenewalOutlastsAnOutage(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var g Group
-		back := time.Now().Add(8 * s)
-		f := fake{extend: func(_ context.Context, _ int, do func() error) error {
-			if time.Now().Before(back) {
-				return errRefused
-			}
-			return do()
-		}}
-		l := lock(t, &g, &f, Options{Lease: 9 * s})
-		after(30*s, func() {
-			if isLost(l) || f.Holder("k") != l.token {
-				t.Error("lost")
-			}
-		})
+	var f fake
+	back := make(chan struct{})
+	f.extend = func(c call) error {
+		select {
+		case <-back:
+			return c.do()
+		default:
+			return errRefused
+		}
+	}
+	withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, _ *Group, l *Lease) {
+		redistest.Elapse(8 * s)
+		close(back)
+		redistest.Elapse(22 * s)
+		wantLost(t, l, false)
+		f.wantHolder(t, l.Token())
 		if n := len(f.Made("Extend")); n > 20 {
 			t.Errorf("%d extensions in 30 s", n)
 		}
 	})
 }
 
-// Redis stays away, whether it refuses or says nothing, even for longer than it
-// was asked to. The lease is lost when it is over: not before, and not after.
+// Redis stays away, whether it refuses or says nothing, even for longer than it was asked to. The
+// lease is lost when it is over: not before, and not after.
 func TestRenewalGivesUpAtTheEnd(t *testing.T) {
-	for name, extend := range map[string]func(context.Context, int, func() error) error{
-		"refuses":     func(context.Context, int, func() error) error { return errRefused },
-		"says no":     func(ctx context.Context, _ int, _ func() error) error { <-ctx.Done(); return errNoReply },
-		"is silent":   func(context.Context, int, func() error) error { time.Sleep(time.Hour); return errNoReply },
-		"is too late": func(_ context.Context, _ int, do func() error) error { time.Sleep(6 * s); return do() },
+	for name, extend := range map[string]func(call) error{
+		"refuses":     fails(errRefused),
+		"says no":     func(c call) error { <-c.ctx.Done(); return errNoReply },
+		"is silent":   func(call) error { pause(time.Hour); return errNoReply },
+		"is too late": slowly(6 * s),
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				var g Group
-				f := fake{extend: extend}
-				l := lock(t, &g, &f, Options{Lease: 9 * s})
+			f := fake{hooks{extend: extend}}
+			withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, g *Group, l *Lease) {
 				go g.Lock(t.Context(), "k", &f, Options{Wait: time.Hour})
-				after(9*s-1, func() {
-					if isLost(l) {
-						t.Error("lost before the lease was over")
-					}
-				})
-				after(1, func() {
-					if !isLost(l) {
-						t.Error("not lost when the lease was over")
-					}
-					if holder := f.Holder("k"); holder == "" || holder == l.token {
-						t.Errorf("the next in line did not get the lock, %q has it", holder)
-					}
-				})
-				time.Sleep(2 * time.Hour) // let the silent one return
+				redistest.Elapse(9*s - 1)
+				wantLost(t, l, false)
+				redistest.Elapse(1)
+				wantLost(t, l, true)
+				if holder := f.Holder("k"); holder == "" || holder == l.Token() {
+					t.Errorf("the next in line did not get the lock, %q has it", holder)
+				}
+				redistest.Elapse(2 * time.Hour) // let the silent one return
 			})
 		})
 	}
 }
 
-// The key was deleted or taken over: that is the end, without another word.
-func TestRenewalFindsLoss(t *testing.T) {
+// The key was deleted or taken over: that is the end, without another word, whether the renewal
+// finds it or the holder's Extend.
+func TestAnExtensionFindsTheLoss(t *testing.T) {
 	for _, answer := range []error{ErrLost, ErrExpired, ErrForeign} {
-		t.Run(answer.Error(), func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				var g Group
-				f := fake{extend: func(context.Context, int, func() error) error { return answer }}
-				l := lock(t, &g, &f, Options{Lease: 9 * s})
-				after(3*s, func() {
-					if !isLost(l) {
-						t.Error("not lost at once")
-					}
+		for who, find := range map[string]func(t *testing.T, l *Lease){
+			"the renewal": func(*testing.T, *Lease) { redistest.Elapse(3 * s) },
+			"Extend": func(t *testing.T, l *Lease) {
+				if err := l.Extend(t.Context(), s); !errors.Is(err, answer) {
+					t.Error(err)
+				}
+			},
+		} {
+			t.Run(fmt.Sprint(who, ": ", answer), func(t *testing.T) {
+				f := fake{hooks{extend: fails(answer)}}
+				withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, g *Group, l *Lease) {
+					find(t, l)
+					wantLost(t, l, true)
+					redistest.Elapse(time.Hour)
+					f.wantCalls(t, "Extend", 1)
+					wantIdle(t, g)
 				})
-				after(time.Hour, func() {
-					if n := len(f.Made("Extend")); n != 1 {
-						t.Errorf("%d extensions", n)
-					}
-				})
-				wantIdle(t, &g)
 			})
-		})
+		}
 	}
 }
 
-// Unlock comes while an extension is on its way. It does not wait for it, and
-// whatever it answers is of no importance any more.
+// Unlock comes while a renewal is on its way. It does not wait for that, and whatever it answers is
+// of no importance any more.
 func TestRenewalIsOvertakenByUnlock(t *testing.T) {
 	for name, answer := range map[string]error{"extended": nil, "expired": ErrExpired, "no reply": errNoReply} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				var g Group
-				f := fake{extend: func(context.Context, int, func() error) error { time.Sleep(s); return answer }}
-				l := lock(t, &g, &f, Options{Lease: 9 * s})
-				time.Sleep(3*s + s/2)
+			f := fake{hooks{extend: func(call) error { pause(s); return answer }}}
+			withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, g *Group, l *Lease) {
+				redistest.Elapse(3*s + s/2)
 				begin := time.Now()
-				if err := l.Unlock(t.Context()); err != nil || time.Since(begin) != 0 {
-					t.Errorf("after %v: %v", time.Since(begin), err)
-				}
-				after(time.Hour, func() {
-					if n := len(f.Made("Extend")); n != 1 || isLost(l) {
-						t.Errorf("the watchdog went on: %d extensions, lost: %v", n, isLost(l))
-					}
-				})
-				wantIdle(t, &g)
+				mustUnlock(t, l)
+				wantTook(t, begin, 0)
+				redistest.Elapse(time.Hour)
+				f.wantCalls(t, "Extend", 1)
+				wantLost(t, l, false)
+				wantIdle(t, g)
 			})
 		})
 	}
-}
-
-// It does not matter when a holder asks to be told.
-func TestLostIsToldToWhoComesLate(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var g Group
-		var f fake
-		l := lock(t, &g, &f, Options{Lease: s, MaxHold: s})
-		early := l.Lost()
-		synctest.Wait()
-		if isLost(l) {
-			t.Error("lost too early")
-		}
-		after(s, func() {
-			if l.Lost() != early {
-				t.Error("Lost returns a new channel")
-			}
-			<-early
-			ctx, cancel := context.WithCancelCause(t.Context())
-			l.OnLost(cancel)
-			if !errors.Is(context.Cause(ctx), ErrLost) {
-				t.Errorf("the context's cause is %v", context.Cause(ctx))
-			}
-		})
-	})
-	t.Run("and nobody had asked", func(t *testing.T) {
-		inBubble(t, func(t *testing.T) {
-			var g Group
-			var f fake
-			l := lock(t, &g, &f, Options{Lease: s, MaxHold: s})
-			time.Sleep(time.Minute)
-			<-l.Lost()
-		})
-	})
 }

@@ -3,7 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
-	"runtime"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -13,55 +13,23 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Many callers in several processes count with a variable that only the lock
-// guards. None of them may miss what another wrote.
-func TestSpinExcludes(t *testing.T) {
-	onServers(t, func(t *testing.T, server *redistest.Server) {
-		const processes, callers, times = 3, 8, 5
-		n := 0
-		var all sync.WaitGroup
-		for range processes {
-			spin := newProcess(t, server, patient)
-			for range callers {
-				all.Go(func() {
-					for range times {
-						l, err := spin.Lock(t.Context(), "k")
-						if err != nil {
-							t.Error(err)
-							return
-						}
-						read := n
-						runtime.Gosched() // an invitation to all that are not kept out
-						n = read + 1
-						mustUnlock(t, l)
-					}
-				})
-			}
-		}
-		all.Wait()
-		if n != processes*callers*times {
-			t.Errorf("counted %d of %d", n, processes*callers*times)
-		}
-		if keys := server.Keys(t); len(keys) != 0 {
-			t.Errorf("left behind: %q", keys)
-		}
-	})
-}
-
-// A lock is a key that holds a token made for this one lease.
+// A lock is a key that holds a token made for this one lease, for the time of a lease. Without
+// contention it costs two round trips, each of a script that Redis knows.
 func TestSpinKey(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
-		spin := newProcess(t, server, patient)
+		proxy := redistest.NewProxy(t, server)
+		p := newProcessOver(t, proxy.Pool(t, 8), patient.Timeout)
+		mustUnlock(t, p.mustLock(t, patient)) // from now on it knows them
+		proxy.Forget()
 		seen := map[string]bool{}
 		for range 20 {
-			l := mustLock(t, spin, "k")
+			l := p.mustLock(t, patient)
 			token, _ := server.Get(t, "k")
-			if len(token) < IDLength || seen[token] {
+			if token != l.Token() || len(token) < IDLength || seen[token] {
 				t.Errorf("token %q", token)
 			}
 			seen[token] = true
-			ttl, err := redis.Int64(server.Do(t, "PTTL", "k"), nil)
-			if err != nil || ttl <= 0 || ttl > patient.Lease.Milliseconds() {
+			if ttl, err := redis.Int64(server.Do(t, "PTTL", "k"), nil); err != nil || ttl <= 0 || ttl > patient.Lease.Milliseconds() {
 				t.Errorf("the key lives for %d ms: %v", ttl, err)
 			}
 			mustUnlock(t, l)
@@ -69,147 +37,9 @@ func TestSpinKey(t *testing.T) {
 				t.Error("Unlock left the key")
 			}
 		}
-	})
-}
-
-// While one process has the lock, another tries again and again, until it is free.
-func TestSpinWaits(t *testing.T) {
-	onServers(t, func(t *testing.T, server *redistest.Server) {
-		l := mustLock(t, newProcess(t, server, patient), "k")
-		other, proxy := newProxied(t, server, patient)
-		got := make(chan *Lease)
-		go func() {
-			l, err := other.Lock(t.Context(), "k")
-			if err != nil {
-				t.Error(err)
-			}
-			got <- l
-		}()
-		eventually(t, "several tries", func() bool { return proxy.Requests() >= 3 })
-		select {
-		case <-got:
-			t.Error("both have the lock")
-		default:
-		}
-		mustUnlock(t, l)
-		if l := <-got; l != nil {
-			mustUnlock(t, l)
-		}
-	})
-}
-
-// Nobody extends the lease of a holder that was killed. So it blocks others for
-// that long, and no longer.
-func TestSpinAfterKilledHolder(t *testing.T) {
-	onServers(t, func(t *testing.T, server *redistest.Server) {
-		spin := newProcess(t, server, patient)
-		const lease = 300 * time.Millisecond
-		begin := time.Now()
-		server.Do(t, "SET", "k", "token of the dead", "PX", lease.Milliseconds())
-		l := mustLock(t, spin, "k")
-		if waited := time.Since(begin); waited < lease {
-			t.Errorf("the lock was taken after %v, from a holder that might live", waited)
-		}
-		mustUnlock(t, l)
-	})
-}
-
-// Unlock and Extend touch nothing but the lease's own token.
-func TestSpinSparesOthers(t *testing.T) {
-	onServers(t, func(t *testing.T, server *redistest.Server) {
-		l := mustLock(t, newProcess(t, server, patient), "k")
-		server.Do(t, "SET", "k", "another", "PX", 50_000)
-		if err := l.Extend(t.Context(), time.Hour); !errors.Is(err, ErrLost) {
-			t.Errorf("Extend: %v", err)
-		}
-		if err := l.UnlockAfter(t.Context(), time.Hour); !errors.Is(err, ErrLost) {
-			t.Errorf("UnlockAfter: %v", err)
-		}
-		l = mustLock(t, newProcess(t, server, patient), "k2")
-		server.Do(t, "SET", "k2", "another")
-		if err := l.Unlock(t.Context()); !errors.Is(err, ErrLost) {
-			t.Errorf("Unlock: %v", err)
-		}
-		for _, key := range []string{"k", "k2"} {
-			if holder, _ := server.Get(t, key); holder != "another" {
-				t.Errorf("%s now holds %q", key, holder)
-			}
-		}
-		if ttl, _ := redis.Int64(server.Do(t, "PTTL", "k"), nil); ttl > 50_000 {
-			t.Errorf("another's lease was made to last %d ms", ttl)
-		}
-	})
-}
-
-func TestSpinKeyDeleted(t *testing.T) {
-	onServers(t, func(t *testing.T, server *redistest.Server) {
-		l := mustLock(t, newProcess(t, server, patient), "k")
-		server.Do(t, "DEL", "k")
-		if err := l.Unlock(t.Context()); !errors.Is(err, ErrExpired) {
-			t.Error(err)
-		}
-	})
-}
-
-// Whoever gives up waiting leaves nothing that takes the lock later.
-func TestSpinWaitCancelled(t *testing.T) {
-	onServers(t, func(t *testing.T, server *redistest.Server) {
-		l := mustLock(t, newProcess(t, server, patient), "k")
-		spin, proxy := newProxied(t, server, patient)
-		ctx, cancel := context.WithCancel(t.Context())
-		failed := make(chan error)
-		go func() {
-			_, err := spin.Lock(ctx, "k")
-			failed <- err
-		}()
-		eventually(t, "several tries", func() bool { return proxy.Requests() >= 3 })
-		cancel()
-		if err := <-failed; !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
-		mustUnlock(t, l)
-		if keys := server.Keys(t); len(keys) != 0 {
-			t.Errorf("left behind: %q", keys)
-		}
-		wantIdle(t, &spin.group)
-	})
-}
-
-// Something else is where the lock should be. It is not for us to remove it.
-func TestSpinKeyOfAnotherType(t *testing.T) {
-	onServers(t, func(t *testing.T, server *redistest.Server) {
-		spin, proxy := newProxied(t, server, patient)
-		server.Do(t, "LPUSH", "k", "value")
-		_, err := spin.Lock(t.Context(), "k")
-		if !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), "for k: ") {
-			t.Errorf("error %v, want one that names the key and the reason", err)
-		}
-		if n := proxy.Requests(); n != 1 {
-			t.Errorf("%d commands, want only the one that was refused", n)
-		}
-
-		l := mustLock(t, spin, "k2")
-		server.Do(t, "DEL", "k2")
-		server.Do(t, "LPUSH", "k2", "value")
-		if err := l.Unlock(t.Context()); err == nil {
-			t.Error("Unlock found nothing wrong")
-		}
-		for _, key := range []string{"k", "k2"} {
-			if got := server.Do(t, "LPUSH", key, "another"); got != int64(2) {
-				t.Errorf("%s was changed: it has %v elements with another one", key, got)
-			}
-		}
-	})
-}
-
-// An uncontended lock costs two round trips, and half of them at the start.
-func TestSpinRoundTrips(t *testing.T) {
-	onServers(t, func(t *testing.T, server *redistest.Server) {
-		spin, proxy := newProxied(t, server, patient)
-		mustUnlock(t, mustLock(t, spin, "k"))
 		commands := proxy.Commands()
-		if len(commands) != 2 {
-			t.Errorf("Lock and Unlock sent %q", commands)
+		if len(commands) != 40 {
+			t.Errorf("20 times Lock and Unlock sent %q", commands)
 		}
 		for _, c := range commands {
 			if c.Name != "EVALSHA" {
@@ -217,4 +47,187 @@ func TestSpinRoundTrips(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Unlock and Extend touch nothing but the lease's own token, whatever is there instead.
+func TestSpinSparesOthers(t *testing.T) {
+	onServers(t, func(t *testing.T, server *redistest.Server) {
+		p := newProcess(t, server)
+		for name, tt := range map[string]struct {
+			put    func()
+			want   error
+			spared func() bool
+		}{
+			"another's token": {
+				func() { server.Do(t, "SET", "k", "another", "PX", 50_000) }, ErrLost,
+				func() bool {
+					ttl, _ := redis.Int64(server.Do(t, "PTTL", "k"), nil)
+					holder, _ := server.Get(t, "k")
+					return holder == "another" && ttl > 0 && ttl <= 50_000
+				}},
+			"nothing": {
+				func() { server.Do(t, "DEL", "k") }, ErrExpired,
+				func() bool { return !server.Exists(t, "k") }},
+			"something else": {
+				func() { server.Do(t, "DEL", "k"); server.Do(t, "LPUSH", "k", "value") }, ErrUnavailable,
+				func() bool { return server.Do(t, "LPUSH", "k", "more") == int64(2) }},
+		} {
+			for what, call := range map[string]func(l *Lease) error{
+				"Extend":      func(l *Lease) error { return l.Extend(t.Context(), time.Hour) },
+				"Unlock":      func(l *Lease) error { return l.Unlock(t.Context()) },
+				"UnlockAfter": func(l *Lease) error { return l.UnlockAfter(t.Context(), time.Hour) },
+			} {
+				l := p.mustLock(t, patient)
+				tt.put()
+				if err := call(l); !errors.Is(err, tt.want) {
+					t.Errorf("%s of %s: %v, want %v", what, name, err, tt.want)
+				}
+				if !tt.spared() {
+					t.Errorf("%s changes %s", what, name)
+				}
+				_ = l.Unlock(t.Context())
+				server.Do(t, "DEL", "k")
+			}
+		}
+	})
+}
+
+// Something else is where the lock should be. Who wants the lock is told so at once.
+func TestSpinKeyOfAnotherType(t *testing.T) {
+	onServers(t, func(t *testing.T, server *redistest.Server) {
+		p := newProcess(t, server)
+		server.Do(t, "LPUSH", "k", "value")
+		_, err := p.lock(t, patient)
+		if !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), "for k: ") {
+			t.Errorf("error %v, want one that names the key and the reason", err)
+		}
+		p.spin.wantCalls(t, "Take", 1)
+		if server.Do(t, "LPUSH", "k", "more") != int64(2) {
+			t.Error("it was changed")
+		}
+	})
+}
+
+// A living holder's lease is extended in Redis. If an administrator deletes the key, or Redis evicts
+// it, the holder is told when it is extended next.
+func TestSpinIsRenewed(t *testing.T) {
+	onServers(t, func(t *testing.T, server *redistest.Server) {
+		p := newProcess(t, server)
+		o := patient
+		o.Lease = 6 * s // long enough for a machine that stands still for four
+		if server.IsReal() {
+			o.Lease = 3 * s
+		}
+		l := p.mustLock(t, o)
+		if server.IsReal() {
+			eventually(t, "an extension", func() bool { return len(p.spin.Made("Extend")) > 0 })
+		} else {
+			redistest.Elapse(30 * s)
+		}
+		if holder, _ := server.Get(t, "k"); holder != l.Token() || isLost(l) {
+			t.Errorf("%q has the lock", holder)
+		}
+		server.Do(t, "DEL", "k")
+		<-l.Lost()
+		wantErrLost(t, l.Why(), "its key is gone")
+	})
+}
+
+// What Extend and UnlockAfter ask for is the time for which the key lives.
+func TestSpinExtendAndCoolDown(t *testing.T) {
+	onServers(t, func(t *testing.T, server *redistest.Server) {
+		p := newProcess(t, server)
+		l := p.mustLock(t, patient)
+		ttl := func() int64 {
+			n, _ := redis.Int64(server.Do(t, "PTTL", "k"), nil)
+			return n
+		}
+		if err := l.Extend(t.Context(), time.Hour); err != nil || ttl() < 3_000_000 {
+			t.Errorf("Extend: %v, the key lives for %d ms", err, ttl())
+		}
+		begin := time.Now()
+		if err := l.UnlockAfter(t.Context(), s/5); err != nil || ttl() > 200 {
+			t.Errorf("UnlockAfter: %v, the key lives for %d ms", err, ttl())
+		}
+		mustUnlock(t, p.mustLock(t, patient))
+		if waited := time.Since(begin); waited < s/5-time.Millisecond {
+			t.Errorf("taken again after %v", waited)
+		}
+	})
+}
+
+// However small the pool, and even if others use all of it, a holder can always release, and so all
+// get their turn.
+func TestPoolIsSmall(t *testing.T) {
+	onServers(t, func(t *testing.T, server *redistest.Server) {
+		pool := server.Pool(t, 1)
+		defer pool.Get().Close()
+		p := newProcessOver(t, pool, patient.Timeout)
+		const callers = 50
+		for _, keys := range []int{1, callers} {
+			n := make([]int, keys) // each guarded by its lock
+			var all sync.WaitGroup
+			for i := range callers {
+				all.Go(func() {
+					l, err := p.group.Lock(t.Context(), fmt.Sprint("k", i%keys), p.spin, patient)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					n[i%keys]++
+					mustUnlock(t, l)
+				})
+			}
+			all.Wait()
+		}
+		wantIdle(t, p.group)
+	})
+}
+
+func TestPoolIsNil(t *testing.T) {
+	t.Parallel()
+	_, err := newProcessOver(t, nil, patient.Timeout).lock(t, Options{})
+	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "the pool is nil") {
+		t.Error(err)
+	}
+}
+
+// A hundred callers of a process wait for a lock that another process holds, and send Redis next to
+// nothing: one of them stands for all, and waits until it is told.
+func TestWaitingSendsNextToNothing(t *testing.T) {
+	inMemory(t, func(t *testing.T, server *redistest.Server) {
+		holder, p := newProcess(t, server), newProcess(t, server)
+		l := holder.mustLock(t, slow)
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 100 {
+			go p.group.Lock(ctx, "k", p.spin, patient)
+		}
+		redistest.Elapse(50 * s)
+		if n := len(p.spin.Calls()); n < 100 || n > 210 { // one in 250 to 500 ms
+			t.Errorf("%d commands in 50 s", n)
+		}
+		cancel()
+		mustUnlock(t, l)
+		wantRest(t, server, p)
+	})
+}
+
+// A connection to what has become a replica is given up, whatever pool made it: the next one may lead
+// to the new master.
+func TestConnectionToReplicaIsGivenUp(t *testing.T) {
+	t.Parallel()
+	server := redistest.Real(t)
+	pool, dialled := server.Pool(t, 4), 0
+	dial := pool.Dial
+	pool.Dial = func() (redis.Conn, error) { dialled++; return dial() }
+	q := newScriptsOver(t, server, pool)
+	server.Do(t, "REPLICAOF", "127.0.0.1", "1") // nobody is there
+	if _, err := q.spin.Take(t.Context(), "k", "A", "", time.Minute); !errors.Is(err, ErrUnavailable) {
+		t.Fatal(err)
+	}
+	server.Do(t, "REPLICAOF", "NO", "ONE")
+	q.wantTaken("A", "")
+	if dialled != 2 {
+		t.Errorf("%d connections were made, want a new one after the refusal", dialled)
+	}
 }

@@ -10,23 +10,36 @@ import (
 	"unicode/utf8"
 )
 
-// A token reads as what went into it, whatever that is.
-func TestOwnerOfToken(t *testing.T) {
+// A token reads as what went into it. No two are the same. A label is made fit for a line of a log, and
+// for a short command.
+func TestLabelIsPrintable(t *testing.T) {
 	t.Parallel()
-	now := time.UnixMilli(1_700_000_000_123)
-	for _, label := range []string{"", "POST /cart", "a", " spaces ", "x/y z/1", "ключ", strings.Repeat("l", 64)} {
+	now, seen := time.UnixMilli(1_700_000_000_123), map[string]bool{}
+	for label, want := range map[string]string{
+		"":                               "",
+		"POST /cart":                     "POST /cart",
+		" spaces ":                       " spaces ",
+		"x/y z/1":                        "x/y z/1",
+		"ключ":                           "ключ",
+		strings.Repeat("l", 64):          strings.Repeat("l", 64),
+		"a\nb\x00c\x7fd":                 "a\uFFFDb\uFFFDc\uFFFDd",
+		"escape \x1b[31m":                "escape \uFFFD[31m",
+		"no-break\u00a0space, \u202eRTL": "no-break\uFFFDspace, \uFFFDRTL",
+		"broken \xff":                    "broken \uFFFD",
+		strings.Repeat("x", 65):          strings.Repeat("x", 64),
+		strings.Repeat("x", 63) + "ü":    strings.Repeat("x", 63),
+		strings.Repeat("x", 62) + "ü":    strings.Repeat("x", 62) + "ü",
+		strings.Repeat("日", 30):          strings.Repeat("日", 21),
+		strings.Repeat("\x01", 30):       strings.Repeat("\uFFFD", 21),
+	} {
 		token := newToken(label, now)
 		owner, ok := ParseToken(token)
-		if !ok || owner.Label != label || owner.PID != os.Getpid() || !owner.Since.Equal(now) {
-			t.Errorf("%q is read as %+v, %v", token, owner, ok)
+		if !ok || owner.Label != want || owner.PID != os.Getpid() || !owner.Since.Equal(now) || !utf8.ValidString(token) || seen[token[:IDLength]] {
+			t.Errorf("label %q: %q is read as %+v, %v", label, token, owner, ok)
 		}
-		if owner.Host == "" || strings.ContainsAny(owner.Host, " \n") {
+		if seen[token[:IDLength]] = true; owner.Host == "" || strings.ContainsAny(owner.Host, " \n") {
 			t.Errorf("host %q", owner.Host)
 		}
-	}
-	one, two := newToken("", now), newToken("", now)
-	if one == two {
-		t.Error("two tokens are the same")
 	}
 }
 
@@ -73,29 +86,6 @@ func TestOwnerOfJunk(t *testing.T) {
 		}
 		if err := (Options{Held: held}).held(ErrTimeout, string(junk), time.Now()); !errors.Is(err, ErrTimeout) || err.Error() == "" {
 			t.Fatalf("%q: %v", junk, err)
-		}
-	}
-}
-
-// A label is made fit for a line of a log, and for a short command.
-func TestLabelIsPrintable(t *testing.T) {
-	t.Parallel()
-	for label, want := range map[string]string{
-		"two words":                      "two words",
-		"a\nb\x00c\x7fd":                 "a\uFFFDb\uFFFDc\uFFFDd",
-		"escape \x1b[31m":                "escape \uFFFD[31m",
-		"no-break\u00a0space, \u202eRTL": "no-break\uFFFDspace, \uFFFDRTL",
-		"broken \xff":                    "broken \uFFFD",
-		strings.Repeat("x", 65):          strings.Repeat("x", 64),
-		strings.Repeat("x", 63) + "ü":    strings.Repeat("x", 63),
-		strings.Repeat("x", 62) + "ü":    strings.Repeat("x", 62) + "ü",
-		strings.Repeat("日", 30):          strings.Repeat("日", 21),
-		strings.Repeat("\x01", 30):       strings.Repeat("\uFFFD", 21),
-	} {
-		token := newToken(label, time.Now())
-		owner, _ := ParseToken(token)
-		if owner.Label != want || len(owner.Label) > 64 || !utf8.ValidString(token) {
-			t.Errorf("label %q became %q", label, owner.Label)
 		}
 	}
 }

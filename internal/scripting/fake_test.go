@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 
@@ -20,8 +21,7 @@ func TestMain(m *testing.M) {
 // A fake is a Client that runs scripts which return their first argument, in an array. It does not
 // know them until it has got their text.
 type fake struct {
-	// do is called in place of Do, for its nth call from 1 on. next is what Do does otherwise.
-	do func(n int, commands []transport.Command, next func() ([]any, error)) ([]any, error)
+	do do // nil: next
 
 	mu     sync.Mutex // guards the rest
 	calls  [][]transport.Command
@@ -56,7 +56,7 @@ func (f *fake) Do(ctx context.Context, key string, commands ...transport.Command
 		return replies, nil
 	}
 	if f.do != nil {
-		return f.do(n, commands, next)
+		return f.do(exchange{ctx, n, key, commands, next})
 	}
 	return next()
 }
@@ -91,16 +91,61 @@ func (f *fake) Reset() {
 	f.resets++
 }
 
-// knows makes a fake that knows the script.
-func knows(do func(n int, commands []transport.Command, next func() ([]any, error)) ([]any, error)) *fake {
-	return &fake{do: do, known: map[any]bool{echo.hash: true}}
+// A do is called in place of [fake.Do].
+type do = func(x exchange) ([]any, error)
+
+// An exchange is the nth call of Do, from 1 on. next is what that does otherwise.
+type exchange struct {
+	ctx      context.Context
+	n        int
+	key      string
+	commands []transport.Command
+	next     func() ([]any, error)
 }
+
+// knows makes a fake that knows the script.
+func knows(do do) *fake { return &fake{do: do, known: map[any]bool{echo.hash: true}} }
+
+// A refusal is what Redis says instead of the last reply.
+type refusal string
+
+// meets is what the first exchanges meet: an error in place of replies, a refusal, these replies, or
+// nothing special.
+// All that follow succeed.
+func meets(tries ...any) do {
+	return func(x exchange) ([]any, error) {
+		if x.n > len(tries) {
+			return x.next()
+		}
+		switch try := tries[x.n-1].(type) {
+		case error:
+			return nil, try
+		case refusal:
+			replies, err := x.next()
+			replies[len(replies)-1] = errors.New(string(try))
+			return replies, err
+		case []any:
+			return try, nil
+		default:
+			return x.next()
+		}
+	}
+}
+
+// always is what all exchanges meet.
+func always(try any) do { return meets(slices.Repeat([]any{try}, 1000)...) }
 
 var echo = NewScript("return {ARGV[1]}")
 
-// number is the number of the nth call, from 1 on.
-func (f *fake) number(n int) int64 {
-	commands := f.calls[n-1]
-	last := commands[len(commands)-1]
-	return last[len(last)-1].(int64)
+// wantRepetitions says which exchanges, from 1 on, have the number of a repetition.
+func (f *fake) wantRepetitions(t *testing.T, from int) {
+	t.Helper()
+	for i, commands := range f.calls {
+		last := commands[len(commands)-1]
+		if number := last[len(last)-1].(int64); number < 0 != (i+1 >= from) {
+			t.Errorf("exchange %d has the number %d", i+1, number)
+		}
+	}
 }
+
+const never = 1 << 30

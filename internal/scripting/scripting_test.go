@@ -4,16 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
 // run runs echo over f.
-func run(t *testing.T, f *fake) (string, error) {
+func run(t *testing.T, f transport.Client) (string, error) {
 	t.Helper()
 	reply, err := NewRunner(f, time.Minute).Run(t.Context(), echo, Keys{"key", "other"}, "word")
 	text, _ := reply.TextAt(0)
@@ -32,28 +34,24 @@ func wantEcho(t *testing.T, f *fake, exchanges int) {
 }
 
 // A script is called by its hash. Where Redis does not know that, it is sent once more, by its text
-// and with the same number.
+// and with the same number. Without keys it may go anywhere.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
 	wantEcho(t, f, 2)
 	want := []any{"key", "EVALSHA", echo.hash, 2, "key", "other", "word"}
-	if got := f.calls[0][0]; fmt.Sprint(got[:len(got)-1]) != fmt.Sprint(want) {
-		t.Errorf("%v, want %v", got, want)
+	first, second := f.calls[0][0], f.calls[1][0]
+	if number := len(first) - 1; fmt.Sprint(first[:number]) != fmt.Sprint(want) || first[number] != second[number] {
+		t.Errorf("%v, want %v and a number", first, want)
 	}
-	if got := f.calls[1][0]; got[1] != "EVAL" || got[2] != echo.text || f.number(1) != f.number(2) || f.number(1) < 0 {
-		t.Errorf("then %v", got)
+	if second[1] != "EVAL" || second[2] != echo.text {
+		t.Errorf("then %v", second)
 	}
+	f.wantRepetitions(t, never)
 	f.calls = nil
 	wantEcho(t, f, 1)
-}
-
-// A script without keys may go anywhere.
-func TestRunWithoutKeys(t *testing.T) {
-	t.Parallel()
-	f := knows(nil)
 	reply, err := NewRunner(f, time.Minute).Run(t.Context(), echo, nil, []byte("bytes"))
-	if got, ok := reply.BytesAt(0); string(got) != "bytes" || !ok || err != nil || f.calls[0][0][0] != "" {
+	if got, ok := reply.BytesAt(0); string(got) != "bytes" || !ok || err != nil || f.calls[1][0][0] != "" {
 		t.Errorf("%q, %v, %v, %v", got, ok, err, f.calls)
 	}
 }
@@ -62,152 +60,159 @@ func TestRunWithoutKeys(t *testing.T) {
 // since it may have been done.
 func TestRunRepeats(t *testing.T) {
 	t.Parallel()
-	f := knows(func(n int, _ []transport.Command, next func() ([]any, error)) ([]any, error) {
-		if n == 1 {
-			return nil, errBroken
-		}
-		return next()
-	})
+	f := knows(meets(errBroken))
 	wantEcho(t, f, 2)
-	if f.number(1) < 0 || f.number(2) >= 0 {
-		t.Errorf("numbers %d and %d", f.number(1), f.number(2))
-	}
+	f.wantRepetitions(t, 2)
 }
 
-// What breaks again and again is not repeated for ever, and the second time not at once.
-func TestRunGivesUp(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := knows(func(int, []transport.Command, func() ([]any, error)) ([]any, error) { return nil, errBroken })
-		begun := time.Now()
-		_, err := run(t, f)
-		if !Ambiguous(err) || Unanswered(err) || len(f.calls) != 1+maxRepeats {
-			t.Errorf("%v, after %d exchanges", err, len(f.calls))
-		}
-		if took := time.Since(begun); took == 0 || took > time.Second {
-			t.Errorf("it took %v", took)
-		}
-	})
-}
-
-// A refusal is final, and so is a timeout. Where an earlier try may have been done, the whole may
-// have been, whatever came of the last one.
+// A refusal is final, and so is a timeout. What breaks again and again is not repeated for ever.
+// Where an earlier try may have been done, the whole may have been, whatever came of the last one.
 func TestRunFails(t *testing.T) {
 	t.Parallel()
-	refusal := errors.New("OOM command not allowed")
+	full := "OOM command not allowed"
 	for name, tt := range map[string]struct {
-		tries      []any // an error of the exchange, or the script's reply
+		tries      []any
 		want       error
+		text       string
 		ambiguous  bool
 		unanswered bool
 	}{
-		"Redis says no":                {[]any{refusal}, refusal, false, false},
-		"there is no connection":       {[]any{errRefused}, errNobody, false, false},
-		"Redis hangs":                  {[]any{errSilent}, transport.ErrUnavailable, true, true},
-		"it broke, and Redis says no":  {[]any{errBroken, []any{refusal}}, refusal, true, false},
-		"it broke, and no other is":    {[]any{errBroken, errRefused}, errNobody, true, false},
-		"it broke, and Redis hangs":    {[]any{errBroken, errSilent}, transport.ErrUnavailable, true, true},
-		"it broke twice, and then so":  {[]any{errBroken, errBroken, errRefused}, errNobody, true, false},
-		"the dial was not in time":     {[]any{fmt.Errorf("%w: %w", transport.ErrRefused, errSilent)}, transport.ErrRefused, false, true},
-		"another client's own errors":  {[]any{transport.ErrUnavailable, transport.ErrRefused}, transport.ErrUnavailable, true, false},
-		"what breaks no promise twice": {[]any{errBroken, errBroken, errBroken}, transport.ErrUnavailable, true, false},
+		"Redis is full":               {[]any{refusal(full)}, nil, "it is full: " + full, false, false},
+		"Redis is a cluster":          {[]any{refusal("MOVED 3999 127.0.0.1:6381")}, nil, "it is a cluster", false, false},
+		"Redis says no":               {[]any{refusal("NOPERM no permissions")}, nil, "unavailable: NOPERM no permissions", false, false},
+		"there is no connection":      {[]any{errRefused}, errNobody, "", false, false},
+		"Redis hangs":                 {[]any{errSilent}, nil, "", true, true},
+		"it broke, and Redis says no": {[]any{errBroken, refusal(full)}, nil, full, true, false},
+		"it broke, and no other is":   {[]any{errBroken, errRefused}, errNobody, "", true, false},
+		"it broke, and Redis hangs":   {[]any{errBroken, errSilent}, nil, "", true, true},
+		"it broke twice, and then so": {[]any{errBroken, errBroken, errRefused}, errNobody, "", true, false},
+		"the dial was not in time":    {[]any{fmt.Errorf("%w: %w", transport.ErrRefused, errSilent)}, nil, "", false, true},
+		"another client's own errors": {[]any{transport.ErrUnavailable, transport.ErrRefused}, nil, "", true, false},
+		"it breaks again and again":   {[]any{errBroken, errBroken, errBroken}, errBroken, "", true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := knows(func(n int, _ []transport.Command, _ func() ([]any, error)) ([]any, error) {
-				switch try := tt.tries[n-1].(type) {
-				case error:
-					if try == refusal {
-						return []any{try}, nil
-					}
-					return nil, try
-				default:
-					return try.([]any), nil
+			synctest.Test(t, func(t *testing.T) {
+				f, begun := knows(meets(tt.tries...)), time.Now()
+				_, err := run(t, f)
+				if !errors.Is(err, transport.ErrUnavailable) || tt.want != nil && !errors.Is(err, tt.want) || len(f.calls) != len(tt.tries) {
+					t.Fatalf("%v, after %d exchanges", err, len(f.calls))
+				}
+				if Ambiguous(err) != tt.ambiguous || errors.Is(err, transport.ErrRefused) == tt.ambiguous || Unanswered(err) != tt.unanswered {
+					t.Errorf("%v: ambiguous %v, unanswered %v", err, Ambiguous(err), Unanswered(err))
+				}
+				if text := err.Error(); !strings.Contains(text, tt.text) || strings.Count(text, transport.ErrUnavailable.Error()) != 1 && name != "the dial was not in time" {
+					t.Errorf("it reads %q", text)
+				}
+				if took := time.Since(begun); took > 0 != (len(tt.tries) > 2) || took > time.Second { // the second repetition is not at once
+					t.Errorf("it took %v", took)
 				}
 			})
-			_, err := run(t, f)
-			if !errors.Is(err, tt.want) || !errors.Is(err, transport.ErrUnavailable) || len(f.calls) != len(tt.tries) {
-				t.Errorf("%v, after %d exchanges", err, len(f.calls))
-			}
-			if Ambiguous(err) != tt.ambiguous || errors.Is(err, transport.ErrRefused) == tt.ambiguous || Unanswered(err) != tt.unanswered {
-				t.Errorf("%v: ambiguous %v, unanswered %v", err, Ambiguous(err), Unanswered(err))
-			}
-			if text := err.Error(); strings.Count(text, transport.ErrUnavailable.Error()) != 1 && name != "the dial was not in time" {
-				t.Errorf("it reads %q", text)
-			}
 		})
 	}
+	for _, err := range []error{nil, errors.New("any"), context.DeadlineExceeded} {
+		if Ambiguous(err) || Unanswered(err) {
+			t.Errorf("%v is none of ours", err)
+		}
+	}
 }
 
-// Commands go with a script in the same exchange, and their replies, errors among them, come back.
+// The tries together take no longer than one may, and a caller that has gone waits for no other. That
+// goes for the text of a script that Redis does not know, too.
+func TestRunIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		f := knows(func(x exchange) ([]any, error) {
+			redistest.Elapse(time.Minute)
+			return nil, errBroken
+		})
+		if _, err := run(t, f); !Ambiguous(err) || len(f.calls) != 2 || time.Since(begun) != time.Minute { // the second was not sent
+			t.Errorf("%v, after %d exchanges and %v", err, len(f.calls), time.Since(begun))
+		}
+
+		begun = time.Now()
+		f = &fake{do: func(x exchange) ([]any, error) {
+			if x.commands[0][0] == "EVALSHA" { // Redis does not know it, which takes a while
+				redistest.Elapse(50 * time.Second)
+				return x.next()
+			}
+			<-x.ctx.Done()
+			return nil, errSilent
+		}}
+		if _, err := run(t, f); !errors.Is(err, transport.ErrUnavailable) || time.Since(begun) != time.Minute {
+			t.Errorf("by its text: %v, after %v", err, time.Since(begun))
+		}
+
+		ctx, cancel := context.WithCancel(t.Context())
+		f = knows(func(x exchange) ([]any, error) {
+			if x.n == 2 {
+				cancel()
+			}
+			return nil, errBroken
+		})
+		begun = time.Now()
+		_, err := NewRunner(f, time.Minute).Run(ctx, echo, nil, "word")
+		if !Ambiguous(err) || !errors.Is(err, context.Canceled) || time.Since(begun) > 0 {
+			t.Errorf("cancelled: %v, after %v", err, time.Since(begun))
+		}
+	})
+}
+
+// Commands go with a script in the same exchange, and their replies, errors among them, come back. If
+// the script is refused as well, that may be because of the command, whose error says why.
 func TestExchange(t *testing.T) {
 	t.Parallel()
-	x := Exchange{
-		Before: []transport.Command{{"SET", "key", "1"}, {"GET", "key"}},
-		Script: echo,
-		Keys:   Keys{"key"},
-		Args:   []any{"word"},
-	}
-	refused := errors.New("OOM")
-	f := knows(func(n int, commands []transport.Command, next func() ([]any, error)) ([]any, error) {
-		replies, err := next()
-		replies[0] = refused
-		return replies, err
-	})
-	before, reply, err := NewRunner(f, time.Minute).Exchange(t.Context(), x)
-	if text, _ := reply.TextAt(0); text != "word" || err != nil || len(f.calls) != 1 || len(f.calls[0]) != 3 {
-		t.Errorf("%v, %v, %v", reply, err, f.calls)
-	}
-	if len(before) != 2 || before[0] != refused || before[1] != "GETkey" {
-		t.Errorf("before it: %v", before)
-	}
-
-	// Where the script is refused as well, that may be because of the command, whose error says why.
-	f = knows(func(n int, commands []transport.Command, next func() ([]any, error)) ([]any, error) {
-		return []any{"OK", refused, errors.New("ERR no such key")}, nil
-	})
-	_, _, err = NewRunner(f, time.Minute).Exchange(t.Context(), x)
-	if !errors.Is(err, refused) || !errors.Is(err, transport.ErrRefused) || strings.Contains(err.Error(), "no such key") {
-		t.Errorf("both are refused: %v", err)
-	}
-
-	// Where only the script is unknown, the commands are not sent again.
-	f = &fake{}
-	before, reply, err = NewRunner(f, time.Minute).Exchange(t.Context(), x)
-	if text, _ := reply.TextAt(0); text != "word" || err != nil || len(before) != 2 || before[0] != "SETkey1" {
-		t.Errorf("%v, %v, %v", before, reply, err)
-	}
-	if len(f.calls) != 2 || len(f.calls[0]) != 3 || len(f.calls[1]) != 1 {
-		t.Errorf("sent %v", f.calls)
-	}
-
-	// The script is refused. The commands were executed all the same.
-	f = &fake{do: func(n int, _ []transport.Command, next func() ([]any, error)) ([]any, error) {
-		if n == 2 {
-			return nil, errRefused
+	full := errors.New("OOM so it is")
+	for name, tt := range map[string]struct {
+		f         *fake
+		exchanges []int // how many commands each had
+		before    []any
+		err       string
+	}{
+		"all is well": {knows(nil), []int{3}, []any{"SETkey1", "GETkey"}, ""},
+		"a command is refused": {knows(func(x exchange) ([]any, error) {
+			replies, err := x.next()
+			replies[0] = full
+			return replies, err
+		}), []int{3}, []any{full, "GETkey"}, ""},
+		"so is the script":       {knows(meets([]any{"OK", full, errors.New("ERR no key")})), []int{3}, []any{"OK", full}, "it is full: OOM so it is"},
+		"the script is unknown":  {&fake{}, []int{3, 1}, []any{"SETkey1", "GETkey"}, ""},
+		"and then it is refused": {&fake{do: meets(nil, errRefused)}, []int{3, 1}, []any{"SETkey1", "GETkey"}, "connection refused"},
+	} {
+		x := Exchange{Before: []transport.Command{{"SET", "key", "1"}, {"GET", "key"}}, Script: echo, Keys: Keys{"key"}, Args: []any{"word"}}
+		before, reply, err := NewRunner(tt.f, time.Minute).Exchange(t.Context(), x)
+		text, _ := reply.TextAt(0)
+		if tt.err == "" && (err != nil || text != "word") {
+			t.Errorf("%s: %q, %v", name, text, err)
 		}
-		return next()
-	}}
-	before, _, err = NewRunner(f, time.Minute).Exchange(t.Context(), x)
-	if !errors.Is(err, transport.ErrRefused) || len(before) != 2 {
-		t.Errorf("%v, %v", before, err)
-	}
-	if len(x.Before) != 2 || len(x.Args) != 1 {
-		t.Errorf("the exchange has become %v", x)
+		if tt.err != "" && (!errors.Is(err, transport.ErrRefused) || !strings.HasSuffix(err.Error(), tt.err)) {
+			t.Errorf("%s: %v, want %s", name, err, tt.err)
+		}
+		if fmt.Sprint(before) != fmt.Sprint(tt.before) || len(x.Before) != 2 || len(x.Args) != 1 {
+			t.Errorf("%s: before it: %v; the exchange has become %v", name, before, x)
+		}
+		var sent []int
+		for _, call := range tt.f.calls {
+			sent = append(sent, len(call))
+		}
+		if !slices.Equal(sent, tt.exchanges) {
+			t.Errorf("%s: sent %v", name, tt.f.calls)
+		}
 	}
 }
 
-// The slices of an exchange are used again. But where there was no reply, a client might still be
-// sending them.
+// The slices of an exchange are used again, and keep nothing alive. But if there was no reply, a client
+// might still be sending them.
 func TestSlicesAreUsedAgain(t *testing.T) {
 	t.Parallel()
 	for _, failed := range []error{nil, errSilent, errBroken} {
 		var kept [][]transport.Command
-		f := knows(func(_ int, commands []transport.Command, next func() ([]any, error)) ([]any, error) {
-			kept = append(kept, commands)
+		f := knows(func(x exchange) ([]any, error) {
+			kept = append(kept, x.commands)
 			if len(kept) == 1 && failed != nil {
 				return nil, failed
 			}
-			return next()
+			return x.next()
 		})
 		r := NewRunner(f, time.Minute)
 		for i := range 100 {
@@ -225,29 +230,74 @@ func TestSlicesAreUsedAgain(t *testing.T) {
 	}
 }
 
-// What Redis says where it is full does not speak for itself.
-func TestRefusalsAreExplained(t *testing.T) {
+// A ping fails if Redis says no, or nothing. A connection that the server has closed since it was idle
+// is none that is missing.
+func TestPing(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{
-		"OOM command not allowed":   "it is full",
-		"MOVED 3999 127.0.0.1:6381": "it is a cluster",
-		"NOPERM no permissions":     "unavailable: NOPERM",
+	const loading = "LOADING Redis is loading the dataset in memory"
+	for name, tt := range map[string]struct {
+		tries      []any
+		refused    bool
+		unanswered bool
+	}{
+		"it is there":                  {nil, false, false},
+		"it is there, on another line": {[]any{transport.ErrUnavailable}, false, false},
+		"it is loading":                {[]any{refusal(loading)}, true, false},
+		"it is silent":                 {[]any{errSilent}, false, true},
 	} {
-		f := knows(func(int, []transport.Command, func() ([]any, error)) ([]any, error) {
-			return []any{errors.New(text)}, nil
-		})
-		_, err := run(t, f)
-		if !errors.Is(err, transport.ErrRefused) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), text) {
-			t.Errorf("%v", err)
+		f := knows(meets(tt.tries...))
+		err := NewRunner(f, time.Minute).Ping(t.Context())
+		if (err != nil) != (tt.refused || tt.unanswered) || errors.Is(err, transport.ErrRefused) != tt.refused || Unanswered(err) != tt.unanswered {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-func TestErrorsOfOthers(t *testing.T) {
+// A node of a cluster serves some of the keys. A client that does not know clusters gets an error
+// for the others, and it says so; what else may be wrong with a key does not matter.
+func TestPingFindsACluster(t *testing.T) {
 	t.Parallel()
-	for _, err := range []error{nil, errors.New("any"), context.DeadlineExceeded} {
-		if Ambiguous(err) || Unanswered(err) {
-			t.Errorf("%v is none of ours", err)
+	for reply, want := range map[error]bool{
+		errors.New("MOVED 3999 127.0.0.1:6381"): true,
+		errors.New("NOPERM no right to GET"):    false,
+		errSilent:                               false,
+	} {
+		f := knows(func(x exchange) ([]any, error) {
+			switch command := x.commands[0]; {
+			case command[0] != "GET" || command[1] != "c":
+				return x.next()
+			case reply == errSilent:
+				return nil, reply
+			}
+			return []any{reply}, nil
+		})
+		err := NewRunner(f, time.Minute).Ping(t.Context(), "a", "b", "c", "d")
+		if want != (errors.Is(err, reply) && errors.Is(err, transport.ErrRefused) && strings.Contains(err.Error(), "cluster")) || !want && err != nil {
+			t.Errorf("%v: %v", reply, err)
 		}
+		if len(f.calls) != 5 {
+			t.Errorf("%d exchanges", len(f.calls))
+		}
+	}
+}
+
+// Of a cluster one node has to answer, whichever that is, and it is asked for with the key of a slot.
+func TestPingOfACluster(t *testing.T) {
+	t.Parallel()
+	for alive, want := range map[string]error{"c": nil, "none": errSilent} {
+		hung := make(chan struct{})
+		f := clusterFake{&fake{do: func(x exchange) ([]any, error) {
+			if x.key == alive {
+				return []any{"PONG"}, nil
+			}
+			if x.key == "d" && alive != "none" {
+				<-hung
+			}
+			return nil, errSilent
+		}}}
+		if err := NewRunner(f, time.Minute).Ping(t.Context(), "a", "b", "c", "d"); !errors.Is(err, want) {
+			t.Errorf("%s: %v", alive, err)
+		}
+		close(hung)
 	}
 }

@@ -1,6 +1,7 @@
 package scripting
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -9,117 +10,104 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/memnet"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/gomodule/redigo/redis"
 )
 
-// A reply with another number is another's. The connections are given up, and the exchange is repeated.
+// A reply with another number is another's. So is one that says that Redis does not know the script,
+// where it was sent by its text. The connections are given up, and the exchange is repeated.
 func TestStray(t *testing.T) {
 	t.Parallel()
-	for name, stray := range map[string]any{
-		"an array":    []any{"another's", int64(7)},
-		"no number":   []any{"another's"},
-		"nothing":     []any{},
-		"of a number": int64(4*7 + 1),
-		"nil":         nil,
-		"text":        "OK",
+	for name, tries := range map[string][]any{
+		"an array":       {[]any{[]any{"another's", int64(7)}}},
+		"no number":      {[]any{[]any{"another's"}}},
+		"nothing":        {[]any{[]any{}}},
+		"of a number":    {[]any{int64(4*7 + 1)}},
+		"nil":            {[]any{nil}},
+		"text":           {[]any{"OK"}},
+		"no such script": {refusal("NOSCRIPT no"), refusal("NOSCRIPT no")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := knows(func(n int, _ []transport.Command, next func() ([]any, error)) ([]any, error) {
-				if n == 1 {
-					return []any{stray}, nil
-				}
-				return next()
-			})
-			wantEcho(t, f, 2)
-			if f.resets != 1 || f.number(2) >= 0 {
-				t.Errorf("%d resets, and the number %d", f.resets, f.number(2))
+			f := knows(meets(tries...))
+			wantEcho(t, f, len(tries)+1)
+			if f.wantRepetitions(t, len(tries)+1); f.resets != 1 {
+				t.Errorf("%d resets", f.resets)
 			}
 		})
 	}
 }
 
-// Redis says twice that it does not know the script. EVAL is never told that, so the second one is a
-// stray, too.
-func TestNoScriptTwice(t *testing.T) {
+// The number comes behind the last reply. Where it does not, one of them is another call's.
+func TestNumbered(t *testing.T) {
 	t.Parallel()
-	f := knows(func(n int, _ []transport.Command, next func() ([]any, error)) ([]any, error) {
-		if n <= 2 {
-			return []any{errors.New("NOSCRIPT no")}, nil
+	refusal := errors.New("READONLY You can't write against a read only replica.")
+	for name, tt := range map[string]struct {
+		replies func(number any) []any
+		want    error
+		resets  int
+	}{
+		"as it should be":             {func(n any) []any { return []any{int64(1), "record", n} }, nil, 0},
+		"the last is refused":         {func(n any) []any { return []any{int64(1), refusal, n} }, nil, 0},
+		"another number":              {func(any) []any { return []any{int64(1), "record", "7"} }, errStray, 1},
+		"a reply that came twice":     {func(any) []any { return []any{int64(7), int64(1), "record"} }, errStray, 1},
+		"another's, behind the first": {func(any) []any { return []any{int64(1), "another's record", "record"} }, errStray, 1},
+		"no number":                   {func(any) []any { return []any{int64(1), "record", nil} }, errStray, 1},
+		"an earlier one is refused":   {func(n any) []any { return []any{refusal, "record", n} }, transport.ErrRefused, 0},
+		"the number is refused":       {func(any) []any { return []any{int64(1), "record", refusal} }, transport.ErrRefused, 0},
+	} {
+		f := &fake{do: func(x exchange) ([]any, error) {
+			if ping := x.commands[2]; ping[0] != "PING" {
+				t.Errorf("%s: %v, want PING behind the last", name, x.commands)
+			}
+			return tt.replies(fmt.Sprint(x.commands[2][1])), nil
+		}}
+		replies, err := NewRunner(f, time.Second).Numbered(t.Context(), "slot",
+			transport.Command{"PEXPIRE", "key", 1}, transport.Command{"GET", "key"})
+		if !errors.Is(err, tt.want) || f.resets != tt.resets {
+			t.Errorf("%s: %v and %d resets, want %v and %d", name, err, f.resets, tt.want, tt.resets)
 		}
-		return next()
+		if err == nil && (len(replies) != 2 || replies[0] != int64(1) || replies[1] == nil) {
+			t.Errorf("%s: %v", name, replies)
+		}
+	}
+}
+
+// On a connection one reply arrives twice; then Redis restarts, and knows no scripts. Of a crowd nobody
+// gets another's reply, and nobody notices. Many find out at the same time that the connection is no
+// good; it is given up once.
+func TestACrowdGetsItsReplies(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, server *redistest.Server) {
+		again := 5 // the read that is repeated
+		client := transport.NewRedigo(&redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+			conn, err := memnet.DialContext(ctx, "tcp", server.Addr)
+			conn, again = &stutter{Conn: conn, at: again}, 0
+			return redis.NewConn(conn, 0, 0), err
+		}}, time.Minute)
+		defer client.Close()
+		r := NewRunner(client, time.Minute)
+		for range 3 {
+			var all sync.WaitGroup
+			for i := range 64 {
+				all.Go(func() {
+					for n := range 5 {
+						want := fmt.Sprint(i, " ", n)
+						reply, err := r.Run(t.Context(), echo, Keys{"k"}, want)
+						if got, _ := reply.TextAt(0); err != nil || got != want {
+							t.Errorf("asked for %q, got %q, %v", want, got, err)
+						}
+					}
+				})
+			}
+			all.Wait()
+			server.Restart(t)
+		}
+		if r.resets.Load() != 1 {
+			t.Errorf("%d resets, want one for the doubled reply", r.resets.Load())
+		}
 	})
-	wantEcho(t, f, 3)
-	if f.resets != 1 {
-		t.Errorf("%d resets", f.resets)
-	}
-}
-
-// Many find out at the same time that a connection is no good. It is given up once: what they meet
-// then is another.
-func TestStraysResetOnce(t *testing.T) {
-	t.Parallel()
-	var all, begun sync.WaitGroup
-	begun.Add(20)
-	f := knows(func(n int, _ []transport.Command, next func() ([]any, error)) ([]any, error) {
-		if n <= 20 {
-			begun.Done()
-			begun.Wait()
-			return []any{nil}, nil
-		}
-		return next()
-	})
-	r := NewRunner(f, time.Minute)
-	for range 20 {
-		all.Go(func() {
-			if _, err := r.Run(t.Context(), echo, nil, "word"); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	if f.resets != 1 {
-		t.Errorf("%d resets", f.resets)
-	}
-}
-
-// The same over a real connection, behind a fault that makes a reply arrive twice: nobody gets another's,
-// and all have their own in the end.
-func TestReplyArrivesTwice(t *testing.T) {
-	t.Parallel()
-	server := redistest.Real(t)
-	var mu sync.Mutex
-	dials := 0
-	client := transport.NewRedigo(&redis.Pool{Dial: func() (redis.Conn, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		conn, err := net.Dial("tcp", server.Addr)
-		if dials++; dials < 4 {
-			conn = &stutter{Conn: conn, at: 10}
-		}
-		return redis.NewConn(conn, 0, 0), err
-	}}, time.Minute)
-	defer client.Close()
-	r := NewRunner(client, time.Minute)
-	var all sync.WaitGroup
-	for i := range 10 {
-		all.Go(func() {
-			for n := range 50 {
-				want := fmt.Sprint(i, " ", n)
-				reply, err := r.Run(t.Context(), echo, Keys{"k"}, want)
-				if got, _ := reply.TextAt(0); err == nil && got != want {
-					t.Errorf("asked for %q, got %q", want, got)
-				} else if err != nil && !Ambiguous(err) && !strings.Contains(err.Error(), "NOSCRIPT") {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	all.Wait()
-	if dials != 4 {
-		t.Errorf("%d connections, want three for the doubled replies, and one that is whole", dials)
-	}
 }
 
 // A stutter says twice what one of its reads has got.
@@ -163,9 +151,14 @@ func TestReplies(t *testing.T) {
 			"local k = KEYS[1] if not k then return 0 end\n-- framed from here\nreturn #k + #ARGV - 1": "3",
 		} {
 			reply, err := r.Run(t.Context(), NewScript(text), Keys{"k"}, []byte("b"), -5)
-			got := show(reply.values)
+			for i, v := range reply.values {
+				if text, ok := Text(v); ok {
+					reply.values[i] = string(text)
+				}
+			}
+			got := fmt.Sprint(reply.values)
 			if n, ok := reply.Int(); ok {
-				got = show(n)
+				got = fmt.Sprint(n)
 			}
 			if err != nil || got != want {
 				t.Errorf("%s: %s, %v", text, got, err)
@@ -185,78 +178,29 @@ func TestReplies(t *testing.T) {
 	})
 }
 
-func show(v any) string {
-	switch v := v.(type) {
-	case []byte:
-		return string(v)
-	case []any:
-		var parts []string
-		for _, part := range v {
-			parts = append(parts, show(part))
-		}
-		return "[" + strings.Join(parts, " ") + "]"
-	}
-	return fmt.Sprint(v)
-}
-
-// After a restart Redis knows no scripts, and the connection is dead. Of a crowd that comes then,
-// nobody notices.
-func TestCrowdAfterRestart(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, server *redistest.Server) {
-		client := transport.NewRedigo(server.Pool(t, 1), time.Minute)
-		defer client.Close()
-		r := NewRunner(client, time.Minute)
-		for range 3 {
-			var all sync.WaitGroup
-			for i := range 64 {
-				all.Go(func() {
-					reply, err := r.Run(t.Context(), echo, Keys{"k"}, i)
-					if got, _ := reply.IntAt(0); got != int64(i) || err != nil {
-						t.Errorf("%d: %d, %v", i, got, err)
-					}
-				})
-			}
-			all.Wait()
-			server.Restart(t)
-		}
-	})
-}
-
 // A Reply is read as what it is, whichever client it came from.
 func TestReply(t *testing.T) {
 	t.Parallel()
 	r := Reply{values: []any{int64(1), "2", []byte("three"), nil, "text"}}
-	if n, ok := r.IntAt(0); n != 1 || !ok {
-		t.Errorf("a number: %d, %v", n, ok)
-	}
-	if n, ok := r.IntAt(1); n != 2 || !ok {
-		t.Errorf("the text of a number: %d, %v", n, ok)
-	}
-	for i, want := range map[int]string{1: "2", 2: "three", 4: "text"} {
-		text, ok := r.TextAt(i)
+	for i, want := range []struct {
+		number           int64
+		text             string
+		isNumber, isText bool
+	}{
+		{1, "", true, false}, {2, "2", true, true}, {0, "three", false, true}, {}, {0, "text", false, true}, {},
+	} {
+		n, isNumber := r.IntAt(i)
+		text, isText := r.TextAt(i)
 		bytes, also := r.BytesAt(i)
-		if text != want || string(bytes) != want || !ok || !also {
-			t.Errorf("value %d: %q, %q", i, text, bytes)
-		}
-	}
-	for _, i := range []int{0, 3, 5} {
-		if _, ok := r.TextAt(i); ok {
-			t.Errorf("value %d is text", i)
-		}
-		if _, ok := r.BytesAt(i); ok {
-			t.Errorf("value %d is bytes", i)
-		}
-	}
-	for _, i := range []int{2, 3, 5} {
-		if _, ok := r.IntAt(i); ok {
-			t.Errorf("value %d is a number", i)
+		if n != want.number || isNumber != want.isNumber || text != want.text || string(bytes) != text || isText != want.isText || also != isText {
+			t.Errorf("value %d: %d, %v, %q, %v", i, n, isNumber, text, isText)
 		}
 	}
 	if _, ok := r.Int(); ok || r.Len() != 5 {
 		t.Errorf("%v is a number, or has %d values", r, r.Len())
 	}
-	if n, ok := (Reply{number: int64(3)}).Int(); n != 3 || !ok || (Reply{number: int64(3)}).Len() != 0 {
+	r = Reply{number: int64(3)}
+	if n, ok := r.Int(); n != 3 || !ok || r.Len() != 0 {
 		t.Errorf("%d, %v", n, ok)
 	}
 }

@@ -9,49 +9,40 @@ import (
 	"time"
 )
 
-// To cancel does not break off what was sent: the outcome would never be known.
+// To cancel does not break off what was sent: the outcome would never be known. And still it waits
+// no longer than its time.
 func TestCancel(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		short, stop := context.WithTimeout(ctx, 30*s)
-		defer stop()
-		w, a := p.begin("a")
-		b, c := p.ask(ctx, "b"), p.ask(short, "c")
-		w.wantCommands("b", "c")
-		cancel()
-		b.wantWaiting()
-		c.wantWaiting()
-		w.answer("a", "b", "c")
-		for _, x := range []*asked{a, b, c} {
-			x.wantReply()
-		}
-	})
+	for name, answered := range map[string]bool{"and it is answered": true, "and it is not": false} {
+		t.Run(name, func(t *testing.T) {
+			withPuppet(t, func(t *testing.T, p *puppet) {
+				ctx, cancel := context.WithCancel(t.Context())
+				short, stop := context.WithTimeout(ctx, 30*s)
+				defer stop()
+				w, a := p.begin("a")
+				b, c := p.ask(ctx, "b"), p.ask(short, "c")
+				w.wantCommands("b", "c")
+				cancel()
+				b.wantWaiting()
+				c.wantWaiting()
+				if answered {
+					w.answer("a", "b", "c")
+					wantReplies(a, b, c)
+					return
+				}
+				c.wantError(context.DeadlineExceeded, true)
+				c.wantTook(30 * s)
+				a.wantError(os.ErrDeadlineExceeded, true)
+				b.wantError(os.ErrDeadlineExceeded, true)
+				b.wantTook(time.Minute)
+			})
+		})
+	}
 }
 
-// And still it waits no longer than its time.
-func TestCancelAndTimeout(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		short, stop := context.WithTimeout(ctx, 30*s)
-		defer stop()
-		w, a := p.begin("a")
-		b, c := p.ask(ctx, "b"), p.ask(short, "c")
-		w.wantCommands("b", "c")
-		cancel()
-		c.wantError(context.DeadlineExceeded, true)
-		c.wantTook(30 * s)
-		a.wantError(os.ErrDeadlineExceeded, true)
-		b.wantError(os.ErrDeadlineExceeded, true)
-		b.wantTook(time.Minute)
-	})
-}
-
-// What was not sent yet, since somebody else's write lasts, can be withdrawn at any time.
+// What was not sent yet, since somebody else's write lasts, can be withdrawn at any time. What is
+// before it, and behind it, is sent all the same.
 func TestWithdraw(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
+	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, first := p.begin("first")
 		large := strings.Repeat("x", 20_000)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -67,17 +58,13 @@ func TestWithdraw(t *testing.T) {
 		w.wantCommands(large, "b")
 		w.wantSilence()
 		w.answer("first", large, "b")
-		for _, x := range []*asked{first, a, b} {
-			x.wantReply()
-		}
+		wantReplies(first, a, b)
 	})
 }
 
-// What was withdrawn may have been what the flush was to wait for. What is before it is sent
-// all the same.
+// What was withdrawn may have been what the flush was to wait for.
 func TestWithdrawTheLast(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
+	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, first := p.begin("first")
 		large := strings.Repeat("x", 20_000)
 		a, b := p.ask(t.Context(), "a"), p.ask(t.Context(), large)
@@ -89,9 +76,7 @@ func TestWithdrawTheLast(t *testing.T) {
 		last.wantError(context.Canceled, false)
 		w.wantCommands(large)
 		w.answer("first", "a", large)
-		for _, x := range []*asked{first, a, b} {
-			x.wantReply()
-			x.wantTook(0)
-		}
+		wantReplies(first, a, b)
+		b.wantTook(0)
 	})
 }

@@ -57,7 +57,7 @@ func chaos(t *testing.T, seed uint64, faults int) {
 	for i := range 300 {
 		all.Go(func() {
 			for n := range 10 {
-				time.Sleep(j.upTo(5 * time.Millisecond))
+				pause(j.upTo(5 * time.Millisecond))
 				j.ask(client, fmt.Sprint(i, "/", n), refused)
 			}
 		})
@@ -65,14 +65,14 @@ func chaos(t *testing.T, seed uint64, faults int) {
 	if faults > 0 {
 		all.Go(func() {
 			for range 3 {
-				time.Sleep(j.upTo(100 * time.Millisecond))
+				pause(j.upTo(100 * time.Millisecond))
 				client.Reset()
 			}
 		})
 	}
 	all.Wait()
 	client.Close()
-	time.Sleep(10 * brief) // nobody dials any more
+	pause(10 * brief) // nobody dials any more
 	j.servers.Wait()
 	synctest.Wait()
 	j.mu.Lock()
@@ -140,9 +140,9 @@ func (j *jungle) upTo(d time.Duration) time.Duration { return time.Duration(j.n(
 func (j *jungle) bad() bool { return j.faults > 0 && j.n(j.faults) == 0 }
 
 func (j *jungle) dial() (redis.Conn, error) {
-	time.Sleep(j.upTo(2 * time.Millisecond))
+	pause(j.upTo(2 * time.Millisecond))
 	if j.faults > 0 && j.n(10) == 0 {
-		time.Sleep(j.upTo(2 * brief))
+		pause(j.upTo(2 * brief))
 		if j.n(2) == 0 {
 			return nil, errors.New("connection refused")
 		}
@@ -159,14 +159,14 @@ func (j *jungle) serve(conn net.Conn) {
 	j.servers.Go(func() {
 		defer conn.Close()
 		for reply := range replies {
-			time.Sleep(j.upTo(50 * time.Microsecond))
+			pause(j.upTo(50 * time.Microsecond))
 			if j.bad() {
 				switch j.n(3) {
 				case 0: // cut in the middle
 					conn.Write(reply[:j.n(len(reply))])
 					conn.Close()
 				case 1: // late, but there
-					time.Sleep(j.upTo(2 * brief))
+					pause(j.upTo(2 * brief))
 				case 2: // swallowed, with all that follow
 					for range replies {
 					}
@@ -190,9 +190,9 @@ func (j *jungle) serve(conn net.Conn) {
 				conn.Close()
 				return
 			case 1: // reads no more
-				time.Sleep(j.upTo(3 * brief))
+				pause(j.upTo(3 * brief))
 			case 2:
-				time.Sleep(j.upTo(brief / 4))
+				pause(j.upTo(brief / 4))
 			}
 		}
 		replies <- fmt.Appendf(nil, "$%d\r\n%s\r\n", len(text), text)

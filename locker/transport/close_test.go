@@ -4,37 +4,31 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // A connection that nobody uses is closed after a minute. The next exchange makes another.
 func TestLinkIsIdle(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
-		w, a := p.begin("a")
-		w.answer("a")
-		a.wantReply()
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		w := p.wantServed("a")
 		for range 3 {
-			time.Sleep(59 * s)
-			b := p.ask(t.Context(), "b")
-			w.wantCommands("b") // still the same
-			w.answer("b")
-			b.wantReply()
+			redistest.Elapse(59 * s)
+			p.wantServedOn(w, "b") // still the same
 		}
 		begun := time.Now()
 		w.wantEnd()
 		if after := time.Since(begun); after != time.Minute {
 			t.Errorf("closed after %v", after)
 		}
-		w, c := p.begin("c")
-		w.answer("c")
-		c.wantReply()
+		p.wantServed("c")
 	})
 }
 
-// Close lets those finish that are under way, and refuses all others.
+// Close lets those finish that are under way, refuses all others, and closes the connection then, or at
+// once if it is idle.
 func TestClose(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
+	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, a := p.begin("a")
 		for range 2 {
 			if err := p.client.Close(); err != nil {
@@ -51,17 +45,10 @@ func TestClose(t *testing.T) {
 		if _, err := p.client.Subscribe(t.Context(), "c"); !errors.Is(err, ErrRefused) {
 			t.Errorf("Subscribe: %v", err)
 		}
-	})
-}
 
-// Close while an idle connection is there closes it at once.
-func TestCloseWhenIdle(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
-		w, a := p.begin("a")
-		w.answer("a")
-		a.wantReply()
-		p.client.Close()
+		idle := newPuppet(t)
+		w = idle.wantServed("a")
+		idle.client.Close()
 		begun := time.Now()
 		w.wantEnd()
 		if after := time.Since(begun); after > 0 {

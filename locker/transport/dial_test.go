@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -10,14 +11,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/memnet"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/gomodule/redigo/redis"
 )
 
 // A dial that hangs, even for ever, keeps nobody for longer than the timeout, and a caller with
 // less time leaves by itself. One that is left over has another connection.
 func TestDialHangs(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
+	withPuppet(t, func(t *testing.T, p *puppet) {
 		forever := make(chan struct{})
 		var dials atomic.Int64
 		p.pool.Dial = func() (redis.Conn, error) {
@@ -47,8 +49,7 @@ func TestDialHangs(t *testing.T) {
 
 // A dial is told when nobody needs it any more.
 func TestDialIsCancelled(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
+	withPuppet(t, func(t *testing.T, p *puppet) {
 		var took time.Duration
 		p.pool.DialContext = func(ctx context.Context) (redis.Conn, error) {
 			begun := time.Now()
@@ -70,11 +71,10 @@ func TestDialIsCancelled(t *testing.T) {
 
 // The connection comes when the last of those that wanted it has left. It is not kept.
 func TestDialIsLate(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
-		p.pool.Dial = func() (redis.Conn, error) { time.Sleep(61 * s); return p.dial() }
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		p.pool.Dial = func() (redis.Conn, error) { pause(61 * s); return p.dial() }
 		p.ask(t.Context(), "a").wantError(os.ErrDeadlineExceeded, false)
-		time.Sleep(10 * s)
+		redistest.Elapse(10 * s)
 		p.accept().wantEnd()
 		p.accept().wantEnd()
 	})
@@ -83,8 +83,7 @@ func TestDialIsLate(t *testing.T) {
 // A connection that cannot be made is an error for all that wait for it. The next exchange tries
 // again.
 func TestDialFails(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
+	withPuppet(t, func(t *testing.T, p *puppet) {
 		failed, fail := make(chan struct{}), errors.New("connection refused")
 		p.pool.Dial = func() (redis.Conn, error) { <-failed; return nil, fail }
 		all := p.crowd("a", "b", "c")
@@ -96,78 +95,64 @@ func TestDialFails(t *testing.T) {
 				t.Error(a.err)
 			}
 		}
-		w, next := p.begin("next")
-		w.answer("next")
-		next.wantReply()
+		p.wantServed("next")
 	})
 }
 
 // A dial that had begun before an exchange came says nothing of the Redis that the exchange may
 // meet: it has a dial of its own, and no more than one.
 func TestDialFailsThatBeganBefore(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
-		failed, fail := make(chan struct{}), errors.New("WRONGPASS")
-		p.pool.Dial = func() (redis.Conn, error) { <-failed; return nil, fail }
-		early := p.ask(t.Context(), "early")
-		time.Sleep(s)
-		p.pool.Dial = p.dial
-		late := p.ask(t.Context(), "late")
-		close(failed)
-		early.wantError(fail, false)
-		w := p.accept()
-		w.wantCommands("late")
-		w.answer("late")
-		late.wantReply()
-	})
+	for name, again := range map[string]bool{"once": false, "twice": true} {
+		t.Run(name, func(t *testing.T) {
+			withPuppet(t, func(t *testing.T, p *puppet) {
+				var dials atomic.Int64
+				fail := errors.New("WRONGPASS")
+				p.pool.Dial = func() (redis.Conn, error) {
+					pause(2 * s)
+					if dials.Add(1) == 1 || again {
+						return nil, fail
+					}
+					return p.dial()
+				}
+				early := p.ask(t.Context(), "early")
+				redistest.Elapse(s)
+				late := p.ask(t.Context(), "late")
+				early.wantError(fail, false)
+				if again {
+					late.wantError(fail, false)
+				} else {
+					w := p.accept()
+					w.wantCommands("late")
+					w.answer("late")
+					late.wantReply()
+				}
+				late.wantTook(3 * s)
+				if n := dials.Load(); n != 2 {
+					t.Errorf("%d dials", n)
+				}
+			})
+		})
+	}
 }
 
-func TestDialFailsTwice(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
-		var dials atomic.Int64
-		fail := errors.New("connection refused")
-		p.pool.Dial = func() (redis.Conn, error) { dials.Add(1); time.Sleep(2 * s); return nil, fail }
-		early := p.ask(t.Context(), "early")
-		time.Sleep(s)
-		late := p.ask(t.Context(), "late")
-		early.wantError(fail, false)
-		late.wantError(fail, false)
-		late.wantTook(3 * s)
-		if n := dials.Load(); n != 2 {
-			t.Errorf("%d dials", n)
-		}
-	})
-}
-
-// A panic of the pool's function is an error, and not the end of the process.
-func TestDialPanics(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
-		p.pool.Dial = func() (redis.Conn, error) { panic("no configuration") }
-		a := p.ask(t.Context(), "a")
-		a.wantError(ErrRefused, false)
-		if !strings.Contains(a.err.Error(), "no configuration") {
-			t.Error(a.err)
-		}
-		if _, err := p.client.Subscribe(t.Context(), "c"); !errors.Is(err, ErrRefused) {
-			t.Errorf("Subscribe: %v", err)
-		}
-	})
-}
-
-// A pool that cannot dial is an error that says so.
-func TestNoPool(t *testing.T) {
+// A pool that cannot dial is an error that says why, of any kind; a panic of its function is not the
+// end of the process.
+func TestNoConnection(t *testing.T) {
 	t.Parallel()
 	for want, pool := range map[string]*redis.Pool{
 		"the pool is nil":      nil,
 		"the pool cannot dial": {},
+		"no configuration":     {Dial: func() (redis.Conn, error) { panic("no configuration") }},
+		"dial memory": {Dial: func() (redis.Conn, error) {
+			return redis.Dial("tcp", "nobody.memory:1", redis.DialContextFunc(memnet.DialContext))
+		}},
 	} {
 		c := NewRedigo(pool, s)
 		_, err := c.Do(t.Context(), "", Command{"PING"})
 		_, subscribing := c.Subscribe(t.Context(), "c")
 		for _, err := range []error{err, subscribing} {
-			if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), want) {
+			op, ok := errors.AsType[*net.OpError](err)
+			if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), want) || ok != (want == "dial memory") || ok && op.Op != "dial" {
 				t.Errorf("%v, want %s", err, want)
 			}
 		}

@@ -13,8 +13,7 @@ import (
 // A connection that breaks: the callers with a reply have it, and the others learn that their
 // commands may have been done.
 func TestLinkBreaks(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
+	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, a := p.begin("a")
 		b, c := p.ask(t.Context(), "b"), p.ask(t.Context(), "c")
 		w.wantCommands("b", "c")
@@ -24,17 +23,14 @@ func TestLinkBreaks(t *testing.T) {
 		a.wantReply()
 		b.wantBroken()
 		c.wantBroken()
-		w, d := p.begin("d")
-		w.answer("d")
-		d.wantReply()
+		p.wantServed("d")
 	})
 }
 
 // It breaks while commands are sent. Those behind were certainly not sent, and go to the next
 // connection, without their callers noticing.
 func TestLinkBreaksWhileSending(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
+	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, first := p.begin("first")
 		a, b := p.ask(t.Context(), strings.Repeat("x", 20_000)), p.ask(t.Context(), "b")
 		a.wantWaiting() // a's write lasts
@@ -51,8 +47,7 @@ func TestLinkBreaksWhileSending(t *testing.T) {
 // A connection that breaks while somebody writes ends the exchanges only when that has ended: the
 // arguments are read until then.
 func TestLinkBreaksDuringWrite(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
+	withPuppet(t, func(t *testing.T, p *puppet) {
 		written := make(chan struct{})
 		p.pool.Dial = func() (redis.Conn, error) { return redis.NewConn(slow{written}, 0, 0), nil }
 		a, b := p.ask(t.Context(), "a"), p.ask(t.Context(), "b")
@@ -81,91 +76,35 @@ func (slow) SetDeadline(time.Time) error      { return nil }
 func (slow) LocalAddr() net.Addr              { return nil }
 func (slow) RemoteAddr() net.Addr             { return nil }
 
-// A caller that writes for others when the connection breaks goes on with its own command on the
-// next connection, even if that is there already, and nobody else uses it.
-func TestLinkWriterChangesConnections(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
-		written := make(chan struct{})
-		p.pool.Dial = func() (redis.Conn, error) { return redis.NewConn(slow{written}, 0, 0), nil }
-		p.client.mu.Lock() // until both are there
-		p.client.links = append(p.client.links, newLink(p.client, time.Now()))
-		gone := &call{commands: []Command{{"ECHO", strings.Repeat("x", 20_000)}}, deadline: time.Now().Add(time.Minute)}
-		p.client.enqueue(gone, time.Now()) // its caller has not come to work yet
-		p.client.mu.Unlock()
-		b := p.ask(t.Context(), "b") // writes gone's command
-		p.pool.Dial = p.dial
-		p.client.Reset()
-		w, c := p.begin("c")
-		w.answer("c")
-		c.wantReply()
-		close(written)
-		w.wantCommands("b")
-		w.answer("b")
-		b.wantReply()
-		b.wantTook(0)
-	})
-}
-
-// What Redis says about one command is not the others' business.
-func TestLinkRefusal(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
-		w, a := p.begin("a")
-		b, c := p.ask(t.Context(), "b"), p.ask(t.Context(), "c")
-		w.wantCommands("b", "c")
-		w.answer("a")
-		w.say("-OOM no memory left\r\n")
-		w.answer("c")
-		a.wantReply()
-		<-b.done
-		if refusal, ok := b.replies[0].(error); !ok || refusal.Error() != "OOM no memory left" || b.err != nil {
-			t.Errorf("%v, %v", b.replies, b.err)
-		}
-		c.wantReply()
-	})
-}
-
-// Redigo panics where a reply is absurd. That breaks the connection, not the process.
+// Redigo panics where a reply is absurd, or a command has no name. That breaks the connection, not
+// the process.
 func TestLinkPanics(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
+	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, a := p.begin("a")
 		b := p.ask(t.Context(), "b")
 		w.wantCommands("b")
 		w.say("$9223372036854775807\r\n")
 		a.wantBroken()
 		b.wantBroken()
+		nameless := p.do(t.Context(), "nameless", Command{})
+		p.accept()
+		nameless.wantBroken()
+		p.wantServed("c")
 	})
 }
 
 // A reply before the command has been sent belongs to another. The connection is no good, and
 // the command goes nowhere.
 func TestLinkReplyComesTooSoon(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
+	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, first := p.begin("first")
 		a, large := p.ask(t.Context(), "a"), p.ask(t.Context(), strings.Repeat("x", 20_000))
 		w.wantCommands("a") // and the large one is being written
 		w.answer("first", "a", "a")
-		first.wantReply()
-		a.wantReply()
+		wantReplies(first, a)
 		large.wantBroken()
 		if rest, err := io.ReadAll(w.r); len(rest) > 20_000 || err != nil {
 			t.Errorf("%d bytes of the command, %v", len(rest), err)
 		}
-	})
-}
-
-// A command without a name is its caller's mistake, which costs the connection.
-func TestLinkBadCommand(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
-		a := p.do(t.Context(), "a", Command{})
-		p.accept()
-		a.wantBroken()
-		w, b := p.begin("b")
-		w.answer("b")
-		b.wantReply()
 	})
 }

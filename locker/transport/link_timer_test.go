@@ -7,15 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/gomodule/redigo/redis"
 )
 
 // A second connection is made while the first is stuck, and takes what comes meanwhile.
 func TestLinkIsStuck(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
+	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, first := p.begin("first")
-		time.Sleep(7 * s) // an eighth of a minute is more
+		redistest.Elapse(7 * s) // an eighth of a minute is more
 		a := p.ask(t.Context(), "a")
 		w.wantCommands("a")
 		other := p.acceptProbe()
@@ -24,43 +24,35 @@ func TestLinkIsStuck(t *testing.T) {
 		other.answer("PING", "b")
 		b.wantReply()
 		w.answer("first", "a")
-		first.wantReply()
-		a.wantReply()
-		c := p.ask(t.Context(), "c")
-		w.wantCommands("c")
-		w.answer("c")
-		c.wantReply()
+		wantReplies(first, a)
+		p.wantServedOn(w, "c")
 		p.wantNoConnection()
 	})
 }
 
 // There are no more than two, even if both are stuck.
 func TestLinksAreFew(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
+	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, first := p.begin("first")
 		other := p.acceptProbe()
 		second := p.ask(t.Context(), "second")
 		other.wantCommands("second")
-		time.Sleep(8 * s)
+		redistest.Elapse(8 * s)
 		third := p.ask(t.Context(), "third")
 		other.wantCommands("third")
 		p.wantNoConnection()
 		w.answer("first")
 		other.answer("PING", "second", "third")
-		for _, a := range []*asked{first, second, third} {
-			a.wantReply()
-		}
+		wantReplies(first, second, third)
 	})
 }
 
 // A connection that has died without a word is found out by a reply on the other. All that was
 // sent there is an error after a quarter of the timeout, and may be repeated.
 func TestLinkIsDead(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
+	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, first := p.begin("first")
-		time.Sleep(5 * s)
+		redistest.Elapse(5 * s)
 		a := p.ask(t.Context(), "a")
 		w.wantCommands("a")
 		other := p.acceptProbe()
@@ -69,10 +61,7 @@ func TestLinkIsDead(t *testing.T) {
 		first.wantTook(15 * s)
 		a.wantBroken()
 		w.wantEnd()
-		b := p.ask(t.Context(), "b") // the other stays
-		other.wantCommands("b")
-		other.answer("b")
-		b.wantReply()
+		p.wantServedOn(other, "b") // the other stays
 		p.wantNoConnection()
 	})
 }
@@ -80,8 +69,7 @@ func TestLinkIsDead(t *testing.T) {
 // It is no more than a guess: a large reply may take as long. So what is repeated then has the rest of
 // its time.
 func TestLinkIsDeadOnceInATimeout(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
+	withPuppet(t, func(t *testing.T, p *puppet) {
 		_, first := p.begin("first")
 		other := p.acceptProbe()
 		other.answer("PING")
@@ -89,7 +77,7 @@ func TestLinkIsDeadOnceInATimeout(t *testing.T) {
 		again := p.ask(t.Context(), "first")
 		other.wantCommands("first")
 		p.acceptProbe().answer("PING")
-		time.Sleep(44 * s)
+		redistest.Elapse(44 * s)
 		again.wantWaiting()
 		other.answer("first")
 		again.wantReply()
@@ -98,8 +86,7 @@ func TestLinkIsDeadOnceInATimeout(t *testing.T) {
 
 // What was not sent there goes to the other connection by itself.
 func TestLinkIsDeadBeforeItIsDialled(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
+	withPuppet(t, func(t *testing.T, p *puppet) {
 		p.pool.Dial = nil
 		var dials atomic.Int64
 		p.pool.DialContext = func(ctx context.Context) (redis.Conn, error) {
@@ -121,36 +108,32 @@ func TestLinkIsDeadBeforeItIsDialled(t *testing.T) {
 
 // A link is not dead while replies come, be it late: they may be large, or many.
 func TestLinkIsSlow(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
+	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, first := p.begin("first")
 		all := p.crowd("a", "b", "c")
 		w.wantCommands("a", "b", "c")
 		other := p.acceptProbe()
 		for _, name := range []string{"first", "a", "b"} {
 			other.answer("PING")
-			time.Sleep(7 * s)
+			redistest.Elapse(7 * s)
 			w.answer(name)
 			other.wantCommands("PING") // for the next one
 		}
-		time.Sleep(25 * s) // nothing overtakes that one
+		redistest.Elapse(25 * s) // nothing overtakes that one
 		w.answer("c")
 		first.wantReply()
-		for _, a := range all {
-			a.wantReply()
-		}
+		wantReplies(all...)
 	})
 }
 
 // A Redis that was paused answers on both, but not at the same moment.
 func TestLinkHasTimeAfterAProbe(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
+	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, first := p.begin("first")
 		other := p.acceptProbe()
-		time.Sleep(7 * s)
+		redistest.Elapse(7 * s)
 		other.answer("PING")
-		time.Sleep(7 * s)
+		redistest.Elapse(7 * s)
 		w.answer("first")
 		first.wantReply()
 		p.wantNoConnection()
@@ -159,8 +142,7 @@ func TestLinkHasTimeAfterAProbe(t *testing.T) {
 
 // A reply to what was sent before shows nothing.
 func TestLinkIsNotOvertaken(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
+	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, a := p.begin("a")
 		other := p.acceptProbe()
 		b := p.ask(t.Context(), "b")
@@ -169,7 +151,7 @@ func TestLinkIsNotOvertaken(t *testing.T) {
 		a.wantReply()
 		c := p.ask(t.Context(), "c") // the first link again
 		w.wantCommands("c")
-		time.Sleep(8 * s)
+		redistest.Elapse(8 * s)
 		other.answer("PING", "b")
 		b.wantReply()
 		c.wantError(os.ErrDeadlineExceeded, true)

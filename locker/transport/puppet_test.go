@@ -17,11 +17,14 @@ import (
 
 const s = time.Second
 
-// inBubble runs f with a clock of its own.
-func inBubble(t *testing.T, f func(t *testing.T)) {
+// withPuppet runs f in fake time, with a Redis that the test plays itself.
+func withPuppet(t *testing.T, f func(t *testing.T, p *puppet)) {
 	t.Parallel()
-	synctest.Test(t, f)
+	synctest.Test(t, func(t *testing.T) { f(t, newPuppet(t)) })
 }
+
+// pause is for goroutines of a bubble that are not the test's own, which has redistest.Elapse.
+func pause(d time.Duration) { time.Sleep(d) }
 
 // A puppet is a Redis that the test plays itself, in a bubble. Its connections are in memory
 // and keep nothing: a write lasts until the other side has read it.
@@ -138,6 +141,32 @@ func (p *puppet) begin(name string) (*wire, *asked) {
 	return w, first
 }
 
+// wantServed checks that an exchange leads to a new connection, and gets its reply there.
+func (p *puppet) wantServed(name string) *wire {
+	p.t.Helper()
+	w, a := p.begin(name)
+	w.answer(name)
+	a.wantReply()
+	return w
+}
+
+// wantServedOn is wantServed on a connection that is there.
+func (p *puppet) wantServedOn(w *wire, name string) {
+	p.t.Helper()
+	a := p.ask(p.t.Context(), name)
+	w.wantCommands(name)
+	w.answer(name)
+	a.wantReply()
+}
+
+// wantReplies waits for all of these.
+func wantReplies(all ...*asked) {
+	for _, a := range all {
+		a.t.Helper()
+		a.wantReply()
+	}
+}
+
 // wantReply waits for the reply, which must be its own.
 func (a *asked) wantReply() {
 	a.t.Helper()
@@ -198,21 +227,11 @@ type wire struct {
 // next reads a command, and returns its last argument.
 func (w *wire) next() string {
 	w.t.Helper()
-	var n, size int
-	if _, err := fmt.Fscanf(w.r, "*%d\r\n", &n); err != nil {
+	last, _, err := next(w.r)
+	if err != nil {
 		w.t.Fatalf("no command: %v", err)
 	}
-	text := []byte{}
-	for range n {
-		if _, err := fmt.Fscanf(w.r, "$%d\r\n", &size); err != nil {
-			w.t.Fatalf("no argument: %v", err)
-		}
-		text = make([]byte, size+len("\r\n"))
-		if _, err := io.ReadFull(w.r, text); err != nil {
-			w.t.Fatalf("no argument: %v", err)
-		}
-	}
-	return string(text[:size])
+	return last
 }
 
 // wantCommands reads the commands of those with the given names, in this order.
@@ -246,6 +265,9 @@ func (w *wire) wantEnd() {
 // answer replies to those with the given names, in one write.
 func (w *wire) answer(names ...string) {
 	var text []byte
+	if len(names) == 0 {
+		return
+	}
 	for _, name := range names {
 		text = fmt.Appendf(text, "$%d\r\n%s\r\n", len(name), name)
 	}

@@ -26,8 +26,7 @@ func (p *puppet) subscribing(ctx context.Context) (*wire, <-chan error) {
 
 // To cancel the context ends a Subscribe that waits for its reply, and its connection.
 func TestSubscribeIsCancelled(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		p := newPuppet(t)
+	withPuppet(t, func(t *testing.T, p *puppet) {
 		ctx, cancel := context.WithCancel(t.Context())
 		w, done := p.subscribing(ctx)
 		begun := time.Now()
@@ -46,8 +45,8 @@ func TestSubscriptionPanics(t *testing.T) {
 		"at first": absurd, "later": "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n" + absurd,
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				w, done := newPuppet(t).subscribing(t.Context())
+			withPuppet(t, func(t *testing.T, p *puppet) {
+				w, done := p.subscribing(t.Context())
 				w.say(text)
 				if err := <-done; !errors.Is(err, ErrUnavailable) {
 					t.Error(err)

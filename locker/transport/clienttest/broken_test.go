@@ -9,142 +9,308 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/memnet"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/gomodule/redigo/redis"
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) {
-	patience = 5 * time.Second // what is broken does not get better by waiting
-	goleak.VerifyTestMain(m)
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type redigo = *transport.Redigo
+
+// A broken client does something else than the one in it. What is nil works.
+type broken struct {
+	redigo
+	do        func(ctx context.Context, c redigo, commands ...transport.Command) ([]any, error)
+	subscribe func(ctx context.Context, c redigo, channel string) (transport.Subscription, error)
+}
+
+func (b broken) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
+	if b.do == nil {
+		return b.redigo.Do(ctx, key, commands...)
+	}
+	return b.do(ctx, b.redigo, commands...)
+}
+
+func (b broken) Subscribe(ctx context.Context, channel string) (transport.Subscription, error) {
+	if b.subscribe == nil {
+		return b.redigo.Subscribe(ctx, channel)
+	}
+	return b.subscribe(ctx, b.redigo, channel)
+}
+
+// changed is a client that changes replies and errors.
+func changed(change func(replies []any, err error) ([]any, error)) broken {
+	return broken{do: func(ctx context.Context, c redigo, commands ...transport.Command) ([]any, error) {
+		return change(c.Do(ctx, "", commands...))
+	}}
+}
+
+// eachReply is a client that changes each reply.
+func eachReply(change func(reply any) any) broken {
+	return changed(func(replies []any, err error) ([]any, error) {
+		for i, reply := range replies {
+			replies[i] = change(reply)
+		}
+		return replies, err
+	})
+}
+
+// failing is a client that has other errors.
+func failing(why func(error) error) broken {
+	return changed(func(replies []any, err error) ([]any, error) {
+		if err != nil {
+			err = why(err)
+		}
+		return replies, err
+	})
+}
+
+// A subscription that is broken.
+type brokenSubscription struct {
+	transport.Subscription
+	receive func(transport.Subscription) (string, error)
+}
+
+func (b brokenSubscription) Receive() (string, error) { return b.receive(b.Subscription) }
+
+// received is a client that does something else with each message.
+func received(receive func(s transport.Subscription) (string, error)) broken {
+	return broken{subscribe: func(ctx context.Context, c redigo, channel string) (transport.Subscription, error) {
+		s, err := c.Subscribe(ctx, channel)
+		return brokenSubscription{s, receive}, err
+	}}
+}
+
+// noSubscription is what Subscribe returns that does nothing.
+type noSubscription struct{ transport.Subscription }
+
+func (noSubscription) Close() error { return nil }
+
+// The clients that break the promises.
+var (
+	ambiguous = failing(func(err error) error { return fmt.Errorf("%w: %v", transport.ErrUnavailable, err) }) // and no timeout
+	refused   = failing(func(err error) error { return fmt.Errorf("%w: %w", transport.ErrRefused, err) })
+
+	nothingIsEmpty = eachReply(func(reply any) any {
+		if reply == nil {
+			return ""
+		}
+		return reply
+	})
+	ownWords = eachReply(func(reply any) any {
+		if _, ok := reply.(error); ok {
+			return errors.New("failed")
+		}
+		return reply
+	})
+	short1MB = eachReply(func(reply any) any {
+		if b, ok := reply.([]byte); ok && len(b) > 1<<20 {
+			return b[:1<<20]
+		}
+		return reply
+	})
+	oneForAll = changed(func(replies []any, err error) ([]any, error) {
+		for _, r := range replies {
+			if refusal, ok := r.(error); ok {
+				return nil, fmt.Errorf("%w: %w", transport.ErrRefused, refusal)
+			}
+		}
+		return replies, err
+	})
+	backwards = broken{do: func(ctx context.Context, c redigo, commands ...transport.Command) ([]any, error) {
+		commands = slices.Clone(commands)
+		slices.Reverse(commands)
+		replies, err := c.Do(ctx, "", commands...)
+		slices.Reverse(replies)
+		return replies, err
+	}}
+	oneByOne = broken{do: func(ctx context.Context, c redigo, commands ...transport.Command) (all []any, _ error) {
+		for _, command := range commands {
+			replies, err := c.Do(ctx, "", command)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, replies...)
+		}
+		return all, nil
+	}}
+	trims = broken{do: func(ctx context.Context, c redigo, commands ...transport.Command) ([]any, error) {
+		for _, command := range commands {
+			for i, arg := range command {
+				if text, ok := arg.(string); ok {
+					command[i] = strings.TrimSpace(text)
+				}
+			}
+		}
+		return c.Do(ctx, "", commands...)
+	}}
+	ignoresContext = broken{do: func(ctx context.Context, c redigo, commands ...transport.Command) ([]any, error) {
+		return c.Do(context.WithoutCancel(ctx), "", commands...)
+	}}
+	neverGivesUp = changed(func(replies []any, err error) ([]any, error) {
+		if err != nil {
+			time.Sleep(patience * 3 / 4) // in a bubble
+		}
+		return replies, err
+	})
+	breaksOff = broken{do: func(ctx context.Context, c redigo, commands ...transport.Command) ([]any, error) {
+		defer context.AfterFunc(ctx, c.Reset)()
+		return c.Do(context.WithoutCancel(ctx), "", commands...)
+	}}
+	repeats = broken{do: func(ctx context.Context, c redigo, commands ...transport.Command) ([]any, error) {
+		replies, err := c.Do(ctx, "", commands...)
+		if err != nil {
+			replies, err = c.Do(ctx, "", commands...)
+		}
+		return replies, err
+	}}
+	listensToAll = broken{subscribe: func(ctx context.Context, c redigo, _ string) (transport.Subscription, error) {
+		return c.Subscribe(ctx, "another")
+	}}
+	subscribesAnyway = broken{subscribe: func(context.Context, redigo, string) (transport.Subscription, error) {
+		return noSubscription{}, nil
+	}}
+	endsWithContext = broken{subscribe: func(ctx context.Context, c redigo, channel string) (transport.Subscription, error) {
+		s, err := c.Subscribe(ctx, channel)
+		context.AfterFunc(ctx, func() { s.Close() })
+		return s, err
+	}}
+	losesMessages = received(func(s transport.Subscription) (string, error) {
+		if message, err := s.Receive(); !strings.HasPrefix(message, "7") {
+			return message, err
+		}
+		return s.Receive()
+	})
+	neverEnds = received(func(s transport.Subscription) (string, error) {
+		message, _ := s.Receive()
+		return message, nil
+	})
+)
+
+// sendsLater gives up when the deadline is over, and sends what it was given with the next exchange.
+func sendsLater() broken {
+	var later []transport.Command
+	return broken{do: func(ctx context.Context, c redigo, commands ...transport.Command) ([]any, error) {
+		if _, hurried := ctx.Deadline(); hurried {
+			<-ctx.Done()
+			later = commands
+			return nil, fmt.Errorf("%w: %w", transport.ErrUnavailable, ctx.Err())
+		}
+		if later != nil {
+			if _, err := c.Do(ctx, "", later...); err != nil {
+				return nil, err
+			}
+		}
+		return c.Do(ctx, "", commands...)
+	}}
+}
+
+// mixesReplies returns what the exchange before has got.
+func mixesReplies() broken {
+	last := make(chan []any, 1)
+	last <- []any{"", ""}
+	return changed(func(replies []any, err error) ([]any, error) {
+		before := <-last
+		last <- replies
+		return before, err
+	})
+}
+
+// neverRecovers fails for ever when it has failed once, or from its third exchange on.
+func neverRecovers(most int) func() broken {
+	return func() broken {
+		var mu sync.Mutex
+		var failed error
+		n := 0
+		return changed(func(replies []any, err error) ([]any, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if n++; err != nil || n > most {
+				failed = transport.ErrRefused
+			}
+			return replies, failed
+		})
+	}
 }
 
 // Every promise is broken by some client, and each check finds that out.
 func TestChecksCanFail(t *testing.T) {
 	t.Parallel()
+	always := func(all ...broken) (makers []func() broken) {
+		for _, b := range all {
+			makers = append(makers, func() broken { return b })
+		}
+		return makers
+	}
 	all := map[string][]func() broken{
-		"Replies": {
-			changed(func(replies []any, err error) ([]any, error) { // nothing becomes an empty string
-				return slices.Collect(func(yield func(any) bool) {
-					for _, r := range replies {
-						if r == nil {
-							r = ""
-						}
-						yield(r)
-					}
-				}), err
-			}),
-		},
-		"ErrorsAreReplies": {
-			changed(func(replies []any, err error) ([]any, error) { // the first refusal is that of all
-				for _, r := range replies {
-					if refusal, ok := r.(error); ok {
-						return nil, fmt.Errorf("%w: %w", transport.ErrRefused, refusal)
-					}
-				}
-				return replies, err
-			}),
-			changed(func(replies []any, err error) ([]any, error) { // not in Redis's words
-				for i, r := range replies {
-					if _, ok := r.(error); ok {
-						replies[i] = errors.New("failed")
-					}
-				}
-				return replies, err
-			}),
-		},
-		"Order": {doing(func(ctx context.Context, c *transport.Redigo, commands []transport.Command) ([]any, error) {
-			commands = slices.Clone(commands)
-			slices.Reverse(commands)
-			replies, err := c.Do(ctx, "", commands...)
-			slices.Reverse(replies)
-			return replies, err
-		})},
-		"OneWrite": {doing(func(ctx context.Context, c *transport.Redigo, commands []transport.Command) (all []any, _ error) {
-			for _, command := range commands {
-				replies, err := c.Do(ctx, "", command)
-				if err != nil {
-					return nil, err
-				}
-				all = append(all, replies...)
-			}
-			return all, nil
-		})},
-		"Arguments": {doing(func(ctx context.Context, c *transport.Redigo, commands []transport.Command) ([]any, error) {
-			for _, command := range commands {
-				for i, arg := range command {
-					if text, ok := arg.(string); ok {
-						command[i] = strings.TrimSpace(text)
-					}
-				}
-			}
-			return c.Do(ctx, "", commands...)
-		})},
-		"Large": {changed(func(replies []any, err error) ([]any, error) {
-			for i, r := range replies {
-				if b, ok := r.([]byte); ok && len(b) > 1<<20 {
-					replies[i] = b[:1<<20]
-				}
-			}
-			return replies, err
-		})},
+		"Replies":                     always(nothingIsEmpty),
+		"ErrorsAreReplies":            always(oneForAll, ownWords),
+		"Order":                       always(backwards),
+		"OneWrite":                    always(oneByOne),
+		"Arguments":                   always(trims),
+		"Large":                       always(short1MB),
 		"ArgumentsAreTheCallers":      {sendsLater},
 		"ManyCallers":                 {mixesReplies},
-		"RefusedWhenDown":             {changed(alwaysAmbiguous)},
-		"RefusedWhenOver":             {doing(ignoresContext), changed(alwaysAmbiguous)},
-		"LostCommand":                 {repeats, changed(alwaysRefused)},
-		"LostReply":                   {repeats, changed(alwaysRefused)},
-		"CutReply":                    {repeats, changed(alwaysRefused)},
-		"Timeout":                     {doing(neverGivesUp), changed(alwaysRefused), changed(noTimeout)},
-		"Deadline":                    {doing(ignoresContext), changed(alwaysRefused)},
-		"DeadlineHarmsNobody":         {doing(breaksOff)},
-		"CancelDoesNotBreakOff":       {doing(breaksOff)},
-		"Restart":                     {neverRecovers},
-		"Reset":                       {resetCloses},
-		"Messages":                    {losesMessages, listensToAll},
-		"SubscriptionCloses":          {closesNever},
-		"SubscriptionBreaks":          {closesNever},
-		"SubscriptionOutlastsContext": {endsWithContext},
-		"SubscribeWhenDown":           {subscribesAnyway},
+		"RefusedWhenDown":             always(ambiguous),
+		"RefusedWhenOver":             always(ignoresContext, ambiguous),
+		"LostCommand":                 always(repeats, refused),
+		"LostReply":                   always(repeats, refused),
+		"CutReply":                    always(repeats, refused),
+		"Timeout":                     always(neverGivesUp, refused, ambiguous),
+		"Deadline":                    always(ignoresContext, refused),
+		"DeadlineHarmsNobody":         always(breaksOff),
+		"CancelDoesNotBreakOff":       always(breaksOff),
+		"Restart":                     {neverRecovers(1000)},
+		"Reset":                       {neverRecovers(2)},
+		"Messages":                    always(losesMessages, listensToAll),
+		"SubscriptionCloses":          always(neverEnds),
+		"SubscriptionBreaks":          always(neverEnds),
+		"SubscriptionOutlastsContext": always(endsWithContext),
+		"SubscribeWhenDown":           always(subscribesAnyway),
 	}
 	for _, p := range promises {
 		if len(all[p.name]) == 0 {
 			t.Errorf("nothing breaks %s", p.name)
 		}
-		for i, client := range all[p.name] {
-			t.Run(fmt.Sprint(p.name, i), func(t *testing.T) {
-				t.Parallel()
-				r := &recorder{TB: t}
-				done := make(chan struct{})
-				go func() {
-					defer close(done)
-					p.check(newCheck(r, kindOf(client)))
-				}()
-				<-done
-				if !r.failed() {
-					t.Errorf("%s found nothing", p.name)
-				}
-			})
-		}
+		t.Run(p.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { p.check(newCheck(t, kindOf(func() broken { return broken{} }))) })
+			for i, client := range all[p.name] {
+				synctest.Test(t, func(t *testing.T) {
+					r := &recorder{TB: t}
+					done := make(chan struct{})
+					go func() {
+						defer close(done)
+						p.check(newCheck(r, kindOf(client)))
+					}()
+					if <-done; !r.failed() {
+						t.Errorf("client %d: %s found nothing", i, p.name)
+					}
+				})
+			}
+		})
 	}
 }
 
+// kindOf is a client of a Redis in memory.
 func kindOf(client func() broken) Kind {
 	return Kind{
 		OneWrite: true,
 		Open: func(t testing.TB, address string, timeout time.Duration) transport.Client {
 			b := client()
-			b.Redigo = transport.NewRedigo(&redis.Pool{
-				Dial: func() (redis.Conn, error) { return redis.Dial("tcp", address) },
-			}, timeout)
-			t.Cleanup(func() { b.Redigo.Close(); b.Redigo.Reset() })
+			b.redigo = transport.NewRedigo(&redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+				return redis.DialContext(ctx, "tcp", address, redis.DialContextFunc(memnet.DialContext))
+			}}, timeout)
+			t.Cleanup(func() { b.redigo.Close(); b.Reset() })
 			return b
 		},
 		Start: func(t testing.TB) Server {
-			s := redistest.Real(t)
+			s := redistest.Memory(t)
 			return Server{
 				Address: s.Addr,
 				Stop:    func() { s.Stop(t) },

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,8 +82,10 @@ var promises = []struct {
 	{"SubscribeWhenDown", subscribeWhenDown},
 }
 
-// patience is how long to wait for what should happen soon, on a busy machine.
-var patience = 20 * time.Second
+const (
+	patience = 20 * time.Second       // to wait for what should happen soon, on a busy machine
+	short    = 500 * time.Millisecond // for what should not happen
+)
 
 // A check is one promise being checked.
 type check struct {
@@ -108,15 +111,20 @@ func (c *check) open() transport.Client {
 func (c *check) openWith(timeout time.Duration) transport.Client {
 	c.Helper()
 	client := c.kind.Open(c.TB, c.wire.address, timeout)
-	var err error
-	for end := time.Now().Add(patience); ; {
-		if _, err = client.Do(c.ctx, "", transport.Command{"PING"}); err == nil {
-			return client
+	c.answers(client)
+	return client
+}
+
+// answers waits until an exchange succeeds.
+func (c *check) answers(client transport.Client) {
+	c.Helper()
+	c.eventually("an exchange", func() bool {
+		_, err := client.Do(c.ctx, "k", transport.Command{"PING"})
+		if err != nil && !errors.Is(err, transport.ErrUnavailable) {
+			c.Error(err)
 		}
-		if time.Now().After(end) {
-			c.Fatalf("PING: %v", err)
-		}
-	}
+		return err == nil
+	})
 }
 
 // do makes an exchange that must succeed.
@@ -215,6 +223,23 @@ func text(reply any) string {
 		return string(reply)
 	}
 	return fmt.Sprintf("%T(%v)", reply, reply)
+}
+
+// show writes a reply, of the types that it may have. It quotes text.
+func show(reply any) string {
+	switch reply := reply.(type) {
+	case nil, int64:
+		return fmt.Sprint(reply)
+	case []any:
+		var parts []string
+		for _, part := range reply {
+			parts = append(parts, show(part))
+		}
+		return "[" + strings.Join(parts, " ") + "]"
+	case error:
+		return "error: " + reply.Error()
+	}
+	return fmt.Sprintf("%q", text(reply))
 }
 
 // isTimeout reports whether err says that time was over.

@@ -2,9 +2,12 @@ package clienttest
 
 import (
 	"bytes"
+	"context"
 	"net"
 	"sync"
 	"testing"
+
+	"github.com/a2139e8d/latchkey/internal/memnet"
 )
 
 // A wire leads to a server. It carries all that is sent, and fails on purpose.
@@ -32,9 +35,12 @@ const (
 )
 
 func newWire(t testing.TB, target string) *wire {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var listener net.Listener = memnet.Listen("")
+	if !memnet.Has(target) {
+		var err error
+		if listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	w := &wire{address: listener.Addr().String(), target: target}
 	w.running.Go(func() {
@@ -60,7 +66,7 @@ func newWire(t testing.TB, target string) *wire {
 }
 
 func (w *wire) connect(client net.Conn) {
-	server, err := net.Dial("tcp", w.target)
+	server, err := memnet.DialContext(context.Background(), "tcp", w.target)
 	if err != nil {
 		client.Close() // the server is down
 		return

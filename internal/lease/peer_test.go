@@ -1,0 +1,300 @@
+package lease
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/internal/scripting"
+	"github.com/a2139e8d/latchkey/locker/transport"
+	"github.com/gomodule/redigo/redis"
+)
+
+// patient are options with which nothing runs out, also on a busy machine.
+var patient = Options{Lease: time.Minute, Wait: time.Minute, Timeout: 20 * s}
+
+// slow are options with which asking again does not help: who is not notified has to wait.
+var slow = Options{Lease: time.Minute, Wait: time.Hour, Timeout: 20 * s, Backoff: Backoff{Min: time.Hour, Max: time.Hour}}
+
+// onServers runs f in fake time, and on a real Redis.
+func onServers(t *testing.T, f func(t *testing.T, server *redistest.Server)) {
+	t.Parallel()
+	redistest.Each(t, f)
+}
+
+// inMemory runs f in fake time.
+func inMemory(t *testing.T, f func(t *testing.T, server *redistest.Server)) {
+	t.Parallel()
+	redistest.InFakeTime(t, f)
+}
+
+// A peer is what one process has of the spin lock. Two of them know nothing of each other.
+type peer struct {
+	group *Group
+	spin  *spin
+	line  *line
+}
+
+func newProcess(t *testing.T, server *redistest.Server) *peer {
+	return newProcessOver(t, server.Pool(t, 8), patient.Timeout)
+}
+
+func newProcessOver(t *testing.T, pool *redis.Pool, timeout time.Duration) *peer {
+	client := transport.NewRedigo(pool, timeout)
+	t.Cleanup(func() { client.Close() })
+	line := &line{Client: client}
+	return &peer{
+		group: &Group{Notifiers: NewNotifiers(line)},
+		spin:  &spin{Spin: Spin{Runner: scripting.NewRunner(client, timeout)}},
+		line:  line,
+	}
+}
+
+func (p *peer) lock(t *testing.T, o Options) (*Lease, error) {
+	return p.group.Lock(t.Context(), "k", p.spin, o)
+}
+
+func (p *peer) mustLock(t *testing.T, o Options) *Lease {
+	t.Helper()
+	return lock(t, p.group, p.spin, o)
+}
+
+// joins waits for the lock, which another has, and returns when its place is in the queue.
+func (p *peer) joins(t *testing.T, ctx context.Context, server *redistest.Server, o Options) <-chan result {
+	t.Helper()
+	before := len(queued(t, server))
+	got := wait(ctx, p.group, p.spin, o)
+	if server.IsReal() {
+		eventually(t, "a place in the queue", func() bool { return len(queued(t, server)) > before })
+		return got
+	}
+	redistest.Elapse(20 * time.Millisecond) // it may have to try once more when it has a subscription
+	if n := len(queued(t, server)); n != before+1 {
+		t.Fatalf("%d places in the queue, want %d", n, before+1)
+	}
+	return got
+}
+
+// mustWin waits for a lease and gives it back.
+func mustWin(t *testing.T, got <-chan result) result {
+	t.Helper()
+	r := <-got
+	if r.err != nil {
+		t.Fatal(r.err)
+	}
+	mustUnlock(t, r.lease)
+	return r
+}
+
+// wantRest says that nothing is left a moment later.
+func wantRest(t *testing.T, server *redistest.Server, processes ...*peer) {
+	t.Helper()
+	if !server.IsReal() {
+		redistest.Elapse(time.Hour)
+	}
+	for _, p := range processes {
+		wantIdle(t, p.group)
+		eventually(t, "the end of the subscriptions", func() bool { return p.line.listening() == 0 })
+	}
+	if keys := server.Keys(t); len(keys) > 0 {
+		t.Errorf("left behind: %q", keys)
+	}
+}
+
+// eventually waits for something that takes a moment.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * s); !ok(); pause(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never happened: %s", what)
+		}
+	}
+}
+
+// queued returns the places in the queue of k.
+func queued(t *testing.T, server *redistest.Server) []string {
+	t.Helper()
+	text, _ := server.Get(t, queueKey("k"))
+	return strings.Fields(text)
+}
+
+// A spin is the algorithm, with hooks.
+type spin struct {
+	hooks
+	Spin
+}
+
+func (f *spin) Take(ctx context.Context, key, token, place string, span time.Duration) (Attempt, error) {
+	var found atomic.Pointer[Attempt]
+	err := f.call(ctx, f.take, "Take", key, token, span, func(ctx context.Context) error {
+		a, err := f.Spin.Take(ctx, key, token, place, span)
+		found.Store(&a)
+		return err
+	})
+	if a := found.Load(); a != nil && err == nil {
+		return *a, nil
+	}
+	return Attempt{}, err
+}
+
+func (f *spin) Extend(ctx context.Context, key, token string, d time.Duration) error {
+	return f.call(ctx, f.extend, "Extend", key, token, d, func(ctx context.Context) error {
+		return f.Spin.Extend(ctx, key, token, d)
+	})
+}
+
+func (f *spin) Release(ctx context.Context, key, token string, after time.Duration) error {
+	return f.call(ctx, f.release, "Release", key, token, after, func(ctx context.Context) error {
+		return f.Spin.Release(ctx, key, token, after)
+	})
+}
+
+func (f *spin) Quit(ctx context.Context, key, place string) error {
+	return f.call(ctx, f.quit, "Quit", key, place, 0, func(ctx context.Context) error {
+		return f.Spin.Quit(ctx, key, place)
+	})
+}
+
+func (f *spin) Pass(ctx context.Context, key, from, to string, span time.Duration) (bool, error) {
+	var others atomic.Bool
+	err := f.call(ctx, f.pass, "Pass", key, to, span, func(ctx context.Context) error {
+		wait, err := f.Spin.Pass(ctx, key, from, to, span)
+		others.Store(wait)
+		return err
+	})
+	return err == nil && others.Load(), err
+}
+
+// A line is how a process is notified. It can be bad in several ways.
+type line struct {
+	transport.Client
+	cluster bool
+
+	mu     sync.Mutex // guards all below
+	ends   []*lineEnd
+	asked  int           // how often a subscription was
+	takes  time.Duration // to subscribe
+	denied bool
+	lossy  bool // messages arrive, and get lost
+}
+
+type lineEnd struct {
+	transport.Subscription
+	line  *line
+	moved atomic.Bool
+}
+
+// set changes what is bad from now on.
+func (l *line) set(change func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change()
+}
+
+func (l *line) Subscribe(ctx context.Context, channel string) (transport.Subscription, error) {
+	l.mu.Lock()
+	l.asked++
+	takes := l.takes
+	l.mu.Unlock()
+	select {
+	case <-time.After(takes):
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
+	}
+	l.mu.Lock()
+	denied := l.denied
+	l.mu.Unlock()
+	if denied {
+		return nil, errRefused
+	}
+	sub, err := l.Client.Subscribe(ctx, channel)
+	if err != nil {
+		return nil, err
+	}
+	end := &lineEnd{Subscription: sub, line: l}
+	l.set(func() { l.ends = append(l.ends, end) })
+	return end, nil
+}
+
+func (l *line) IsCluster() bool { return l.cluster }
+
+func (l *line) SubscribeShard(ctx context.Context, channel string) (transport.Subscription, error) {
+	return l.Subscribe(ctx, channel)
+}
+
+func (e *lineEnd) Receive() (string, error) {
+	for {
+		m, err := e.Subscription.Receive()
+		e.line.mu.Lock()
+		lossy := e.line.lossy
+		e.line.mu.Unlock()
+		switch {
+		case e.moved.Load():
+			return "", transport.ErrMoved
+		case err != nil || !lossy:
+			return m, err
+		}
+	}
+}
+
+func (e *lineEnd) Close() error {
+	e.line.set(func() {
+		e.line.ends = slices.DeleteFunc(e.line.ends, func(other *lineEnd) bool { return other == e })
+	})
+	return e.Subscription.Close()
+}
+
+// cut breaks all subscriptions, as a slot that moves does, or as a connection does.
+func (l *line) cut(moved bool) {
+	l.mu.Lock()
+	ends := slices.Clone(l.ends)
+	l.mu.Unlock()
+	for _, end := range ends {
+		end.moved.Store(moved)
+		_ = end.Close()
+	}
+}
+
+func (l *line) listening() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.ends)
+}
+
+// want says how many subscriptions there are, and how often one was asked for.
+func (l *line) want(t *testing.T, open, asked int) {
+	t.Helper()
+	synctest.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.ends) != open || l.asked != asked {
+		t.Errorf("%d subscriptions, asked for %d times; want %d and %d", len(l.ends), l.asked, open, asked)
+	}
+}
+
+// addUser makes a user of Redis that has the least rights that a lock needs, and these. n numbers
+// them.
+func addUser(t *testing.T, server *redistest.Server, n *int, rights ...any) (name string) {
+	t.Helper()
+	*n++
+	name = fmt.Sprint("user", *n)
+	server.Do(t, "ACL", append([]any{"SETUSER", name, "on", ">pw", "resetkeys", "resetchannels", "-@all",
+		"+ping", "+get", "+set", "+del", "+pexpire", "+eval", "+evalsha"}, rights...)...)
+	return name
+}
+
+// poolAs returns a pool of a Redis user.
+func poolAs(t *testing.T, server *redistest.Server, user string) *redis.Pool {
+	pool := &redis.Pool{MaxIdle: 1, Dial: func() (redis.Conn, error) {
+		return redis.Dial("tcp", server.Addr, redis.DialUsername(user), redis.DialPassword("pw"))
+	}}
+	t.Cleanup(func() { pool.Close() })
+	return pool
+}
