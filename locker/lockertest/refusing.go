@@ -11,13 +11,7 @@ import (
 func badKeys(c *check) {
 	p := c.New(patient)
 	for _, key := range []string{"", strings.Repeat("k", locker.MaxKey+1)} {
-		_, err := p.Lock(c.ctx, key)
-		if err == nil || !strings.Contains(err.Error(), "the key has") {
-			c.Errorf("a key of %d bytes: error %v does not tell what is wrong", len(key), err)
-		}
-	}
-	if n := p.Exchanges(); n != 0 {
-		c.Errorf("%d exchanges about what is no key", n)
+		c.refused(p, key, "the key has")
 	}
 	for _, key := range []string{strings.Repeat("k", locker.MaxKey), "\x00\xff", "a\r\nb", "{}", " "} {
 		l := c.lock(p, key)
@@ -37,14 +31,19 @@ func badOptions(c *check) {
 		"Options.MaxWaiters": func(o *locker.Options) { o.MaxWaiters = -1 },
 		"Options.Timeout":    func(o *locker.Options) { o.Timeout = -1 },
 	} {
-		p := c.New(with(change))
-		_, err := p.Lock(c.ctx, "k")
-		if err == nil || !strings.Contains(err.Error(), name) {
-			c.Errorf("%s is bad: error %v does not tell so", name, err)
-		}
-		if n := p.Exchanges(); n != 0 {
-			c.Errorf("%s is bad: %d exchanges all the same", name, n)
-		}
+		c.refused(c.New(with(change)), "k", name)
 	}
 	c.nothingLeft()
+}
+
+// refused checks that p, which has not asked Redis for anything yet, gets an error that says so.
+func (c *check) refused(p *Process, key, says string) {
+	c.Helper()
+	_, err := p.Lock(c.ctx, key)
+	if err == nil || !strings.Contains(err.Error(), says) {
+		c.Errorf("a key of %d bytes: error %v, want one that says %q", len(key), err, says)
+	}
+	if n := p.Exchanges(); n != 0 {
+		c.Errorf("%d exchanges, though %v", n, err)
+	}
 }
