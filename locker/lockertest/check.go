@@ -195,7 +195,7 @@ func (c *check) await(what string, done <-chan struct{}) {
 func (c *check) timed(what string, f func(key string, d time.Duration) error) {
 	c.Helper()
 	var err error
-	for d := 200 * time.Millisecond; d < 20*time.Second; d *= 3 {
+	for d := 100 * time.Millisecond; d < 20*time.Second; d *= 3 {
 		key := what + " in " + d.String()
 		err = f(key, d)
 		c.done = append(c.done, key)

@@ -2,6 +2,7 @@ package lockertest
 
 import (
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -10,18 +11,20 @@ import (
 
 // Of all callers in all processes, one at a time has the lock.
 func excludes(c *check) {
-	compete(c, contest{processes: 3, callers: 3, rounds: 4})
+	compete(c, 3)
 }
 
 // It is the same where connections break all the time: a command whose reply was
 // lost takes effect once or not at all, no matter who has the lock by then.
 func excludesOnBadNetwork(c *check) {
-	compete(c, contest{processes: 3, callers: 1, rounds: 6, faults: []Fault{LoseReply, CutReply, LoseCommand}})
+	compete(c, 1, LoseReply, CutReply, LoseCommand)
 }
 
-// A lock keeps nobody from another key, however alike the two may look.
+// Any string is a key, up to MaxKey bytes. A lock keeps nobody from another key, however alike
+// the two may look.
 func keysAreIndependent(c *check) {
-	keys := []string{"k", "K", "k ", "kk", "{k}", "{k}k", "k{", "k}", "k\x00", "käse", "k.", "k:owner"}
+	keys := []string{"k", "K", "k ", "kk", "{k}", "{k}k", "k{", "k}", "k\x00", "käse", "k.", "k:owner",
+		"\x00\xff", "a\r\nb", "{}", " ", strings.Repeat("k", locker.MaxKey)}
 	p := c.New(with(func(o *locker.Options) { o.Wait = locker.NoWait }))
 	leases := make([]*locker.Lease, len(keys))
 	for i, key := range keys {
@@ -36,28 +39,23 @@ func keysAreIndependent(c *check) {
 	c.nothingLeft()
 }
 
-// A contest is several callers, each of whom takes one lock several times.
-type contest struct {
-	processes, callers, rounds int
-	faults                     []Fault // before each operation one of them, in turn
-}
-
-// compete checks that everybody has been inside as often as the rules say, and nobody
-// together with another: from the return of Lock to the call of Unlock.
-func compete(c *check, rules contest) {
+// compete checks that all callers of three processes have been inside several times, and nobody
+// together with another: from the return of Lock to the call of Unlock. Before each operation
+// one of the faults happens, in turn.
+func compete(c *check, callers int, faults ...Fault) {
 	options := patient
 	if !c.kind.SeesRelease { // whose callers have to ask again by themselves
 		options.Wait = locker.NoWait
 	}
 	var inside atomic.Bool
 	var all sync.WaitGroup
-	for process := range rules.processes {
+	for process := range 3 {
 		p := c.New(options)
-		for caller := range rules.callers {
-			id := process*rules.callers + caller
+		for caller := range callers {
+			id := process*callers + caller
 			all.Go(func() {
-				for round := range rules.rounds {
-					disturb(c, p, rules.faults, id+2*round)
+				for round := range 5 {
+					disturb(c, p, faults, id+2*round)
 					l, err := p.Lock(c.ctx, "contested")
 					for !c.kind.SeesRelease && errors.Is(err, locker.ErrTimeout) && c.pause() {
 						l, err = p.Lock(c.ctx, "contested")
@@ -72,10 +70,10 @@ func compete(c *check, rules contest) {
 					c.pause() // an invitation to all that are not kept out
 					inside.Store(false)
 
-					disturb(c, p, rules.faults, id+2*round+1)
+					disturb(c, p, faults, id+2*round+1)
 					err = l.Unlock(c.ctx)
 					// A release that is repeated finds the lock free, or another's.
-					repeated := rules.faults != nil && (errors.Is(err, locker.ErrExpired) || errors.Is(err, locker.ErrLost))
+					repeated := faults != nil && (errors.Is(err, locker.ErrExpired) || errors.Is(err, locker.ErrLost))
 					if err != nil && !repeated {
 						c.Errorf("Unlock: %v", err)
 					}
@@ -91,5 +89,29 @@ func compete(c *check, rules contest) {
 func disturb(c *check, p *Process, faults []Fault, turn int) {
 	if faults != nil {
 		p.Break(turn%c.kind.Nodes, faults[turn%len(faults)])
+	}
+}
+
+// What can be no key and options that make no sense are refused, by an error that says what
+// is wrong, and Redis is not asked.
+func refuses(c *check) {
+	for says, change := range map[string]func(o *locker.Options){
+		"the key has":        func(*locker.Options) {},
+		"Options.Lease":      func(o *locker.Options) { o.Lease = -1 },
+		"Options.Wait":       func(o *locker.Options) { o.Wait = -1 },
+		"Options.MaxHold":    func(o *locker.Options) { o.MaxHold = -1 },
+		"Options.MaxWaiters": func(o *locker.Options) { o.MaxWaiters = -1 },
+		"Options.Timeout":    func(o *locker.Options) { o.Timeout = -1 },
+	} {
+		p := c.New(with(change))
+		for _, key := range []string{"", strings.Repeat("k", locker.MaxKey+1)} {
+			_, err := p.Lock(c.ctx, key)
+			if err == nil || !strings.Contains(err.Error(), says) {
+				c.Errorf("error %v, want one that says %q", err, says)
+			}
+		}
+		if n := p.Exchanges(); n != 0 {
+			c.Errorf("%s: %d exchanges all the same", says, n)
+		}
 	}
 }

@@ -45,40 +45,25 @@ func extends(c *check) {
 	})
 }
 
-// A lease does not end while its holder lives: it is renewed.
+// A lease does not end while its holder lives: it is renewed, up to MaxHold. Then the holder is
+// notified, and the lock is free.
 func watchdogExtends(c *check) {
-	c.timed("a watchdog keeps a lease", func(key string, lease time.Duration) error {
+	c.timed("a watchdog keeps a lease up to MaxHold", func(key string, lease time.Duration) error {
 		o := short(lease)
-		o.MaxHold = time.Hour
+		o.MaxHold = 4 * lease
 		l, err := c.New(o).Lock(c.ctx, key)
 		if err != nil {
 			return err
 		}
 		select {
 		case <-l.Lost():
-		case <-time.After(3 * lease):
+			return errStalled
+		case <-time.After(2 * lease):
 		}
 		if _, err := c.outsider.Lock(c.ctx, key); !errors.Is(err, locker.ErrTimeout) || l.Validity() <= 0 {
 			return errStalled
 		}
-		return l.Unlock(c.ctx)
-	})
-}
-
-// The renewal stops at MaxHold: the holder is notified, and the lock is free.
-func watchdogStops(c *check) {
-	c.timed("a watchdog keeps a lease up to MaxHold", func(key string, lease time.Duration) error {
-		o := short(lease)
-		o.MaxHold = 3 * lease
-		begin := time.Now()
-		l, err := c.New(o).Lock(c.ctx, key)
-		if err != nil {
-			return err
-		}
 		c.await("the loss of a lease at MaxHold", l.Lost())
-		if time.Since(begin) < 2*lease {
-			return errStalled
-		}
 		c.unlock(c.lock(c.New(patient), key))
 		return nil
 	})

@@ -6,30 +6,6 @@ import (
 	"github.com/a2139e8d/latchkey/locker"
 )
 
-// Nothing of a holder reaches Redis any more. So another gets the lock when the
-// lease is over, and the holder learns that it has lost. What it had sent comes
-// late, and cannot touch the other's lock.
-func pausedHolder(c *check) {
-	c.timed("another takes the lock of a holder that is paused", func(key string, lease time.Duration) error {
-		o := short(lease)
-		o.MaxHold = time.Hour // so that it tries to extend the lease
-		p := c.New(o)
-		l, err := p.Lock(c.ctx, key)
-		if err != nil {
-			return err
-		}
-		resume, deliver := p.Pause()
-		other := c.lock(c.New(patient), key)
-		if v := l.Validity(); v > 0 {
-			c.Errorf("another has the lock %v before the lease ends", v)
-		}
-		resume()
-		deliver()
-		<-time.After(2 * lease) // had it become the end of the other's, too, that would be over
-		return c.lostTo(other, l, key)
-	})
-}
-
 // A command that was to take a lock reaches Redis when the caller has given up, and
 // has even made sure that it did not take the lock. It may take it then, but not
 // for long: it is looked for again, and swept out.

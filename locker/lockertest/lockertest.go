@@ -61,7 +61,7 @@ var promises = []struct {
 }{
 	{"Exclusion", excludes, nil},
 	{"ExclusionOnBadNetwork", excludesOnBadNetwork, func(k Kind) bool { return k.Repeats }},
-	{"KeysAreIndependent", keysAreIndependent, nil},
+	{"Keys", keysAreIndependent, nil},
 
 	{"WaitForOtherProcess", waitsForOtherProcess, func(k Kind) bool { return k.SeesRelease }},
 	{"WaitInLine", waitsInLine, nil},
@@ -80,8 +80,7 @@ var promises = []struct {
 
 	{"Validity", validity, nil},
 	{"Extend", extends, nil},
-	{"WatchdogExtends", watchdogExtends, nil},
-	{"WatchdogStopsAtMaxHold", watchdogStops, nil},
+	{"Watchdog", watchdogExtends, nil},
 
 	{"Expired", expires, nil},
 	{"Lost", losesToAnother, nil},
@@ -94,12 +93,10 @@ var promises = []struct {
 	{"FaultWhileExtending", faultsOnExtend, nil},
 	{"FaultWhileReleasing", faultsOnRelease, nil},
 
-	{"PausedHolder", pausedHolder, nil},
 	{"LateTake", lateTake, nil},
 	{"LateRelease", lateRelease, nil},
 
-	{"BadKeys", badKeys, nil},
-	{"BadOptions", badOptions, nil},
+	{"Refusals", refuses, nil},
 }
 
 // few is how many nodes may fail.
