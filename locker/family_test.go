@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/fakeredis"
 	"github.com/a2139e8d/latchkey/internal/locksite"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/locker"
@@ -112,4 +113,49 @@ func localClock(pools []*redis.Pool, o locker.Options) locker.Locker {
 
 func redlock(pools []*redis.Pool, o locker.Options) locker.Locker {
 	return locker.NewRedlock(pools, o)
+}
+
+// A lock is small, and does not stay: a Redis that is full gives it out all the same.
+func TestLocksOnAFullRedis(t *testing.T) {
+	t.Parallel()
+	for name, m := range family {
+		take := func(t *testing.T, full func(*redistest.Server), server *redistest.Server) {
+			pools := make([]*redis.Pool, m.nodes)
+			for i := range pools {
+				if i > 0 {
+					server = server.Another(t)
+				}
+				full(server)
+				pools[i] = server.Pool(t, 4)
+			}
+			locks := m.lock(pools, locker.Options{})
+			for range 2 {
+				lease, err := locks.Lock(t.Context(), "k")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := lease.Extend(t.Context(), locker.DefaultLease); err != nil {
+					t.Error(err)
+				}
+				if err := lease.Unlock(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.InFakeTime(t, func(t *testing.T, server *redistest.Server) {
+				redistest.Elapse(years)
+				take(t, func(server *redistest.Server) {
+					server.Fake(func(f *fakeredis.Server) { f.Full = true })
+				}, server)
+			})
+		})
+		if m.real && m.nodes == 1 {
+			t.Run(name+" real", func(t *testing.T) {
+				t.Parallel()
+				take(t, func(server *redistest.Server) { server.Fill(t) }, redistest.Real(t))
+			})
+		}
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // Many processes that come at once take votes from each other. The pauses being
@@ -15,47 +17,18 @@ func TestRedlockContenders(t *testing.T) {
 		for range 5 {
 			r := redlockOn(nodes, Options{Wait: time.Hour})
 			go func() {
-				l := lockOn(t, r)
+				l := mustLock(t, r)
 				n++
 				if n != 1 {
 					t.Errorf("%d holders", n)
 				}
-				time.Sleep(s)
+				spend(s)
 				n--
 				mustUnlock(t, l)
 			}()
 		}
-		after(10*s, func() { // twice what it takes without any contention
-			if left := holders(nodes); left != 0 {
-				t.Errorf("%d nodes are still locked: somebody still waits", left)
-			}
-		})
-	})
-}
-
-// Tries are further apart the longer the wait is, and by a random part of it.
-func TestRedlockPausesAtRandom(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		nodes := newNodes(3)
-		for _, n := range nodes {
-			n.Put("k", "another", time.Hour)
-		}
-		r := redlockOn(nodes, Options{Wait: 2 * time.Minute, Backoff: Backoff{Min: s, Max: 4 * s}})
-		if _, err := r.Lock(t.Context(), "k"); !errors.Is(err, ErrTimeout) {
-			t.Error(err)
-		}
-		tries := nodes[0].Made("Take")
-		seen := map[time.Duration]bool{}
-		for i := range len(tries) - 1 {
-			pause, most := tries[i+1].At.Sub(tries[i].At), s<<min(i, 2)
-			if pause < most/2 || pause > most {
-				t.Errorf("pause %d: %v, want %v to %v", i, pause, most/2, most)
-			}
-			seen[pause] = true
-		}
-		if len(tries) < 30 || len(seen) < len(tries)/2 {
-			t.Errorf("%d tries, %d different pauses", len(tries), len(seen))
-		}
+		redistest.Elapse(10 * s) // twice what it takes without any contention
+		wantHolders(t, nodes, 0)
 	})
 }
 
@@ -63,7 +36,7 @@ func TestRedlockPausesAtRandom(t *testing.T) {
 func TestRedlockLeaseEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		nodes := newNodes(3)
-		l := lockOn(t, redlockOn(nodes, Options{Lease: 20 * s, MaxHold: 20 * s}))
+		l := mustLock(t, redlockOn(nodes, Options{Lease: 20 * s, MaxHold: 20 * s}))
 		o := Options{Wait: 10 * s, Policy: LeaseEnd}
 		begin := time.Now()
 		_, err := redlockOn(nodes, o).Lock(t.Context(), "k")
@@ -79,7 +52,7 @@ func TestRedlockLeaseEnd(t *testing.T) {
 		}
 		tries := len(nodes[2].Made("Take"))
 		begin = time.Now()
-		l = lockOn(t, redlockOn(nodes, o))
+		l = mustLock(t, redlockOn(nodes, o))
 		if late := time.Since(begin) - 5*s; late < 0 || late > s/5 {
 			t.Errorf("the lock was taken %v after it was free", late)
 		}
@@ -100,7 +73,7 @@ func TestRedlockLeaseEndOfSplitVotes(t *testing.T) {
 		nodes[1].Put("k", "2.1:two", time.Minute)
 		time.AfterFunc(s, func() { forget(nodes[0]) })
 		begin := time.Now()
-		l := lockOn(t, redlockOn(nodes, Options{Policy: LeaseEnd}))
+		l := mustLock(t, redlockOn(nodes, Options{Policy: LeaseEnd}))
 		if late := time.Since(begin) - s; late < 0 || late > s/5 {
 			t.Errorf("the lock was taken %v after it was free", late)
 		}
