@@ -54,14 +54,11 @@ var family = map[string]member{
 	"Redlock5": {nodes: 5, lock: redlock},
 }
 
-// years lead from the beginning of fake time, 2000, to a time that a Timestamp knows.
-const years = 20 * 365 * 24 * time.Hour
-
 func (m member) kind(start func(*testing.T) *redistest.Server, fake bool) lockertest.Kind {
 	return lockertest.Kind{
 		Site: func(t *testing.T) lockertest.Site {
 			if fake {
-				redistest.Elapse(years)
+				redistest.Elapse(locker.Years)
 			}
 			nodes := make([]*redistest.Server, m.nodes)
 			for i := range nodes {
@@ -145,7 +142,7 @@ func TestLocksOnAFullRedis(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			redistest.InFakeTime(t, func(t *testing.T, server *redistest.Server) {
-				redistest.Elapse(years)
+				redistest.Elapse(locker.Years)
 				take(t, func(server *redistest.Server) {
 					server.Fake(func(f *fakeredis.Server) { f.Full = true })
 				}, server)

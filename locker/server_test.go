@@ -1,6 +1,11 @@
 package locker
 
-import "time"
+import (
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+)
 
 // patient are options for tests on servers that are not about time: nothing runs
 // out, even on a machine that is busy with something else.
@@ -11,4 +16,17 @@ func noWait() Options {
 	o := patient
 	o.Wait = NoWait
 	return o
+}
+
+// Years lead from the beginning of fake time, in 2000, to moments that a Timestamp knows.
+const Years = 20 * 365 * 24 * time.Hour
+
+// inTheseYears runs f in fake time, in a year that a Timestamp knows.
+func inTheseYears(t *testing.T, f func(t *testing.T, server *redistest.Server)) {
+	t.Helper()
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, server *redistest.Server) {
+		redistest.Elapse(Years)
+		f(t, server)
+	})
 }
