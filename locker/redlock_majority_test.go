@@ -20,7 +20,7 @@ const (
 	others fate = "is another's" // or was, for who extends or gives back
 	forgot fate = "forgot"       // it came back empty
 	away   fate = "is away"      // it refuses everything
-	deaf   fate = "lost answer"  // it does what it is asked to, and for a second no answer arrives
+	deaf   fate = "is deaf"      // for a second no answer arrives, and what is taken is taken
 )
 
 func (f fate) befall(n *fake) {
@@ -33,9 +33,12 @@ func (f fate) befall(n *fake) {
 		n.away.Store(true)
 	case deaf:
 		back := time.Now().Add(s)
-		n.instead = func(_ context.Context, _ string, _ int, do func() error) error {
-			if err := do(); time.Now().After(back) {
-				return err
+		n.instead = func(_ context.Context, method string, _ int, do func() error) error {
+			if time.Now().After(back) {
+				return do()
+			}
+			if method == "Take" {
+				do()
 			}
 			return errNoReply
 		}
@@ -209,4 +212,23 @@ func TestRedlockHolderMayHaveAMajority(t *testing.T) {
 			})
 		})
 	}
+}
+
+// With LeaseEnd, whoever waits sleeps until the lease of a majority ends, and tries then.
+func TestRedlockLeaseEnd(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		nodes := newNodes(3)
+		for _, n := range nodes[:2] {
+			n.Put("k", "another", 5*s)
+		}
+		begin := time.Now()
+		l := mustLock(t, redlockOn(nodes, Options{Policy: LeaseEnd}))
+		if late := time.Since(begin) - 5*s; late < 0 || late > s/5 {
+			t.Errorf("the lock was taken %v after it was free", late)
+		}
+		if n := len(nodes[2].Made("Take")); n != 2 {
+			t.Errorf("%d tries", n)
+		}
+		mustUnlock(t, l)
+	})
 }

@@ -97,32 +97,6 @@ func TestRedlockReleaseFollowsTake(t *testing.T) {
 	}
 }
 
-// Where the answer to a release was lost, the lock is looked for until nothing can be left of it,
-// but not for ever.
-func TestRedlockSweeps(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		nodes := newNodes(3)
-		back := time.Now().Add(2 * s)
-		nodes[0].instead = func(_ context.Context, method string, _ int, do func() error) error {
-			if method == "Release" && time.Now().Before(back) {
-				return errNoReply
-			}
-			return do()
-		}
-		nodes[1].Put("k", "another", time.Hour)
-		nodes[2].Put("k", "another", time.Hour)
-		if _, err := redlockOn(nodes, Options{Lease: time.Minute, Wait: NoWait}).Lock(t.Context(), "k"); !errors.Is(err, ErrTimeout) {
-			t.Error(err)
-		}
-		redistest.Elapse(5 * s)
-		wantHolders(t, nodes, 2)
-		redistest.Elapse(10 * time.Minute)
-		if n := len(nodes[0].Made("Release")); n > 30 {
-			t.Errorf("%d releases", n)
-		}
-	})
-}
-
 // What a caller has left behind itself is no other holder: neither is it named as
 // one, nor is the end of its lease worth a wait.
 func TestRedlockIsNotItsOwnHolder(t *testing.T) {

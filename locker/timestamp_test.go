@@ -202,14 +202,14 @@ func TestTimestampWaitsForPeer(t *testing.T) {
 	for name, dies := range map[string]bool{"gives it back": false, "dies": true} {
 		t.Run(name, func(t *testing.T) {
 			inTheseYears(t, func(t *testing.T, server *redistest.Server) {
-				p := newPeer(t, server, 30*s)
+				p := newPeer(t, server, 3*s)
 				if !p.take() {
 					t.Fatal("the peer does not get a free lock")
 				}
 				wantHeld(t, server, false)
-				begin, want := time.Now(), 10*s
+				begin, want := time.Now(), s
 				if dies {
-					want = 30*s + time.Millisecond
+					want = 3*s + time.Millisecond
 				}
 				go func() {
 					l := mustLock(t, newTimestamp(t, server, patient))
@@ -218,7 +218,7 @@ func TestTimestampWaitsForPeer(t *testing.T) {
 					}
 					mustUnlock(t, l)
 				}()
-				redistest.Elapse(10*s - 1)
+				redistest.Elapse(s - 1)
 				if value, _ := contents(t, server); value != p.value {
 					t.Errorf("waiting changed the peer's value %q to %q", p.value, value)
 				}
