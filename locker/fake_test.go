@@ -1,14 +1,16 @@
 package locker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/internal/leasetest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
@@ -18,52 +20,69 @@ var (
 	errRefused = fmt.Errorf("%w: %w: READONLY", ErrUnavailable, transport.ErrRefused)
 )
 
-// A fake is an Algorithm in memory. It lets a test put something else in the place of its
-// methods. Its zero value is a Redis that works.
+// A fake is an Algorithm in memory. Its zero value is a Redis that works.
 type fake struct {
 	leasetest.Locks
+	away  atomic.Bool  // it refuses everything
+	delay atomic.Int64 // how much later it does everything
+	takes atomic.Int64 // how long a Take takes besides
 
-	// Each is called in place of a method, for its nth call from 1 on. do is
-	// what the method does otherwise; it may also be called later.
-	take    func(ctx context.Context, n int, do func() (bool, error)) (bool, error)
-	extend  func(ctx context.Context, n int, do func() error) error
-	release func(ctx context.Context, n int, do func() error) error
+	// instead is called in place of a method, for its nth call from 1 on. do is what the
+	// method does otherwise; where there is an error, it may also be called later.
+	instead func(ctx context.Context, method string, n int, do func() error) error
 }
 
-func (f *fake) Take(ctx context.Context, key, token string, lease time.Duration) (Attempt, error) {
-	n := f.Record("Take", key, token, lease)
-	do := func() (bool, error) { return f.Locks.Take(key, token, lease), nil }
-	taken, err := false, error(nil)
-	if f.take != nil {
-		taken, err = f.take(ctx, n, do)
-	} else {
-		taken, err = do()
+func (f *fake) slow(d time.Duration) { f.delay.Store(int64(d)) }
+
+func (f *fake) Take(ctx context.Context, key, token string, d time.Duration) (Attempt, error) {
+	var found Attempt
+	err := f.call(ctx, "Take", key, token, d, func() error {
+		if found.Taken = f.Locks.Take(key, token, d); !found.Taken {
+			found.Holder, found.Left = f.Holder(key), f.Left(key)
+		}
+		return nil
+	})
+	if err != nil {
+		return Attempt{}, err
 	}
-	if taken || err != nil {
-		return Attempt{Taken: taken}, err
-	}
-	return Attempt{Holder: f.Holder(key), Left: f.Left(key)}, nil
+	return found, nil
 }
 
 func (f *fake) Extend(ctx context.Context, key, token string, d time.Duration) error {
-	n := f.Record("Extend", key, token, d)
-	do := func() error { return verdict(token, f.Change(key, token, d)) }
-	if f.extend != nil {
-		return f.extend(ctx, n, do)
-	}
-	return do()
+	return f.call(ctx, "Extend", key, token, d, func() error { return verdict(token, f.Change(key, token, d)) })
 }
 
 func (f *fake) Release(ctx context.Context, key, token string, after time.Duration) error {
-	n := f.Record("Release", key, token, after)
-	do := func() error { return verdict(token, f.Change(key, token, after)) }
-	if f.release != nil {
-		return f.release(ctx, n, do)
-	}
-	return do()
+	return f.call(ctx, "Release", key, token, after, func() error { return verdict(token, f.Change(key, token, after)) })
 }
 
 func (f *fake) Valid(lease time.Duration) time.Duration { return lease }
+
+// call tells who asked how it went, unless that takes longer than s: then nobody listens any
+// more.
+func (f *fake) call(ctx context.Context, method, key, token string, d time.Duration, do func() error) error {
+	if f.away.Load() {
+		return errRefused
+	}
+	work := func() error {
+		n := f.Record(method, key, token, d)
+		if f.instead == nil {
+			return do()
+		}
+		return f.instead(ctx, method, n, do)
+	}
+	delay := time.Duration(f.delay.Load())
+	if delay > s {
+		time.AfterFunc(delay, func() { work() })
+		spend(s)
+		return errNoReply
+	}
+	if method == "Take" {
+		delay += time.Duration(f.takes.Load())
+	}
+	spend(delay)
+	return work()
+}
 
 // verdict is the outcome of what token wanted to do with a lock.
 func verdict(token, holder string) error {
@@ -77,30 +96,65 @@ func verdict(token, holder string) error {
 	}
 }
 
-// inBubble runs f in virtual time. There synctest.Wait returns when everybody
-// waits for something, so "still waits" is a fact.
-func inBubble(t *testing.T, f func(t *testing.T)) {
-	t.Parallel()
-	synctest.Test(t, f)
+// spend is what something takes that one of several goroutines does.
+func spend(d time.Duration) { <-time.After(d) }
+
+// newNodes returns n nodes that work.
+func newNodes(n int) (nodes []*fake) {
+	for range n {
+		nodes = append(nodes, &fake{})
+	}
+	return nodes
 }
 
-// second-long times read well, and cost nothing in a bubble.
+// redlockOn returns what one process has: a lock on the nodes.
+func redlockOn(nodes []*fake, o Options) *Redlock {
+	o.Timeout = cmp.Or(o.Timeout, s)
+	o.Backoff = cmp.Or(o.Backoff, Backoff{Min: s / 100, Max: s / 5})
+	r := &Redlock{lock: newLock(nil, nil, o), timeout: o.Timeout}
+	for _, n := range nodes {
+		r.nodes = append(r.nodes, theirs{n})
+	}
+	return r
+}
+
+// wantHolders says on how many nodes somebody has the lock, once everybody waits.
+func wantHolders(t *testing.T, nodes []*fake, want int) {
+	t.Helper()
+	synctest.Wait()
+	n := 0
+	for _, f := range nodes {
+		if f.Holder("k") != "" {
+			n++
+		}
+	}
+	if n != want {
+		t.Errorf("%d nodes are locked, want %d", n, want)
+	}
+}
+
+// forget makes nodes come back empty, as from a restart.
+func forget(nodes ...*fake) {
+	for _, n := range nodes {
+		n.Put("k", "", 0)
+	}
+}
+
+// inBubble runs f in fake time, where "still waits" is a fact. What is under way then is waited for.
+func inBubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		defer redistest.Elapse(4 * time.Hour)
+		f(t)
+	})
+}
+
+// Times of many seconds read well, and cost nothing in a bubble.
 const s = time.Second
 
-// wantIdle says that no caller of this process is left at key "k".
-func wantIdle(t *testing.T, g *lease.Group) {
-	t.Helper()
-	l, err := g.Lock(t.Context(), "k", theirs{&fake{}}, lease.Options{Wait: NoWait})
-	if err != nil {
-		t.Fatalf("somebody is left: %v", err)
-	}
-	if err := l.Unlock(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
-// lockWith takes key, which is free or becomes so.
-func lockWith(t *testing.T, locks Locker) *Lease {
+// mustLock takes key "k", which is free or becomes so.
+func mustLock(t *testing.T, locks Locker) *Lease {
 	t.Helper()
 	l, err := locks.Lock(t.Context(), "k")
 	if err != nil {
@@ -109,11 +163,26 @@ func lockWith(t *testing.T, locks Locker) *Lease {
 	return l
 }
 
-// after runs f once d has passed and everything that happens then has happened.
-func after(d time.Duration, f func()) {
-	time.Sleep(d)
-	synctest.Wait()
-	f()
+func mustExtend(t *testing.T, l *Lease) {
+	t.Helper()
+	if err := l.Extend(t.Context(), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustUnlock(t *testing.T, l *Lease) {
+	t.Helper()
+	if err := l.Unlock(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// wantTook says how long something took since begin.
+func wantTook(t *testing.T, what string, begin time.Time, want time.Duration) {
+	t.Helper()
+	if took := time.Since(begin); took != want {
+		t.Errorf("%s took %v, want %v", what, took, want)
+	}
 }
 
 // isLost tells whether the holder has been told.

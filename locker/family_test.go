@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/fakeredis"
 	"github.com/a2139e8d/latchkey/internal/locksite"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/locker"
@@ -13,26 +14,20 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// All locks of the package keep the promises of a Locker, on an imitation of Redis
-// and on real ones.
+// All locks of the package keep the promises of a Locker: in fake time on a Redis in memory, and
+// those that run different scripts also on real ones.
 func TestFamily(t *testing.T) {
 	t.Parallel()
 	lent := &locksite.Servers{TB: t}
+	inMemory := func(t *testing.T) *redistest.Server { return redistest.Memory(t) }
 	for name, m := range family {
 		t.Run(name, func(t *testing.T) {
-			for place, start := range map[string]func(*testing.T) *redistest.Server{
-				"embedded": func(t *testing.T) *redistest.Server { return redistest.Embedded(t) },
-				"real":     lent.Get,
-			} {
-				t.Run(place, func(t *testing.T) {
+			t.Parallel()
+			lockertest.Run(t, m.kind(inMemory, true))
+			if m.real {
+				t.Run("real", func(t *testing.T) {
 					t.Parallel()
-					lockertest.Run(t, lockertest.Kind{
-						Site:        func(t *testing.T) lockertest.Site { return newSite(t, m, start) },
-						Nodes:       m.nodes,
-						SeesRelease: !m.sleeps,
-						FIFO:        true,
-						Repeats:     true,
-					})
+					lockertest.Run(t, m.kind(lent.Get, false))
 				})
 			}
 		})
@@ -43,27 +38,54 @@ func TestFamily(t *testing.T) {
 type member struct {
 	nodes  int
 	sleeps bool // until the holder's lease ends
+	real   bool // to be run on real servers, too
 	lock   func(pools []*redis.Pool, o locker.Options) locker.Locker
 }
 
 var family = map[string]member{
-	"Spin":     {nodes: 1, lock: spin},
-	"Lease":    {nodes: 1, lock: lease},
-	"LeaseEnd": {nodes: 1, lock: leaseEnd, sleeps: true},
+	"Spin":     {nodes: 1, real: true, lock: spin},
+	"Polled":   {nodes: 1, lock: polling},
+	"LeaseEnd": {nodes: 1, sleeps: true, lock: leaseEnd},
 
-	"Timestamp":           {nodes: 1, lock: timestamp},
+	"Timestamp":           {nodes: 1, real: true, lock: timestamp},
 	"TimestampLocalClock": {nodes: 1, lock: localClock},
 
-	"Redlock3": {nodes: 3, lock: redlock},
+	"Redlock3": {nodes: 3, real: true, lock: redlock},
 	"Redlock5": {nodes: 5, lock: redlock},
+}
+
+func (m member) kind(start func(*testing.T) *redistest.Server, fake bool) lockertest.Kind {
+	return lockertest.Kind{
+		Site: func(t *testing.T) lockertest.Site {
+			if fake {
+				redistest.Elapse(locker.Years)
+			}
+			nodes := make([]*redistest.Server, m.nodes)
+			for i := range nodes {
+				nodes[i] = start(t)
+			}
+			return locksite.New(t, nodes, func(ways []*redistest.Proxy, o locker.Options) locker.Locker {
+				pools := make([]*redis.Pool, len(ways))
+				for i, way := range ways {
+					pools[i] = way.Pool(t, 8)
+				}
+				return m.lock(pools, o)
+			})
+		},
+		Nodes:       m.nodes,
+		SeesRelease: !m.sleeps,
+		FIFO:        true,
+		Repeats:     true,
+		FakeTime:    fake,
+	}
 }
 
 func spin(pools []*redis.Pool, o locker.Options) locker.Locker {
 	return locker.NewSpin(pools[0], o)
 }
 
-// lease has no queue of processes, and no notifications: it polls at one pace.
-func lease(pools []*redis.Pool, o locker.Options) locker.Locker {
+// polling has no queue of processes, and no notifications: it polls at one pace.
+func polling(pools []*redis.Pool, o locker.Options) locker.Locker {
 	o.Backoff = locker.Backoff{Min: 10 * time.Millisecond, Max: 10 * time.Millisecond}
 	client := transport.NewRedigo(pools[0], cmp.Or(o.Timeout, locker.DefaultTimeout))
 	return locker.New(polled{locker.SpinAlgorithm(client)}, o)
@@ -90,16 +112,47 @@ func redlock(pools []*redis.Pool, o locker.Options) locker.Locker {
 	return locker.NewRedlock(pools, o)
 }
 
-func newSite(t *testing.T, m member, start func(*testing.T) *redistest.Server) lockertest.Site {
-	nodes := make([]*redistest.Server, m.nodes)
-	for i := range nodes {
-		nodes[i] = start(t)
-	}
-	return locksite.New(t, nodes, func(ways []*redistest.Proxy, o locker.Options) locker.Locker {
-		pools := make([]*redis.Pool, len(ways))
-		for i, way := range ways {
-			pools[i] = way.Pool(t, 8)
+// A lock is small, and does not stay: a Redis that is full gives it out all the same.
+func TestLocksOnAFullRedis(t *testing.T) {
+	t.Parallel()
+	for name, m := range family {
+		take := func(t *testing.T, full func(*redistest.Server), server *redistest.Server) {
+			pools := make([]*redis.Pool, m.nodes)
+			for i := range pools {
+				if i > 0 {
+					server = server.Another(t)
+				}
+				full(server)
+				pools[i] = server.Pool(t, 4)
+			}
+			locks := m.lock(pools, locker.Options{})
+			for range 2 {
+				lease, err := locks.Lock(t.Context(), "k")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := lease.Extend(t.Context(), locker.DefaultLease); err != nil {
+					t.Error(err)
+				}
+				if err := lease.Unlock(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
 		}
-		return m.lock(pools, o)
-	})
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.InFakeTime(t, func(t *testing.T, server *redistest.Server) {
+				redistest.Elapse(locker.Years)
+				take(t, func(server *redistest.Server) {
+					server.Fake(func(f *fakeredis.Server) { f.Full = true })
+				}, server)
+			})
+		})
+		if m.real && m.nodes == 1 {
+			t.Run(name+" real", func(t *testing.T) {
+				t.Parallel()
+				take(t, func(server *redistest.Server) { server.Fill(t) }, redistest.Real(t))
+			})
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package locker
 
 import (
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -26,15 +27,20 @@ func TestLockRefusesBadOptions(t *testing.T) {
 		"Options.Policy is -1: it must be Poll or LeaseEnd":  {Policy: -1},
 		"Options.Policy is 2: it must be Poll or LeaseEnd":   {Policy: 2},
 	} {
-		var f fake
-		if _, err := New(&f, o).Lock(t.Context(), "k"); err == nil || !strings.Contains(err.Error(), rule) {
-			t.Errorf("%+v: error %v, want %q", o, err, rule)
+		for kind, lock := range map[string]Locker{"New": New(&fake{}, o), "NewSpin": NewSpin(nil, o), "NewTimestamp": NewTimestamp(nil, o)} {
+			if _, err := lock.Lock(t.Context(), "k"); err == nil || !strings.Contains(err.Error(), rule) {
+				t.Errorf("%s with %+v: error %v, want %q", kind, o, err, rule)
+			}
 		}
-		if len(f.Calls()) > 0 {
-			t.Errorf("%+v: Redis was asked all the same", o)
-		}
-		if _, err := NewSpin(nil, o).Lock(t.Context(), "k"); err == nil || !strings.Contains(err.Error(), rule) {
-			t.Errorf("NewSpin with %+v: error %v, want %q", o, err, rule)
+	}
+}
+
+// No pool is like a Redis that is away.
+func TestLockWithoutAPool(t *testing.T) {
+	t.Parallel()
+	for kind, lock := range map[string]Locker{"NewSpin": NewSpin(nil, Options{}), "NewTimestamp": NewTimestamp(nil, Options{})} {
+		if _, err := lock.Lock(t.Context(), "k"); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("%s: %v", kind, err)
 		}
 	}
 }
@@ -58,7 +64,7 @@ func TestDefaultsAreThoseOfTheEngine(t *testing.T) {
 // A holder relies on no more of a lease than its algorithm says.
 func TestNewGoesByValid(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		l := lockWith(t, New(cautious{&fake{}}, Options{}))
+		l := mustLock(t, New(cautious{&fake{}}, Options{}))
 		if v := l.Validity(); v != DefaultLease/2 {
 			t.Errorf("valid for %v of %v", v, DefaultLease)
 		}
@@ -70,17 +76,19 @@ type cautious struct{ *fake }
 
 func (cautious) Valid(lease time.Duration) time.Duration { return lease / 2 }
 
-func TestLockRefusesBadKeys(t *testing.T) {
+// The label of one lock comes before that of all.
+func TestLabelOfOneOrAll(t *testing.T) {
 	t.Parallel()
-	locks := New(&fake{}, Options{})
-	for _, key := range []string{"", strings.Repeat("k", MaxKey+1)} {
-		_, err := locks.Lock(t.Context(), key)
-		if err == nil || !strings.Contains(err.Error(), "it must have 1 to 1024") {
-			t.Errorf("%d bytes: %v", len(key), err)
+	var f fake
+	locks := New(&f, Options{Label: "all"})
+	for label, want := range map[string]string{"": "all", "one": "one"} {
+		l, err := locks.Lock(WithLabel(t.Context(), label), "k")
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	longest := strings.Repeat("k", MaxKey)
-	if _, err := locks.Lock(t.Context(), longest); err != nil {
-		t.Error(err)
+		if token := f.Holder("k"); !strings.HasSuffix(token, " "+want) {
+			t.Errorf("with the label %q: the token is %q", label, token)
+		}
+		mustUnlock(t, l)
 	}
 }

@@ -30,12 +30,9 @@ func TestHeldErrorText(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				value := tt.value(time.Now().UnixMilli())
-				if tt.held < 0 {
-					value = tt.value(time.Now().Add(-tt.held).UnixMilli())
-				}
-				time.Sleep(max(0, tt.held))
-				_, err := New(heldBy(value), Options{Wait: NoWait}).Lock(t.Context(), "k")
+				value := tt.value(time.Now().Add(max(0, -tt.held)).UnixMilli())
+				redistest.Elapse(max(0, tt.held))
+				_, err := New(othersLock{&fake{}, value}, Options{Wait: NoWait}).Lock(t.Context(), "k")
 				if !strings.HasSuffix(err.Error(), "k: "+tt.want) {
 					t.Errorf("%v", err)
 				}
@@ -55,11 +52,7 @@ func token(label string) func(since int64) string {
 	}
 }
 
-// heldBy is an Algorithm whose lock another has.
-func heldBy(token string) Algorithm {
-	return othersLock{&fake{}, token}
-}
-
+// othersLock is an Algorithm whose lock another has.
 type othersLock struct {
 	*fake
 	token string
@@ -69,63 +62,56 @@ func (o othersLock) Take(context.Context, string, string, time.Duration) (Attemp
 	return Attempt{Holder: o.token}, nil
 }
 
-// Whoever waits in vain learns who has the lock: in line behind a caller of the
-// same process, at the head of it, or behind one who waits himself.
+// wantHeldBy says that an error is that of somebody who has waited for the holder in vain.
+func wantHeldBy(t *testing.T, who string, err, want error, label string, waited time.Duration) {
+	t.Helper()
+	held, ok := errors.AsType[*HeldError](err)
+	if !ok || !errors.Is(err, want) || held.Owner.Label != label || held.Owner.PID != os.Getpid() || held.For.Truncate(s) != waited {
+		t.Errorf("%s: %v", who, err)
+	} else if want := " held by " + held.Owner.String() + " for "; !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: %v, want %q in it", who, err, want)
+	}
+}
+
+// Whoever waits in vain learns who has the lock: in line behind a caller of the same process, at
+// the head of it, or behind one who waits himself. So does the caller that is one too many,
+// without a wait. A caller whose own context ends is told that, and not who held the lock.
 func TestHeldErrorOfWaiters(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var f fake
-		here, other := newLock(theirs{&f}, nil, Options{}), newLock(theirs{&f}, nil, Options{})
+		wait := func(d time.Duration) *lock { return newLock(theirs{&f}, nil, Options{Wait: d, MaxWaiters: 2}) }
+		here, other := wait(3*s), wait(3*s)
 		l, err := here.Lock(WithLabel(t.Context(), "GET /slow"), "k")
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, waiter := range []struct {
-			name string
-			lock *lock
-			wait time.Duration
-		}{{"in line", here, 3 * s}, {"at Redis", other, 3 * s}, {"behind the one at Redis", other, 2 * s}} {
-			waiter.lock.options.Wait = waiter.wait
+		for who, lock := range map[string]*lock{"in line": here, "at Redis": other} {
 			go func() {
-				_, err := waiter.lock.Lock(WithLabel(t.Context(), "GET /other"), "k")
-				held, ok := errors.AsType[*HeldError](err)
-				if !ok || held.Owner.Label != "GET /slow" || held.Owner.PID != os.Getpid() || held.For.Truncate(s) != waiter.wait {
-					t.Errorf("%s: %v", waiter.name, err)
-				}
-				if want := "k: lock is held by " + held.Owner.String() + " for "; err != nil && !strings.Contains(err.Error(), want) {
-					t.Errorf("%s: %v, want %q in it", waiter.name, err, want)
-				}
+				_, err := lock.Lock(WithLabel(t.Context(), "GET /other"), "k")
+				wantHeldBy(t, who, err, ErrTimeout, "GET /slow", 3*s)
 			}()
-			synctest.Wait()
 		}
-		time.Sleep(4 * s)
-		mustUnlock(t, l)
-	})
-}
-
-// So does the caller that is one too many, without a wait.
-func TestHeldErrorOfOneTooMany(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		locks := newLock(theirs{&fake{}}, nil, Options{MaxWaiters: 1})
-		l, err := locks.Lock(WithLabel(t.Context(), "GET /slow"), "k")
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Elapse(s)
 		go func() {
-			if waiter, err := locks.Lock(t.Context(), "k"); err == nil {
-				mustUnlock(t, waiter)
+			_, err := other.Lock(t.Context(), "k")
+			wantHeldBy(t, "behind the one at Redis", err, ErrTimeout, "GET /slow", 4*s)
+		}()
+		ctx, cancel := context.WithTimeout(t.Context(), s)
+		defer cancel()
+		go func() {
+			_, err := here.Lock(ctx, "k")
+			if _, named := errors.AsType[*HeldError](err); named || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("one who leaves: %v", err)
 			}
 		}()
-		time.Sleep(3 * s)
-		_, err = locks.Lock(t.Context(), "k")
-		held, named := errors.AsType[*HeldError](err)
-		if !errors.Is(err, ErrTooManyWaiters) || errors.Is(err, ErrTimeout) || !named || held.Owner.Label != "GET /slow" || held.For != 3*s {
-			t.Errorf("error %v", err)
-		}
-		if want := "too many wait for this lock already: it is held by " + held.Owner.String() + " for 3s"; !strings.HasSuffix(err.Error(), want) {
-			t.Errorf("error %q, want %q at its end", err, want)
-		}
-		mustUnlock(t, l)
 		synctest.Wait()
+		_, err = here.Lock(t.Context(), "k")
+		wantHeldBy(t, "one too many", err, ErrTooManyWaiters, "GET /slow", s)
+		if errors.Is(err, ErrTimeout) {
+			t.Errorf("%v: it has not waited", err)
+		}
+		redistest.Elapse(4 * s)
+		mustUnlock(t, l)
 	})
 }
 
@@ -133,15 +119,15 @@ func TestHeldErrorOfOneTooMany(t *testing.T) {
 // would be wrong to name the one before.
 func TestHeldErrorNamesNobodyGone(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		f := fake{take: func(_ context.Context, n int, do func() (bool, error)) (bool, error) {
-			if n > 1 {
-				time.Sleep(5 * s)
+		f := fake{instead: func(_ context.Context, method string, n int, do func() error) error {
+			if method == "Take" && n > 1 {
+				spend(5 * s)
 			}
 			return do()
 		}}
 		locks := newLock(theirs{&f}, nil, Options{})
-		l := lockWith(t, locks)
-		go func() { mustUnlock(t, lockWith(t, locks)) }()
+		l := mustLock(t, locks)
+		go func() { mustUnlock(t, mustLock(t, locks)) }()
 		synctest.Wait()
 		mustUnlock(t, l)
 		locks.options.Wait = s
@@ -149,47 +135,40 @@ func TestHeldErrorNamesNobodyGone(t *testing.T) {
 		if _, named := errors.AsType[*HeldError](err); named || !errors.Is(err, ErrTimeout) {
 			t.Errorf("error %v", err)
 		}
-		time.Sleep(time.Minute)
 	})
 }
 
-// A caller whose own context ends is told that, and not who held the lock.
-func TestHeldErrorNotForWhoLeaves(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		locks := New(&fake{}, Options{})
-		l := lockWith(t, locks)
-		ctx, cancel := context.WithTimeout(t.Context(), s)
-		defer cancel()
-		_, err := locks.Lock(ctx, "k")
-		if _, named := errors.AsType[*HeldError](err); named || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("error %v", err)
-		}
-		mustUnlock(t, l)
-	})
+// lateContext is a context whose timer is late, as it may be on a busy machine: its deadline is
+// over a little before it ends.
+type lateContext struct {
+	context.Context
+	deadline time.Time
 }
 
-// In Redis, too: the token tells who it is, and another's value is no lock.
-func TestOwnerInRedis(t *testing.T) {
-	onServers(t, func(t *testing.T, server *redistest.Server) {
-		o := patient
-		o.Wait = NoWait
-		l, err := newProcess(t, server, o).Lock(WithLabel(t.Context(), "GET /slow"), "k")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if token, _ := server.Get(t, "k"); !strings.HasSuffix(token, "/"+strconv.Itoa(os.Getpid())+" GET /slow") {
-			t.Errorf("the key holds %q", token)
-		}
-		_, err = newProcess(t, server, o).Lock(t.Context(), "k")
-		if held, ok := errors.AsType[*HeldError](err); !ok || held.Owner.PID != os.Getpid() || held.Owner.Label != "GET /slow" {
-			t.Errorf("error %v", err)
-		}
-		mustUnlock(t, l)
+func (c lateContext) Deadline() (time.Time, bool) { return c.deadline, true }
 
-		server.Do(t, "SET", "k", "something else", "PX", 60_000)
-		_, err = newProcess(t, server, o).Lock(t.Context(), "k")
-		if !errors.Is(err, ErrTimeout) || !errors.Is(err, ErrForeign) {
-			t.Errorf("error %v", err)
+// The deadline of whoever is first in line is no verdict on Redis. It gets the cause of
+// its own end, and those behind it, who have time, get the lock when Redis answers again.
+func TestADeadlineIsNoVerdictOnRedis(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, server *redistest.Server) {
+		spin := NewSpin(server.Pool(t, 1), Options{Timeout: 2 * s})
+		server.Pause(t)
+		noTime := errors.New("this caller has no time")
+		go func() {
+			deadline := time.Now().Add(s / 10)
+			ctx, cancel := context.WithDeadlineCause(t.Context(), deadline.Add(s/50), noTime)
+			defer cancel()
+			if _, err := spin.Lock(lateContext{ctx, deadline}, "k"); !errors.Is(err, noTime) {
+				t.Errorf("the first in line: %v, want the cause of its context's end", err)
+			}
+		}()
+		synctest.Wait()
+		for range 10 {
+			go func() { mustUnlock(t, mustLock(t, spin)) }()
 		}
+		redistest.Elapse(s / 2)
+		server.Resume(t)
+		redistest.Elapse(20 * s)
 	})
 }

@@ -4,9 +4,23 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
+
+// losesFirst makes a node lose the first call of a method, which is done later, if ever.
+func losesFirst(node *fake, lost string, later time.Duration) {
+	node.instead = func(_ context.Context, method string, n int, do func() error) error {
+		if method != lost || n > 1 {
+			return do()
+		}
+		if later > 0 {
+			time.AfterFunc(later, func() { do() })
+		}
+		return errNoReply
+	}
+}
 
 // The release of a try that failed hangs somewhere on its way, and arrives when a
 // later try has won, with that node's yes. It must not undo that. Nor need the
@@ -16,27 +30,16 @@ func TestRedlockReleaseComesTooLate(t *testing.T) {
 		nodes := newNodes(3)
 		nodes[0].Put("k", "another", s)
 		nodes[1].away.Store(true)
-		nodes[2].release = func(_ context.Context, n int, do func() error) error {
-			if n == 1 {
-				time.AfterFunc(5*s, func() { do() })
-				return errNoReply
-			}
-			return do()
-		}
+		losesFirst(nodes[2], "Release", 5*s)
 		begin := time.Now()
-		l := lockOn(t, redlockOn(nodes, Options{Lease: time.Minute}))
+		l := mustLock(t, redlockOn(nodes, Options{Lease: time.Minute}))
 		if took := time.Since(begin); took < s || took > 2*s {
 			t.Errorf("won after %v", took)
 		}
-		after(6*s, func() {
-			if nodes[0].Holder("k") == "" || nodes[2].Holder("k") == "" {
-				t.Error("a node of the majority has forgotten the holder")
-			}
-		})
+		redistest.Elapse(6 * s)
+		wantHolders(t, nodes, 2)
 		mustUnlock(t, l)
-		if n := holders(nodes); n != 0 {
-			t.Errorf("%d nodes are still locked", n)
-		}
+		wantHolders(t, nodes, 0)
 	})
 }
 
@@ -47,20 +50,51 @@ func TestRedlockTakeComesTooLate(t *testing.T) {
 		nodes := newNodes(3)
 		nodes[0].Put("k", "another", s)
 		nodes[1].Put("k", "another", time.Hour)
-		nodes[2].take = func(_ context.Context, n int, do func() (bool, error)) (bool, error) {
-			if n == 1 {
-				time.AfterFunc(s/2, func() { do() })
-				return false, errNoReply
-			}
-			return do()
-		}
+		losesFirst(nodes[2], "Take", s/2)
 		begin := time.Now()
-		l := lockOn(t, redlockOn(nodes, Options{Lease: time.Minute}))
+		l := mustLock(t, redlockOn(nodes, Options{Lease: time.Minute}))
 		if took := time.Since(begin); took > 2*s {
 			t.Errorf("won after %v", took)
 		}
 		mustUnlock(t, l)
 	})
+}
+
+// A node takes the lock long after it was told to. The release that follows does
+// not overtake that; else the lock would be left to nobody. The same for Unlock,
+// where the other nodes were enough.
+func TestRedlockReleaseFollowsTake(t *testing.T) {
+	for name, others := range map[string]string{"a try that fails": "another", "Unlock": ""} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				nodes := newNodes(3)
+				r := redlockOn(nodes, Options{Lease: time.Hour, Wait: s, Timeout: s / 10})
+				mustUnlock(t, mustLock(t, r))
+				wantHolders(t, nodes, 0)
+				for _, n := range nodes[:2] {
+					n.Put("k", others, time.Hour)
+				}
+				nodes[2].takes.Store(int64(9 * s / 10))
+				if l, err := r.Lock(t.Context(), "k"); l != nil {
+					mustUnlock(t, l)
+				} else if !errors.Is(err, ErrTimeout) {
+					t.Error(err)
+				}
+				redistest.Elapse(time.Minute)
+				if nodes[2].Holder("k") != "" {
+					t.Error("the lock was left to nobody")
+				}
+				redistest.Elapse(2 * time.Hour)
+				last := ""
+				for _, c := range nodes[2].Calls() {
+					if c.Method == "Take" && last == "Take" {
+						t.Errorf("a try came before the end of the one before it: %+v", nodes[2].Calls())
+					}
+					last = c.Method
+				}
+			})
+		})
+	}
 }
 
 // What a caller has left behind itself is no other holder: neither is it named as
@@ -71,22 +105,21 @@ func TestRedlockIsNotItsOwnHolder(t *testing.T) {
 		nodes[0].Put("k", "one", time.Hour)
 		nodes[1].Put("k", "two", time.Hour)
 		for i, n := range nodes[2:] {
-			n.take = func(_ context.Context, n int, do func() (bool, error)) (bool, error) {
-				taken, err := do()
-				if n == 1 && i == 0 {
-					return false, errNoReply
-				}
-				return taken, err
-			}
-			n.release = func(_ context.Context, n int, do func() error) error {
-				if n == 1 {
+			n.instead = func(_ context.Context, method string, n int, do func() error) error {
+				switch {
+				case n > 1:
+					return do()
+				case method == "Release":
 					return errNoReply // nor was it done
 				}
-				return do()
+				if err := do(); i > 0 {
+					return err
+				}
+				return errNoReply
 			}
 		}
 		begin := time.Now()
-		l := lockOn(t, redlockOn(nodes, Options{Lease: time.Minute, Policy: LeaseEnd}))
+		l := mustLock(t, redlockOn(nodes, Options{Lease: time.Minute, Policy: LeaseEnd}))
 		if took := time.Since(begin); took > s/5 {
 			t.Errorf("won after %v", took)
 		}
@@ -108,51 +141,47 @@ func TestRedlockDropsTriesOfNobody(t *testing.T) {
 		if _, err := r.Lock(ctx, "k"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		redistest.Elapse(time.Minute)
 		if tries, here := len(nodes[0].Made("Take")), len(nodes[2].Made("Take")); tries < 2 || here != 1 {
 			t.Errorf("%d tries, %d of them made at the slow node", tries, here)
 		}
 	})
 }
 
-// A node that says nothing is told of one try at a time. It would be no use to wait
-// for it once for each of the tries that may have left something there.
+// A node that says nothing is told of one try at a time. It would be no use to wait for it once
+// for each of the tries that may have left something there. One that loses all answers to takes
+// is told again of the tries whose leases are not over, even if the wait goes on for days.
 func TestRedlockDoesNotInsist(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		nodes := newNodes(3)
-		nodes[0].Put("k", "another", time.Hour)
-		nodes[1].Put("k", "another", time.Hour)
-		nodes[2].release = func(context.Context, int, func() error) error { time.Sleep(s); return errNoReply }
-		nodes[2].take = func(context.Context, int, func() (bool, error)) (bool, error) {
-			time.Sleep(s)
-			return false, errNoReply
-		}
-		if _, err := redlockOn(nodes, Options{Wait: 9 * s}).Lock(t.Context(), "k"); !errors.Is(err, ErrTimeout) {
-			t.Error(err)
-		}
-		after(time.Hour, func() {
-			takes, releases := len(nodes[2].Made("Take")), len(nodes[2].Made("Release"))
-			if takes < 5 || releases > takes+12 { // with the sweeps
-				t.Errorf("%d tries, %d releases", takes, releases)
-			}
+	for name, tt := range map[string]struct {
+		silence        time.Duration
+		loses          map[string]bool
+		tries, perTake int
+	}{
+		"silent":      {s, map[string]bool{"Take": true, "Release": true}, 5, 1},
+		"loses takes": {0, map[string]bool{"Take": true}, 50, 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				nodes := newNodes(3)
+				nodes[0].Put("k", "another", time.Hour)
+				nodes[1].Put("k", "another", time.Hour)
+				nodes[2].instead = func(_ context.Context, method string, _ int, do func() error) error {
+					if tt.loses[method] {
+						spend(tt.silence)
+						return errNoReply
+					}
+					return do()
+				}
+				o := Options{Wait: time.Duration(tt.tries) * 2 * s, Backoff: Backoff{Min: s, Max: s}}
+				if _, err := redlockOn(nodes, o).Lock(t.Context(), "k"); !errors.Is(err, ErrTimeout) {
+					t.Error(err)
+				}
+				redistest.Elapse(time.Hour)
+				takes, releases := len(nodes[2].Made("Take")), len(nodes[2].Made("Release"))
+				if takes < tt.tries || releases > tt.perTake*takes+12 { // with the sweeps
+					t.Errorf("%d tries, %d releases", takes, releases)
+				}
+			})
 		})
-	})
-}
-
-// Tries are remembered for as long as their tokens may last, even if the wait goes
-// on for days.
-func TestRedlockForgetsOldTries(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		a := newRedlock(redlockOn(newNodes(3), Options{}))
-		for i := range 1000 {
-			old := try{number: i, end: time.Now().Add(10*s - 1)}
-			a.stray(2, old)
-			a.stray(2, old) // its take and its release were lost
-			time.Sleep(s)
-		}
-		if n := len(a.strays[2]); n != 10 {
-			t.Errorf("%d tries are remembered", n)
-		}
-	})
+	}
 }

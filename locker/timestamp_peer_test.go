@@ -1,21 +1,27 @@
 package locker
 
 import (
+	"context"
+	"crypto/rand"
 	"errors"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/gomodule/redigo/redis"
 )
+
+// longAgo is the value of a lock whose holder died in 2001.
+const longAgo = "1000000000000"
 
 // A peer takes a lock as programs in other languages do, one command after
 // another. Each command is a method, so that a test can let others come between.
 type peer struct {
 	t     *testing.T
 	conn  redis.Conn
-	key   string
 	lease time.Duration
 
 	reply string // to the last GET or GETSET; "" stands for nil
@@ -29,20 +35,11 @@ type peer struct {
 // where there is none.
 type step func() step
 
-// newPeer returns a peer that asks for key, on a connection of its own.
-func newPeer(t *testing.T, server *redistest.Server, key string) *peer {
-	t.Helper()
-	return &peer{t: t, conn: dialed(t, server), key: key, lease: patient.Lease}
-}
-
-func dialed(t *testing.T, server *redistest.Server) redis.Conn {
-	t.Helper()
-	conn, err := redis.Dial("tcp", server.Addr, redis.DialReadTimeout(patient.Timeout))
-	if err != nil {
-		t.Fatal(err)
-	}
+// newPeer returns a peer that asks for key "k", on a connection of its own.
+func newPeer(t *testing.T, server *redistest.Server, lease time.Duration) *peer {
+	conn := server.Pool(t, 1).Get()
 	t.Cleanup(func() { conn.Close() })
-	return conn
+	return &peer{t: t, conn: conn, lease: lease}
 }
 
 // take makes one whole try.
@@ -50,22 +47,12 @@ func (p *peer) take() bool {
 	for next := step(p.setnx); next != nil; {
 		next = next()
 	}
-	if p.holds {
-		p.expire()
-	}
 	return p.holds
-}
-
-// wait tries until it has the lock.
-func (p *peer) wait() {
-	for !p.take() {
-		time.Sleep(time.Millisecond)
-	}
 }
 
 // setnx begins a try. It wins where there is no value.
 func (p *peer) setnx() step {
-	if p.do("SETNX", p.key, p.newValue()) == "1" {
+	if p.do("SETNX", "k", p.newValue()) == "1" {
 		p.holds = true
 		return nil
 	}
@@ -75,7 +62,7 @@ func (p *peer) setnx() step {
 // get looks at the value. None at all does not mean a stale lock, but one that
 // was given back: then everybody starts again.
 func (p *peer) get() step {
-	p.reply = p.do("GET", p.key)
+	p.reply = p.do("GET", "k")
 	switch {
 	case p.reply == "":
 		p.nilGet++
@@ -89,7 +76,7 @@ func (p *peer) get() step {
 // getset takes over a stale lock. Of all who try, the first one gets back the
 // stale value, or none where the lock vanished in between.
 func (p *peer) getset() step {
-	p.reply = p.do("GETSET", p.key, p.newValue())
+	p.reply = p.do("GETSET", "k", p.newValue())
 	if p.reply == "" {
 		p.nilGetset++
 	} else if !p.stale() {
@@ -99,15 +86,17 @@ func (p *peer) getset() step {
 	return nil
 }
 
-// expire is the last step of a winner. It keeps Redis tidy, and decides nothing.
-func (p *peer) expire() {
-	p.do("EXPIRE", p.key, int(p.lease.Seconds()))
+// seesStale begins a try on what longAgo has left, up to the step that takes it over.
+func (p *peer) seesStale(server *redistest.Server) {
+	server.Do(p.t, "SET", "k", longAgo)
+	p.setnx()
+	p.get()
 }
 
-// del gives the lock back.
-func (p *peer) del() step {
+// release gives the lock back.
+func (p *peer) release() step {
 	p.holds = false
-	p.do("DEL", p.key)
+	p.do("DEL", "k")
 	return nil
 }
 
@@ -136,4 +125,102 @@ func (p *peer) do(command string, args ...any) string {
 		p.t.Errorf("the peer's %s: %v", command, err)
 	}
 	return text
+}
+
+// A contender is a Go process that takes the lock by single tries, so that a test
+// decides when.
+type contender struct {
+	Algorithm
+	t     *testing.T
+	token string
+	holds bool
+	lost  bool // its Release was told that it is another's
+}
+
+func newContender(t *testing.T, server *redistest.Server) *contender {
+	client := transport.NewRedigo(server.Pool(t, 1), patient.Timeout)
+	t.Cleanup(func() { client.Close() })
+	return &contender{t: t, Algorithm: TimestampAlgorithm(client), token: rand.Text()}
+}
+
+// take makes one try, which is one step for all others.
+func (c *contender) take() step {
+	found, err := c.Take(context.Background(), "k", c.token, patient.Lease)
+	if err != nil {
+		c.t.Errorf("Take: %v", err)
+	}
+	c.holds = found.Taken
+	return nil
+}
+
+// release gives the lock back.
+func (c *contender) release() step {
+	c.holds = false
+	err := c.Release(context.Background(), "k", c.token, 0)
+	if c.lost = errors.Is(err, ErrLost); err != nil && !c.lost {
+		c.t.Errorf("Release: %v", err)
+	}
+	return nil
+}
+
+// contents is the lock's value and note, "" for none.
+func contents(t *testing.T, server *redistest.Server) (value, note string) {
+	t.Helper()
+	if _, err := redis.Scan(server.Do(t, "MGET", "k", "{k}.owner").([]any), &value, &note); err != nil {
+		t.Fatal(err)
+	}
+	return value, note
+}
+
+// What may lie in Redis when somebody comes: the lock and its note.
+var remains = map[string][2]string{
+	"nothing":            {},
+	"a peer's lock":      {longAgo, ""},
+	"a process's lock":   {longAgo, longAgo + " f token"},
+	"a lock taken stale": {longAgo, longAgo + " s token"},
+}
+
+// begin empties Redis but for what remains.
+func begin(t *testing.T, server *redistest.Server, remain [2]string) {
+	for i, key := range []string{"k", "{k}.owner"} {
+		if server.Do(t, "DEL", key); remain[i] != "" {
+			server.Do(t, "SET", key, remain[i])
+		}
+	}
+}
+
+// Peers and processes do something that only one may do at a time. Nobody
+// gives the lock back: it becomes stale each time, so that they compete to take it over.
+func TestTimestampExcludesPeers(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, server *redistest.Server) {
+		if !server.IsReal() {
+			redistest.Elapse(Years)
+		}
+		const each, times = 3, 20
+		n := 0
+		var all sync.WaitGroup
+		compete := func(take func() bool) {
+			all.Go(func() {
+				for range times {
+					for !take() {
+						spend(time.Millisecond)
+					}
+					read := n
+					spend(time.Microsecond) // an invitation to all that are not kept out
+					n = read + 1
+					server.Do(t, "SET", "k", longAgo)
+				}
+			})
+		}
+		for i := range each {
+			p, c := newPeer(t, server, patient.Lease+time.Duration(i)*s), newContender(t, server)
+			compete(func() bool { p.holds = false; return p.take() })
+			compete(func() bool { c.token = rand.Text(); c.take(); return c.holds })
+		}
+		all.Wait()
+		if n != 2*each*times {
+			t.Errorf("counted %d of %d", n, 2*each*times)
+		}
+	})
 }

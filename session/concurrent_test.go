@@ -15,11 +15,9 @@ func TestGoroutinesOfOneRequestMayShareItsSession(t *testing.T) {
 	const workers, rounds = 4, 100
 	var s session.Session
 	s.Set("shared", []int{0, 0})
-	start := make(chan struct{})
 	var wg sync.WaitGroup
 	each := func(do func(i int)) {
 		wg.Go(func() {
-			<-start
 			for i := range rounds {
 				do(i)
 			}
@@ -50,15 +48,10 @@ func TestGoroutinesOfOneRequestMayShareItsSession(t *testing.T) {
 			t.Errorf("Keys = %q", got)
 		}
 	})
-	each(func(int) {
-		if got := s.Len(); got < 1 || got > 1+2*workers {
-			t.Errorf("Len = %d", got)
-		}
-	})
-	close(start)
+	each(func(int) { s.Len() })
 	wg.Wait()
 	if s.Len() != 1+workers {
-		t.Errorf("Len = %d, want %d: %q", s.Len(), 1+workers, keys(&s))
+		t.Errorf("the keys are %q", keys(&s))
 	}
 }
 
@@ -68,14 +61,11 @@ func TestASetThatRacesTheSealIsNeverLostInSilence(t *testing.T) {
 	const workers, rounds = 8, 50
 	var mu sync.Mutex
 	late := map[string]bool{}
-	s, err := session.Open(keep.Config{Keeper: keeper{late: func(_, key, _ string) {
+	s := openWith(t, keep.Config{Keeper: keeper{late: func(_, key, _ string) {
 		mu.Lock()
 		defer mu.Unlock()
 		late[key] = true
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var wg sync.WaitGroup
 	half := make(chan struct{}) // closed when the first worker is half way
 	for w := range workers {

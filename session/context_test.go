@@ -39,26 +39,21 @@ func TestAHandlerGetsTheSessionOfItsContext(t *testing.T) {
 	}
 }
 
-func TestWithoutTheMiddlewareFromContextPanicsWithTheRemedy(t *testing.T) {
+func TestWithoutASessionFromContextPanicsWithTheRemedy(t *testing.T) {
 	t.Parallel()
-	text := panicText(func() { session.FromContext(t.Context()) })
-	for _, part := range []string{"session", "middleware", "Handler", "None"} {
-		if !strings.Contains(text, part) {
-			t.Errorf("the panic does not mention %q: %q", part, text)
-		}
-	}
-}
-
-func TestBeforeStartFromContextPanicsWithTheRemedy(t *testing.T) {
-	t.Parallel()
-	ctx := session.NewLazyContext(t.Context(), func(context.Context) (*session.Session, error) {
+	lazy := session.NewLazyContext(t.Context(), func(context.Context) (*session.Session, error) {
 		t.Error("FromContext opened the session")
 		return new(session.Session), nil
 	})
-	text := panicText(func() { session.FromContext(ctx) })
-	for _, part := range []string{"Lazy", "session.Start(ctx)"} {
-		if !strings.Contains(text, part) {
-			t.Errorf("the panic does not mention %q: %q", part, text)
+	for ctx, parts := range map[context.Context][]string{
+		t.Context(): {"session", "middleware", "Handler", "None"},
+		lazy:        {"Lazy", "session.Start(ctx)"},
+	} {
+		text := panicText(func() { session.FromContext(ctx) })
+		for _, part := range parts {
+			if !strings.Contains(text, part) {
+				t.Errorf("the panic does not mention %q: %q", part, text)
+			}
 		}
 	}
 }
@@ -71,21 +66,6 @@ func TestWithoutTheMiddlewareStartIsErrNoSession(t *testing.T) {
 	}
 	if !strings.Contains(err.Error(), "middleware") {
 		t.Errorf("the error does not say what to do: %v", err)
-	}
-}
-
-func TestStartOpensALazySessionWithItsOwnContext(t *testing.T) {
-	t.Parallel()
-	type key struct{}
-	ctx := session.NewLazyContext(t.Context(), func(ctx context.Context) (*session.Session, error) {
-		if ctx.Value(key{}) != "the caller's" {
-			t.Error("open got another context")
-		}
-		return new(session.Session), nil
-	})
-	s, err := session.Start(context.WithValue(ctx, key{}, "the caller's"))
-	if err != nil || s == nil || session.FromContext(ctx) != s {
-		t.Errorf("Start = %p, %v", s, err)
 	}
 }
 
@@ -125,24 +105,30 @@ func TestConcurrentStartsOpenOneSession(t *testing.T) {
 	}
 }
 
-func TestAnOpenThatFailsIsTriedAgain(t *testing.T) {
+// An open that fails is tried again.
+func TestALazySessionIsOpenedOnceWithTheContextOfStart(t *testing.T) {
 	t.Parallel()
+	type key struct{}
 	busy := errors.New("busy")
 	var tries int
-	ctx := session.NewLazyContext(t.Context(), func(context.Context) (*session.Session, error) {
+	ctx := session.NewLazyContext(t.Context(), func(ctx context.Context) (*session.Session, error) {
+		if ctx.Value(key{}) != "the caller's" {
+			t.Error("open got another context")
+		}
 		if tries++; tries == 1 {
 			return nil, busy
 		}
 		return new(session.Session), nil
 	})
-	if s, err := session.Start(ctx); !errors.Is(err, busy) || s != nil {
+	called := context.WithValue(ctx, key{}, "the caller's")
+	if s, err := session.Start(called); !errors.Is(err, busy) || s != nil {
 		t.Errorf("the first Start = %v, %v, want %v", s, err, busy)
 	}
 	if text := panicText(func() { session.FromContext(ctx) }); !strings.Contains(text, "not started") {
 		t.Errorf("FromContext after a failed Start: %q", text)
 	}
 	for range 2 {
-		if s, err := session.Start(ctx); err != nil || s != session.FromContext(ctx) {
+		if s, err := session.Start(called); err != nil || s != session.FromContext(ctx) {
 			t.Errorf("Start = %v, %v", s, err)
 		}
 	}

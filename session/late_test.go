@@ -31,19 +31,15 @@ func TestAChangeAfterTheSealIsReportedAndNotDone(t *testing.T) {
 			t.Parallel()
 			var s *session.Session
 			var got []call
-			s, err := session.Open(keep.Config{
+			s = openWith(t, keep.Config{
 				Data: []byte(`{"a":1}`),
 				Keeper: keeper{late: func(method, key, sealed string) {
 					s.Len() // a keeper may use the session
 					got = append(got, call{method, key, sealed})
 				}},
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := s.Seal("the first Flush"); err != nil {
-				t.Fatal(err)
-			}
+			_, err := s.Seal("the first Flush")
+			must(t, err)
 			if len(got) > 0 {
 				t.Errorf("reported before there was a change: %v", got)
 			}
@@ -68,13 +64,10 @@ func TestAChangeAfterTheSealIsReportedAndNotDone(t *testing.T) {
 
 func TestReadingAfterTheSealIsFine(t *testing.T) {
 	t.Parallel()
-	s, err := session.Open(keep.Config{
+	s := openWith(t, keep.Config{
 		Data:   []byte(`{"a":1}`),
 		Keeper: keeper{late: func(method, _, _ string) { t.Errorf("%s reported", method) }},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	s.Set("b", 2)
 	seal(t, s)
 	a, _ := session.Get[int](s, "a")
@@ -88,22 +81,12 @@ func TestWithoutAKeeperALateChangeIsIgnored(t *testing.T) {
 	t.Parallel()
 	var s session.Session
 	seal(t, &s)
-	s.Set("a", 1)
-	s.Destroy()
-	if s.Len() != 0 {
-		t.Error("a late Set was done")
-	}
-}
-
-func TestAUseAfterTheSealShows(t *testing.T) {
-	t.Parallel()
-	var s session.Session
-	seal(t, &s)
 	if s.Used() {
 		t.Error("used before anybody used it")
 	}
-	s.Len()
-	if !s.Used() {
-		t.Error("a use after the Seal does not show")
+	s.Set("a", 1)
+	s.Destroy()
+	if s.Len() != 0 || !s.Used() {
+		t.Error("a late Set was done, or the use of it does not show")
 	}
 }

@@ -35,10 +35,7 @@ func TestRemember(t *testing.T) {
 		if tt.record != "" {
 			config.Data = []byte(tt.record)
 		}
-		s, err := session.Open(config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := openWith(t, config)
 		tt.do(s)
 		got, err := s.Seal("test")
 		if stored := got.Snapshot != nil; err != nil || stored != (tt.want.Changed && !tt.want.Destroyed) {
@@ -79,13 +76,10 @@ func TestExpiresAsksTheKeeper(t *testing.T) {
 		d                   time.Duration
 	}
 	var last asked
-	s, err := session.Open(keep.Config{Keeper: keeper{ends: func(renewed, remembered bool, d time.Duration) time.Time {
+	s := openWith(t, keep.Config{Keeper: keeper{ends: func(renewed, remembered bool, d time.Duration) time.Time {
 		last = asked{renewed, remembered, d}
 		return end
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	want := func(what asked) {
 		t.Helper()
 		if got := s.Expires(); !got.Equal(end) || last != what {
@@ -129,8 +123,7 @@ func TestASessionThatIsKeptNowhereDoesNotExpire(t *testing.T) {
 func TestRememberWithDiscardAndReopen(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
-	s, err := session.Open(keep.Config{Data: []byte(`{"a":1}`)})
-	must(t, err)
+	s := openWith(t, keep.Config{Data: []byte(`{"a":1}`)})
 	s.Remember(day)
 	s.Discard()
 	if got := seal(t, s); got != (session.Change{}) {

@@ -36,10 +36,7 @@ func TestDiscardGoesBackToWhatWasOpened(t *testing.T) {
 				if kind == "new" {
 					want = 0
 				}
-				s, err := session.Open(config)
-				if err != nil {
-					t.Fatal(err)
-				}
+				s := openWith(t, config)
 				do(s)
 				s.Discard()
 				if n, _ := session.Get[int](s, "a"); n != want || s.Len() != want || s.IsNew() != (kind == "new") {
@@ -57,8 +54,8 @@ func TestDiscardGoesBackToWhatWasOpened(t *testing.T) {
 				} else if change := seal(t, s); change != (session.Change{}) {
 					t.Errorf("Seal = %+v", change)
 				}
-				if s, err = session.Open(config); err != nil || s.Len() != want {
-					t.Errorf("the next session has %d keys, %v", s.Len(), err)
+				if s := openWith(t, config); s.Len() != want {
+					t.Errorf("the next session has %d keys", s.Len())
 				}
 			})
 		}
@@ -73,10 +70,7 @@ func fill(s *session.Session, n int) {
 
 func snapshot(t *testing.T, data string) *session.Snapshot {
 	t.Helper()
-	s, err := session.Open(keep.Config{Data: []byte(data)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := openWith(t, keep.Config{Data: []byte(data)})
 	s.Renew()
 	return seal(t, s).Snapshot
 }
@@ -84,11 +78,8 @@ func snapshot(t *testing.T, data string) *session.Snapshot {
 // What is saved stays: a Discard that is deferred does nothing after a commit.
 func TestDiscardAfterTheSealDoesNothing(t *testing.T) {
 	t.Parallel()
-	s, err := session.Open(keep.Config{Data: []byte(`{"a":1}`),
+	s := openWith(t, keep.Config{Data: []byte(`{"a":1}`),
 		Keeper: keeper{late: func(method, _, _ string) { t.Errorf("%s is reported as late", method) }}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	s.Set("a", 2)
 	change := seal(t, s)
 	s.Discard()
@@ -136,14 +127,11 @@ func TestReopenOfATestsSession(t *testing.T) {
 	if err := s.Reopen(ctx); err == nil || errors.Is(err, session.ErrOpen) {
 		t.Errorf("Reopen after Destroy = %v", err)
 	}
-}
 
-func TestReopenOfATestsSessionAfterAFailedCommit(t *testing.T) {
-	t.Parallel()
-	var s session.Session
-	s.Set("a", make(chan int))
-	failed := s.Commit(t.Context())
-	if err := s.Reopen(t.Context()); failed == nil || !errors.Is(err, failed) {
+	var bad session.Session
+	bad.Set("a", make(chan int))
+	failed := bad.Commit(ctx)
+	if err := bad.Reopen(ctx); failed == nil || !errors.Is(err, failed) {
 		t.Errorf("Commit = %v, Reopen = %v", failed, err)
 	}
 }
@@ -153,11 +141,10 @@ func TestReopenAsksTheKeeper(t *testing.T) {
 	t.Parallel()
 	var s *session.Session
 	stored, reports := `{"a":1}`, 0
-	s, err := session.Open(keep.Config{Data: []byte(stored), Keeper: keeper{
+	s = openWith(t, keep.Config{Data: []byte(stored), Keeper: keeper{
 		reopen: func(context.Context) error { return s.Resume(keep.Config{Data: []byte(stored)}) },
 		late:   func(string, string, string) { reports++ },
 	}})
-	must(t, err)
 	s.Set("a", 2)
 	seal(t, s)
 	stored = `no JSON`

@@ -14,23 +14,14 @@ import (
 var errTooLarge = errors.New("too large")
 
 func openLimited(t *testing.T, data string, limit int) *session.Session {
-	t.Helper()
-	c := keep.Config{MaxBytes: limit, TooLarge: errTooLarge}
-	if data != "" {
-		c.Data = []byte(data)
-	}
-	s, err := session.Open(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return openWith(t, keep.Config{Data: []byte(data), MaxBytes: limit, TooLarge: errTooLarge})
 }
 
 // The Set for which there is no room fails, not the commit much later, and it keeps nothing: a
 // handler that stores what a client sends it holds no more than MaxBytes of it.
 func TestASetFindsNoRoom(t *testing.T) {
 	t.Parallel()
-	s := openLimited(t, "", 1000)
+	s := openLimited(t, "{}", 1000)
 	for i := range 10_000 {
 		s.Set(fmt.Sprint("field", i), i)
 	}
@@ -56,18 +47,12 @@ func TestRoomIsCountedToTheByte(t *testing.T) {
 	} {
 		unlimited := openLimited(t, stored, 0)
 		do(unlimited)
-		change, err := unlimited.Seal("test")
-		if err != nil {
-			t.Fatal(err)
-		}
-		size := len(change.Data())
+		size := len(seal(t, unlimited).Data())
 		fits, tight := openLimited(t, stored, max(size, len(stored))), openLimited(t, stored, size-1)
 		do(fits)
-		if _, err := fits.Seal("test"); err != nil {
-			t.Errorf("%s: %d bytes: %v", name, size, err)
-		}
+		seal(t, fits)
 		do(tight)
-		_, err = tight.Seal("test")
+		_, err := tight.Seal("test")
 		if shrinks := name == "a shorter value"; errors.Is(err, errTooLarge) == shrinks {
 			t.Errorf("%s: %d bytes where %d are allowed: %v", name, size, size-1, err)
 		}
@@ -86,10 +71,7 @@ func TestAWriteToAReadOnlySessionIsNamed(t *testing.T) {
 		"Renew: ":    func(s *session.Session) { s.Renew(); s.Set("user", "ann") },
 		"Remember: ": func(s *session.Session) { s.Remember(time.Hour); s.Renew() },
 	} {
-		s, err := session.Open(keep.Config{Data: []byte(`{"flash":"hello"}`), ReadOnly: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := openWith(t, keep.Config{Data: []byte(`{"flash":"hello"}`), ReadOnly: true})
 		do(s)
 		if _, err := s.Seal("test"); !errors.Is(err, session.ErrReadOnly) || !strings.Contains(err.Error(), name) {
 			t.Errorf("Seal = %v, want ErrReadOnly, and %s", err, name)

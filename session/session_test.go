@@ -14,9 +14,14 @@ import (
 // open returns a session over a stored record.
 func open(t *testing.T, record string) *session.Session {
 	t.Helper()
-	s, err := session.Open(keep.Config{Data: []byte(record)})
+	return openWith(t, keep.Config{Data: []byte(record)})
+}
+
+func openWith(t *testing.T, c keep.Config) *session.Session {
+	t.Helper()
+	s, err := session.Open(c)
 	if err != nil {
-		t.Fatalf("Open(%s): %v", record, err)
+		t.Fatalf("Open(%s): %v", c.Data, err)
 	}
 	return s
 }
@@ -49,38 +54,11 @@ func TestTheZeroSessionIsEmptyNewAndUsable(t *testing.T) {
 	s.Delete("absent")
 	s.Clear()
 	s.Set("a", 1)
-	if a, ok := session.Get[int](&s, "a"); !ok || a != 1 {
-		t.Errorf("Get = %d, %v", a, ok)
+	if a, ok := session.Get[int](&s, "a"); !ok || a != 1 || !s.IsNew() {
+		t.Errorf("Get = %d, %v, IsNew %v", a, ok, s.IsNew())
 	}
 	if err := s.Commit(t.Context()); err != nil {
 		t.Errorf("Commit: %v", err)
-	}
-}
-
-func TestASessionIsNewUntilThereIsARecordOfIt(t *testing.T) {
-	t.Parallel()
-	var s session.Session
-	s.Set("a", 1)
-	if !s.IsNew() {
-		t.Error("a Set made the session old within its first request")
-	}
-	if nextRequest(t, &s).IsNew() {
-		t.Error("the second request's session is still new")
-	}
-	if open(t, "{}").IsNew() {
-		t.Error("a session with an empty record is new")
-	}
-}
-
-func TestKeysAreSorted(t *testing.T) {
-	t.Parallel()
-	s := open(t, `{"b":1,"":2,"é":3,"a":4}`)
-	s.Set("aa", 5)
-	if got, want := keys(s), []string{"", "a", "aa", "b", "é"}; !slices.Equal(got, want) {
-		t.Errorf("Keys = %q, want %q", got, want)
-	}
-	if s.Len() != 5 {
-		t.Errorf("Len = %d, want 5", s.Len())
 	}
 }
 
@@ -100,48 +78,24 @@ func TestKeysAreThoseAtTheTimeOfTheCall(t *testing.T) {
 	}
 }
 
-func TestClearRemovesAllKeysAndLeavesTheSessionUsable(t *testing.T) {
-	t.Parallel()
-	s := open(t, `{"a":1,"b":2}`)
-	s.Clear()
-	if s.Len() != 0 || s.IsNew() {
-		t.Errorf("Len %d, IsNew %v after Clear", s.Len(), s.IsNew())
-	}
-	s.Set("c", 3)
-	if got := string(seal(t, s).Data()); got != `{"c":3}` {
-		t.Errorf("stored %s", got)
-	}
-}
-
-func TestIDIsAskedForAtEachCall(t *testing.T) {
+func TestIDAndCommitAreThoseOfWhoeverKeepsTheSession(t *testing.T) {
 	t.Parallel()
 	id := "old"
-	s, err := session.Open(keep.Config{Keeper: keeper{id: func() string { return id }}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := s.ID()
-	id = "new"
-	if before != "old" || s.ID() != "new" {
-		t.Errorf("ID was %q, then %q", before, s.ID())
-	}
-}
-
-func TestCommitIsWhoeverKeepsTheSession(t *testing.T) {
-	t.Parallel()
 	type key struct{}
 	failed := errors.New("the store is away")
-	s, err := session.Open(keep.Config{Keeper: keeper{commit: func(ctx context.Context) error {
+	s := openWith(t, keep.Config{Keeper: keeper{id: func() string { return id }, commit: func(ctx context.Context) error {
 		if ctx.Value(key{}) != "the handler's" {
 			t.Error("Commit got another context")
 		}
 		return failed
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if err := s.Commit(context.WithValue(t.Context(), key{}, "the handler's")); !errors.Is(err, failed) {
 		t.Errorf("Commit = %v, want %v", err, failed)
+	}
+	before := s.ID()
+	id = "new"
+	if before != "old" || s.ID() != "new" {
+		t.Errorf("ID was %q, then %q", before, s.ID())
 	}
 }
 

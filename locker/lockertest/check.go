@@ -3,6 +3,7 @@ package lockertest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -16,19 +17,18 @@ type check struct {
 	kind     Kind
 	ctx      context.Context // ends when what should happen never will
 	outsider *Process        // another process, which tries whether a lock is free
-	stalls   []string        // keys of what had to be called again; see timed
+	done     []string        // the keys that timed is through with
 }
 
-// patience is how long to wait for what should happen soon. Busy machines need
-// it; and it is less than a lease that must not end meanwhile.
-const patience = 40 * time.Second
+// patience is how long to wait for what should happen soon. Busy machines need it.
+const patience = 2 * time.Minute
 
 var errNever = errors.New("what should have happened soon never did")
 
 // patient are options for what is not about time: nothing runs out, even on a
 // machine that is busy with something else. Wait is more than Lease for those
 // that would not begin to wait otherwise.
-var patient = locker.Options{Lease: time.Minute, Wait: 2 * time.Minute, Timeout: 10 * time.Second}
+var patient = locker.Options{Lease: 10 * time.Minute, Wait: 20 * time.Minute, Timeout: 20 * time.Second}
 
 // with returns patient options, changed.
 func with(change func(o *locker.Options)) locker.Options {
@@ -38,11 +38,12 @@ func with(change func(o *locker.Options)) locker.Options {
 }
 
 func newCheck(t *testing.T, kind Kind) *check {
+	site := kind.Site(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	// Not a deadline: some would see that it is near, and not begin to wait.
 	timer := time.AfterFunc(patience, func() { cancel(errNever) })
 	t.Cleanup(func() { timer.Stop() })
-	c := &check{T: t, Site: kind.Site(t), kind: kind, ctx: ctx}
+	c := &check{T: t, Site: site, kind: kind, ctx: ctx}
 
 	// Redis knows all scripts after their first use. So the exchange that breaks
 	// later is the one that does the work.
@@ -64,10 +65,10 @@ func (c *check) lock(p *Process, key string) *locker.Lease {
 	return l
 }
 
-// extend makes a lease that is held last a minute, and must succeed.
+// extend makes a lease that is held last long, and must succeed.
 func (c *check) extend(l *locker.Lease) {
 	c.Helper()
-	if err := l.Extend(c.ctx, time.Minute); err != nil {
+	if err := l.Extend(c.ctx, patient.Lease); err != nil {
 		c.Errorf("Extend: %v", err)
 	}
 }
@@ -98,29 +99,49 @@ func (c *check) held(key string) {
 	}
 }
 
-// nothingLeft checks that there soon is no trace of any lock. A lock may be given
-// back when most nodes have answered, so the last may need a moment more.
+// nothingLeft checks that there soon is no trace of any lock. A lock may be given back when
+// most nodes have answered, so the last may need a moment more. In real time a few may even
+// have missed what they were told, if they were too slow.
 func (c *check) nothingLeft() {
 	c.Helper()
+	missing := c.kind.few()
+	if c.kind.FakeTime {
+		missing = 0
+	}
 	c.eventually("no keys are left", func() bool {
-		c.forgetStalls()
-		return len(c.keys()) == 0
+		for _, key := range c.done { // a part of it may have come late
+			c.forget(c.kind.Nodes, key)
+		}
+		return c.nodesThatHave() <= missing
 	})
 }
 
-// settled waits until every node knows of the only lock there is. It may have been
-// won when most of them had answered, and the commands for the others be on their
-// way.
-func (c *check) settled() {
+// everywhere waits until every node knows of the only lock there is. It may have been won when
+// most of them had answered, and the commands for the others be on their way.
+func (c *check) everywhere() {
 	c.Helper()
-	c.eventually("all nodes have the lock", func() bool {
-		for node := range c.kind.Nodes {
-			if len(c.Keys(node)) == 0 {
-				return false
-			}
+	c.eventually("all nodes have the lock", func() bool { return c.nodesThatHave() == c.kind.Nodes })
+}
+
+// settled is everywhere for a check that is timed: a node that was too slow for its time-out
+// never gets the lock, which proves nothing.
+func (c *check) settled() bool {
+	for end := time.Now().Add(5 * time.Second); c.nodesThatHave() < c.kind.Nodes; {
+		if time.Now().After(end) || !c.pause() {
+			return false
 		}
-		return true
-	})
+	}
+	return true
+}
+
+// nodesThatHave counts the nodes that have any keys.
+func (c *check) nodesThatHave() (n int) {
+	for node := range c.kind.Nodes {
+		if len(c.Keys(node)) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // keys returns the keys that are left on any node.
@@ -138,14 +159,22 @@ func (c *check) forget(n int, key string) {
 	}
 }
 
+// pause lets others go on for a moment. It returns false if there is no more time.
+func (c *check) pause() bool {
+	select {
+	case <-c.ctx.Done():
+		return false
+	case <-time.After(2 * time.Millisecond):
+		return true
+	}
+}
+
 // eventually waits until ok.
 func (c *check) eventually(what string, ok func() bool) {
 	c.Helper()
 	for !ok() {
-		select {
-		case <-c.ctx.Done():
+		if !c.pause() {
 			c.Fatalf("never happened: %s; keys left: %q", what, c.keys())
-		case <-time.After(time.Millisecond):
 		}
 	}
 }
@@ -158,4 +187,44 @@ func (c *check) await(what string, done <-chan struct{}) {
 	case <-c.ctx.Done():
 		c.Fatalf("never happened: %s", what)
 	}
+}
+
+// timed runs a check in which something short, a lease or a time-out, must outlast
+// a few steps. On a machine that stalls it may not; f returns an error of a late exchange
+// then, which proves nothing, and is called again with another key and a longer time.
+func (c *check) timed(what string, f func(key string, d time.Duration) error) {
+	c.Helper()
+	var err error
+	for d := 100 * time.Millisecond; d < 20*time.Second; d *= 3 {
+		key := what + " in " + d.String()
+		err = f(key, d)
+		c.done = append(c.done, key)
+		if err == nil {
+			c.nothingLeft()
+			return
+		}
+		if c.kind.FakeTime || !isLate(err) { // nothing is late in fake time
+			break
+		}
+	}
+	c.Errorf("%s: %v", what, err)
+}
+
+// errStalled is of a check that is timed, where something took too long.
+var errStalled = fmt.Errorf("it did not happen in time: %w", locker.ErrUnavailable)
+
+// isLate reports whether an exchange took too long, or so long that it was repeated: a release
+// that was done finds nobody then.
+func isLate(err error) bool {
+	return errors.Is(err, locker.ErrUnavailable) || errors.Is(err, locker.ErrExpired)
+}
+
+// short are options for a lease that runs out.
+func short(lease time.Duration) locker.Options {
+	return with(func(o *locker.Options) { o.Lease, o.MaxHold, o.Timeout = lease, lease, lease/4 })
+}
+
+// hasty are options for exchanges that hang.
+func hasty(timeout time.Duration) locker.Options {
+	return with(func(o *locker.Options) { o.Timeout = timeout })
 }

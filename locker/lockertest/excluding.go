@@ -2,27 +2,29 @@ package lockertest
 
 import (
 	"errors"
-	"runtime"
+	"strings"
 	"sync"
-	"time"
+	"sync/atomic"
 
 	"github.com/a2139e8d/latchkey/locker"
 )
 
 // Of all callers in all processes, one at a time has the lock.
 func excludes(c *check) {
-	compete(c, contest{processes: 3, callers: 3, rounds: 4})
+	compete(c, 3)
 }
 
 // It is the same where connections break all the time: a command whose reply was
 // lost takes effect once or not at all, no matter who has the lock by then.
 func excludesOnBadNetwork(c *check) {
-	compete(c, contest{processes: 3, callers: 1, rounds: 6, faults: []Fault{LoseReply, CutReply, LoseCommand}})
+	compete(c, 1, LoseReply, CutReply, LoseCommand)
 }
 
-// A lock keeps nobody from another key, however alike the two may look.
+// Any string is a key, up to MaxKey bytes. A lock keeps nobody from another key, however alike
+// the two may look.
 func keysAreIndependent(c *check) {
-	keys := []string{"k", "K", "k ", "kk", "{k}", "{k}k", "k{", "k}", "k\x00", "käse", "k.", "k:owner"}
+	keys := []string{"k", "K", "k ", "kk", "{k}", "{k}k", "k{", "k}", "k\x00", "käse", "k.", "k:owner",
+		"\x00\xff", "a\r\nb", "{}", " ", strings.Repeat("k", locker.MaxKey)}
 	p := c.New(with(func(o *locker.Options) { o.Wait = locker.NoWait }))
 	leases := make([]*locker.Lease, len(keys))
 	for i, key := range keys {
@@ -37,48 +39,41 @@ func keysAreIndependent(c *check) {
 	c.nothingLeft()
 }
 
-// A contest is several callers, each of whom takes one lock several times.
-type contest struct {
-	processes, callers, rounds int
-	faults                     []Fault // before each operation one of them, in turn
-}
-
-// compete judges a contest in two ways. Each caller increments a variable that
-// only the lock guards, so none may miss what another wrote. And the history of
-// what was called and returned must make sense.
-func compete(c *check, rules contest) {
-	n, want := 0, 0
-	h := history{began: time.Now()}
+// compete checks that all callers of three processes have been inside several times, and nobody
+// together with another: from the return of Lock to the call of Unlock. Before each operation
+// one of the faults happens, in turn.
+func compete(c *check, callers int, faults ...Fault) {
 	options := patient
 	if !c.kind.SeesRelease { // whose callers have to ask again by themselves
 		options.Wait = locker.NoWait
 	}
+	var inside atomic.Bool
 	var all sync.WaitGroup
-	for process := range rules.processes {
+	for process := range 3 {
 		p := c.New(options)
-		for caller := range rules.callers {
-			want += rules.rounds
-			id := process*rules.callers + caller
+		for caller := range callers {
+			id := process*callers + caller
 			all.Go(func() {
-				for round := range rules.rounds {
-					disturb(c, p, rules.faults, id+2*round)
-					taken := h.begin(id, take)
-					l := persist(c, p)
-					if l == nil {
+				for round := range 5 {
+					disturb(c, p, faults, id+2*round)
+					l, err := p.Lock(c.ctx, "contested")
+					for !c.kind.SeesRelease && errors.Is(err, locker.ErrTimeout) && c.pause() {
+						l, err = p.Lock(c.ctx, "contested")
+					}
+					if err != nil {
+						c.Error(err)
 						return
 					}
-					taken()
+					if !inside.CompareAndSwap(false, true) {
+						c.Error("two have the lock")
+					}
+					c.pause() // an invitation to all that are not kept out
+					inside.Store(false)
 
-					read := n
-					runtime.Gosched() // an invitation to all that are not kept out
-					n = read + 1
-
-					disturb(c, p, rules.faults, id+2*round+1)
-					released := h.begin(id, release)
-					err := l.Unlock(c.ctx)
-					released()
+					disturb(c, p, faults, id+2*round+1)
+					err = l.Unlock(c.ctx)
 					// A release that is repeated finds the lock free, or another's.
-					repeated := rules.faults != nil && (errors.Is(err, locker.ErrExpired) || errors.Is(err, locker.ErrLost))
+					repeated := faults != nil && (errors.Is(err, locker.ErrExpired) || errors.Is(err, locker.ErrLost))
 					if err != nil && !repeated {
 						c.Errorf("Unlock: %v", err)
 					}
@@ -87,10 +82,6 @@ func compete(c *check, rules contest) {
 		}
 	}
 	all.Wait()
-	if n != want {
-		c.Errorf("counted %d of %d", n, want)
-	}
-	h.judge(c)
 	c.nothingLeft()
 }
 
@@ -101,17 +92,26 @@ func disturb(c *check, p *Process, faults []Fault, turn int) {
 	}
 }
 
-// persist locks, or returns nil after an error. It is for any goroutine.
-func persist(c *check, p *Process) *locker.Lease {
-	for {
-		l, err := p.Lock(c.ctx, "contested")
-		switch {
-		case err == nil:
-			return l
-		case c.kind.SeesRelease || !errors.Is(err, locker.ErrTimeout) || c.ctx.Err() != nil:
-			c.Error(err)
-			return nil
+// What can be no key and options that make no sense are refused, by an error that says what
+// is wrong, and Redis is not asked.
+func refuses(c *check) {
+	for says, change := range map[string]func(o *locker.Options){
+		"the key has":        func(*locker.Options) {},
+		"Options.Lease":      func(o *locker.Options) { o.Lease = -1 },
+		"Options.Wait":       func(o *locker.Options) { o.Wait = -1 },
+		"Options.MaxHold":    func(o *locker.Options) { o.MaxHold = -1 },
+		"Options.MaxWaiters": func(o *locker.Options) { o.MaxWaiters = -1 },
+		"Options.Timeout":    func(o *locker.Options) { o.Timeout = -1 },
+	} {
+		p := c.New(with(change))
+		for _, key := range []string{"", strings.Repeat("k", locker.MaxKey+1)} {
+			_, err := p.Lock(c.ctx, key)
+			if err == nil || !strings.Contains(err.Error(), says) {
+				c.Errorf("error %v, want one that says %q", err, says)
+			}
 		}
-		time.Sleep(time.Millisecond)
+		if n := p.Exchanges(); n != 0 {
+			c.Errorf("%s: %d exchanges all the same", says, n)
+		}
 	}
 }

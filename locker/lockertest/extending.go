@@ -13,6 +13,9 @@ func validity(c *check) {
 	if v := l.Validity(); v <= 0 || v > patient.Lease {
 		c.Errorf("Validity is %v, of a lease of %v", v, patient.Lease)
 	}
+	if err := l.Extend(c.ctx, time.Microsecond); err == nil {
+		c.Error("Extend by less than Redis counts in is no error")
+	}
 	if err := l.Extend(c.ctx, time.Hour); err != nil {
 		c.Error(err)
 	}
@@ -27,63 +30,41 @@ func validity(c *check) {
 
 // Extend makes a lease last longer, at Redis, too, and even beyond MaxHold.
 func extends(c *check) {
-	p := c.New(patient)
-	l := c.lock(p, "k")
-	if err := l.Extend(c.ctx, time.Microsecond); err == nil {
-		c.Error("Extend by less than Redis counts in is no error")
-	}
-	c.unlock(l)
-	c.timed("a lease is extended before it ends", func(key string, lease time.Duration) bool {
+	c.timed("a lease is extended before it ends", func(key string, lease time.Duration) error {
 		l, err := c.New(short(lease)).Lock(c.ctx, key)
 		if err != nil {
-			return c.stalled(err)
+			return err
 		}
 		end := time.After(2 * l.Validity())
-		if err := l.Extend(c.ctx, time.Minute); err != nil {
-			return c.stalled(err)
+		if err := l.Extend(c.ctx, patient.Lease); err != nil {
+			return err
 		}
 		<-end
 		c.held(key)
-		if err := l.Unlock(c.ctx); err != nil {
-			return c.stalled(err)
-		}
-		return true
+		return l.Unlock(c.ctx)
 	})
-	c.nothingLeft()
 }
 
-// A lease does not end while its holder lives: it is renewed.
+// A lease does not end while its holder lives: it is renewed, up to MaxHold. Then the holder is
+// notified, and the lock is free.
 func watchdogExtends(c *check) {
-	c.timed("a watchdog keeps a lease", func(key string, lease time.Duration) bool {
+	c.timed("a watchdog keeps a lease up to MaxHold", func(key string, lease time.Duration) error {
 		o := short(lease)
-		o.MaxHold = time.Minute
+		o.MaxHold = 4 * lease
 		l, err := c.New(o).Lock(c.ctx, key)
 		if err != nil {
-			return c.stalled(err)
+			return err
 		}
 		select {
 		case <-l.Lost():
-		case <-time.After(3 * lease):
+			return errStalled
+		case <-time.After(2 * lease):
 		}
-		_, err = c.outsider.Lock(c.ctx, key)
-		kept := errors.Is(err, locker.ErrTimeout) && l.Validity() > 0
-		return l.Unlock(c.ctx) == nil && kept
-	})
-}
-
-// The renewal stops at MaxHold: the holder is notified, and the lock is free.
-func watchdogStops(c *check) {
-	c.timed("a watchdog keeps a lease up to MaxHold", func(key string, lease time.Duration) bool {
-		o := short(lease)
-		o.MaxHold = 3 * lease
-		begin := time.Now()
-		l, err := c.New(o).Lock(c.ctx, key)
-		if err != nil {
-			return c.stalled(err)
+		if _, err := c.outsider.Lock(c.ctx, key); !errors.Is(err, locker.ErrTimeout) || l.Validity() <= 0 {
+			return errStalled
 		}
 		c.await("the loss of a lease at MaxHold", l.Lost())
-		lasted := time.Since(begin)
 		c.unlock(c.lock(c.New(patient), key))
-		return lasted > 2*lease
+		return nil
 	})
 }

@@ -32,7 +32,7 @@ func (a accident) options(timeout time.Duration) locker.Options {
 	if a.hangs() {
 		return hasty(timeout)
 	}
-	return hasty(patient.Timeout)
+	return patient
 }
 
 // excuses reports whether a may end in err. A few nodes are not missed, and what
@@ -50,16 +50,8 @@ func (c *check) suffer(f func(a accident, p *Process, key string) error, ways ..
 	for _, nodes := range slices.Compact([]int{max(1, few), few + 1, c.kind.Nodes}) {
 		for _, w := range ways {
 			a := accident{nodes, w}
-			c.timed(a.String(), func(key string, timeout time.Duration) bool {
-				err := f(a, c.New(a.options(timeout)), key)
-				if a.hangs() && isLate(err) {
-					return false
-				}
-				if err != nil {
-					c.Errorf("%v: %v", a, err)
-				}
-				c.nothingLeft()
-				return true
+			c.timed(a.String(), func(key string, timeout time.Duration) error {
+				return f(a, c.New(a.options(timeout)), key)
 			})
 		}
 	}
@@ -100,11 +92,10 @@ func faultsOnTake(c *check) {
 // The network fails while a lease is extended. It goes on, extended or not.
 func faultsOnExtend(c *check) {
 	c.suffer(func(a accident, p *Process, key string) error {
-		l, err := p.Lock(c.ctx, key)
+		l, err := c.lockEverywhere(p, key)
 		if err != nil {
 			return err
 		}
-		c.settled()
 		a.happen(p)
 		if err := l.Extend(c.ctx, time.Hour); err != nil && !c.excuses(a, err) {
 			return err
@@ -118,11 +109,10 @@ func faultsOnExtend(c *check) {
 // told that Redis did not say.
 func faultsOnRelease(c *check) {
 	c.suffer(func(a accident, p *Process, key string) error {
-		l, err := p.Lock(c.ctx, key)
+		l, err := c.lockEverywhere(p, key)
 		if err != nil {
 			return err
 		}
-		c.settled()
 		a.happen(p)
 		err = l.Unlock(c.ctx)
 		switch {
@@ -138,9 +128,18 @@ func faultsOnRelease(c *check) {
 	}, once...)
 }
 
+// lockEverywhere takes key on every node. The error is also that of a node that was too slow.
+func (c *check) lockEverywhere(p *Process, key string) (*locker.Lease, error) {
+	l, err := p.Lock(c.ctx, key)
+	if err == nil && !c.settled() {
+		return nil, errStalled
+	}
+	return l, err
+}
+
 // use does what can be done with a lease that is held.
 func (c *check) use(l *locker.Lease) error {
-	if err := l.Extend(c.ctx, time.Minute); err != nil {
+	if err := l.Extend(c.ctx, patient.Lease); err != nil {
 		return fmt.Errorf("extending it: %w", err)
 	}
 	return l.Unlock(c.ctx)

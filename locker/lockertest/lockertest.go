@@ -9,7 +9,10 @@
 // Each promise is a subtest, and a function here whose comment states the promise.
 package lockertest
 
-import "testing"
+import (
+	"testing"
+	"testing/synctest"
+)
 
 // A Kind is the kind of lock under test: how to get one, and what it promises.
 type Kind struct {
@@ -27,6 +30,9 @@ type Kind struct {
 	// Repeats: a connection that breaks is no error, since the exchange is
 	// repeated over another one.
 	Repeats bool
+	// FakeTime: each check runs in a bubble of [testing/synctest]. All of the Site must live
+	// there, Redis too.
+	FakeTime bool
 }
 
 // Run checks all that kind promises, each in a parallel subtest.
@@ -38,7 +44,12 @@ func Run(t *testing.T, kind Kind) {
 		}
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			p.check(newCheck(t, kind))
+			check := func(t *testing.T) { p.check(newCheck(t, kind)) }
+			if kind.FakeTime {
+				synctest.Test(t, check)
+			} else {
+				check(t)
+			}
 		})
 	}
 }
@@ -49,10 +60,10 @@ var promises = []struct {
 	madeBy func(Kind) bool // nil: by all
 }{
 	{"Exclusion", excludes, nil},
-	{"ExclusionOnBadNetwork", excludesOnBadNetwork, repeats},
-	{"KeysAreIndependent", keysAreIndependent, nil},
+	{"ExclusionOnBadNetwork", excludesOnBadNetwork, func(k Kind) bool { return k.Repeats }},
+	{"Keys", keysAreIndependent, nil},
 
-	{"WaitForOtherProcess", waitsForOtherProcess, seesRelease},
+	{"WaitForOtherProcess", waitsForOtherProcess, func(k Kind) bool { return k.SeesRelease }},
 	{"WaitInLine", waitsInLine, nil},
 	{"WaitIsBounded", waitIsBounded, nil},
 	{"NoWait", noWait, nil},
@@ -65,37 +76,28 @@ var promises = []struct {
 	{"CancelDuringTry", cancelledDuringTry, nil},
 
 	{"Unlock", unlocks, nil},
-	{"UnlockWithEndedContext", unlocksWithEndedContext, nil},
 	{"CoolDown", coolsDown, nil},
-	{"CoolDownEnds", coolDownEnds, nil},
 
 	{"Validity", validity, nil},
 	{"Extend", extends, nil},
-	{"WatchdogExtends", watchdogExtends, nil},
-	{"WatchdogStopsAtMaxHold", watchdogStops, nil},
+	{"Watchdog", watchdogExtends, nil},
 
 	{"Expired", expires, nil},
 	{"Lost", losesToAnother, nil},
 	{"Forgotten", forgotten, nil},
 	{"ForgottenAndTaken", forgottenAndTaken, nil},
-	{"ForgottenByAFew", forgottenByAFew, severalNodes},
+	{"ForgottenByAFew", forgottenByAFew, func(k Kind) bool { return k.Nodes > 1 }},
 	{"ScriptFlush", scriptsVanish, nil},
 
 	{"FaultWhileTaking", faultsOnTake, nil},
 	{"FaultWhileExtending", faultsOnExtend, nil},
 	{"FaultWhileReleasing", faultsOnRelease, nil},
 
-	{"PausedHolder", pausedHolder, nil},
 	{"LateTake", lateTake, nil},
 	{"LateRelease", lateRelease, nil},
 
-	{"BadKeys", badKeys, nil},
-	{"BadOptions", badOptions, nil},
+	{"Refusals", refuses, nil},
 }
-
-func seesRelease(k Kind) bool  { return k.SeesRelease }
-func repeats(k Kind) bool      { return k.Repeats }
-func severalNodes(k Kind) bool { return k.Nodes > 1 }
 
 // few is how many nodes may fail.
 func (k Kind) few() int { return (k.Nodes - 1) / 2 }

@@ -1,7 +1,9 @@
 package lockertest
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/a2139e8d/latchkey/locker"
@@ -11,57 +13,81 @@ import (
 // holder is told in every way there is: that it has expired, where nobody has
 // taken the lock since.
 func expires(c *check) {
-	c.timed("a lease runs out", func(key string, lease time.Duration) bool {
+	c.timed("a lease runs out", func(key string, lease time.Duration) error {
 		p := c.New(short(lease))
 		l, err := p.Lock(c.ctx, key)
 		if err != nil {
-			return c.stalled(err)
+			return err
 		}
 		c.isLost(l)
 		extended, unlocked := l.Extend(c.ctx, time.Hour), l.Unlock(c.ctx)
-		if isSlow(extended) || isSlow(unlocked) {
-			return false
+		if err := cmp.Or(slow(extended), slow(unlocked)); err != nil {
+			return err
 		}
 		c.wants("Extend", extended, locker.ErrExpired)
 		c.wants("Unlock", unlocked, locker.ErrExpired)
 		c.unlock(l) // it was, for the last time
-		return true
+		return nil
 	})
-	c.nothingLeft()
 }
 
-// Where another has the lock by then, a holder whose lease has run out is told
-// that, and cannot touch the other's lock. No other gets it sooner.
+// Where another has the lock by then, a holder whose lease has run out is told that, and
+// cannot touch the other's lock. No other gets it sooner. It is the same for a holder of whom
+// nothing reaches Redis any more: what it had sent comes late.
 func losesToAnother(c *check) {
-	c.timed("a lease runs out, and another takes the lock", func(key string, lease time.Duration) bool {
-		l, err := c.New(short(lease)).Lock(c.ctx, key)
-		if err != nil {
-			return c.stalled(err)
-		}
-		other := c.lock(c.New(patient), key)
-		if v := l.Validity(); v > 0 {
-			c.Errorf("another has the lock %v before the lease ends", v)
-		}
-		return c.lostTo(other, l, key)
-	})
-	c.nothingLeft()
+	for what, paused := range map[string]bool{
+		"a lease runs out, and another takes the lock": false,
+		"another takes the lock of a paused holder":    true,
+	} {
+		c.timed(what, func(key string, lease time.Duration) error {
+			o := short(lease)
+			if paused {
+				o.MaxHold = time.Hour // so that it tries to extend the lease
+			}
+			p := c.New(o)
+			l, err := p.Lock(c.ctx, key)
+			if err != nil {
+				return err
+			}
+			resume, deliver := func() {}, func() {}
+			if paused {
+				resume, deliver = p.Pause()
+			}
+			other := c.lock(c.New(patient), key)
+			if v := l.Validity(); v > 0 {
+				c.Errorf("another has the lock %v before the lease ends", v)
+			}
+			resume()
+			deliver()
+			<-time.After(2 * lease) // had it become the end of the other's, too, that would be over
+			return c.lostTo(other, l, key)
+		})
+	}
 }
 
-// lostTo checks that l, which other has taken the lock from, is of no more use. It
-// returns false where l's process was too slow to learn it.
-func (c *check) lostTo(other, l *locker.Lease, key string) bool {
+// lostTo checks that l, which other has taken the lock from, is of no more use. The error is
+// that of a process that was too slow to learn it.
+func (c *check) lostTo(other, l *locker.Lease, key string) error {
 	c.Helper()
 	defer c.unlock(other)
 	c.isLost(l)
 	extended, unlocked := l.Extend(c.ctx, time.Hour), l.UnlockAfter(c.ctx, time.Hour)
-	if isSlow(extended) || isSlow(unlocked) {
-		return false
+	if err := cmp.Or(slow(extended), slow(unlocked)); err != nil {
+		return err
 	}
 	c.wants("Extend of another's lock", extended, locker.ErrLost)
 	c.wants("Unlock of another's lock", unlocked, locker.ErrLost)
 	c.held(key)
 	c.extend(other)
-	return true
+	return nil
+}
+
+// slow returns err if that is of an exchange that took too long.
+func slow(err error) error {
+	if errors.Is(err, locker.ErrUnavailable) {
+		return err
+	}
+	return nil
 }
 
 // isLost checks that the holder of l is told, soon, that it is lost.
@@ -76,4 +102,70 @@ func (c *check) isLost(l *locker.Lease) {
 	if v := l.Validity(); v != 0 {
 		c.Errorf("Validity is %v, of a lease that is lost", v)
 	}
+}
+
+// Redis has forgotten a lock: most nodes have, where there are several. The holder
+// learns that when it next asks, and by Lost.
+func forgotten(c *check) {
+	for _, extends := range []bool{true, false} {
+		l := c.lock(c.New(patient), "k")
+		c.everywhere()
+		c.forget(c.kind.few()+1, "k")
+		if extends {
+			c.wants("Extend", l.Extend(c.ctx, time.Hour), locker.ErrExpired)
+			c.isLost(l)
+		}
+		c.wants("Unlock", l.Unlock(c.ctx), locker.ErrExpired)
+		c.nothingLeft()
+	}
+}
+
+// Redis has forgotten a lock, and another has taken it since. The first holder is
+// told, and cannot touch the other's lock.
+func forgottenAndTaken(c *check) {
+	p := c.New(patient)
+	for _, extends := range []bool{true, false} {
+		l := c.lock(p, "k")
+		c.everywhere()
+		c.forget(c.kind.few()+1, "k")
+		other := c.lock(c.New(patient), "k")
+		if extends {
+			c.wants("Extend of another's lock", l.Extend(c.ctx, time.Hour), locker.ErrLost)
+			c.wants("what became of it", c.lostTo(other, l, "k"), nil)
+		} else {
+			c.wants("Unlock of another's lock", l.Unlock(c.ctx), locker.ErrLost)
+			c.held("k")
+			c.unlock(other)
+		}
+		c.nothingLeft()
+	}
+}
+
+// Less than half of the nodes may forget a lock: nobody notices, and nobody else
+// gets it. Whoever has tried leaves nothing on those that forgot.
+func forgottenByAFew(c *check) {
+	p := c.New(patient)
+	l := c.lock(p, "k")
+	c.everywhere()
+	c.forget(c.kind.few(), "k")
+	c.held("k")
+	c.extend(l)
+	c.held("k")
+	c.unlock(l)
+	c.nothingLeft()
+	c.unlock(c.lock(p, "k"))
+}
+
+// Scripts vanish from Redis at any time. Nobody notices.
+func scriptsVanish(c *check) {
+	p := c.New(patient)
+	c.ScriptFlush()
+	l := c.lock(p, "k")
+	c.ScriptFlush()
+	c.held("k")
+	c.ScriptFlush()
+	c.extend(l)
+	c.ScriptFlush()
+	c.unlock(l)
+	c.nothingLeft()
 }

@@ -7,11 +7,16 @@ import (
 	"github.com/a2139e8d/latchkey/locker"
 )
 
-// A lock that was given back is free for the next that asks. To give it back again
-// does nothing, so that it can be deferred: not even where another has it by then.
+// A lock that was given back is free for the next that asks, even if the context has ended:
+// that is how a deferred Unlock often comes. To give it back again does nothing, not even
+// where another has it by then.
 func unlocks(c *check) {
 	l := c.lock(c.New(patient), "k")
-	c.unlock(l)
+	ctx, cancel := context.WithCancel(c.ctx)
+	cancel()
+	if err := l.Unlock(ctx); err != nil {
+		c.Error(err)
+	}
 	c.nothingLeft()
 	other := c.lock(c.New(patient), "k")
 	c.unlock(l)
@@ -27,21 +32,10 @@ func unlocks(c *check) {
 	}
 }
 
-// A lock is given back though the context has ended: that is how a deferred
-// Unlock often comes.
-func unlocksWithEndedContext(c *check) {
-	l := c.lock(c.New(patient), "k")
-	ctx, cancel := context.WithCancel(c.ctx)
-	cancel()
-	if err := l.Unlock(ctx); err != nil {
-		c.Error(err)
-	}
-	c.nothingLeft()
-}
-
-// A cool-down keeps the lock shut for all, those of the same process included.
-// Nobody holds it meanwhile, so nobody can end it.
+// A cool-down keeps the lock shut for all, those of the same process included, until it is
+// over. Nobody holds it meanwhile, so nobody can end it.
 func coolsDown(c *check) {
+	const delay = 100 * time.Millisecond
 	p := c.New(with(func(o *locker.Options) { o.Wait = locker.NoWait }))
 	l := c.lock(p, "k")
 	if err := l.UnlockAfter(c.ctx, time.Hour); err != nil {
@@ -61,22 +55,12 @@ func coolsDown(c *check) {
 		c.Error("a negative delay is no error")
 	}
 	c.held("k2") // it was not given back
-	c.unlock(l)
-	c.unlock(c.lock(p, "k2"))
-}
-
-// When the cool-down is over the lock is free, and not before.
-func coolDownEnds(c *check) {
-	const delay = 100 * time.Millisecond
-	l := c.lock(c.New(patient), "k")
 	begin := time.Now()
 	if err := l.UnlockAfter(c.ctx, delay); err != nil {
 		c.Error(err)
 	}
-	l = c.lock(c.New(patient), "k")
+	c.unlock(c.lock(c.New(patient), "k2"))
 	if passed := time.Since(begin); passed < delay {
 		c.Errorf("it was over after %v of %v", passed, delay)
 	}
-	c.unlock(l)
-	c.nothingLeft()
 }

@@ -54,6 +54,19 @@ func (c *check) atRedis(p *Process, key string) *waiter {
 	return w
 }
 
+// waitsFor checks that the waiter has no lease yet, and gets one when l is given back.
+func (w *waiter) waitsFor(l *locker.Lease) {
+	w.Helper()
+	select {
+	case <-w.done:
+		w.Fatalf("Lock returned while another has the lock: %v", w.err)
+	default:
+	}
+	w.unlock(l)
+	w.unlock(w.wins())
+	w.nothingLeft()
+}
+
 // wins waits for the waiter's lease.
 func (w *waiter) wins() *locker.Lease {
 	w.Helper()

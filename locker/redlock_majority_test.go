@@ -1,0 +1,234 @@
+package locker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+)
+
+// A fate is what has become of a node when it is asked.
+type fate string
+
+const (
+	works  fate = "works"
+	others fate = "is another's" // or was, for who extends or gives back
+	forgot fate = "forgot"       // it came back empty
+	away   fate = "is away"      // it refuses everything
+	deaf   fate = "is deaf"      // for a second no answer arrives, and what is taken is taken
+)
+
+func (f fate) befall(n *fake) {
+	switch f {
+	case others:
+		n.Put("k", "another", time.Hour)
+	case forgot:
+		forget(n)
+	case away:
+		n.away.Store(true)
+	case deaf:
+		back := time.Now().Add(s)
+		n.instead = func(_ context.Context, method string, _ int, do func() error) error {
+			if time.Now().After(back) {
+				return do()
+			}
+			if method == "Take" {
+				do()
+			}
+			return errNoReply
+		}
+	}
+}
+
+// everyFate calls f with all that can become of n nodes. Which one has which fate does not
+// matter, but who answers first: all orders for three nodes, and some for five.
+func everyFate(n int, of []fate, f func([]fate)) {
+	var choose func(chosen []fate)
+	choose = func(chosen []fate) {
+		if len(chosen) == n {
+			f(chosen)
+			return
+		}
+		for i, next := range of {
+			if n <= 3 || len(chosen) == 0 || i >= slices.Index(of, chosen[len(chosen)-1]) {
+				choose(append(slices.Clone(chosen), next))
+			}
+		}
+	}
+	choose(nil)
+}
+
+func count(in []fate, of ...fate) (n int) {
+	for _, f := range in {
+		if slices.Contains(of, f) {
+			n++
+		}
+	}
+	return n
+}
+
+// doomed returns nodes that answer one after the other.
+func doomed(n int) []*fake {
+	nodes := newNodes(n)
+	for i, n := range nodes {
+		n.slow(time.Duration(i) * time.Millisecond)
+	}
+	return nodes
+}
+
+// A lock is won by a majority and by nothing else. Where a majority does not answer, that is an
+// error, which names those nodes; otherwise it can be tried again. A try that fails is undone on
+// every node, whatever that had said: also a no or a refusal may come from something other than
+// the node, and a lost answer from a node that did it.
+func TestRedlockIsWonByAMajority(t *testing.T) {
+	for _, n := range []int{1, 3, 5} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				everyFate(n, []fate{works, others, away, deaf}, func(fates []fate) {
+					nodes := doomed(n)
+					for i, f := range fates {
+						f.befall(nodes[i])
+					}
+					l, err := redlockOn(nodes, Options{Lease: time.Hour, Wait: NoWait}).Lock(t.Context(), "k")
+					failed, want := count(fates, away, deaf), error(nil)
+					switch {
+					case 2*count(fates, works) > n:
+					case 2*failed > n:
+						want = ErrUnavailable
+					default:
+						want = ErrTimeout
+					}
+					if !errors.Is(err, want) || want == nil && err != nil {
+						t.Errorf("%q: %v, want %v", fates, err, want)
+					}
+					says := fmt.Sprintf("for k: %d of %d nodes failed: ", failed, n)
+					if want == ErrUnavailable && (!strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), fmt.Sprintf("node %d: ", 1+slices.IndexFunc(fates, func(f fate) bool { return f == away || f == deaf })))) {
+						t.Errorf("%q: %v, want %q and the nodes", fates, err, says)
+					}
+					if l != nil {
+						redistest.Elapse(2 * s)
+						l.Unlock(t.Context())
+					}
+					redistest.Elapse(time.Minute)
+					wantHolders(t, nodes, count(fates, others))
+					for i, f := range nodes {
+						taken, released := f.Made("Take"), f.Made("Release")
+						if fates[i] != away && (len(taken) != 1 || len(released) == 0 || released[0].Token != taken[0].Token || released[0].D != 0) {
+							t.Errorf("%q: node %d: taken %+v, released %+v", fates, i+1, taken, released)
+						}
+					}
+					if t.Failed() {
+						t.FailNow()
+					}
+				})
+			})
+		})
+	}
+}
+
+// A holder that extends its lease or gives it back has it, or may have it, or another may have
+// it, or nobody has: as a majority of the nodes says, in whatever order they answer.
+func TestRedlockIsLostByAMajority(t *testing.T) {
+	for _, n := range []int{1, 3, 5} {
+		for step, do := range map[string]func(context.Context, *Lease) error{
+			"Extend": func(ctx context.Context, l *Lease) error { return l.Extend(ctx, time.Minute) },
+			"Unlock": func(ctx context.Context, l *Lease) error { return l.Unlock(ctx) },
+		} {
+			t.Run(fmt.Sprint(step, n), func(t *testing.T) {
+				inBubble(t, func(t *testing.T) {
+					everyFate(n, []fate{works, others, forgot, away, deaf}, func(fates []fate) {
+						nodes := doomed(n)
+						l := mustLock(t, redlockOn(nodes, Options{}))
+						redistest.Elapse(s)
+						for i, f := range fates {
+							f.befall(nodes[i])
+						}
+						have, unknown, want := count(fates, works), count(fates, away, deaf), error(nil)
+						switch {
+						case 2*have > n:
+						case 2*(have+unknown) > n:
+							want = ErrUnavailable
+						case 2*(count(fates, others)+unknown) > n:
+							want = ErrLost
+						default:
+							want = ErrExpired
+						}
+						if err := do(t.Context(), l); !errors.Is(err, want) || want == nil && err != nil {
+							t.Errorf("%q: %v, want %v", fates, err, want)
+						}
+						if over := want == ErrLost || want == ErrExpired; step == "Extend" && isLost(l) != over {
+							t.Errorf("%q: lost is %v", fates, isLost(l))
+						}
+						l.Unlock(t.Context())
+						redistest.Elapse(time.Minute)
+					})
+				})
+			})
+		}
+	}
+}
+
+// The holder that an error names, and whose lease is waited for, is one that may have a
+// majority: by the nodes that told, and those that did not.
+func TestRedlockHolderMayHaveAMajority(t *testing.T) {
+	for name, tt := range map[string]struct {
+		nodes []string // who has the lock; "-": it is away
+		named bool
+	}{
+		"everywhere":             {[]string{"a", "a", "a"}, true},
+		"on a majority":          {[]string{"b", "a", "a"}, true},
+		"one may have the rest":  {[]string{"a", "-", ""}, true},
+		"votes are split":        {[]string{"a", "b", ""}, false},
+		"split three ways":       {[]string{"a", "b", "c"}, false},
+		"two of five":            {[]string{"a", "a", "b", "", ""}, false},
+		"two of five, one hides": {[]string{"b", "a", "a", "", "-"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				nodes := newNodes(len(tt.nodes))
+				for i, who := range tt.nodes {
+					switch who {
+					case "":
+					case "-":
+						nodes[i].away.Store(true)
+					default: // the longest lease of its holder counts
+						nodes[i].Put("k", fmt.Sprintf("%d.1:%s", i+1, token(" "+who)(0)), time.Hour+time.Duration(i))
+					}
+				}
+				begin := time.Now()
+				_, err := redlockOn(nodes, Options{Policy: LeaseEnd}).Lock(t.Context(), "k")
+				held, named := errors.AsType[*HeldError](err)
+				if !errors.Is(err, ErrTimeout) || named != tt.named || named && held.Owner.Label != "a" {
+					t.Errorf("error %v", err)
+				}
+				if waited := time.Since(begin) > 0; waited == tt.named {
+					t.Errorf("it waited %v", time.Since(begin))
+				}
+			})
+		})
+	}
+}
+
+// With LeaseEnd, whoever waits sleeps until the lease of a majority ends, and tries then.
+func TestRedlockLeaseEnd(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		nodes := newNodes(3)
+		for _, n := range nodes[:2] {
+			n.Put("k", "another", 5*s)
+		}
+		begin := time.Now()
+		l := mustLock(t, redlockOn(nodes, Options{Policy: LeaseEnd}))
+		if late := time.Since(begin) - 5*s; late < 0 || late > s/5 {
+			t.Errorf("the lock was taken %v after it was free", late)
+		}
+		if n := len(nodes[2].Made("Take")); n != 2 {
+			t.Errorf("%d tries", n)
+		}
+		mustUnlock(t, l)
+	})
+}

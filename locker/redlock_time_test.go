@@ -1,0 +1,247 @@
+package locker
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+)
+
+// All nodes are asked at once, so the slowest that is needed decides how long it
+// takes. All are needed for the first time, to see that they are not the same;
+// later, the fastest majority.
+func TestRedlockAsksAllAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		nodes := newNodes(5)
+		r := redlockOn(nodes, Options{})
+		for i, f := range nodes {
+			f.slow(time.Duration(i+1) * s / 10)
+		}
+		begin := time.Now()
+		l := mustLock(t, r)
+		wantTook(t, "the first Lock", begin, s/2)
+		for range 3 {
+			begin = time.Now()
+			mustExtend(t, l)
+			wantTook(t, "Extend", begin, 3*s/10)
+			redistest.Elapse(s)
+			begin = time.Now()
+			mustUnlock(t, l)
+			wantTook(t, "Unlock", begin, 3*s/10)
+			redistest.Elapse(s)
+			wantHolders(t, nodes, 0)
+			begin = time.Now()
+			l = mustLock(t, r)
+			wantTook(t, "Lock", begin, 3*s/10)
+			redistest.Elapse(s)
+			wantHolders(t, nodes, 5)
+		}
+		mustUnlock(t, l)
+	})
+}
+
+// A node that does not answer costs its time-out, and nothing once all nodes have
+// been met.
+func TestRedlockSilentNode(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		nodes := newNodes(3)
+		r := redlockOn(nodes, Options{Lease: time.Hour})
+		nodes[1].slow(time.Hour)
+		for range 2 {
+			begin := time.Now()
+			l := mustLock(t, r)
+			wantTook(t, "Lock with a node never met", begin, s)
+			mustUnlock(t, l)
+		}
+		redistest.Elapse(2 * time.Hour) // let it catch up
+		nodes[1].slow(0)
+		mustUnlock(t, mustLock(t, r))
+		wantHolders(t, nodes, 0) // Unlock returns when a majority has done it
+		nodes[1].slow(time.Hour)
+		begin := time.Now()
+		for range 10 {
+			l := mustLock(t, r)
+			mustExtend(t, l)
+			mustUnlock(t, l)
+		}
+		wantTook(t, "Lock, Extend and Unlock", begin, 0)
+	})
+}
+
+// Half of the nodes or more say nothing: that is known after a time-out and the try to undo it.
+// Those in line are told, too, instead of finding out in turn. Where they refuse, it is known at
+// once.
+func TestRedlockKnowsSoonThatThereAreTooFew(t *testing.T) {
+	for name, silence := range map[string]time.Duration{"silent": time.Hour, "away": 0} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				nodes := newNodes(3)
+				for _, n := range nodes[1:] {
+					n.slow(silence)
+					n.away.Store(silence == 0)
+				}
+				r := redlockOn(nodes, Options{Wait: time.Minute})
+				begin := time.Now()
+				for range 10 {
+					go func() {
+						_, err := r.Lock(t.Context(), "k")
+						if took := time.Since(begin); !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrTimeout) || took > min(silence, s+s/4) {
+							t.Errorf("after %v: %v", took, err)
+						}
+					}()
+				}
+				redistest.Elapse(3 * time.Hour)
+				wantHolders(t, nodes, 0)
+			})
+		})
+	}
+}
+
+// The holder may rely on the lease, less what it took to get it, less a hundredth
+// and 2 ms for the clocks.
+func TestRedlockValidity(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		nodes := newNodes(3)
+		r := redlockOn(nodes, Options{Lease: 100 * s, MaxHold: 1000 * s})
+		for _, f := range nodes {
+			f.slow(s / 2)
+		}
+		l := mustLock(t, r)
+		const drift = s + 2*time.Millisecond
+		if got, want := l.Validity(), 100*s-drift-s/2; got != want {
+			t.Errorf("validity %v, want %v", got, want)
+		}
+		if err := l.Extend(t.Context(), 200*s); err != nil {
+			t.Error(err)
+		}
+		if got, want := l.Validity(), 200*s-2*s-2*time.Millisecond-s/2; got != want {
+			t.Errorf("validity after Extend %v, want %v", got, want)
+		}
+		mustUnlock(t, l)
+	})
+}
+
+// A majority that answers when the lease is as good as over is no use: the lock is
+// given back instead of out.
+func TestRedlockValidityUsedUp(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		const lease, drift = 10 * s, s/10 + 2*time.Millisecond
+		for took, want := range map[time.Duration]error{lease - drift - 1: nil, lease - drift: ErrUnavailable} {
+			// NewRedlock permits no such Timeout; but a process may be stopped.
+			nodes := newNodes(3)
+			for _, f := range nodes {
+				f.instead = func(_ context.Context, method string, _ int, do func() error) error {
+					if method == "Take" {
+						defer spend(took)
+					}
+					return do()
+				}
+			}
+			l, err := redlockOn(nodes, Options{Lease: lease, Timeout: time.Hour}).Lock(t.Context(), "k")
+			if !errors.Is(err, want) || l != nil && l.Validity() != 1 {
+				t.Errorf("after %v: error %v, want %v", took, err, want)
+			}
+			if l != nil {
+				mustUnlock(t, l)
+			}
+			wantHolders(t, nodes, 0)
+		}
+	})
+}
+
+// A lease lasts as long as a majority knows of it.
+func TestRedlockLeaseNeedsAMajority(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		nodes := newNodes(5)
+		l := mustLock(t, redlockOn(nodes, Options{Lease: 10 * s, MaxHold: time.Hour}))
+		forget(nodes[0])
+		nodes[4].away.Store(true)
+		redistest.Elapse(10 * time.Minute)
+		if isLost(l) {
+			t.Fatal("lost, though three of five nodes have it")
+		}
+		forget(nodes[1])
+		redistest.Elapse(10 * s / 3)
+		if isLost(l) {
+			t.Fatal("lost, though it may still be on three of five nodes")
+		}
+		forget(nodes[2]) // now they say so
+		redistest.Elapse(10 * s)
+		if !isLost(l) {
+			t.Error("not lost, though two of five nodes have it")
+		}
+	})
+}
+
+// An extension ends the drift before the time it was asked for. Close to MaxHold
+// that must not lead to one more tiny extension after the other.
+func TestRedlockWatchdogStopsAtMaxHold(t *testing.T) {
+	for _, maxHold := range []time.Duration{9 * s, 9*s + 1, 12 * s, 15 * s, 20 * s, time.Minute, time.Minute + s/7} {
+		t.Run(maxHold.String(), func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				nodes := newNodes(3)
+				begin := time.Now()
+				l := mustLock(t, redlockOn(nodes, Options{Lease: 9 * s, MaxHold: maxHold}))
+				<-l.Lost()
+				const drift = 9*s/100 + 2*time.Millisecond
+				if held := time.Since(begin); held > maxHold || held < maxHold-drift {
+					t.Errorf("held for %v", held)
+				}
+				extensions := nodes[0].Made("Extend")
+				if most := int(maxHold / (3*s - drift)); len(extensions) > most {
+					t.Errorf("%d extensions, want at most %d", len(extensions), most)
+				}
+				for _, c := range extensions {
+					if c.D < 6*s {
+						t.Errorf("after %v it was extended for %v", c.At.Sub(begin), c.D)
+					}
+				}
+				l.Unlock(t.Context())
+			})
+		})
+	}
+}
+
+// A slow node is told to extend and to release, even though nobody waits for its
+// answer by then: else its votes would be lost, or block others.
+func TestRedlockTellsTheSlow(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		nodes := newNodes(3)
+		nodes[2].instead = func(ctx context.Context, method string, _ int, do func() error) error {
+			if method != "Take" {
+				spend(s / 2) // when the others have answered
+			}
+			if ctx.Err() != nil {
+				return ctx.Err() // there was no connection to be had
+			}
+			return do()
+		}
+		l := mustLock(t, redlockOn(nodes, Options{Lease: 9 * s}))
+		redistest.Elapse(time.Minute / 2)
+		wantHolders(t, nodes, 3)
+		mustUnlock(t, l)
+		redistest.Elapse(s)
+		wantHolders(t, nodes, 0)
+	})
+}
+
+// Extend does not outlast its context, nor the lease: it is told what the nodes
+// have said by then.
+func TestRedlockExtendKeepsToItsTime(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		nodes := newNodes(3)
+		l := mustLock(t, redlockOn(nodes, Options{Lease: 9 * s, Timeout: 2 * s}))
+		nodes[0].slow(s)
+		nodes[1].slow(s)
+		ctx, cancel := context.WithTimeout(t.Context(), s/2)
+		defer cancel()
+		begin := time.Now()
+		if err := l.Extend(ctx, time.Minute); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("Extend: %v", err)
+		}
+		wantTook(t, "Extend", begin, s/2)
+		mustUnlock(t, l) // which waits its turn
+	})
+}

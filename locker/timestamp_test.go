@@ -1,0 +1,493 @@
+package locker
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/fakeredis"
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/gomodule/redigo/redis"
+)
+
+// newTimestamp returns what one process has: a pool and a Timestamp.
+func newTimestamp(t *testing.T, server *redistest.Server, o Options) *Timestamp {
+	return NewTimestamp(server.Pool(t, 8), o)
+}
+
+// wantHeld says that a Go process finds the lock taken, and whether it learns by whom.
+func wantHeld(t *testing.T, server *redistest.Server, named bool) {
+	t.Helper()
+	_, err := newTimestamp(t, server, noWait()).Lock(t.Context(), "k")
+	if !errors.Is(err, ErrTimeout) || errors.Is(err, ErrForeign) || errors.As(err, new(*HeldError)) != named {
+		t.Errorf("Lock: %v, want that another has it; named: %v", err, named)
+	}
+}
+
+// wantUntil says what the value tells.
+func wantUntil(t *testing.T, server *redistest.Server, what string, end time.Time) {
+	t.Helper()
+	if value, _ := contents(t, server); value != strconv.FormatInt(end.UnixMilli(), 10) {
+		t.Errorf("%s: the value is %s, want %d", what, value, end.UnixMilli())
+	}
+}
+
+// The value is the moment at which the lock ends, by the clock of Redis, to the millisecond: when
+// it is taken, extended and given back with a delay. Until then peers and processes are kept out.
+func TestTimestampValue(t *testing.T) {
+	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
+		redistest.Elapse(123_999 * time.Microsecond)
+		for _, delay := range []time.Duration{time.Hour, 20 * s} { // longer than the lease, and shorter
+			l := mustLock(t, newTimestamp(t, server, patient))
+			wantUntil(t, server, "taken", time.Now().Add(patient.Lease))
+			redistest.Elapse(10 * s)
+			if err := l.Extend(t.Context(), time.Hour); err != nil {
+				t.Error(err)
+			}
+			wantUntil(t, server, "extended", time.Now().Add(time.Hour))
+			if err := l.UnlockAfter(t.Context(), delay); err != nil {
+				t.Error(err)
+			}
+			wantUntil(t, server, "given back with a delay", time.Now().Add(delay))
+			p := newPeer(t, server, patient.Lease)
+			redistest.Elapse(delay - time.Millisecond)
+			if p.take() {
+				t.Error("a peer took the lock too early")
+			}
+			wantHeld(t, server, true)
+			redistest.Elapse(2 * time.Millisecond)
+			if !p.take() {
+				t.Error("a peer did not get the lock afterwards")
+			}
+			wantHeld(t, server, false)
+			p.release()
+			mustUnlock(t, mustLock(t, newTimestamp(t, server, noWait())))
+		}
+	})
+}
+
+// Redis counts in whole milliseconds, while the holder counts from the moment
+// before it asked. So the lock lasts to the end of the last millisecond. Otherwise
+// another could have it while the holder still relies on it.
+func TestTimestampLastMillisecond(t *testing.T) {
+	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
+		c, other := newContender(t, server), newContender(t, server)
+		c.take()
+		redistest.Elapse(patient.Lease)
+		if found, err := other.Take(t.Context(), "k", "other", patient.Lease); err != nil || found.Taken || found.Left != time.Millisecond {
+			t.Errorf("at the end: %+v, %v, want that it is held for 1ms more", found, err)
+		}
+		// No time at all means to delete the lock. That is not what an extension by that does.
+		for _, d := range []time.Duration{0, -s, 1, patient.Lease} {
+			if err := c.Extend(t.Context(), "k", c.token, d); err != nil {
+				t.Errorf("Extend at the end, by %v: %v", d, err)
+			}
+		}
+		redistest.Elapse(patient.Lease + time.Millisecond)
+		c.wantRefused(server, ErrExpired)
+		if other.take(); !other.holds {
+			t.Error("another did not get it after the end")
+		}
+	})
+}
+
+// PHP's microtime(true) * 1000 has a fraction.
+func TestTimestampFraction(t *testing.T) {
+	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
+		c, now := newContender(t, server), time.Now().UnixMilli()
+		for value, left := range map[string]time.Duration{
+			strconv.FormatInt(now, 10) + ".4":      1 * time.Millisecond,
+			strconv.FormatInt(now+999, 10) + ".25": s,
+			strconv.FormatInt(now+1000, 10) + ".0": s + time.Millisecond,
+			strconv.FormatInt(now+1000, 10):        s + time.Millisecond,
+			strconv.FormatInt(now-1, 10) + ".9":    0,
+			longAgo + ".4":                         0,
+		} {
+			begin(t, server, [2]string{value})
+			if found, err := c.Take(t.Context(), "k", c.token, patient.Lease); err != nil || found.Taken != (left == 0) || found.Left != left {
+				t.Errorf("at %d the value is %s: %+v, %v, want %v left", now, value, found, err, left)
+			}
+		}
+	})
+}
+
+// With LocalClock this host's clock counts, and Redis is not asked for the time.
+func TestTimestampLocalClock(t *testing.T) {
+	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
+		server.Fake(func(f *fakeredis.Server) { f.NoPerm = map[string]bool{"time": true} })
+		if _, err := newTimestamp(t, server, noWait()).Lock(t.Context(), "k"); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("by a clock that nobody may read: %v", err)
+		}
+		o := noWait()
+		o.LocalClock = true
+		l := mustLock(t, newTimestamp(t, server, o))
+		wantUntil(t, server, "taken", time.Now().Add(patient.Lease))
+		if _, err := newTimestamp(t, server, o).Lock(t.Context(), "k"); !errors.Is(err, ErrTimeout) {
+			t.Errorf("another, who has the same clock: %v", err)
+		}
+		mustExtend(t, l)
+		mustUnlock(t, l)
+	})
+}
+
+// wantRefused says that c can neither extend nor release what it held, and changes nothing.
+func (c *contender) wantRefused(server *redistest.Server, want error) {
+	c.t.Helper()
+	value, note := contents(c.t, server)
+	for what, err := range map[string]error{
+		"Extend":               c.Extend(context.Background(), "k", c.token, time.Hour),
+		"Release":              c.Release(context.Background(), "k", c.token, 0),
+		"Release with a delay": c.Release(context.Background(), "k", c.token, time.Hour),
+	} {
+		if !errors.Is(err, want) {
+			c.t.Errorf("%s: %v, want %v", what, err, want)
+		}
+	}
+	if v, n := contents(c.t, server); v != value || n != note {
+		c.t.Errorf("%q and %q became %q and %q", value, note, v, n)
+	}
+}
+
+// Whoever no longer has the lock is told whether another took it. In no case does
+// it touch what it finds: two who delete a stale lock could do that one after the other.
+func TestTimestampLostOrExpired(t *testing.T) {
+	runsOut := func(*testing.T, *redistest.Server) { redistest.Elapse(patient.Lease + s) }
+	deleted := func(t *testing.T, server *redistest.Server) { server.Do(t, "DEL", "k") }
+	peerTakes := func(t *testing.T, server *redistest.Server) { newPeer(t, server, patient.Lease+s).take() }
+	processTakes := func(t *testing.T, server *redistest.Server) { newContender(t, server).take() }
+	type events []func(t *testing.T, server *redistest.Server)
+	for name, test := range map[string]struct {
+		happen events
+		want   error
+		free   bool // only if it was taken when free: else the peer may be a loser that changed the value
+	}{
+		"it ran out":                     {events{runsOut}, ErrExpired, false},
+		"it was deleted":                 {events{deleted}, ErrExpired, false},
+		"it ran out, and a peer took it": {events{runsOut, peerTakes}, ErrLost, false},
+		"it ran out, a peer took it, and that ran out, too":    {events{runsOut, peerTakes, runsOut}, ErrLost, false},
+		"it ran out, and a process took it":                    {events{runsOut, processTakes}, ErrLost, false},
+		"it ran out, a process took it, and that ran out, too": {events{runsOut, processTakes, runsOut}, ErrLost, false},
+		"it was deleted, and a process took it":                {events{deleted, processTakes}, ErrLost, false},
+		"it was deleted, and a peer took it":                   {events{deleted, peerTakes}, ErrLost, true},
+		"it lost its note": {events{func(t *testing.T, server *redistest.Server) {
+			server.Do(t, "DEL", "{k}.owner")
+		}}, ErrLost, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inTheseYears(t, func(t *testing.T, server *redistest.Server) {
+				for _, remain := range remains { // taken over when stale, or when free
+					if test.free && remain[0] != "" {
+						continue
+					}
+					begin(t, server, remain)
+					c := newContender(t, server)
+					c.take()
+					for _, event := range test.happen {
+						event(t, server)
+					}
+					c.wantRefused(server, test.want)
+				}
+			})
+		})
+	}
+}
+
+// A peer has the lock. A Go process waits, without changing anything, and has it when the peer
+// has deleted the key. If the peer has died it has it when the peer's time is over, not earlier.
+func TestTimestampWaitsForPeer(t *testing.T) {
+	for name, dies := range map[string]bool{"gives it back": false, "dies": true} {
+		t.Run(name, func(t *testing.T) {
+			inTheseYears(t, func(t *testing.T, server *redistest.Server) {
+				p := newPeer(t, server, 3*s)
+				if !p.take() {
+					t.Fatal("the peer does not get a free lock")
+				}
+				wantHeld(t, server, false)
+				begin, want := time.Now(), s
+				if dies {
+					want = 3*s + time.Millisecond
+				}
+				go func() {
+					l := mustLock(t, newTimestamp(t, server, patient))
+					if late := time.Since(begin) - want; late < 0 || late > s/10 {
+						t.Errorf("it was taken after %v, want %v", time.Since(begin), want)
+					}
+					mustUnlock(t, l)
+				}()
+				redistest.Elapse(s - 1)
+				if value, _ := contents(t, server); value != p.value {
+					t.Errorf("waiting changed the peer's value %q to %q", p.value, value)
+				}
+				if !dies {
+					time.AfterFunc(1, func() { p.release() })
+				}
+				redistest.Elapse(time.Minute)
+			})
+		})
+	}
+}
+
+// With LeaseEnd a process sleeps until the moment that a peer's value tells, without another word
+// to Redis; and where that is too late it gives up at once.
+func TestTimestampLeaseEnd(t *testing.T) {
+	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
+		o := patient
+		o.Policy = LeaseEnd
+		proxy := redistest.NewProxy(t, server)
+		locks := NewTimestamp(proxy.Pool(t, 1), o)
+		mustUnlock(t, mustLock(t, locks))
+		for end, want := range map[time.Duration]error{30 * s: nil, 2 * time.Minute: ErrTimeout} {
+			began, waited := time.Now(), end+time.Millisecond
+			server.Do(t, "SET", "k", strconv.FormatInt(began.Add(end).UnixMilli(), 10)+".4")
+			proxy.Forget()
+			l, err := locks.Lock(t.Context(), "k")
+			if !errors.Is(err, want) {
+				t.Errorf("error %v, want %v", err, want)
+			}
+			commands := 2 // one before the end and one after it
+			if want != nil {
+				commands, waited = 1, 0
+			}
+			if late := time.Since(began) - waited; late < 0 || late > 5*time.Millisecond || proxy.Requests() > commands {
+				t.Errorf("it took %v and %d commands", time.Since(began), proxy.Requests())
+			}
+			if l != nil {
+				mustUnlock(t, l)
+			}
+		}
+	})
+}
+
+// A loser sees the lock stale, and hesitates. A process takes it over. The loser's
+// GETSET tells it that it came late, but has changed the winner's value. Extend repairs that.
+func TestTimestampLoserChangesValue(t *testing.T) {
+	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
+		for _, lease := range []time.Duration{time.Hour, 20 * s} { // longer than the winner's, and shorter
+			p := newPeer(t, server, lease)
+			p.seesStale(server)
+			l := mustLock(t, newTimestamp(t, server, patient))
+			p.getset()
+			if value, _ := contents(t, server); p.holds || value != p.value {
+				t.Fatalf("%v: the peer holds the lock: %v; the value is %q", lease, p.holds, value)
+			}
+			wantHeld(t, server, true)
+			mustExtend(t, l)
+			wantUntil(t, server, "extended", time.Now().Add(time.Minute))
+			p.getset() // as a second loser would, who hesitated even longer
+			mustUnlock(t, l)
+			if keys := server.Keys(t); len(keys) != 0 {
+				t.Errorf("%v: left behind: %q", lease, keys)
+			}
+		}
+	})
+}
+
+// What a process leaves when it dies does not vanish at once, so peers seldom have
+// to find out what that means.
+func TestTimestampStaleStays(t *testing.T) {
+	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
+		c := newContender(t, server)
+		c.take()
+		redistest.Elapse(2*patient.Lease - time.Millisecond)
+		p := newPeer(t, server, patient.Lease)
+		if !p.take() || p.nilGet+p.nilGetset > 0 {
+			t.Errorf("the peer holds the lock: %v, and met %d times no value", p.holds, p.nilGet+p.nilGetset)
+		}
+		c.wantRefused(server, ErrLost)
+		p.release()
+		redistest.Elapse(time.Hour)
+		if keys := server.Keys(t); len(keys) != 0 {
+			t.Errorf("left behind: %q", keys)
+		}
+	})
+}
+
+// The reply to a take is lost. Before the command comes again, a peer that had seen the lock stale
+// changes the value: the process has won all the same. Or the lease has run out by then: it is a
+// new try, which finds a stale lock, or another's.
+func TestTimestampRepeatedTake(t *testing.T) {
+	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
+		p := newPeer(t, server, patient.Lease+s)
+		p.seesStale(server)
+		c, other := newContender(t, server), newContender(t, server)
+		c.take()
+		p.getset()
+		if c.take(); !c.holds || p.holds {
+			t.Errorf("the process holds the lock: %v; the peer: %v", c.holds, p.holds)
+		}
+		wantUntil(t, server, "taken again", time.Now().Add(patient.Lease))
+		redistest.Elapse(patient.Lease + s)
+		if c.take(); !c.holds {
+			t.Error("a stale lock was not taken over")
+		}
+		redistest.Elapse(patient.Lease + s)
+		other.take()
+		if c.take(); c.holds || !other.holds {
+			t.Errorf("both hold the lock: %v, %v", c.holds, other.holds)
+		}
+	})
+}
+
+// An uncontended lock costs two round trips, whatever was there. Both are scripts that Redis
+// knows already.
+func TestTimestampRoundTrips(t *testing.T) {
+	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
+		proxy := redistest.NewProxy(t, server)
+		locks := NewTimestamp(proxy.Pool(t, 1), patient)
+		mustUnlock(t, mustLock(t, locks))
+		for name, remain := range remains {
+			begin(t, server, remain)
+			proxy.Forget()
+			mustUnlock(t, mustLock(t, locks))
+			if commands := proxy.Commands(); len(commands) != 2 || commands[0].Name != "EVALSHA" || commands[1].Name != "EVALSHA" {
+				t.Errorf("%s: %q", name, commands)
+			}
+		}
+	})
+}
+
+// A note only speaks for the value that it was made for: once a peer has taken the
+// lock, nobody is told that the process before has it. What is no note at all is none.
+func TestTimestampOldNote(t *testing.T) {
+	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
+		value := strconv.FormatInt(time.Now().Add(time.Hour).UnixMilli(), 10)
+		owner := token("")(time.Now().UnixMilli())
+		for _, note := range []string{longAgo + " f " + owner, longAgo + " s " + owner, value, "hello", ""} {
+			begin(t, server, [2]string{value, note})
+			wantHeld(t, server, false)
+		}
+	})
+}
+
+// The note is beside the lock. In a cluster a script may only touch keys of one slot, which a
+// part of the key in braces chooses, or all of it. No two locks share a note.
+func TestTimestampNoteIsBesideTheLock(t *testing.T) {
+	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
+		for key, note := range map[string]string{
+			"k":              "{k}.owner",
+			"{k}":            "{k}:owner", // another lock, so another note
+			"app:job":        "{app:job}.owner",
+			"{id}.lock":      "{id}.lock:owner",
+			"app:{id}.lock":  "app:{id}.lock:owner",
+			"a{b}{c}":        "a{b}{c}:owner",
+			"open{":          "{open{}.owner",
+			"a{b":            "{a{b}.owner",
+			"{{id}.lock":     "{{id}.lock:owner",
+			"{id}}.lock":     "{id}}.lock:owner",
+			"app:{id}.{lock": "app:{id}.{lock:owner",
+		} {
+			l, err := newTimestamp(t, server, patient).Lock(t.Context(), key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []string{key, note}
+			slices.Sort(want)
+			if keys := server.Keys(t); !slices.Equal(keys, want) {
+				t.Errorf("the keys are %q, want %q", keys, want)
+			}
+			mustUnlock(t, l)
+		}
+	})
+}
+
+// What is no time in Unix milliseconds: in a string, or in a list.
+var foreign = []string{
+	"42", "hello", "", "ABCDEFGHIJKLMNOPQRSTUVWXYZ 1763686060123 web/1",
+	"1763686060", "1763686060.123", // Unix seconds
+	"176368606012", "17636860601234", "1763686060123456", // 12, 14 and 16 digits
+	"-1763686060123", "1.7636860601234E+12", "1763686060123.4.5",
+	" 1763686060123", "1763686060123\n", "17636860601ab",
+	"a list",
+}
+
+// The key belongs to something else. Nobody waits for that to change, and nothing
+// is done to it, not even by one who had the lock before.
+func TestTimestampForeign(t *testing.T) {
+	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
+		for _, value := range foreign {
+			begin(t, server, remains["nothing"])
+			c := newContender(t, server)
+			c.take()
+			set := "SET"
+			if value == "a list" {
+				server.Do(t, "DEL", "k")
+				set = "LPUSH"
+			}
+			server.Do(t, set, "k", value)
+			began := time.Now()
+			_, err := newTimestamp(t, server, patient).Lock(t.Context(), "k")
+			if !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), " for k: ") {
+				t.Errorf("%q: Lock: %v, want an error that names the key and the reason", value, err)
+			}
+			wantTook(t, "Lock", began, 0)
+			for what, err := range map[string]error{
+				"Extend":               c.Extend(t.Context(), "k", c.token, time.Hour),
+				"Release":              c.Release(t.Context(), "k", c.token, 0),
+				"Release with a delay": c.Release(t.Context(), "k", c.token, time.Hour),
+			} {
+				if !errors.Is(err, ErrForeign) {
+					t.Errorf("%q: %s: %v", value, what, err)
+				}
+			}
+			redistest.Elapse(3 * time.Hour)
+			if !server.Exists(t, "k") {
+				t.Errorf("%q vanished", value)
+			} else if set == "SET" {
+				if now, _ := server.Get(t, "k"); now != value {
+					t.Errorf("%q became %q", value, now)
+				}
+			}
+		}
+	})
+}
+
+// A Timestamp needs no more rights than these commands, for the locks and the notes. What Redis
+// refuses is neither a foreign value nor a free lock.
+func TestTimestampLeastRights(t *testing.T) {
+	t.Parallel()
+	server := redistest.Real(t)
+	user := func(name string, rules ...any) Locker {
+		server.Do(t, "ACL", append([]any{"SETUSER", name, "on", ">pw", "resetkeys", "resetchannels", "-@all", "+set", "+del", "+eval", "+evalsha", "+time"}, rules...)...)
+		pool := &redis.Pool{MaxIdle: 1, Dial: func() (redis.Conn, error) {
+			return redis.Dial("tcp", server.Addr, redis.DialUsername(name), redis.DialPassword("pw"))
+		}}
+		t.Cleanup(func() { pool.Close() })
+		o := patient
+		o.Policy = LeaseEnd
+		return NewTimestamp(pool, o)
+	}
+	for key, locks := range map[string]Locker{
+		"app:{job}": user("tagged", "~app:*", "+get"),
+		"app:job":   user("plain", "~app:*", "~{app:*}.owner", "+get"),
+	} {
+		lock := func() *Lease {
+			l, err := locks.Lock(t.Context(), key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return l
+		}
+		l := lock()
+		mustExtend(t, l)
+		mustUnlock(t, l)
+		server.Do(t, "SET", key, longAgo)
+		if err := lock().UnlockAfter(t.Context(), time.Hour); err != nil {
+			t.Error(err)
+		}
+		if _, err := locks.Lock(t.Context(), key); !errors.As(err, new(*HeldError)) {
+			t.Errorf("Lock of what is shut for an hour: %v", err)
+		}
+		server.Do(t, "SET", key, "hello")
+		if _, err := locks.Lock(t.Context(), key); !errors.Is(err, ErrForeign) {
+			t.Errorf("Lock of something else: %v", err)
+		}
+	}
+	_, err := user("blind", "~*").Lock(t.Context(), "k")
+	if !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrForeign) || server.Exists(t, "k") {
+		t.Errorf("Lock without the right to GET: %v", err)
+	}
+}
