@@ -1,13 +1,15 @@
 package store
 
 import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
-	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/locker/transport"
-	"github.com/gomodule/redigo/redis"
 )
 
 // What a Redis user must be allowed at the least, as REDIS.md says.
@@ -16,27 +18,29 @@ var leastRights = []any{
 	"+ping", "+get", "+mget", "+getrange", "+set", "+del", "+pexpire", "+pttl", "+rename", "+eval", "+evalsha",
 }
 
+// REDIS.md names these rights, and no others.
+func TestLeastRightsAreAsDocumented(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("REDIS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tested := "ACL SETUSER latchkey " + strings.Trim(fmt.Sprint(leastRights), "[]")
+	tested = strings.NewReplacer(">pw", ">PASSWORD", "~app:*", "~latchkey:*").Replace(tested)
+	if documented := regexp.MustCompile(`(?m)^    (ACL SETUSER .*)$`).FindStringSubmatch(string(page)); documented == nil || documented[1] != tested {
+		t.Errorf("REDIS.md says %q, tested is %q", documented, tested)
+	}
+}
+
 // And where users log in.
 var userRights = []any{"+zscore", "+zadd", "+zrem", "+zcard", "+zrange", "+zremrangebyscore"}
 
 func TestLeastRightsSuffice(t *testing.T) {
 	t.Parallel()
-	for name, withLocker := range map[string]bool{"beside": false, "elsewhere": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := redistest.Real(t)
-			s.Do(t, "ACL", append([]any{"SETUSER", "app"}, leastRights...)...)
-			o := Options{Prefix: "app:", Lease: 1500 * time.Millisecond, Timeout: 20 * time.Second}
-			st := opened(t, "redis://app:pw@"+s.Addr, o)
-			if withLocker {
-				pool := s.Pool(t, 1)
-				pool.Dial = func() (redis.Conn, error) { return redis.DialURL("redis://app:pw@" + s.Addr) }
-				o.Locker = locker.NewSpin(pool, locker.Options{Lease: o.Lease})
-				st = New(pool, o)
-			}
-			useEverything(t, s, st)
-		})
-	}
+	s := redistest.Real(t)
+	s.Do(t, "ACL", append([]any{"SETUSER", "app"}, leastRights...)...)
+	o := Options{Prefix: "app:", Lease: 1500 * time.Millisecond, Timeout: patient.Timeout}
+	useEverything(t, s, opened(t, "redis://app:pw@"+s.Addr, o))
 }
 
 // Where users log in it takes some more, and without it a login is refused, for certain.
@@ -51,8 +55,7 @@ func TestLeastRightsForUsers(t *testing.T) {
 
 	s.Do(t, "ACL", append([]any{"SETUSER", "app"}, userRights...)...)
 	login(t, st, "ann", 1)
-	h, err := st.Take(t.Context(), id, Terms{})
-	wantError(t, "Take", err, nil)
+	h := takeID(t, st, id)
 	wantError(t, "Renew", h.Renew(t.Context(), idOf(st, "ann", 2), []byte("1")), nil)
 	listed, err := st.ListUser(t.Context(), "ann", Terms{})
 	if len(listed) != 1 || err != nil {
@@ -60,8 +63,7 @@ func TestLeastRightsForUsers(t *testing.T) {
 	}
 	login(t, st, "ann", 3)
 	wantError(t, "End", st.End(t.Context(), idOf(st, "ann", 3)), nil)
-	_, err = st.EndUser(t.Context(), "ann")
-	wantError(t, "EndUser", err, nil)
+	endAll(t, st)
 	wantOver(t, st, idOf(st, "ann", 2))
 }
 
@@ -83,10 +85,8 @@ func useEverything(t *testing.T, s *redistest.Server, st *Store) {
 	take(t, st).Release(ctx)
 	read, err := st.Load(ctx, theID, Terms{})
 	must(err)
-	if st.options.Locker == nil {
-		_, err = st.SaveLoaded(ctx, theID, read, text(large("2")), Terms{})
-		must(err)
-	}
+	_, err = st.SaveLoaded(ctx, theID, read, text(large("2")), Terms{})
+	must(err)
 	must(take(t, st).Renew(ctx, newID, []byte("3")))
 	_, err = st.Take(ctx, theID, Terms{})
 	wantError(t, "Take of a renewed id", err, ErrGone)

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -15,35 +14,25 @@ func TestTheScriptBehindPlainCommandsComesInTime(t *testing.T) {
 	t.Parallel()
 	const timeout = time.Second
 	for name, do := range map[string]func(context.Context, *Store) error{
-		"Take": func(ctx context.Context, st *Store) error {
-			_, err := st.Take(ctx, theID, Terms{})
-			return err
-		},
-		"Load": func(ctx context.Context, st *Store) error {
-			_, err := st.Load(ctx, theID, Terms{})
-			return err
-		},
+		"Take": func(ctx context.Context, st *Store) error { _, err := st.Take(ctx, theID, Terms{}); return err },
+		"Load": func(ctx context.Context, st *Store) error { _, err := st.Load(ctx, theID, Terms{}); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			besideRecord(t, func(t *testing.T, s *site) {
-				p := redistest.NewProxy(t, s.Server)
-				st := s.open(p.Pool(t, 2), nil, Options{Timeout: timeout})
+			redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
 				s.Do(t, "SET", theRecord, "garbage", "PX", time.Hour.Milliseconds())
+				p := redistest.NewProxy(t, s)
 				p.Inject(func(cmd redistest.Command) redistest.Fault {
-					switch cmd.Name {
-					case "MGET", "GET":
-						time.Sleep(timeout * 6 / 10) // the network's
-					case "EVALSHA":
+					if cmd.Name == "EVALSHA" {
 						return redistest.Hang
 					}
 					return redistest.Pass
 				})
+				st := openFar(t, p.Pool(t, 2), 300*time.Millisecond, Options{Timeout: timeout})
 				begun := time.Now()
-				err := do(t.Context(), st)
-				took := time.Since(begun)
-				if !errors.Is(err, ErrUnavailable) || took < timeout*9/10 || took > timeout*14/10 {
-					t.Errorf("%v after %v, want ErrUnavailable after %v", err, took, timeout)
+				wantError(t, name, do(t.Context(), st), ErrUnavailable)
+				if took := time.Since(begun); took != timeout {
+					t.Errorf("it took %v, want %v", took, timeout)
 				}
 			})
 		})

@@ -1,45 +1,37 @@
 package store
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// increment adds 1 to the number in the session.
-func increment(t *testing.T, st *Store) {
-	t.Helper()
-	h, err := st.Take(t.Context(), theID, Terms{LockWait: time.Minute})
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	n := number(t, h.Record)
-	if err := h.Save(t.Context(), fmt.Append(nil, n+1)); err != nil {
-		t.Error(err)
-	}
-}
-
-// The promise of the package: 50 requests in each of three processes write to
-// one session at once, and nothing is lost.
+// P1: 50 requests in each of three processes write to one session at once, and nothing is lost,
+// although Redis forgets its scripts all the time.
 func TestNoLostUpdate(t *testing.T) {
 	t.Parallel()
 	const processes, requests = 3, 50
-	eachFence(t, func(t *testing.T, s *site) {
-		create(t, s.process(t), "0")
-		var all sync.WaitGroup
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		create(t, process(t, s), "0")
+		var done atomic.Bool
+		var flushing, all sync.WaitGroup
+		flushing.Go(func() {
+			for !done.Load() {
+				s.Do(t, "SCRIPT", "FLUSH")
+			}
+		})
 		for range processes {
-			st := s.process(t)
+			st := process(t, s)
 			for range requests {
 				all.Go(func() { increment(t, st) })
 			}
 		}
 		all.Wait()
+		done.Store(true)
+		flushing.Wait()
 		wantData(t, s, fmt.Sprint(processes*requests))
 		wantFree(t, s)
 	})
@@ -50,84 +42,30 @@ func TestNoLostUpdate(t *testing.T) {
 func TestSmallPool(t *testing.T) {
 	t.Parallel()
 	const requests = 100
-	eachFence(t, func(t *testing.T, s *site) {
-		st := s.open(s.Pool(t, 2), s.locks.Pool(t, 2), patient)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := New(s.Pool(t, 2), patient)
 		create(t, st, "0")
 		var all sync.WaitGroup
-		for range requests {
-			all.Go(func() { increment(t, st) })
-		}
-		all.Wait()
-		wantData(t, s, fmt.Sprint(requests))
-
 		for i := range requests {
+			all.Go(func() { increment(t, st) })
 			all.Go(func() { ownSession(t, st, fmt.Sprint(i)) })
 		}
 		all.Wait()
+		wantData(t, s, fmt.Sprint(requests))
 	})
 }
 
 // ownSession uses a session that nobody else does.
 func ownSession(t *testing.T, st *Store, id string) {
-	ctx := t.Context()
-	if err := st.Create(ctx, id, []byte("new"), Terms{}); err != nil {
-		t.Error(err)
-		return
-	}
-	h, err := st.Take(ctx, id, Terms{})
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	if err := h.Save(ctx, []byte("saved "+id)); err != nil {
-		t.Error(err)
-	}
-	if r, err := st.Load(ctx, id, Terms{}); string(r.Data) != "saved "+id || err != nil {
+	save(t, ownHold(t, st, id), "saved "+id)
+	if r, err := st.Load(t.Context(), id, Terms{}); string(r.Data) != "saved "+id || err != nil {
 		t.Errorf("session %s has %q, %v", id, r.Data, err)
 	}
 }
 
-// Redis may be told to forget its scripts at any time.
-func TestScriptFlushUnderLoad(t *testing.T) {
-	t.Parallel()
-	const requests = 50
-	eachFence(t, func(t *testing.T, s *site) {
-		st := s.process(t)
-		create(t, st, "0")
-		var done atomic.Bool
-		var flushing, all sync.WaitGroup
-		flushing.Go(func() {
-			for !done.Load() {
-				s.Do(t, "SCRIPT", "FLUSH")
-				s.locks.Do(t, "SCRIPT", "FLUSH")
-			}
-		})
-		for range requests {
-			all.Go(func() { increment(t, st) })
-		}
-		all.Wait()
-		done.Store(true)
-		flushing.Wait()
-		wantData(t, s, fmt.Sprint(requests))
-	})
-}
-
-// A living holder keeps its session for longer than a lease.
-func TestWatchdogExtends(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, s *redistest.Server) {
-		o := patient
-		o.Lease = 1500 * time.Millisecond
-		st := New(s.Pool(t, 2), o)
-		create(t, st, "1")
-		h := take(t, st)
-		ctx, cancel := context.WithCancelCause(t.Context())
-		defer cancel(nil)
-		h.OnLost(cancel)
-		waitUntilExtended(t, s, theLock)
-		if ctx.Err() != nil {
-			t.Errorf("the lock was lost: %v", context.Cause(ctx))
-		}
-		save(t, h, "2")
-	})
+// ownHold creates and takes it.
+func ownHold(t *testing.T, st *Store, id string) *Hold {
+	t.Helper()
+	wantError(t, "Create", st.Create(t.Context(), id, []byte("new"), Terms{}), nil)
+	return takeID(t, st, id)
 }

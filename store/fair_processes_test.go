@@ -1,105 +1,103 @@
-package store_test
+package store
 
 import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
-	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/locker/transport"
+	"github.com/gomodule/redigo/redis"
 )
 
-// Processes that compete for one session take turns, however many requests each of
-// them has, and however soon these give up: it is the process that waits, and
-// whoever gives up in it makes room for the next in its line.
-
-// A load is what the requests of a process do, one after another, until the end.
-type load struct {
-	requests int           // at a time
-	handler  time.Duration // how long each holds the session
-	wait     time.Duration // how long each waits at most
-	leave    time.Duration // after which its client goes away, if that is not 0
+// A far client is a way to Redis on which each exchange takes a while. A command arrives whatever
+// becomes of its sender.
+type far struct {
+	transport.Client
+	oneWay time.Duration
 }
 
-// run makes requests until ctx ends, and counts those that were served and those
-// that were not. They begin apart, so that they do not give up together.
-func (l load) run(ctx context.Context, t *testing.T, st *store.Store, served, refused *atomic.Int64) {
-	const apart = 200 * time.Millisecond
-	var all sync.WaitGroup
-	for i := range l.requests {
-		all.Go(func() {
-			time.Sleep(apart * time.Duration(i) / time.Duration(l.requests))
-			for ctx.Err() == nil {
-				if l.request(ctx, t, st) {
-					served.Add(1)
-				} else {
-					refused.Add(1)
-				}
-			}
-		})
-	}
-	all.Wait()
-}
-
-// request reports whether it was served.
-func (l load) request(ctx context.Context, t *testing.T, st *store.Store) bool {
-	if l.leave > 0 {
+func (c far) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
+	lapse(c.oneWay)
+	sent := context.WithoutCancel(ctx)
+	if end, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, l.leave)
+		sent, cancel = context.WithDeadline(sent, end)
 		defer cancel()
 	}
-	h, err := st.Take(ctx, theID, store.Terms{LockWait: l.wait})
-	if err != nil {
-		return false
+	replies, err := c.Client.Do(sent, key, commands...)
+	if err == nil {
+		lapse(c.oneWay)
 	}
-	time.Sleep(l.handler)
-	if err := h.Touch(context.WithoutCancel(ctx)); err != nil {
-		t.Error(err)
-	}
-	return true
+	return replies, err
 }
 
+// openFar opens a store that is so far from Redis.
+func openFar(t *testing.T, pool *redis.Pool, oneWay time.Duration, o Options) *Store {
+	st := NewOn(far{transport.NewRedigo(pool, o.Timeout), oneWay}, o)
+	t.Cleanup(func() {
+		_ = st.Close()
+		lapse(time.Minute) // what was under way has ended by then
+	})
+	return st
+}
+
+// P6: processes that compete for one session take turns, however many requests each of them has,
+// and however soon these give up or their clients go away: it is the process that waits, and
+// whoever gives up in it makes room for the next in its line.
 func TestABusyProcessGetsItsTurns(t *testing.T) {
 	t.Parallel()
-	const others = 3
-	const wait, leave = 200 * time.Millisecond, 60 * time.Millisecond
-	for name, busy := range map[string]load{
-		"2 requests like the others":        {requests: 2, handler: 10 * time.Millisecond, wait: wait},
-		"40 requests":                       {requests: 40, handler: 10 * time.Millisecond, wait: wait},
-		"40 requests, slow ones":            {requests: 40, handler: 20 * time.Millisecond, wait: wait},
-		"100 clients that leave":            {requests: 100, handler: 10 * time.Millisecond, wait: time.Minute, leave: leave},
-		"100 clients that leave, slow ones": {requests: 100, handler: 20 * time.Millisecond, wait: time.Minute, leave: leave},
+	for name, busy := range map[string]struct {
+		requests    int
+		wait, leave time.Duration // of a request, and after which its client goes away
+	}{
+		"2 requests like the others": {2, time.Minute, time.Minute},
+		"40 requests that give up":   {40, 200 * time.Millisecond, time.Minute},
+		"100 clients that leave":     {100, time.Minute, 60 * time.Millisecond},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := redistest.Real(t)
-			loads := []load{busy}
-			for range others {
-				loads = append(loads, load{requests: 2, handler: busy.handler, wait: time.Minute})
-			}
-			create(t, open(t, r, patient), "0", store.Terms{})
-			ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
-			defer cancel()
-			counts := make([]struct{ served, refused atomic.Int64 }, len(loads))
-			var all sync.WaitGroup
-			for i, l := range loads {
-				st := open(t, r, patient)
-				all.Go(func() { l.run(ctx, t, st, &counts[i].served, &counts[i].refused) })
-			}
-			all.Wait()
-
-			served := make([]int64, len(loads))
-			for i := range counts {
-				served[i] = counts[i].served.Load()
-			}
-			t.Logf("served %d, the busy process first; %d of its requests gave up", served, counts[0].refused.Load())
-			least, most := slices.Min(served), slices.Max(served)
-			if least == 0 || float64(most)/float64(least) > 1.5 {
-				t.Errorf("one process was served %d times and another %d", most, least)
-			}
-		})
+		for _, oneWay := range []time.Duration{0, 300 * time.Microsecond, 3 * time.Millisecond} {
+			t.Run(name+", Redis is "+oneWay.String()+" away", func(t *testing.T) {
+				t.Parallel()
+				redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+					create(t, process(t, s), "0")
+					served := make([]int, 4)
+					end := time.Now().Add(10 * time.Second)
+					var all sync.WaitGroup
+					for i := range served {
+						st := openFar(t, s.Pool(t, 8), oneWay, patient)
+						load := busy
+						if i > 0 {
+							load.requests, load.wait, load.leave = 2, time.Minute, time.Minute
+						}
+						for n := range load.requests {
+							all.Go(func() {
+								lapse(time.Duration(n) * 200 * time.Millisecond / time.Duration(load.requests))
+								for time.Now().Before(end) {
+									ctx, leave := context.WithCancel(t.Context())
+									left := time.AfterFunc(load.leave, leave)
+									h, err := st.Take(ctx, theID, Terms{LockWait: load.wait})
+									if err == nil {
+										if time.Now().Before(end) {
+											served[i]++ // nobody else has the session
+										}
+										lapse(10 * time.Millisecond)
+										wantError(t, "Touch", h.Touch(t.Context()), nil)
+									}
+									left.Stop()
+									leave()
+								}
+							})
+						}
+					}
+					all.Wait()
+					t.Logf("served %d, the busy process first", served)
+					if least, most := slices.Min(served), slices.Max(served); least < 100 || most > least+least/20 {
+						t.Errorf("one process was served %d times and another %d: %d", most, least, served)
+					}
+				})
+			})
+		}
 	}
 }

@@ -9,42 +9,42 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// A holder lost its lock, and another has written since and holds the session
+// P3: a holder lost its lock, and another has written since and holds the session
 // now. Whatever the stale one does, nothing changes.
 func TestStaleHolderChangesNothing(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct {
-		use  func(ctx context.Context, h *Hold) error
-		want error
-	}{
-		"Save":    {func(ctx context.Context, h *Hold) error { return h.Save(ctx, []byte("stale")) }, ErrLost},
-		"Destroy": {func(ctx context.Context, h *Hold) error { return h.Destroy(ctx) }, ErrLost},
-		"Renew":   {func(ctx context.Context, h *Hold) error { return h.Renew(ctx, newID, []byte("stale")) }, ErrLost},
-		"Touch":   {func(ctx context.Context, h *Hold) error { return h.Touch(ctx) }, nil},
-		"Release": {func(ctx context.Context, h *Hold) error { h.Release(ctx); return nil }, nil},
+	for name, use := range map[string]func(ctx context.Context, h *Hold) error{
+		"Save": writes["Save"], "Destroy": writes["Destroy"], "Renew": writes["Renew"],
+		"Touch":   func(ctx context.Context, h *Hold) error { return h.Touch(ctx) },
+		"Release": func(ctx context.Context, h *Hold) error { h.Release(ctx); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			eachFence(t, func(t *testing.T, s *site) {
-				create(t, s.process(t), "first")
-				stale := take(t, s.process(t))
-				s.locks.Do(t, "DEL", theLock) // a failover, say
-				rightful := s.process(t)
+			redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+				create(t, process(t, s), "first")
+				stale := take(t, process(t, s))
+				s.Do(t, "DEL", theLock) // a failover, say
+				rightful := process(t, s)
 				save(t, take(t, rightful), "rightful")
 				h := take(t, rightful)
 
 				record, _ := s.Get(t, theRecord)
-				lock, _ := s.locks.Get(t, theLock)
+				lock, _ := s.Get(t, theLock)
 				s.Do(t, "PEXPIRE", theRecord, 60_000)
-				wantError(t, name, tt.use(t.Context(), stale), tt.want)
+				err := use(t.Context(), stale)
+				if writes[name] == nil {
+					wantError(t, name, err, nil) // nothing was to be written
+				} else {
+					wantError(t, name, err, ErrLost)
+				}
 				if got, _ := s.Get(t, theRecord); got != record {
 					t.Errorf("the record was %s and is %s", record, got)
 				}
-				wantExpiry(t, s.Server, theRecord, time.Minute)
-				if got, _ := s.locks.Get(t, theLock); got != lock {
+				wantExpiry(t, s, theRecord, time.Minute)
+				if got, _ := s.Get(t, theLock); got != lock {
 					t.Errorf("the lock was %s and is %s", lock, got)
 				}
-				eventually(t, "no record of the new id is left", func() bool { return !s.Exists(t, newRecord) })
+				wantNoRenewal(t, s)
 				save(t, h, "rightful again")
 				wantData(t, s, "rightful again")
 			})
@@ -53,168 +53,106 @@ func TestStaleHolderChangesNothing(t *testing.T) {
 }
 
 // A process is cut off from Redis for longer than its lease. It learns that its
-// lock is lost, and cannot write when it is back.
+// lock is lost, when the lease ends, and cannot write when it is back. A logout that finds the old
+// id ended, since the next holder has given the session another one, must not pass for done: the
+// session goes on.
 func TestHolderThatWasCutOff(t *testing.T) {
 	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		records, locks := redistest.NewProxy(t, s.Server), redistest.NewProxy(t, s.locks)
-		o := patient
-		o.Lease = 300 * time.Millisecond
-		create(t, s.process(t), "first")
-		stale := take(t, s.open(records.Pool(t, 8), locks.Pool(t, 8), o))
-		ctx, cancel := context.WithCancelCause(t.Context())
-		defer cancel(nil)
-		stale.OnLost(cancel)
+	for name, next := range map[string]func(t *testing.T, h *Hold) error{
+		"and another writes": func(t *testing.T, h *Hold) error { return h.Save(t.Context(), []byte("rightful")) },
+		"and another renews": func(t *testing.T, h *Hold) error { return h.Renew(t.Context(), newID, []byte("rightful")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+				o := patient
+				o.Lease = 3 * time.Second
+				st, p := tapped(t, s, o)
+				create(t, process(t, s), "first")
+				stale := take(t, st)
+				begun, lost := time.Now(), lossOf(t, stale)
+				p.Inject(func(redistest.Command) redistest.Fault { return redistest.DropCommand })
+				rightful := process(t, s)
+				wantError(t, "the next one", next(t, take(t, rightful)), nil) // it has waited for the end of the lease
+				<-lost.Done()
+				wantError(t, "the holder's context", context.Cause(lost), ErrLost)
+				if took := time.Since(begun); took > o.Lease+100*time.Millisecond {
+					t.Errorf("the next one had the session after %v, the lease is %v", took, o.Lease)
+				}
 
-		cut := func(redistest.Command) redistest.Fault { return redistest.DropCommand }
-		records.Inject(cut)
-		locks.Inject(cut)
-		save(t, take(t, s.process(t)), "rightful") // waits for the end of the lease
-		<-ctx.Done()
-		wantError(t, "the holder's context", context.Cause(ctx), ErrLost)
-
-		records.Inject(nil)
-		locks.Inject(nil)
-		wantError(t, "Save", stale.Save(t.Context(), []byte("stale")), ErrLost)
-		wantData(t, s, "rightful")
-		wantFree(t, s)
-	})
+				p.Inject(nil)
+				for _, id := range []string{theID, newID} {
+					r, err := rightful.Load(t.Context(), id, Terms{})
+					if moved := name == "and another renews"; (id == newID) == moved && (string(r.Data) != "rightful" || err != nil) {
+						t.Errorf("%s has %q, %v", id, r.Data, err)
+					}
+				}
+				if err := stale.Destroy(t.Context()); !errors.Is(err, ErrLost) || errors.Is(err, ErrGone) {
+					t.Errorf("Destroy: %v, want %v", err, ErrLost)
+				}
+				wantFree(t, s)
+			})
+		})
+	}
 }
 
-// The next holder has given the session another id meanwhile. A logout that comes late finds the old
-// id ended, but must not pass for done: the session goes on.
-func TestALogoutAfterTheNextHoldersRenew(t *testing.T) {
-	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		records, locks := redistest.NewProxy(t, s.Server), redistest.NewProxy(t, s.locks)
-		o := patient
-		o.Lease = 300 * time.Millisecond
-		create(t, s.process(t), "first")
-		stale := take(t, s.open(records.Pool(t, 8), locks.Pool(t, 8), o))
-		lost := make(chan struct{})
-		stale.OnLost(func(error) { close(lost) })
-
-		cut := func(redistest.Command) redistest.Fault { return redistest.DropCommand }
-		records.Inject(cut)
-		locks.Inject(cut)
-		rightful := s.process(t)
-		wantError(t, "Renew", take(t, rightful).Renew(t.Context(), newID, []byte("second")), nil)
-		<-lost
-
-		records.Inject(nil)
-		locks.Inject(nil)
-		if err := stale.Destroy(t.Context()); !errors.Is(err, ErrLost) || errors.Is(err, ErrGone) {
-			t.Errorf("Destroy: %v, want %v", err, ErrLost)
-		}
-		if r, err := rightful.Load(t.Context(), newID, Terms{}); string(r.Data) != "second" || err != nil {
-			t.Errorf("the new id has %q, %v", r.Data, err)
-		}
-	})
-}
-
-// MaxHold is the end of any lease, however well the holder is.
+// P7: MaxHold is the end of any hold, however well the holder is. Who was told
+// of it cannot save any more, whatever Redis says.
 func TestHeldTooLong(t *testing.T) {
 	t.Parallel()
-	besideRecord(t, func(t *testing.T, s *site) {
-		st := s.process(t)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		const most = 200 * time.Millisecond
+		st := process(t, s)
 		create(t, st, "first")
-		h, err := st.Take(t.Context(), theID, Terms{MaxHold: 200 * time.Millisecond})
+		begun := time.Now()
+		h, err := st.Take(t.Context(), theID, Terms{MaxHold: most})
 		if err != nil {
 			t.Fatal(err)
 		}
-		save(t, take(t, st), "next")
-		wantError(t, "Save", h.Save(t.Context(), []byte("stale")), ErrLost)
+		next := take(t, st)
+		if took := time.Since(begun); took < most || took > most+510*time.Millisecond {
+			t.Errorf("the next one had it after %v, want %v", took, most)
+		}
+		save(t, next, "next")
+		wantLoss(t, h.Save(t.Context(), []byte("stale")), "held for longer than MaxHold, which is 200ms")
 		wantData(t, s, "next")
 
-		// Who was told of it cannot save any more, whatever Redis says.
-		h, err = st.Take(t.Context(), theID, Terms{MaxHold: 200 * time.Millisecond})
+		h, err = st.Take(t.Context(), theID, Terms{MaxHold: most})
 		if err != nil {
 			t.Fatal(err)
 		}
 		token, _ := s.Get(t, theLock)
-		<-h.lease.Lost()
+		toldLost(t, h)
 		s.Do(t, "SET", theLock, token, "PX", 60_000)
 		wantError(t, "Save", h.Save(t.Context(), []byte("late")), ErrLost)
 		wantData(t, s, "next")
-		eventually(t, "the lock is free", func() bool { return !s.locks.Exists(t, theLock) })
+		eventually(t, "the lock is free", func() bool { return !s.Exists(t, theLock) })
 	})
 }
 
-// Beside the record it is the token in the lock that permits to write, whether
-// or not another has written yet, or will.
+// It is the token in the lock that permits to write, whether or not another has written yet, or will.
 func TestTokenIsTheFence(t *testing.T) {
 	t.Parallel()
-	besideRecord(t, func(t *testing.T, s *site) {
-		st := s.process(t)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
 		create(t, st, "first")
 		for name, lose := range map[string]func(){
 			"deleted":     func() { s.Do(t, "DEL", theLock) },
 			"overwritten": func() { s.Do(t, "SET", theLock, "ANOTHER", "PX", 60_000) },
 			"empty":       func() { s.Do(t, "SET", theLock, "", "PX", 60_000) },
 		} {
-			for what, write := range map[string]func(h *Hold) error{
-				"Save":    func(h *Hold) error { return h.Save(t.Context(), []byte("stale")) },
-				"Destroy": func(h *Hold) error { return h.Destroy(t.Context()) },
-				"Renew":   func(h *Hold) error { return h.Renew(t.Context(), newID, []byte("stale")) },
-			} {
+			for what, write := range writes {
 				s.Do(t, "DEL", theLock)
 				h := take(t, st)
 				lose()
 				before, _ := s.Get(t, theLock)
-				wantError(t, what+", lock "+name, write(h), ErrLost)
+				wantError(t, what+", lock "+name, write(t.Context(), h), ErrLost)
 				if after, _ := s.Get(t, theLock); after != before {
 					t.Errorf("%s, lock %s: the lock was %q and is %q", what, name, before, after)
 				}
 				wantData(t, s, "first")
-				eventually(t, "no record of the new id is left over", func() bool { return !s.Exists(t, newRecord) })
+				wantNoRenewal(t, s)
 			}
-		}
-	})
-}
-
-// With a lock from elsewhere it is the record that permits to write. If the lock
-// is lost but nobody has written, no harm was done.
-func TestRecordIsTheFence(t *testing.T) {
-	t.Parallel()
-	elsewhere(t, func(t *testing.T, s *site) {
-		st := s.process(t)
-		create(t, st, "first")
-		h := take(t, st)
-		s.locks.Do(t, "DEL", theLock)
-		save(t, h, "second")
-		wantData(t, s, "second")
-
-		// The same data written again is another record: it has another stamp.
-		stale := take(t, st)
-		s.locks.Do(t, "DEL", theLock)
-		save(t, take(t, s.process(t)), "second")
-		wantError(t, "Save", stale.Save(t.Context(), []byte("stale")), ErrLost)
-		wantData(t, s, "second")
-	})
-}
-
-// Two hold the session at once and write at the same time: one of them wins.
-func TestOneOfTwoHoldersWins(t *testing.T) {
-	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		a, b := s.process(t), s.process(t)
-		create(t, a, "first")
-		for round := range 25 {
-			first := take(t, a)
-			s.locks.Do(t, "DEL", theLock)
-			second := take(t, b)
-			result := make(chan error)
-			go func() { result <- first.Save(t.Context(), []byte("a")) }()
-			err, other := second.Save(t.Context(), []byte("b")), <-result
-			winner := "b"
-			if err != nil {
-				err, other, winner = other, err, "a"
-			}
-			if err != nil || !errors.Is(other, ErrLost) {
-				t.Errorf("round %d: Save of one %v, of the other %v", round, err, other)
-			}
-			wantData(t, s, winner)
-			wantFree(t, s)
 		}
 	})
 }
@@ -222,37 +160,14 @@ func TestOneOfTwoHoldersWins(t *testing.T) {
 // If Redis loses everything, nobody brings an old session back.
 func TestNothingIsWrittenAfterFlush(t *testing.T) {
 	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		ctx := t.Context()
-		st := s.process(t)
-		for what, write := range map[string]func(h *Hold) error{
-			"Save":    func(h *Hold) error { return h.Save(ctx, []byte("stale")) },
-			"Destroy": func(h *Hold) error { return h.Destroy(ctx) },
-			"Renew":   func(h *Hold) error { return h.Renew(ctx, newID, []byte("stale")) },
-		} {
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
+		for what, write := range writes {
 			create(t, st, "first")
 			h := take(t, st)
 			s.Do(t, "FLUSHALL")
-			wantError(t, what, write(h), ErrLost)
-			eventually(t, what+" leaves nothing", func() bool { return len(append(s.Keys(t), s.locks.Keys(t)...)) == 0 })
+			wantError(t, what, write(t.Context(), h), ErrLost)
+			eventually(t, what+" leaves nothing", func() bool { return len(s.Keys(t)) == 0 })
 		}
-	})
-}
-
-// A hold that is used again after it was given back changes nothing, and says so.
-func TestGivenBackTwiceElsewhere(t *testing.T) {
-	t.Parallel()
-	elsewhere(t, func(t *testing.T, s *site) {
-		st := s.process(t)
-		create(t, st, "0")
-		h := take(t, st)
-		save(t, h, "1")
-		wantError(t, "Save", h.Save(t.Context(), []byte("again")), ErrLost)
-		h = take(t, st)
-		h.Release(t.Context())
-		wantError(t, "Save after Release", h.Save(t.Context(), []byte("late")), ErrLost)
-		wantError(t, "Destroy after Release", h.Destroy(t.Context()), ErrLost)
-		wantData(t, s, "1")
-		wantFree(t, s)
 	})
 }

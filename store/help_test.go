@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"crypto/sha1"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/internal/scripting"
-	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/gomodule/redigo/redis"
 )
@@ -32,67 +32,21 @@ const (
 // busy machine.
 var patient = Options{Lease: time.Minute, Timeout: 20 * time.Second}
 
-// A site is what the processes of one application share: the Redis with the
-// records and the one with the locks. Where the locks lie beside the records, it
-// is the same.
-type site struct {
-	*redistest.Server
-	locks *redistest.Server
-}
-
-// open makes the store of another process, which reaches the two by these pools.
-func (s *site) open(records, locks *redis.Pool, o Options) *Store {
-	if s.locks != s.Server {
-		o.Locker = locker.NewSpin(locks, locker.Options{Lease: o.Lease, Wait: time.Minute, Timeout: o.Timeout})
-	}
-	return New(records, o)
-}
-
-// commit returns the script that writes a record.
-func (s *site) commit() *scripting.Script {
-	if s.locks != s.Server {
-		return replaceScript
-	}
-	return commitScript
-}
-
-// process returns the store of another process, with pools of its own.
-func (s *site) process(t *testing.T) *Store {
+// process returns the store of another process, with a pool of its own.
+func process(t *testing.T, s *redistest.Server) *Store {
 	t.Helper()
-	return s.open(s.Pool(t, 8), s.locks.Pool(t, 8), patient)
+	return New(s.Pool(t, 8), patient)
 }
 
-// eachFence runs f four times: with the locks beside the records and in a Redis
-// of their own, each with the records on both servers.
-func eachFence(t *testing.T, f func(t *testing.T, s *site)) {
+// tapped returns that of one whose commands go through a proxy.
+func tapped(t *testing.T, s *redistest.Server, o Options) (*Store, *redistest.Proxy) {
 	t.Helper()
-	t.Run("beside", func(t *testing.T) { t.Parallel(); besideRecord(t, f) })
-	t.Run("elsewhere", func(t *testing.T) { t.Parallel(); elsewhere(t, f) })
+	p := redistest.NewProxy(t, s)
+	return New(p.Pool(t, 2), o), p
 }
 
-func besideRecord(t *testing.T, f func(t *testing.T, s *site)) {
-	t.Helper()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) { f(t, &site{r, r}) })
-}
-
-func elsewhere(t *testing.T, f func(t *testing.T, s *site)) {
-	t.Helper()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) { f(t, &site{r, r.Another(t)}) })
-}
-
-// eachFenceReal is eachFence for what only the real server can do.
-func eachFenceReal(t *testing.T, f func(t *testing.T, s *site)) {
-	t.Helper()
-	t.Run("beside", func(t *testing.T) {
-		t.Parallel()
-		r := redistest.Real(t)
-		f(t, &site{r, r})
-	})
-	t.Run("elsewhere", func(t *testing.T) {
-		t.Parallel()
-		r := redistest.Real(t); f(t, &site{r, redistest.Embedded(t)})
-	})
-}
+// lapse lets time pass: the work of a handler, say. In a bubble it is exact.
+func lapse(d time.Duration) { time.Sleep(d) }
 
 // create stores the session's first record.
 func create(t *testing.T, st *Store, data string) {
@@ -112,6 +66,16 @@ func take(t *testing.T, st *Store) *Hold {
 	return h
 }
 
+// takeID takes a session that is free.
+func takeID(t *testing.T, st *Store, id string) *Hold {
+	t.Helper()
+	h, err := st.Take(t.Context(), id, Terms{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
 // save stores data and gives the session back.
 func save(t *testing.T, h *Hold, data string) {
 	t.Helper()
@@ -121,7 +85,7 @@ func save(t *testing.T, h *Hold, data string) {
 }
 
 // wantData checks what is stored, as another process sees it.
-func wantData(t *testing.T, s *site, want string) {
+func wantData(t *testing.T, s *redistest.Server, want string) {
 	t.Helper()
 	r, err := New(s.Pool(t, 1), patient).Load(t.Context(), theID, Terms{})
 	if string(r.Data) != want || err != nil {
@@ -130,9 +94,9 @@ func wantData(t *testing.T, s *site, want string) {
 }
 
 // wantFree checks that nobody has the session's lock.
-func wantFree(t *testing.T, s *site) {
+func wantFree(t *testing.T, s *redistest.Server) {
 	t.Helper()
-	if holder, locked := s.locks.Get(t, theLock); locked {
+	if holder, locked := s.Get(t, theLock); locked {
 		t.Errorf("the session is locked by %q", holder)
 	}
 }
@@ -177,7 +141,7 @@ func wantExpiry(t *testing.T, s *redistest.Server, key string, want time.Duratio
 // eventually waits for something that takes a moment.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); !ok(); lapse(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("never happened: %s", what)
 		}
@@ -269,6 +233,69 @@ func onceFor(t *testing.T, p *redistest.Proxy, k kind, fault redistest.Fault) (r
 // firstLine returns the comment that a script begins with, perhaps inside its frame.
 func firstLine(s string) string {
 	return strings.SplitN(strings.TrimPrefix(s, "local function script()\n"), "\n", 2)[0]
+}
+
+// increment adds 1 to the number in the session.
+func increment(t *testing.T, st *Store) {
+	t.Helper()
+	h, err := st.Take(t.Context(), theID, Terms{LockWait: time.Minute})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if err := h.Save(t.Context(), fmt.Append(nil, number(t, h.Record)+1)); err != nil {
+		t.Error(err)
+	}
+}
+
+// lossOf returns a context that ends when a hold is lost.
+func lossOf(t *testing.T, h *Hold) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	t.Cleanup(func() { cancel(nil) })
+	h.OnLost(cancel)
+	return ctx
+}
+
+// toldLost waits until a holder is told that its session is lost.
+func toldLost(t *testing.T, h *Hold) {
+	t.Helper()
+	ctx := lossOf(t, h)
+	<-ctx.Done()
+	wantError(t, "the cause", context.Cause(ctx), ErrLost)
+}
+
+// writes are the ways in which a hold writes.
+var writes = map[string]func(ctx context.Context, h *Hold) error{
+	"Save":    func(ctx context.Context, h *Hold) error { return h.Save(ctx, []byte("stale")) },
+	"Destroy": func(ctx context.Context, h *Hold) error { return h.Destroy(ctx) },
+	"Renew":   func(ctx context.Context, h *Hold) error { return h.Renew(ctx, newID, []byte("stale")) },
+}
+
+// wantNoRenewal waits until nothing is left of the id that a Renew would have given.
+func wantNoRenewal(t *testing.T, s *redistest.Server) {
+	t.Helper()
+	eventually(t, "no record of the new id is left", func() bool { return !s.Exists(t, newRecord) })
+}
+
+// again sends commands to Redis once more, from another connection. Redis may refuse.
+func again(t *testing.T, s *redistest.Server, commands ...redistest.Command) {
+	t.Helper()
+	c := s.Pool(t, 1).Get()
+	defer c.Close()
+	for _, cmd := range commands {
+		_, err := c.Do(cmd.Name, anys(cmd.Args)...)
+		if _, refused := errors.AsType[redis.Error](err); err != nil && !refused {
+			t.Fatal(err)
+		}
+	}
+}
+
+func anys(args []string) (all []any) {
+	for _, arg := range args {
+		all = append(all, arg)
+	}
+	return all
 }
 
 // number reads a counter out of a record.

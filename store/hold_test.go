@@ -11,36 +11,12 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-func TestTakeAndSave(t *testing.T) {
-	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		st := s.process(t)
-		create(t, st, `{"n":1}`)
-		h := take(t, st)
-		if string(h.Record.Data) != `{"n":1}` {
-			t.Errorf("Take read %q", h.Record.Data)
-		}
-		created := h.Record.Created
-		if age := time.Since(created); age < 0 || age > time.Minute {
-			t.Errorf("created at %v", created)
-		}
-		save(t, h, `{"n":2}`)
-		wantData(t, s, `{"n":2}`)
-		if got := take(t, st); !got.Record.Created.Equal(created) {
-			t.Errorf("created %v, after Save %v", created, got.Record.Created)
-		} else {
-			got.Release(t.Context())
-		}
-	})
-}
-
 // The lock is the token of its holder, beside the record, while the session is
 // held. Each way of giving it back removes it.
 func TestLockKey(t *testing.T) {
 	t.Parallel()
-	besideRecord(t, func(t *testing.T, s *site) {
-		ctx := t.Context()
-		st := s.process(t)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		ctx, st := t.Context(), process(t, s)
 		for name, giveBack := range map[string]func(h *Hold) error{
 			"Save":    func(h *Hold) error { return h.Save(ctx, []byte("2")) },
 			"Touch":   func(h *Hold) error { return h.Touch(ctx) },
@@ -50,23 +26,26 @@ func TestLockKey(t *testing.T) {
 		} {
 			s.Do(t, "FLUSHALL")
 			create(t, st, "1")
+			created := time.Now().Truncate(time.Millisecond)
 			h := take(t, st)
+			if !h.Record.Created.Equal(created) || string(h.Record.Data) != "1" {
+				t.Errorf("%s: it read %+v", name, h.Record)
+			}
 			if got, want := s.Keys(t), []string{theRecord, theLock}; !slices.Equal(got, want) {
 				t.Errorf("%s: keys %q, want %q", name, got, want)
 			}
 			if token, _ := s.Get(t, theLock); !strings.HasPrefix(token, h.stamp+" ") {
 				t.Errorf("%s: the lock is %q, the stamp %q", name, token, h.stamp)
 			}
-			wantExpiry(t, s.Server, theLock, patient.Lease)
-			if err := giveBack(h); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
+			wantExpiry(t, s, theLock, patient.Lease)
+			wantError(t, name, giveBack(h), nil)
 			wantFree(t, s)
 		}
 	})
 }
 
-// A record expires with its idle time-out, or earlier with its absolute one.
+// P12: a record expires with its idle time-out, or earlier with its absolute one, to the millisecond.
+// Whatever request comes puts the former off, and its end does so again.
 func TestRecordExpires(t *testing.T) {
 	t.Parallel()
 	const idle, absolute = time.Hour, 10 * time.Hour
@@ -77,147 +56,122 @@ func TestRecordExpires(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			eachFence(t, func(t *testing.T, s *site) {
-				ctx := t.Context()
-				st := s.process(t)
+			redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+				ctx, st := t.Context(), process(t, s)
 				created := time.Now().Add(-tt.age)
-				check := func(what string, f func(h *Hold) error) {
+				check := func(what string) {
 					t.Helper()
-					// A minute from its end, the record is put off.
-					s.Do(t, "SET", theRecord, formatRecord("A", created, []byte("1")), "PX", 60_000)
+					if got := expiry(t, s, theRecord); got != tt.want {
+						t.Errorf("%s: it expires in %v, want %v", what, got, tt.want)
+					}
+					s.Do(t, "PEXPIRE", theRecord, 10_000) // nobody came for long
+				}
+				wantError(t, "Create", st.CreateRecord(ctx, theID, Record{Data: []byte("1"), Created: created}, terms), nil)
+				check("Create")
+				for what, end := range map[string]func(h *Hold) error{
+					"Save":    func(h *Hold) error { return h.Save(ctx, []byte("2")) },
+					"Touch":   func(h *Hold) error { return h.Touch(ctx) },
+					"Release": func(h *Hold) error { h.Release(ctx); return nil },
+				} {
 					h, err := st.Take(ctx, theID, terms)
 					if err != nil {
 						t.Fatal(err)
 					}
-					if err := f(h); err != nil {
-						t.Fatalf("%s: %v", what, err)
-					}
-					wantExpiry(t, s.Server, theRecord, tt.want)
+					check("Take")
+					wantError(t, what, end(h), nil)
+					check(what)
 				}
-				check("Save", func(h *Hold) error { return h.Save(ctx, []byte("2")) })
-				check("Touch", func(h *Hold) error { return h.Touch(ctx) })
-				check("Load", func(h *Hold) error {
-					_, err := st.Load(ctx, theID, terms)
-					h.Release(ctx)
-					return err
-				})
-				if err := st.create(ctx, newID, "", Record{Data: []byte("1"), Created: created, name: "B"}, terms.withDefaults()); err != nil {
-					t.Fatal(err)
-				}
-				wantExpiry(t, s.Server, newRecord, tt.want)
+				_, err := st.Load(ctx, theID, terms)
+				wantError(t, "Load", err, nil)
+				check("Load")
+				lapse(10*time.Second + time.Millisecond)
+				wantNotFound(t, s, st, terms)
 			})
 		})
 	}
+}
+
+// wantNotFound checks that the session is unknown, and that nothing comes of asking for it: neither
+// a lock nor a record. So an id that is forged costs nothing and cannot be planted.
+func wantNotFound(t *testing.T, s *redistest.Server, st *Store, terms Terms) {
+	t.Helper()
+	before := s.Keys(t)
+	_, err := st.Take(t.Context(), theID, terms)
+	wantError(t, "Take", err, ErrNotFound)
+	_, err = st.Load(t.Context(), theID, terms)
+	wantError(t, "Load", err, ErrNotFound)
+	if keys := s.Keys(t); !slices.Equal(keys, before) {
+		t.Errorf("there are keys %q", keys)
+	}
+}
+
+// P9: an id that Redis does not know takes no lock, and is not adopted.
+func TestUnknownIDLeavesNoTrace(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) { wantNotFound(t, s, process(t, s), Terms{}) })
 }
 
 // At the end of its lifetime a session is over, also where Redis still has it
 // because the terms were longer when it was written.
 func TestLifetimeIsOver(t *testing.T) {
 	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		st := s.process(t)
-		old := formatRecord("A", time.Now().Add(-time.Hour), []byte("1"))
-		s.Do(t, "SET", theRecord, old, "PX", 60_000)
-		terms := Terms{TTL: time.Minute, Lifetime: time.Hour}
-		_, err := st.Take(t.Context(), theID, terms)
-		wantError(t, "Take", err, ErrNotFound)
-		_, err = st.Load(t.Context(), theID, terms)
-		wantError(t, "Load", err, ErrNotFound)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
+		create(t, st, "1")
+		terms := Terms{TTL: time.Minute, Lifetime: 20 * time.Minute}
+		lapse(20*time.Minute - time.Millisecond)
+		if _, err := st.Load(t.Context(), theID, terms); err != nil {
+			t.Errorf("a millisecond before its end: %v", err)
+		}
+		s.Do(t, "PEXPIRE", theRecord, 60_000)
+		lapse(time.Millisecond)
+		wantNotFound(t, s, st, terms)
+	})
+}
+
+// P5: who waits does so for LockWait and no longer, and one whose client goes away no longer than that.
+func TestWaitingIsBounded(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
+		create(t, st, "1")
+		h := take(t, st)
+		const wait = 10 * time.Second
+		for what, st := range map[string]*Store{"this process": st, "another process": process(t, s)} {
+			begun := time.Now()
+			_, err := st.Take(t.Context(), theID, Terms{LockWait: wait})
+			wantError(t, "Take in "+what, err, ErrTimeout)
+
+			gone := errors.New("the client went away")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(wait, func() { cancel(gone) })
+			_, err = st.Take(ctx, theID, Terms{LockWait: time.Hour})
+			wantError(t, "Take in "+what, err, gone)
+			if took := time.Since(begun); took != 2*wait {
+				t.Errorf("in %s it took %v, want %v", what, took, 2*wait)
+			}
+			_, err = st.Take(ctx, theID, Terms{})
+			wantError(t, "Take by a client that has gone", err, gone)
+		}
+		wantError(t, "Save for a client that has gone", h.Save(t.Context(), []byte("2")), nil)
+		wantData(t, s, "2")
 		wantFree(t, s)
 	})
 }
 
-// Redis keeps the idle time-out by itself.
-func TestIdleSessionIsGone(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, s *redistest.Server) {
-		st := New(s.Pool(t, 1), patient)
-		err := st.Create(t.Context(), theID, []byte("1"), Terms{TTL: 50 * time.Millisecond})
-		if err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, "the record expires", func() bool { return !s.Exists(t, theRecord) })
-		_, err = st.Take(t.Context(), theID, Terms{})
-		wantError(t, "Take", err, ErrNotFound)
-	})
-}
-
-// An id that Redis does not know is neither locked nor stored: a forged one
-// costs nothing and cannot be planted.
-func TestUnknownIDLeavesNoTrace(t *testing.T) {
-	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		st := s.process(t)
-		_, err := st.Take(t.Context(), theID, Terms{})
-		wantError(t, "Take", err, ErrNotFound)
-		_, err = st.Load(t.Context(), theID, Terms{})
-		wantError(t, "Load", err, ErrNotFound)
-		if keys := append(s.Keys(t), s.locks.Keys(t)...); len(keys) != 0 {
-			t.Errorf("there are keys %q", keys)
-		}
-	})
-}
-
-// Load sees what was last committed, also while another holds the session.
-func TestLoadDoesNotWait(t *testing.T) {
-	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		st := s.process(t)
-		create(t, st, "1")
-		h := take(t, st)
-		wantData(t, s, "1")
-		save(t, h, "2")
-		wantData(t, s, "2")
-	})
-}
-
-func TestWaitingIsBounded(t *testing.T) {
-	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		create(t, s.process(t), "1")
-		h := take(t, s.process(t))
-		defer h.Release(t.Context())
-		for what, st := range map[string]*Store{"this process": h.store, "another process": s.process(t)} {
-			begin := time.Now()
-			_, err := st.Take(t.Context(), theID, Terms{LockWait: 30 * time.Millisecond})
-			wantError(t, "Take in "+what, err, ErrTimeout)
-			if took := time.Since(begin); took > 5*time.Second {
-				t.Errorf("Take in %s: it took %v", what, took)
-			}
-
-			gone := errors.New("the client went away")
-			ctx, cancel := context.WithCancelCause(t.Context())
-			time.AfterFunc(30*time.Millisecond, func() { cancel(gone) })
-			_, err = st.Take(ctx, theID, Terms{LockWait: time.Hour})
-			wantError(t, "Take in "+what, err, gone)
-		}
-	})
-}
-
+// P5: no more than MaxWaiters wait in a process. Those that do have their turn.
 func TestTooManyWaiters(t *testing.T) {
 	t.Parallel()
-	besideRecord(t, func(t *testing.T, s *site) {
-		st := s.process(t)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
 		create(t, st, "1")
 		h := take(t, st)
-		full := make(chan error, 4)
-		for range 4 {
-			go func() {
-				next, err := st.Take(t.Context(), theID, Terms{LockWait: time.Minute, MaxWaiters: 3})
-				if err != nil {
-					full <- err // at once: the holder waits for it
-					return
-				}
-				next.Release(t.Context())
-				full <- nil
-			}()
-		}
-		wantError(t, "the fourth", <-full, ErrTooManyWaiters)
+		waiting := guests(t, st, 3, Terms{})
+		_, err := st.Take(t.Context(), theID, Terms{LockWait: time.Minute, MaxWaiters: 3})
+		wantError(t, "the fourth", err, ErrTooManyWaiters)
 		h.Release(t.Context())
-		for range 3 {
-			if err := <-full; err != nil {
-				t.Error(err)
-			}
+		for _, g := range waiting {
+			g.holds(t, "1").Release(t.Context())
 		}
 	})
 }

@@ -1,140 +1,79 @@
-package store_test
+package store
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
-	"github.com/a2139e8d/latchkey/store"
-	"github.com/gomodule/redigo/redis"
 )
 
 // A client repeats a take whose connection broke. The first copy may reach Redis
 // much later, when the lock was given back and others have had it. It gives the lock to
 // a token that had it before, and so it must not give it the right to write as well.
 
-// A tapped process reaches Redis by a proxy that knows what it sent.
-type tapped struct {
-	*store.Store
-	proxy *redistest.Proxy
-}
-
-func tap(t *testing.T, r *redistest.Server) tapped {
-	t.Helper()
-	p := redistest.NewProxy(t, r)
-	return tapped{store.New(p.Pool(t, 4), patient), p}
-}
-
-// again sends commands to Redis once more, from a connection that the process has
-// given up. Nobody reads the replies, and Redis may refuse.
-func again(t *testing.T, r *redistest.Server, commands []redistest.Command) {
-	t.Helper()
-	c := r.Pool(t, 1).Get()
-	defer c.Close()
-	for _, cmd := range commands {
-		args := make([]any, len(cmd.Args))
-		for i, arg := range cmd.Args {
-			args[i] = arg
-		}
-		_, err := c.Do(cmd.Name, args...)
-		if _, refused := errors.AsType[redis.Error](err); err != nil && !refused {
-			t.Fatal(err)
-		}
-	}
-}
-
-// All that an answered request sent comes again after others have written: each
+// P3: all that an answered request sent comes again after others have written: each
 // command alone, and all in their order.
 func TestLateTakeAndCommitChangeNothing(t *testing.T) {
 	t.Parallel()
-	for name, more := range map[string]string{"small": "", "large": strings.Repeat(" ", 10_000)} {
+	for name, text := range map[string]func(string) string{"small": func(n string) string { return n }, "large": large} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-				a, b := tap(t, r), open(t, r, patient)
-				create(t, b, "0", store.Terms{})
-				write(t, a.Store, "1"+more)
-				late := a.proxy.Commands()
-				write(t, b, "2"+more)
-				write(t, a.Store, "3"+more)
-				write(t, b, "4"+more)
-				for i := range late {
-					again(t, r, late[i:i+1])
-					wantData(t, b, "4"+more)
+			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+				a, p := tapped(t, s, patient)
+				b := process(t, s)
+				create(t, b, "0")
+				save(t, take(t, a), text("1"))
+				late := p.Commands()
+				save(t, take(t, b), text("2"))
+				save(t, take(t, a), text("3"))
+				save(t, take(t, b), text("4"))
+				for _, cmd := range late {
+					again(t, s, cmd)
+					wantData(t, s, text("4"))
 				}
-				r.Do(t, "DEL", theLock) // the leases of what came late have run out
-				again(t, r, late)
-				wantData(t, b, "4"+more)
+				s.Do(t, "DEL", theLock) // the leases of what came late have run out
+				again(t, s, late...)
+				wantData(t, s, text("4"))
 			})
 		})
 	}
 }
 
 // Whoever lost the lock, and may not know it, gets ErrLost. The late copy of its take
-// does not make it the holder again.
+// does not make it the holder again, nor does the lock itself if it comes back.
 func TestLateTakeDoesNotMakeAStaleHolderWrite(t *testing.T) {
 	t.Parallel()
-	const maxHold = 100 * time.Millisecond
-	deleted := func(t *testing.T, r *redistest.Server, _ *store.Hold) { r.Do(t, "DEL", theLock) }
-	ways := map[string]struct {
-		lose    func(t *testing.T, r *redistest.Server, h *store.Hold)
-		maxHold time.Duration
-	}{
-		"past its MaxHold":     {func(t *testing.T, _ *redistest.Server, h *store.Hold) { toldLost(t, h) }, maxHold},
-		"its lock was deleted": {deleted, 0},
-	}
-	for name, way := range ways {
-		for what, end := range ends {
+	for name, lose := range map[string]func(t *testing.T, s *redistest.Server, h *Hold){
+		"past its MaxHold":     func(t *testing.T, _ *redistest.Server, h *Hold) { toldLost(t, h) },
+		"its lock was deleted": func(t *testing.T, s *redistest.Server, _ *Hold) { s.Do(t, "DEL", theLock) },
+		"its lock was renamed": func(t *testing.T, s *redistest.Server, _ *Hold) { s.Do(t, "RENAME", theLock, "elsewhere") },
+	} {
+		for what, end := range writes {
 			t.Run(name+", "+what, func(t *testing.T) {
 				t.Parallel()
-				redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-					a, b := tap(t, r), open(t, r, patient)
-					create(t, b, "0", store.Terms{})
-					stale := take(t, a.Store, store.Terms{MaxHold: way.maxHold})
-					late := a.proxy.Commands()
-					way.lose(t, r, stale)
-					write(t, b, "answered")
-					again(t, r, late)
-					wantError(t, what, end(t.Context(), stale), store.ErrLost)
-					wantData(t, b, "answered")
-					eventually(t, "the id that Renew would give is unknown", func() bool {
-						_, err := b.Load(t.Context(), newID, store.Terms{})
-						return errors.Is(err, store.ErrNotFound)
-					})
+				redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+					a, p := tapped(t, s, patient)
+					b := process(t, s)
+					create(t, b, "0")
+					stale, err := a.Take(t.Context(), theID, Terms{MaxHold: 5 * time.Second})
+					if err != nil {
+						t.Fatal(err)
+					}
+					late := p.Commands()
+					lose(t, s, stale)
+					save(t, take(t, b), "answered")
+					if s.Exists(t, "elsewhere") {
+						s.Do(t, "RENAME", "elsewhere", theLock)
+					} else {
+						again(t, s, late...)
+					}
+					wantError(t, what, end(t.Context(), stale), ErrLost)
+					wantData(t, s, "answered")
+					wantNoRenewal(t, s)
 				})
 			})
 		}
-	}
-}
-
-// ends are the ways in which a hold writes.
-var ends = map[string]func(ctx context.Context, h *store.Hold) error{
-	"Save":    func(ctx context.Context, h *store.Hold) error { return h.Save(ctx, []byte("stale")) },
-	"Renew":   func(ctx context.Context, h *store.Hold) error { return h.Renew(ctx, newID, []byte("stale")) },
-	"Destroy": func(ctx context.Context, h *store.Hold) error { return h.Destroy(ctx) },
-}
-
-// A lock that was renamed, and comes back after others have written, is no better.
-func TestLockThatComesBackDoesNotMakeAStaleHolderWrite(t *testing.T) {
-	t.Parallel()
-	for what, end := range ends {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-				a, b := open(t, r, patient), open(t, r, patient)
-				create(t, b, "0", store.Terms{})
-				stale := take(t, a, store.Terms{})
-				r.Do(t, "RENAME", theLock, "elsewhere")
-				write(t, b, "answered")
-				r.Do(t, "RENAME", "elsewhere", theLock)
-				wantError(t, what, end(t.Context(), stale), store.ErrLost)
-				wantData(t, b, "answered")
-			})
-		})
 	}
 }
 
@@ -143,23 +82,75 @@ func TestLockThatComesBackDoesNotMakeAStaleHolderWrite(t *testing.T) {
 // ErrLost.
 func TestLateCommandsOfManyHoldsDoNotMakeAStaleHolderWrite(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		a, b := tap(t, r), open(t, r, patient)
-		create(t, b, "0", store.Terms{})
-		h := take(t, a.Store, store.Terms{})
-		const holds = 3
-		for i := range holds {
-			next := begin(t, a.Store, store.Terms{LockWait: time.Minute})
-			inLine(t, a.Store, 1)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		a, p := tapped(t, s, patient)
+		b := process(t, s)
+		create(t, b, "0")
+		h := take(t, a)
+		for i := range 3 {
+			next := guests(t, a, 1, Terms{})[0]
 			data := fmt.Sprint("hold ", i)
 			save(t, h, data)
-			h = next.wait(t, data)
+			h = next.holds(t, data)
 		}
-		late := a.proxy.Commands()
-		r.Do(t, "DEL", theLock)
-		write(t, b, "answered")
-		again(t, r, late)
-		wantError(t, "Save", h.Save(t.Context(), []byte("stale")), store.ErrLost)
-		wantData(t, b, "answered")
+		late := p.Commands()
+		s.Do(t, "DEL", theLock)
+		save(t, take(t, b), "answered")
+		again(t, s, late...)
+		wantError(t, "Save", h.Save(t.Context(), []byte("stale")), ErrLost)
+		wantData(t, s, "answered")
 	})
+}
+
+// The connection breaks with the SET of a take on its way. Another has the lock, so the caller
+// waits, and gives up. Where SET comes after that, it leaves no lock.
+func TestLateSetOfATakeThatGaveUpLeavesNoLock(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st, p := tapped(t, s, patient)
+		other := process(t, s)
+		create(t, other, "0")
+		holder := take(t, other)
+		onceFor(t, p, takesLock, redistest.DropCommand)
+		_, err := st.Take(t.Context(), theID, Terms{LockWait: 50 * time.Millisecond})
+		wantError(t, "Take", err, ErrTimeout)
+		save(t, holder, "1")
+		wantFree(t, s)
+		for _, cmd := range p.Commands() {
+			if takesLock.is(cmd) {
+				again(t, s, cmd)
+			}
+		}
+		next, err := other.Take(t.Context(), theID, Terms{LockWait: patient.Lease / 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		save(t, next, "2")
+	})
+}
+
+// A take that is late by more than the patience of its caller leaves no lock either, nor does one
+// whose reply is.
+func TestTakeWithoutReply(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		command kind
+		fault   redistest.Fault
+	}{
+		"the command is held up": {takesLock, redistest.HangCommand},
+		"there is no reply":      {readsBoth, redistest.Hang},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+				st, p := tapped(t, s, patient)
+				create(t, process(t, s), "first")
+				release := onceFor(t, p, tt.command, tt.fault)
+				wantTimeout(t, "Take", func() error { _, err := st.Take(t.Context(), theID, Terms{}); return err })
+				release()
+				eventually(t, "the lock is free", func() bool { return !s.Exists(t, theLock) })
+				save(t, take(t, process(t, s)), "next")
+			})
+		})
+	}
 }

@@ -7,41 +7,43 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// A look at an ended session does not prolong what is remembered of it.
-func TestLoadDoesNotProlongATombstone(t *testing.T) {
+// What a load puts off, and what it leaves as it is. A look, which has no terms, changes nothing,
+// however long the session's own application keeps it.
+func TestLoadPutsOffWhatMayBe(t *testing.T) {
 	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		st := s.process(t)
-		for name, lives := range map[string]time.Duration{"new": time.Minute, "old": 20 * time.Second} {
-			s.Do(t, "SET", theRecord, formatTombstone("ABCDEFGHIJKLMNOP", time.Now()), "PX", lives.Milliseconds())
-			for range 3 {
-				_, err := st.Load(t.Context(), theID, Terms{TTL: time.Hour, Lifetime: DefaultLifetime})
-				wantError(t, name, err, ErrGone)
-				if left := expiry(t, s.Server, theRecord); left > lives {
-					t.Errorf("%s: it has %v, and had %v", name, left, lives)
-				}
-			}
-		}
-	})
-}
-
-// A record has no more than its lifetime. But where a holder has given it more, it keeps that.
-func TestLoadNearTheEndOfALifetime(t *testing.T) {
-	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		st := s.process(t)
-		terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
-		old := time.Now().Add(-10*time.Hour + 10*time.Minute)
-		for name, tt := range map[string]struct{ had, want time.Duration }{
-			"put off":      {time.Minute, 10 * time.Minute},
-			"as it was":    {10 * time.Minute, 10 * time.Minute},
-			"held for now": {15 * time.Minute, 15 * time.Minute},
+	const month = 30 * 24 * time.Hour
+	record := func(age time.Duration) string {
+		return string(formatRecord("ABCDEFGHIJKLMNOP", time.Now().Add(-age), []byte("1")))
+	}
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
+		ten := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
+		for name, tt := range map[string]struct {
+			stored    string
+			terms     Terms
+			had, want time.Duration
+			err       error
+		}{
+			"a session":                        {record(0), ten, time.Minute, time.Hour, nil},
+			"near the end of its lifetime":     {record(ten.Lifetime - 10*time.Minute), ten, time.Minute, 10 * time.Minute, nil},
+			"at the end of it":                 {record(ten.Lifetime - 10*time.Minute), ten, 10 * time.Minute, 10 * time.Minute, nil},
+			"at the end of it, and held":       {record(ten.Lifetime - 10*time.Minute), ten, 15 * time.Minute, 15 * time.Minute, nil},
+			"beyond its lifetime":              {record(ten.Lifetime), ten, 15 * time.Minute, 15 * time.Minute, ErrNotFound},
+			"a look at it":                     {record(ten.Lifetime), Terms{}, 15 * time.Minute, 15 * time.Minute, nil},
+			"a look at a short one":            {record(0), Terms{}, time.Minute, time.Minute, nil},
+			"a look at a long one":             {record(0), Terms{}, month, month, nil},
+			"a tombstone":                      {string(formatTombstone("ABCDEFGHIJKLMNOP", time.Now())), ten, time.Minute, time.Minute, ErrGone},
+			"garbage":                          {"garbage", ten, 2 * time.Minute, 2 * time.Minute, ErrCorrupt},
+			"what a later version has written": {`{"v":3}`, ten, 2 * time.Minute, 2 * time.Minute, ErrCorrupt},
 		} {
-			s.Do(t, "SET", theRecord, formatRecord("ABCDEFGHIJKLMNOP", old, []byte("1")), "PX", tt.had.Milliseconds())
-			if r, err := st.Load(t.Context(), theID, terms); string(r.Data) != "1" || err != nil {
-				t.Errorf("%s: %q, %v", name, r.Data, err)
+			s.Do(t, "SET", theRecord, tt.stored, "PX", tt.had.Milliseconds())
+			for range 2 {
+				r, err := st.Load(t.Context(), theID, tt.terms)
+				if wantError(t, name, err, tt.err); err == nil && string(r.Data) != "1" {
+					t.Errorf("%s: read %q", name, r.Data)
+				}
+				wantExpiry(t, s, theRecord, tt.want)
 			}
-			wantExpiry(t, s.Server, theRecord, tt.want)
 		}
 	})
 }
@@ -50,10 +52,10 @@ func TestLoadNearTheEndOfALifetime(t *testing.T) {
 // out under its holder: it looked as if it had time.
 func TestLoadWhileASessionIsTakenAtTheEndOfItsLifetime(t *testing.T) {
 	t.Parallel()
-	besideRecord(t, func(t *testing.T, s *site) {
-		learn(t, s.Server)
-		p := redistest.NewProxy(t, s.Server)
-		reader, holder := s.open(p.Pool(t, 2), nil, patient), s.process(t)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		reader, p := tapped(t, s, patient)
+		holder := process(t, s)
 		terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
 		created := time.Now().Add(-terms.Lifetime + 30*time.Second)
 		s.Do(t, "SET", theRecord, formatRecord("ABCDEFGHIJKLMNOP", created, []byte("1")), "PX", 30_000)
@@ -68,63 +70,48 @@ func TestLoadWhileASessionIsTakenAtTheEndOfItsLifetime(t *testing.T) {
 		if _, err := reader.Load(t.Context(), theID, terms); err != nil || h == nil {
 			t.Fatal(err, h)
 		}
-		if record, lock := expiry(t, s.Server, theRecord), expiry(t, s.Server, theLock); record <= lock {
+		if record, lock := expiry(t, s, theRecord), expiry(t, s, theLock); record <= lock {
 			t.Errorf("the record has %v, and its lock %v", record, lock)
 		}
 		h.Release(t.Context())
 	})
 }
 
-// What cannot be read is not put off.
-func TestLoadDoesNotProlongWhatItCannotRead(t *testing.T) {
-	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		st := s.process(t)
-		for name, write := range map[string][]any{
-			"garbage":       {"SET", theRecord, "garbage"},
-			"later version": {"SET", theRecord, `{"v":3}`},
-			"another type":  {"LPUSH", theRecord, "1"},
-		} {
-			s.Do(t, "DEL", theRecord)
-			s.Do(t, write[0].(string), write[1:]...)
-			s.Do(t, "PEXPIRE", theRecord, 20_000)
-			_, err := st.Load(t.Context(), theID, Terms{TTL: time.Hour, Lifetime: DefaultLifetime})
-			wantError(t, name, err, ErrCorrupt)
-			if left := expiry(t, s.Server, theRecord); left > 20*time.Second {
-				t.Errorf("%s: it has %v", name, left)
-			}
-		}
-	})
-}
-
-// What a load costs: one round trip, and a second one near the end of a lifetime only.
+// P10: a load costs one round trip, and a second one near the end of a lifetime, or where nobody
+// knew that there are guests whose timeouts are others than those of the terms.
 func TestRoundTripsOfLoad(t *testing.T) {
 	t.Parallel()
-	besideRecord(t, func(t *testing.T, s *site) {
-		learn(t, s.Server)
-		p := redistest.NewProxy(t, s.Server)
-		st := s.open(p.Pool(t, 2), nil, patient)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		ten := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
+		guests := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour, GuestTTL: time.Minute}
 		for name, tt := range map[string]struct {
+			own   *Times
 			terms Terms
 			age   time.Duration
-			want  int
+			want  []int
 		}{
-			"young":                     {Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}, time.Hour, 1},
-			"old":                       {Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}, 9*time.Hour + time.Minute, 2},
-			"TTL and Lifetime are one":  {Terms{TTL: 10 * time.Hour, Lifetime: 10 * time.Hour}, 9 * time.Hour, 1},
-			"a look, which puts it off": {Terms{}, 9 * time.Hour, 1},
+			"young":                     {nil, ten, time.Hour, []int{1}},
+			"old":                       {nil, ten, 9*time.Hour + time.Minute, []int{2, 2}},
+			"TTL and Lifetime are one":  {nil, Terms{TTL: 10 * time.Hour, Lifetime: 10 * time.Hour}, 9 * time.Hour, []int{1}},
+			"a look, which puts it off": {nil, Terms{}, 9 * time.Hour, []int{1}},
+			"guests, by the terms":      {&Times{Idle: time.Minute}, guests, 0, []int{1, 1}},
+			"guests of others":          {&Times{Idle: time.Minute}, ten, 0, []int{2, 1, 1}},
+			"of more than 31 years":     {&Times{Idle: 40 * 365 * 24 * time.Hour}, guests, 0, []int{1, 1}},
+			"remembered":                {&Times{Until: time.Now().Add(720 * time.Hour)}, ten, 0, []int{1, 1}},
+			"a look at a guest":         {&Times{Idle: time.Minute}, Terms{GuestTTL: time.Minute}, 0, []int{1, 1}},
 		} {
-			create(t, st, "1")
-			s.Do(t, "SET", theRecord, formatRecord("ABCDEFGHIJKLMNOP", time.Now().Add(-tt.age), []byte("1")),
-				"PX", (10*time.Hour - tt.age).Milliseconds())
-			p.Forget()
-			if _, err := st.Load(t.Context(), theID, tt.terms); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-			if n := p.RoundTrips(); n != tt.want {
-				t.Errorf("%s: %d round trips, want %d", name, n, tt.want)
-			}
+			st, p := tapped(t, s, patient)
 			s.Do(t, "DEL", theRecord)
+			record := Record{Data: []byte("1"), Created: time.Now().Add(-tt.age), Own: tt.own}
+			wantError(t, "Create", st.CreateRecord(t.Context(), theID, record, tt.terms), nil)
+			for i, want := range tt.want {
+				p.Forget()
+				_, err := st.Load(t.Context(), theID, tt.terms)
+				if got := p.RoundTrips(); got != want || err != nil {
+					t.Errorf("%s: load %d had %d round trips, %v, want %d", name, i+1, got, err, want)
+				}
+			}
 		}
 	})
 }
@@ -132,16 +119,13 @@ func TestRoundTripsOfLoad(t *testing.T) {
 // A connection that breaks, whichever command it is, is not noticed.
 func TestLoadOverABrokenConnection(t *testing.T) {
 	t.Parallel()
-	besideRecord(t, func(t *testing.T, s *site) {
-		p := redistest.NewProxy(t, s.Server)
-		st := s.open(p.Pool(t, 2), nil, patient)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st, p := tapped(t, s, patient)
 		create(t, st, "1")
 		for _, command := range []string{"PTTL", "PEXPIRE", "PING", "GET"} {
 			for _, fault := range []redistest.Fault{redistest.DropCommand, redistest.DropReply, redistest.CutReply} {
 				onceFor(t, p, kind{command, func(cmd redistest.Command) bool { return cmd.Name == command }}, fault)
-				if r, err := st.Load(t.Context(), theID, Terms{TTL: time.Hour}); string(r.Data) != "1" || err != nil {
-					t.Errorf("%s, %v: %q, %v", command, fault, r.Data, err)
-				}
+				load(t, st)
 			}
 		}
 	})

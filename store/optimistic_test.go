@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/gomodule/redigo/redis"
 )
 
 // A text is a Content.
@@ -27,13 +28,20 @@ func load(t *testing.T, st *Store) Record {
 	return r
 }
 
+// saveLoaded saves data, which must succeed.
+func saveLoaded(t *testing.T, st *Store, read Record, data string) {
+	t.Helper()
+	if _, err := st.SaveLoaded(t.Context(), theID, read, text(data), Terms{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // What was loaded is saved in one exchange, whatever its size, and leaves nothing but itself.
 func TestSaveLoaded(t *testing.T) {
 	t.Parallel()
-	besideRecord(t, func(t *testing.T, s *site) {
-		learn(t, s.Server)
-		p := redistest.NewProxy(t, s.Server)
-		st := s.open(p.Pool(t, 1), nil, patient)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		st, p := tapped(t, s, patient)
 		create(t, st, "0")
 		for _, data := range []string{"1", large("2"), "3"} {
 			read := load(t, st)
@@ -43,7 +51,7 @@ func TestSaveLoaded(t *testing.T) {
 				t.Errorf("%v, in %d round trips", err, n)
 			}
 			wantData(t, s, data)
-			wantExpiry(t, s.Server, theRecord, 2*time.Hour)
+			wantExpiry(t, s, theRecord, 2*time.Hour)
 			if now := load(t, st); !now.Same(saved) || now.Same(read) || !now.Created.Equal(read.Created) {
 				t.Errorf("stored is %v, returned was %v, and loaded %v", now, saved, read)
 			}
@@ -54,13 +62,13 @@ func TestSaveLoaded(t *testing.T) {
 	})
 }
 
-// Nothing is saved over a record that another has written, nor while somebody holds the session,
+// P1: nothing is saved over a record that another has written, nor while somebody holds the session,
 // nor ahead of those that wait. All stays as it is.
 func TestSaveLoadedIsRefused(t *testing.T) {
 	t.Parallel()
-	besideRecord(t, func(t *testing.T, s *site) {
-		learn(t, s.Server)
-		st := s.process(t)
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		st := process(t, s)
 		for name, meanwhile := range map[string]func(read Record){
 			"another has written":        func(Record) { save(t, take(t, st), "2") },
 			"another has saved likewise": func(read Record) { saveLoaded(t, st, read, "2") },
@@ -70,10 +78,10 @@ func TestSaveLoadedIsRefused(t *testing.T) {
 			"another holds it":           func(Record) { s.Do(t, "SET", theLock, "x", "PX", 60_000) },
 			"a list is in the lock":      func(Record) { s.Do(t, "LPUSH", theLock, "x") },
 			"it is a process's turn":     func(Record) { s.Do(t, "SET", theLock, "latchkey:wake:p/1", "PX", 60_000) },
-			"processes wait":             func(Record) { s.Do(t, "SET", theLock+".queue", "latchkey:wake:p/1 ", "PX", 60_000) },
+			"processes wait":             func(Record) { s.Do(t, "SET", theQueue, "latchkey:wake:p/1 ", "PX", 60_000) },
 		} {
 			for _, data := range []string{"1", large("1")} {
-				s.Do(t, "DEL", theRecord, theLock, theLock+".queue")
+				s.Do(t, "DEL", theRecord, theLock, theQueue)
 				create(t, st, "0")
 				read := load(t, st)
 				meanwhile(read)
@@ -93,33 +101,24 @@ func TestSaveLoadedIsRefused(t *testing.T) {
 	})
 }
 
-// stored returns what is at the record's key, or what it is if that is no string.
-func stored(t *testing.T, s *site) string {
+// stored returns what is at the record's key, or the error where that is no string.
+func stored(t *testing.T, s *redistest.Server) string {
 	t.Helper()
-	if kind := fmt.Sprint(s.Do(t, "TYPE", theRecord)); kind != "string" {
-		return kind
-	}
-	found, _ := s.Get(t, theRecord)
-	return found
-}
-
-// saveLoaded saves data, which must succeed.
-func saveLoaded(t *testing.T, st *Store, read Record, data string) {
-	t.Helper()
-	if _, err := st.SaveLoaded(t.Context(), theID, read, text(data), Terms{}); err != nil {
-		t.Fatal(err)
-	}
+	c := s.Pool(t, 1).Get()
+	defer c.Close()
+	found, err := redis.String(c.Do("GET", theRecord))
+	return fmt.Sprint(found, err)
 }
 
 // Who holds the session does not lose it to one that saves without a lock, in the same process or in
 // another.
 func TestSaveLoadedLeavesTheHolderAlone(t *testing.T) {
 	t.Parallel()
-	besideRecord(t, func(t *testing.T, s *site) {
-		st := s.process(t)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
 		create(t, st, "0")
 		h := take(t, st)
-		for _, other := range []*Store{st, s.process(t)} {
+		for _, other := range []*Store{st, process(t, s)} {
 			_, err := other.SaveLoaded(t.Context(), theID, load(t, other), text("1"), Terms{})
 			wantError(t, "SaveLoaded", err, ErrConflict)
 		}
@@ -131,16 +130,18 @@ func TestSaveLoadedLeavesTheHolderAlone(t *testing.T) {
 }
 
 // A connection that breaks is not noticed: what was done is known to be, and else it is done now.
+// Where another has written before the repetition, nobody knows whether the first try was done, and
+// the error says so. It is never done twice.
 func TestSaveLoadedOverABrokenConnection(t *testing.T) {
 	t.Parallel()
-	besideRecord(t, func(t *testing.T, s *site) {
-		p := redistest.NewProxy(t, s.Server)
-		st := s.open(p.Pool(t, 2), nil, patient)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st, p := tapped(t, s, patient)
+		other := process(t, s)
 		create(t, st, "0")
 		for _, data := range []string{"1", large("2")} {
 			for _, fault := range []redistest.Fault{redistest.DropCommand, redistest.DropReply, redistest.CutReply} {
 				read := load(t, st)
-				once(t, s.Server, p, optimisticScript, fault)
+				once(t, s, p, optimisticScript, fault)
 				saveLoaded(t, st, read, data)
 				wantData(t, s, data)
 			}
@@ -148,21 +149,9 @@ func TestSaveLoadedOverABrokenConnection(t *testing.T) {
 		if keys := stagedKeys(t, s); keys != nil {
 			t.Errorf("what the scripts did not need is there: %q", keys)
 		}
-	})
-}
-
-// Where the reply is lost and a repetition is refused, nobody knows whether the first try was done,
-// and the error says so. It is never done twice.
-func TestSaveLoadedThatMayHaveBeenDone(t *testing.T) {
-	t.Parallel()
-	besideRecord(t, func(t *testing.T, s *site) {
-		p := redistest.NewProxy(t, s.Server)
-		st, other := s.open(p.Pool(t, 2), nil, patient), s.process(t)
 		for fault, want := range map[redistest.Fault]string{redistest.DropReply: "1+2", redistest.DropCommand: "0+2"} {
-			s.Do(t, "DEL", theRecord)
-			create(t, st, "0")
+			save(t, take(t, other), "0")
 			read := load(t, st)
-			learn(t, s.Server)
 			tries := 0
 			p.Inject(func(cmd redistest.Command) redistest.Fault {
 				if !runs(cmd, optimisticScript) {
@@ -187,69 +176,42 @@ func TestSaveLoadedThatMayHaveBeenDone(t *testing.T) {
 // A command that comes late, and again, replaces nothing but what its sender has read.
 func TestLateSaveLoadedChangesNothing(t *testing.T) {
 	t.Parallel()
-	besideRecord(t, func(t *testing.T, s *site) {
-		p := redistest.NewProxy(t, s.Server)
-		o := patient
-		o.Timeout = shortly
-		st, other := s.open(p.Pool(t, 2), nil, o), s.process(t)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st, p := tapped(t, s, patient)
+		other := process(t, s)
 		for _, data := range []string{"1", large("1")} {
 			s.Do(t, "DEL", theRecord)
 			create(t, other, "0")
 			read := load(t, st)
-			letGo := once(t, s.Server, p, optimisticScript, redistest.HangCommand)
+			letGo := once(t, s, p, optimisticScript, redistest.HangCommand)
 			p.Forget()
-			_, err := st.SaveLoaded(t.Context(), theID, read, text(data), Terms{})
-			wantError(t, "SaveLoaded", err, ErrUnavailable)
+			wantTimeout(t, "SaveLoaded", func() error {
+				_, err := st.SaveLoaded(t.Context(), theID, read, text(data), Terms{})
+				return err
+			})
 			saveLoaded(t, other, load(t, other), "2")
 			letGo()
-			late := slices.DeleteFunc(p.Commands(), func(cmd redistest.Command) bool { return !strings.Contains(strings.Join(cmd.Args, " "), theRecord) })
 			wantData(t, s, "2")
 			save(t, take(t, other), "3")
-			repeat(t, s, late)
+			again(t, s, p.Commands()...)
 			wantData(t, s, "3")
 			p.Inject(nil)
 		}
 	})
 }
 
-// A lock elsewhere may be held without anybody here knowing it. So nothing is saved without it, and
-// nothing is asked.
-func TestSaveLoadedWithALockerIsRefused(t *testing.T) {
-	t.Parallel()
-	elsewhere(t, func(t *testing.T, s *site) {
-		p := redistest.NewProxy(t, s.Server)
-		st := s.open(p.Pool(t, 2), s.locks.Pool(t, 2), patient)
-		create(t, st, "0")
-		read := load(t, st)
-		p.Forget()
-		_, err := st.SaveLoaded(t.Context(), theID, read, text("1"), Terms{})
-		wantError(t, "SaveLoaded", err, ErrConflict)
-		if n := p.Requests(); n != 0 {
-			t.Errorf("Redis was asked %d times", n)
-		}
-		h := take(t, st)
-		if !h.Record.Same(read) {
-			t.Error("what was taken is not what was loaded")
-		}
-		save(t, h, "1")
-		wantData(t, s, "1")
-	})
-}
-
 // What cannot be saved is refused before anything is sent.
 func TestSaveLoadedRefusesWhatIsTooLargeAndAClosedStore(t *testing.T) {
 	t.Parallel()
-	besideRecord(t, func(t *testing.T, s *site) {
-		st := s.process(t)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
 		create(t, st, "0")
 		read := load(t, st)
 		_, err := st.SaveLoaded(t.Context(), theID, read, text(large("")), Terms{MaxBytes: stagedFrom})
 		wantError(t, "a record that is too large", err, ErrTooLarge)
 		_, err = st.SaveLoaded(t.Context(), theID, Record{}, text("1"), Terms{})
 		wantError(t, "over a record that was not loaded", err, ErrConflict)
-		if err := st.Close(); err != nil {
-			t.Fatal(err)
-		}
+		wantError(t, "Close", st.Close(), nil)
 		_, err = st.SaveLoaded(t.Context(), theID, read, text("1"), Terms{})
 		wantError(t, "a store that is closed", err, ErrUnavailable)
 		wantData(t, s, "0")
@@ -263,10 +225,10 @@ func TestSaveLoadedRefusesWhatIsTooLargeAndAClosedStore(t *testing.T) {
 func TestSaveLoadedKeepsOwnTimesAndSeals(t *testing.T) {
 	t.Parallel()
 	terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
-	besideRecord(t, func(t *testing.T, s *site) {
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		for name, tt := range ownTimes {
 			for _, o := range []Options{patient, encrypted(newKey)} {
-				st := s.processWith(t, o)
+				st := New(s.Pool(t, 8), o)
 				r := recordOf(tt.idle, tt.until, tt.age)
 				s.Do(t, "SET", theRecord, r.text(st.box(theID)), "PX", 60_000)
 				read, err := st.Load(t.Context(), theID, terms)
@@ -274,7 +236,7 @@ func TestSaveLoadedKeepsOwnTimesAndSeals(t *testing.T) {
 				s.Do(t, "PEXPIRE", theRecord, 60_000)
 				_, err = st.SaveLoaded(t.Context(), theID, read, text("2 and more"), terms)
 				wantError(t, "SaveLoaded", err, nil)
-				wantExpiry(t, s.Server, theRecord, tt.want)
+				wantExpiry(t, s, theRecord, tt.want)
 				if plain := strings.Contains(stored(t, s), "2 and more"); plain != (st.ring == nil) {
 					t.Errorf("%s: it is readable: %v", name, plain)
 				}

@@ -15,9 +15,9 @@ import (
 // with one that is not there any more cannot be read.
 func TestKeysAreRotated(t *testing.T) {
 	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		before, first := s.processWith(t, encrypted(oldKey)), s.processWith(t, encrypted(oldKey, newKey))
-		second, after := s.processWith(t, encrypted(newKey, oldKey)), s.processWith(t, encrypted(newKey))
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		before, first := New(s.Pool(t, 8), encrypted(oldKey)), New(s.Pool(t, 8), encrypted(oldKey, newKey))
+		second, after := New(s.Pool(t, 8), encrypted(newKey, oldKey)), New(s.Pool(t, 8), encrypted(newKey))
 		reads := func(st *Store, want string) {
 			t.Helper()
 			r, err := st.Load(t.Context(), theID, Terms{})
@@ -50,11 +50,11 @@ func TestKeysAreRotated(t *testing.T) {
 // ones where none are accepted, are refused with the reason.
 func TestEncryptionBeginsAndEnds(t *testing.T) {
 	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		step := func(e Encryption) *Store {
 			o := patient
 			o.Encryption = e
-			return s.processWith(t, o)
+			return New(s.Pool(t, 8), o)
 		}
 		keys := [][]byte{newKey}
 		none, only := step(Encryption{}), step(Encryption{Keys: keys})

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // tampered are things that somebody who can write to Redis may do to a record, or that may be in its
@@ -43,8 +45,8 @@ func tampered(t testing.TB) map[string][]byte {
 func TestTamperedRecords(t *testing.T) {
 	t.Parallel()
 	terms := Terms{Lifetime: 100 * 365 * 24 * time.Hour, LockWait: time.Minute} // since born is long ago
-	eachFence(t, func(t *testing.T, s *site) {
-		st := s.processWith(t, encrypted(newKey))
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := New(s.Pool(t, 8), encrypted(newKey))
 		s.Do(t, "SET", theRecord, sealed(t, encrypted(newKey), "1"))
 		if r, err := st.Load(t.Context(), theID, terms); string(r.Data) != "1" || err != nil {
 			t.Fatalf("what nobody has touched: %+v, %v", r, err)

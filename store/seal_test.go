@@ -34,12 +34,6 @@ func boxOf(t testing.TB, o Options, id string) *box {
 	return st.box(id)
 }
 
-// processWith returns the store of another process.
-func (s *site) processWith(t *testing.T, o Options) *Store {
-	t.Helper()
-	return s.open(s.Pool(t, 8), s.locks.Pool(t, 8), o)
-}
-
 // sealed returns the stored form of data, sealed for theID.
 func sealed(t testing.TB, o Options, data string) []byte {
 	t.Helper()
@@ -75,21 +69,16 @@ func TestSealedForm(t *testing.T) {
 func TestDataLeaveTheProcessSealed(t *testing.T) {
 	t.Parallel()
 	const secret = "4111 1111 1111 1111"
-	eachFence(t, func(t *testing.T, s *site) {
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		ctx := t.Context()
-		p := redistest.NewProxy(t, s.Server)
-		p.Forget()
-		st := s.open(p.Pool(t, 8), s.locks.Pool(t, 8), encrypted(newKey))
+		st, p := tapped(t, s, encrypted(newKey))
 		want := func(id, data string) {
 			t.Helper()
 			r, err := st.Load(ctx, id, Terms{})
 			if string(r.Encoded()) != data || err != nil {
 				t.Errorf("Load: %.40q, %v; want %.40q", r.Encoded(), err, data)
 			}
-			h, err := st.Take(ctx, id, Terms{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			h := takeID(t, st, id)
 			if string(h.Record.Encoded()) != data {
 				t.Errorf("Take: %.40q, want %.40q", h.Record.Encoded(), data)
 			}
@@ -108,11 +97,9 @@ func TestDataLeaveTheProcessSealed(t *testing.T) {
 		}
 		want(theID, secret+"3")
 		h := take(t, st)
-		if s.locks == s.Server { // elsewhere nothing is handed over
-			waiting := guests(t, st, 1, Terms{})
-			save(t, h, secret+"4")
-			h = waiting[0].holds(t, secret+"4")
-		}
+		waiting := guests(t, st, 1, Terms{})
+		save(t, h, secret+"4")
+		h = waiting[0].holds(t, secret+"4")
 		if err := h.Renew(ctx, newID, []byte(secret+"5")); err != nil {
 			t.Error(err)
 		}
@@ -136,104 +123,62 @@ func TestDataLeaveTheProcessSealed(t *testing.T) {
 // every one, and it is another 1 KB each time.
 func TestScriptsDoNotMindRawBytes(t *testing.T) {
 	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		st := s.processWith(t, encrypted(newKey))
-		hasty := Terms{TTL: time.Second, LockWait: time.Minute} // takes by script
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		st := New(s.Pool(t, 8), encrypted(newKey))
 		create(t, st, "0")
 		for i := range 50 {
 			data := fmt.Sprint(i, strings.Repeat("x", 1000+50*i))
-			terms := []Terms{{}, hasty}[i%2]
-			h, err := st.Take(t.Context(), theID, terms)
+			h, err := st.Take(t.Context(), theID, []Terms{{}, {TTL: time.Second}}[i%2]) // the latter takes by script
 			if err != nil {
 				t.Fatal(err)
 			}
 			save(t, h, data)
-			if r, err := st.Load(t.Context(), theID, Terms{TTL: time.Hour, Lifetime: 2 * time.Hour}); string(r.Data) != data || err != nil {
-				t.Fatalf("%d: %.40q, %v", i, r.Data, err)
+			if got := string(load(t, st).Data); got != data {
+				t.Fatalf("%d: %.40q", i, got)
 			}
 		}
 	})
 }
 
-// MaxBytes is what is stored. A record that is too large only because it is sealed is refused as well.
-func TestMaxBytesCountsTheSeal(t *testing.T) {
+// P13: MaxBytes is what is stored, with its seal. What is larger is refused whole, and nothing changes.
+func TestMaxBytes(t *testing.T) {
 	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		ctx, st, terms := t.Context(), s.processWith(t, encrypted(newKey)), Terms{MaxBytes: 150}
-		room := 150 - len(formatRecord(strings.Repeat("A", stampLength), time.Now(), nil)) - sealBytes
-		fits, over := []byte(strings.Repeat("x", room)), []byte(strings.Repeat("x", room+1))
-		wantError(t, "Create", st.Create(ctx, theID, over, terms), ErrTooLarge)
-		if err := st.Create(ctx, theID, fits, terms); err != nil {
-			t.Fatal(err)
-		}
-		for what, end := range map[string]func(h *Hold, data []byte) error{
-			"Save":        func(h *Hold, data []byte) error { return h.Save(ctx, data) },
-			"SaveContent": func(h *Hold, data []byte) error { return h.SaveContent(ctx, &countedContent{text: string(data)}) },
-		} {
-			for _, data := range [][]byte{over, fits} {
+	terms := Terms{MaxBytes: 150}
+	for name, o := range map[string]Options{"plain": patient, "sealed": encrypted(newKey)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+				ctx, st := t.Context(), New(s.Pool(t, 8), o)
+				room := terms.MaxBytes - len(formatRecord(strings.Repeat("A", stampLength), time.Now(), nil))
+				if name == "sealed" {
+					room -= sealBytes
+				}
+				fits, over := strings.Repeat("x", room), strings.Repeat("x", room+1)
+				wantError(t, "Create", st.Create(ctx, theID, []byte(over), terms), ErrTooLarge)
+				wantError(t, "Create", st.Create(ctx, theID, []byte(fits), terms), nil)
+				content := &countedContent{text: over}
+				for what, write := range map[string]func(h *Hold) error{
+					"Save":        func(h *Hold) error { return h.Save(ctx, []byte(over)) },
+					"SaveContent": func(h *Hold) error { return h.SaveContent(ctx, content) },
+					"Renew":       func(h *Hold) error { return h.Renew(ctx, newID, []byte(over)) },
+				} {
+					h, err := st.Take(ctx, theID, terms)
+					wantError(t, "Take of exactly MaxBytes", err, nil)
+					wantError(t, what, write(h), ErrTooLarge)
+					wantFree(t, s)
+					r, err := st.Load(ctx, theID, terms)
+					if stored, _ := s.Get(t, theRecord); err != nil || string(r.Data) != fits || len(stored) != terms.MaxBytes {
+						t.Errorf("after %s the record has %q, %v, in %d bytes", what, r.Data, err, len(stored))
+					}
+				}
+				wantNoRenewal(t, s)
 				h, err := st.Take(ctx, theID, terms)
-				if err != nil {
-					t.Fatal(err)
+				wantError(t, "Take", err, nil)
+				wantError(t, "SaveContent of what fits", h.SaveContent(ctx, &countedContent{text: fits}), nil)
+				if content.encoded > 0 {
+					t.Error("what is too large was encoded for that")
 				}
-				if err := end(h, data); len(data) > room {
-					wantError(t, what, err, ErrTooLarge)
-				} else if err != nil {
-					t.Errorf("%s of what fits: %v", what, err)
-				}
-			}
-		}
-		if stored, _ := s.Get(t, theRecord); len(stored) != terms.MaxBytes {
-			t.Errorf("the largest one has %d bytes", len(stored))
-		}
-	})
-}
-
-// Of versions that are stored together only the last one is sealed, and a session's key is derived
-// once for all of them.
-func TestOneSealForAGroup(t *testing.T) {
-	o := encrypted(newKey)
-	o.Encryption.AcceptPlain = true // such as a desk begins with
-	eachDesk(t, o, func(t *testing.T, d *desk) {
-		save(t, take(t, d.st), "0")
-		versions := []*countedContent{{text: "1"}, {text: "2"}, {text: "3"}, {text: "4"}}
-		h := take(t, d.st)
-		key := h.fence.(*tenure).box.newest
-		if key == nil {
-			t.Error("nothing was opened by the take")
-		}
-		waiting := guests(t, d.st, len(versions)-1, Terms{})
-		letGo := d.holdBack(t)
-		var endings []*ending
-		for i, version := range versions {
-			if i > 0 {
-				h = waiting[i-1].holds(t, "")
-			}
-			saver := h
-			endings = append(endings, begin(func() error { return saver.SaveContent(t.Context(), version) }))
-		}
-		shared := h.fence.(*tenure)
-		eventually(t, "the last one has ended its hold", func() bool {
-			shared.mu.Lock()
-			defer shared.mu.Unlock()
-			return shared.newest == len(versions)
+			})
 		})
-		letGo()
-		all := 0
-		for i, e := range endings {
-			if err := e.wait(); err != nil {
-				t.Error(err)
-			}
-			all += versions[i].encoded
-		}
-		if all > 2 {
-			t.Errorf("%d versions were encoded", all)
-		}
-		if shared.box.newest != key {
-			t.Error("the key was derived again")
-		}
-		r, err := d.st.Load(t.Context(), theID, Terms{})
-		if string(r.Data) != "4" || err != nil {
-			t.Errorf("stored is %q, %v", r.Data, err)
-		}
-	})
+	}
 }

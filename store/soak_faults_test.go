@@ -6,7 +6,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,33 +19,7 @@ type plague struct {
 	t       *testing.T
 	r       *redistest.Server
 	proxies []*redistest.Proxy
-	seed    uint64
-
-	mu    sync.Mutex // guards the rest
-	kinds counts     // faults so far
-}
-
-func newPlague(t *testing.T, r *redistest.Server, proxies []*redistest.Proxy, seed uint64) *plague {
-	return &plague{t: t, r: r, proxies: proxies, seed: seed}
-}
-
-func (p *plague) count(kind string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.kinds.add(kind)
-}
-
-func (p *plague) String() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.kinds.String()
-}
-
-// forget keeps the proxies' records from growing.
-func (p *plague) forget() {
-	for _, proxy := range p.proxies {
-		proxy.Forget()
-	}
+	kinds   counts // faults so far
 }
 
 // The faults of Redis. Each is over when it returns.
@@ -91,13 +64,61 @@ var disasters = []struct {
 
 // rage lets one fault of Redis follow the other until ctx ends, and then all is well
 // again.
-func (p *plague) rage(ctx context.Context) {
-	random := rand.New(rand.NewPCG(p.seed, 0))
+func (p *plague) rage(ctx context.Context, random *rand.Rand) {
 	for ctx.Err() == nil {
 		pause(ctx, upTo(random, 2*time.Second))
 		d := disasters[random.IntN(len(disasters))]
-		p.count(d.kind)
+		p.kinds.add(d.kind)
 		d.strike(ctx, p, random)
+	}
+}
+
+// A bad network is what the proxies do with one in so many commands.
+type network struct {
+	kind  string
+	fault redistest.Fault
+	odds  int
+	delay time.Duration // up to this; the commands of a process wait for each other
+	lasts time.Duration // up to this
+}
+
+var networks = []network{
+	{kind: "reply dropped", fault: redistest.DropReply, odds: 20, lasts: 300 * time.Millisecond},
+	{kind: "command dropped", fault: redistest.DropCommand, odds: 20, lasts: 300 * time.Millisecond},
+	{kind: "reply cut", fault: redistest.CutReply, odds: 20, lasts: 300 * time.Millisecond},
+	{kind: "cut off", fault: redistest.DropCommand, odds: 1, lasts: 500 * time.Millisecond},
+	{kind: "reply held for ever", fault: redistest.Hang, odds: 50, lasts: 100 * time.Millisecond},
+	{kind: "command held", fault: redistest.HangCommand, odds: 50, lasts: 1500 * time.Millisecond},
+	{kind: "delayed", fault: redistest.Pass, odds: 2, delay: 5 * time.Millisecond, lasts: 500 * time.Millisecond},
+}
+
+// cut lets one bad network follow the other, for one process or for all behind a
+// proxy, until ctx ends.
+func (p *plague) cut(ctx context.Context, random *rand.Rand) {
+	for ctx.Err() == nil {
+		pause(ctx, upTo(random, time.Second))
+		n := networks[random.IntN(len(networks))]
+		hit := p.proxies
+		if i := random.IntN(2 * len(hit)); i < len(hit) {
+			hit = hit[i : i+1]
+		}
+		for _, proxy := range hit {
+			proxy.Inject(func(redistest.Command) redistest.Fault {
+				if rand.IntN(n.odds) > 0 {
+					return redistest.Pass
+				}
+				p.kinds.add(n.kind)
+				if n.delay > 0 {
+					lapse(rand.N(n.delay))
+				}
+				return n.fault
+			})
+		}
+		pause(ctx, upTo(random, n.lasts))
+		for _, proxy := range hit {
+			proxy.Inject(nil)
+			proxy.Release() // what was held back arrives now
+		}
 	}
 }
 

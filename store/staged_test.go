@@ -13,25 +13,25 @@ import (
 func large(text string) string { return text + strings.Repeat(" ", stagedFrom) }
 
 // stagedKeys returns the keys of staged records, none of which stays for more than a minute.
-func stagedKeys(t *testing.T, s *site) (keys []string) {
+func stagedKeys(t *testing.T, s *redistest.Server) (keys []string) {
 	t.Helper()
 	for _, key := range s.Keys(t) {
 		if strings.HasPrefix(key, theRecord+".new.") {
 			keys = append(keys, key)
-			wantExpiry(t, s.Server, key, time.Minute)
+			wantExpiry(t, s, key, time.Minute)
 		}
 	}
 	return keys
 }
 
-// A record that is large goes past the script, in the same write, and leaves nothing but itself.
+// A record that is large goes past the script, in the same write, and leaves nothing but itself,
+// whatever is at its staged key before.
 func TestLargeRecordIsStaged(t *testing.T) {
 	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		learn(t, s.Server)
-		p := redistest.NewProxy(t, s.Server)
-		st := s.open(p.Pool(t, 1), s.locks.Pool(t, 1), patient)
-		create(t, s.process(t), "0")
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		st, p := tapped(t, s, patient)
+		create(t, process(t, s), "0")
 		envelope := len(formatRecord(strings.Repeat("x", stampLength), time.Now(), nil))
 		for size, want := range map[int][]string{
 			stagedFrom - 1: {"EVALSHA"},
@@ -40,6 +40,9 @@ func TestLargeRecordIsStaged(t *testing.T) {
 		} {
 			data := strings.Repeat("x", size-envelope)
 			h := take(t, st)
+			if len(want) > 1 {
+				s.Do(t, "LPUSH", theRecord+".new."+h.stamp, "x")
+			}
 			p.Forget()
 			save(t, h, data)
 			var got []string
@@ -49,11 +52,11 @@ func TestLargeRecordIsStaged(t *testing.T) {
 					t.Error("the record is an argument of the script, too")
 				}
 			}
-			if !slices.Equal(got, want) {
-				t.Errorf("a record of %d bytes is saved by %q, want %q", size, got, want)
+			if n := p.RoundTrips(); n != 1 || !slices.Equal(got, want) {
+				t.Errorf("a record of %d bytes is saved by %q in %d round trips, want %q", size, got, n, want)
 			}
 			wantData(t, s, data)
-			wantExpiry(t, s.Server, theRecord, DefaultTTL)
+			wantExpiry(t, s, theRecord, DefaultTTL)
 			if got := s.Keys(t); !slices.Equal(got, []string{theRecord}) {
 				t.Errorf("the keys are %q", got)
 			}
@@ -66,15 +69,14 @@ func TestLargeRecordIsStaged(t *testing.T) {
 // still.
 func TestStagedRecordIsGone(t *testing.T) {
 	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		learn(t, s.Server)
-		p := redistest.NewProxy(t, s.Server)
-		st := s.open(p.Pool(t, 1), s.locks.Pool(t, 1), patient)
-		create(t, s.process(t), "before")
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		st, p := tapped(t, s, patient)
+		create(t, process(t, s), "before")
 		h := take(t, st)
 		p.Forget()
 		p.Inject(func(cmd redistest.Command) redistest.Fault {
-			if runs(cmd, s.commit()) {
+			if runs(cmd, commitScript) {
 				for _, key := range stagedKeys(t, s) {
 					s.Do(t, "DEL", key)
 				}
@@ -89,13 +91,13 @@ func TestStagedRecordIsGone(t *testing.T) {
 
 		p.Inject(nil)
 		late := p.Commands()
-		repeat(t, s, late[:1])
+		again(t, s, late[0])
 		wantData(t, s, "before")
 		if len(stagedKeys(t, s)) != 1 {
 			t.Error("SET has staged nothing")
 		}
 		save(t, take(t, st), large("next"))
-		repeat(t, s, late)
+		again(t, s, late...)
 		wantData(t, s, large("next"))
 		wantFree(t, s)
 		if keys := stagedKeys(t, s); keys != nil {
@@ -107,14 +109,13 @@ func TestStagedRecordIsGone(t *testing.T) {
 // The script is lost with all its repetitions. What was staged is never read.
 func TestStagedButNotCommitted(t *testing.T) {
 	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		learn(t, s.Server)
-		p := redistest.NewProxy(t, s.Server)
-		st := s.open(p.Pool(t, 1), s.locks.Pool(t, 1), patient)
-		create(t, s.process(t), "before")
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		st, p := tapped(t, s, patient)
+		create(t, process(t, s), "before")
 		h := take(t, st)
 		p.Inject(func(cmd redistest.Command) redistest.Fault {
-			if runs(cmd, s.commit()) {
+			if runs(cmd, commitScript) {
 				return redistest.DropCommand
 			}
 			return redistest.Pass
@@ -126,17 +127,12 @@ func TestStagedButNotCommitted(t *testing.T) {
 			t.Error("nothing is staged")
 		}
 		wantData(t, s, "before")
-		s.locks.Do(t, "DEL", theLock) // its lease ends
-		next := take(t, s.process(t))
+		next := take(t, process(t, s)) // when what was left behind is swept
 		if got := string(next.Record.Data); got != "before" {
 			t.Errorf("the next one has read %q", got)
 		}
-		if err := next.Destroy(t.Context()); err != nil {
-			t.Error(err)
-		}
-		repeat(t, s, slices.DeleteFunc(p.Commands(), func(cmd redistest.Command) bool {
-			return cmd.Name != "SET" && !runs(cmd, s.commit()) // what sweeps up after it, Redis may not know by its hash
-		}))
+		wantError(t, "Destroy", next.Destroy(t.Context()), nil)
+		again(t, s, p.Commands()...)
 		wantGone(t, s, st)
 		if keys := stagedKeys(t, s); keys != nil {
 			t.Errorf("what the script did not need is there: %q", keys)
@@ -144,44 +140,18 @@ func TestStagedButNotCommitted(t *testing.T) {
 	})
 }
 
-// Whatever is at the key before, SET replaces it.
-func TestStagedKeyOfAnotherType(t *testing.T) {
-	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		st := s.process(t)
-		create(t, st, "before")
-		h := take(t, st)
-		s.Do(t, "LPUSH", theRecord+".new."+h.stamp, "x")
-		save(t, h, large("after"))
-		wantData(t, s, large("after"))
-	})
-}
-
-// repeat sends commands once more, from another connection.
-func repeat(t *testing.T, s *site, commands []redistest.Command) {
-	t.Helper()
-	for _, cmd := range commands {
-		args := make([]any, len(cmd.Args))
-		for i, arg := range cmd.Args {
-			args[i] = arg
-		}
-		s.Do(t, cmd.Name, args...)
-	}
-}
-
 // While one record waits between its SET and its script, all that was ever sent before comes once
 // more. None of it gets in between.
 func TestLateRecordIsNotMistakenForTheNext(t *testing.T) {
 	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		learn(t, s.Server)
-		p := redistest.NewProxy(t, s.Server)
-		st := s.open(p.Pool(t, 1), s.locks.Pool(t, 1), patient)
-		create(t, s.process(t), "0")
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		st, p := tapped(t, s, patient)
+		create(t, process(t, s), "0")
 		var late []redistest.Command
 		p.Inject(func(cmd redistest.Command) redistest.Fault {
-			if runs(cmd, s.commit()) {
-				repeat(t, s, late)
+			if runs(cmd, commitScript) {
+				again(t, s, late...)
 				late = append(late, p.Commands()...)
 				p.Forget()
 			}

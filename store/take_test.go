@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 )
 
 // between does something on Redis after the SET of a first try, and before its MGET.
-func between(t *testing.T, s *site, p *redistest.Proxy, do func()) {
+func between(t *testing.T, p *redistest.Proxy, do func()) {
 	t.Helper()
 	done := false
 	p.Inject(func(cmd redistest.Command) redistest.Fault {
@@ -34,12 +33,12 @@ func between(t *testing.T, s *site, p *redistest.Proxy, do func()) {
 // another's.
 func TestOnlyTheReaderOfTheRecordKnowsWhoHasTheLock(t *testing.T) {
 	t.Parallel()
-	besideRecord(t, func(t *testing.T, s *site) {
-		p := redistest.NewProxy(t, s.Server)
-		st, other := s.open(p.Pool(t, 2), nil, patient), s.process(t)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st, p := tapped(t, s, patient)
+		other := process(t, s)
 		create(t, st, "0")
 
-		between(t, s, p, func() { s.Do(t, "DEL", theLock) })
+		between(t, p, func() { s.Do(t, "DEL", theLock) })
 		h := take(t, st)
 		if holder, _ := s.Get(t, theLock); !strings.HasPrefix(holder, h.stamp) {
 			t.Errorf("the lock has %q, and the hold the stamp %s", holder, h.stamp)
@@ -47,7 +46,7 @@ func TestOnlyTheReaderOfTheRecordKnowsWhoHasTheLock(t *testing.T) {
 		save(t, h, "1")
 
 		var others *Hold
-		between(t, s, p, func() {
+		between(t, p, func() {
 			s.Do(t, "DEL", theLock)
 			others = take(t, other)
 		})
@@ -55,6 +54,10 @@ func TestOnlyTheReaderOfTheRecordKnowsWhoHasTheLock(t *testing.T) {
 		wantError(t, "Take", err, ErrTimeout)
 		save(t, others, "2")
 		wantData(t, s, "2")
+
+		s.Do(t, "SET", theLock, "", "PX", time.Hour.Milliseconds()) // which is somebody's, too
+		_, err = st.Take(t.Context(), theID, Terms{LockWait: locker.NoWait})
+		wantError(t, "Take of a lock without a value", err, ErrTimeout)
 	})
 }
 
@@ -62,7 +65,7 @@ func TestOnlyTheReaderOfTheRecordKnowsWhoHasTheLock(t *testing.T) {
 // the lock that SET has taken.
 func TestATakeOfWhatIsNotAsUsual(t *testing.T) {
 	t.Parallel()
-	besideRecord(t, func(t *testing.T, s *site) {
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		hour := time.Hour.Milliseconds()
 		young := func(data string) []byte { return formatRecord("ABCDEFGHIJKLMNOP", time.Now(), []byte(data)) }
 		for name, tt := range map[string]struct {
@@ -83,7 +86,7 @@ func TestATakeOfWhatIsNotAsUsual(t *testing.T) {
 			if tt.command != nil {
 				s.Do(t, tt.command[0].(string), tt.command[1:]...)
 			}
-			h, err := s.process(t).Take(t.Context(), theID, Terms{MaxBytes: 500})
+			h, err := process(t, s).Take(t.Context(), theID, Terms{MaxBytes: 500})
 			wantError(t, name, err, tt.want)
 			if s.Exists(t, theLock) == tt.free {
 				t.Errorf("%s: the lock is free: %v, want %v", name, !tt.free, tt.free)
@@ -91,7 +94,7 @@ func TestATakeOfWhatIsNotAsUsual(t *testing.T) {
 			if (h == nil) != tt.free {
 				t.Errorf("%s: the hold is %v", name, h)
 			}
-			if name == "about to time out" && expiry(t, s.Server, theRecord) <= expiry(t, s.Server, theLock) {
+			if name == "about to time out" && expiry(t, s, theRecord) <= expiry(t, s, theLock) {
 				t.Errorf("%s: it does not outlast the lock", name)
 			}
 			if h != nil {
@@ -101,31 +104,16 @@ func TestATakeOfWhatIsNotAsUsual(t *testing.T) {
 	})
 }
 
-// A lock whose value is empty is somebody's, and no record is read under it.
-func TestATakeOfALockWithoutAValue(t *testing.T) {
-	t.Parallel()
-	besideRecord(t, func(t *testing.T, s *site) {
-		st := s.process(t)
-		create(t, st, "0")
-		s.Do(t, "SET", theLock, "", "PX", time.Hour.Milliseconds())
-		_, err := st.Take(t.Context(), theID, Terms{LockWait: locker.NoWait})
-		wantError(t, "Take", err, ErrTimeout)
-	})
-}
-
 // A session whose idle timeout is not longer than a lease would never outlast its lock by itself. So
 // its take is not tried in vain.
 func TestATakeWithAShortTimeoutIsOneRoundTrip(t *testing.T) {
 	t.Parallel()
-	besideRecord(t, func(t *testing.T, s *site) {
-		learn(t, s.Server)
-		p := redistest.NewProxy(t, s.Server)
-		st := s.open(p.Pool(t, 2), nil, patient)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		st, p := tapped(t, s, patient)
 		for _, ttl := range []time.Duration{patient.Lease, 2 * patient.Lease} {
 			terms := Terms{TTL: ttl, Lifetime: time.Hour}
-			if err := st.Create(t.Context(), theID, []byte("1"), terms); err != nil {
-				t.Fatal(err)
-			}
+			wantError(t, "Create", st.Create(t.Context(), theID, []byte("1"), terms), nil)
 			p.Forget()
 			h, err := st.Take(t.Context(), theID, terms)
 			if n := p.RoundTrips(); n != 1 || err != nil {
@@ -141,36 +129,29 @@ func TestATakeWithAShortTimeoutIsOneRoundTrip(t *testing.T) {
 // not: SET says otherwise.
 func TestALockIsNotHeldByWhoHasAnother(t *testing.T) {
 	t.Parallel()
-	s := redistest.Real(t)
-	c := &repeating{Client: transport.NewRedigo(s.Pool(t, 2), patient.Timeout)}
-	st := NewOn(c, patient)
-	t.Cleanup(func() { _ = st.Close() })
-	for _, id := range []string{theID, newID} {
-		if err := st.Create(t.Context(), id, []byte("1"), Terms{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	first := take(t, st)
-	c.repeat.Store(true)
-	second, err := st.Take(t.Context(), newID, Terms{LockWait: locker.NoWait})
-	if err != nil {
-		t.Fatal(err)
-	}
-	second.Release(t.Context())
-	first.Release(t.Context())
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		c := &lying{Client: transport.NewRedigo(s.Pool(t, 2), patient.Timeout)}
+		st := NewOn(c, patient)
+		first := ownHold(t, st, theID)
+		last := c.last
+		wantError(t, "Create", st.Create(t.Context(), newID, []byte("1"), Terms{}), nil)
+		c.lie = last
+		takeID(t, st, newID).Release(t.Context())
+		first.Release(t.Context())
+	})
 }
 
-// A repeating client gives an exchange the replies of the one before, where it is told to.
-type repeating struct {
+// A lying client gives an exchange other replies, where it has some.
+type lying struct {
 	transport.Client
-	repeat atomic.Bool
-	last   []any
+	lie, last []any
 }
 
-func (c *repeating) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
+func (c *lying) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
 	replies, err := c.Client.Do(ctx, key, commands...)
-	if c.repeat.Swap(false) {
-		return c.last, err
+	if lie := c.lie; lie != nil {
+		c.lie = nil
+		return lie, err
 	}
 	c.last = replies
 	return replies, err

@@ -96,11 +96,14 @@ func (t *tenure) admit(ctx context.Context, h *Hold, l *lease.Lease) (again bool
 	h.joined = t.lease != nil
 	t.lease = l
 	switch {
+	case ctx.Err() != nil && t.err == nil:
+		t.giveUp(l)
+		return true, nil
 	case !h.joined:
 		err = t.read
 	case t.err != nil: // what it was to build on is void
 		return true, nil
-	case ctx.Err() != nil || l.Validity() == 0:
+	case l.Validity() == 0:
 		t.giveUp(l)
 		return true, nil
 	case !t.askedSince(l.Began()):

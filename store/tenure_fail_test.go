@@ -6,96 +6,72 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/fakeredis"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // failures are ways for a commit that is under way to fail. Each says what is to be
 // done before it is let go.
 var failures = map[string]struct {
-	real bool // only a real Redis can do it
 	fail func(t *testing.T, d *desk)
 	want error
 }{
-	"no answer":     {false, func(t *testing.T, d *desk) { time.Sleep(2 * shortly) }, ErrUnavailable},
-	"lock deleted":  {false, func(t *testing.T, d *desk) { d.Do(t, "DEL", theLock) }, ErrLost},
-	"lock taken":    {false, func(t *testing.T, d *desk) { d.Do(t, "SET", theLock, "ANOTHER", "PX", 500) }, ErrLost},
-	"out of memory": {true, func(t *testing.T, d *desk) { d.Do(t, "CONFIG", "SET", "maxmemory", "1") }, ErrUnavailable},
-	"read only":     {true, func(t *testing.T, d *desk) { d.Do(t, "REPLICAOF", "127.0.0.1", "1") }, ErrUnavailable},
-}
-
-// heal undoes all that failures do.
-func heal(t *testing.T, d *desk) {
-	if d.IsReal() {
-		d.Do(t, "CONFIG", "SET", "maxmemory", "0")
-		d.Do(t, "REPLICAOF", "NO", "ONE")
-	}
-}
-
-// eachFailure runs f for each of them, and for each server that can do it.
-func eachFailure(t *testing.T, f func(t *testing.T, d *desk, fail func(), want error)) {
-	o := patient
-	o.Timeout = shortly
-	for name, failure := range failures {
-		t.Run(name, func(t *testing.T) {
-			eachDesk(t, o, func(t *testing.T, d *desk) {
-				if d.IsReal() || !failure.real {
-					f(t, d, func() { failure.fail(t, d) }, failure.want)
-				}
-			})
-		})
-	}
+	"no answer":     {func(t *testing.T, d *desk) { lapse(2 * patient.Timeout) }, ErrUnavailable},
+	"lock deleted":  {func(t *testing.T, d *desk) { d.Do(t, "DEL", theLock) }, ErrLost},
+	"lock taken":    {func(t *testing.T, d *desk) { d.Do(t, "SET", theLock, "ANOTHER", "PX", 500) }, ErrLost},
+	"out of memory": {func(t *testing.T, d *desk) { d.Fake(func(r *fakeredis.Server) { r.Full = true }) }, ErrUnavailable},
+	"read only":     {func(t *testing.T, d *desk) { d.Fake(func(r *fakeredis.Server) { r.Replica = true }) }, ErrUnavailable},
 }
 
 // When a commit fails, all whose versions are not stored fail with it, and those
 // that build on one, and with the same error. Whoever comes next reads the record
 // anew, and soon: the lock does not stay shut until its lease ends.
 func TestFailedCommit(t *testing.T) {
-	eachFailure(t, func(t *testing.T, d *desk, fail func(), want error) {
-		first := take(t, d.st)
-		waiting := guests(t, d.st, 4, Terms{})
-		letGo := d.holdBack(t)
-		endings := []*ending{saving(t, first, "1")}
-		endings = append(endings, saving(t, waiting[0].holds(t, "1"), "2"))
-		reader := waiting[1].holds(t, "2")
-		endings = append(endings, begin(func() error { return reader.Touch(t.Context()) }))
-		last := waiting[2].holds(t, "2")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		defer cancel(nil)
-		last.OnLost(cancel)
+	for name, failure := range failures {
+		t.Run(name, func(t *testing.T) {
+			eachDesk(t, patient, func(t *testing.T, d *desk) {
+				first := take(t, d.st)
+				waiting := guests(t, d.st, 4, Terms{})
+				letGo := d.holdBack(t)
+				endings := []*ending{saving(t, first, "1")}
+				endings = append(endings, saving(t, waiting[0].holds(t, "1"), "2"))
+				reader := waiting[1].holds(t, "2")
+				endings = append(endings, begin(func() error { return reader.Touch(t.Context()) }))
+				last := waiting[2].holds(t, "2")
+				lost := lossOf(t, last)
 
-		fail()
-		letGo()
-		<-ctx.Done()
-		wantError(t, "the context of who holds the session", context.Cause(ctx), ErrLost)
-		heal(t, d)
-		endings = append(endings, saving(t, last, "3"))
-		for i, e := range endings {
-			err := e.wait()
-			wantError(t, "who ended", err, want)
-			if errors.Unwrap(err) != errors.Unwrap(endings[0].err) {
-				t.Errorf("ending %d has an error of its own: %v, not %v", i, err, endings[0].err)
-			}
-		}
-		began := time.Now()
-		next := waiting[3]
-		if <-next.came; errors.Is(next.err, ErrUnavailable) { // Redis refused it, too
-			next.hold, next.err = d.st.Take(t.Context(), theID, Terms{LockWait: patient.Lease})
-		}
-		next.holds(t, "0")
-		if waited := time.Since(began); waited > patient.Lease/4 {
-			t.Errorf("the next one waited for %v", waited)
-		}
-		save(t, next.hold, "4")
-		d.wantQuiet(t, "4")
-	})
+				failure.fail(t, d)
+				letGo()
+				<-lost.Done()
+				wantError(t, "the context of who holds the session", context.Cause(lost), ErrLost)
+				d.Fake(func(r *fakeredis.Server) { r.Full, r.Replica = false, false })
+				endings = append(endings, saving(t, last, "3"))
+				for i, e := range endings {
+					err := e.wait()
+					wantError(t, "who ended", err, failure.want)
+					if errors.Unwrap(err) != errors.Unwrap(endings[0].err) {
+						t.Errorf("ending %d has an error of its own: %v, not %v", i, err, endings[0].err)
+					}
+				}
+				began := time.Now()
+				next := waiting[3]
+				if <-next.came; errors.Is(next.err, ErrUnavailable) { // Redis refused it, too
+					next.hold, next.err = d.st.Take(t.Context(), theID, Terms{LockWait: patient.Lease})
+				}
+				next.holds(t, "0")
+				if waited := time.Since(began); waited > time.Second {
+					t.Errorf("the next one waited for %v", waited)
+				}
+				save(t, next.hold, "4")
+				d.wantQuiet(t, "4")
+			})
+		})
+	}
 }
 
 // So it is where the session ends in that commit, or gets a new id.
 func TestFailedEnd(t *testing.T) {
-	for name, end := range map[string]func(ctx context.Context, h *Hold) error{
-		"Destroy": func(ctx context.Context, h *Hold) error { return h.Destroy(ctx) },
-		"Renew":   func(ctx context.Context, h *Hold) error { return h.Renew(ctx, newID, []byte("2")) },
-	} {
+	for _, name := range []string{"Destroy", "Renew"} {
 		t.Run(name, func(t *testing.T) {
 			eachDesk(t, patient, func(t *testing.T, d *desk) {
 				first := take(t, d.st)
@@ -103,14 +79,14 @@ func TestFailedEnd(t *testing.T) {
 				letGo := d.holdBack(t)
 				one := saving(t, first, "1")
 				h := waiting[0].holds(t, "1")
-				two := begin(func() error { return end(t.Context(), h) })
+				two := begin(func() error { return writes[name](t.Context(), h) })
 				d.Do(t, "DEL", theLock)
 				letGo()
 				wantError(t, "Save", one.wait(), ErrLost)
 				wantError(t, name, two.wait(), ErrLost)
 				waiting[1].holds(t, "0").Release(t.Context())
 				d.wantQuiet(t, "0")
-				eventually(t, "no record of the new id is left", func() bool { return !d.Exists(t, newRecord) })
+				wantNoRenewal(t, d.Server)
 			})
 		})
 	}
@@ -126,13 +102,13 @@ func TestALogoutShowsNothingThatWasNotStored(t *testing.T) {
 		one := saving(t, first, "1")
 		h := waiting[0].holds(t, "1")
 		two := begin(func() error { return h.Destroy(t.Context()) })
-		wantError(t, "End", d.process(t).End(t.Context(), theID), nil)
+		wantError(t, "End", process(t, d.Server).End(t.Context(), theID), nil)
 		letGo()
 		wantError(t, "Save", one.wait(), ErrLost)
 		if err := two.wait(); !errors.Is(err, ErrLost) || errors.Is(err, ErrGone) {
 			t.Errorf("Destroy: %v, want %v", err, ErrLost)
 		}
-		wantGone(t, d.site, d.st)
+		wantGone(t, d.Server, d.st)
 	})
 }
 
@@ -147,7 +123,7 @@ func TestLockVanishesBetweenCommits(t *testing.T) {
 		save(t, first, "1")
 		second := waiting[0].holds(t, "1")
 		d.Do(t, "DEL", theLock)
-		other := take(t, d.process(t))
+		other := take(t, process(t, d.Server))
 		save(t, other, "rightful")
 		wantError(t, "Save", saving(t, second, "2").wait(), ErrLost)
 		<-waiting[1].came
@@ -161,24 +137,6 @@ func TestLockVanishesBetweenCommits(t *testing.T) {
 	})
 }
 
-// Whoever is handed a session whose commit has just failed takes it anew.
-func TestWhoJoinsTooLate(t *testing.T) {
-	eachDesk(t, patient, func(t *testing.T, d *desk) {
-		first := take(t, d.st)
-		waiting := guests(t, d.st, 1, Terms{})
-		over := first.fence.(*tenure)
-		over.mu.Lock() // so that the guest cannot join yet
-		next, _, _ := over.lease.Stop(false)
-		if over.lease.HandOver(next, false) == nil {
-			t.Error("the guest does not wait")
-		}
-		over.fail(ErrUnavailable, "")
-		over.mu.Unlock()
-		save(t, waiting[0].holds(t, "0"), "1")
-		d.wantQuiet(t, "1")
-	})
-}
-
 // One request's end by its client is not the end of a commit that is for others, too.
 func TestCommitOutlivesItsContext(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
@@ -186,9 +144,7 @@ func TestCommitOutlivesItsContext(t *testing.T) {
 		waiting := guests(t, d.st, 1, Terms{})
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := first.Save(gone, []byte("1")); err != nil {
-			t.Errorf("Save: %v", err)
-		}
+		wantError(t, "Save", first.Save(gone, []byte("1")), nil)
 		save(t, waiting[0].holds(t, "1"), "2")
 		d.wantQuiet(t, "2")
 	})
@@ -205,28 +161,8 @@ func TestImpatientRenew(t *testing.T) {
 		renewed := begin(func() error { return first.Renew(ctx, newID, []byte("1")) })
 		<-ctx.Done()
 		release()
-		if err := renewed.wait(); err != nil {
-			t.Error(err)
-		}
+		wantError(t, "Renew", renewed.wait(), nil)
 		<-waiting[0].came
 		wantError(t, "the next one", waiting[0].err, ErrGone)
-	})
-}
-
-// A hold that is used again after it was given back changes nothing.
-func TestGivenBackTwice(t *testing.T) {
-	eachDesk(t, patient, func(t *testing.T, d *desk) {
-		first := take(t, d.st)
-		waiting := guests(t, d.st, 2, Terms{})
-		save(t, first, "1")
-		second := waiting[0].holds(t, "1")
-		wantError(t, "Save", first.Save(t.Context(), []byte("again")), ErrLost)
-		wantError(t, "Destroy", first.Destroy(t.Context()), ErrLost)
-		first.Release(t.Context())
-		if err := second.Touch(t.Context()); err != nil {
-			t.Errorf("Touch: %v", err)
-		}
-		save(t, waiting[1].holds(t, "1"), "2")
-		d.wantQuiet(t, "2")
 	})
 }

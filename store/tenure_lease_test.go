@@ -8,60 +8,95 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
-	"github.com/a2139e8d/latchkey/locker"
 )
 
-// A tenure may be longer than a lease. Nobody loses the lock for that, though each
-// hold is too short to be extended: Redis is slower to answer.
+// P7: a living holder keeps its session for longer than a lease.
+func TestALivingHolderKeepsItsSession(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st, other := process(t, s), process(t, s)
+		terms := Terms{MaxHold: 10 * time.Minute}
+		create(t, st, "1")
+		h, err := st.Take(t.Context(), theID, terms)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lost := lossOf(t, h)
+		for range 9 { // times a lease
+			_, err := other.Take(t.Context(), theID, Terms{LockWait: patient.Lease})
+			wantError(t, "Take by another", err, ErrTimeout)
+		}
+		wantError(t, "the holder's context", lost.Err(), nil)
+		save(t, h, "2")
+		wantData(t, s, "2")
+		wantFree(t, s)
+	})
+}
+
+// A tenure may be longer than a lease, and than its holds may be. Nobody loses the lock for that, and
+// that each hold is for a short time does not make it cost an exchange of its own.
 func TestTenureLongerThanItsLease(t *testing.T) {
 	for name, tt := range map[string]struct {
-		lease   time.Duration
-		terms   Terms
-		percent int // of the requests that may cost an exchange of their own
+		lease, maxHold time.Duration
+		others         int // exchanges that neither take nor commit, at most
 	}{
-		"short lease": {600 * time.Millisecond, Terms{}, 5},
-		"short holds": {patient.Lease, Terms{MaxHold: 600 * time.Millisecond}, 100},
+		"short lease":      {600 * time.Millisecond, time.Minute, 20},
+		"short holds":      {patient.Lease, 5 * time.Second, 5},
+		"very short holds": {patient.Lease, 600 * time.Millisecond, 50},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o, terms := patient, tt.terms
-			o.Lease, terms.LockWait = tt.lease, patient.Lease
+			o, terms := patient, Terms{MaxHold: tt.maxHold, LockWait: patient.Lease}
+			o.Lease = tt.lease
 			eachDesk(t, o, func(t *testing.T, d *desk) {
+				st := openFar(t, d.proxy.Pool(t, 8), time.Millisecond, o)
 				var all sync.WaitGroup
-				var mu sync.Mutex
-				requests := 0
-				until := time.Now().Add(2 * time.Second)
-				d.proxy.Inject(func(redistest.Command) redistest.Fault {
-					time.Sleep(2 * time.Millisecond)
-					return redistest.Pass
-				})
+				requests, end := 0, time.Now().Add(2*time.Second)
 				for range 32 {
 					all.Go(func() {
-						for time.Now().Before(until) {
-							h, err := d.st.Take(t.Context(), theID, terms)
+						for time.Now().Before(end) {
+							h, err := st.Take(t.Context(), theID, terms)
 							if err != nil {
 								t.Error(err)
 								return
 							}
-							time.Sleep(500 * time.Microsecond) // the work
-							if err := h.Save(t.Context(), fmt.Append(nil, number(t, h.Record)+1)); err != nil {
-								t.Error(err)
-								return
-							}
-							mu.Lock()
-							requests++
-							mu.Unlock()
+							requests++ // nobody else has the session
+							n := number(t, h.Record) + 1
+							lapse(500 * time.Microsecond) // the work
+							wantError(t, "Save", h.Save(t.Context(), fmt.Append(nil, n)), nil)
 						}
 					})
 				}
 				all.Wait()
 				d.wantQuiet(t, fmt.Sprint(requests))
-				others := d.others()
-				if others > requests*tt.percent/100 {
+				if _, others := d.takes(); others > tt.others {
 					t.Errorf("%d requests cost %d exchanges that neither take nor commit", requests, others)
 				}
 			})
 		})
 	}
+}
+
+// Uploads may hold a session for a minute, other requests for a moment. One of those
+// that follows an upload in the same process is bound by its own MaxHold in every way:
+// it is told, others have the session then, and it cannot save any more.
+func TestMaxHoldOfAJoinedHoldEndsIt(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		const maxHold = 300 * time.Millisecond
+		upload := take(t, d.st)
+		joining := guests(t, d.st, 1, Terms{MaxHold: maxHold})[0]
+		save(t, upload, "upload")
+		slow := joining.holds(t, "upload")
+		elsewhere := guests(t, process(t, d.Server), 1, Terms{})[0]
+		began := time.Now()
+		toldLost(t, slow)
+		other := elsewhere.holds(t, "upload")
+		if took := time.Since(began); took > maxHold+20*time.Millisecond {
+			t.Errorf("another had the session after %v, MaxHold is %v", took, maxHold)
+		}
+		save(t, other, "other")
+		wantError(t, "Save after ErrLost", slow.Save(t.Context(), []byte("slow")), ErrLost)
+		d.wantQuiet(t, "other")
+	})
 }
 
 // A hold that is handed over is extended like any other, and its commits do not make
@@ -77,13 +112,10 @@ func TestLockLastsAsLongAsItsHolder(t *testing.T) {
 		waiting := guests(t, d.st, 2, Terms{})
 		save(t, first, "1")
 		second := waiting[0].holds(t, "1")
-		eventually(t, "the lease is extended", func() bool {
-			return expiry(t, d.Server, theLock) > short.MaxHold
-		})
+		lapse(2 * short.MaxHold)
 		save(t, second, "2")
 		last := waiting[1].holds(t, "2")
-		left := expiry(t, d.Server, theLock) + 10*time.Millisecond // Redis cuts it to whole ms
-		if left < last.lease.Validity() {
+		if left := expiry(t, d.Server, theLock); left < last.lease.Validity().Truncate(time.Millisecond) {
 			t.Errorf("the lock ends in %v, its holder relies on %v", left, last.lease.Validity())
 		}
 		save(t, last, "3")
@@ -91,64 +123,9 @@ func TestLockLastsAsLongAsItsHolder(t *testing.T) {
 	})
 }
 
-// An extension that had to wait for a commit may find that the session has gone to the next
-// request, which may hold it for longer than that extension asks for.
-func TestExtensionAfterItsHold(t *testing.T) {
-	eachDesk(t, patient, func(t *testing.T, d *desk) {
-		first := take(t, d.st)
-		waiting := guests(t, d.st, 1, Terms{})
-		late := first.lease.Data()
-		letGo := d.holdBack(t)
-		one := saving(t, first, "1")
-		second := waiting[0].holds(t, "1")
-		extended := begin(func() error { return late.Extend(t.Context(), theLock, first.lease.Token(), time.Second) })
-		letGo()
-		if err := one.wait(); err != nil {
-			t.Error(err)
-		}
-		wantError(t, "the extension", extended.wait(), locker.ErrExpired)
-		wantExpiry(t, d.Server, theLock, patient.Lease)
-		save(t, second, "2")
-		d.wantQuiet(t, "2")
-	})
-}
-
-// MaxHold is the end of each hold. Those who ended before are answered rightly, and
-// the next one takes the lock anew.
-func TestJoinedHoldTooLong(t *testing.T) {
-	eachDesk(t, patient, func(t *testing.T, d *desk) {
-		brief := Terms{MaxHold: time.Second}
-		first, err := d.st.Take(t.Context(), theID, brief)
-		if err != nil {
-			t.Fatal(err)
-		}
-		waiting := guests(t, d.st, 1, brief)
-		one := saving(t, first, "1")
-		slow := waiting[0].holds(t, "1")
-		if err := one.wait(); err != nil {
-			t.Error(err)
-		}
-		ctx, cancel := context.WithCancelCause(t.Context())
-		defer cancel(nil)
-		slow.OnLost(cancel)
-		next := make(chan *Hold, 1)
-		go func() { next <- take(t, d.st) }()
-		<-ctx.Done()
-		wantError(t, "the context", context.Cause(ctx), ErrLost)
-		slow.Release(t.Context()) // as its handler ends with its context
-		h := <-next
-		if string(h.Record.Data) != "1" {
-			t.Errorf("the next one read %q", h.Record.Data)
-		}
-		save(t, h, "2")
-		d.wantQuiet(t, "2")
-	})
-}
-
 // In a long tenure the idle time-out is put off with each commit, changed or not.
 func TestIdleTimeoutInTenure(t *testing.T) {
 	const idle = time.Hour
-	terms := Terms{TTL: idle, Lifetime: 10 * idle}
 	for name, end := range map[string]func(ctx context.Context, h *Hold) error{
 		"Save":  func(ctx context.Context, h *Hold) error { return h.Save(ctx, h.Record.Data) },
 		"Touch": func(ctx context.Context, h *Hold) error { return h.Touch(ctx) },
@@ -156,56 +133,14 @@ func TestIdleTimeoutInTenure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachDesk(t, patient, func(t *testing.T, d *desk) {
 				first := take(t, d.st)
-				waiting := guests(t, d.st, 2, terms)
-				if err := first.Touch(t.Context()); err != nil {
-					t.Error(err)
-				}
+				waiting := guests(t, d.st, 2, Terms{TTL: idle, Lifetime: 10 * idle})
+				wantError(t, "Touch", first.Touch(t.Context()), nil)
 				h := waiting[0].holds(t, "0")
 				d.Do(t, "PEXPIRE", theRecord, 60_000)
-				if err := end(t.Context(), h); err != nil {
-					t.Error(err)
-				}
+				wantError(t, name, end(t.Context(), h), nil)
 				waiting[1].holds(t, "0").Release(t.Context())
 				wantExpiry(t, d.Server, theRecord, idle)
 			})
 		})
 	}
-}
-
-// A client may go away in the very moment in which its request is handed the session.
-// Then it passes on at once, with what is stored.
-func TestWaiterGoesAsItIsHandedTheSession(t *testing.T) {
-	eachDesk(t, patient, func(t *testing.T, d *desk) {
-		n := 0
-		for range 150 {
-			first := take(t, d.st)
-			ctx, cancel := context.WithCancel(t.Context())
-			gone := begin(func() error {
-				h, err := d.st.Take(ctx, theID, Terms{LockWait: patient.Lease})
-				if err == nil {
-					h.Release(ctx)
-				}
-				return err
-			})
-			waitForLine(t, d.st, 1)
-			next := begin(func() error {
-				h, err := d.st.Take(t.Context(), theID, Terms{LockWait: patient.Lease})
-				if err != nil {
-					return err
-				}
-				return h.Save(t.Context(), fmt.Append(nil, number(t, h.Record)+1))
-			})
-			one := saving(t, first, fmt.Sprint(n+1))
-			cancel()
-			if err := one.wait(); err != nil {
-				t.Error(err)
-			}
-			if err := next.wait(); err != nil {
-				t.Error(err)
-			}
-			_ = gone.wait() // whether it came before it went, nobody knows
-			n += 2
-			d.wantQuiet(t, fmt.Sprint(n))
-		}
-	})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -21,19 +22,17 @@ func TestGroupCommit(t *testing.T) {
 		endings := []*ending{saving(t, first, "1")}
 		for i, g := range waiting {
 			h := g.holds(t, fmt.Sprint(i+1))
-			if i == crowd-1 {
-				letGo() // nobody is left to hand it to, so its end waits for the first commit
-			}
 			endings = append(endings, saving(t, h, fmt.Sprint(i+2)))
 		}
+		synctest.Wait() // nobody is left to hand it to, so the last one waits for the first commit
+		letGo()
 		for _, e := range endings {
-			if err := e.wait(); err != nil {
-				t.Error(err)
-			}
+			wantError(t, "Save", e.wait(), nil)
 		}
 		d.wantQuiet(t, fmt.Sprint(crowd+1))
-		if takes, commits := d.takes(), d.count(commitScript); takes != 1 || commits > 3 {
-			t.Errorf("%d requests cost %d takes and %d commits", crowd+1, takes, commits)
+		takes, others := d.takes()
+		if commits := d.count(commitScript); takes != 1 || others != 0 || commits > 2 {
+			t.Errorf("%d requests cost %d takes, %d commits and %d other exchanges", crowd+1, takes, commits, others)
 		}
 	})
 }
@@ -58,13 +57,11 @@ func TestNobodyIsAnsweredBeforeTheCommit(t *testing.T) {
 				if name == "Save" || name == "Touch" { // it is handed on at once
 					<-waiting[1].came
 				}
-				wantData(t, d.site, "0") // what others see
+				wantData(t, d.Server, "0") // what others see
 				one.wantPending(t)
 				two.wantPending(t)
 				letGo()
-				if err := errors.Join(one.wait(), two.wait()); err != nil {
-					t.Error(err)
-				}
+				wantError(t, "both", errors.Join(one.wait(), two.wait()), nil)
 				<-waiting[1].came
 				if last := waiting[1].hold; last != nil {
 					last.Release(t.Context())
@@ -96,52 +93,51 @@ func TestReleaseLeavesNoTrace(t *testing.T) {
 				waiting := guests(t, d.st, 2, Terms{})
 				letGo := d.holdBack(t)
 				one := saving(t, first, "1")
-				h, ended := waiting[0].holds(t, "1"), make(chan struct{})
-				go func() {
-					defer close(ended)
-					end(t, h)
-				}()
+				h := waiting[0].holds(t, "1")
+				two := begin(func() error { end(t, h); return nil })
 				letGo() // what end sends comes behind the commit, on the same connection
-				<-ended
-				last := waiting[1].holds(t, "1")
-				if err := one.wait(); err != nil {
-					t.Error(err)
-				}
-				save(t, last, "2")
+				save(t, waiting[1].holds(t, "1"), "2")
+				wantError(t, "Save", errors.Join(one.wait(), two.wait()), nil)
 				d.wantQuiet(t, "2")
 			})
 		})
 	}
 }
 
-// What a hold has read does not change, whatever those do that come after it.
-func TestHoldsShareNothingThatChanges(t *testing.T) {
-	eachDesk(t, patient, func(t *testing.T, d *desk) {
-		var mu sync.Mutex
-		seen := make(map[*Hold]string)
-		var all sync.WaitGroup
-		for range 50 {
-			all.Go(func() {
-				h, err := d.st.Take(t.Context(), theID, Terms{LockWait: patient.Lease})
-				if err != nil {
-					t.Error(err)
-					return
+// A process that has not heard from Redis for a while does not go on before it has: others may have
+// begun to wait. Nor does it go further ahead than it may lose if a commit fails.
+func TestHowFarAProcessGoesAhead(t *testing.T) {
+	for name, tt := range map[string]struct {
+		alone time.Duration
+		ahead int
+	}{"it has not heard": {0, 0}, "too many": {time.Hour, maxAhead - 1}} {
+		t.Run(name, func(t *testing.T) {
+			eachDesk(t, patient, func(t *testing.T, d *desk) {
+				d.st.alone = tt.alone
+				first := take(t, d.st)
+				waiting := guests(t, d.st, tt.ahead+2, Terms{MaxWaiters: 2 * maxAhead})
+				letGo := d.holdBack(t)
+				all := []*ending{saving(t, first, "0")}
+				for i, g := range waiting[:tt.ahead] {
+					all = append(all, saving(t, g.holds(t, fmt.Sprint(i)), fmt.Sprint(i+1)))
 				}
-				mu.Lock()
-				seen[h] = string(h.Record.Data)
-				mu.Unlock()
-				if err := h.Save(t.Context(), fmt.Append(nil, number(t, h.Record)+1)); err != nil {
-					t.Error(err)
+				synctest.Wait()
+				select {
+				case <-waiting[tt.ahead].came:
+					t.Errorf("%d versions are on their way, and one more begins", tt.ahead+1)
+				default:
 				}
+				letGo()
+				for i, g := range waiting[tt.ahead:] {
+					save(t, g.holds(t, fmt.Sprint(tt.ahead+i)), fmt.Sprint(tt.ahead+i+1))
+				}
+				for _, e := range all {
+					wantError(t, "Save", e.wait(), nil)
+				}
+				d.wantQuiet(t, fmt.Sprint(tt.ahead+2))
 			})
-		}
-		all.Wait()
-		for h, want := range seen {
-			if got := string(h.Record.Data); got != want {
-				t.Errorf("a hold read %s, and now it has %s", want, got)
-			}
-		}
-	})
+		})
+	}
 }
 
 // In Redis, the lock says who holds the session now, whoever made the commit.
@@ -159,7 +155,7 @@ func TestLockNamesThePresentHolder(t *testing.T) {
 			if lock, _ := d.Get(t, theLock); !strings.HasPrefix(lock, first.stamp) || !strings.HasSuffix(lock, " "+label) {
 				t.Errorf("the lock is %q, the holder %s with stamp %s", lock, label, first.stamp)
 			}
-			_, err := d.process(t).Take(t.Context(), theID, Terms{LockWait: time.Millisecond})
+			_, err := process(t, d.Server).Take(t.Context(), theID, Terms{LockWait: time.Millisecond})
 			if !errors.Is(err, ErrTimeout) || !strings.Contains(err.Error(), label) {
 				t.Errorf("who waits is told %v, not of %s", err, label)
 			}
@@ -168,17 +164,15 @@ func TestLockNamesThePresentHolder(t *testing.T) {
 	})
 }
 
-// Two processes in which a crowd waits take turns. None has many in a row while the
-// other waits.
+// P6: two processes in which a crowd waits take turns. None has many in a row while the other waits.
 func TestProcessesTakeTurns(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		const crowd = 250
 		terms := Terms{LockWait: patient.Lease, MaxWaiters: crowd}
-		var mu sync.Mutex
 		var order []int
 		var all sync.WaitGroup
-		gate := take(t, d.process(t))
-		for name, st := range []*Store{d.st, d.process(t)} {
+		gate := take(t, process(t, d.Server))
+		for name, st := range []*Store{d.st, process(t, d.Server)} {
 			for range crowd {
 				all.Go(func() {
 					h, err := st.Take(t.Context(), theID, terms)
@@ -186,39 +180,27 @@ func TestProcessesTakeTurns(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					mu.Lock()
-					order = append(order, name)
-					mu.Unlock()
-					time.Sleep(200 * time.Microsecond) // the work
-					if err := h.Save(t.Context(), fmt.Append(nil, number(t, h.Record)+1)); err != nil {
-						t.Error(err)
-					}
+					order = append(order, name) // nobody else has the session
+					n := number(t, h.Record) + 1
+					lapse(200 * time.Microsecond) // the work
+					wantError(t, "Save", h.Save(t.Context(), fmt.Append(nil, n)), nil)
 				})
 			}
 		}
-		eventually(t, "both are in the queue", func() bool {
-			places, _ := d.Get(t, theQueue)
-			return strings.Count(places, " ") == 2
-		})
+		synctest.Wait() // both are in the queue
 		gate.Release(t.Context())
 		all.Wait()
-		wantData(t, d.site, fmt.Sprint(2*crowd))
-		turns := runsOf(order)
-		// Whether others wait is known when the lock is taken, and from each commit. At
-		// the end there may be nobody else.
-		if longest := slices.Max(turns[:len(turns)-1]); turns[0] > 33 || longest > 120 {
+		wantData(t, d.Server, fmt.Sprint(2*crowd))
+		var turns []int
+		for i, name := range order {
+			if i == 0 || name != order[i-1] {
+				turns = append(turns, 0)
+			}
+			turns[len(turns)-1]++
+		}
+		// At the end there may be nobody else.
+		if longest := slices.Max(turns[:len(turns)-1]); longest > 50 {
 			t.Errorf("%d requests were these turns: %v", 2*crowd, turns)
 		}
 	})
-}
-
-// runsOf returns the lengths of the runs of equal numbers.
-func runsOf(order []int) (lengths []int) {
-	for i, n := range order {
-		if i == 0 || n != order[i-1] {
-			lengths = append(lengths, 0)
-		}
-		lengths[len(lengths)-1]++
-	}
-	return lengths
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/locker"
 	"github.com/gomodule/redigo/redis"
 )
 
@@ -41,28 +40,6 @@ func TestTermsCheck(t *testing.T) {
 	}
 }
 
-// With a Locker of one's own, the terms that it would not know of are errors, not ignored.
-func TestTermsWithALockerOfOnesOwn(t *testing.T) {
-	t.Parallel()
-	pool := &redis.Pool{}
-	st := New(pool, Options{Locker: locker.NewSpin(pool, locker.Options{})})
-	for _, tt := range []struct {
-		terms Terms
-		want  []string
-	}{
-		{Terms{}, nil},
-		{Terms{LockWait: time.Second, Label: "GET /", MaxBytes: 1}, nil},
-		{Terms{MaxHold: time.Minute}, []string{"MaxHold", "1m0s", "must be 0", "Locker"}},
-		{Terms{MaxWaiters: 5}, []string{"MaxWaiters", "5", "must be 0", "Locker"}},
-	} {
-		wantMessage(t, st.Check(tt.terms), tt.want)
-		if tt.want != nil {
-			_, err := st.Take(t.Context(), theID, tt.terms)
-			wantMessage(t, err, tt.want)
-		}
-	}
-}
-
 func TestOptionsCheck(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -94,29 +71,16 @@ func TestOptionsCheck(t *testing.T) {
 	}
 }
 
-// A nil pool is told at start, and is no panic later.
+// A nil pool, and a nil client, is told at start, and is no panic later.
 func TestNilPool(t *testing.T) {
 	t.Parallel()
-	st := New(nil, Options{})
-	wantMessage(t, st.Err(), []string{"pool is nil"})
-	_, err := st.Load(t.Context(), theID, Terms{})
-	wantError(t, "Load", err, ErrUnavailable)
-	_, err = st.Take(t.Context(), theID, Terms{})
-	wantError(t, "Take", err, ErrUnavailable)
-	if err := st.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
-// Neither is a nil client.
-func TestNilClient(t *testing.T) {
-	t.Parallel()
-	st := NewOn(nil, Options{})
-	wantMessage(t, st.Err(), []string{"client is nil"})
-	_, err := st.Take(t.Context(), theID, Terms{})
-	wantError(t, "Take", err, ErrUnavailable)
-	if err := st.Close(); err != nil {
-		t.Error(err)
+	for want, st := range map[string]*Store{"pool is nil": New(nil, Options{}), "client is nil": NewOn(nil, Options{})} {
+		wantMessage(t, st.Err(), []string{want})
+		_, err := st.Load(t.Context(), theID, Terms{})
+		wantError(t, "Load", err, ErrUnavailable)
+		_, err = st.Take(t.Context(), theID, Terms{})
+		wantError(t, "Take", err, ErrUnavailable)
+		wantError(t, "Close", st.Close(), nil)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 )
 
 // A session's own timeouts count before those of the terms. A chosen end is the only one.
-
 func TestExpiryOfASessionWithTimesOfItsOwn(t *testing.T) {
 	t.Parallel()
 	terms := Terms{TTL: time.Hour, Lifetime: 24 * time.Hour}
@@ -45,10 +44,9 @@ func TestExpiryOfASessionWithTimesOfItsOwn(t *testing.T) {
 }
 
 // What the scripts make of a record is what Go makes of it.
-
 func TestScriptsSeeTheTimesThatGoSees(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, s *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		runner := New(s.Pool(t, 1), patient).runner
 		text, _ := texts.ReadFile("times.lua")
 		script := scripting.NewScript(string(text) + "return {times(ARGV[1], ARGV[2], ARGV[3], ARGV[4])}")
@@ -88,7 +86,6 @@ func TestScriptsSeeTheTimesThatGoSees(t *testing.T) {
 }
 
 // ownTimes are sessions of all kinds, and what they have when they have been used.
-
 var ownTimes = map[string]struct{ idle, until, age, want time.Duration }{
 	"a guest":                   {20 * time.Minute, 0, time.Hour, 20 * time.Minute},
 	"a guest near its lifetime": {20 * time.Minute, 0, 9*time.Hour + 45*time.Minute, 15 * time.Minute},
@@ -98,7 +95,6 @@ var ownTimes = map[string]struct{ idle, until, age, want time.Duration }{
 }
 
 // recordOf returns a record of that age, with timeouts of its own that count from now.
-
 func recordOf(idle, until, age time.Duration) Record {
 	now := time.Now()
 	r := Record{Data: []byte("1"), Created: now.Add(-age), Own: &Times{Idle: idle}, name: "ABCDEFGHIJKLMNOP"}
@@ -109,59 +105,48 @@ func recordOf(idle, until, age time.Duration) Record {
 }
 
 // P12: whatever uses a session puts it off by its own timeouts, whatever terms it is taken with.
-
 func TestWhateverUsesASessionKeepsToItsOwnTimes(t *testing.T) {
 	t.Parallel()
 	terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
-	uses := map[string]func(ctx context.Context, st *Store, h *Hold) error{
-		"Save":    func(ctx context.Context, _ *Store, h *Hold) error { return h.Save(ctx, []byte("2")) },
-		"Touch":   func(ctx context.Context, _ *Store, h *Hold) error { return h.Touch(ctx) },
-		"Release": func(ctx context.Context, _ *Store, h *Hold) error { h.Release(ctx); return nil },
-		"Load":    nil,
-	}
-	for name, tt := range ownTimes {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			eachFence(t, func(t *testing.T, s *site) {
-				for use, f := range uses {
-					ctx, st := t.Context(), s.process(t)
-					r := recordOf(tt.idle, tt.until, tt.age)
-					had := terms.expiry(&r, time.Now())
-					if tt.until == 0 {
-						had = 60_000 // as if nobody had come for a while
-					}
-					s.Do(t, "SET", theRecord, r.text(nil), "PX", had)
-					if f == nil {
-						got, err := st.Load(ctx, theID, terms)
-						if err != nil || string(got.Data) != "1" || got.Own == nil || got.Own.Idle != tt.idle {
-							t.Fatalf("Load: %+v, %v", got, err)
-						}
-					} else {
-						h, err := st.Take(ctx, theID, terms)
-						if err != nil {
-							t.Fatal(err)
-						}
-						if err := f(ctx, st, h); err != nil {
-							t.Fatalf("%s: %v", use, err)
-						}
-					}
-					if external := s.locks != s.Server; external && (use == "Touch" || use == "Release") {
-						continue // the take has put it off
-					}
-					wantExpiry(t, s.Server, theRecord, tt.want)
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
+		for name, tt := range ownTimes {
+			for use, end := range map[string]func(ctx context.Context, h *Hold) error{
+				"Save":    func(ctx context.Context, h *Hold) error { return h.Save(ctx, []byte("2")) },
+				"Touch":   func(ctx context.Context, h *Hold) error { return h.Touch(ctx) },
+				"Release": func(ctx context.Context, h *Hold) error { h.Release(ctx); return nil },
+				"Load":    nil,
+			} {
+				r := recordOf(tt.idle, tt.until, tt.age)
+				had := terms.expiry(&r, time.Now())
+				if tt.until == 0 {
+					had = 60_000 // as if nobody had come for a while
 				}
-			})
-		})
-	}
+				s.Do(t, "SET", theRecord, r.text(nil), "PX", had)
+				if end == nil {
+					got, err := st.Load(t.Context(), theID, terms)
+					if err != nil || string(got.Data) != "1" || got.Own == nil || got.Own.Idle != tt.idle {
+						t.Fatalf("Load: %+v, %v", got, err)
+					}
+				} else {
+					h, err := st.Take(t.Context(), theID, terms)
+					if err != nil {
+						t.Fatal(err)
+					}
+					wantError(t, name+", "+use, end(t.Context(), h), nil)
+				}
+				wantExpiry(t, s, theRecord, tt.want)
+			}
+		}
+	})
 }
 
 // A session that somebody waits for, or takes at its end, is put off by its own timeouts, too.
-
 func TestATakeByScriptKeepsToTheSessionsOwnTimes(t *testing.T) {
 	t.Parallel()
-	besideRecord(t, func(t *testing.T, s *site) {
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		for name, tt := range ownTimes {
-			st := s.process(t)
+			st := process(t, s)
 			terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour, LockWait: 10 * time.Millisecond}
 			r := recordOf(tt.idle, tt.until, tt.age)
 			s.Do(t, "SET", theRecord, r.text(nil), "PX", 5000) // less than the lease
@@ -169,32 +154,31 @@ func TestATakeByScriptKeepsToTheSessionsOwnTimes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wantExpiry(t, s.Server, theRecord, max(tt.want, patient.Lease+outlast))
+			wantExpiry(t, s, theRecord, max(tt.want, patient.Lease+outlast))
 			s.Do(t, "PEXPIRE", theRecord, 5000)
-			_, err = s.process(t).Take(t.Context(), theID, terms)
+			_, err = process(t, s).Take(t.Context(), theID, terms)
 			wantError(t, name, err, ErrTimeout)
-			wantExpiry(t, s.Server, theRecord, max(tt.want, patient.Lease+outlast))
+			wantExpiry(t, s, theRecord, max(tt.want, patient.Lease+outlast))
 			h.Release(t.Context())
 		}
 	})
 }
 
 // An end of its own ends a session, whether Redis still has it or not, and the lifetime does not.
-
 func TestOnlyItsOwnEndEndsARememberedSession(t *testing.T) {
 	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
 		for _, tt := range []struct {
 			age, until time.Duration // before now, and after
 			want       error
 		}{{20 * time.Hour, time.Hour, nil}, {20 * time.Hour, 0, ErrNotFound}, {0, 0, ErrNotFound}, {0, -time.Hour, ErrNotFound}} {
-			st := s.process(t)
+			st := process(t, s)
 			r := Record{Data: []byte("1"), Created: time.Now().Add(-tt.age), Own: &Times{Until: time.Now().Add(tt.until)}, name: "ABCDEFGHIJKLMNOP"}
 			s.Do(t, "SET", theRecord, r.text(nil), "PX", 30_000)
 			_, err := st.Load(t.Context(), theID, terms)
 			wantError(t, "Load", err, tt.want)
-			if left := expiry(t, s.Server, theRecord); tt.want != nil && left > 30*time.Second {
+			if left := expiry(t, s, theRecord); tt.want != nil && left > 30*time.Second {
 				t.Errorf("Load has put off a session that is over: it has %v", left)
 			}
 			h, err := st.Take(t.Context(), theID, terms)
@@ -206,48 +190,69 @@ func TestOnlyItsOwnEndEndsARememberedSession(t *testing.T) {
 	})
 }
 
-// Nor does its own end as long as somebody holds it: with a lock elsewhere it is put off at once.
-
-func TestItsOwnEndDoesNotCountWhileItIsHeld(t *testing.T) {
-	t.Parallel()
-	elsewhere(t, func(t *testing.T, s *site) {
-		terms, st := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}, s.process(t)
-		r := Record{Data: []byte("1"), Created: time.Now(), Own: &Times{Until: time.Now().Add(time.Minute)}}
-		if err := st.CreateRecord(t.Context(), theID, r, terms); err != nil {
-			t.Fatal(err)
-		}
-		wantExpiry(t, s.Server, theRecord, time.Minute)
-		h, err := st.Take(t.Context(), theID, terms)
-		if err != nil {
-			t.Fatal(err)
-		}
-		wantExpiry(t, s.Server, theRecord, terms.TTL)
-		save(t, h, "2")
-		wantExpiry(t, s.Server, theRecord, time.Minute)
-	})
-}
-
 // To look at a session changes nothing, whatever its own timeouts are.
-
 func TestALookDoesNotPutOwnTimesOff(t *testing.T) {
 	t.Parallel()
-	besideRecord(t, func(t *testing.T, s *site) {
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		for name, tt := range ownTimes {
 			for want, terms := range map[error]Terms{nil: {}, ErrTooLarge: {MaxBytes: 10}} {
 				r := recordOf(tt.idle, tt.until, tt.age)
 				s.Do(t, "SET", theRecord, r.text(nil), "PX", 60_000)
-				_, err := s.process(t).Load(t.Context(), theID, terms)
+				_, err := process(t, s).Load(t.Context(), theID, terms)
 				wantError(t, name, err, want)
-				wantExpiry(t, s.Server, theRecord, time.Minute)
+				wantExpiry(t, s, theRecord, time.Minute)
 			}
 		}
 	})
 }
 
 // Create and a hold store what they are given. A new id keeps the end, and no longer is a guest's.
+func TestOwnTimesAreStored(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		ctx, st := t.Context(), process(t, s)
+		terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour, GuestTTL: 20 * time.Minute}
+		wantOwn := func(id string, want *Times) {
+			t.Helper()
+			r, err := st.Load(ctx, id, Terms{})
+			if err != nil || (r.Own == nil) != (want == nil) || want != nil && (r.Own.Idle != want.Idle || r.Own.Until.UnixMilli() != want.Until.UnixMilli()) {
+				t.Fatalf("%s has %+v, %v, want %+v", id, r.Own, err, want)
+			}
+		}
+		if err := st.Create(ctx, theID, []byte("1"), terms); err != nil {
+			t.Fatal(err)
+		}
+		guest := &Times{Idle: 20 * time.Minute}
+		wantOwn(theID, guest)
+		wantExpiry(t, s, theRecord, 20*time.Minute)
+
+		h := take(t, st)
+		until := time.Now().Add(720 * time.Hour)
+		h.Record.Own = &Times{h.Record.Own.Idle, until}
+		save(t, h, "2")
+		wantOwn(theID, &Times{20 * time.Minute, until})
+		wantExpiry(t, s, theRecord, 720*time.Hour)
+
+		h = take(t, st)
+		save(t, h, "3")
+		wantOwn(theID, &Times{20 * time.Minute, until})
+
+		if err := take(t, st).Renew(ctx, newID, []byte("4")); err != nil {
+			t.Fatal(err)
+		}
+		wantOwn(newID, &Times{Until: until})
+		wantExpiry(t, s, newRecord, 720*time.Hour)
+	})
+}
 
 // A session that is put in the place of an unusable one begins as a guest's.
-
-// What a load of a session with times of its own costs: one round trip. Where nobody knew of
-
-// guests, the first one costs a second.
+func TestAReplacedSessionIsAGuests(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		s.Do(t, "SET", theRecord, "garbage", "PX", 60_000)
+		h, err := process(t, s).Take(t.Context(), theID, Terms{GuestTTL: 20 * time.Minute})
+		wantError(t, "Take", err, ErrCorrupt)
+		save(t, h, "1")
+		wantExpiry(t, s, theRecord, 20*time.Minute)
+	})
+}

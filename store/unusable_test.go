@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // A record that cannot be used is never a panic. Take reports it and holds its
@@ -26,9 +28,9 @@ func TestUnusableRecords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			eachFence(t, func(t *testing.T, s *site) {
+			redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
 				ctx := t.Context()
-				st := s.process(t)
+				st := process(t, s)
 				put := func() *Hold {
 					t.Helper()
 					s.Do(t, "FLUSHALL")
@@ -40,7 +42,7 @@ func TestUnusableRecords(t *testing.T) {
 					if h == nil {
 						t.Fatal("Take gave no Hold")
 					}
-					if token, _ := s.locks.Get(t, theLock); token == "" {
+					if !s.Exists(t, theLock) {
 						t.Error("Take left the session unlocked")
 					}
 					if h.Record.Data != nil || time.Since(h.Record.Created) > time.Minute {
@@ -53,9 +55,7 @@ func TestUnusableRecords(t *testing.T) {
 				wantData(t, s, "new")
 				wantFree(t, s)
 
-				if err := put().Destroy(ctx); err != nil {
-					t.Errorf("Destroy: %v", err)
-				}
+				wantError(t, "Destroy", put().Destroy(ctx), nil)
 				wantGone(t, s, st)
 
 				put().Release(ctx)
@@ -63,18 +63,14 @@ func TestUnusableRecords(t *testing.T) {
 				wantError(t, "Load after Release", err, tt.want)
 				wantFree(t, s)
 
-				if err := put().Touch(ctx); err != nil {
-					t.Errorf("Touch: %v", err)
-				}
+				wantError(t, "Touch", put().Touch(ctx), nil)
 				wantFree(t, s)
 
 				// The fence holds for it, too.
-				if s.locks == s.Server {
-					h := put()
-					s.Do(t, "DEL", theLock)
-					wantError(t, "Save without the lock", h.Save(ctx, []byte("x")), ErrLost)
-				}
 				h := put()
+				s.Do(t, "DEL", theLock)
+				wantError(t, "Save without the lock", h.Save(ctx, []byte("x")), ErrLost)
+				h = put()
 				s.Do(t, "FLUSHALL")
 				wantError(t, "Save after FLUSHALL", h.Save(ctx, []byte("x")), ErrLost)
 				if keys := s.Keys(t); len(keys) != 0 {
@@ -85,53 +81,11 @@ func TestUnusableRecords(t *testing.T) {
 	}
 }
 
-// What would be too large is refused whole, and nothing changes.
-func TestSaveTooLarge(t *testing.T) {
-	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		ctx := t.Context()
-		st := s.process(t)
-		create(t, st, "small")
-		room := 100 - len(formatRecord(strings.Repeat("A", stampLength), time.Now(), nil))
-		fits, over := []byte(strings.Repeat("x", room)), []byte(strings.Repeat("x", room+1))
-		terms := Terms{MaxBytes: 100}
-		for what, write := range map[string]func(h *Hold) error{
-			"Save":  func(h *Hold) error { return h.Save(ctx, over) },
-			"Renew": func(h *Hold) error { return h.Renew(ctx, newID, over) },
-		} {
-			h, err := st.Take(ctx, theID, terms)
-			if err != nil {
-				t.Fatal(err)
-			}
-			wantError(t, what, write(h), ErrTooLarge)
-			wantData(t, s, "small")
-			wantFree(t, s)
-		}
-		wantError(t, "Create", st.Create(ctx, newID, over, terms), ErrTooLarge)
-		eventually(t, "no record of the new id is left", func() bool { return !s.Exists(t, newRecord) })
-
-		h, err := st.Take(ctx, theID, terms)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := h.Save(ctx, fits); err != nil {
-			t.Errorf("Save of exactly MaxBytes: %v", err)
-		}
-		if _, err := st.Load(ctx, theID, terms); err != nil {
-			t.Errorf("Load of exactly MaxBytes: %v", err)
-		}
-		if h, err = st.Take(ctx, theID, terms); err != nil {
-			t.Fatalf("Take of exactly MaxBytes: %v", err)
-		}
-		h.Release(ctx)
-	})
-}
-
-// A session may be a megabyte, with the default terms.
+// P13: a session may be a megabyte, with the default terms.
 func TestLargeRecord(t *testing.T) {
 	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		st := s.process(t)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
 		create(t, st, "1")
 		large := strings.Repeat("0123456789abcdef", DefaultMaxBytes/16-8)
 		save(t, take(t, st), large)

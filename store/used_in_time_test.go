@@ -1,168 +1,76 @@
-package store_test
+package store
 
 import (
-	"context"
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
-	"github.com/a2139e8d/latchkey/locker"
-	"github.com/a2139e8d/latchkey/store"
 )
 
-// A session runs out when no request has come for its TTL. It does not while one
-// holds it or waits for it, however long that takes. What is tested here is that time
-// passes, so these tests sleep.
+// P12: a session runs out when no request has come for its TTL. It does not while one holds it or
+// waits for it, however long that takes.
 
-// eachLock runs f with the lock beside the record and with one of package locker.
-func eachLock(t *testing.T, f func(t *testing.T, r *redistest.Server, process func(lease time.Duration) *store.Store)) {
-	t.Helper()
-	t.Run("beside", func(t *testing.T) {
-		t.Parallel()
-		redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-			f(t, r, func(lease time.Duration) *store.Store {
-				return open(t, r, store.Options{Lease: lease, Timeout: patient.Timeout})
-			})
-		})
-	})
-	t.Run("with a Locker", func(t *testing.T) {
-		t.Parallel()
-		r := redistest.Real(t)
-		f(t, r, func(lease time.Duration) *store.Store {
-			return open(t, r, store.Options{
-				Timeout: patient.Timeout,
-				Locker:  locker.NewSpin(r.Pool(t, 8), locker.Options{Lease: lease, Wait: time.Minute, Timeout: patient.Timeout}),
-			})
-		})
-	})
-}
-
-// A request that comes in time puts the timeout off, whatever it does then.
-func TestARequestInTimePutsTheTimeoutOff(t *testing.T) {
-	t.Parallel()
-	eachLock(t, func(t *testing.T, r *redistest.Server, process func(time.Duration) *store.Store) {
-		st, terms := process(patient.Lease), store.Terms{TTL: time.Hour}
-		create(t, st, "0", terms)
-		nobodyCame(t, r)
-		h := take(t, st, terms)
-		if l := left(t, r, theRecord); l < terms.TTL-time.Minute {
-			t.Errorf("a request has come and the session has %v left, its TTL is %v", l, terms.TTL)
-		}
-		h.Release(t.Context())
-	})
-}
-
-// Its end does so again, also if it changed nothing, and if it panicked. With a Locker the
-// end of a short request does not count: that would cost an exchange more.
-func TestTheEndOfARequestPutsTheTimeoutOff(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		st, terms := open(t, r, patient), store.Terms{TTL: time.Hour}
-		create(t, st, "0", terms)
-		for what, end := range map[string]func(ctx context.Context, h *store.Hold) error{
-			"reads":  func(ctx context.Context, h *store.Hold) error { return h.Touch(ctx) },
-			"panics": func(ctx context.Context, h *store.Hold) error { h.Release(ctx); return nil },
-		} {
-			h := take(t, st, terms)
-			nobodyCame(t, r)
-			if err := end(t.Context(), h); err != nil {
-				t.Error(err)
-			}
-			if l := left(t, r, theRecord); l < terms.TTL-time.Minute {
-				t.Errorf("a request that %s has ended and the session has %v left, its TTL is %v", what, l, terms.TTL)
-			}
-		}
-	})
-}
-
-// nobodyCame makes the session look as if nobody had come for almost its TTL.
-func nobodyCame(t *testing.T, r *redistest.Server) {
-	t.Helper()
-	r.Do(t, "PEXPIRE", theRecord, (10 * time.Second).Milliseconds())
-}
-
-// Somebody holds the session for longer than the TTL, be that longer than the lease
-// or shorter. Others can read it all the time, and who wants it gets it, with what the
-// holder has left.
+// Somebody holds the session for longer than the TTL, be that longer than the lease or shorter, or
+// for longer than its own timeouts. It is there all the time: for who reads it, which nobody did
+// meanwhile, for who came in time and waits, and for who comes later. When it is given back it does
+// run out, and leaves nothing.
 func TestAHeldSessionDoesNotRunOut(t *testing.T) {
 	t.Parallel()
-	const ttl, hold = 500 * time.Millisecond, 1500 * time.Millisecond
-	terms := store.Terms{TTL: ttl, LockWait: time.Minute}
-	for name, lease := range map[string]time.Duration{
-		"lease like the TTL":        ttl,
-		"lease longer than the TTL": 10 * time.Second,
+	const ttl, hold = 5 * time.Second, 50 * time.Second
+	for name, tt := range map[string]struct {
+		lease time.Duration
+		own   *Times
+		quiet bool
+		later bool // it has more time of its own than the TTL
+	}{
+		"lease like the TTL":         {lease: ttl},
+		"lease longer than the TTL":  {lease: 3 * ttl},
+		"a guest":                    {lease: 3 * ttl, own: &Times{Idle: ttl}},
+		"remembered":                 {lease: 3 * ttl, own: &Times{Until: time.Now().Add(ttl)}},
+		"a job has it":               {lease: 3 * ttl, quiet: true},
+		"a job has a guest":          {lease: 3 * ttl, own: &Times{Idle: ttl / 5}, quiet: true},
+		"a job has another's guest ": {lease: 3 * ttl, own: &Times{Idle: time.Hour}, quiet: true, later: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			eachLock(t, func(t *testing.T, r *redistest.Server, process func(time.Duration) *store.Store) {
-				here, elsewhere, reader := process(lease), process(lease), process(lease)
-				create(t, here, "0", terms)
-				h := take(t, here, terms)
-				inTime := begin(t, elsewhere, terms) // it waits for longer than the TTL
-				over := time.After(hold)
-				time.Sleep(2 * ttl)
-				late := begin(t, reader, terms) // it comes when the TTL is over
-				select {
-				case <-inTime.done:
-					t.Errorf("who came in time and waits got an answer while the session was held: %v", inTime.err)
-				case <-late.done:
-					t.Errorf("who came late got an answer while the session was held: %v", late.err)
-				case <-over:
+			redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+				o := Options{Lease: tt.lease, Timeout: patient.Timeout}
+				here, reader := New(s.Pool(t, 8), o), New(s.Pool(t, 8), o)
+				terms := Terms{TTL: ttl, LockWait: time.Hour, MaxHold: time.Hour, Quiet: tt.quiet}
+				own := tt.own
+				if own != nil && !own.Until.IsZero() {
+					own = &Times{Until: time.Now().Add(ttl)}
+				}
+				record := Record{Data: []byte("0"), Created: time.Now(), Own: own}
+				wantError(t, "Create", here.CreateRecord(t.Context(), theID, record, terms), nil)
+				s.Do(t, "PEXPIRE", theRecord, ttl.Milliseconds())
+				h, err := here.Take(t.Context(), theID, terms)
+				if err != nil {
+					t.Fatal(err)
+				}
+				lapse(hold)
+				wantData(t, s, "0")
+				var waiting []*guest
+				if own == nil || own.Until.IsZero() { // else it ends when it is given back
+					waiting = guests(t, New(s.Pool(t, 8), o), 1, terms)
+					lapse(hold)
+					waiting = append(waiting, guests(t, reader, 1, terms)...)
 				}
 				save(t, h, "held")
-
-				// The two that wait may get it in any order.
-				for range 2 {
-					select {
-					case <-inTime.done:
-						touch(t, inTime.wait(t, "held"))
-						inTime.done = nil
-					case <-late.done:
-						touch(t, late.wait(t, "held"))
-						late.done = nil
-					}
+				for _, g := range waiting {
+					wantError(t, "Touch", g.holds(t, "held").Touch(t.Context()), nil)
 				}
-				if record, err := reader.Load(t.Context(), theID, terms); err != nil || string(record.Data) != "held" {
-					t.Errorf("in the end there is %q, %v", record.Data, err)
+				if tt.later {
+					s.Do(t, "PEXPIRE", theRecord, ttl.Milliseconds()) // as its own would
 				}
-				runsOut(t, r, reader, terms)
+				lapse(3*tt.lease + outlast) // a job lets it outlast its lock
+				wantNotFound(t, s, reader, terms)
+				if keys := s.Keys(t); len(keys) > 0 {
+					t.Errorf("keys %q are left", keys)
+				}
 			})
 		})
 	}
-}
-
-func touch(t *testing.T, h *store.Hold) {
-	t.Helper()
-	if err := h.Touch(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
-// runsOut checks that a session that nobody holds any more does run out, and leaves
-// nothing.
-func runsOut(t *testing.T, r *redistest.Server, st *store.Store, terms store.Terms) {
-	t.Helper()
-	eventually(t, "the session runs out", func() bool { return len(r.Keys(t)) == 0 })
-	terms.LockWait = locker.NoWait
-	_, err := st.Take(t.Context(), theID, terms)
-	wantError(t, "Take", err, store.ErrNotFound)
-}
-
-// A read without the lock finds a held session at any time.
-func TestAHeldSessionIsReadAtAnyTime(t *testing.T) {
-	t.Parallel()
-	const ttl, hold = 500 * time.Millisecond, 1500 * time.Millisecond
-	terms := store.Terms{TTL: ttl}
-	eachLock(t, func(t *testing.T, r *redistest.Server, process func(time.Duration) *store.Store) {
-		st, reader := process(10*time.Second), process(10*time.Second)
-		create(t, st, "0", terms)
-		h := take(t, st, terms)
-		time.Sleep(hold) // nobody reads meanwhile: that would put the time-out off
-		wantData(t, reader, "0")
-		save(t, h, "held")
-		wantData(t, reader, "held")
-	})
 }
 
 // A whole line of requests came in time, in one process. Each changes nothing and
@@ -170,70 +78,44 @@ func TestAHeldSessionIsReadAtAnyTime(t *testing.T) {
 // and for those after it.
 func TestALineThatCameInTimeFindsItsSession(t *testing.T) {
 	t.Parallel()
-	const ttl, n = 500 * time.Millisecond, 6
-	terms := store.Terms{TTL: ttl, LockWait: time.Minute}
-	eachLock(t, func(t *testing.T, r *redistest.Server, process func(time.Duration) *store.Store) {
-		st, other := process(10*time.Second), process(10*time.Second)
-		create(t, st, "0", terms)
-		first := take(t, st, terms)
-		line := make([]*taking, n)
-		for i := range line {
-			line[i] = begin(t, st, terms)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		terms := Terms{TTL: 5 * time.Second}
+		st := process(t, s)
+		wantError(t, "Create", st.Create(t.Context(), theID, []byte("0"), terms), nil)
+		first, err := st.Take(t.Context(), theID, terms)
+		if err != nil {
+			t.Fatal(err)
 		}
-		time.Sleep(ttl / 2)
+		line := guests(t, st, 6, terms)
+		lapse(terms.TTL * 2 / 3)
 		first.Release(t.Context())
-		for served := range n {
-			h := anyOf(t, line)
-			time.Sleep(ttl / 2)
-			if served < n-1 {
+		for i, g := range line {
+			h := g.holds(t, "0")
+			if lapse(terms.TTL * 2 / 3); i < len(line)-1 {
 				h.Release(t.Context())
 			} else {
 				save(t, h, "the last")
 			}
 		}
-		wantData(t, other, "the last")
+		wantData(t, s, "the last")
 	})
-}
-
-// anyOf waits for one of those that wait, whose place in line becomes nil.
-func anyOf(t *testing.T, line []*taking) *store.Hold {
-	t.Helper()
-	var h *store.Hold
-	eventually(t, "the next one in line has the session", func() bool {
-		for i, w := range line {
-			if w == nil {
-				continue
-			}
-			select {
-			case <-w.done:
-				h, line[i] = w.wait(t, "0"), nil
-				return true
-			default:
-			}
-		}
-		return false
-	})
-	return h
 }
 
 // The holder was killed, so nobody puts anything off for it. Who waits for the end of
-// its lease came in time all the same.
+// its lease came in time all the same, and waits no longer than for that.
 func TestWhoWaitsForADeadHolderFindsItsSession(t *testing.T) {
 	t.Parallel()
-	const ttl = time.Second
-	terms := store.Terms{TTL: ttl, LockWait: time.Minute}
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		st, other := open(t, r, patient), open(t, r, patient)
-		create(t, other, "0", terms)
-		r.Do(t, "SET", theLock, "killed", "PX", (2 * ttl).Milliseconds())
-		h, err := st.Take(t.Context(), theID, terms)
-		if errors.Is(err, store.ErrNotFound) {
-			t.Fatalf("it waited for its session, which ran out meanwhile: %v", err)
-		}
-		if err != nil {
-			t.Fatal(err)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		const ttl = time.Second
+		st := process(t, s)
+		wantError(t, "Create", st.Create(t.Context(), theID, []byte("0"), Terms{TTL: ttl}), nil)
+		s.Do(t, "SET", theLock, "killed", "PX", (10 * ttl).Milliseconds())
+		begun := time.Now()
+		h, err := st.Take(t.Context(), theID, Terms{TTL: ttl, LockWait: time.Minute})
+		if took := time.Since(begun); err != nil || took > 10*ttl+100*time.Millisecond {
+			t.Fatalf("%v after %v", err, took)
 		}
 		save(t, h, "1")
-		wantData(t, other, "1")
+		wantData(t, s, "1")
 	})
 }

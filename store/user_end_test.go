@@ -10,17 +10,14 @@ import (
 // The holder of a session that was ended is told so when its lease is renewed, by a third of it.
 func TestALeaseOfAnEndedSession(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		st := New(r.Pool(t, 8), Options{Lease: 500 * time.Millisecond})
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := New(s.Pool(t, 8), Options{Lease: 500 * time.Millisecond})
 		for n, end := range []func(id string) error{
 			func(id string) error { return st.End(t.Context(), id) },
 			func(string) error { _, err := st.EndUser(t.Context(), "ann"); return err },
 		} {
 			id := login(t, st, "ann", n)
-			h, err := st.Take(t.Context(), id, Terms{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			h := takeID(t, st, id)
 			lost := make(chan error, 1)
 			h.OnLost(func(cause error) { lost <- cause })
 			wantError(t, "ending it", end(id), nil)
@@ -38,15 +35,14 @@ func TestALeaseOfAnEndedSession(t *testing.T) {
 // What was read before the end is not saved after it without a lock either.
 func TestSaveLoadedAfterTheEnd(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		st := New(r.Pool(t, 8), patient)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
 		for n, but := range []string{idOf(st, "ann", 9), ""} { // one of them is alive
 			login(t, st, "ann", 9+n)
 			id := login(t, st, "ann", n)
 			read, err := st.Load(t.Context(), id, Terms{})
 			wantError(t, "Load", err, nil)
-			_, err = st.EndUser(t.Context(), "ann", but)
-			wantError(t, "EndUser", err, nil)
+			endAll(t, st, but)
 			_, err = st.SaveLoaded(t.Context(), id, read, text("1"), Terms{})
 			wantError(t, "SaveLoaded", err, ErrConflict)
 			wantOver(t, st, id)
@@ -57,17 +53,13 @@ func TestSaveLoadedAfterTheEnd(t *testing.T) {
 // A Renew, and a login, in a session that was ended writes no record at all.
 func TestARenewOfAnEndedSessionBeginsNone(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		st := New(r.Pool(t, 8), patient)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
 		id, next := login(t, st, "ann", 1), idOf(st, "ann", 2)
-		h, err := st.Take(t.Context(), id, Terms{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = st.EndUser(t.Context(), "ann")
-		wantError(t, "EndUser", err, nil)
+		h := takeID(t, st, id)
+		endAll(t, st)
 		wantError(t, "Renew", h.Renew(t.Context(), next, []byte("2")), ErrGone)
-		if r.Exists(t, st.recordKey(next)) {
+		if s.Exists(t, st.recordKey(next)) {
 			t.Error("it has begun another session")
 		}
 	})
@@ -77,22 +69,19 @@ func TestARenewOfAnEndedSessionBeginsNone(t *testing.T) {
 // session is over all the same, or the user is logged out. None comes back with the next login.
 func TestEvictedKeysOfAUser(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		st := New(r.Pool(t, 8), patient)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
 		for name, lost := range map[string]func(id string) []string{
 			"the mark": func(id string) []string { return []string{st.keys(id)[markAt].(string)} },
 			"the list": func(id string) []string { return []string{st.keys(id)[listAt].(string)} },
 			"both":     func(id string) []string { return []string{st.keys(id)[markAt].(string), st.keys(id)[listAt].(string)} },
 		} {
-			r.Do(t, "FLUSHALL")
+			s.Do(t, "FLUSHALL")
 			ended, all := login(t, st, "ann", 1), []string{login(t, st, "ann", 2), login(t, st, "ann", 3)}
 			wantError(t, "End", st.End(t.Context(), ended), nil)
-			h, err := st.Take(t.Context(), all[0], Terms{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			h := takeID(t, st, all[0])
 			for _, key := range lost(ended) {
-				r.Do(t, "DEL", key)
+				s.Do(t, "DEL", key)
 			}
 			if listed, err := st.ListUser(t.Context(), "ann", Terms{}); len(listed) > 0 || err != nil {
 				t.Errorf("without %s %d are listed, %v", name, len(listed), err)

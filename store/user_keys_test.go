@@ -42,11 +42,11 @@ func TestAUsersSessionsAreFoundWhileKeysChange(t *testing.T) {
 	for name, steps := range keyChanges {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			eachFence(t, func(t *testing.T, s *site) {
+			redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
 				process := func(e Encryption) *Store {
 					o := patient
 					o.Encryption = e
-					return s.processWith(t, o)
+					return New(s.Pool(t, 8), o)
 				}
 				for i := range len(steps) - 1 {
 					before, after := process(steps[i]), process(steps[i+1])
@@ -103,17 +103,14 @@ func TestARenewToAnotherKeyDoesNotOutliveTheEnd(t *testing.T) {
 	for direction, keys := range map[string][2][]byte{"forth": {oldKey, newKey}, "back": {newKey, oldKey}} {
 		t.Run(direction, func(t *testing.T) {
 			t.Parallel()
-			eachFence(t, func(t *testing.T, s *site) {
-				from, to := s.processWith(t, encrypted(keys[0], keys[1])), s.processWith(t, encrypted(keys[1], keys[0]))
+			redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+				from, to := New(s.Pool(t, 8), encrypted(keys[0], keys[1])), New(s.Pool(t, 8), encrypted(keys[1], keys[0]))
 				if _, err := from.EndUser(t.Context(), "nobody"); err != nil { // Redis knows the script then
 					t.Fatal(err)
 				}
 				for i, o := range []Options{encrypted(oldKey, newKey), encrypted(newKey, oldKey)} {
 					id, next := login(t, from, "ann", 2*i), idOf(to, "ann", 2*i+1)
-					h, err := to.Take(t.Context(), id, Terms{})
-					if err != nil {
-						t.Fatal(err)
-					}
+					h := takeID(t, to, id)
 					ending := NewOn(&interrupted{Client: transport.NewRedigo(s.Pool(t, 8), 20*time.Second), do: func() {
 						_ = h.Renew(t.Context(), next, []byte("1"))
 					}}, o)
@@ -154,15 +151,15 @@ func TestRedisDoesNotKnowTheUser(t *testing.T) {
 	for name, options := range map[string]Options{"encrypted": encrypted(newKey), "plain": patient} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-				st := New(r.Pool(t, 8), options)
+			redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+				st := New(s.Pool(t, 8), options)
 				id := login(t, st, user, 1)
 				h, err := st.Take(t.Context(), id, Terms{Label: "POST /login"}) // the lock is there, too
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer h.Release(t.Context())
-				all := everythingIn(t, r)
+				all := everythingIn(t, s)
 				if want := 3; strings.Count(all, base64.RawURLEncoding.EncodeToString(tagOf(st, user))) < want {
 					t.Fatalf("record, lock and list are not there: %q", all)
 				}
@@ -195,14 +192,14 @@ func anyHashIn(text, name string) bool {
 }
 
 // everythingIn returns all keys and values of a Redis.
-func everythingIn(t *testing.T, r *redistest.Server) (all string) {
+func everythingIn(t *testing.T, s *redistest.Server) (all string) {
 	t.Helper()
-	for _, key := range r.Keys(t) {
+	for _, key := range s.Keys(t) {
 		all += key + "\n"
-		if kind := fmt.Sprint(r.Do(t, "TYPE", key)); kind == "zset" {
-			all += fmt.Sprintf("%s\n", r.Do(t, "ZRANGE", key, 0, -1, "WITHSCORES"))
+		if strings.HasSuffix(key, ".list") {
+			all += fmt.Sprintf("%s\n", s.Do(t, "ZRANGE", key, 0, -1, "WITHSCORES"))
 		} else {
-			value, _ := r.Get(t, key)
+			value, _ := s.Get(t, key)
 			all += value + "\n"
 		}
 	}

@@ -14,8 +14,8 @@ import (
 // that clock.
 func TestEndUserByAClockThatIsAhead(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		st := New(r.Pool(t, 8), patient)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
 		stays, ends := login(t, st, "ann", 1), idOf(st, "ann", 2)
 		old := Record{Data: []byte("0"), Created: time.Now().Add(time.Minute - DefaultLifetime), User: "ann"}
 		wantError(t, "a login", st.CreateRecord(t.Context(), ends, old, Terms{}), nil)
@@ -30,11 +30,10 @@ func TestEndUserByAClockThatIsAhead(t *testing.T) {
 // would see, and that would count.
 func TestALoginWithoutAReplyDoesNotCount(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		proxy := redistest.NewProxy(t, r)
-		st := New(proxy.Pool(t, 8), patient)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st, proxy := tapped(t, s, patient)
 		defer st.Close()
-		learn(t, r)
+		learn(t, s)
 		proxy.Inject(func(cmd redistest.Command) redistest.Fault {
 			if runs(cmd, loginScript) {
 				return redistest.DropReply
@@ -50,7 +49,7 @@ func TestALoginWithoutAReplyDoesNotCount(t *testing.T) {
 			return errors.Is(err, ErrGone)
 		})
 		wantOnList(t, st)
-		err = New(r.Pool(t, 8), patient).CreateRecord(t.Context(), idOf(st, "ann", 2), record, terms)
+		err = process(t, s).CreateRecord(t.Context(), idOf(st, "ann", 2), record, terms)
 		wantError(t, "the next login", err, nil)
 	})
 }
@@ -59,8 +58,8 @@ func TestALoginWithoutAReplyDoesNotCount(t *testing.T) {
 // neither that nor one that was ended meanwhile.
 func TestALateLoginBringsNothingBack(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		st := New(r.Pool(t, 8), patient)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
 		failed, record := idOf(st, "ann", 1), Record{Data: []byte("0"), Created: time.Now(), User: "ann"}
 		record.name = "ABCDEFGHIJKLMNOP"
 		keys, terms := st.keys(failed), Terms{}.withDefaults()
@@ -73,8 +72,7 @@ func TestALateLoginBringsNothingBack(t *testing.T) {
 			_, err := st.Load(t.Context(), failed, Terms{})
 			return err != nil
 		})
-		_, err := st.EndUser(t.Context(), "ann")
-		wantError(t, "EndUser", err, nil)
+		endAll(t, st)
 		wantError(t, "the command, late", st.runLogin(t.Context(), x, failed), errTaken)
 		wantOver(t, st, ended)
 		wantOver(t, st, failed)
@@ -108,8 +106,8 @@ func wantOnList(t *testing.T, st *Store, ids ...string) {
 // which could never be read: it may get an id without a tag.
 func TestADamagedRecordOfAUser(t *testing.T) {
 	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		st := s.process(t)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
 		id := login(t, st, "ann", 1)
 		s.Do(t, "SET", st.recordKey(id), "junk", "PX", 60000)
 		for _, save := range []bool{true, false} {
@@ -132,12 +130,11 @@ func TestADamagedRecordOfAUser(t *testing.T) {
 // A login beyond MaxSessions ends the ones that are too many also if its reply was lost.
 func TestARepeatedLoginEndsWhatIsTooMany(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		first := login(t, New(r.Pool(t, 8), patient), "ann", 1)
-		proxy := redistest.NewProxy(t, r)
-		st := New(proxy.Pool(t, 8), patient)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		first := login(t, process(t, s), "ann", 1)
+		st, proxy := tapped(t, s, patient)
 		defer st.Close()
-		once(t, r, proxy, loginScript, redistest.DropReply)
+		once(t, s, proxy, loginScript, redistest.DropReply)
 		id := idOf(st, "ann", 2)
 		record := Record{Data: []byte("0"), Created: time.Now(), User: "ann"}
 		err := st.CreateRecord(t.Context(), id, record, Terms{MaxSessions: 1})
@@ -152,14 +149,13 @@ func TestARepeatedLoginEndsWhatIsTooMany(t *testing.T) {
 // to another list.
 func TestARenewIsNotRefused(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		before, after := encrypted(oldKey, newKey), encrypted(newKey, oldKey)
-		s := &site{r, r}
 		terms := Terms{MaxSessions: 1, RefuseLogin: true}
 		for name, end := range map[string]*Store{
-			"the same keys": s.processWith(t, before), "others": s.processWith(t, after),
+			"the same keys": New(s.Pool(t, 8), before), "others": New(s.Pool(t, 8), after),
 		} {
-			st := s.processWith(t, before)
+			st := New(s.Pool(t, 8), before)
 			mine, other, third := login(t, st, "ann", 1), login(t, end, "ann", 2), login(t, end, "ann", 3)
 			h, err := end.Take(t.Context(), mine, terms)
 			wantError(t, name+": Take", err, nil)
@@ -170,7 +166,7 @@ func TestARenewIsNotRefused(t *testing.T) {
 			record := Record{Data: []byte("0"), Created: time.Now(), User: "ann"}
 			err = end.CreateRecord(t.Context(), idOf(end, "ann", 5), record, terms)
 			wantError(t, name+": a login", err, ErrTooManySessions)
-			r.Do(t, "FLUSHALL")
+			s.Do(t, "FLUSHALL")
 		}
 	})
 }

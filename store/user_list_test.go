@@ -13,29 +13,24 @@ import (
 // and what is ended is not shown.
 func TestListUserWhileSessionsChange(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		other := New(r.Pool(t, 8), patient)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		other := process(t, s)
 		for what, tt := range map[string]struct {
 			change func(a, b string)
 			want   func(a, b, c string) []string
 		}{
 			"nothing": {func(_, _ string) {}, func(a, b, _ string) []string { return []string{a, b} }},
 			"a new id": {func(a, _ string) {
-				h, err := other.Take(t.Context(), a, Terms{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				h := takeID(t, other, a)
 				wantError(t, "Renew", h.Renew(t.Context(), idOf(other, "ann", 3), []byte("1")), nil)
 			}, func(_, b, c string) []string { return []string{b, c} }},
 			"all but one": {func(_, b string) {
-				_, err := other.EndUser(t.Context(), "ann", b)
-				wantError(t, "EndUser", err, nil)
+				endAll(t, other, b)
 			}, func(_, b, _ string) []string { return []string{b} }},
 		} {
-			r.Do(t, "FLUSHALL")
+			s.Do(t, "FLUSHALL")
 			a, b, c := login(t, other, "ann", 1), login(t, other, "ann", 2), idOf(other, "ann", 3)
-			proxy := redistest.NewProxy(t, r)
-			st := New(proxy.Pool(t, 8), patient)
+			st, proxy := tapped(t, s, patient)
 			changed := false
 			proxy.Inject(func(cmd redistest.Command) redistest.Fault {
 				if cmd.Name == "MGET" && !changed { // the list has been read, and no record
@@ -60,11 +55,10 @@ func TestListUserWhileSessionsChange(t *testing.T) {
 // Where it looks as if a user's list were lost, a login that comes in between is not ended with it.
 func TestListUserEndsNoLogin(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		other := New(r.Pool(t, 8), patient)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		other := process(t, s)
 		wantError(t, "End", other.End(t.Context(), login(t, other, "ann", 1)), nil) // the mark is left
-		proxy := redistest.NewProxy(t, r)
-		st := New(proxy.Pool(t, 8), patient)
+		st, proxy := tapped(t, s, patient)
 		next := ""
 		proxy.Inject(func(cmd redistest.Command) redistest.Fault {
 			if strings.HasPrefix(cmd.Name, "EVAL") && next == "" {
@@ -84,13 +78,12 @@ func TestListUserEndsNoLogin(t *testing.T) {
 // none of them stays alive without being on the list.
 func TestARepeatedEndUser(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		other := New(r.Pool(t, 8), patient)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		other := process(t, s)
 		a, b := login(t, other, "ann", 1), login(t, other, "ann", 2)
 		_, err := other.EndUser(t.Context(), "bob") // Redis knows the script from now on
 		wantError(t, "EndUser", err, nil)
-		proxy := redistest.NewProxy(t, r)
-		st := New(proxy.Pool(t, 8), patient)
+		st, proxy := tapped(t, s, patient)
 		tries, next := 0, ""
 		proxy.Inject(func(cmd redistest.Command) redistest.Fault {
 			if !strings.HasPrefix(cmd.Name, "EVAL") {
@@ -120,14 +113,13 @@ func TestARepeatedEndUser(t *testing.T) {
 // A copy of an EndAll that comes late, after another one, brings none of those back that this has ended.
 func TestALateEndUser(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		proxy := redistest.NewProxy(t, r)
-		st, other := New(proxy.Pool(t, 8), patient), New(r.Pool(t, 8), patient)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		proxy := redistest.NewProxy(t, s)
+		st, other := New(proxy.Pool(t, 8), patient), process(t, s)
 		a, b := login(t, other, "ann", 1), login(t, other, "ann", 2)
 		var late []any
 		for range 2 { // the first time Redis does not know the script
-			_, err := st.EndUser(t.Context(), "ann", a)
-			wantError(t, "EndUser", err, nil)
+			endAll(t, st, a)
 		}
 		for _, cmd := range proxy.Commands() {
 			if cmd.Name == "EVALSHA" {
@@ -138,12 +130,11 @@ func TestALateEndUser(t *testing.T) {
 			}
 		}
 		c := login(t, other, "ann", 3)
-		_, err := other.EndUser(t.Context(), "ann", a)
-		wantError(t, "EndUser", err, nil)
+		endAll(t, other, a)
 		if late == nil {
 			t.Fatal("no script was sent")
 		}
-		r.Do(t, "EVALSHA", late...)
+		s.Do(t, "EVALSHA", late...)
 		wantOver(t, other, b)
 		wantOver(t, other, c)
 		wantAlive(t, other, a, "0")

@@ -22,8 +22,8 @@ func loginOf(t *testing.T, st *Store, n, most int) (id string) {
 // With MaxSessions the session that would end first makes room for a login, or the login is refused.
 func TestMaxSessions(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		st := New(r.Pool(t, 8), patient)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
 		begin := func(n int, refuse bool) error {
 			born := time.Now().Add(time.Duration(n) * time.Second)
 			return st.CreateRecord(t.Context(), idOf(st, "ann", n), Record{Data: []byte("0"), Created: born, User: "ann"},
@@ -51,8 +51,8 @@ func TestMaxSessions(t *testing.T) {
 // A login is not refused because of sessions that have timed out: nobody could log out there.
 func TestMaxSessionsDoesNotCountWhatHasTimedOut(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		st := New(r.Pool(t, 8), patient)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
 		const most = 300 // more than are asked for at once
 		terms := Terms{MaxSessions: most, RefuseLogin: true}
 		begin := func(n int) error {
@@ -63,7 +63,7 @@ func TestMaxSessionsDoesNotCountWhatHasTimedOut(t *testing.T) {
 		}
 		wantError(t, "a login too many", begin(most), ErrTooManySessions)
 		for _, n := range []int{7, most - 1} {
-			r.Do(t, "DEL", st.recordKey(idOf(st, "ann", n))) // as its idle timeout does
+			s.Do(t, "DEL", st.recordKey(idOf(st, "ann", n))) // as its idle timeout does
 		}
 		wantError(t, "a login in place of one that has timed out", begin(most), nil)
 		wantError(t, "another", begin(most+1), nil)
@@ -76,11 +76,11 @@ func TestMaxSessionsDoesNotCountWhatHasTimedOut(t *testing.T) {
 // Nor does a login end a session that is in use, as long as others have timed out.
 func TestALoginEndsNoneThatIsInUseForThoseThatHaveTimedOut(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		st := New(r.Pool(t, 8), patient)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
 		begin := func(n int) string { return loginOf(t, st, n, 3) }
 		used, idle, tablet := begin(0), begin(1), begin(2)
-		r.Do(t, "DEL", st.recordKey(idle)) // as its idle timeout does
+		s.Do(t, "DEL", st.recordKey(idle)) // as its idle timeout does
 		laptop := begin(3)
 		wantListed(t, st, "ann", used, tablet, laptop)
 		phone := begin(4)
@@ -92,12 +92,12 @@ func TestALoginEndsNoneThatIsInUseForThoseThatHaveTimedOut(t *testing.T) {
 // A login into a session that has no time left is no error, and it is over at once.
 func TestALoginOfASessionThatIsOver(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		st := New(r.Pool(t, 8), patient)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
 		id := idOf(st, "ann", 1)
 		record := Record{Data: []byte("0"), Created: time.Now().Add(-48 * time.Hour), User: "ann"}
 		wantError(t, "a login", st.CreateRecord(t.Context(), id, record, Terms{}), nil)
-		eventually(t, "nothing is left", func() bool { return len(r.Keys(t)) == 0 })
+		eventually(t, "nothing is left", func() bool { return len(s.Keys(t)) == 0 })
 		wantAlive(t, st, login(t, st, "ann", 2), "0")
 	})
 }
@@ -112,19 +112,19 @@ func TestTwoLoginsAtOnceEndNoMoreThanAreTooMany(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-				st := New(r.Pool(t, 8), patient)
+			redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+				st := process(t, s)
 				begin := func(st *Store, n int) string { return loginOf(t, st, n, c.most) }
 				all := []string{}
 				for n := range c.most {
 					all = append(all, begin(st, n))
 				}
 				for _, id := range all[c.most-c.idle:] {
-					r.Do(t, "DEL", st.recordKey(id)) // as its idle timeout does
+					s.Do(t, "DEL", st.recordKey(id)) // as its idle timeout does
 				}
 				counted, done, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
-				second := NewOn(&interrupted{transport.NewRedigo(r.Pool(t, 8), time.Minute), func() { close(counted); <-done }}, patient)
-				first := NewOn(&interrupted{transport.NewRedigo(r.Pool(t, 8), time.Minute), func() {
+				second := NewOn(&interrupted{transport.NewRedigo(s.Pool(t, 8), time.Minute), func() { close(counted); <-done }}, patient)
+				first := NewOn(&interrupted{transport.NewRedigo(s.Pool(t, 8), time.Minute), func() {
 					go func() { defer close(over); begin(second, 11) }()
 					<-counted
 				}}, patient)
@@ -149,11 +149,11 @@ func TestALoginThatIsEndedAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-				st := New(r.Pool(t, 8), patient)
+			redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+				st := process(t, s)
 				begin := func(st *Store, n int) string { return loginOf(t, st, n, 1) }
 				begin(st, 1)
-				client := transport.NewRedigo(r.Pool(t, 8), time.Minute)
+				client := transport.NewRedigo(s.Pool(t, 8), time.Minute)
 				id := begin(NewOn(&interrupted{client, func() { meanwhile(t, st, begin) }}, patient), 10)
 				wantOver(t, st, id)
 			})

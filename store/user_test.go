@@ -29,6 +29,13 @@ func login(t *testing.T, st *Store, user string, n int) (id string) {
 	return id
 }
 
+// endAll ends all sessions of ann, but those.
+func endAll(t *testing.T, st *Store, but ...string) {
+	t.Helper()
+	_, err := st.EndUser(t.Context(), "ann", but...)
+	wantError(t, "EndUser", err, nil)
+}
+
 // wantOver checks that a session is dead for all who come.
 func wantOver(t *testing.T, st *Store, id string) {
 	t.Helper()
@@ -45,10 +52,7 @@ func wantOver(t *testing.T, st *Store, id string) {
 
 func wantAlive(t *testing.T, st *Store, id, data string) {
 	t.Helper()
-	h, err := st.Take(t.Context(), id, Terms{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := takeID(t, st, id)
 	defer h.Release(t.Context())
 	if string(h.Record.Encoded()) != data || h.Record.User == "" {
 		t.Errorf("%s of %q, want %s", h.Record.Encoded(), h.Record.User, data)
@@ -58,14 +62,11 @@ func wantAlive(t *testing.T, st *Store, id, data string) {
 // A session that somebody has logged in to says whose it is, through all that is done to it.
 func TestAUsersSessionKnowsItsUser(t *testing.T) {
 	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		st := s.process(t)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
 		for i, user := range []string{"ann", `"\ü` + "\x00", "x" + string(make([]byte, MaxUser-1))} {
 			id := login(t, st, user, i)
-			h, err := st.Take(t.Context(), id, Terms{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			h := takeID(t, st, id)
 			save(t, h, "1")
 			r, err := st.Load(t.Context(), id, Terms{})
 			if err != nil || r.User != user || r.Device != `Firefox, "Berlin"` || string(r.Data) != "1" {
@@ -79,24 +80,18 @@ func TestAUsersSessionKnowsItsUser(t *testing.T) {
 // P14: to end one, all others, or all takes effect at once, for all who come and all who are there.
 func TestEndedSessionsAreOverAtOnce(t *testing.T) {
 	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		st, other := s.process(t), s.process(t)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st, other := process(t, s), process(t, s)
 		a, b, c := login(t, st, "ann", 1), login(t, st, "ann", 2), login(t, other, "ann", 3)
 		bob := login(t, st, "bob", 1)
 
-		h, err := st.Take(t.Context(), a, Terms{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := takeID(t, st, a)
 		wantError(t, "End", other.End(t.Context(), a), nil)
 		wantError(t, "Save", h.Save(t.Context(), []byte("2")), ErrLost)
 		wantOver(t, st, a)
 		wantError(t, "a second End", st.End(t.Context(), a), ErrGone)
 
-		h, err = other.Take(t.Context(), c, Terms{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		h = takeID(t, other, c)
 		ended, err := st.EndUser(t.Context(), "ann", b, bob)
 		if err != nil || !slices.Equal(ended, []string{c}) {
 			t.Errorf("EndUser = %q, %v", ended, err)
@@ -122,17 +117,14 @@ func TestEndedSessionsAreOverAtOnce(t *testing.T) {
 // record is written or after.
 func TestARenewDoesNotOutliveTheEnd(t *testing.T) {
 	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		st, other := s.process(t), s.process(t)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st, other := process(t, s), process(t, s)
 		for i, end := range map[int]func(id string) error{
 			1: func(id string) error { return other.End(t.Context(), id) },
 			2: func(string) error { _, err := other.EndUser(t.Context(), "ann"); return err },
 		} {
 			id, next := login(t, st, "ann", i), idOf(st, "ann", 10*i)
-			h, err := st.Take(t.Context(), id, Terms{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			h := takeID(t, st, id)
 			wantError(t, "ending it", end(id), nil)
 			if err := h.Renew(t.Context(), next, []byte("2")); !errors.Is(err, ErrGone) && !errors.Is(err, ErrLost) {
 				t.Errorf("Renew: %v", err)
@@ -151,13 +143,10 @@ func TestARenewDoesNotOutliveTheEnd(t *testing.T) {
 // A Renew and a logout leave no more than there is.
 func TestTheListFollowsRenewAndDestroy(t *testing.T) {
 	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		st := s.process(t)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
 		old, next := login(t, st, "ann", 1), idOf(st, "ann", 2)
-		h, err := st.Take(t.Context(), old, Terms{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := takeID(t, st, old)
 		wantError(t, "Renew", h.Renew(t.Context(), next, []byte("1")), nil)
 		wantOver(t, st, old)
 		wantAlive(t, st, next, "1")
@@ -168,10 +157,7 @@ func TestTheListFollowsRenewAndDestroy(t *testing.T) {
 		if n := s.Do(t, "ZCARD", st.keys(next)[listAt]); fmt.Sprint(n) != "1" {
 			t.Errorf("%v on the list", n)
 		}
-		h, err = st.Take(t.Context(), next, Terms{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		h = takeID(t, st, next)
 		wantError(t, "Destroy", h.Destroy(t.Context()), nil)
 		wantOver(t, st, next)
 		if n := s.Do(t, "EXISTS", st.keys(next)[listAt]); fmt.Sprint(n) != "0" {
@@ -184,8 +170,8 @@ func TestTheListFollowsRenewAndDestroy(t *testing.T) {
 // brings one back.
 func TestALostKeyEndsTheSessions(t *testing.T) {
 	t.Parallel()
-	eachFence(t, func(t *testing.T, s *site) {
-		st := s.process(t)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
 		for n, ask := range map[int]func(){
 			0: func() { login(t, st, "ann", 100) },
 			1: func() {
@@ -194,12 +180,10 @@ func TestALostKeyEndsTheSessions(t *testing.T) {
 				}
 			},
 			2: func() {
-				_, err := st.EndUser(t.Context(), "ann", idOf(st, "ann", 2))
-				wantError(t, "EndUser", err, nil)
+				endAll(t, st, idOf(st, "ann", 2))
 			},
 			3: func() {
-				h, err := st.Take(t.Context(), idOf(st, "ann", 3), Terms{})
-				wantError(t, "Take", err, nil)
+				h := takeID(t, st, idOf(st, "ann", 3))
 				wantError(t, "Renew", h.Renew(t.Context(), idOf(st, "ann", 200), []byte("1")), ErrGone)
 				login(t, st, "ann", 101)
 			},
@@ -223,8 +207,8 @@ func TestALostKeyEndsTheSessions(t *testing.T) {
 // The list shows what a session is, newest first, and looks without using it.
 func TestListUser(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		st := New(r.Pool(t, 8), patient)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
 		terms := Terms{TTL: time.Hour}
 		now := time.Now().Truncate(time.Millisecond)
 		for n := range 250 {
@@ -234,7 +218,7 @@ func TestListUser(t *testing.T) {
 			}
 		}
 		id := idOf(st, "ann", 0)
-		r.Do(t, "PEXPIRE", st.recordKey(id), (20 * time.Minute).Milliseconds())
+		s.Do(t, "PEXPIRE", st.recordKey(id), (20 * time.Minute).Milliseconds())
 		for range 2 {
 			listed, err := st.ListUser(t.Context(), "ann", terms)
 			if err != nil || len(listed) != 250 || listed[0].ID != id || !listed[0].Created.Equal(now) {
@@ -273,8 +257,8 @@ func TestBadUsers(t *testing.T) {
 // hands it on from request to request without asking Redis.
 func TestWhoComesAfterTheEndDoesNotJoinTheHolder(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		st, other := New(r.Pool(t, 8), patient), New(r.Pool(t, 8), patient)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st, other := process(t, s), process(t, s)
 		st.alone = time.Hour
 		for n, end := range []func(h *Hold) error{
 			func(h *Hold) error { return h.Save(t.Context(), []byte("1")) },
@@ -282,11 +266,9 @@ func TestWhoComesAfterTheEndDoesNotJoinTheHolder(t *testing.T) {
 			func(h *Hold) error { h.Release(t.Context()); return nil },
 		} {
 			id := login(t, st, "ann", n)
-			h, err := st.Take(t.Context(), id, Terms{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			h := takeID(t, st, id)
 			wantError(t, "End", other.End(t.Context(), id), nil)
+			lapse(time.Millisecond)
 			late := make(chan error)
 			go func() {
 				h, err := st.Take(t.Context(), id, Terms{})

@@ -37,11 +37,11 @@ func TestNothingOfUsersIsLeft(t *testing.T) {
 		for range 7 * 24 {
 			for range 20 {
 				w.request(fmt.Sprintf("user%d", w.random.IntN(20)))
-				time.Sleep(3 * time.Minute)
+				lapse(3 * time.Minute)
 			}
 			w.wantNothingOld()
 		}
-		time.Sleep(5*24*time.Hour + time.Hour) // the longest
+		lapse(5*24*time.Hour + time.Hour) // the longest
 		w.wantNothingOld()
 		if len(w.client.keys()) > 0 || w.most < 40 {
 			t.Errorf("seed %d: in the end there are %q; at most there were %d keys", seed, w.client.keys(), w.most)

@@ -7,36 +7,23 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// What each operation costs with the lock beside the record: take and save are one round trip each,
-// and so is everything else but Renew, which has two ids, and the take of an id that has no session.
+// P10: what each operation costs: take and save are one round trip each, and so is everything else
+// but Renew, which has two ids, and the take of an id that has no session.
 func TestRequests(t *testing.T) {
 	t.Parallel()
-	besideRecord(t, func(t *testing.T, s *site) {
-		wantCosts(t, s, map[string]int{
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		wantCosts(t, s, patient, map[string]int{
 			"Create": 1, "Take": 1, "Save": 1, "Touch": 1, "Load": 1, "Renew": 2, "Destroy": 1,
 			"Take of an ended id": 2, "Take of an unknown id": 2,
 		})
 	})
 }
 
-// Any other lock has two round trips of its own, which go elsewhere here. The record
-// is read before it, so that an unknown id takes no lock, and under it.
-func TestRequestsWithLocker(t *testing.T) {
-	t.Parallel()
-	elsewhere(t, func(t *testing.T, s *site) {
-		wantCosts(t, s, map[string]int{
-			"Create": 1, "Take": 2, "Save": 1, "Touch": 0, "Load": 1, "Renew": 2, "Destroy": 1,
-			"Take of an ended id": 2, "Take of an unknown id": 2,
-		})
-	})
-}
-
 // wantCosts counts the round trips to the Redis with the records.
-func wantCosts(t *testing.T, s *site, want map[string]int) {
+func wantCosts(t *testing.T, s *redistest.Server, o Options, want map[string]int) {
 	t.Helper()
-	learn(t, s.Server)
-	p := redistest.NewProxy(t, s.Server)
-	st := s.open(p.Pool(t, 8), s.locks.Pool(t, 8), patient)
+	learn(t, s)
+	st, p := tapped(t, s, o)
 	ctx := t.Context()
 	var h *Hold
 	taken := func(id string) func() error {
@@ -73,9 +60,8 @@ func wantCosts(t *testing.T, s *site, want map[string]int) {
 // A Redis that has lost its scripts is told them again, for one request more.
 func TestScriptsAreSentWhereTheyAreNotKnown(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, s *redistest.Server) {
-		p := redistest.NewProxy(t, s)
-		st := New(p.Pool(t, 1), patient)
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st, p := tapped(t, s, patient)
 		for range 2 {
 			s.Do(t, "SCRIPT", "FLUSH")
 			for _, want := range []int{3, 2} {

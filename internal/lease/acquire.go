@@ -22,15 +22,15 @@ const (
 func (g *Group) Lock(ctx context.Context, key string, a Algorithm, o Options) (*Lease, error) {
 	o = o.WithDefaults()
 	l, err := g.Acquire(ctx, key, a, &o, o.Label)
-	for err == nil && l.handed && (ctx.Err() != nil || l.Validity() <= 0) {
+	for err == nil && (ctx.Err() != nil || l.handed && l.Validity() <= 0) {
 		_ = l.Unlock(ctx) // what it returns does not matter
 		l, err = l.Again()
 	}
 	return l, err
 }
 
-// Acquire is Lock, except that a lock that was handed over may be lost by now, or come as ctx
-// ends: where it is of no use, the caller gives it back and calls Again. o has no zero fields, and
+// Acquire is Lock, except that the lock may come as ctx ends, and one that was handed over may be
+// lost by now: where it is of no use, the caller gives it back and calls Again. o has no zero fields, and
 // must not be changed afterwards; the label is this one.
 func (g *Group) Acquire(ctx context.Context, key string, a Algorithm, o *Options, label string) (*Lease, error) {
 	if key == "" || len(key) > MaxKey {
@@ -120,7 +120,7 @@ func (l *Lease) acquire(turn bool) error {
 		end := l.validUntil(sent, l.span)
 		switch {
 		case err != nil || !found.Taken:
-		case l.caller.Err() != nil:
+		case l.caller.Err() != nil && !l.group.wait(l.key): // else it is the turn of the next of them
 			err = context.Cause(l.caller)
 		case !time.Now().Before(end):
 			err = fmt.Errorf("%w: it took a whole lease to answer", ErrUnavailable)

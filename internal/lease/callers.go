@@ -195,6 +195,13 @@ func (g *Group) release(l *Lease) *Lease {
 	return nil
 }
 
+// wait reports whether callers of this process wait for key behind the one that has the turn.
+func (g *Group) wait(key string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.keys[key].waiting) > 0
+}
+
 // setHolder notes who holds key. It is called by the one that has the turn.
 func (g *Group) setHolder(key string, h holder) {
 	g.mu.Lock()

@@ -1,13 +1,12 @@
 package store
 
 import (
-	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/internal/scripting"
-	"github.com/a2139e8d/latchkey/locker"
 )
 
 // theQueue is where other processes wait.
@@ -20,7 +19,7 @@ type guest struct {
 	came chan struct{} // closed when it holds the session, or never will
 }
 
-// guests puts requests in line behind whoever holds the session.
+// guests puts requests in line behind whoever holds the session, in a bubble.
 func guests(t *testing.T, st *Store, n int, terms Terms) []*guest {
 	t.Helper()
 	terms.LockWait = patient.Lease
@@ -32,18 +31,9 @@ func guests(t *testing.T, st *Store, n int, terms Terms) []*guest {
 			defer close(g.came)
 			g.hold, g.err = st.Take(t.Context(), theID, terms)
 		}()
-		waitForLine(t, st, i+1)
+		synctest.Wait()
 	}
 	return all
-}
-
-// waitForLine returns when n requests wait: one more is turned away then.
-func waitForLine(t *testing.T, st *Store, n int) {
-	t.Helper()
-	eventually(t, "all are in line", func() bool {
-		_, err := st.Take(t.Context(), theID, Terms{LockWait: locker.NoWait, MaxWaiters: n})
-		return errors.Is(err, ErrTooManyWaiters)
-	})
 }
 
 // holds waits until the guest has the session, with this in it.
@@ -98,25 +88,22 @@ func (e *ending) wantPending(t *testing.T) {
 // A desk is one process with a proxy to its Redis, by which it is seen what it does
 // there.
 type desk struct {
-	*site
+	*redistest.Server
 	proxy *redistest.Proxy
 	st    *Store
 }
 
-// eachDesk runs f with a new session that has "0" in it, on both servers.
+// eachDesk runs f in fake time, with a new session that has "0" in it.
 func eachDesk(t *testing.T, o Options, f func(t *testing.T, d *desk)) {
 	t.Helper()
 	t.Parallel()
-	besideRecord(t, func(t *testing.T, s *site) { f(t, newDesk(t, s, o)) })
-}
-
-func newDesk(t *testing.T, s *site, o Options) *desk {
-	learn(t, s.Server)
-	p := redistest.NewProxy(t, s.Server)
-	d := &desk{s, p, New(p.Pool(t, 8), o)}
-	d.st.alone = time.Hour // however slow the machine is
-	create(t, s.process(t), "0")
-	return d
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		st, p := tapped(t, s, o)
+		st.alone = time.Hour
+		create(t, process(t, s), "0")
+		f(t, &desk{s, p, st})
+	})
 }
 
 // holdBack keeps the next commit from Redis until it is let go.
@@ -141,25 +128,18 @@ func (d *desk) count(script *scripting.Script) (n int) {
 	return n
 }
 
-// takes returns how often the process has tried to take the session.
-func (d *desk) takes() (n int) {
+// takes returns how often the process has tried to take the session, and others how many commands it
+// has sent that neither take nor commit.
+func (d *desk) takes() (takes, others int) {
 	for _, cmd := range d.proxy.Commands() {
-		if takesLock.is(cmd) || runs(cmd, takeScript) {
-			n++
+		switch {
+		case takesLock.is(cmd), runs(cmd, takeScript):
+			takes++
+		case cmd.Name != "PTTL" && !readsBoth.is(cmd) && !runs(cmd, commitScript):
+			others++
 		}
 	}
-	return n
-}
-
-// others returns how many commands the process has sent that neither take nor commit.
-func (d *desk) others() (n int) {
-	for _, cmd := range d.proxy.Commands() {
-		first := takesLock.is(cmd) || cmd.Name == "PTTL" || readsBoth.is(cmd)
-		if !first && !runs(cmd, takeScript) && !runs(cmd, commitScript) {
-			n++
-		}
-	}
-	return n
+	return takes, others
 }
 
 // sent waits until the process has run a script for the nth time.
@@ -172,7 +152,7 @@ func (d *desk) sent(t *testing.T, script *scripting.Script, n int) {
 func (d *desk) wantQuiet(t *testing.T, data string) {
 	t.Helper()
 	eventually(t, "the session is free", func() bool { return !d.Exists(t, theLock) })
-	wantData(t, d.site, data)
+	wantData(t, d.Server, data)
 	if d.Exists(t, theQueue) {
 		t.Error("a queue is left")
 	}
