@@ -1,12 +1,14 @@
-package fakeredis
+package fakeredis_test
 
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/fakeredis"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/gomodule/redigo/redis"
 )
@@ -16,7 +18,7 @@ import (
 type pair struct {
 	testing.TB
 	real  *redistest.Server
-	sim   *Server
+	sim   *fakeredis.Server
 	admin redis.Conn // of a user who is permitted everything, always
 
 	seed    uint64        // of what is random
@@ -26,7 +28,7 @@ type pair struct {
 
 func newPair(tb testing.TB, args ...string) *pair {
 	tb.Helper()
-	p := &pair{TB: tb, real: redistest.Real(tb, args...), sim: New(), slack: 2 * time.Millisecond}
+	p := &pair{TB: tb, real: redistest.Real(tb, args...), sim: fakeredis.New(), slack: 2 * time.Millisecond}
 	p.real.Do(tb, "ACL", "SETUSER", "admin", "on", "nopass", "~*", "&*", "+@all")
 	p.admin = p.dial()
 	p.control("AUTH", "admin", "any")
@@ -35,7 +37,7 @@ func newPair(tb testing.TB, args ...string) *pair {
 
 func (p *pair) dial() redis.Conn {
 	p.Helper()
-	c, err := redis.Dial("tcp", p.real.Addr, redis.DialReadTimeout(10*time.Second))
+	c, err := redis.Dial("tcp", p.real.Addr, redis.DialReadTimeout(time.Minute))
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -61,20 +63,20 @@ func (p *pair) note(format string, args ...any) {
 type link struct {
 	*pair
 	real       redis.Conn
-	sim        *Client
-	realPushed []Reply
-	simPushed  []Reply
+	sim        *fakeredis.Client
+	realPushed []fakeredis.Reply
+	simPushed  []fakeredis.Reply
 }
 
 func (p *pair) connect() *link {
 	p.Helper()
 	l := &link{pair: p, real: p.dial()}
-	l.sim = p.sim.Connect(func(r Reply) { l.simPushed = append(l.simPushed, r) })
+	l.sim = p.sim.Connect(func(r fakeredis.Reply) { l.simPushed = append(l.simPushed, r) })
 	return l
 }
 
 // do sends a command to both, and returns the reply.
-func (l *link) do(args ...string) Reply {
+func (l *link) do(args ...string) fakeredis.Reply {
 	l.Helper()
 	reply, same := l.try(args...)
 	if !same {
@@ -84,20 +86,20 @@ func (l *link) do(args ...string) Reply {
 }
 
 // try sends a command to both, and tells whether the replies are the same.
-func (l *link) try(args ...string) (Reply, bool) {
+func (l *link) try(args ...string) (fakeredis.Reply, bool) {
 	l.Helper()
 	now := time.Now()
 	want := l.ask(args)
 	l.slack = max(l.slack, time.Since(now)+2*time.Millisecond)
 	got := l.sim.Do(now, args...)
 	l.note("%s\n\treal %v\n\tsim  %v", brief(args), want, got)
-	return got, l.same(want, got, strings.EqualFold(args[0], "ttl"))
+	return got, l.same(want, got, slices.ContainsFunc(args, func(arg string) bool { return strings.EqualFold(arg, "ttl") }))
 }
 
 // brief shows a command without the text of its script.
 func brief(args []string) string {
 	if len(args) > 1 && len(args[1]) > 300 {
-		args = append([]string{args[0], sha1hex(args[1])}, args[2:]...)
+		args = append([]string{args[0], fakeredis.SHA1(args[1])}, args[2:]...)
 	}
 	return fmt.Sprintf("%q", args)
 }
@@ -109,7 +111,7 @@ func (p *pair) fail(what string) {
 
 // ask sends a command to the real Redis and waits for its reply. A command about
 // several channels has as many.
-func (l *link) ask(args []string) Reply {
+func (l *link) ask(args []string) fakeredis.Reply {
 	l.Helper()
 	list := make([]any, len(args)-1)
 	for i, arg := range args[1:] {
@@ -138,15 +140,15 @@ func (l *link) ask(args []string) Reply {
 	}
 }
 
-func isMessage(r Reply) bool {
+func isMessage(r fakeredis.Reply) bool {
 	return len(r.List()) > 2 && (r.List()[0].Text() == "message" || r.List()[0].Text() == "pmessage")
 }
 
-func (l *link) receive() Reply {
+func (l *link) receive() fakeredis.Reply {
 	l.Helper()
 	value, err := l.real.Receive()
 	if refused, ok := err.(redis.Error); ok {
-		return Err(string(refused))
+		return fakeredis.Err(string(refused))
 	}
 	if err != nil {
 		l.fail(err.Error())
@@ -165,59 +167,63 @@ func (l *link) quiet() {
 	l.realPushed, l.simPushed = nil, nil
 }
 
-func fromRedigo(value any) Reply {
+func fromRedigo(value any) fakeredis.Reply {
 	switch value := value.(type) {
 	case string:
-		return Simple(value)
+		return fakeredis.Simple(value)
 	case []byte:
-		return Bulk(string(value))
+		return fakeredis.Bulk(string(value))
 	case int64:
-		return Int(value)
+		return fakeredis.Int(value)
 	case redis.Error:
-		return Err(string(value))
+		return fakeredis.Err(string(value))
 	case []any:
-		list := make([]Reply, len(value))
+		list := make([]fakeredis.Reply, len(value))
 		for i := range value {
 			list[i] = fromRedigo(value[i])
 		}
-		return Array(list...)
+		return fakeredis.Array(list...)
 	default:
-		return Nil
+		return fakeredis.Nil
 	}
 }
 
-// The shortest and the longest time to live that these tests ask for, in ms.
-const shortest, longest = 10_000, 100_000
+// No key of a comparison comes near its end: the two servers have clocks of their own, and read
+// them one after the other. So times to live are long. And no two of one round are within minutes
+// of each other: which of two is longer must not depend on when they were set.
+const (
+	shortest = 1_000_000
+	apart    = 100_000
+	times    = 4096 // how many different ones there are
+	longest  = shortest + times*apart
+)
 
-// listed is longer than the list of a user's sessions is to live, in ms.
-const listed = 1_000_000
+// maybeTime tells whether a number may be a time to live in ms. The lock of timestamps doubles
+// them, and some are next to infinite. Other numbers in these ranges are in no reply.
+func maybeTime(n int64) bool { return n > shortest/10 && n <= 2*longest || n > 5e9 }
 
-// maybeTime tells whether a number may be a time to live in ms. Scripts give some from
-// a quarter of a second on, and some are next to infinite.
-// Other numbers in these ranges are in no reply.
-func maybeTime(n int64) bool { return n > 200 && n <= listed || n > 5e9 }
-
-// same compares two replies. Times to live may be apart by what the clocks are, in
-// seconds by one. Of errors of Lua itself only the places are compared.
-func (p *pair) same(a, b Reply, seconds bool) bool {
-	if a.kind != b.kind || len(a.list) != len(b.list) {
+// same compares two replies. Times to live may differ by what passed between the two servers'
+// looks at their clocks, in seconds by one more. Of errors of Lua itself only the places are
+// compared.
+func (p *pair) same(a, b fakeredis.Reply, seconds bool) bool {
+	if a.Kind() != b.Kind() || len(a.List()) != len(b.List()) {
 		return false
 	}
-	for i := range a.list {
-		if !p.same(a.list[i], b.list[i], seconds) {
+	for i := range a.List() {
+		if !p.same(a.List()[i], b.List()[i], seconds) {
 			return false
 		}
 	}
-	apart := max(a.n-b.n, b.n-a.n)
+	differ := max(a.Int()-b.Int(), b.Int()-a.Int())
 	switch {
-	case a.kind == KindError:
-		return place(a.text) == place(b.text)
-	case seconds && min(a.n, b.n) > 0:
-		return apart <= 1
-	case a.kind == KindInt && maybeTime(a.n) && maybeTime(b.n):
-		return apart <= p.slack.Milliseconds()
+	case a.IsError():
+		return place(a.Text()) == place(b.Text())
+	case seconds && min(a.Int(), b.Int()) > 0:
+		return differ <= 1+p.slack.Milliseconds()/1000
+	case a.Kind() == fakeredis.KindInt && maybeTime(a.Int()) && maybeTime(b.Int()):
+		return differ <= p.slack.Milliseconds()
 	}
-	return a.n == b.n && a.text == b.text
+	return a.Int() == b.Int() && a.Text() == b.Text()
 }
 
 var luaError = regexp.MustCompile(`(user_script:\d+:) .* (script: [0-9a-f]{40}, on @user_script:\d+\.)$`)
@@ -229,12 +235,10 @@ func place(text string) string {
 	return luaError.ReplaceAllString(text, "$1 … $2")
 }
 
-// sameData compares all keys.
+// sameData compares all keys, and leaves none.
 func (p *pair) sameData() {
 	p.Helper()
 	l := &link{pair: p, real: p.admin, sim: p.sim.Connect(nil)}
-	faults := *p.sim
-	p.sim.Full, p.sim.Replica, p.sim.NoPerm, p.sim.NoKeys = false, false, nil, nil
 	keys := p.sim.Keys(time.Now())
 	if real := p.real.Keys(p); strings.Join(real, " ") != strings.Join(keys, " ") {
 		p.note("real %q\nsim  %q", real, keys)
@@ -245,5 +249,5 @@ func (p *pair) sameData() {
 		l.do("ZRANGE", key, "0", "-1", "WITHSCORES")
 		l.do("PTTL", key)
 	}
-	p.sim.Full, p.sim.Replica, p.sim.NoPerm, p.sim.NoKeys = faults.Full, faults.Replica, faults.NoPerm, faults.NoKeys
+	l.do("FLUSHALL")
 }

@@ -1,0 +1,28 @@
+package fakeredis
+
+// What the comparisons with a real Redis need beside the package's surface.
+const (
+	BusyError     = errBusy
+	LoadingError  = errLoading
+	NoScriptError = errNoScript
+)
+
+var SHA1 = sha1hex
+
+// Implemented returns the names of all commands, as Redis knows them.
+func Implemented() (names []string) {
+	for _, c := range commands {
+		if c.run != nil {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+// Lookup returns the name of the command that would execute args.
+func Lookup(args []string) string {
+	if c := lookupCommand(args); c != nil {
+		return c.name
+	}
+	return ""
+}
