@@ -12,11 +12,12 @@ import (
 	"github.com/a2139e8d/latchkey/internal/overlay"
 )
 
-// Three of four seeds bring back their runs by themselves. A bubble leaves three things to
-// chance: which of two timers of the same instant fires first, which of two cases of a select
-// that are ready is chosen, and whether a goroutine that has called runtime.Gosched waits for
-// all others, or for those until the scheduler's next 61st step. With -exactly the test is
-// built anew, with a runtime that throws no dice. Latchkey is not changed by that.
+// A bubble leaves three things to chance: which of two timers of the same instant fires
+// first, which of two cases of a select that are ready is chosen, and whether a goroutine
+// that has called runtime.Gosched waits for all others, or for those until the scheduler's
+// next 61st step. So rarely do they matter that most runs are the same each time. To make
+// that all of them, -exactly builds the test anew, with a runtime that throws no dice.
+// Latchkey is not changed by that.
 var undiced = []overlay.Edit{
 	{File: "$GOROOT/src/runtime/time.go", Old: "t.rand = cheaprand()", New: "bubbleTimers++\n\t\t\tt.rand = bubbleTimers"},
 	{File: "$GOROOT/src/runtime/time.go", New: "\nvar bubbleTimers uint32 // the first that was started fires first\n"},

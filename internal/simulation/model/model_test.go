@@ -12,6 +12,7 @@ import (
 var (
 	whole  = flag.Bool("all", false, "explore all models, most with two faults: a minute, without the race detector")
 	faults = flag.Int("faults", 0, "explore all models with so many faults: 2 take an hour")
+	work   = flag.String("work", "", "explore only what three requests do: `wtd`, say, for write, touch and destroy")
 )
 
 // scripts are those of the source tree that this is in.
@@ -72,6 +73,8 @@ type course struct {
 
 func courses() []course {
 	switch n := uint8(*faults); {
+	case *work != "":
+		return []course{{one, []string{*work}}, {two, []string{*work}}}
 	case n > 0:
 		return []course{{model.Bounds{Faults: n, Broken: n, Doubled: n, Expired: n, Crashed: 2, Left: 1, Asked: 1}, slices.Concat(works(), large(), optimistic())}}
 	case !*whole:
