@@ -32,6 +32,8 @@ modules: setup
 	cd cmd/bench && $(GO) test -race -shuffle=on ./...
 	cd internal/frameworks && $(GO) test -race -shuffle=on ./...
 	cd internal/migration && $(GO) test -race -shuffle=on ./...
+	$(GO) test -count=1 ./internal/simulation # the same at full speed
+	$(GO) test -count=1 -v -run "^TestProtocol$$" ./internal/simulation/model -all # every state: prints what it has seen
 
 # The same promises on the servers that others use: Valkey 8 and 9, Redis 8. servers gets them
 # from Debian into bin/servers, without installing them; test-servers runs what needs a real
@@ -43,13 +45,14 @@ test-servers: setup
 	@.ci/test-servers
 
 # Latchkey in fake time, with all faults: N requests, from SEED on, with one PROFILE or all.
-# SEED repeats a run exactly, and so does PLAN, a file that a failure has written to
-# bin/simulate.
+# SEED brings a run back, and so does PLAN, a file that a failure has written to bin/simulate.
+# If it does not, EXACTLY=1 does: it builds a Go runtime that leaves nothing to chance.
+# simulate-broken shows that the simulation finds what is broken on purpose.
 N ?= 3000000
 simulate:
 	@mkdir -p bin/simulate
-	$(GO) test -count=1 -timeout 0 -run '^TestSimulation$$' ./internal/simulation -exactly -operations $(N) \
-	  -saved $(CURDIR)/bin/simulate $(if $(SEED),-seed $(SEED)) $(if $(PROFILE),-profile "$(PROFILE)") $(if $(PLAN),-plan $(abspath $(PLAN)))
+	$(GO) test -count=1 -timeout 0 -run '^TestSimulation$$' ./internal/simulation -operations $(N) $(if $(EXACTLY),-exactly) \
+	  -saved $(CURDIR)/bin/simulate -seed $(or $(SEED),0) $(if $(PROFILE),-profile "$(PROFILE)") $(if $(PLAN),-plan $(abspath $(PLAN)))
 
 # Latchkeys that are broken on purpose, and whether the tests notice: prints what has found each,
 # and the score, in half an hour. ONLY=… tries those that match a pattern, SUITES=model,faults runs

@@ -11,58 +11,61 @@ import (
 	"github.com/a2139e8d/latchkey/internal/fakeredis"
 )
 
-// framedScripts returns all scripts of the project, by their files.
+// framedScripts returns all scripts of the project, by their files. What these give seconds to
+// live has hours here.
 func framedScripts(tb testing.TB) map[string]string {
 	tb.Helper()
 	all := map[string]string{}
 	for file := range signatures {
-		all[file] = framed(tb, file)
+		all[file] = seconds.Replace(framed(tb, file))
 	}
 	return all
 }
 
-// An argument of one kind, and now and then what is none.
+var seconds = strings.NewReplacer("deaf and 250 or 1000)", "deaf and 25000000 or 10000000)", "'PX', 60000)", "'PX', 60000000)", ", 60000)", ", 60000000)")
+
+// Arguments of those kinds that do not depend on anything, and now and then what is none.
+var arguments = map[string][]string{
+	"member*": {"", "rec:1", "rec:2", "rec:3"},
+	"old":     {"", "rec:1", "rec:2", "rec:3"},
+	"ends":    {"1700000000000", "1700000050000", "1700000100000", "1699999900000", "abc"},
+	"most":    {"-1", "-1", "0", "1", "2", ""},
+	"refuse":  {"0", "1"},
+	"now":     {"1700000000000", "1700000000000", "1700000000000", "1700000200000", "", "abc"},
+	"size":    {"100000", "100000", "100000", "20", "x"},
+	"began":   {"1650000000000", "1650000000000", "1650000000000", "1690000000000", "1700000000000", "", "abc"},
+	"mode":    {"take", "extend", "release"},
+	"moment":  {"1700000000000", "1700000005000", "1700000060000", "1700000200000", "1700000000000.5"},
+	"epoch":   {"100000000000001", "100000000000001", "100000000000001", "100000000000001", "100000000000002", "100000000000003"},
+	"record":  {"rec:1", "rec:1", "rec:1", "rec:2", "rec:2", "rec:3"},
+	"lock":    {"lock:1", "lock:1", "lock:2"},
+	"staged?": {"staged:1", "staged:1", "staged:2"},
+	"queue":   {"queue:1", "queue:1", "queue:2"},
+	"list":    {"list:1"},
+	"mark":    {"mark:1"},
+	"time":    {"time:1"},
+	"note":    {"note:1"},
+}
+
 func (g generator) argument(p *pair, kind string) string {
+	if list := arguments[kind]; list != nil {
+		text := g.of(list...)
+		if strings.Contains(text, ":") && g.one(20) {
+			text += "x" // so that some keys do not exist
+		}
+		return text
+	}
 	switch kind {
-	case "record":
-		return g.of("rec:1", "rec:1", "rec:1", "rec:2", "rec:2", "rec:3") + g.stray()
-	case "lock":
-		return g.of("lock:1", "lock:1", "lock:2") + g.stray()
-	case "staged?":
-		return g.of("staged:1", "staged:1", "staged:2") + g.stray()
-	case "queue":
-		return g.of("queue:1", "queue:1", "queue:2") + g.stray()
 	case "staged/list?":
 		return g.argument(p, g.of("staged?", "list"))
-	case "list", "mark":
-		if key := kind + ":1"; kind == "list" || !g.one(30) {
-			return key + g.stray()
-		}
-		return "nothing"
-	case "time", "note":
-		return kind + ":1" + g.stray()
-	case "token", "stamp":
+	case "token", "stamp", "next?":
 		return g.token()
-	case "next?":
-		return g.token()
-	case "member*", "old":
-		return g.of("", "rec:1", "rec:2", "rec:3")
-	case "ends":
-		return g.of("1700000000000", "1700000050000", "1700000100000", "1699999900000", "1699999300000", "abc")
-	case "most":
-		return g.of("-1", "-1", "0", "1", "2", "")
-	case "refuse":
-		return g.of("0", "1")
-	case "epoch":
-		return g.epoch()
 	case "place":
 		return g.place()
 	case "lease", "lease?":
 		return g.lease()
 	case "idle":
 		return g.of("0", "-"+g.lease(), g.lease(), g.lease())
-	case "now":
-		return g.of("1700000000000", "1700000000000", "1700000000000", "1700000200000", "", "abc")
 	case "ttl":
 		return g.of("", g.lease(), g.lease())
 	case "delay":
@@ -73,24 +76,8 @@ func (g generator) argument(p *pair, kind string) string {
 		return g.of("", g.stored())
 	case "base":
 		return g.base(p)
-	case "size":
-		return g.of("100000", "100000", "100000", "20", "x")
-	case "began":
-		return g.of("1650000000000", "1650000000000", "1650000000000", "1690000000000", "1700000000000", "", "abc")
-	case "mode":
-		return g.of("take", "extend", "release")
-	case "moment":
-		return g.of("1700000000000", "1700000005000", "1700000060000", "1700000200000", "1700000000000.5")
 	}
 	p.Fatalf("no argument is a %q", kind)
-	return ""
-}
-
-// stray makes some keys others, so that some do not exist.
-func (g generator) stray() string {
-	if g.one(20) {
-		return "x"
-	}
 	return ""
 }
 
@@ -116,7 +103,7 @@ func (g generator) stored() string {
 	}
 }
 
-func (g generator) epoch() string { return "10000000000000" + g.of("1", "1", "1", "1", "1", "2", "3") }
+func (g generator) epoch() string { return g.of(arguments["epoch"]...) }
 
 // marked is what the mark of a user may be.
 func (g generator) marked() string {
@@ -125,33 +112,30 @@ func (g generator) marked() string {
 
 // own returns the timeouts of a session's own, which most have not.
 func (g generator) own() string {
-	return g.of("", "", "", `,"i":`+strconv.Itoa(longest)) + g.of("", "", "", `,"u":1700000100000`, `,"u":1690000000000`)
+	return g.of("", "", "", `,"i":`+strconv.Itoa(longest)) + g.of("", "", "", `,"u":1700100000000`, `,"u":1690000000000`)
 }
 
 // base is the name of a record, mostly that of one there is.
 func (g generator) base(p *pair) string {
-	text, isString, ok := p.sim.Raw(g.argument(p, "record"))
+	text, ok := p.sim.Get(time.Now(), g.argument(p, "record"))
 	switch {
 	case g.one(4):
-		return g.of("foreign", "", g.token(), fakeredis.SHA1Hex("garbage"))
+		return g.of("foreign", "", g.token(), fakeredis.SHA1("garbage"))
 	case !ok:
-		return g.token()
-	case !isString:
-		return "foreign"
+		return g.of("foreign", g.token())
 	case len(text) > 50:
 		return text[12:28]
 	default:
-		return fakeredis.SHA1Hex(text)
+		return fakeredis.SHA1(text)
 	}
 }
 
-// lease returns a time to live, or what is none: nothing that a script could take for
-// so short a time that the two clocks might disagree.
+// lease returns a time to live, or what is none.
 func (g generator) lease() string {
 	if g.one(10) {
-		return g.of("", "0", "-1", "abc", "1.5", "+50000", "1e5", " 70000 ", "0x10000", "9223372036854775807", "99999999999999999999")
+		return g.of("", "0", "-1", "abc", "5000000.5", "+5000000", "1e7", " 7000000 ", "0x1000000", "9223372036854775807", "99999999999999999999")
 	}
-	return strconv.Itoa(shortest + g.IntN(longest-shortest))
+	return strconv.Itoa(g.time())
 }
 
 // call returns the file of a script and the arguments for it.
@@ -166,13 +150,13 @@ func (g generator) call(p *pair) (file string, _ []string) {
 	args := []string{strconv.Itoa(len(keys))}
 	for i, kind := range append(keys, others...) {
 		if kind == "mark" && i >= len(keys) { // as it was read
-			mark, _, _ := p.sim.Raw("mark:1")
+			mark, _ := p.sim.Get(time.Now(), "mark:1")
 			args = append(args, g.of(g.marked(), "", mark, mark))
 			continue
 		}
 		args = append(args, g.argument(p, kind))
 	}
-	number := int64(2*listed + g.IntN(1<<30))
+	number := int64(2*longest + g.IntN(longest/2)) // four times that is less than what is next to infinite
 	if g.one(5) {
 		number = -number // a repetition
 	}
@@ -241,26 +225,8 @@ func (g generator) step(l, ear *link, all map[string]string) {
 		l.do(g.disturb(l.pair)...)
 	default:
 		file, args := g.call(l.pair)
-		if g.one(20) || l.do(append([]string{"EVALSHA", fakeredis.SHA1Hex(all[file])}, args...)...).Text() == fakeredis.ErrNoScript {
+		if g.one(20) || l.do(append([]string{"EVALSHA", fakeredis.SHA1(all[file])}, args...)...).Text() == fakeredis.NoScriptError {
 			l.do(append([]string{"EVAL", all[file]}, args...)...)
-		}
-		l.prolong("lock:1", "lock:1x", "lock:2", "lock:2x", "rec:1", "rec:1x", "rec:2", "rec:2x", "rec:3", "rec:3x",
-			"list:1", "list:1x", "mark:1", "mark:1x",
-			"staged:1", "staged:1x", "staged:2", "staged:2x")
-	}
-}
-
-// prolong gives keys more time to live to which a script has given little: in the last
-// ms of it the two clocks might disagree.
-func (l *link) prolong(keys ...string) {
-	for _, key := range keys {
-		if left, ok := l.pair.sim.Left(time.Now(), key); ok && left > 0 && left < shortest*time.Millisecond/2 {
-			l.do("PTTL", key)
-			l.do("PEXPIRE", key, strconv.Itoa(longest))
-		}
-		// Where that was refused, both forget it before such a time is compared.
-		if left, ok := l.pair.sim.Left(time.Now(), key); ok && left > 0 && left < 300*time.Millisecond {
-			time.Sleep(left + l.slack)
 		}
 	}
 }

@@ -4,28 +4,116 @@ import (
 	"flag"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
 
-var rounds = flag.Uint64("rounds", 40, "how many `sequences` of random commands each comparison has")
+var rounds = flag.Uint64("rounds", 10, "how many `sequences` of random commands each comparison has")
 
 // A generator makes commands, most of them sensible.
-type generator struct{ *rand.Rand }
+type generator struct {
+	*rand.Rand
+	times *int // how many times to live it has drawn
+}
 
-func newGenerator(seed uint64) generator { return generator{rand.New(rand.NewPCG(seed, 11))} }
+func newGenerator(seed uint64) generator { return generator{rand.New(rand.NewPCG(seed, 11)), new(int)} }
+
+// time returns a time to live in ms, which is like no other.
+func (g generator) time() int {
+	*g.times++
+	return shortest + apart*(*g.times*1231%times)
+}
 
 func (g generator) of(list ...string) string { return list[g.IntN(len(list))] }
 
 func (g generator) one(in int) bool { return g.IntN(in) == 0 }
 
-func (g generator) key() string { return g.of("a", "b", "c", "d") }
+// forms are the commands of clients: each word is a kind of argument, or is sent as it is. Those with
+// a | between them are alternatives.
+var forms = strings.Split(`GET key
+GET key
+SET key value
+SET key value
+SET key value
+SET key value
+SET key value
+SETNX|GETSET key value
+GETRANGE key small small
+STRLEN|TTL|PTTL|PERSIST|EXISTS|DEL|MGET key
+EXISTS|DEL|MGET key key
+RENAME key key
+EXPIRE key seconds
+PEXPIRE key ms
+PEXPIRE key millis NX|XX|gt|LT
+PEXPIRE key millis NX|gt|LT|XX NX|GT|lt|XX|no
+LPUSH key value value
+PING value
+PING
+PUBLISH channel value
+PUBSUB NUMSUB|numsub channel channel
+PUBSUB|SCRIPT|pubsub NUMPAT|NUMSUB|NONSENSE|odd
+SCRIPT EXISTS|LOAD|FLUSH script
+EVALSHA sha small
+EVAL asks small key value
+ZADD set score value
+ZADD set score value score value
+ZRANGE set small small
+ZRANGE set small small WITHSCORES
+ZRANGE set bound bound BYSCORE
+ZRANGE set bound bound byscore WITHSCORES
+ZRANGE set bound bound nonsense
+ZCARD set
+ZSCORE set value
+ZREM set value value
+ZREMRANGEBYSCORE set bound bound
+GOT|LLEN2|FLUSHALL|Host2:|odd value value`, "\n")
 
-// setKey is mostly that of a sorted set.
-func (g generator) setKey() string { return g.of("z", "z", "z", g.key()) }
+func init() {
+	for kind, list := range map[string][]string{
+		"key":     {"a", "b", "c", "d"},
+		"set":     {"z", "z", "z", "a", "b"}, // mostly a sorted set
+		"odd":     {"", "a\nb", "FOO\r\nBAR"},
+		"channel": {"news", "sport", "latchkey:wake:A"},
+		"script":  {"return 1", "return (", "sync", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db"},
+		"sha":     {"e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "E0E1F9FABFC9D4800C877A703B823AC0578FF8DB", "x"},
+		"asks":    {"return {#KEYS, #ARGV, KEYS[1], ARGV[1]}"},
+		"value":   {"", "x", "10", "a longer value", "\r\n", "\x00\xff", "-3", "7", "42", "123"},
+	} {
+		arguments[kind] = list
+	}
+}
 
-func (g generator) value() string {
-	return g.of("", "x", "10", "a longer value", "\r\n", "\x00\xff", "-3", strconv.Itoa(g.IntN(1000)))
+func (g generator) words(form string) (args []string) {
+	for kind := range strings.FieldsSeq(form) {
+		args = append(args, g.word(kind))
+	}
+	return args
+}
+
+// word returns what one of a form stands for.
+func (g generator) word(kind string) string {
+	kind = g.of(strings.Split(kind, "|")...)
+	switch kind {
+	case "small":
+		return g.number(-4, 5)
+	case "ms":
+		return g.lasting(1)
+	case "millis": // which are certain to be some
+		return strconv.Itoa(g.time())
+	case "moment":
+		return g.of("1", strconv.FormatInt(time.Now().UnixMilli()+int64(g.time()), 10))
+	case "seconds":
+		return g.lasting(1000)
+	case "score":
+		return g.score()
+	case "bound":
+		return g.of("", "", "(") + g.of("-inf", "+inf", "inf", g.score(), g.score(), g.score())
+	}
+	if list := arguments[kind]; list != nil {
+		return g.of(list...)
+	}
+	return kind
 }
 
 // number returns one, or what only looks like one.
@@ -37,8 +125,6 @@ func (g generator) number(from, to int) string {
 	return strconv.Itoa(from + g.IntN(to-from))
 }
 
-func (g generator) of2(list ...[]string) []string { return list[g.IntN(len(list))] }
-
 // score returns one of a member of a sorted set, or what only looks like one.
 func (g generator) score() string {
 	if g.one(6) {
@@ -47,27 +133,19 @@ func (g generator) score() string {
 	return g.of("1700000000000", "17e11", strconv.Itoa(g.IntN(10)))
 }
 
-// bound returns an end of a range of scores.
-func (g generator) bound() string {
-	return g.of("", "", "(") + g.of("-inf", "+inf", "inf", g.score(), g.score(), g.score())
-}
-
-func (g generator) ms() string { return g.number(shortest, longest) }
-func (g generator) s() string  { return g.number(shortest/1000, longest/1000) }
-
-func (g generator) casing(name string) string {
-	if g.one(5) && len(name) > 2 {
-		return name[:1] + string(name[1]|0x20) + name[2:]
+// lasting returns a time to live in a unit of so many ms, or what only looks like one.
+func (g generator) lasting(unit int) string {
+	if g.one(8) {
+		return g.number(-1, 1)
 	}
-	return name
+	return strconv.Itoa(g.time() / unit)
 }
 
 // command returns one that a client may send at any time.
 func (g generator) command() []string {
 	args := g.plain()
-	args[0] = g.casing(args[0])
 	if g.one(30) {
-		args = append(args, g.value())
+		args = append(args, g.word("value"))
 	}
 	if g.one(30) && len(args) > 1 {
 		args = args[:len(args)-1]
@@ -75,63 +153,18 @@ func (g generator) command() []string {
 	return args
 }
 
-func (g generator) plain() []string {
-	switch g.IntN(31) {
-	case 0, 1:
-		return []string{"GET", g.key()}
-	case 2, 3, 4, 5, 6:
-		return append([]string{"SET", g.key(), g.value()}, g.setOptions()...)
-	case 7:
-		return []string{g.of("SETNX", "GETSET"), g.key(), g.value()}
-	case 8:
-		return []string{"GETRANGE", g.key(), g.number(-5, 5), g.number(-5, 5)}
-	case 9:
-		return []string{g.of("STRLEN", "TTL", "PTTL", "PERSIST", "EXISTS", "DEL", "MGET"), g.key()}
-	case 10:
-		return []string{g.of("EXISTS", "DEL", "MGET"), g.key(), g.key()}
-	case 11:
-		return []string{"RENAME", g.key(), g.key()}
-	case 12:
-		return []string{"EXPIRE", g.key(), g.s()}
-	case 13, 14:
-		return append([]string{"PEXPIRE", g.key(), g.ms()}, g.expireOptions()...)
-	case 15:
-		return []string{"LPUSH", g.key(), g.value(), g.value()}
-	case 16:
-		return []string{"PING", g.value()}
-	case 17:
-		return []string{g.of("ROLE", "PING")}
-	case 18:
-		return []string{"PUBLISH", g.channel(), g.value()}
-	case 19:
-		return []string{"PUBSUB", g.of("NUMSUB", "numsub"), g.channel(), g.channel()}
-	case 20:
-		return []string{g.of("PUBSUB", "SCRIPT", "pubsub"), g.of("NUMPAT", "NUMSUB", "NONSENSE", "", "a\nb")}
-	case 21:
-		return []string{"SCRIPT", g.of("EXISTS", "LOAD", "FLUSH"), g.of("return 1", "return (", "sync", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db")}
-	case 22:
-		return []string{"EVALSHA", g.of("e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "E0E1F9FABFC9D4800C877A703B823AC0578FF8DB", "x"), g.number(0, 2)}
-	case 23:
-		return []string{"EVAL", "return {#KEYS, #ARGV, KEYS[1], ARGV[1]}", g.number(0, 3), g.key(), g.value()}
-	case 24:
-		return []string{"ZADD", g.setKey(), g.score(), g.value()}
-	case 25:
-		return []string{"ZADD", g.setKey(), g.score(), g.value(), g.score(), g.value()}
-	case 26:
-		return append([]string{"ZRANGE", g.setKey()}, g.of2(
-			[]string{g.number(-4, 4), g.number(-4, 4)},
-			[]string{g.number(-4, 4), g.number(-4, 4), "WITHSCORES"},
-			[]string{g.bound(), g.bound(), "BYSCORE"},
-			[]string{g.bound(), g.bound(), "byscore", "WITHSCORES"},
-			[]string{g.bound(), g.bound(), "nonsense"})...)
-	case 27:
-		return g.of2([]string{"ZCARD", g.setKey()}, []string{"ZSCORE", g.setKey(), g.value()}, []string{"ZREM", g.setKey(), g.value(), g.value()},
-			[]string{"ZREMRANGEBYSCORE", g.setKey(), g.bound(), g.bound()})
-	case 28:
-		return []string{g.of("GOT", "LLEN2", "FLUSHALL", "FOO\r\nBAR", "Host2:", ""), g.value(), g.value()}
-	default:
-		return append([]string{"EVAL", viaScript[g.IntN(len(viaScript))], "0"}, g.plain()...)
+func (g generator) plain() (args []string) {
+	if g.one(15) {
+		return append([]string{"EVAL", g.of(viaScript...), "0"}, g.plain()...)
 	}
+	args = g.words(g.of(forms...))
+	for args[0] == "SET" && len(args) > 2 && g.one(2) {
+		args = append(args, g.words(g.of("NX|XX|nx|Xx", "NX|XX", "GET|KEEPTTL|keepttl", "EX seconds", "PXAT moment", "EX|nonsense|EXAT", "PX ms", "PX ms"))...)
+	}
+	if g.one(5) {
+		args[0] = strings.ToLower(args[0])
+	}
+	return args
 }
 
 // viaScript are scripts that execute the command in their arguments.
@@ -143,38 +176,6 @@ var viaScript = []string{
 	"local ok, r = pcall(redis.call, unpack(ARGV))\nreturn {ok and 1 or 0, type(r), r}",
 }
 
-func (g generator) channel() string { return g.of("news", "sport", "latchkey:wake:A") }
-
-func (g generator) setOptions() (options []string) {
-	for g.one(2) {
-		switch g.IntN(8) {
-		case 0, 1:
-			options = append(options, g.of("NX", "XX", "nx", "Xx"))
-		case 2:
-			options = append(options, g.of("GET", "KEEPTTL", "keepttl"))
-		case 3:
-			options = append(options, "EX", g.s())
-		case 4:
-			options = append(options, "PXAT", g.of("1", strconv.FormatInt(time.Now().UnixMilli()+50_000, 10)))
-		case 5:
-			options = append(options, g.of("EX", "nonsense", "EXAT"))
-		default:
-			options = append(options, "PX", g.ms())
-		}
-	}
-	return options
-}
-
-func (g generator) expireOptions() []string {
-	if g.one(2) {
-		return nil
-	}
-	if g.one(4) {
-		return []string{g.of("NX", "gt", "LT", "XX"), g.of("NX", "GT", "lt", "XX", "no")}
-	}
-	return []string{g.of("NX", "XX", "gt", "LT")}
-}
-
 func TestRandomCommandsDoTheSameOnARealRedis(t *testing.T) {
 	p := newPair(t)
 	l := p.connect()
@@ -184,5 +185,38 @@ func TestRandomCommandsDoTheSameOnARealRedis(t *testing.T) {
 			l.do(g.command()...)
 		}
 		p.sameData()
+	}
+}
+
+// pattern returns one of Lua, or what is none.
+func (g generator) pattern() (p string) {
+	if g.one(4) {
+		p = "^"
+	}
+	for range 1 + g.IntN(5) {
+		p += g.of("a", "b", ".", "%a", "%d", "%s", "%w", "%W", "%x", "%p", "%c", "%u", "%l", "%z", "%A", "[ab]", "[^a]", "[a-c]", "[%a-]", "[]a]", "[^]]", "[a-]",
+			"(", ")", "(a)", "(.-)", "()", "%1", "%b()", "%bxy", "%f[%a]", "%f[^a]", "%.", "%%", "$", "-", "[", "]", "%", "^", "\x00", "/", " ", "\xff")
+		p += g.of("", "", "", "*", "+", "-", "?")
+	}
+	return p
+}
+
+func (g generator) text() (s string) {
+	for range g.IntN(8) {
+		s += g.of("a", "b", "ab", "(", ")", "x", "y", "1", " ", "\n", "%", ".", "-", "]", "A", "\x00", "\xff", "/")
+	}
+	return s
+}
+
+func TestRandomPatternsDoTheSameOnARealRedis(t *testing.T) {
+	p := newPair(t)
+	l := p.connect()
+	for p.seed = range *rounds {
+		g := newGenerator(p.seed)
+		for range 100 {
+			text, pattern, from := g.text(), g.pattern(), g.of("1", "1", "2", "-1", "9")
+			l.do("EVAL", "return {string.find(ARGV[1], ARGV[2], ARGV[3])}", "0", text, pattern, from)
+			l.do("EVAL", "return {string.match(ARGV[1], ARGV[2], ARGV[3])}", "0", text, pattern, from)
+		}
 	}
 }

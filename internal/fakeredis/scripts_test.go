@@ -51,15 +51,7 @@ type signature struct{ keys, args string }
 // included are files that are no scripts by themselves.
 var included = []string{"internal/lease/queue.lua", "internal/lease/set.lua", "store/record.lua", "store/times.lua", "store/user.lua"}
 
-// code returns what Redis runs of a script.
-func code(text string) string {
-	var lines []string
-	for line := range strings.Lines(text) {
-		line, _, _ = strings.Cut(line, "--")
-		lines = append(lines, line)
-	}
-	return strings.Join(lines, "\n")
-}
+var remarks = regexp.MustCompile(`--.*`)
 
 // source reads a file of the project.
 func source(tb testing.TB, file string) string {
@@ -139,18 +131,11 @@ func TestTheSignaturesAreThoseOfTheScripts(t *testing.T) {
 		t.Errorf("scripts %q, signatures %q", files, known)
 	}
 	for file, signature := range signatures {
-		text := code(whole(t, file))
+		text := remarks.ReplaceAllString(whole(t, file), "")
 		args := strings.Fields(signature.args)
 		n := len(slices.DeleteFunc(args, func(kind string) bool { return strings.HasSuffix(kind, "*") }))
 		if n > 0 && !strings.Contains(text, "ARGV["+strconv.Itoa(n)+"]") || strings.Contains(text, "ARGV["+strconv.Itoa(n+2)+"]") {
 			t.Errorf("%s does not use %d arguments and the number of the call", file, n)
-		}
-		n, more := len(strings.Fields(signature.keys)), 1
-		if strings.HasSuffix(file, ofUser) { // the last one is the mark, which has no number of its own
-			n, more = n-1, 2
-		}
-		if !strings.Contains(text, "KEYS["+strconv.Itoa(n)+"]") || strings.Contains(text, "KEYS["+strconv.Itoa(n+more)+"]") {
-			t.Errorf("%s does not use %d keys", file, n)
 		}
 	}
 }

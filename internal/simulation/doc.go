@@ -1,4 +1,4 @@
-// Package simulate runs the whole of Latchkey in fake time: the middleware, the store
+// Package simulation runs the whole of Latchkey in fake time: the middleware, the store
 // and the locks as they are, in several processes, over a simulated network and a Redis
 // that executes the real scripts. Hours of faults pass in seconds, and a seed brings
 // them back exactly.
@@ -9,7 +9,7 @@
 //     with its time. It is data, so that it can be cut down.
 //   - Package world carries it out, in one bubble of testing/synctest: each process is a
 //     middleware.Sessions over a store.Store over a redigo pool, whose connections lead
-//     through a simulated network to package redis. A client calls the handler itself,
+//     through a simulated network to package fakeredis. A client calls the handler itself,
 //     with a cookie jar and a ResponseWriter of its own; a job calls Sessions.Update.
 //   - Each request leaves a [history.Request]: what its handler saw, what it wrote, when,
 //     and what was answered; one whose handler reopens its session, or runs a second time,
@@ -36,11 +36,11 @@
 // its tokens and jitter, is seeded as well. One thread runs the bubble, and the garbage
 // collector waits for its end. Each message arrives in a nanosecond of its own.
 //
-// So nearly all runs are the same each time. What is left are the dice of Go's runtime:
-// of two timers of the same instant, and of two cases of a select, either may be first.
-// With -exactly the test builds itself anew with a runtime that has none; make simulate
-// does that. The race detector has the scheduler choose at random, too, so with it a seed
-// only names a plan.
+// So most runs are the same each time. What is left are the dice of Go's runtime: of two
+// timers of the same instant, and of two cases of a select, either may be first. If a seed
+// does not bring back what it has shown, -exactly (make simulate EXACTLY=1) builds the test
+// anew with a runtime that has none. The race detector has the scheduler choose at random,
+// too, so with it a seed only names a plan.
 //
 // # The simulation itself
 //

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 
 	"github.com/a2139e8d/latchkey/internal/overlay"
 )
@@ -62,4 +63,21 @@ func without() []string {
 	return slices.DeleteFunc(slices.Clone(os.Args[1:]), func(arg string) bool {
 		return strings.TrimLeft(arg, "-") == "exactly"
 	})
+}
+
+// With -exactly a seed brings back its run to the nanosecond of each message.
+func TestASeedRepeatsItsRun(t *testing.T) {
+	if os.Getenv(inside) == "" {
+		t.Skip("only with -exactly, and without the race detector, whose scheduler throws dice")
+	}
+	for s := *seed; s < *seed+100; s++ {
+		p := draw(t, s, *profile)
+		hash := run(t, p).Hash
+		again := func() bool { return run(t, p).Hash == hash }
+		// On a busy machine the scheduler may interrupt a goroutine that runs for 10 ms, at a
+		// moment that no seed decides.
+		if !again() && !again() && !again() {
+			t.Errorf("seed %d, %s: its runs differ", s, p.Profile)
+		}
+	}
 }

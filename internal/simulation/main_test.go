@@ -11,9 +11,9 @@ import (
 )
 
 var (
-	seed       = flag.Uint64("seed", 0, "the `seed` of the first run; 0: one by the clock")
-	operations = flag.Int("operations", 0, "simulate until there were so many `requests`; 0: for some seconds")
-	profile    = flag.String("profile", "", "the `profile` of all runs; empty: each seed chooses")
+	seed       = flag.Uint64("seed", 1, "the `seed` of the first run; 0: one by the clock")
+	operations = flag.Int("operations", 0, "simulate until there were so many `requests`; 0: two runs of each profile")
+	profile    = flag.String("profile", "", "the `profile` of all runs; empty: each seed chooses, or all in turn")
 	planFile   = flag.String("plan", "", "run the plan in this `file`, which a failure has written")
 	exact      = flag.Bool("exactly", false, "build the test anew so that a seed brings back its run exactly")
 	except     = flag.String("except", "", "do not count violations of this `rule`")

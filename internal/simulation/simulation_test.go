@@ -3,6 +3,7 @@ package simulation
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"os"
 	"runtime"
 	"testing"
@@ -19,7 +20,7 @@ func TestSimulation(t *testing.T) {
 	progress := func() string {
 		return fmt.Sprintf("%d operations, %d runs, %.0f s, %d violations", done, runs, time.Since(begun).Seconds(), failures)
 	}
-	for p, more := next(t, *seed), true; more; p = next(t, p.Seed+1) {
+	for p := range plans(t, func() bool { return done < *operations }) {
 		result := run(t, p)
 		done, runs, failures = done+result.Operations, runs+1, failures+len(result.Violations)
 		switch {
@@ -34,17 +35,38 @@ func TestSimulation(t *testing.T) {
 			told = time.Now()
 			fmt.Println(progress())
 		}
-		more = *planFile == "" && (done < *operations || *operations == 0 && time.Since(begun) < 5*time.Second)
 	}
 	t.Log(progress())
 }
 
-// next returns the plan of a seed, or that of a file.
-func next(t *testing.T, seed uint64) (p plan.Plan) {
-	t.Helper()
-	if *planFile == "" {
-		return draw(t, seed, *profile)
+// seeds is how many runs of each profile there are if nothing else is asked for.
+const seeds = 2
+
+// plans returns what is to be run: the plan of a file, the plans of all seeds as long as more are
+// wanted, or, if no number of operations is given, those of a few seeds of each profile.
+func plans(t *testing.T, more func() bool) iter.Seq[plan.Plan] {
+	return func(yield func(plan.Plan) bool) {
+		switch {
+		case *planFile != "":
+			yield(load(t))
+		case *operations > 0:
+			for s := *seed; more() && yield(draw(t, s, *profile)); s++ {
+			}
+		default:
+			for _, name := range plan.Profiles() {
+				for s := *seed; s < *seed+seeds && (*profile == "" || name == *profile); s++ {
+					if !yield(draw(t, s, name)) {
+						return
+					}
+				}
+			}
+		}
 	}
+}
+
+// load returns the plan in the file that was given.
+func load(t *testing.T) (p plan.Plan) {
+	t.Helper()
 	text, err := os.ReadFile(*planFile)
 	if err == nil {
 		err = json.Unmarshal(text, &p)
@@ -65,7 +87,7 @@ func draw(t *testing.T, seed uint64, profile string) plan.Plan {
 	return p
 }
 
-// hanging is what is printed of a run that does not end.
+// hanging is what is printed of a run that seems not to end. That of the test is for -timeout.
 const hanging = "a run hangs"
 
 // run carries out a plan, and collects garbage behind it.
@@ -73,7 +95,6 @@ func run(t *testing.T, p plan.Plan) world.Result {
 	t.Helper()
 	hangs := time.AfterFunc(time.Minute, func() {
 		fmt.Fprintf(os.Stderr, "%s: -seed %d -profile %q\n", hanging, p.Seed, p.Profile)
-		os.Exit(2)
 	})
 	defer hangs.Stop()
 	result := world.Run(t, p).Except(*except)

@@ -12,15 +12,10 @@ const slack = 2 * time.Millisecond
 // the exchange of the same tenure that is under way, and for an extension that comes
 // between, and then makes one, or with Renew two. Each may take nearly a Timeout and still
 // be answered, since messages may be late; that nobody waits for a second one when the
-// first was not answered is shown elsewhere. Another Locker knows nothing of the record: it
-// needs an exchange before the lock, and one behind it, which take a Timeout each, and one
-// more for the release. An optimistic request that wrote waits when it commits.
+// first was not answered is shown elsewhere. An optimistic request that wrote waits when it commits.
 func (h *history) bounds() {
 	exchange := h.Timeout + h.Timeout/4 + slack
 	wait, commit := h.LockWait+exchange, exchange+2*h.Timeout
-	if h.Foreign {
-		wait, commit = wait+3*h.Timeout, commit+2*h.Timeout
-	}
 	for i := range h.all {
 		r := &h.all[i]
 		switch {
@@ -44,18 +39,14 @@ func (h *history) bounds() {
 		if r.Cause == Broken {
 			h.broken("no script fails", with(r), "#%d: %s", r.Number, r.Why)
 		}
-		if held := r.Seal - r.Open; !h.Foreign && r.Exclusive && !r.New && r.Effect != Nothing && r.Outcome == Answered && held > h.MaxHold+slack && !(r.Effect == Destroy && h.endedUnder(r)) {
+		if held := r.Seal - r.Open; r.Exclusive && !r.New && r.Effect != Nothing && r.Outcome == Answered && held > h.MaxHold+slack && !(r.Effect == Destroy && h.endedUnder(r)) {
 			h.broken("who holds for too long saves nothing", with(r), "#%d held the session for %s, MaxHold is %s", r.Number, ms(held), ms(h.MaxHold))
 		}
-		if n := h.ahead(r); n > h.MaxWaiters+h.stragglers() && !h.Foreign {
+		if n := h.ahead(r); n > h.MaxWaiters+h.stragglers() {
 			h.broken("no more than MaxWaiters wait", with(r), "#%d waited behind %d others, MaxWaiters is %d", r.Number, n, h.MaxWaiters)
 		}
 		if r.Leaves > 0 && r.Open == 0 && r.Done > 0 {
-			limit := exchange
-			if h.Foreign {
-				limit += 2 * h.Timeout
-			}
-			h.within(r, "to be given up when its client had left", r.Done-max(r.Leaves, r.Asked), limit)
+			h.within(r, "to be given up when its client had left", r.Done-max(r.Leaves, r.Asked), exchange)
 		}
 	}
 }

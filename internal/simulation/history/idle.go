@@ -10,7 +10,7 @@ func (h *history) inTime(y *Request, lives time.Duration) bool {
 	if y.Again { // it was refused before it came for the lock
 		late += 8 * h.Latency
 	}
-	return h.Strict && !h.Foreign && y.Asked+late < lives &&
+	return h.Strict && y.Asked+late < lives &&
 		y.Open+2*time.Millisecond < h.created(y.sameSession(h))+h.Lifetime // the record counts whole ones
 }
 

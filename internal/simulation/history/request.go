@@ -168,7 +168,6 @@ type Terms struct {
 	MaxWaiters        int
 	Lateness          time.Duration // the longest that a message may travel
 	Latency           time.Duration // the longest that it travels without a fault
-	Foreign           bool          // a lock of another kind is in use, with its own exchanges
 	Strict            bool          // there are no faults: what is promised without is judged, too
 	Exclusion         bool          // leases are long enough for handlers to exclude each other
 	Gap               time.Duration // nobody waits for longer for what nobody has; 0: that is not judged

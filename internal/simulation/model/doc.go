@@ -14,7 +14,7 @@
 // or again by itself.
 //
 // The server's side is not modelled. It is the library's own scripts, read from the
-// source, in package redis. The client's side is a few hundred lines that follow
+// source, in package fakeredis. The client's side is a few hundred lines that follow
 // store/take.go, store/tenure.go, store/commit.go, store/staged.go, store/optimistic.go,
 // middleware/optimistic.go, internal/lease/acquire.go, internal/lease/queue.go and
 // internal/lease/sweep.go step by step. Where a clock

@@ -10,7 +10,8 @@ import (
 )
 
 var (
-	faults = flag.Int("faults", 0, "how many faults a trace has at most, in all models; 0: a choice for every day")
+	whole  = flag.Bool("all", false, "explore all models, most with two faults: a minute, without the race detector")
+	faults = flag.Int("faults", 0, "explore all models with so many faults: 2 take an hour")
 	work   = flag.String("work", "", "explore only what three requests do: `wtd`, say, for write, touch and destroy")
 )
 
@@ -76,8 +77,8 @@ func courses() []course {
 		return []course{{one, []string{*work}}, {two, []string{*work}}}
 	case n > 0:
 		return []course{{model.Bounds{Faults: n, Broken: n, Doubled: n, Expired: n, Crashed: 2, Left: 1, Asked: 1}, slices.Concat(works(), large(), optimistic())}}
-	case raceDetector: // ten times slower, and there is but one goroutine
-		return []course{{one, slices.Concat(works(), large(), []string{"wto", "oww", "dwo"})}}
+	case !*whole:
+		return []course{{one, []string{"wtw", "ttw", "dtw", "dww", "ltl", "lll", "wto"}}}
 	}
 	unasked := two
 	unasked.Asked = 0
@@ -111,8 +112,9 @@ func TestProtocol(t *testing.T) {
 // The same scripts and bounds lead to the same states.
 func TestExploreIsDeterministic(t *testing.T) {
 	s := scripts(t)
-	first := model.New(s, one, model.Switches{}).Explore("wtd")
-	if again := model.New(s, one, model.Switches{}).Explore("wtd"); again != first {
+	bounds := model.Bounds{Faults: 1, Crashed: 1}
+	first := model.New(s, bounds, model.Switches{}).Explore("wtd")
+	if again := model.New(s, bounds, model.Switches{}).Explore("wtd"); again != first {
 		t.Errorf("%+v, then %+v", first, again)
 	}
 }

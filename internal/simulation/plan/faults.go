@@ -24,7 +24,7 @@ func fault(d drawer, p *Plan, kind Kind, last time.Duration) Fault {
 		Visitor: d.IntN(p.Visitors),
 	}
 	if d.chance(0.5) {
-		f.Process = d.IntN(len(p.Processes))
+		f.Process = d.IntN(p.Processes)
 	}
 	switch kind {
 	case Cut, CutLate, Slow, DoubleCommands, DoubleReplies, Mute:
@@ -32,7 +32,7 @@ func fault(d drawer, p *Plan, kind Kind, last time.Duration) Fault {
 		f.Share = d.within01(0.01, 0.3)
 		f.Delay = d.within(p.Options.Latency, 3*p.Options.Lease+2*p.Options.Latency)
 	case Crash, Partition:
-		f.Process = d.IntN(len(p.Processes))
+		f.Process = d.IntN(p.Processes)
 		f.For = d.within(time.Millisecond, 2*last)
 	case Pause:
 		f.Process, f.For = Everyone, d.within(time.Millisecond, 3*p.Options.Timeout)

@@ -60,7 +60,7 @@ const begins = 200 * time.Millisecond
 func (l *load) requests(d drawer, p *Plan) {
 	for v := range l.visitors {
 		p.Requests = append(p.Requests, Request{At: d.below(begins / 4), Visitor: v,
-			Process: d.IntN(len(p.Processes)), What: Append, Mode: Exclusive})
+			Process: d.IntN(p.Processes), What: Append, Mode: Exclusive})
 	}
 	at := begins
 	for range l.count {
@@ -81,7 +81,7 @@ func (l *load) request(d drawer, p *Plan, at time.Duration) Request {
 	r := Request{
 		At:      at,
 		Visitor: d.IntN(l.visitors),
-		Process: d.IntN(len(p.Processes)),
+		Process: d.IntN(p.Processes),
 		What:    pick(d, l.what),
 		Mode:    pick(d, l.modes),
 		Heeds:   d.chance(0.5),
@@ -122,7 +122,7 @@ func (l *load) request(d drawer, p *Plan, at time.Duration) Request {
 // turns has one process with many visitors' requests, whose clients are impatient, and
 // others with few. Each of them wants the one session all the time.
 func turns(d drawer, p *Plan, l *load) {
-	p.Processes = make([]Process, d.number(2, 4))
+	p.Processes = d.number(2, 4)
 	o := &p.Options
 	o.Lease, o.Timeout, o.MaxHold, o.MaxWaiters = 10*time.Second, 2*time.Second, time.Minute, 200
 	o.LockWait = d.within(500*time.Millisecond, 2*time.Second)

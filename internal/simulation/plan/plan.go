@@ -10,7 +10,7 @@ type Plan struct {
 	Seed      uint64
 	Profile   string
 	Options   Options
-	Processes []Process
+	Processes int // that share the sessions
 	Visitors  int
 	Requests  []Request // in the order of their times
 	Faults    []Fault
@@ -23,11 +23,6 @@ type Options struct {
 	MaxWaiters, MaxBytes              int
 	// A message travels for at least Latency, and at most twice that.
 	Latency time.Duration
-}
-
-// A Process is one of those that share the sessions.
-type Process struct {
-	Spin bool // Options.Locker is a locker.Spin, instead of the default
 }
 
 // A What is what a request's handler does.
@@ -178,14 +173,4 @@ func (p *Plan) Lateness() time.Duration {
 		longest = max(longest, f.Delay)
 	}
 	return longest + 2*p.Options.Latency
-}
-
-// Mixed reports whether there are two kinds of lock.
-func (p *Plan) Mixed() bool {
-	for _, o := range p.Processes {
-		if o.Spin != p.Processes[0].Spin {
-			return true
-		}
-	}
-	return false
 }

@@ -41,9 +41,6 @@ var profiles = []profile{
 	{name: "forgetful", weight: 2, faults: losses},
 	{name: "users", weight: 3, tune: users},
 	{name: "users late", weight: 3, tune: users, faults: []Kind{Cut, CutLate, CutLate, Slow, DoubleCommands, Crash}},
-	{name: "mixed", weight: 2, tune: mixed},
-	{name: "mixed late", weight: 1, tune: mixed, faults: []Kind{Slow, CutLate, Cut, DropLocks}},
-	{name: "spin", weight: 1, tune: spin, faults: slices.Concat(cuts, outages)},
 	{name: "everything", weight: 6, faults: all},
 }
 
@@ -69,7 +66,7 @@ func Draw(seed uint64, name string) (Plan, error) {
 	}
 	chosen := pick(d, choices)
 	p := Plan{Seed: seed, Profile: chosen.name, Options: options(d)}
-	p.Processes = make([]Process, d.number(1, 4))
+	p.Processes = d.number(1, 4)
 	l := drawLoad(d)
 	if chosen.tune != nil {
 		chosen.tune(d, &p, &l)
@@ -160,19 +157,4 @@ func users(d drawer, _ *Plan, l *load) {
 	l.what = slices.Concat(usual, ofUsers, ofUsers, ofUsers)
 	l.gap = d.within(100*time.Microsecond, 10*time.Millisecond)
 	l.work = d.within(l.gap/20, 4*l.gap)
-}
-
-func mixed(d drawer, p *Plan, l *load) {
-	p.Processes = make([]Process, d.number(2, 4))
-	p.Processes[0].Spin = true
-	l.visitors = d.number(1, 3)
-	if d.chance(0.5) {
-		l.overlong = 0.1
-	}
-}
-
-func spin(_ drawer, p *Plan, _ *load) {
-	for i := range p.Processes {
-		p.Processes[i].Spin = true
-	}
 }

@@ -27,7 +27,7 @@ type shrinker struct {
 
 // size is what shrinks.
 func (s *shrinker) size() (n int) {
-	n = 10*len(s.best.Requests) + 10*len(s.best.Faults) + 10*len(s.best.Processes)
+	n = 10*len(s.best.Requests) + 10*len(s.best.Faults) + 10*s.best.Processes
 	for _, r := range s.best.Requests {
 		n += r.size()
 	}
@@ -117,10 +117,10 @@ func (s *shrinker) simplify() {
 
 // processes leaves out the last processes.
 func (s *shrinker) processes() {
-	for len(s.best.Processes) > 1 {
+	for s.best.Processes > 1 {
 		p := s.best
-		last := len(p.Processes) - 1
-		p.Processes = p.Processes[:last]
+		p.Processes--
+		last := p.Processes
 		used := slices.ContainsFunc(p.Requests, func(r Request) bool { return r.Process == last }) ||
 			slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.Process == last })
 		if used || !s.try(p) {

@@ -15,8 +15,9 @@ func userName(number int) string { return fmt.Sprintf("user%d", number) }
 func (w *World) ends(r plan.Request) {
 	w.mu.Lock()
 	p, id := w.present[r.Process], w.visitors[r.Visitor].id
+	nothing := p.dead || r.What == plan.End && id == ""
 	w.mu.Unlock()
-	if p.dead || r.What == plan.End && id == "" {
+	if nothing {
 		return
 	}
 	e := &history.Ending{Number: r.Number}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/simulation/history"
-	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/store"
 	"github.com/gomodule/redigo/redis"
@@ -39,17 +38,10 @@ func (w *World) start(number, life int) *process {
 				redis.DialReadTimeout(o.Timeout), redis.DialWriteTimeout(o.Timeout))
 		},
 	}
-	options := store.Options{Lease: o.Lease, Timeout: o.Timeout}
-	maxHold, maxWaiters := o.MaxHold, o.MaxWaiters
-	if w.plan.Processes[number].Spin {
-		options.Locker = locker.NewSpin(pool, locker.Options{Lease: o.Lease, Wait: o.LockWait,
-			MaxHold: maxHold, MaxWaiters: maxWaiters, Timeout: o.Timeout})
-		maxHold, maxWaiters = 0, 0 // they are the locker's then
-	}
-	sessions, err := middleware.New(store.New(pool, options), middleware.Options{
+	sessions, err := middleware.New(store.New(pool, store.Options{Lease: o.Lease, Timeout: o.Timeout}), middleware.Options{
 		Keys: [][]byte{signingKey},
-		TTL:  o.TTL, Lifetime: o.Lifetime, LockWait: o.LockWait, MaxHold: maxHold,
-		MaxWaiters: maxWaiters, MaxBytes: o.MaxBytes,
+		TTL:  o.TTL, Lifetime: o.Lifetime, LockWait: o.LockWait, MaxHold: o.MaxHold,
+		MaxWaiters: o.MaxWaiters, MaxBytes: o.MaxBytes,
 		Mode:    modeOf,
 		OnError: failed,
 		Logger:  slog.New(slog.DiscardHandler),

@@ -99,15 +99,12 @@ func (w *World) terms() history.Terms {
 	t := history.Terms{
 		TTL: o.TTL, Lifetime: o.Lifetime, Lease: o.Lease, LockWait: o.LockWait, MaxHold: o.MaxHold,
 		Timeout: o.Timeout, MaxWaiters: o.MaxWaiters, Lateness: p.Lateness(),
-		Strict: p.Strict() && !p.Mixed(), Processes: len(p.Processes), Losses: w.losses,
+		Strict: p.Strict(), Processes: p.Processes, Losses: w.losses,
 		Turns:   p.Profile == "turns",
 		Latency: 2 * o.Latency,
 	}
 	for _, number := range slices.Sorted(maps.Keys(w.endings)) {
 		t.Endings = append(t.Endings, *w.endings[number])
-	}
-	for _, process := range p.Processes {
-		t.Foreign = t.Foreign || process.Spin
 	}
 	// An extension must come in time, also behind a commit that has to send its script first.
 	t.Exclusion = t.Strict && o.Lease >= 40*o.Latency+5*time.Millisecond
@@ -147,7 +144,7 @@ func (w *World) gap(exclusion bool) time.Duration {
 	switch {
 	case len(w.plan.Faults) > 0:
 		return 3*time.Second + 2*o.Timeout
-	case exclusion && !w.plan.Mixed():
+	case exclusion:
 		return 60*time.Millisecond + 30*o.Latency
 	}
 	return 0
