@@ -82,6 +82,9 @@ func (g generator) plain() []string {
 	case 2, 3, 4, 5, 6:
 		return append([]string{"SET", g.key(), g.value()}, g.setOptions()...)
 	case 7:
+		if g.one(3) {
+			return []string{"SETEX", g.key(), g.s(), g.value()}
+		}
 		return []string{g.of("SETNX", "GETSET"), g.key(), g.value()}
 	case 8:
 		return []string{"GETRANGE", g.key(), g.number(-5, 5), g.number(-5, 5)}

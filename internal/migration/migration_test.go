@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/fakeredis"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/session"
 )
@@ -45,13 +46,13 @@ func TestABurstOfFirstRequests(t *testing.T) {
 // The old cookie is worth nothing a minute later: neither to a thief, nor after the logout. A
 // session that is nowhere but in its cookie cannot be ended.
 func TestTheOldCookieEnds(t *testing.T) {
-	each(t, func(s *site, redis *redistest.Server) {
+	each(t, func(s *site, _ *redistest.Server) {
 		v := s.ann()
 		old := v.Jar.Cookies(s.address)
 		v.want("/me", 200, ann)
-		redis.Mini().FastForward(50 * time.Second)
+		redistest.Elapse(50 * time.Second)
 		s.visitor(old...).want("/me", 200, ann) // which does not put it off
-		redis.Mini().FastForward(11 * time.Second)
+		redistest.Elapse(11 * time.Second)
 		v.want("/me", 200, ann)
 		v.want("/logout", 200, "")
 		v.want("/me", 200, nobody)
@@ -82,7 +83,7 @@ func TestAnUnknownOldCookie(t *testing.T) {
 			s.Errorf("the cookies are %v", v.Jar.Cookies(s.address))
 		}
 		v = s.ann()
-		redis.Mini().FlushAll()
+		redis.Do(s.T, "FLUSHALL")
 		if s.ends {
 			v.want("/me", 200, nobody)
 		} else {
@@ -96,13 +97,13 @@ func TestAnUnknownOldCookie(t *testing.T) {
 func TestTheOldRedisIsAway(t *testing.T) {
 	each(t, func(s *site, redis *redistest.Server) {
 		v := s.ann()
-		redis.Mini().SetError("LOADING Redis is loading the dataset in memory")
+		redis.Fake(func(r *fakeredis.Server) { r.Loading = true })
 		if s.ends {
 			v.want("/me", 503, "*")
 		} else {
 			v.want("/me", 200, ann) // it needs no Redis
 		}
-		redis.Mini().SetError("")
+		redis.Fake(func(r *fakeredis.Server) { r.Loading = false })
 		v.want("/me", 200, ann)
 	})
 }
@@ -158,17 +159,19 @@ func TestMovingAndCaches(t *testing.T) {
 // has moved it.
 func TestTheAbsoluteTimeoutStays(t *testing.T) {
 	t.Parallel()
-	manager, l := newSCS(t, redistest.Embedded(t))
-	end := time.Now().Add(3 * time.Hour)
-	l.login = manager.LoadAndSave(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		manager.Put(r.Context(), "user", "ann")
-		manager.SetDeadline(r.Context(), end)
-	}))
-	s := newSite(t, l)
-	v := s.ann()
-	second := s.visitor(v.Jar.Cookies(s.address)...)
-	v.want("/until", 200, end.UTC().Format(time.DateTime))
-	second.want("/until", 200, end.UTC().Format(time.DateTime))
+	redistest.InFakeTime(t, func(t *testing.T, old *redistest.Server) {
+		manager, l := newSCS(t, old)
+		end := time.Now().Add(3 * time.Hour)
+		l.login = manager.LoadAndSave(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			manager.Put(r.Context(), "user", "ann")
+			manager.SetDeadline(r.Context(), end)
+		}))
+		s := newSite(t, l, old.Another(t))
+		v := s.ann()
+		second := s.visitor(v.Jar.Cookies(s.address)...)
+		v.want("/until", 200, end.UTC().Format(time.DateTime))
+		second.want("/until", 200, end.UTC().Format(time.DateTime))
+	})
 }
 
 func TestLoggedIn(t *testing.T) {
