@@ -1,6 +1,7 @@
 package frameworks
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -69,7 +70,7 @@ func TestOptimisticRoutesAreFoundAgain(t *testing.T) {
 				mux := http.NewServeMux()
 				mux.Handle("/", program.of(sessions, page))
 				mux.Handle("/another", sessions.Exclusive(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					reply(w, add(session.FromContext(r.Context()), 1))
+					fmt.Fprint(w, add(session.FromContext(r.Context()), 1))
 				})))
 				return mux
 			})
@@ -86,7 +87,7 @@ func TestOptimisticRoutesAreFoundAgain(t *testing.T) {
 func chiWithPage(page func(*http.Request, string) int, use ...func(http.Handler) http.Handler) http.Handler {
 	r := chi.NewRouter()
 	r.Route("/shop", func(r chi.Router) {
-		r.With(use...).Get("/{item}", func(w http.ResponseWriter, r *http.Request) { reply(w, page(r, chi.URLParam(r, "item"))) })
+		r.With(use...).Get("/{item}", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, page(r, chi.URLParam(r, "item"))) })
 	})
 	return r
 }
