@@ -3,12 +3,9 @@ package frameworks
 import (
 	"fmt"
 	"net/http"
-	"testing"
 
-	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/go-chi/chi/v5"
-	chimiddleware "github.com/go-chi/chi/v5/middleware"
 )
 
 func (s *shop) chi(around ...func(http.Handler) http.Handler) http.Handler {
@@ -46,6 +43,9 @@ func (s *shop) chi(around ...func(http.Handler) http.Handler) http.Handler {
 			fmt.Fprint(w, "the account of ", user)
 		})
 	})
+	page := func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, s.page(r, chi.URLParam(r, "item"))) }
+	r.Get("/shop/{item}", page)
+	r.With(s.sessions.Optimistic).Get("/its-mode/{item}", page)
 	r.Get("/events", s.events)
 	r.Get("/ws", s.websocket)
 	r.Post("/fail", func(w http.ResponseWriter, r *http.Request) {
@@ -56,31 +56,4 @@ func (s *shop) chi(around ...func(http.Handler) http.Handler) http.Handler {
 		r.Post(path, h)
 	}
 	return r
-}
-
-// A log around the sessions sees the answer that the client gets. One inside sees the handler's,
-// even if an error has taken its place.
-func TestALogBelongsAround(t *testing.T) {
-	t.Parallel()
-	statuses := make(chan int, 2)
-	log := func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			noting := chimiddleware.NewWrapResponseWriter(w, r.ProtoMajor)
-			next.ServeHTTP(noting, r)
-			if r.URL.Path == "/lose" {
-				statuses <- noting.Status()
-			}
-		})
-	}
-	lost := &shop{}
-	s := newSite(t, middleware.Options{}, func(sessions *middleware.Sessions) http.Handler {
-		return lost.chi(log, sessions.Handler, log)
-	})
-	lost.lose = func() { s.loseLocks(t) }
-	v := newVisitor(t, s)
-	v.post("/add").want(t, 200, "1")
-	v.post("/lose").want(t, 503, "*")
-	if inside, outside := <-statuses, <-statuses; inside != 200 || outside != 503 {
-		t.Errorf("inside it sees %d, outside %d", inside, outside)
-	}
 }

@@ -45,6 +45,9 @@ func (s *shop) echo(around ...echo.MiddlewareFunc) *echo.Echo {
 	account.GET("/", func(c echo.Context) error {
 		return c.String(http.StatusOK, fmt.Sprint("the account of ", c.Get("user")))
 	})
+	page := func(c echo.Context) error { return c.JSON(http.StatusOK, s.page(c.Request(), c.Param("item"))) }
+	e.GET("/shop/:item", page)
+	e.GET("/its-mode/:item", page, echo.WrapMiddleware(s.sessions.Optimistic))
 	e.GET("/events", echo.WrapHandler(http.HandlerFunc(s.events)))
 	e.GET("/ws", echo.WrapHandler(http.HandlerFunc(s.websocket)))
 	e.POST("/fail", func(c echo.Context) error {
@@ -62,7 +65,7 @@ func (s *shop) echo(around ...echo.MiddlewareFunc) *echo.Echo {
 func TestEchosMiddlewareWhereAPanicComesLate(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, middleware.Options{}, func(sessions *middleware.Sessions) http.Handler {
-		return new(shop).echo(echomiddleware.Recover(), echo.WrapMiddleware(sessions.Handler))
+		return (&shop{sessions: sessions}).echo(echomiddleware.Recover(), echo.WrapMiddleware(sessions.Handler))
 	})
 	v := newVisitor(t, s)
 	v.post("/add").want(t, 200, "1")
@@ -82,14 +85,14 @@ func TestEchosErrorHandlerAndTheSession(t *testing.T) {
 		return e
 	}
 	around := newSite(t, middleware.Options{}, func(sessions *middleware.Sessions) http.Handler {
-		return sessions.Handler(apologizing(new(shop).echo()))
+		return sessions.Handler(apologizing((&shop{sessions: sessions}).echo()))
 	})
 	v := newVisitor(t, around)
 	v.post("/fail").want(t, 418, "an apology")
 	v.get("/").want(t, 200, "hello , sorry")
 
 	inside := newSite(t, middleware.Options{}, func(sessions *middleware.Sessions) http.Handler {
-		return apologizing(new(shop).echo(echo.WrapMiddleware(sessions.Handler)))
+		return apologizing((&shop{sessions: sessions}).echo(echo.WrapMiddleware(sessions.Handler)))
 	})
 	v = newVisitor(t, inside)
 	v.post("/fail").want(t, 418, "") // nothing more can be said of it: the session is saved

@@ -46,6 +46,7 @@ func (s *shop) gin(first ...gin.HandlerFunc) *gin.Engine {
 	account.GET("/", func(c *gin.Context) {
 		c.String(http.StatusOK, "the account of %s", c.GetString("user"))
 	})
+	r.GET("/shop/:item", func(c *gin.Context) { c.JSON(http.StatusOK, s.page(c.Request, c.Param("item"))) })
 	r.GET("/events", func(c *gin.Context) {
 		n := add(session.FromContext(c.Request.Context()), 1)
 		c.Stream(func(io.Writer) bool {

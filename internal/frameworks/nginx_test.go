@@ -14,11 +14,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/subprocess"
 )
 
-// An nginx is a caching proxy in front of a site. It keeps every answer that it may keep for
-// ten minutes, and says in X-Cache what it did.
-type nginx struct{ socket string }
-
-// The process is a single one, without a master and workers, so that killing it leaves nothing.
+// nginx is a caching proxy in front of a site. It keeps every answer that it may keep for
+// ten minutes, and says in X-Cache what it did. The process is a single one, without a master and workers, so that killing it leaves nothing.
 const configuration = `
 daemon off;
 master_process off;
@@ -52,8 +49,9 @@ http {
 }
 `
 
-// newNginx starts an nginx in front of s. If none is installed the test is skipped.
-func newNginx(t *testing.T, s *site) *nginx {
+// behindNginx starts an nginx in front of s, and returns what makes a browser that reaches the site
+// through it, and accepts gzip. If no nginx is installed the test is skipped.
+func behindNginx(t *testing.T, s *site) (newVisitor func() *visitor) {
 	t.Helper()
 	binary, err := nginxBinary()
 	if err != nil {
@@ -73,9 +71,11 @@ func newNginx(t *testing.T, s *site) *nginx {
 		t.Fatal(err)
 	}
 	p.EndWith(t)
-	n := &nginx{socket: filepath.Join(dir, "socket")}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(dir, "socket"))
+	}
 	if err := p.Await(func() bool {
-		c, err := net.Dial("unix", n.socket)
+		c, err := dial(t.Context(), "", "")
 		if err == nil {
 			c.Close()
 		}
@@ -83,7 +83,7 @@ func newNginx(t *testing.T, s *site) *nginx {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	return n
+	return func() *visitor { return newVisitorBy(t, "http://nginx.test", &http.Transport{DialContext: dial}) }
 }
 
 // nginxBinary returns the path of nginx, which is not in every user's PATH.
@@ -102,14 +102,4 @@ func TestNginxIsInstalled(t *testing.T) {
 	if _, err := nginxBinary(); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// visitor returns a browser that reaches the site through nginx, and accepts gzip.
-func (n *nginx) visitor(t *testing.T) *visitor {
-	t.Helper()
-	return newVisitorBy(t, "http://nginx.test", &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", n.socket)
-		},
-	})
 }

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 
+	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/coder/websocket"
 )
@@ -22,6 +24,9 @@ import (
 //	GET  /ws        a websocket that says how many things are in the cart, and then repeats
 //	                what it hears
 //
+//	GET  /shop/{item}      runs page, in mode Optimistic
+//	GET  /its-mode/{item}  the same where the route says its mode; not with gin
+//
 // and what goes wrong: each of these first adds 100 to the cart.
 //
 //	POST /fail      an error in the framework's own way
@@ -30,8 +35,22 @@ import (
 //	POST /lose      what the test does to the session before the answer is complete
 //	POST /late      a change after the commit
 type shop struct {
-	more chan struct{}
-	lose func()
+	sessions *middleware.Sessions
+	more     chan struct{}
+	lose     func()
+	page     func(r *http.Request, item string) int
+}
+
+// modes are those of the shop's routes.
+func modes(r *http.Request) middleware.Mode {
+	switch {
+	case strings.HasPrefix(r.URL.Path, "/shop/"):
+		return middleware.Optimistic
+	case strings.HasPrefix(r.URL.Path, "/its-mode/"):
+		return middleware.Lazy
+	default:
+		return middleware.Exclusive
+	}
 }
 
 // What the shops have in common.

@@ -93,11 +93,6 @@ func newVisitorBy(t *testing.T, url string, transport *http.Transport) *visitor 
 	}}
 }
 
-// newVisitorLike returns one that comes the same way, without its cookies.
-func newVisitorLike(v *visitor) *visitor {
-	return newVisitorBy(v.t, v.url, v.Transport.(*http.Transport))
-}
-
 // An answer is a response that was read to its end.
 type answer struct {
 	*http.Response
