@@ -55,6 +55,12 @@ func Binary(tb testing.TB) string {
 	return path
 }
 
+// Missing returns what is left out if there is no server for Real, or nil.
+func Missing() error {
+	_, err := find()
+	return err
+}
+
 // find returns the path of the server that REDIS_SERVER names, or else of the first that is
 // installed.
 func find() (string, error) {
