@@ -80,6 +80,10 @@ func getRange(s *Server, _ *Client, args []string) Reply {
 	return Bulk(value.text[start : end+1])
 }
 
+func setEX(s *Server, c *Client, args []string) Reply {
+	return set(s, c, []string{args[0], args[1], args[3], "EX", args[2]})
+}
+
 func setNX(s *Server, _ *Client, args []string) Reply {
 	if _, ok := s.lookup(args[1]); ok {
 		return Int(0)
@@ -110,7 +114,7 @@ func set(s *Server, _ *Client, args []string) Reply {
 	var expires int64
 	if o.unit != "" {
 		var refusal Reply
-		if expires, refusal = s.expiry(o); refusal.IsError() {
+		if expires, refusal = s.expiry(args[0], o); refusal.IsError() {
 			return refusal
 		}
 	}
@@ -134,7 +138,7 @@ func set(s *Server, _ *Client, args []string) Reply {
 	return reply
 }
 
-func (s *Server) expiry(o setOptions) (int64, Reply) {
+func (s *Server) expiry(command string, o setOptions) (int64, Reply) {
 	n, ok := parseInt(o.time)
 	if !ok {
 		return 0, Err(errNotInt)
@@ -144,12 +148,12 @@ func (s *Server) expiry(o setOptions) (int64, Reply) {
 		ms = 1
 	}
 	if n <= 0 || n > math.MaxInt64/ms {
-		return 0, errExpire("set")
+		return 0, errExpire(command)
 	}
 	n *= ms
 	if len(o.unit) == len("px") { // from now on
 		if n > math.MaxInt64-s.ms {
-			return 0, errExpire("set")
+			return 0, errExpire(command)
 		}
 		n += s.ms
 	}

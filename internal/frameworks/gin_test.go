@@ -9,7 +9,6 @@ import (
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
-	"github.com/coder/websocket"
 	"github.com/gin-gonic/gin"
 )
 
@@ -47,6 +46,7 @@ func (s *shop) gin(first ...gin.HandlerFunc) *gin.Engine {
 	account.GET("/", func(c *gin.Context) {
 		c.String(http.StatusOK, "the account of %s", c.GetString("user"))
 	})
+	r.GET("/shop/:item", func(c *gin.Context) { c.JSON(http.StatusOK, s.page(c.Request, c.Param("item"))) })
 	r.GET("/events", func(c *gin.Context) {
 		n := add(session.FromContext(c.Request.Context()), 1)
 		c.Stream(func(io.Writer) bool {
@@ -63,37 +63,14 @@ func (s *shop) gin(first ...gin.HandlerFunc) *gin.Engine {
 			return false
 		})
 	})
-	r.GET("/ws", func(c *gin.Context) {
-		n := add(session.FromContext(c.Request.Context()), 1)
-		if conn, err := websocket.Accept(c.Writer, c.Request, nil); err == nil {
-			converse(c.Request.Context(), conn, n)
-		}
-	})
-	wrong := r.Group("/", func(c *gin.Context) { add(session.FromContext(c.Request.Context()), 100) })
-	wrong.POST("/fail", func(c *gin.Context) {
+	r.GET("/ws", gin.WrapF(s.websocket))
+	r.POST("/fail", func(c *gin.Context) {
+		add(session.FromContext(c.Request.Context()), 100)
 		c.AbortWithStatusJSON(http.StatusTeapot, "a teapot")
 	})
-	wrong.POST("/panic", func(c *gin.Context) {
-		c.Header("X-Half", c.PostForm("half"))
-		if half := c.PostForm("half"); half != "" {
-			c.String(http.StatusOK, half)
-		}
-		panic("boom")
-	})
-	wrong.POST("/abort", func(c *gin.Context) {
-		c.String(http.StatusOK, "half an answer")
-		panic(http.ErrAbortHandler)
-	})
-	wrong.POST("/lose", func(c *gin.Context) {
-		s.lose()
-		c.String(http.StatusOK, "all is well")
-	})
-	wrong.POST("/late", func(c *gin.Context) {
-		session := session.FromContext(c.Request.Context())
-		_ = session.Commit(c.Request.Context())
-		session.Set("flash", ", that was late")
-		c.String(http.StatusOK, "all is well")
-	})
+	for path, h := range s.wrong() {
+		r.POST(path, gin.WrapF(h))
+	}
 	return r
 }
 

@@ -81,7 +81,8 @@ func each(t *testing.T, of []program, f func(t *testing.T, s *site, shop *shop))
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			shop := &shop{more: make(chan struct{})}
-			f(t, newSite(t, middleware.Options{}, func(sessions *middleware.Sessions) http.Handler {
+			f(t, newSite(t, middleware.Options{Mode: modes}, func(sessions *middleware.Sessions) http.Handler {
+				shop.sessions = sessions
 				return p.of(shop, sessions)
 			}), shop)
 		})

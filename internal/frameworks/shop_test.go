@@ -1,16 +1,18 @@
 package frameworks
 
 import (
-	"context"
 	"fmt"
-	"io"
+	"net/http"
 	"strconv"
+	"strings"
 
+	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/coder/websocket"
 )
 
-// A shop is a small program, written once with each framework as its users would write it:
+// A shop is a small program, written once with each framework as its users would write it. What
+// does not answer in a framework's own way is a handler of net/http in all of them.
 //
 //	GET  /          greets the user, and shows the flash message once
 //	POST /login     with user=…: a new id, a flash message, and on to /
@@ -22,6 +24,9 @@ import (
 //	GET  /ws        a websocket that says how many things are in the cart, and then repeats
 //	                what it hears
 //
+//	GET  /shop/{item}      runs page, in mode Optimistic
+//	GET  /its-mode/{item}  the same where the route says its mode; not with gin
+//
 // and what goes wrong: each of these first adds 100 to the cart.
 //
 //	POST /fail      an error in the framework's own way
@@ -30,8 +35,22 @@ import (
 //	POST /lose      what the test does to the session before the answer is complete
 //	POST /late      a change after the commit
 type shop struct {
-	more chan struct{}
-	lose func()
+	sessions *middleware.Sessions
+	more     chan struct{}
+	lose     func()
+	page     func(r *http.Request, item string) int
+}
+
+// modes are those of the shop's routes.
+func modes(r *http.Request) middleware.Mode {
+	switch {
+	case strings.HasPrefix(r.URL.Path, "/shop/"):
+		return middleware.Optimistic
+	case strings.HasPrefix(r.URL.Path, "/its-mode/"):
+		return middleware.Lazy
+	default:
+		return middleware.Exclusive
+	}
 }
 
 // What the shops have in common.
@@ -59,8 +78,25 @@ func login(s *session.Session, user string) {
 	s.Set("flash", ", welcome back")
 }
 
-// converse says how many things are in the cart, and repeats the first thing that it hears.
-func converse(ctx context.Context, c *websocket.Conn, n int) {
+// events is a stream.
+func (s *shop) events(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	fmt.Fprintf(w, "data: %d\n\n", add(session.FromContext(r.Context()), 1))
+	_ = http.NewResponseController(w).Flush()
+	select {
+	case <-s.more:
+		fmt.Fprint(w, "data: more\n\n")
+	case <-r.Context().Done():
+	}
+}
+
+// websocket says how many things are in the cart, and repeats the first thing that it hears.
+func (s *shop) websocket(w http.ResponseWriter, r *http.Request) {
+	ctx, n := r.Context(), add(session.FromContext(r.Context()), 1)
+	c, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		return
+	}
 	defer c.CloseNow()
 	if c.Write(ctx, websocket.MessageText, []byte(strconv.Itoa(n))) != nil {
 		return
@@ -70,4 +106,36 @@ func converse(ctx context.Context, c *websocket.Conn, n int) {
 	}
 }
 
-func reply(w io.Writer, what any) { fmt.Fprint(w, what) }
+// wrong are the handlers that fail in any framework, by their paths.
+func (s *shop) wrong() map[string]http.HandlerFunc {
+	handlers := map[string]http.HandlerFunc{
+		"/panic": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-Half", r.FormValue("half"))
+			if half := r.FormValue("half"); half != "" {
+				fmt.Fprint(w, half)
+			}
+			panic("boom")
+		},
+		"/abort": func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, "half an answer")
+			panic(http.ErrAbortHandler)
+		},
+		"/lose": func(w http.ResponseWriter, _ *http.Request) {
+			s.lose()
+			fmt.Fprint(w, "all is well")
+		},
+		"/late": func(w http.ResponseWriter, r *http.Request) {
+			session := session.FromContext(r.Context())
+			_ = session.Commit(r.Context())
+			session.Set("flash", ", that was late")
+			fmt.Fprint(w, "all is well")
+		},
+	}
+	for path, h := range handlers {
+		handlers[path] = func(w http.ResponseWriter, r *http.Request) {
+			add(session.FromContext(r.Context()), 100)
+			h(w, r)
+		}
+	}
+	return handlers
+}

@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// patience is for machines that are busy with other tests.
+const patience = 20 * time.Second
+
 var testKey = bytes.Repeat([]byte("k"), 32)
 
 // A site is a running program. What Latchkey, net/http and the recoverers log is in log.
@@ -42,7 +45,7 @@ func newSite(t *testing.T, o middleware.Options, program func(*middleware.Sessio
 	s := &site{redis: redistest.Embedded(t), log: &logtest.Buffer{}}
 	logger := s.log.Logger()
 	o.Keys, o.Cookie.Name, o.Logger = [][]byte{testKey}, "sid", logger
-	sessions, err := middleware.New(store.New(s.redis.Pool(t, 8), store.Options{}), o)
+	sessions, err := middleware.New(store.New(s.redis.Pool(t, 8), store.Options{Timeout: patience}), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,14 +88,9 @@ func newVisitorBy(t *testing.T, url string, transport *http.Transport) *visitor 
 	return &visitor{t: t, url: url, Client: &http.Client{
 		Jar:           jar,
 		Transport:     transport,
-		Timeout:       15 * time.Second,
+		Timeout:       patience,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
-}
-
-// newVisitorLike returns one that comes the same way, without its cookies.
-func newVisitorLike(v *visitor) *visitor {
-	return newVisitorBy(v.t, v.url, v.Transport.(*http.Transport))
 }
 
 // An answer is a response that was read to its end.

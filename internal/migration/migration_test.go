@@ -46,13 +46,13 @@ func TestABurstOfFirstRequests(t *testing.T) {
 // The old cookie is worth nothing a minute later: neither to a thief, nor after the logout. A
 // session that is nowhere but in its cookie cannot be ended.
 func TestTheOldCookieEnds(t *testing.T) {
-	each(t, func(s *site, redis *redistest.Server) {
+	each(t, func(s *site, _ *redistest.Server) {
 		v := s.ann()
 		old := v.Jar.Cookies(s.address)
 		v.want("/me", 200, ann)
-		redis.Clock(func() time.Time { return time.Now().Add(50 * time.Second) })
+		redistest.Elapse(50 * time.Second)
 		s.visitor(old...).want("/me", 200, ann) // which does not put it off
-		redis.Clock(func() time.Time { return time.Now().Add(61 * time.Second) })
+		redistest.Elapse(11 * time.Second)
 		v.want("/me", 200, ann)
 		v.want("/logout", 200, "")
 		v.want("/me", 200, nobody)
@@ -159,17 +159,19 @@ func TestMovingAndCaches(t *testing.T) {
 // has moved it.
 func TestTheAbsoluteTimeoutStays(t *testing.T) {
 	t.Parallel()
-	manager, l := newSCS(t, redistest.Embedded(t))
-	end := time.Now().Add(3 * time.Hour)
-	l.login = manager.LoadAndSave(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		manager.Put(r.Context(), "user", "ann")
-		manager.SetDeadline(r.Context(), end)
-	}))
-	s := newSite(t, l)
-	v := s.ann()
-	second := s.visitor(v.Jar.Cookies(s.address)...)
-	v.want("/until", 200, end.UTC().Format(time.DateTime))
-	second.want("/until", 200, end.UTC().Format(time.DateTime))
+	redistest.InFakeTime(t, func(t *testing.T, old *redistest.Server) {
+		manager, l := newSCS(t, old)
+		end := time.Now().Add(3 * time.Hour)
+		l.login = manager.LoadAndSave(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			manager.Put(r.Context(), "user", "ann")
+			manager.SetDeadline(r.Context(), end)
+		}))
+		s := newSite(t, l, old.Another(t))
+		v := s.ann()
+		second := s.visitor(v.Jar.Cookies(s.address)...)
+		v.want("/until", 200, end.UTC().Format(time.DateTime))
+		second.want("/until", 200, end.UTC().Format(time.DateTime))
+	})
 }
 
 func TestLoggedIn(t *testing.T) {

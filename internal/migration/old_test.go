@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/memnet"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/alexedwards/scs/goredisstore"
@@ -14,6 +15,7 @@ import (
 	"github.com/gorilla/sessions"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
 func init() {
@@ -47,7 +49,7 @@ var libraries = map[string]func(t *testing.T, r *redistest.Server) library{
 		return l
 	},
 	"gorilla, sessions in Redis": func(t *testing.T, r *redistest.Server) library {
-		store, err := redistore.NewRediStore(4, "tcp", r.Addr, "", "", make([]byte, 32))
+		store, err := redistore.NewRediStoreWithPool(r.Pool(t, 4), make([]byte, 32))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,11 +63,18 @@ var libraries = map[string]func(t *testing.T, r *redistest.Server) library{
 	},
 }
 
+// blank is copied in bubbles. New starts a goroutine that does not end.
+var blank = *scs.New()
+
 func newSCS(t *testing.T, r *redistest.Server) (*scs.SessionManager, library) {
 	t.Helper()
-	client := redis.NewClient(&redis.Options{Addr: r.Addr, MaxRetries: -1, ReadTimeout: patience})
+	client := redis.NewClient(&redis.Options{
+		Addr: r.Addr, Dialer: memnet.DialContext, MaxRetries: -1, ReadTimeout: patience,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}, // or it asks DNS
+	})
 	t.Cleanup(func() { client.Close() })
-	manager := scs.New()
+	copied := blank
+	manager := &copied
 	manager.Store = goredisstore.New(client)
 	login := func(_ http.ResponseWriter, r *http.Request) {
 		if err := manager.RenewToken(r.Context()); err != nil {

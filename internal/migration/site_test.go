@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/memnet"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
@@ -25,25 +26,23 @@ type site struct {
 	address *url.URL
 }
 
-// each runs a test for all libraries. Their sessions are in one Redis, Latchkey's in another, so
+// each runs a test for all libraries, in fake time. Their sessions are in one Redis, Latchkey's in another, so
 // that a test may do something to the former.
 func each(t *testing.T, f func(s *site, old *redistest.Server)) {
 	t.Parallel()
 	for name, open := range libraries {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			old := redistest.Embedded(t)
-			f(newSite(t, open(t, old)), old)
+			redistest.InFakeTime(t, func(t *testing.T, old *redistest.Server) {
+				f(newSite(t, open(t, old), old.Another(t)), old)
+			})
 		})
 	}
 }
 
-func newSite(t *testing.T, l library) *site {
+func newSite(t *testing.T, l library, redis *redistest.Server) *site {
 	t.Helper()
-	st, err := store.Open(redistest.Embedded(t).URL, store.Options{Timeout: patience})
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := store.New(redis.Pool(t, 100), store.Options{Timeout: patience})
 	t.Cleanup(func() { st.Close() })
 	sessions, err := middleware.New(st, middleware.Options{
 		Keys:   [][]byte{make([]byte, 32)},
@@ -83,7 +82,10 @@ func newSite(t *testing.T, l library) *site {
 	all := http.NewServeMux()
 	all.Handle("/old/login", l.login)
 	all.Handle("/", l.move(sessions, sessions.Handler(mux)))
-	server := httptest.NewServer(all)
+	server := httptest.NewUnstartedServer(all)
+	server.Listener.Close()
+	server.Listener = memnet.Listen("")
+	server.Start()
 	t.Cleanup(server.Close)
 	address, err := url.Parse(server.URL)
 	if err != nil {
@@ -122,7 +124,9 @@ func (s *site) visitor(cookies ...*http.Cookie) *visitor {
 		s.Fatal(err)
 	}
 	jar.SetCookies(s.address, cookies)
-	return &visitor{s, http.Client{Jar: jar}}
+	transport := &http.Transport{DialContext: memnet.DialContext}
+	s.Cleanup(transport.CloseIdleConnections)
+	return &visitor{s, http.Client{Jar: jar, Transport: transport}}
 }
 
 // ann returns a visitor who is logged in with the old library.

@@ -75,8 +75,7 @@ type memory struct {
 
 	mu     sync.Mutex // guards all below; it is held for moments
 	redis  *fakeredis.Server
-	now    func() time.Time // nil: time.Now
-	conns  map[net.Conn]bool
+	conns  map[net.Conn]bool // nil: it is stopped
 	paused chan struct{} // nil: it is not
 }
 
@@ -93,8 +92,15 @@ func (m *memory) start(addr string) error {
 				return
 			}
 			m.mu.Lock()
-			m.conns[c] = true
+			stopped := m.conns == nil
+			if !stopped {
+				m.conns[c] = true
+			}
 			m.mu.Unlock()
+			if stopped { // since it was accepted
+				c.Close()
+				return
+			}
 			m.running.Go(func() { m.serve(c) })
 		}
 	})
@@ -108,6 +114,7 @@ func (m *memory) stop() {
 	for c := range m.conns {
 		c.Close()
 	}
+	m.conns = nil
 	m.mu.Unlock()
 	m.running.Wait()
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/a2139e8d/latchkey/internal/subprocess"
 )
@@ -54,6 +53,12 @@ func Binary(tb testing.TB) string {
 		tb.Skip(err)
 	}
 	return path
+}
+
+// Missing returns what is left out if there is no server for Real, or nil.
+func Missing() error {
+	_, err := find()
+	return err
 }
 
 // find returns the path of the server that REDIS_SERVER names, or else of the first that is
@@ -111,23 +116,19 @@ func (p *process) start(addr string) error {
 // waitReady asks over the Unix socket. No other server has that path, while one may
 // answer on the TCP port if it was there first.
 func (p *process) waitReady() error {
-	const patience = 10 * time.Second
-	for begin := time.Now(); time.Since(begin) < patience; {
-		select {
-		case <-p.running.Done():
-			return fmt.Errorf("%s ended at once:\n%s", p.binary, p.running.Log())
-		case <-time.After(5 * time.Millisecond):
+	err := p.running.Await(func() bool {
+		c, err := dial("unix", p.socket)
+		if err != nil {
+			return false
 		}
-		if c, err := dial("unix", p.socket); err == nil {
-			_, err = c.Do("PING")
-			c.Close()
-			if err == nil {
-				return nil
-			}
-		}
+		defer c.Close()
+		_, err = c.Do("PING")
+		return err == nil
+	})
+	if err != nil {
+		p.stop()
 	}
-	p.stop()
-	return fmt.Errorf("%s does not answer:\n%s", p.binary, p.running.Log())
+	return err
 }
 
 // stop kills the process, which works on a paused one too.

@@ -42,27 +42,15 @@ func Sentinel(tb testing.TB, master *Server, quorum int) string {
 			tb.Fatalf("redistest: %v", err)
 		}
 		p.EndWith(tb)
-		if watches(p, addr) {
+		if err := p.Await(func() bool {
+			master, err := AskSentinel(addr, "SENTINEL", "MASTER", MasterName)
+			return err == nil && master != nil
+		}); err == nil {
 			return addr
 		}
 	}
 	tb.Fatal("redistest: no sentinel could be started")
 	return ""
-}
-
-// watches waits until the sentinel answers that it has a master. It returns false if it ends instead.
-func watches(p *subprocess.Process, addr string) bool {
-	for begun := time.Now(); time.Since(begun) < 10*time.Second; time.Sleep(5 * time.Millisecond) {
-		select {
-		case <-p.Done():
-			return false
-		default:
-		}
-		if master, err := AskSentinel(addr, "SENTINEL", "MASTER", MasterName); err == nil && master != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // AskSentinel sends a command over a connection of its own.

@@ -1,4 +1,4 @@
-// Package child runs other programs for tests, and makes sure that none outlives them.
+// Package subprocess runs other programs for tests, and makes sure that none outlives them.
 package subprocess
 
 import (
@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 )
 
 // A Process is a running program.
@@ -68,6 +69,22 @@ func (p *Process) Signal(tb testing.TB, s os.Signal) {
 	if err := p.cmd.Process.Signal(s); err != nil {
 		tb.Fatal(err)
 	}
+}
+
+// Await waits until ready returns true. It is an error if that takes half a minute, or the process
+// ends before.
+func (p *Process) Await(ready func() bool) error {
+	for begun := time.Now(); !ready(); {
+		select {
+		case <-p.done:
+			return fmt.Errorf("%s ended at once:\n%s", p.cmd.Path, p.Log())
+		case <-time.After(5 * time.Millisecond):
+		}
+		if time.Since(begun) > 30*time.Second {
+			return fmt.Errorf("%s does not answer:\n%s", p.cmd.Path, p.Log())
+		}
+	}
+	return nil
 }
 
 // Done returns a channel that is closed when the process has ended.

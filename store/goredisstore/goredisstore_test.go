@@ -61,87 +61,64 @@ const tooLate = "no connection in time" // it is not known what was sent
 func TestServersThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		client func(t *testing.T) redis.UniversalClient
+		client func(server *redistest.Server, o *redis.UniversalOptions) redis.UniversalClient
 		want   string
 	}{
-		"a cluster behind a Client": {func(t *testing.T) redis.UniversalClient {
-			return redis.NewClient(&redis.Options{Addr: redistest.NewCluster(t, 2, 0).Nodes[0].Addr, ContextTimeoutEnabled: true})
-		}, "use rueidisstore.Open or goredisstore.New"},
-		"one server behind a ClusterClient": {func(t *testing.T) redis.UniversalClient {
-			return clusterAt(redistest.Real(t).Addr)
+		"one server behind a ClusterClient": {func(_ *redistest.Server, o *redis.UniversalOptions) redis.UniversalClient {
+			return redis.NewClusterClient(o.Cluster())
 		}, "cluster support disabled"},
-		"a wrong password": {func(t *testing.T) redis.UniversalClient {
-			server := redistest.Real(t)
+		"a wrong password": {func(server *redistest.Server, o *redis.UniversalOptions) redis.UniversalClient {
 			server.Do(t, "CONFIG", "SET", "requirepass", "secret")
-			return redis.NewClient(&redis.Options{Addr: server.Addr, Password: "wrong", ContextTimeoutEnabled: true})
+			o.Password = "wrong"
+			return redis.NewClient(o.Simple())
 		}, "WRONGPASS"},
-		"no password": {func(t *testing.T) redis.UniversalClient {
-			server := redistest.Real(t)
+		"no password": {func(server *redistest.Server, o *redis.UniversalOptions) redis.UniversalClient {
 			server.Do(t, "CONFIG", "SET", "requirepass", "secret")
-			return redis.NewClient(&redis.Options{Addr: server.Addr, ContextTimeoutEnabled: true})
+			return redis.NewClient(o.Simple())
 		}, "NOAUTH"},
-		"TLS to a server without": {func(t *testing.T) redis.UniversalClient {
-			return redis.NewClient(&redis.Options{Addr: redistest.Real(t).Addr, TLSConfig: &tls.Config{}, ContextTimeoutEnabled: true})
+		"TLS to a server without": {func(_ *redistest.Server, o *redis.UniversalOptions) redis.UniversalClient {
+			o.TLSConfig = &tls.Config{}
+			return redis.NewClient(o.Simple())
 		}, tooLate},
-		"another database": {func(t *testing.T) redis.UniversalClient {
-			return redis.NewClient(&redis.Options{Addr: redistest.Real(t).Addr, DB: 3, ContextTimeoutEnabled: true})
-		}, ""},
-		"a dead address before living ones": {func(t *testing.T) redis.UniversalClient {
-			nodes := redistest.NewCluster(t, 2, 0).Nodes
-			return clusterAt("127.0.0.1:1", nodes[0].Addr, nodes[1].Addr)
-		}, ""},
-		"a node that does not answer before living ones": {func(t *testing.T) redis.UniversalClient {
-			nodes, silent := redistest.NewCluster(t, 2, 0).Nodes, redistest.Real(t)
-			silent.Pause(t)
-			return clusterAt(silent.Addr, nodes[0].Addr, nodes[1].Addr)
+		"another database": {func(_ *redistest.Server, o *redis.UniversalOptions) redis.UniversalClient {
+			o.DB = 3
+			return redis.NewClient(o.Simple())
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := tt.client(t)
-			defer c.Close()
-			st, err := New(c, store.Options{Timeout: 3 * time.Second})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer st.Close()
-			for what, try := range map[string]func() error{
-				"Ping":   func() error { return st.Ping(t.Context()) },
-				"Create": func() error { return st.Create(t.Context(), "id-1", []byte("1"), store.Terms{}) },
-			} {
-				err := try()
-				for end := time.Now().Add(patience); tt.want == "" && err != nil && time.Now().Before(end); {
-					err = try()
-				}
-				if tt.want == "" && err != nil {
-					t.Errorf("%s: %v", what, err)
-				}
-				if refused := tt.want != tooLate; tt.want != "" && (!errors.Is(err, transport.ErrUnavailable) ||
-					errors.Is(err, transport.ErrRefused) != refused || !strings.Contains(err.Error(), tt.want)) {
-					t.Errorf("%s: %v, want %q", what, err, tt.want)
-				}
-			}
+			server := redistest.Real(t)
+			fits(t, tt.client(server, &redis.UniversalOptions{Addrs: []string{server.Addr}, ContextTimeoutEnabled: true}), tt.want)
 		})
 	}
 }
 
-func clusterAt(addresses ...string) redis.UniversalClient {
-	return redis.NewClusterClient(&redis.ClusterOptions{Addrs: addresses, ContextTimeoutEnabled: true})
+// A cluster is not what a Client is for.
+func clusterBehindAClient(t *testing.T, c *redistest.Cluster) {
+	fits(t, at(c.Nodes[0]), "use rueidisstore.Open or goredisstore.New")
 }
 
-// The client is the program's: it goes on when the store is closed.
-func TestCloseLeavesTheClient(t *testing.T) {
-	t.Parallel()
-	c := redis.NewClient(&redis.Options{Addr: redistest.Real(t).Addr, ContextTimeoutEnabled: true})
-	defer c.Close()
-	st, err := New(c, store.Options{})
-	if err != nil {
-		t.Fatal(err)
+// fits checks that all is well with a store over c, or that all errors say what is wrong.
+func fits(t *testing.T, c redis.UniversalClient, wrong string) {
+	t.Helper()
+	timeout := patience
+	if wrong == tooLate {
+		timeout = time.Second
 	}
-	if err := errors.Join(st.Ping(t.Context()), st.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Ping(t.Context()).Err(); err != nil {
-		t.Error(err)
+	st := newStore(t, c, timeout)
+	for what, err := range map[string]error{
+		"Ping":   st.Ping(t.Context()),
+		"Create": st.Create(t.Context(), "id-1", []byte("1"), store.Terms{}),
+	} {
+		if wrong == "" {
+			if err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+			continue
+		}
+		if refused := wrong != tooLate; !errors.Is(err, transport.ErrUnavailable) ||
+			errors.Is(err, transport.ErrRefused) != refused || !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%s: %v, want %q", what, err, wrong)
+		}
 	}
 }

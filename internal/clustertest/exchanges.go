@@ -1,0 +1,131 @@
+package clustertest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/locker/transport"
+)
+
+// All commands of an exchange go to the node that has its slot, also one that has no key, and a
+// script whose first key is not its first argument.
+func exchangeGoesToItsNode(s *site) {
+	client := s.client()
+	if !client.IsCluster() {
+		s.Error("it does not say that it is a cluster")
+	}
+	for i, node := range s.Nodes[:3] {
+		key := s.keyOf(node)
+		got := exchange(s, client, key,
+			transport.Command{"SET", key, i},
+			transport.Command{"CLUSTER", "MYID"},
+			transport.Command{"EVAL", "return redis.call('GET', KEYS[1])", 1, key, "another"},
+			transport.Command{"EVAL", "return ARGV[1]", 0, "no key"},
+			transport.Command{"MGET", key, key + "none"})
+		if want := fmt.Sprintf("[OK %s %d no key [%d nil]]", s.ID(s.T, node), i, i); got != want {
+			s.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// Once a slot has moved, the first exchange is redirected, to where its commands are executed once,
+// in their order.
+func slotHasMoved(s *site) {
+	key, client := s.keyOf(s.first()), s.client()
+	for i, to := range []*redistest.Server{s.second(), s.first(), s.second()} {
+		exchange(s, client, key, transport.Command{"SET", key, i})
+		s.Move(s.T, s.Slot(s.T, key), to)
+		got := exchange(s, client, key,
+			transport.Command{"PING", "n"},
+			transport.Command{"APPEND", key, "a"},
+			transport.Command{"APPEND", key, "b"},
+			transport.Command{"GET", key})
+		if want := fmt.Sprintf("[n 2 3 %dab]", i); got != want {
+			s.Errorf("move %d: %s, want %s", i, got, want)
+		}
+	}
+}
+
+// While a slot is being moved, what is there already is at the old node, and the rest at the new one,
+// which a client may not know: it has no slots yet. Keys of both are put off, as Redis says it.
+func slotIsMoving(s *site) {
+	for _, used := range []bool{false, true} {
+		for _, to := range []*redistest.Server{s.second(), s.spare} {
+			key, client := s.keyOf(s.first()), s.client()
+			here, there := key+"here", key+"there"
+			if exchange(s, s.client(), key, transport.Command{"SET", here, "v"}); used {
+				exchange(s, client, key, transport.Command{"GET", here})
+			}
+			m := s.BeginMove(s.T, s.Slot(s.T, key), to)
+			for i := range 3 {
+				got := exchange(s, client, here, transport.Command{"PING", "n"}, transport.Command{"GET", here})
+				if got != "[n v]" {
+					s.Errorf("at the old node: %s", got)
+				}
+				got = exchange(s, client, there, transport.Command{"PING", "n"}, transport.Command{"INCR", there},
+					transport.Command{"INCR", there})
+				if want := fmt.Sprintf("[n %d %d]", 2*i+1, 2*i+2); got != want {
+					s.Errorf("at the new node: %s, want %s", got, want)
+				}
+			}
+			if got := exchange(s, client, key, transport.Command{"MGET", here, there}); !strings.Contains(got, "TRYAGAIN") {
+				s.Errorf("both: %s", got)
+			}
+			s.FinishMove(s.T, m)
+			exchange(s, client, key, transport.Command{"DEL", here, there})
+			s.Move(s.T, m.Slot, m.From)
+		}
+	}
+}
+
+// Two nodes that say of each other that they have the slot do not keep an exchange for ever.
+func redirectionsAreBounded(s *site) {
+	key, client := s.keyOf(s.first()), s.client()
+	exchange(s, client, key, transport.Command{"GET", key})
+	slot := s.Slot(s.T, key)
+	s.first().Do(s.T, "CLUSTER", "SETSLOT", slot, "NODE", s.ID(s.T, s.second()))
+	defer s.first().Do(s.T, "CLUSTER", "SETSLOT", slot, "NODE", s.ID(s.T, s.first()))
+	if got := exchange(s, client, key, transport.Command{"GET", key}); !strings.Contains(got, "MOVED ") {
+		s.Errorf("the reply is %s", got)
+	}
+}
+
+// A channel of a slot is listened to at the node that has it, where a message counts its listeners.
+// When the slot moves, the subscription ends, and the next one is at the new node, even if the
+// client does not know that yet.
+func subscribeShard(s *site) {
+	client := s.client()
+	channel := s.keyOf(s.first()) + "wake"
+	for _, to := range []*redistest.Server{s.second(), s.third(), s.first()} {
+		sub, err := client.SubscribeShard(s.Context(), channel)
+		if err != nil {
+			s.Fatal(err)
+		}
+		defer sub.Close()
+		heard := exchange(s, client, channel, transport.Command{"SPUBLISH", channel, "hello"})
+		if m, err := sub.Receive(); m != "hello" || err != nil || heard != "[1]" {
+			s.Errorf("%v heard it: %q, %v", heard, m, err)
+		}
+		s.Move(s.T, s.Slot(s.T, channel), to)
+		if m, err := sub.Receive(); !errors.Is(err, transport.ErrMoved) {
+			s.Errorf("the slot has moved: %q, %v", m, err)
+		}
+	}
+}
+
+// An ordinary channel on a cluster is heard whichever node the message comes from.
+func subscribeOnAnyNode(s *site) {
+	sub, err := s.client().Subscribe(s.Context(), "mine")
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer sub.Close()
+	for i, node := range s.Nodes {
+		node.Do(s.T, "PUBLISH", "mine", i)
+		if m, err := sub.Receive(); m != fmt.Sprint(i) || err != nil {
+			s.Errorf("received %q, %v", m, err)
+		}
+	}
+}

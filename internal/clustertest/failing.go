@@ -1,0 +1,140 @@
+package clustertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/locker/transport"
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// A master that is killed, or hangs, is replaced by its replica, and its sessions are served again as
+// soon as the cluster has done that. The keys of other masters are not affected.
+func masterIsReplaced(t *testing.T, open Open) {
+	s := &site{t, redistest.NewCluster(t, 3, 1, "--cluster-node-timeout", "2000"), open, nil}
+	client := open(t, at(s.Nodes...), time.Second)
+	other := s.keyOf(s.third())
+	for _, ending := range []struct {
+		master *redistest.Server
+		by     func(*redistest.Server, testing.TB)
+	}{
+		{s.first(), (*redistest.Server).Stop},
+		{s.second(), (*redistest.Server).Pause},
+	} {
+		key := s.keyOf(ending.master)
+		for _, key := range []string{key, other} {
+			eventually(t, "it is stored", func() error {
+				_, err := client.Do(t.Context(), key, transport.Command{"SET", key, "v"}, transport.Command{"WAIT", 1, 10_000})
+				return err
+			})
+		}
+		replica := s.ReplicaOf(t, ending.master)
+		ending.by(ending.master, t)
+		eventually(t, "the replica serves", func() error {
+			if _, err := client.Do(t.Context(), other, transport.Command{"INCR", other + "n"}); err != nil {
+				t.Errorf("another master: %v", err)
+			}
+			replies, err := client.Do(t.Context(), key, transport.Command{"GET", key})
+			if err != nil && !errors.Is(err, transport.ErrUnavailable) {
+				t.Error(err)
+			}
+			if err == nil && text(replies) != "[v]" {
+				err = fmt.Errorf("the reply is %v", replies)
+			}
+			return err
+		})
+		if !replica.IsMaster(t) {
+			t.Error("it was not the replica")
+		}
+	}
+}
+
+// With Sentinel a client follows the master by itself. One sentinel that is dead does not matter.
+// While a replica takes over, a session is not to be had, but it is never said to be absent.
+func sentinel(t *testing.T, open Open) {
+	master := redistest.Real(t, "--repl-diskless-sync", "no")
+	host, port, _ := net.SplitHostPort(master.Addr)
+	replica := redistest.Real(t, "--replicaof", host+" "+port)
+	address := redistest.Sentinel(t, master, 1)
+	_, _ = redistest.AskSentinel(address, "SENTINEL", "DEBUG", "INFO-PERIOD", 500) // looks for replicas more often
+	w := Way{Addresses: []string{"127.0.0.1:1", address}, MasterSet: redistest.MasterName}
+	st := newStore(t, open, w, 2*time.Second)
+	eventually(t, "the master is found", func() error { return st.Ping(t.Context()) })
+	if err := st.Create(t.Context(), "id", []byte("old"), store.Terms{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the replica has it", func() error {
+		if !replica.Exists(t, "latchkey:{id}") {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	eventually(t, "a failover begins", func() error {
+		_, err := redistest.AskSentinel(address, "SENTINEL", "FAILOVER", redistest.MasterName)
+		return err // it may not know the replica yet
+	})
+	eventually(t, "the replica takes over, and the session is there", func() error {
+		err := save(t.Context(), st, "id", "new")
+		if errors.Is(err, store.ErrNotFound) {
+			t.Fatal(err)
+		}
+		if err == nil && !replica.IsMaster(t) {
+			err = errors.New("the replica is none yet")
+		}
+		if err == nil { // what the old master was given before it knew that it was one no longer is lost
+			err = stored(t.Context(), st, "id", "new")
+		}
+		return err
+	})
+	if data, _ := replica.Get(t, "latchkey:{id}"); data == "" {
+		t.Error("the session is not at the new master")
+	}
+}
+
+// LeavesDemoted checks that a server which is no master any more, and keeps its connections, is left.
+// The address that leads to the new one by then, as that of a service does, is dialled anew, for
+// requests that write and for those that only read. So many requests may fail.
+func LeavesDemoted(t *testing.T, open Open, mayFail int) {
+	const id = "AAAAAAAAAAAAAAAAAAAAAA"
+	for name, request := range map[string]func(context.Context, *store.Store) error{
+		"a write": func(ctx context.Context, st *store.Store) error { return save(ctx, st, id, "1") },
+		"a read": func(ctx context.Context, st *store.Store) error {
+			_, err := st.Load(ctx, id, store.Terms{TTL: 1 << 40, Lifetime: 1 << 50})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			old, promoted := redistest.Real(t), redistest.Real(t)
+			var address atomic.Pointer[string]
+			w := at(old)
+			w.Dial = func(ctx context.Context, _ string) (net.Conn, error) {
+				return new(net.Dialer).DialContext(ctx, "tcp", *address.Load())
+			}
+			var st *store.Store
+			for _, server := range []*redistest.Server{promoted, old} {
+				address.Store(&server.Addr)
+				st = newStore(t, open, w, patience)
+				if err := st.Create(t.Context(), id, []byte("0"), store.Terms{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			host, port, _ := net.SplitHostPort(promoted.Addr)
+			address.Store(&promoted.Addr)
+			old.Do(t, "REPLICAOF", host, port)
+			for succeeded, failed := 0, 0; succeeded < 3; {
+				if err := request(t.Context(), st); err == nil {
+					succeeded++
+				} else if failed++; failed > mayFail {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}

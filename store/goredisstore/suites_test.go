@@ -1,0 +1,72 @@
+package goredisstore
+
+import (
+	"testing"
+
+	"github.com/a2139e8d/latchkey/internal/clustertest"
+	"github.com/a2139e8d/latchkey/internal/locksite"
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/internal/storetest"
+	"github.com/a2139e8d/latchkey/locker/transport/clienttest"
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// Go-redis keeps all promises of a Client.
+func TestClient(t *testing.T) {
+	t.Parallel()
+	clienttest.Run(t, clienttest.Kind{
+		Open:     open,
+		Start:    func(t testing.TB) clienttest.Server { return clustertest.Server(t, redistest.Real(t)) },
+		OneWrite: true,
+	})
+}
+
+// A store over go-redis keeps its promises.
+func TestStore(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, openRESP2)
+}
+
+// So do the sessions of users, by the protocol that it speaks by itself.
+func TestUsers(t *testing.T) {
+	t.Parallel()
+	storetest.RunUsers(t, open)
+}
+
+// Locks keep the promises of a Locker over go-redis.
+func TestLockers(t *testing.T) {
+	t.Parallel()
+	locksite.Run(t, nil, openRESP2)
+}
+
+// Processes take turns.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	server := redistest.Real(t)
+	storetest.Turns(t, func(t testing.TB) *store.Store { return newStore(t, at(server), patience) })
+}
+
+// A server that is no master any more is left. Each connection to it may cost a request.
+func TestDemotedServerIsLeft(t *testing.T) {
+	t.Parallel()
+	clustertest.LeavesDemoted(t, openServer, 5)
+}
+
+// On a cluster, and with Sentinel, all of it holds, while slots move and masters die.
+func TestOnCluster(t *testing.T) {
+	if !*onCluster {
+		t.Skip("left out: clusters and Sentinel, without -cluster")
+	}
+	t.Parallel()
+	// The rights of one server, in store/REDIS.md, and those that the package's comment adds.
+	rights := []any{
+		"resetkeys", "~latchkey:*", "resetchannels", "-@all",
+		"+ping", "+get", "+mget", "+getrange", "+set", "+del", "+pexpire", "+pttl", "+rename", "+eval", "+evalsha",
+		"+cluster|slots", "+asking",
+		"+spublish", "+ssubscribe", "&latchkey:wake:*", // optional
+	}
+	clustertest.Run(t, openWay, rights, map[string]func(t *testing.T, c *redistest.Cluster){
+		"HalfOfAnExchangeIsRedirected": halfOfAnExchangeIsRedirected,
+		"ClusterBehindAClient":         clusterBehindAClient,
+	})
+}
