@@ -195,14 +195,6 @@ func parseInt(text string) (int64, bool) {
 	return n, err == nil
 }
 
-// setEX is there for what else may keep its records in the same Redis.
-func setEX(s *Server, c *Client, args []string) Reply {
-	if seconds, err := strconv.ParseInt(args[2], 10, 64); err == nil && seconds <= 0 {
-		return Err("ERR invalid expire time in 'setex' command")
-	}
-	return set(s, c, []string{"SET", args[1], args[3], "EX", args[2]})
-}
-
 func mset(s *Server, c *Client, args []string) Reply {
 	if len(args)%2 == 0 {
 		return Err("ERR wrong number of arguments for 'mset' command")

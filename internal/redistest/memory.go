@@ -59,14 +59,6 @@ func (s *Server) Fake(f func(*fakeredis.Server)) {
 	f(m.redis)
 }
 
-// Clock makes a server in memory go by another clock.
-func (s *Server) Clock(now func() time.Time) {
-	m := s.backend.(*memory)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.now = now
-}
-
 // memory is a backend.
 type memory struct {
 	listen   func(address string) (net.Listener, error)
@@ -76,7 +68,7 @@ type memory struct {
 	mu     sync.Mutex // guards all below; it is held for moments
 	redis  *fakeredis.Server
 	conns  map[net.Conn]bool // nil: it is stopped
-	paused chan struct{} // nil: it is not
+	paused chan struct{}     // nil: it is not
 }
 
 func (m *memory) start(addr string) error {
@@ -169,11 +161,7 @@ func (m *memory) execute(client *fakeredis.Client, replies *outbox, args []strin
 			continue
 		}
 		defer m.mu.Unlock()
-		now := time.Now
-		if m.now != nil {
-			now = m.now
-		}
-		replies.add(client.Do(now(), args...))
+		replies.add(client.Do(time.Now(), args...))
 		return
 	}
 }
