@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -124,83 +123,4 @@ func (u *user) impatient(at, name string, patience time.Duration) (status int) {
 		return -1
 	}
 	return res.StatusCode
-}
-
-// As many clients as may wait for one session do so; then all of them go away. Others can
-// wait in their place.
-func TestClientsLeaveTheLine(t *testing.T) {
-	t.Parallel()
-	r := redistest.Real(t)
-	const places = 128 // the default
-	h := newSite(t, poolOf(t, r.Addr, 8), store.Options{Lease: lease}, middleware.Options{LockWait: lockWait})
-	begun, free := make(chan bool), make(chan bool)
-	h.HandleFunc("POST /hold", func(w http.ResponseWriter, r *http.Request) {
-		begun <- true
-		<-free
-	})
-	row := noted(t, "all 128 who wait for a session go away", "P5: their places are free at once")
-	u := newUsers(t, 1, h.at)[0]
-	var holder, first, second sync.WaitGroup
-	holder.Go(func() { _, _, _ = u.request(t.Context(), http.MethodPost, h.URL+"/hold", nil) })
-	<-begun
-
-	ctx, leave := context.WithCancel(t.Context())
-	var refused atomic.Int64
-	const more = 5
-	for range places + more {
-		first.Go(func() {
-			switch status, err := u.wait(ctx, h.URL); {
-			case status == http.StatusServiceUnavailable:
-				refused.Add(1)
-			case !errors.Is(err, context.Canceled):
-				t.Errorf("a waiter got %d, %v", status, err)
-			}
-		})
-	}
-	eventually(t, lockWait/2, "all places are taken", func() bool { return refused.Load() == more })
-	left := time.Now()
-	leave()
-	first.Wait()
-	eventually(t, lockWait/2, "a place is free", func() bool {
-		ctx, leave := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		defer leave()
-		row.recovered = time.Since(left)
-		status, _ := u.wait(ctx, h.URL)
-		return status == 0 // it was not refused, and has waited
-	})
-	if row.recovered > time.Second {
-		t.Errorf("no place was free for %v", row.recovered)
-	}
-	// As many as before find a place: those that went away have none.
-	refused.Store(0)
-	var served atomic.Int64
-	for range places + more {
-		second.Go(func() {
-			switch status, err := u.wait(t.Context(), h.URL); status {
-			case http.StatusOK:
-				served.Add(1)
-			case http.StatusServiceUnavailable:
-				refused.Add(1)
-			default:
-				t.Errorf("one that came after them got %d, %v", status, err)
-			}
-		})
-	}
-	eventually(t, lockWait/2, "all places are taken again", func() bool { return refused.Load() >= more })
-	close(free)
-	holder.Wait()
-	second.Wait()
-	if served.Load() < places-1 { // the last one that tried for a place may just be leaving
-		t.Errorf("%d that came after them were served, want %d", served.Load(), places)
-	}
-	allFree(t, r)
-}
-
-// wait makes a request that has to wait for its session, and goes away when ctx ends.
-func (u *user) wait(ctx context.Context, site string) (status int, err error) {
-	res, _, err := u.request(ctx, http.MethodPost, site+"/set", url.Values{"name": {"waiter"}})
-	if err != nil {
-		return 0, err
-	}
-	return res.StatusCode, nil
 }

@@ -39,31 +39,6 @@ func TestClusterMasterKilled(t *testing.T) {
 	})
 }
 
-// A master is stopped, and goes on when its replica has taken over. What it was sent meanwhile it
-// executes then, and that counts for nothing.
-func TestClusterMasterStopped(t *testing.T) {
-	eachClient(t, func(t *testing.T, client string) {
-		s := stageCluster(t, client, "a master stopped, until it is none any more", silentPromise, setting{redis: mortal})
-		var l *loss
-		var guest time.Duration
-		s.run(func(ctx context.Context) {
-			l = s.lose()
-			l.master.Pause(t)
-			l.note()
-			s.cluster.AwaitMaster(t, l.replica)
-			guest = l.awaitGuest()
-			pause(ctx, warmUp())
-			l.master.Resume(t)
-			s.cluster.AwaitReady(t)
-		})
-		limit := takeover + timeout
-		if client == "goredis" {
-			limit += timeout // it may ask the old master where the slots are
-		}
-		l.well(guest, limit)
-	})
-}
-
 // A master is cut off from all other nodes, while clients still reach it. It takes writes until it
 // notices, and these are lost, like all that a replica has not heard. Then it refuses.
 func TestClusterMasterPartitioned(t *testing.T) {

@@ -14,32 +14,6 @@ import (
 // of them dies here, nor does a node, so that what is waited for may take long.
 var calm = []string{"-lease", "10s", "-timeout", "10s"}
 
-// redis-cli moves slots from one master to another, under load, as an operator does. No visitor
-// notices, and every number is right.
-func TestClusterReshardByOperator(t *testing.T) {
-	eachClient(t, func(t *testing.T, client string) {
-		slots := unlessShort(7500, 1000)
-		s := stageCluster(t, client, fmt.Sprintf("redis-cli moves %d slots, three processes, 24 visitors", slots),
-			"P1, P15: nothing lost, no answer but a right one", setting{
-				demos: 3, visitors: 24, clients: 2, flags: append([]string{"-lock-wait", "30s"}, calm...), longest: 35 * time.Second})
-		s.run(func(context.Context) {
-			// The tool takes the lowest slots, as many of each of the two other masters.
-			first := s.cluster.SlotsOf(t, s.cluster.Nodes[1])[:slots/3]
-			g := s.guestIn(first)
-			begun := time.Now()
-			rig.CLI(t, "--cluster", "reshard", s.cluster.Nodes[0].Addr, "--cluster-yes", "--cluster-from", "all",
-				"--cluster-to", s.cluster.ID(t, s.cluster.Nodes[0]), "--cluster-slots", fmt.Sprint(slots))
-			s.seen = fmt.Sprintf("took %v, ", time.Since(begun).Round(100*time.Millisecond))
-			g.must("a guest who was away meanwhile", g.post(s.demos[1], "/incr"), 200, "2")
-		})
-		s.redirected()
-		s.allAnswered()
-		if n := len(s.cluster.SlotsOf(t, s.cluster.Nodes[0])); n < slots {
-			t.Errorf("the master has only %d slots", n)
-		}
-	})
-}
-
 // All slots move to another master, many at the same time, under 100 writers. Over go-redis, and with
 // -short, it is those of one master. A holder whose commit must wait for longer than its lease is
 // refused: one request in ten thousand may be.

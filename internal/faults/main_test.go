@@ -32,10 +32,9 @@ func TestMain(m *testing.M) {
 	results := flag.String("markdown", "", "write the table to this `file`, too")
 	flag.Parse()
 	begun := time.Now()
+	go watchMachine()
 	goleak.VerifyTestMain(m,
-		// Toxiproxy leaves these behind when a client goes away before its reply has come.
-		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"),
-		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2.(*ToxicLink).read"),
+		goleak.IgnoreCurrent(),
 		goleak.Cleanup(func(code int) {
 			fmt.Printf("\n-seed %d\n", seed)
 			if !printTable(os.Stdout, flag.Lookup("test.run").Value.String() == "") {

@@ -40,23 +40,6 @@ func TestOutOfMemory(t *testing.T) {
 	})
 }
 
-// The policy volatile-ttl evicts what expires soonest: locks, before all else. So two
-// requests may hold a session at once, and the fence must decide.
-func TestLocksEvicted(t *testing.T) {
-	t.Parallel()
-	s := stage(t, "Redis full, volatile-ttl: locks evicted", "P3: a holder may be refused; nothing lost",
-		setting{logins: true, redis: []string{"--maxmemory-samples", "64"}})
-	s.run(func(ctx context.Context) {
-		s.redis.Do(t, "EVAL", `for i = 1, 2000 do redis.call('SET', 'junk-' .. i, string.rep('x', 2000), 'PX', 20000) end`, 0)
-		// The junk expires after any lock, and before sessions and tombstones.
-		evicted := s.overfill(ctx, "volatile-ttl", func(i int) {
-			s.redis.Do(t, "SET", "junk"+strconv.Itoa(i), strings.Repeat("x", 2000), "PX", 20_000)
-		})
-		s.seen = fmt.Sprintf("%d keys evicted", evicted)
-		s.mustHaveLogged("lock was lost")
-	})
-}
-
 // The policy allkeys-random evicts sessions, of which store/REDIS.md warns: they are lost, but
 // no other session and no older state takes their place.
 func TestSessionsEvicted(t *testing.T) {

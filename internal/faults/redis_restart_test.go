@@ -31,27 +31,6 @@ func TestRedisFlapping(t *testing.T) {
 	})
 }
 
-// A Redis without a log forgets all sessions. Visitors begin new ones, under new ids:
-// an id that Redis does not know may be an attacker's.
-func TestRedisKilledWithoutLog(t *testing.T) {
-	t.Parallel()
-	s := stage(t, "Redis killed and restarted, no log", "all sessions are gone, for good; P9: no old id is adopted",
-		setting{losing: true})
-	var old []string
-	s.run(func(context.Context) {
-		g := s.guest(s.demos[0])
-		g.must("a write before", g.post(s.demos[0], "/incr"), http.StatusOK, "1")
-		from := time.Now()
-		s.redis.Pause(t) // so that the list is complete
-		s.redis.Resume(t)
-		old = records(t, s.redis)
-		s.redis.Restart(t)
-		s.forgotten(from, time.Now())
-		g.mustBeForgotten(s.demos[1])
-	})
-	s.mustStayAway(old)
-}
-
 // Redis is emptied while requests hold sessions. Their locks are lost, so none of them
 // brings its session back.
 func TestFlushAll(t *testing.T) {

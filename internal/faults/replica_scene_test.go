@@ -18,7 +18,7 @@ type failover struct {
 	*scene
 	link      *rig.Wire // between the replica and the master; nil: none
 	replica   *redistest.Server
-	addresses []*rig.Address
+	addresses []*rig.Wire
 	killed    time.Time
 }
 
@@ -29,7 +29,7 @@ func stageFailover(t *testing.T, fault, promise string, direct bool, with settin
 	f := &failover{}
 	with.redis = append([]string{"--repl-diskless-sync", "no", "--repl-ping-replica-period", "1"}, with.redis...)
 	with.url = func(s *scene) string {
-		a := rig.NewAddress(t, s.redis.Addr)
+		a := rig.NewWire(t, s.redis.Addr)
 		f.addresses = append(f.addresses, a)
 		return a.URL
 	}
@@ -47,9 +47,7 @@ func stageFailover(t *testing.T, fault, promise string, direct bool, with settin
 // open.
 func (f *failover) lag() {
 	f.Helper()
-	for _, stream := range []string{"downstream", "upstream"} {
-		f.link.Add(f.T, rig.Toxic{Type: "timeout", Stream: stream, Attributes: map[string]any{"timeout": 0}})
-	}
+	f.link.Trouble(&rig.Trouble{Lose: true}, &rig.Trouble{Lose: true})
 }
 
 // kill kills the master, and notes when.

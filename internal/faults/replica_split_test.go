@@ -103,7 +103,7 @@ func TestHolderAcrossFailover(t *testing.T) {
 			master := redistest.Real(t, "--repl-diskless-sync", "no")
 			link := rig.NewWire(t, master.Addr)
 			replica := rig.Replica(t, link.Addr)
-			address := rig.NewAddress(t, master.Addr)
+			address := rig.NewWire(t, master.Addr)
 			first, second := opened(t, address.URL), opened(t, address.URL)
 			ctx := t.Context()
 			terms := store.Terms{LockWait: 200 * time.Millisecond}
@@ -112,7 +112,7 @@ func TestHolderAcrossFailover(t *testing.T) {
 			}
 			rig.AwaitAcks(t, master, 1)
 			if !tt.replicated {
-				link.Add(t, rig.Toxic{Type: "timeout", Attributes: map[string]any{"timeout": 0}})
+				link.Trouble(nil, &rig.Trouble{Lose: true})
 			}
 			h, err := first.Take(ctx, "id", terms)
 			if err != nil {

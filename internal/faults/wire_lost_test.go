@@ -19,29 +19,6 @@ func (s *scene) proxied() *redistest.Proxy {
 	return p
 }
 
-// The lock was taken, but the reply is lost. The same token may take it again. The commits that
-// were under way on the same connection are repeated, too, so no other process writes here: see
-// TestWireCommitUnheardAndOverwritten.
-func TestWireTakeUnheard(t *testing.T) {
-	t.Parallel()
-	s := stage(t, "the reply to one take in ten is lost", "P1: not noticed", setting{demos: 1, logins: true, flags: []string{"-lease", "10s"}})
-	straight := s.demos[0]
-	s.close(straight)
-	s.loseReplies(isTake)
-	s.allAnswered()
-}
-
-// The record was stored, but the reply is lost. The repetition must recognize its own
-// write.
-func TestWireCommitUnheard(t *testing.T) {
-	t.Parallel()
-	s := stage(t, "the reply to one commit in ten is lost", "P1: not noticed", setting{demos: 1, logins: true})
-	straight := s.demos[0]
-	s.close(straight)
-	s.loseReplies(isCommit)
-	s.allAnswered()
-}
-
 // The same where another process may write before the repetition comes. Then the first
 // process cannot know that its record was stored, and answers 503.
 func TestWireCommitUnheardAndOverwritten(t *testing.T) {

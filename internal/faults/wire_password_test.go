@@ -2,15 +2,11 @@ package faults
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/a2139e8d/latchkey/internal/redistest"
-	"github.com/a2139e8d/latchkey/store"
 )
 
 const password = "correct-horse-battery-staple"
@@ -45,34 +41,4 @@ func TestWireWrongPassword(t *testing.T) {
 	if strings.Contains(d.Log(), password) {
 		t.Error("the log contains the password")
 	}
-}
-
-// The same for requirepass, the one password of all clients, with a store in the test's
-// own process, so that it sees the error.
-func TestWireRequirepass(t *testing.T) {
-	t.Parallel()
-	r := redistest.Real(t)
-	st, err := store.Open("redis://:"+password+"@"+r.Addr, store.Options{Lease: lease})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { st.Close() })
-	row := noted(t, "requirepass is set while Latchkey has another password", "P8, P11: a clear error, no secret in it")
-	r.Do(t, "CONFIG", "SET", "requirepass", password) // the test's own connection stays valid
-	admin := func(args ...any) { r.Do(t, "CONFIG", args...) }
-	if err := st.Create(t.Context(), "id", []byte(`{"a":1}`), store.Terms{}); err != nil {
-		t.Fatal(err)
-	}
-	admin("SET", "requirepass", "another")
-	r.Do(t, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-	_, err = take(t.Context(), st, "id")
-	if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "WRONGPASS") || strings.Contains(err.Error(), password) {
-		t.Fatalf("with a wrong password: %v", err)
-	}
-	row.seen = fmt.Sprintf("%.60q…", err.Error()[max(0, strings.Index(err.Error(), "redis is")):])
-	admin("SET", "requirepass", password)
-	if record, err := take(t.Context(), st, "id"); err != nil || string(record.Data) != `{"a":1}` {
-		t.Errorf("with the password again: %q, %v", record.Data, err)
-	}
-	admin("SET", "requirepass", "")
 }

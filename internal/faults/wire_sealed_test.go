@@ -33,11 +33,11 @@ func TestWireLateWhileKeysChange(t *testing.T) {
 	row := noted(t, "replies come around the time-out while the key of encrypted sessions is changed", "P1, P11: all is kept, and unreadable")
 	workFor(t.Context(), all, 200*time.Millisecond)
 	for _, wire := range wires {
-		wire.Add(t, late(patience*8/10, patience*6/10))
+		wire.Trouble(nil, &rig.Trouble{Latency: patience * 8 / 10, Jitter: patience * 6 / 10})
 	}
 	workFor(t.Context(), all, unlessShort(3*time.Second, 2*time.Second))
 	for _, wire := range wires {
-		wire.Heal(t)
+		wire.Heal()
 	}
 	row.seen = lastLook(t, all).String()
 	records := 0

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,7 @@ func TestWireTruncated(t *testing.T) {
 		if err := good.Create(t.Context(), id, data, store.Terms{}); err != nil {
 			t.Fatal(err)
 		}
-		wire.Add(t, rig.Toxic{Type: "limit_data", Attributes: map[string]any{"bytes": n - 1}})
+		wire.Trouble(nil, &rig.Trouble{Limit: cmp.Or(n-1, -1)})
 		for _, read := range []func(context.Context, *store.Store, string) (store.Record, error){take, load} {
 			pool := poolOf(t, wire.Addr, 1)
 			record, err := read(t.Context(), store.New(pool, store.Options{Lease: lease}), id)
@@ -46,7 +47,7 @@ func TestWireTruncated(t *testing.T) {
 			}
 			pool.Close()
 		}
-		wire.Heal(t)
+		wire.Heal()
 		record, err := load(t.Context(), good, id)
 		if err != nil || string(record.Data) != string(data) {
 			t.Errorf("after %d bytes, what is stored is %q, %v", n-1, record.Data, err)

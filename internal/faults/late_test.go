@@ -1,0 +1,37 @@
+package faults
+
+import (
+	"sync"
+	"time"
+)
+
+// delays are the times at which this machine was late to wake somebody, and by how much. What is
+// promised to take no longer than some time takes longer by so much where no processor is free.
+var delays struct {
+	sync.Mutex
+	at []time.Time
+	by []time.Duration
+}
+
+// watchMachine measures that, for ever.
+func watchMachine() {
+	const each = 20 * time.Millisecond
+	for begun := time.Now(); ; begun = time.Now() {
+		<-time.After(each)
+		if by := time.Since(begun) - each; by > each/4 {
+			delays.Lock()
+			delays.at, delays.by = append(delays.at, begun), append(delays.by, by)
+			delays.Unlock()
+		}
+	}
+}
+
+// lateSince returns by how much the machine has been late since a moment, in all.
+func lateSince(moment time.Time) (sum time.Duration) {
+	delays.Lock()
+	defer delays.Unlock()
+	for i := len(delays.at) - 1; i >= 0 && !delays.at[i].Before(moment); i-- {
+		sum += delays.by[i]
+	}
+	return sum.Round(time.Millisecond)
+}

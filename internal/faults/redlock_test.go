@@ -1,0 +1,53 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+)
+
+// Redlock guards the sessions on five servers, of which the first has the records, too. One of the
+// others is killed, and another: the site continues to work. Without a third it cannot, and answers
+// 503. When that is back, after a lease, it works again.
+func TestRedlockNodesKilled(t *testing.T) {
+	t.Parallel()
+	const redlockLease = 10 * time.Second // a node has only a fiftieth of it to answer
+	var nodes []*redistest.Server
+	s := stage(t, "Redlock: one, two, three of five nodes killed", "two are not missed; with three 503, nothing lost", setting{
+		logins: true, slack: 4*5 + slack, // a process has four connections to each node, but not from the start
+		flags: []string{"-lock", "redlock", "-lease", redlockLease.String()},
+		url: func(s *scene) string {
+			for len(nodes) < 5 {
+				nodes = append(nodes, redistest.Real(t))
+			}
+			nodes[0] = s.redis
+			var urls []string
+			for _, node := range nodes {
+				urls = append(urls, node.URL)
+			}
+			return strings.Join(urls, ",")
+		}})
+	s.run(func(ctx context.Context) {
+		for i, node := range nodes[3:] {
+			node.Stop(t)
+			s.awaitWrites(fmt.Sprintf("with %d nodes killed", i+1), time.Now())
+		}
+		third := nodes[2]
+		third.Stop(t)
+		pause(ctx, 300*time.Millisecond) // what was under way may still be answered
+		begun := time.Now()
+		pause(ctx, time.Second)
+		for i, v := range s.visitors {
+			if v.WroteSince(begun) {
+				t.Errorf("with three nodes killed, a write of visitor %d was answered", i)
+			}
+		}
+		pause(ctx, redlockLease-time.Since(begun)) // it has forgotten its locks
+		third.Restart(t)
+	})
+	s.mustHaveLogged("3 of 5 nodes failed")
+}
