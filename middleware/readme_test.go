@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -16,15 +17,16 @@ import (
 // test, to the letter.
 func TestReadmeCodeIsCompiled(t *testing.T) {
 	t.Parallel()
-	compiled := ""
+	var compiled strings.Builder
 	for _, text := range files(t, ".go") {
-		compiled += text
+		compiled.WriteString(text)
 	}
+	all := compiled.String()
 	found := 0
 	for path, text := range files(t, ".md") {
 		for _, block := range regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(text, -1) {
 			found++
-			if !strings.Contains(compiled, block[1]) {
+			if !strings.Contains(all, block[1]) {
 				t.Errorf("this stands in %s only:\n%s", path, block[1])
 			}
 		}
@@ -54,15 +56,17 @@ var testNamed = regexp.MustCompile("`(?:[a-z]+\\.)?((?:Test|Fuzz|Benchmark)[A-Z]
 // The tests that a page names are there, in some package.
 func TestTheTestsThatPagesNameExist(t *testing.T) {
 	t.Parallel()
-	var all strings.Builder
+	tests := make(map[string]bool)
 	for _, text := range files(t, "_test.go") {
-		all.WriteString(text)
+		for _, name := range regexp.MustCompile(`(?m)^func (\w+)\(`).FindAllStringSubmatch(text, -1) {
+			tests[name[1]] = true
+		}
 	}
 	named := 0
 	for path, text := range files(t, ".md") {
 		for _, name := range testNamed.FindAllStringSubmatch(text, -1) {
 			named++
-			if !strings.Contains(all.String(), "\nfunc "+name[1]+"(") {
+			if !tests[name[1]] {
 				t.Errorf("%s names %s, which is not there", path, name[1])
 			}
 		}
@@ -129,27 +133,37 @@ func anchors(page string) map[string]bool {
 func files(t *testing.T, end string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
+	all, err := texts()
+	for path, text := range all {
+		if strings.HasSuffix(path, end) {
+			found[path] = text
+		}
+	}
+	if err != nil || len(found) < 5 {
+		t.Fatalf("found %q: %v", slices.Sorted(maps.Keys(found)), err)
+	}
+	return found
+}
+
+// texts are those of all pages and programs.
+var texts = sync.OnceValues(func() (map[string]string, error) {
+	found := map[string]string{}
 	repository := os.DirFS("..")
-	err := fs.WalkDir(repository, ".", func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
+	return found, fs.WalkDir(repository, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
 			return err
-		case d.IsDir():
-			if path == ".git" || path == "bin" {
-				return fs.SkipDir
-			}
-		case strings.HasSuffix(path, end):
+		}
+		if d.IsDir() && (path == ".git" || path == "bin") {
+			return fs.SkipDir
+		}
+		if ext := filepath.Ext(path); ext == ".go" || ext == ".md" {
 			text, err := fs.ReadFile(repository, path)
 			found[path] = string(text)
 			return err
 		}
 		return nil
 	})
-	if err != nil || len(found) < 5 {
-		t.Fatalf("found %q: %v", slices.Sorted(maps.Keys(found)), err)
-	}
-	return found
-}
+})
 
 func read(t *testing.T, path string) string {
 	t.Helper()

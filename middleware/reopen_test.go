@@ -25,7 +25,9 @@ func add(s *session.Session) int {
 // must is for what works on a good day.
 func must(t *testing.T, err error) {
 	t.Helper()
-	must(t, err)
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // P1: a handler gives its session back for slow work, and then goes on with what is stored by
