@@ -166,6 +166,9 @@ func lock(t *testing.T, g *Group, a Algorithm, o Options) *Lease {
 
 func mustUnlock(t *testing.T, l *Lease) {
 	t.Helper()
+	if l == nil {
+		t.Fatal("there is no lease")
+	}
 	if err := l.Unlock(t.Context()); err != nil {
 		t.Error(err)
 	}

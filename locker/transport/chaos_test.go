@@ -24,7 +24,7 @@ func TestChaos(t *testing.T) {
 	for name, faults := range map[string]int{"healthy": 0, "bad": 1000, "terrible": 30} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for range 5 {
+			for range 2 {
 				seed := rand.Uint64()
 				synctest.Test(t, func(t *testing.T) { chaos(t, seed, faults) })
 				if t.Failed() {
@@ -54,7 +54,7 @@ func chaos(t *testing.T, seed uint64, faults int) {
 	client := NewRedigo(&redis.Pool{Dial: j.dial}, brief)
 	var all sync.WaitGroup
 	refused := map[string]bool{}
-	for i := range 300 {
+	for i := range 200 {
 		all.Go(func() {
 			for n := range 10 {
 				pause(j.upTo(5 * time.Millisecond))

@@ -27,9 +27,9 @@ func TestCrowd(t *testing.T) {
 		times, size int
 		bad         bool
 	}{
-		"small records":   {20, 0, false},
-		"large records":   {2, 200_000, false},
-		"bad connections": {30, 0, true},
+		"small records":   {10, 0, false},
+		"large records":   {1, 200_000, false},
+		"bad connections": {20, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			redistest.Each(t, func(t *testing.T, server *redistest.Server) {
