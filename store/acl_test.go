@@ -22,9 +22,7 @@ var leastRights = []any{
 func TestLeastRightsAreAsDocumented(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("REDIS.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tested := "ACL SETUSER latchkey " + strings.Trim(fmt.Sprint(leastRights), "[]")
 	tested = strings.NewReplacer(">pw", ">PASSWORD", "~app:*", "~latchkey:*").Replace(tested)
 	if documented := regexp.MustCompile(`(?m)^    (ACL SETUSER .*)$`).FindStringSubmatch(string(page)); documented == nil || documented[1] != tested {
@@ -35,67 +33,49 @@ func TestLeastRightsAreAsDocumented(t *testing.T) {
 // And where users log in.
 var userRights = []any{"+zscore", "+zadd", "+zrem", "+zcard", "+zrange", "+zremrangebyscore"}
 
+// Where users log in it takes some more, and without it a login is refused, for certain.
 func TestLeastRightsSuffice(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
 	s.Do(t, "ACL", append([]any{"SETUSER", "app"}, leastRights...)...)
 	o := Options{Prefix: "app:", Lease: 1500 * time.Millisecond, Timeout: patient.Timeout}
-	useEverything(t, s, opened(t, "redis://app:pw@"+s.Addr, o))
-}
-
-// Where users log in it takes some more, and without it a login is refused, for certain.
-func TestLeastRightsForUsers(t *testing.T) {
-	t.Parallel()
-	s := redistest.Real(t)
-	s.Do(t, "ACL", append([]any{"SETUSER", "app"}, leastRights...)...)
-	st := opened(t, "redis://app:pw@"+s.Addr, Options{Prefix: "app:", Timeout: 20 * time.Second})
-	id := idOf(st, "ann", 1)
-	record := Record{Data: []byte("0"), Created: time.Now(), User: "ann"}
-	wantError(t, "a login", st.CreateRecord(t.Context(), id, record, Terms{}), transport.ErrRefused)
+	st, ctx := opened(t, "redis://app:pw@"+s.Addr, o), t.Context()
+	useEverything(t, s, st)
+	wantError(t, "a login", tryLogin(t, st, 1, Terms{}), transport.ErrRefused)
 
 	s.Do(t, "ACL", append([]any{"SETUSER", "app"}, userRights...)...)
-	login(t, st, "ann", 1)
-	h := takeID(t, st, id)
-	wantError(t, "Renew", h.Renew(t.Context(), idOf(st, "ann", 2), []byte("1")), nil)
-	listed, err := st.ListUser(t.Context(), "ann", Terms{})
-	if len(listed) != 1 || err != nil {
-		t.Errorf("listed: %v, %v", listed, err)
-	}
-	login(t, st, "ann", 3)
-	wantError(t, "End", st.End(t.Context(), idOf(st, "ann", 3)), nil)
+	must(t, tryLogin(t, st, 1, Terms{}))
+	must(t, takeID(t, st, idOf(st, "ann", 1)).Renew(ctx, idOf(st, "ann", 2), []byte("1")))
+	wantListed(t, st, "ann", idOf(st, "ann", 2))
+	must(t, tryLogin(t, st, 3, Terms{}))
+	must(t, st.End(ctx, idOf(st, "ann", 3)))
 	endAll(t, st)
 	wantOver(t, st, idOf(st, "ann", 2))
 }
 
 func useEverything(t *testing.T, s *redistest.Server, st *Store) {
 	ctx := t.Context()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(st.Ping(ctx))
+	must(t, st.Ping(ctx))
 	create(t, st, "1")
 	h := take(t, st)
 	waitUntilExtended(t, s, "app:{"+theID+"}.lock")
-	must(h.Save(ctx, []byte("2")))
-	must(take(t, st).Save(ctx, []byte(large("2"))))
-	must(take(t, st).Touch(ctx))
+	must(t, h.Save(ctx, []byte("2")))
+	must(t, take(t, st).Save(ctx, []byte(large("2"))))
+	must(t, take(t, st).Touch(ctx))
 	take(t, st).Release(ctx)
 	read, err := st.Load(ctx, theID, Terms{})
-	must(err)
+	must(t, err)
 	_, err = st.SaveLoaded(ctx, theID, read, text(large("2")), Terms{})
-	must(err)
-	must(take(t, st).Renew(ctx, newID, []byte("3")))
+	must(t, err)
+	must(t, take(t, st).Renew(ctx, newID, []byte("3")))
 	_, err = st.Take(ctx, theID, Terms{})
 	wantError(t, "Take of a renewed id", err, ErrGone)
 	h, err = st.Take(ctx, newID, Terms{})
-	must(err)
+	must(t, err)
 	wantError(t, "Renew to an id in use", h.Renew(ctx, theID, []byte("4")), ErrCorrupt)
 	h, err = st.Take(ctx, newID, Terms{})
-	must(err)
-	must(h.Destroy(ctx))
+	must(t, err)
+	must(t, h.Destroy(ctx))
 	_, err = st.Load(ctx, "unknown", Terms{})
 	wantError(t, "Load of an unknown id", err, ErrNotFound)
 	_, err = st.Take(ctx, "unknown", Terms{})

@@ -18,8 +18,7 @@ func TestTheScriptBehindPlainCommandsComesInTime(t *testing.T) {
 		"Load": func(ctx context.Context, st *Store) error { _, err := st.Load(ctx, theID, Terms{}); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+			inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 				s.Do(t, "SET", theRecord, "garbage", "PX", time.Hour.Milliseconds())
 				p := redistest.NewProxy(t, s)
 				p.Inject(func(cmd redistest.Command) redistest.Fault {

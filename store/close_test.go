@@ -14,8 +14,7 @@ import (
 // wait of its requests. One that holds a session cannot save it any more,
 // what comes afterwards is refused, and the error says why.
 func TestCloseEndsWhatTheStoreDoes(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, other := process(t, s), process(t, s)
 		create(t, st, "0")
 		own, h := ownHold(t, st, newID), take(t, other)

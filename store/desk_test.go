@@ -96,8 +96,7 @@ type desk struct {
 // eachDesk runs f in fake time, with a new session that has "0" in it.
 func eachDesk(t *testing.T, o Options, f func(t *testing.T, d *desk)) {
 	t.Helper()
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
 		st, p := tapped(t, s, o)
 		st.alone = time.Hour
@@ -133,9 +132,9 @@ func (d *desk) count(script *scripting.Script) (n int) {
 func (d *desk) takes() (takes, others int) {
 	for _, cmd := range d.proxy.Commands() {
 		switch {
-		case takesLock.is(cmd), runs(cmd, takeScript):
+		case takesLock(cmd), runs(cmd, takeScript):
 			takes++
-		case cmd.Name != "PTTL" && !readsBoth.is(cmd) && !runs(cmd, commitScript):
+		case cmd.Name != "PTTL" && !readsBoth(cmd) && !runs(cmd, commitScript):
 			others++
 		}
 	}

@@ -11,8 +11,7 @@ import (
 // A destroyed id is dead at once, and remembered for a minute, whoever asks, and whoever waits: a
 // request that still comes with it is told that its session was ended. It cannot be used again.
 func TestDestroyLeavesTombstone(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		create(t, st, "1")
 		h := take(t, st)
@@ -54,8 +53,7 @@ func wantGone(t *testing.T, s *redistest.Server, st *Store) {
 
 // An id that is in use is not given to another session, by Create or Renew, and nothing changes.
 func TestCreateNeverOverwrites(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		create(t, st, "1")
 		wantError(t, "Create", st.Create(t.Context(), theID, []byte("2"), Terms{}), ErrCorrupt)
@@ -81,9 +79,7 @@ func TestRenew(t *testing.T) {
 		created := time.Now()
 		lapse(9 * time.Hour)
 		h, err := st.Take(ctx, theID, terms)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		wantError(t, "Renew", h.Renew(ctx, newID, []byte("2")), nil)
 		wantGone(t, s, st)
 		r, err := st.Load(ctx, newID, terms)
@@ -110,9 +106,7 @@ func TestLongTerms(t *testing.T) {
 		} {
 			s.Do(t, "PEXPIRE", theRecord, 60_000)
 			h, err := st.Take(ctx, theID, terms)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			wantError(t, what, use(h), nil)
 			wantExpiry(t, s, theRecord, years)
 		}

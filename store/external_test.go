@@ -18,23 +18,10 @@ func with(t *testing.T, s *redistest.Server) Options {
 	return o
 }
 
-// Any other lock has two round trips of its own, which go elsewhere here. The record
-// is read before it, so that an unknown id takes no lock, and under it.
-func TestRequestsWithLocker(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		wantCosts(t, s, with(t, s), map[string]int{
-			"Create": 1, "Take": 2, "Save": 1, "Touch": 0, "Load": 1, "Renew": 2, "Destroy": 1,
-			"Take of an ended id": 2, "Take of an unknown id": 2,
-		})
-	})
-}
-
 // While some processes lock one way and some another, the locks do not keep them apart, but nothing
 // that was answered is lost: whoever writes second on what another has changed gets ErrLost.
 func TestMixedLocksCountEveryAnsweredIncrement(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		create(t, process(t, s), "0")
 		var mu sync.Mutex
 		answered, lost := 0, 0

@@ -1,12 +1,8 @@
 package store
 
 import (
-	"context"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/gomodule/redigo/redis"
@@ -44,24 +40,6 @@ func TestDemotedServerIsUnavailable(t *testing.T) {
 	}
 }
 
-// The address of a silent server may lead to another by now. So it costs one timeout, and
-// the next exchange has a new connection.
-func TestConnectionToSilentServerIsDropped(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		st, dialled := counted(t, s, patient)
-		create(t, st, "data")
-		s.Pause(t)
-		_, err := st.Load(t.Context(), theID, Terms{})
-		wantError(t, "Load", err, ErrUnavailable)
-		s.Resume(t)
-		load(t, st)
-		if n := dialled.Load(); n != 3 {
-			t.Errorf("%d connections were made, want one to find out whether Redis answers there, and a new one", n)
-		}
-	})
-}
-
 // counted returns a store, and how many connections it has made.
 func counted(t *testing.T, s *redistest.Server, o Options) (*Store, *atomic.Int32) {
 	t.Helper()
@@ -74,43 +52,4 @@ func counted(t *testing.T, s *redistest.Server, o Options) (*Store, *atomic.Int3
 	st := New(pool, o)
 	t.Cleanup(func() { st.Close() })
 	return st, dialled
-}
-
-// Also where to connect takes exchanges of its own, a silent server keeps nobody for ever, and those
-// that come one after another find that out together.
-func TestSilentServerWithPassword(t *testing.T) {
-	t.Parallel()
-	s := redistest.Real(t)
-	s.Do(t, "ACL", "SETUSER", "ann", "on", ">pass", "~*", "&*", "+@all")
-	st := opened(t, strings.Replace(s.URL, "redis://", "redis://ann:pass@", 1), Options{Timeout: time.Second})
-	create(t, st, "data")
-	s.Pause(t)
-	defer s.Resume(t)
-	var all sync.WaitGroup
-	for range 12 {
-		all.Go(func() {
-			_, err := st.Load(t.Context(), theID, Terms{})
-			wantError(t, "Load", err, ErrUnavailable)
-		})
-	}
-	all.Wait()
-}
-
-// A request that has little time says nothing about the server, nor about the connection.
-func TestShortDeadlineIsNoSilence(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		st, dialled := counted(t, s, patient)
-		create(t, st, "data")
-		s.Pause(t)
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		defer cancel()
-		_, err := st.Load(ctx, theID, Terms{})
-		wantError(t, "Load", err, ErrUnavailable)
-		s.Resume(t)
-		load(t, st)
-		if n := dialled.Load(); n != 1 {
-			t.Errorf("%d connections were made, want the first to be kept", n)
-		}
-	})
 }

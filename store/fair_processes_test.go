@@ -59,8 +59,7 @@ func TestABusyProcessGetsItsTurns(t *testing.T) {
 	} {
 		for _, oneWay := range []time.Duration{0, 300 * time.Microsecond, 3 * time.Millisecond} {
 			t.Run(name+", Redis is "+oneWay.String()+" away", func(t *testing.T) {
-				t.Parallel()
-				redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+				inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 					create(t, process(t, s), "0")
 					served := make([]int, 4)
 					end := time.Now().Add(10 * time.Second)

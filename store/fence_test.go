@@ -19,8 +19,7 @@ func TestStaleHolderChangesNothing(t *testing.T) {
 		"Release": func(ctx context.Context, h *Hold) error { h.Release(ctx); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+			inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 				create(t, process(t, s), "first")
 				stale := take(t, process(t, s))
 				s.Do(t, "DEL", theLock) // a failover, say
@@ -63,8 +62,7 @@ func TestHolderThatWasCutOff(t *testing.T) {
 		"and another renews": func(t *testing.T, h *Hold) error { return h.Renew(t.Context(), newID, []byte("rightful")) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+			inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 				o := patient
 				o.Lease = 3 * time.Second
 				st, p := tapped(t, s, o)
@@ -99,16 +97,13 @@ func TestHolderThatWasCutOff(t *testing.T) {
 // P7: MaxHold is the end of any hold, however well the holder is. Who was told
 // of it cannot save any more, whatever Redis says.
 func TestHeldTooLong(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		const most = 200 * time.Millisecond
 		st := process(t, s)
 		create(t, st, "first")
 		begun := time.Now()
 		h, err := st.Take(t.Context(), theID, Terms{MaxHold: most})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		next := take(t, st)
 		if took := time.Since(begun); took < most || took > most+510*time.Millisecond {
 			t.Errorf("the next one had it after %v, want %v", took, most)
@@ -118,9 +113,7 @@ func TestHeldTooLong(t *testing.T) {
 		wantData(t, s, "next")
 
 		h, err = st.Take(t.Context(), theID, Terms{MaxHold: most})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		token, _ := s.Get(t, theLock)
 		toldLost(t, h)
 		s.Do(t, "SET", theLock, token, "PX", 60_000)
@@ -132,8 +125,7 @@ func TestHeldTooLong(t *testing.T) {
 
 // It is the token in the lock that permits to write, whether or not another has written yet, or will.
 func TestTokenIsTheFence(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		create(t, st, "first")
 		for name, lose := range map[string]func(){
@@ -153,21 +145,6 @@ func TestTokenIsTheFence(t *testing.T) {
 				wantData(t, s, "first")
 				wantNoRenewal(t, s)
 			}
-		}
-	})
-}
-
-// If Redis loses everything, nobody brings an old session back.
-func TestNothingIsWrittenAfterFlush(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		st := process(t, s)
-		for what, write := range writes {
-			create(t, st, "first")
-			h := take(t, st)
-			s.Do(t, "FLUSHALL")
-			wantError(t, what, write(t.Context(), h), ErrLost)
-			eventually(t, what+" leaves nothing", func() bool { return len(s.Keys(t)) == 0 })
 		}
 	})
 }

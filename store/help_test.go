@@ -32,6 +32,13 @@ const (
 // busy machine.
 var patient = Options{Lease: time.Minute, Timeout: 20 * time.Second}
 
+// inFakeTime runs f in parallel with other tests, in a bubble with a Redis in memory.
+func inFakeTime(t *testing.T, f func(t *testing.T, s *redistest.Server)) {
+	t.Helper()
+	t.Parallel()
+	redistest.InFakeTime(t, f)
+}
+
 // process returns the store of another process, with a pool of its own.
 func process(t *testing.T, s *redistest.Server) *Store {
 	t.Helper()
@@ -51,18 +58,14 @@ func lapse(d time.Duration) { time.Sleep(d) }
 // create stores the session's first record.
 func create(t *testing.T, st *Store, data string) {
 	t.Helper()
-	if err := st.Create(t.Context(), theID, []byte(data), Terms{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, st.Create(t.Context(), theID, []byte(data), Terms{}))
 }
 
 // take takes the session, which must be free or become so.
 func take(t *testing.T, st *Store) *Hold {
 	t.Helper()
 	h, err := st.Take(t.Context(), theID, Terms{LockWait: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return h
 }
 
@@ -70,18 +73,14 @@ func take(t *testing.T, st *Store) *Hold {
 func takeID(t *testing.T, st *Store, id string) *Hold {
 	t.Helper()
 	h, err := st.Take(t.Context(), id, Terms{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return h
 }
 
 // save stores data and gives the session back.
 func save(t *testing.T, h *Hold, data string) {
 	t.Helper()
-	if err := h.Save(t.Context(), []byte(data)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.Save(t.Context(), []byte(data)))
 }
 
 // wantData checks what is stored, as another process sees it.
@@ -101,12 +100,12 @@ func wantFree(t *testing.T, s *redistest.Server) {
 	}
 }
 
-// mustBe returns nil if err is want.
-func mustBe(err, want error) error {
-	if !errors.Is(err, want) {
-		return fmt.Errorf("error %v, want %w", err, want)
+// must fails the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return nil
 }
 
 func wantError(t *testing.T, what string, err, want error) {
@@ -120,9 +119,7 @@ func wantError(t *testing.T, what string, err, want error) {
 func expiry(t *testing.T, s *redistest.Server, key string) time.Duration {
 	t.Helper()
 	ms, err := redis.Int64(s.Do(t, "PTTL", key), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if ms < 0 {
 		t.Errorf("%s does not expire, or does not exist: %d", key, ms)
 	}
@@ -155,24 +152,16 @@ func runs(cmd redistest.Command, script *scripting.Script) bool {
 		cmd.Name == "EVALSHA" && cmd.Args[0] == fmt.Sprintf("%x", sha1.Sum([]byte(text)))
 }
 
-// A kind is what a test looks for among the commands on the wire: its name, and which they are.
-type kind struct {
-	name string
-	is   func(redistest.Command) bool
-}
-
-// run is the kind of the commands that run a script.
-func run(script *scripting.Script) kind {
-	return kind{firstLine(asSent(script)), func(cmd redistest.Command) bool { return runs(cmd, script) }}
+// run returns what tells whether a command runs a script.
+func run(script *scripting.Script) func(redistest.Command) bool {
+	return func(cmd redistest.Command) bool { return runs(cmd, script) }
 }
 
 // The first try to take a session is these two commands, and what is between them.
-var (
-	takesLock = kind{"SET of the lock", func(cmd redistest.Command) bool {
-		return cmd.Name == "SET" && strings.HasSuffix(cmd.Args[0], ".lock")
-	}}
-	readsBoth = kind{"MGET", func(cmd redistest.Command) bool { return cmd.Name == "MGET" }}
-)
+func takesLock(cmd redistest.Command) bool {
+	return cmd.Name == "SET" && strings.HasSuffix(cmd.Args[0], ".lock")
+}
+func readsBoth(cmd redistest.Command) bool { return cmd.Name == "MGET" }
 
 // sent is what scripts look like on their way to Redis, where they have a frame.
 var sent sync.Map
@@ -213,26 +202,21 @@ func once(t *testing.T, s *redistest.Server, p *redistest.Proxy, script *scripti
 }
 
 // onceFor is once for any kind of command.
-func onceFor(t *testing.T, p *redistest.Proxy, k kind, fault redistest.Fault) (release func()) {
+func onceFor(t *testing.T, p *redistest.Proxy, is func(redistest.Command) bool, fault redistest.Fault) (release func()) {
 	t.Helper()
 	var done atomic.Bool
 	p.Inject(func(cmd redistest.Command) redistest.Fault {
-		if k.is(cmd) && done.CompareAndSwap(false, true) {
+		if is(cmd) && done.CompareAndSwap(false, true) {
 			return fault
 		}
 		return redistest.Pass
 	})
 	t.Cleanup(func() {
 		if !done.Load() {
-			t.Errorf("it was never sent: %s", k.name)
+			t.Error("the command was never sent")
 		}
 	})
 	return p.Release
-}
-
-// firstLine returns the comment that a script begins with, perhaps inside its frame.
-func firstLine(s string) string {
-	return strings.SplitN(strings.TrimPrefix(s, "local function script()\n"), "\n", 2)[0]
 }
 
 // increment adds 1 to the number in the session.
@@ -243,9 +227,7 @@ func increment(t *testing.T, st *Store) {
 		t.Error(err)
 		return
 	}
-	if err := h.Save(t.Context(), fmt.Append(nil, number(t, h.Record)+1)); err != nil {
-		t.Error(err)
-	}
+	must(t, h.Save(t.Context(), fmt.Append(nil, number(t, h.Record)+1)))
 }
 
 // lossOf returns a context that ends when a hold is lost.

@@ -14,8 +14,7 @@ import (
 // The lock is the token of its holder, beside the record, while the session is
 // held. Each way of giving it back removes it.
 func TestLockKey(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		ctx, st := t.Context(), process(t, s)
 		for name, giveBack := range map[string]func(h *Hold) error{
 			"Save":    func(h *Hold) error { return h.Save(ctx, []byte("2")) },
@@ -55,8 +54,7 @@ func TestRecordExpires(t *testing.T) {
 		"old":   {9*time.Hour + 30*time.Minute, 30 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+			inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 				ctx, st := t.Context(), process(t, s)
 				created := time.Now().Add(-tt.age)
 				check := func(what string) {
@@ -74,9 +72,7 @@ func TestRecordExpires(t *testing.T) {
 					"Release": func(h *Hold) error { h.Release(ctx); return nil },
 				} {
 					h, err := st.Take(ctx, theID, terms)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					check("Take")
 					wantError(t, what, end(h), nil)
 					check(what)
@@ -107,15 +103,13 @@ func wantNotFound(t *testing.T, s *redistest.Server, st *Store, terms Terms) {
 
 // P9: an id that Redis does not know takes no lock, and is not adopted.
 func TestUnknownIDLeavesNoTrace(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) { wantNotFound(t, s, process(t, s), Terms{}) })
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) { wantNotFound(t, s, process(t, s), Terms{}) })
 }
 
 // At the end of its lifetime a session is over, also where Redis still has it
 // because the terms were longer when it was written.
 func TestLifetimeIsOver(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		create(t, st, "1")
 		terms := Terms{TTL: time.Minute, Lifetime: 20 * time.Minute}
@@ -131,8 +125,7 @@ func TestLifetimeIsOver(t *testing.T) {
 
 // P5: who waits does so for LockWait and no longer, and one whose client goes away no longer than that.
 func TestWaitingIsBounded(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		create(t, st, "1")
 		h := take(t, st)
@@ -161,8 +154,7 @@ func TestWaitingIsBounded(t *testing.T) {
 
 // P5: no more than MaxWaiters wait in a process. Those that do have their turn.
 func TestTooManyWaiters(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		create(t, st, "1")
 		h := take(t, st)

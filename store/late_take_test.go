@@ -1,7 +1,6 @@
 package store
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -51,15 +50,12 @@ func TestLateTakeDoesNotMakeAStaleHolderWrite(t *testing.T) {
 	} {
 		for what, end := range writes {
 			t.Run(name+", "+what, func(t *testing.T) {
-				t.Parallel()
-				redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+				inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 					a, p := tapped(t, s, patient)
 					b := process(t, s)
 					create(t, b, "0")
 					stale, err := a.Take(t.Context(), theID, Terms{MaxHold: 5 * time.Second})
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					late := p.Commands()
 					lose(t, s, stale)
 					save(t, take(t, b), "answered")
@@ -77,36 +73,10 @@ func TestLateTakeDoesNotMakeAStaleHolderWrite(t *testing.T) {
 	}
 }
 
-// The requests of a process that hold the session one after another have many
-// tokens. All that they have sent comes again, and whoever holds the session last gets
-// ErrLost.
-func TestLateCommandsOfManyHoldsDoNotMakeAStaleHolderWrite(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		a, p := tapped(t, s, patient)
-		b := process(t, s)
-		create(t, b, "0")
-		h := take(t, a)
-		for i := range 3 {
-			next := guests(t, a, 1, Terms{})[0]
-			data := fmt.Sprint("hold ", i)
-			save(t, h, data)
-			h = next.holds(t, data)
-		}
-		late := p.Commands()
-		s.Do(t, "DEL", theLock)
-		save(t, take(t, b), "answered")
-		again(t, s, late...)
-		wantError(t, "Save", h.Save(t.Context(), []byte("stale")), ErrLost)
-		wantData(t, s, "answered")
-	})
-}
-
 // The connection breaks with the SET of a take on its way. Another has the lock, so the caller
 // waits, and gives up. Where SET comes after that, it leaves no lock.
 func TestLateSetOfATakeThatGaveUpLeavesNoLock(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, p := tapped(t, s, patient)
 		other := process(t, s)
 		create(t, other, "0")
@@ -117,14 +87,12 @@ func TestLateSetOfATakeThatGaveUpLeavesNoLock(t *testing.T) {
 		save(t, holder, "1")
 		wantFree(t, s)
 		for _, cmd := range p.Commands() {
-			if takesLock.is(cmd) {
+			if takesLock(cmd) {
 				again(t, s, cmd)
 			}
 		}
 		next, err := other.Take(t.Context(), theID, Terms{LockWait: patient.Lease / 10})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		save(t, next, "2")
 	})
 }
@@ -134,15 +102,14 @@ func TestLateSetOfATakeThatGaveUpLeavesNoLock(t *testing.T) {
 func TestTakeWithoutReply(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		command kind
+		command func(redistest.Command) bool
 		fault   redistest.Fault
 	}{
 		"the command is held up": {takesLock, redistest.HangCommand},
 		"there is no reply":      {readsBoth, redistest.Hang},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+			inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 				st, p := tapped(t, s, patient)
 				create(t, process(t, s), "first")
 				release := onceFor(t, p, tt.command, tt.fault)

@@ -51,8 +51,7 @@ func TestLoadPutsOffWhatMayBe(t *testing.T) {
 // A session that is taken while a load is between its plain commands and its script does not run
 // out under its holder: it looked as if it had time.
 func TestLoadWhileASessionIsTakenAtTheEndOfItsLifetime(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
 		reader, p := tapped(t, s, patient)
 		holder := process(t, s)
@@ -80,8 +79,7 @@ func TestLoadWhileASessionIsTakenAtTheEndOfItsLifetime(t *testing.T) {
 // P10: a load costs one round trip, and a second one near the end of a lifetime, or where nobody
 // knew that there are guests whose timeouts are others than those of the terms.
 func TestRoundTripsOfLoad(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
 		ten := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
 		guests := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour, GuestTTL: time.Minute}
@@ -118,13 +116,12 @@ func TestRoundTripsOfLoad(t *testing.T) {
 
 // A connection that breaks, whichever command it is, is not noticed.
 func TestLoadOverABrokenConnection(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, p := tapped(t, s, patient)
 		create(t, st, "1")
 		for _, command := range []string{"PTTL", "PEXPIRE", "PING", "GET"} {
 			for _, fault := range []redistest.Fault{redistest.DropCommand, redistest.DropReply, redistest.CutReply} {
-				onceFor(t, p, kind{command, func(cmd redistest.Command) bool { return cmd.Name == command }}, fault)
+				onceFor(t, p, func(cmd redistest.Command) bool { return cmd.Name == command }, fault)
 				load(t, st)
 			}
 		}

@@ -65,8 +65,7 @@ func TestTheCauseOfALostSessionSaysWhy(t *testing.T) {
 	t.Parallel()
 	for name, loss := range losses {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+			inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 				st := New(s.Pool(t, 8), Options{Lease: 10 * time.Second, Timeout: patient.Timeout})
 				create(t, st, "1")
 				h := take(t, st)

@@ -9,8 +9,7 @@ import (
 
 // Every first reply to a commit is lost, and yet each is stored exactly once.
 func TestRepeatedCommitIsStoredOnce(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
 		st, p := tapped(t, s, patient)
 		create(t, st, "0")
@@ -35,8 +34,7 @@ func TestRepeatedCommitIsStoredOnce(t *testing.T) {
 // is not known any more that it was, and the answer is that of a lost lock, which says that. The
 // other's record is untouched.
 func TestRepeatedCommitAfterAnotherWrote(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
 		st, p := tapped(t, s, patient)
 		other := process(t, s)
@@ -57,24 +55,5 @@ func TestRepeatedCommitAfterAnotherWrote(t *testing.T) {
 		wantError(t, "Save", err, ErrLost)
 		wantError(t, "Save", err, ErrUnavailable)
 		wantData(t, s, "2")
-	})
-}
-
-// P3: a command that is late by more than its lease finds that its time is over.
-func TestLateCommitChangesNothing(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		st, p := tapped(t, s, patient)
-		create(t, process(t, s), "first")
-		h := take(t, st)
-		release := once(t, s, p, commitScript, redistest.HangCommand)
-		wantTimeout(t, "Save", func() error { return h.Save(t.Context(), []byte("late")) })
-		s.Do(t, "DEL", theLock) // its lease ends
-		rightful := process(t, s)
-		save(t, take(t, rightful), "rightful")
-		next := take(t, rightful)
-		release()
-		save(t, next, "next")
-		wantData(t, s, "next")
 	})
 }

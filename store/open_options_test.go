@@ -128,9 +128,7 @@ func TestOpenWithACertificateAuthority(t *testing.T) {
 	o.TLS = &tls.Config{RootCAs: authority, MinVersion: tls.VersionTLS12}
 	st := opened(t, "rediss://"+server, o)
 	o.TLS.RootCAs = x509.NewCertPool() // it was copied, and may be changed
-	if err := st.Ping(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, st.Ping(t.Context()))
 	create(t, st, "1")
 	save(t, take(t, st), "2")
 	wantData(t, s, "2")
@@ -146,8 +144,7 @@ func TestOpenWithACertificateAuthority(t *testing.T) {
 // Of a pool only the way to dial is used. One that would keep no connection, or permits one at a
 // time, is as good as any: all exchanges share one.
 func TestThePoolOnlyDials(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, dials := counted(t, s, patient)
 		create(t, st, "0")
 		for n := range 50 {
@@ -167,9 +164,7 @@ func certified(t *testing.T, addr string) (server string, authority *x509.CertPo
 	authority = x509.NewCertPool()
 	authority.AddCert(lender.Certificate())
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: lender.TLS.Certificates})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all sync.WaitGroup
 	all.Go(func() {
 		for {

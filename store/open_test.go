@@ -122,9 +122,7 @@ func TestOpenConnectionOutlastsItsDial(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	conn, err := target{network: "tcp", address: server.Addr}.pool(time.Minute, nil, nil).DialContext(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	<-ctx.Done()
 	_, err = conn.Do("PING")
@@ -183,9 +181,7 @@ func TestOpenTLSVerifiesTheServer(t *testing.T) {
 func opened(t *testing.T, url string, o Options) *Store {
 	t.Helper()
 	st, err := Open(url, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { st.Close() })
 	return st
 }

@@ -22,9 +22,7 @@ func (c text) AppendTo(b []byte) []byte { return append(b, c...) }
 func load(t *testing.T, st *Store) Record {
 	t.Helper()
 	r, err := st.Load(t.Context(), theID, Terms{TTL: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -38,8 +36,7 @@ func saveLoaded(t *testing.T, st *Store, read Record, data string) {
 
 // What was loaded is saved in one exchange, whatever its size, and leaves nothing but itself.
 func TestSaveLoaded(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
 		st, p := tapped(t, s, patient)
 		create(t, st, "0")
@@ -110,31 +107,11 @@ func stored(t *testing.T, s *redistest.Server) string {
 	return fmt.Sprint(found, err)
 }
 
-// Who holds the session does not lose it to one that saves without a lock, in the same process or in
-// another.
-func TestSaveLoadedLeavesTheHolderAlone(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		st := process(t, s)
-		create(t, st, "0")
-		h := take(t, st)
-		for _, other := range []*Store{st, process(t, s)} {
-			_, err := other.SaveLoaded(t.Context(), theID, load(t, other), text("1"), Terms{})
-			wantError(t, "SaveLoaded", err, ErrConflict)
-		}
-		save(t, h, "2")
-		wantData(t, s, "2")
-		saveLoaded(t, st, load(t, st), "3")
-		wantData(t, s, "3")
-	})
-}
-
 // A connection that breaks is not noticed: what was done is known to be, and else it is done now.
 // Where another has written before the repetition, nobody knows whether the first try was done, and
 // the error says so. It is never done twice.
 func TestSaveLoadedOverABrokenConnection(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, p := tapped(t, s, patient)
 		other := process(t, s)
 		create(t, st, "0")
@@ -175,8 +152,7 @@ func TestSaveLoadedOverABrokenConnection(t *testing.T) {
 
 // A command that comes late, and again, replaces nothing but what its sender has read.
 func TestLateSaveLoadedChangesNothing(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, p := tapped(t, s, patient)
 		other := process(t, s)
 		for _, data := range []string{"1", large("1")} {
@@ -202,8 +178,7 @@ func TestLateSaveLoadedChangesNothing(t *testing.T) {
 
 // What cannot be saved is refused before anything is sent.
 func TestSaveLoadedRefusesWhatIsTooLargeAndAClosedStore(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		create(t, st, "0")
 		read := load(t, st)

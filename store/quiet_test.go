@@ -13,9 +13,7 @@ func quiet(t *testing.T, st *Store, terms Terms) *Hold {
 	t.Helper()
 	terms.Quiet = true
 	h, err := st.Take(t.Context(), theID, terms)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return h
 }
 
@@ -52,8 +50,7 @@ func TestAQuietHoldDoesNotProlongTheSession(t *testing.T) {
 
 // The take does not prolong it either, by a script or without, but it does not let it run out.
 func TestAQuietTakeDoesNotProlongTheSession(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, other := process(t, s), process(t, s)
 		for _, left := range []time.Duration{20 * time.Minute, 5 * time.Second} {
 			s.Do(t, "DEL", theRecord)
@@ -102,8 +99,7 @@ func TestAJobDoesNotTakeTheVisitorsTime(t *testing.T) {
 // To peek changes nothing, and says when the session ends: at its idle timeout, or at its lifetime
 // if that is first.
 func TestPeek(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		create(t, st, "0")
 		began := time.Now()

@@ -14,8 +14,7 @@ import (
 // A record says which key it is sealed with. All keys open, the newest seals, and what was sealed
 // with one that is not there any more cannot be read.
 func TestKeysAreRotated(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		before, first := New(s.Pool(t, 8), encrypted(oldKey)), New(s.Pool(t, 8), encrypted(oldKey, newKey))
 		second, after := New(s.Pool(t, 8), encrypted(newKey, oldKey)), New(s.Pool(t, 8), encrypted(newKey))
 		reads := func(st *Store, want string) {
@@ -49,8 +48,7 @@ func TestKeysAreRotated(t *testing.T) {
 // processes of the step before and of the one after. Sealed records without keys, and plain
 // ones where none are accepted, are refused with the reason.
 func TestEncryptionBeginsAndEnds(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		step := func(e Encryption) *Store {
 			o := patient
 			o.Encryption = e

@@ -28,9 +28,7 @@ func encrypted(keys ...[]byte) Options {
 func boxOf(t testing.TB, o Options, id string) *box {
 	t.Helper()
 	st := NewOn(transport.NewRedigo(nil, time.Second), o)
-	if err := st.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, st.Err())
 	return st.box(id)
 }
 
@@ -82,9 +80,7 @@ func TestDataLeaveTheProcessSealed(t *testing.T) {
 			if string(h.Record.Encoded()) != data {
 				t.Errorf("Take: %.40q, want %.40q", h.Record.Encoded(), data)
 			}
-			if err := h.Touch(ctx); err != nil {
-				t.Error(err)
-			}
+			must(t, h.Touch(ctx))
 		}
 		create(t, st, secret+"1")
 		want(theID, secret+"1")
@@ -92,17 +88,13 @@ func TestDataLeaveTheProcessSealed(t *testing.T) {
 		want(theID, secret+"2")
 		save(t, take(t, st), large(secret))
 		want(theID, large(secret))
-		if err := take(t, st).SaveContent(ctx, &countedContent{text: secret + "3"}); err != nil {
-			t.Error(err)
-		}
+		must(t, take(t, st).SaveContent(ctx, &countedContent{text: secret + "3"}))
 		want(theID, secret+"3")
 		h := take(t, st)
 		waiting := guests(t, st, 1, Terms{})
 		save(t, h, secret+"4")
 		h = waiting[0].holds(t, secret+"4")
-		if err := h.Renew(ctx, newID, []byte(secret+"5")); err != nil {
-			t.Error(err)
-		}
+		must(t, h.Renew(ctx, newID, []byte(secret+"5")))
 		want(newID, secret+"5")
 		_, err := st.Load(ctx, theID, Terms{})
 		wantError(t, "Load of the old id", err, ErrGone)
@@ -129,9 +121,7 @@ func TestScriptsDoNotMindRawBytes(t *testing.T) {
 		for i := range 50 {
 			data := fmt.Sprint(i, strings.Repeat("x", 1000+50*i))
 			h, err := st.Take(t.Context(), theID, []Terms{{}, {TTL: time.Second}}[i%2]) // the latter takes by script
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			save(t, h, data)
 			if got := string(load(t, st).Data); got != data {
 				t.Fatalf("%d: %.40q", i, got)
@@ -146,8 +136,7 @@ func TestMaxBytes(t *testing.T) {
 	terms := Terms{MaxBytes: 150}
 	for name, o := range map[string]Options{"plain": patient, "sealed": encrypted(newKey)} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+			inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 				ctx, st := t.Context(), New(s.Pool(t, 8), o)
 				room := terms.MaxBytes - len(formatRecord(strings.Repeat("A", stampLength), time.Now(), nil))
 				if name == "sealed" {

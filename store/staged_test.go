@@ -27,8 +27,7 @@ func stagedKeys(t *testing.T, s *redistest.Server) (keys []string) {
 // A record that is large goes past the script, in the same write, and leaves nothing but itself,
 // whatever is at its staged key before.
 func TestLargeRecordIsStaged(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
 		st, p := tapped(t, s, patient)
 		create(t, process(t, s), "0")
@@ -108,8 +107,7 @@ func TestStagedRecordIsGone(t *testing.T) {
 
 // The script is lost with all its repetitions. What was staged is never read.
 func TestStagedButNotCommitted(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
 		st, p := tapped(t, s, patient)
 		create(t, process(t, s), "before")
@@ -143,8 +141,7 @@ func TestStagedButNotCommitted(t *testing.T) {
 // While one record waits between its SET and its script, all that was ever sent before comes once
 // more. None of it gets in between.
 func TestLateRecordIsNotMistakenForTheNext(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
 		st, p := tapped(t, s, patient)
 		create(t, process(t, s), "0")

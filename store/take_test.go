@@ -16,7 +16,7 @@ func between(t *testing.T, p *redistest.Proxy, do func()) {
 	t.Helper()
 	done := false
 	p.Inject(func(cmd redistest.Command) redistest.Fault {
-		if readsBoth.is(cmd) && !done {
+		if readsBoth(cmd) && !done {
 			done = true
 			do()
 		}
@@ -32,8 +32,7 @@ func between(t *testing.T, p *redistest.Proxy, do func()) {
 // That SET was done says nothing: the lock may be gone again when the record is read, or
 // another's.
 func TestOnlyTheReaderOfTheRecordKnowsWhoHasTheLock(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, p := tapped(t, s, patient)
 		other := process(t, s)
 		create(t, st, "0")
@@ -64,8 +63,7 @@ func TestOnlyTheReaderOfTheRecordKnowsWhoHasTheLock(t *testing.T) {
 // What is not as usual goes to the script, which has the last word: about the record, and about
 // the lock that SET has taken.
 func TestATakeOfWhatIsNotAsUsual(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		hour := time.Hour.Milliseconds()
 		young := func(data string) []byte { return formatRecord("ABCDEFGHIJKLMNOP", time.Now(), []byte(data)) }
 		for name, tt := range map[string]struct {
@@ -107,8 +105,7 @@ func TestATakeOfWhatIsNotAsUsual(t *testing.T) {
 // A session whose idle timeout is not longer than a lease would never outlast its lock by itself. So
 // its take is not tried in vain.
 func TestATakeWithAShortTimeoutIsOneRoundTrip(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
 		st, p := tapped(t, s, patient)
 		for _, ttl := range []time.Duration{patient.Lease, 2 * patient.Lease} {
@@ -128,8 +125,7 @@ func TestATakeWithAShortTimeoutIsOneRoundTrip(t *testing.T) {
 // Not even a Redis whose replies are those of another exchange can make a lock look held that is
 // not: SET says otherwise.
 func TestALockIsNotHeldByWhoHasAnother(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		c := &lying{Client: transport.NewRedigo(s.Pool(t, 2), patient.Timeout)}
 		st := NewOn(c, patient)
 		first := ownHold(t, st, theID)

@@ -52,9 +52,7 @@ func lateCommitsChangeNothing(t *testing.T, d *desk, more string) {
 
 	h := take(t, d.st)
 	d.repeatCommits(t, "in the next tenure")
-	if err := h.Destroy(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must(t, h.Destroy(t.Context()))
 	d.repeatCommits(t, "after the end")
 	wantGone(t, d.Server, d.st)
 }

@@ -12,15 +12,12 @@ import (
 
 // P7: a living holder keeps its session for longer than a lease.
 func TestALivingHolderKeepsItsSession(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, other := process(t, s), process(t, s)
 		terms := Terms{MaxHold: 10 * time.Minute}
 		create(t, st, "1")
 		h, err := st.Take(t.Context(), theID, terms)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		lost := lossOf(t, h)
 		for range 9 { // times a lease
 			_, err := other.Take(t.Context(), theID, Terms{LockWait: patient.Lease})
@@ -106,9 +103,7 @@ func TestLockLastsAsLongAsItsHolder(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		short := Terms{MaxHold: 400 * time.Millisecond}
 		first, err := d.st.Take(t.Context(), theID, short)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		waiting := guests(t, d.st, 2, Terms{})
 		save(t, first, "1")
 		second := waiting[0].holds(t, "1")

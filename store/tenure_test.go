@@ -144,9 +144,7 @@ func TestHowFarAProcessGoesAhead(t *testing.T) {
 func TestLockNamesThePresentHolder(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		first, err := d.st.Take(t.Context(), theID, Terms{Label: "first"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i := range 5 {
 			label := fmt.Sprint("guest-", i)
 			waiting := guests(t, d.st, 1, Terms{Label: label})

@@ -45,8 +45,7 @@ func TestExpiryOfASessionWithTimesOfItsOwn(t *testing.T) {
 
 // What the scripts make of a record is what Go makes of it.
 func TestScriptsSeeTheTimesThatGoSees(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		runner := New(s.Pool(t, 1), patient).runner
 		text, _ := texts.ReadFile("times.lua")
 		script := scripting.NewScript(string(text) + "return {times(ARGV[1], ARGV[2], ARGV[3], ARGV[4])}")
@@ -63,9 +62,7 @@ func TestScriptsSeeTheTimesThatGoSees(t *testing.T) {
 					now := born.Add(age)
 					seen := func(idle time.Duration) (left, puts int64) {
 						reply, err := runner.Run(t.Context(), script, nil, stored, now.UnixMilli(), terms.outlived(now), idle.Milliseconds())
-						if err != nil {
-							t.Fatal(err)
-						}
+						must(t, err)
 						left, _ = reply.IntAt(1)
 						puts, _ = reply.IntAt(2)
 						return left, puts
@@ -130,9 +127,7 @@ func TestWhateverUsesASessionKeepsToItsOwnTimes(t *testing.T) {
 					}
 				} else {
 					h, err := st.Take(t.Context(), theID, terms)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					wantError(t, name+", "+use, end(t.Context(), h), nil)
 				}
 				wantExpiry(t, s, theRecord, tt.want)
@@ -143,17 +138,14 @@ func TestWhateverUsesASessionKeepsToItsOwnTimes(t *testing.T) {
 
 // A session that somebody waits for, or takes at its end, is put off by its own timeouts, too.
 func TestATakeByScriptKeepsToTheSessionsOwnTimes(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		for name, tt := range ownTimes {
 			st := process(t, s)
 			terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour, LockWait: 10 * time.Millisecond}
 			r := recordOf(tt.idle, tt.until, tt.age)
 			s.Do(t, "SET", theRecord, r.text(nil), "PX", 5000) // less than the lease
 			h, err := st.Take(t.Context(), theID, terms)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			wantExpiry(t, s, theRecord, max(tt.want, patient.Lease+outlast))
 			s.Do(t, "PEXPIRE", theRecord, 5000)
 			_, err = process(t, s).Take(t.Context(), theID, terms)
@@ -166,8 +158,7 @@ func TestATakeByScriptKeepsToTheSessionsOwnTimes(t *testing.T) {
 
 // An end of its own ends a session, whether Redis still has it or not, and the lifetime does not.
 func TestOnlyItsOwnEndEndsARememberedSession(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
 		for _, tt := range []struct {
 			age, until time.Duration // before now, and after
@@ -192,8 +183,7 @@ func TestOnlyItsOwnEndEndsARememberedSession(t *testing.T) {
 
 // To look at a session changes nothing, whatever its own timeouts are.
 func TestALookDoesNotPutOwnTimesOff(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		for name, tt := range ownTimes {
 			for want, terms := range map[error]Terms{nil: {}, ErrTooLarge: {MaxBytes: 10}} {
 				r := recordOf(tt.idle, tt.until, tt.age)
@@ -208,8 +198,7 @@ func TestALookDoesNotPutOwnTimesOff(t *testing.T) {
 
 // Create and a hold store what they are given. A new id keeps the end, and no longer is a guest's.
 func TestOwnTimesAreStored(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		ctx, st := t.Context(), process(t, s)
 		terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour, GuestTTL: 20 * time.Minute}
 		wantOwn := func(id string, want *Times) {
@@ -219,9 +208,7 @@ func TestOwnTimesAreStored(t *testing.T) {
 				t.Fatalf("%s has %+v, %v, want %+v", id, r.Own, err, want)
 			}
 		}
-		if err := st.Create(ctx, theID, []byte("1"), terms); err != nil {
-			t.Fatal(err)
-		}
+		must(t, st.Create(ctx, theID, []byte("1"), terms))
 		guest := &Times{Idle: 20 * time.Minute}
 		wantOwn(theID, guest)
 		wantExpiry(t, s, theRecord, 20*time.Minute)
@@ -237,9 +224,7 @@ func TestOwnTimesAreStored(t *testing.T) {
 		save(t, h, "3")
 		wantOwn(theID, &Times{20 * time.Minute, until})
 
-		if err := take(t, st).Renew(ctx, newID, []byte("4")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, take(t, st).Renew(ctx, newID, []byte("4")))
 		wantOwn(newID, &Times{Until: until})
 		wantExpiry(t, s, newRecord, 720*time.Hour)
 	})
@@ -247,8 +232,7 @@ func TestOwnTimesAreStored(t *testing.T) {
 
 // A session that is put in the place of an unusable one begins as a guest's.
 func TestAReplacedSessionIsAGuests(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		s.Do(t, "SET", theRecord, "garbage", "PX", 60_000)
 		h, err := process(t, s).Take(t.Context(), theID, Terms{GuestTTL: 20 * time.Minute})
 		wantError(t, "Take", err, ErrCorrupt)

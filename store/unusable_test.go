@@ -27,8 +27,7 @@ func TestUnusableRecords(t *testing.T) {
 		"large garbage": {[]any{"SET", theRecord, strings.Repeat("x", 1000)}, ErrTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+			inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 				ctx := t.Context()
 				st := process(t, s)
 				put := func() *Hold {
@@ -79,21 +78,4 @@ func TestUnusableRecords(t *testing.T) {
 			})
 		})
 	}
-}
-
-// P13: a session may be a megabyte, with the default terms.
-func TestLargeRecord(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		st := process(t, s)
-		create(t, st, "1")
-		large := strings.Repeat("0123456789abcdef", DefaultMaxBytes/16-8)
-		save(t, take(t, st), large)
-		h := take(t, st)
-		if string(h.Record.Data) != large {
-			t.Errorf("took %d bytes, want %d", len(h.Record.Data), len(large))
-		}
-		save(t, h, "2")
-		wantData(t, s, "2")
-	})
 }

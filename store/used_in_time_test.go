@@ -32,8 +32,7 @@ func TestAHeldSessionDoesNotRunOut(t *testing.T) {
 		"a job has another's guest ": {lease: 3 * ttl, own: &Times{Idle: time.Hour}, quiet: true, later: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+			inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 				o := Options{Lease: tt.lease, Timeout: patient.Timeout}
 				here, reader := New(s.Pool(t, 8), o), New(s.Pool(t, 8), o)
 				terms := Terms{TTL: ttl, LockWait: time.Hour, MaxHold: time.Hour, Quiet: tt.quiet}
@@ -45,9 +44,7 @@ func TestAHeldSessionDoesNotRunOut(t *testing.T) {
 				wantError(t, "Create", here.CreateRecord(t.Context(), theID, record, terms), nil)
 				s.Do(t, "PEXPIRE", theRecord, ttl.Milliseconds())
 				h, err := here.Take(t.Context(), theID, terms)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				lapse(hold)
 				wantData(t, s, "0")
 				var waiting []*guest
@@ -77,15 +74,12 @@ func TestAHeldSessionDoesNotRunOut(t *testing.T) {
 // fails, so only that they came keeps the session. It is there for the last of them
 // and for those after it.
 func TestALineThatCameInTimeFindsItsSession(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		terms := Terms{TTL: 5 * time.Second}
 		st := process(t, s)
 		wantError(t, "Create", st.Create(t.Context(), theID, []byte("0"), terms), nil)
 		first, err := st.Take(t.Context(), theID, terms)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		line := guests(t, st, 6, terms)
 		lapse(terms.TTL * 2 / 3)
 		first.Release(t.Context())
@@ -104,8 +98,7 @@ func TestALineThatCameInTimeFindsItsSession(t *testing.T) {
 // The holder was killed, so nobody puts anything off for it. Who waits for the end of
 // its lease came in time all the same, and waits no longer than for that.
 func TestWhoWaitsForADeadHolderFindsItsSession(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		const ttl = time.Second
 		st := process(t, s)
 		wantError(t, "Create", st.Create(t.Context(), theID, []byte("0"), Terms{TTL: ttl}), nil)

@@ -9,8 +9,7 @@ import (
 
 // P10, P14: a user's session costs as many round trips as any, and its end one, whatever the number.
 func TestRequestsOfUsers(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, p := tapped(t, s, patient)
 		costs := func(first bool, what string, want int, do func() error) {
 			t.Helper()

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -9,24 +10,19 @@ import (
 
 // The holder of a session that was ended is told so when its lease is renewed, by a third of it.
 func TestALeaseOfAnEndedSession(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		st := New(s.Pool(t, 8), Options{Lease: 500 * time.Millisecond})
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		const lease = 10 * time.Second
+		st := New(s.Pool(t, 8), Options{Lease: lease, Timeout: patient.Timeout})
 		for n, end := range []func(id string) error{
 			func(id string) error { return st.End(t.Context(), id) },
 			func(string) error { _, err := st.EndUser(t.Context(), "ann"); return err },
 		} {
 			id := login(t, st, "ann", n)
 			h := takeID(t, st, id)
-			lost := make(chan error, 1)
-			h.OnLost(func(cause error) { lost <- cause })
+			lost := lossOf(t, h)
 			wantError(t, "ending it", end(id), nil)
-			select {
-			case err := <-lost:
-				wantError(t, "the cause", err, ErrLost)
-			case <-time.After(20 * time.Second):
-				t.Fatal("the holder has heard nothing")
-			}
+			lapse(lease / 2)
+			wantError(t, "the cause", context.Cause(lost), ErrLost)
 			h.Release(t.Context())
 		}
 	})
@@ -34,8 +30,7 @@ func TestALeaseOfAnEndedSession(t *testing.T) {
 
 // What was read before the end is not saved after it without a lock either.
 func TestSaveLoadedAfterTheEnd(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		for n, but := range []string{idOf(st, "ann", 9), ""} { // one of them is alive
 			login(t, st, "ann", 9+n)
@@ -52,8 +47,7 @@ func TestSaveLoadedAfterTheEnd(t *testing.T) {
 
 // A Renew, and a login, in a session that was ended writes no record at all.
 func TestARenewOfAnEndedSessionBeginsNone(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		id, next := login(t, st, "ann", 1), idOf(st, "ann", 2)
 		h := takeID(t, st, id)
@@ -68,8 +62,7 @@ func TestARenewOfAnEndedSessionBeginsNone(t *testing.T) {
 // An end survives what is evicted: of the record, the list and the mark any may be missing, and the
 // session is over all the same, or the user is logged out. None comes back with the next login.
 func TestEvictedKeysOfAUser(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		for name, lost := range map[string]func(id string) []string{
 			"the mark": func(id string) []string { return []string{st.keys(id)[markAt].(string)} },

@@ -41,8 +41,7 @@ func TestAUsersSessionsAreFoundWhileKeysChange(t *testing.T) {
 	t.Parallel()
 	for name, steps := range keyChanges {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+			inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 				process := func(e Encryption) *Store {
 					o := patient
 					o.Encryption = e
@@ -79,9 +78,7 @@ func TestAUsersSessionsAreFoundWhileKeysChange(t *testing.T) {
 func wantListed(t *testing.T, st *Store, user string, ids ...string) {
 	t.Helper()
 	listed, err := st.ListUser(t.Context(), user, Terms{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	for _, l := range listed {
 		got = append(got, l.ID)
@@ -102,8 +99,7 @@ func TestARenewToAnotherKeyDoesNotOutliveTheEnd(t *testing.T) {
 	t.Parallel()
 	for direction, keys := range map[string][2][]byte{"forth": {oldKey, newKey}, "back": {newKey, oldKey}} {
 		t.Run(direction, func(t *testing.T) {
-			t.Parallel()
-			redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+			inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 				from, to := New(s.Pool(t, 8), encrypted(keys[0], keys[1])), New(s.Pool(t, 8), encrypted(keys[1], keys[0]))
 				if _, err := from.EndUser(t.Context(), "nobody"); err != nil { // Redis knows the script then
 					t.Fatal(err)
@@ -150,14 +146,11 @@ func TestRedisDoesNotKnowTheUser(t *testing.T) {
 	const user = "ann@example.org"
 	for name, options := range map[string]Options{"encrypted": encrypted(newKey), "plain": patient} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+			inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 				st := New(s.Pool(t, 8), options)
 				id := login(t, st, user, 1)
 				h, err := st.Take(t.Context(), id, Terms{Label: "POST /login"}) // the lock is there, too
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				defer h.Release(t.Context())
 				all := everythingIn(t, s)
 				if want := 3; strings.Count(all, base64.RawURLEncoding.EncodeToString(tagOf(st, user))) < want {

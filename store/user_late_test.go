@@ -2,7 +2,7 @@ package store
 
 import (
 	"errors"
-	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,134 +13,84 @@ import (
 // What a process ends whose clock is ahead is on no list any more, also where it would have ended by
 // that clock.
 func TestEndUserByAClockThatIsAhead(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
-		stays, ends := login(t, st, "ann", 1), idOf(st, "ann", 2)
-		old := Record{Data: []byte("0"), Created: time.Now().Add(time.Minute - DefaultLifetime), User: "ann"}
-		wantError(t, "a login", st.CreateRecord(t.Context(), ends, old, Terms{}), nil)
-		wantOnList(t, st, stays, ends)
-		endOthers(t, st, stays, time.Now().Add(5*time.Minute))
-		wantOnList(t, st, stays)
+		stays, ends := login(t, st, "ann", 1), login(t, st, "ann", 2)
+		lapse(29 * time.Minute)
+		wantAlive(t, st, stays, "0")
+		tag, rest, _ := cutTag(stays)
+		_, err := st.runner.Run(t.Context(), endAllScript, scripting.Keys{st.listKey(tag), st.markKey(tag)},
+			time.Now().Add(24*time.Hour).UnixMilli(), rest) // as EndUser then
+		wantError(t, "the command", err, nil)
+		wantListed(t, st, "ann", stays)
 		wantOver(t, st, ends)
 	})
 }
 
 // A login that fails since nobody knows whether it was done leaves no session behind that its user
-// would see, and that would count.
-func TestALoginWithoutAReplyDoesNotCount(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+// would see, and that would count. If it comes late, or again, it brings back neither that nor one
+// that was ended meanwhile.
+func TestALateLoginBringsNothingBack(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, proxy := tapped(t, s, patient)
-		defer st.Close()
+		other := process(t, s)
 		learn(t, s)
+		var logins []redistest.Command
 		proxy.Inject(func(cmd redistest.Command) redistest.Fault {
-			if runs(cmd, loginScript) {
-				return redistest.DropReply
+			if !runs(cmd, loginScript) {
+				return redistest.Pass
 			}
-			return redistest.Pass
+			logins = append(logins, cmd)
+			return redistest.DropReply
 		})
-		id, record := idOf(st, "ann", 1), Record{Data: []byte("0"), Created: time.Now(), User: "ann"}
 		terms := Terms{MaxSessions: 1, RefuseLogin: true}
-		err := st.CreateRecord(t.Context(), id, record, terms)
-		wantError(t, "a login", err, ErrUnavailable)
+		wantError(t, "a login", tryLogin(t, st, 1, terms), ErrUnavailable)
+		failed := idOf(st, "ann", 1)
 		eventually(t, "the session is over", func() bool {
-			_, err := st.Load(t.Context(), id, Terms{})
+			_, err := st.Load(t.Context(), failed, Terms{})
 			return errors.Is(err, ErrGone)
 		})
-		wantOnList(t, st)
-		err = process(t, s).CreateRecord(t.Context(), idOf(st, "ann", 2), record, terms)
-		wantError(t, "the next login", err, nil)
+		wantListed(t, other, "ann")
+		wantError(t, "the next login", tryLogin(t, other, 2, terms), nil)
+		endAll(t, other)
+		again(t, s, logins...)
+		wantOver(t, other, idOf(st, "ann", 2))
+		wantOver(t, other, failed)
+		wantListed(t, other, "ann")
 	})
 }
 
-// A login that comes late, or again, when its session was dropped since it had failed, brings back
-// neither that nor one that was ended meanwhile.
-func TestALateLoginBringsNothingBack(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		st := process(t, s)
-		failed, record := idOf(st, "ann", 1), Record{Data: []byte("0"), Created: time.Now(), User: "ann"}
-		record.name = "ABCDEFGHIJKLMNOP"
-		keys, terms := st.keys(failed), Terms{}.withDefaults()
-		x := scripting.Exchange{Args: []any{record.name, record.text(nil), terms.expiry(&record, time.Now())}}
-		st.prepareLogin(&x, keys, "", &record, terms, time.Now())
-		wantError(t, "the command", st.runLogin(t.Context(), x, failed), nil)
-		ended := login(t, st, "ann", 2)
-		st.dropLater(failed, record.name, false)
-		eventually(t, "the failed one is over", func() bool {
-			_, err := st.Load(t.Context(), failed, Terms{})
-			return err != nil
-		})
-		endAll(t, st)
-		wantError(t, "the command, late", st.runLogin(t.Context(), x, failed), errTaken)
-		wantOver(t, st, ended)
-		wantOver(t, st, failed)
-		wantOnList(t, st)
+// A login whose reply was lost is done once, also if it ends what is too many.
+func TestARepeatedLoginEndsWhatIsTooMany(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		first := login(t, process(t, s), "ann", 1)
+		st, proxy := tapped(t, s, patient)
+		once(t, s, proxy, loginScript, redistest.DropReply)
+		wantError(t, "a login", tryLogin(t, st, 2, Terms{MaxSessions: 1}), nil)
+		wantOver(t, st, first)
+		wantAlive(t, st, idOf(st, "ann", 2), "0")
 	})
-}
-
-// endOthers is what EndUser sends when it is that time.
-func endOthers(t *testing.T, st *Store, stays string, now time.Time) {
-	t.Helper()
-	tag, rest, _ := cutTag(stays)
-	keys := scripting.Keys{st.listKey(tag), st.markKey(tag)}
-	_, err := st.runner.Run(t.Context(), endAllScript, keys, now.UnixMilli(), rest)
-	wantError(t, "the command", err, nil)
-}
-
-// wantOnList checks which of ann's sessions are listed, newest first.
-func wantOnList(t *testing.T, st *Store, ids ...string) {
-	t.Helper()
-	listed, err := st.ListUser(t.Context(), "ann", Terms{})
-	var got []string
-	for _, l := range listed {
-		got = append(got, l.ID)
-	}
-	if err != nil || !slices.Equal(got, ids) {
-		t.Errorf("listed %q, %v, want %q", got, err, ids)
-	}
 }
 
 // A user's session whose record cannot be read is not replaced by one that does not say whose it is,
 // which could never be read: it may get an id without a tag.
 func TestADamagedRecordOfAUser(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		id := login(t, st, "ann", 1)
 		s.Do(t, "SET", st.recordKey(id), "junk", "PX", 60000)
-		for _, save := range []bool{true, false} {
+		damaged := func() *Hold {
 			h, err := st.Take(t.Context(), id, Terms{})
 			wantError(t, "Take", err, ErrCorrupt)
-			if save {
-				wantError(t, "Save", h.Save(t.Context(), []byte("1")), errTag)
-			} else {
-				wantError(t, "Renew", h.Renew(t.Context(), newID, []byte("1")), nil)
-			}
+			return h
 		}
+		wantError(t, "Save", damaged().Save(t.Context(), []byte("1")), errTag)
+		wantError(t, "Renew", damaged().Renew(t.Context(), newID, []byte("1")), nil)
 		if r, err := st.Load(t.Context(), newID, Terms{}); err != nil || string(r.Data) != "1" || r.User != "" {
 			t.Errorf("%+v, %v", r, err)
 		}
 		wantOver(t, st, id)
-		wantOnList(t, st)
-	})
-}
-
-// A login beyond MaxSessions ends the ones that are too many also if its reply was lost.
-func TestARepeatedLoginEndsWhatIsTooMany(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		first := login(t, process(t, s), "ann", 1)
-		st, proxy := tapped(t, s, patient)
-		defer st.Close()
-		once(t, s, proxy, loginScript, redistest.DropReply)
-		id := idOf(st, "ann", 2)
-		record := Record{Data: []byte("0"), Created: time.Now(), User: "ann"}
-		err := st.CreateRecord(t.Context(), id, record, Terms{MaxSessions: 1})
-		wantError(t, "a login", err, nil)
-		wantOver(t, st, first)
-		wantAlive(t, st, id, "0")
+		wantListed(t, st, "ann")
 	})
 }
 
@@ -148,8 +98,7 @@ func TestARepeatedLoginEndsWhatIsTooMany(t *testing.T) {
 // be fewer now than there might be when they began. Nor while keys change, by which the session moves
 // to another list.
 func TestARenewIsNotRefused(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		before, after := encrypted(oldKey, newKey), encrypted(newKey, oldKey)
 		terms := Terms{MaxSessions: 1, RefuseLogin: true}
 		for name, end := range map[string]*Store{
@@ -160,13 +109,107 @@ func TestARenewIsNotRefused(t *testing.T) {
 			h, err := end.Take(t.Context(), mine, terms)
 			wantError(t, name+": Take", err, nil)
 			wantError(t, name+": Renew", h.Renew(t.Context(), idOf(end, "ann", 4), []byte("1")), nil)
-			for _, id := range []string{other, third} {
-				wantAlive(t, end, id, "0")
-			}
-			record := Record{Data: []byte("0"), Created: time.Now(), User: "ann"}
-			err = end.CreateRecord(t.Context(), idOf(end, "ann", 5), record, terms)
-			wantError(t, name+": a login", err, ErrTooManySessions)
+			wantAlive(t, end, other, "0")
+			wantAlive(t, end, third, "0")
+			wantError(t, name+": a login", tryLogin(t, end, 5, terms), ErrTooManySessions)
 			s.Do(t, "FLUSHALL")
 		}
+	})
+}
+
+// What happens while a list is made: a session that gets a new id is shown by that, and not left out,
+// and what is ended is not shown.
+func TestListUserWhileSessionsChange(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		other := process(t, s)
+		a, b, c := idOf(other, "ann", 1), idOf(other, "ann", 2), idOf(other, "ann", 3)
+		for what, tt := range map[string]struct {
+			change func()
+			want   []string
+		}{
+			"nothing": {func() {}, []string{a, b}},
+			"a new id": {func() {
+				wantError(t, "Renew", takeID(t, other, a).Renew(t.Context(), c, []byte("1")), nil)
+			}, []string{b, c}},
+			"all but one": {func() { endAll(t, other, b) }, []string{b}},
+		} {
+			s.Do(t, "FLUSHALL")
+			login(t, other, "ann", 1)
+			login(t, other, "ann", 2)
+			st, proxy := tapped(t, s, patient)
+			changed := false
+			proxy.Inject(func(cmd redistest.Command) redistest.Fault {
+				if cmd.Name == "MGET" && !changed { // the list has been read, and no record
+					changed = true
+					tt.change()
+				}
+				return redistest.Pass
+			})
+			if wantListed(t, st, "ann", tt.want...); !changed {
+				t.Errorf("%s: no record was read", what)
+			}
+		}
+	})
+}
+
+// Where it looks as if a user's list were lost, a login that comes in between is not ended with it.
+func TestListUserEndsNoLogin(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		other := process(t, s)
+		wantError(t, "End", other.End(t.Context(), login(t, other, "ann", 1)), nil) // the mark is left
+		st, proxy := tapped(t, s, patient)
+		next := ""
+		proxy.Inject(func(cmd redistest.Command) redistest.Fault {
+			if strings.HasPrefix(cmd.Name, "EVAL") && next == "" {
+				next = login(t, other, "ann", 2)
+			}
+			return redistest.Pass
+		})
+		_, err := st.ListUser(t.Context(), "ann", Terms{})
+		if wantError(t, "ListUser", err, nil); next == "" {
+			t.Fatal("no script was asked")
+		}
+		wantAlive(t, other, next, "0")
+	})
+}
+
+// An EndAll that is repeated, since its reply was lost, ends those, too, who have logged in meanwhile:
+// none of them stays alive without being on the list. A copy that comes late, after another one,
+// brings none of those back that this has ended.
+func TestALateEndUser(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		other := process(t, s)
+		a, b := login(t, other, "ann", 1), login(t, other, "ann", 2)
+		_, err := other.EndUser(t.Context(), "bob") // Redis knows the script from now on
+		wantError(t, "EndUser", err, nil)
+		st, proxy := tapped(t, s, patient)
+		var sent []redistest.Command
+		meanwhile := ""
+		proxy.Inject(func(cmd redistest.Command) redistest.Fault {
+			if !strings.HasPrefix(cmd.Name, "EVAL") {
+				return redistest.Pass
+			}
+			if sent = append(sent, cmd); len(sent) == 1 {
+				return redistest.DropReply
+			}
+			if meanwhile == "" {
+				meanwhile = login(t, other, "ann", 3)
+			}
+			return redistest.Pass
+		})
+		if endAll(t, st, b); meanwhile == "" {
+			t.Fatal("it was not repeated")
+		}
+		wantOver(t, other, a)
+		wantOver(t, other, meanwhile)
+		wantListed(t, other, "ann", b)
+
+		later := login(t, other, "ann", 4)
+		endAll(t, other, b)
+		again(t, s, sent...)
+		for _, id := range []string{a, meanwhile, later} {
+			wantOver(t, other, id)
+		}
+		wantAlive(t, other, b, "0")
 	})
 }

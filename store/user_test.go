@@ -18,14 +18,18 @@ func idOf(st *Store, user string, n int) string {
 	return base64.RawURLEncoding.EncodeToString(tag[:]) + fmt.Sprintf(".%011d", n)
 }
 
+// tryLogin begins the n-th session of ann, or says why not.
+func tryLogin(t *testing.T, st *Store, n int, terms Terms) error {
+	record := Record{Data: []byte("0"), Created: time.Now(), User: "ann", Device: `Firefox, "Berlin"`}
+	return st.CreateRecord(t.Context(), idOf(st, "ann", n), record, terms)
+}
+
 // login begins the n-th session of a user.
 func login(t *testing.T, st *Store, user string, n int) (id string) {
 	t.Helper()
 	id = idOf(st, user, n)
 	record := Record{Data: []byte("0"), Created: time.Now(), User: user, Device: "Firefox, \"Berlin\""}
-	if err := st.CreateRecord(t.Context(), id, record, Terms{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, st.CreateRecord(t.Context(), id, record, Terms{}))
 	return id
 }
 
@@ -61,8 +65,7 @@ func wantAlive(t *testing.T, st *Store, id, data string) {
 
 // A session that somebody has logged in to says whose it is, through all that is done to it.
 func TestAUsersSessionKnowsItsUser(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		for i, user := range []string{"ann", `"\ü` + "\x00", "x" + string(make([]byte, MaxUser-1))} {
 			id := login(t, st, user, i)
@@ -79,8 +82,7 @@ func TestAUsersSessionKnowsItsUser(t *testing.T) {
 
 // P14: to end one, all others, or all takes effect at once, for all who come and all who are there.
 func TestEndedSessionsAreOverAtOnce(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, other := process(t, s), process(t, s)
 		a, b, c := login(t, st, "ann", 1), login(t, st, "ann", 2), login(t, other, "ann", 3)
 		bob := login(t, st, "bob", 1)
@@ -116,8 +118,7 @@ func TestEndedSessionsAreOverAtOnce(t *testing.T) {
 // A Renew that is under way when the session is ended saves nobody, whether it comes before the new
 // record is written or after.
 func TestARenewDoesNotOutliveTheEnd(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, other := process(t, s), process(t, s)
 		for i, end := range map[int]func(id string) error{
 			1: func(id string) error { return other.End(t.Context(), id) },
@@ -142,8 +143,7 @@ func TestARenewDoesNotOutliveTheEnd(t *testing.T) {
 
 // A Renew and a logout leave no more than there is.
 func TestTheListFollowsRenewAndDestroy(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		old, next := login(t, st, "ann", 1), idOf(st, "ann", 2)
 		h := takeID(t, st, old)
@@ -169,8 +169,7 @@ func TestTheListFollowsRenewAndDestroy(t *testing.T) {
 // A mark that was lost ends its user's sessions at once, a list as soon as anybody asks for it. Neither
 // brings one back.
 func TestALostKeyEndsTheSessions(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		for n, ask := range map[int]func(){
 			0: func() { login(t, st, "ann", 100) },
@@ -206,16 +205,13 @@ func TestALostKeyEndsTheSessions(t *testing.T) {
 
 // The list shows what a session is, newest first, and looks without using it.
 func TestListUser(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		terms := Terms{TTL: time.Hour}
 		now := time.Now().Truncate(time.Millisecond)
 		for n := range 250 {
 			record := Record{Data: []byte("0"), Created: now.Add(-time.Duration(n) * time.Second), User: "ann"}
-			if err := st.CreateRecord(t.Context(), idOf(st, "ann", n), record, terms); err != nil {
-				t.Fatal(err)
-			}
+			must(t, st.CreateRecord(t.Context(), idOf(st, "ann", n), record, terms))
 		}
 		id := idOf(st, "ann", 0)
 		s.Do(t, "PEXPIRE", st.recordKey(id), (20 * time.Minute).Milliseconds())
@@ -256,8 +252,7 @@ func TestBadUsers(t *testing.T) {
 // P14: who comes after the end never sees the session, although it is held in the same process, which
 // hands it on from request to request without asking Redis.
 func TestWhoComesAfterTheEndDoesNotJoinTheHolder(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, other := process(t, s), process(t, s)
 		st.alone = time.Hour
 		for n, end := range []func(h *Hold) error{

@@ -10,8 +10,7 @@ import (
 // P10: what each operation costs: take and save are one round trip each, and so is everything else
 // but Renew, which has two ids, and the take of an id that has no session.
 func TestRequests(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		wantCosts(t, s, patient, map[string]int{
 			"Create": 1, "Take": 1, "Save": 1, "Touch": 1, "Load": 1, "Renew": 2, "Destroy": 1,
 			"Take of an ended id": 2, "Take of an unknown id": 2,
@@ -55,23 +54,4 @@ func wantCosts(t *testing.T, s *redistest.Server, o Options, want map[string]int
 			t.Errorf("%s costs %d round trips, want %d: %q", step.name, got, want[step.name], p.Commands())
 		}
 	}
-}
-
-// A Redis that has lost its scripts is told them again, for one request more.
-func TestScriptsAreSentWhereTheyAreNotKnown(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		st, p := tapped(t, s, patient)
-		for range 2 {
-			s.Do(t, "SCRIPT", "FLUSH")
-			for _, want := range []int{3, 2} {
-				p.Forget()
-				_, err := st.Load(t.Context(), theID, Terms{}) // by plain commands, and by a script
-				wantError(t, "Load", err, ErrNotFound)
-				if got := p.RoundTrips(); got != want {
-					t.Errorf("%d round trips, want %d", got, want)
-				}
-			}
-		}
-	})
 }
