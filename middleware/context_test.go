@@ -23,17 +23,16 @@ func serveOnce(t *testing.T, h http.Handler) *httptest.ResponseRecorder {
 
 // cartsAndStaff returns two sessions for one request: a shop may keep its visitors' carts in one,
 // and its staff's work in another.
-func cartsAndStaff(t *testing.T, r *redistest.Server, mode middleware.Mode) (carts, staff *middleware.Sessions, log *logtest.Buffer) {
+func cartsAndStaff(t *testing.T, r *redistest.Server, modes ...middleware.Mode) (carts, staff *middleware.Sessions, log *logtest.Buffer) {
 	t.Helper()
 	log = &logtest.Buffer{}
 	var both [2]*middleware.Sessions
 	for i, name := range []string{"cart", "staff"} {
 		var err error
-		o := middleware.Options{Keys: [][]byte{testKey}, Cookie: http.Cookie{Name: name}, Logger: log.Logger()}
-		if name == "cart" {
-			o.Mode = func(*http.Request) middleware.Mode { return mode }
-		}
-		both[i], err = middleware.New(store.New(r.Pool(t, 4), steady), o)
+		both[i], err = middleware.New(store.New(r.Pool(t, 4), steady), middleware.Options{
+			Keys: [][]byte{testKey}, Cookie: http.Cookie{Name: name}, Logger: log.Logger(),
+			Mode: func(*http.Request) middleware.Mode { return modes[i] },
+		})
 		must(t, err)
 	}
 	return both[0], both[1], log
@@ -45,7 +44,7 @@ func TestTwoSessionsOnOneRequest(t *testing.T) {
 	t.Parallel()
 	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		for _, mode := range []middleware.Mode{middleware.Exclusive, middleware.Lazy} {
-			carts, staff, log := cartsAndStaff(t, r, mode)
+			carts, staff, log := cartsAndStaff(t, r, mode, middleware.Exclusive)
 			both := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				inner := session.FromContext(r.Context())
 				fmt.Fprint(w, inner == staff.FromContext(r.Context()), inner == carts.FromContext(r.Context()))
@@ -61,13 +60,13 @@ func TestTwoSessionsOnOneRequest(t *testing.T) {
 			if log.String() != "" {
 				t.Errorf("two Sessions with two cookies are nothing to log:\n%s", log)
 			}
-			again, _, log := cartsAndStaff(t, r, mode)
+			again, _, log := cartsAndStaff(t, r, mode, middleware.Exclusive)
 			serveOnce(t, carts.Handler(again.Handler(http.NotFoundHandler())))
 			if len(log.Lines("cookie=cart")) != 1 {
 				t.Errorf("two Sessions with one cookie are not reported:\n%s", log)
 			}
 		}
-		carts, staff, _ := cartsAndStaff(t, r, middleware.Exclusive)
+		carts, staff, _ := cartsAndStaff(t, r, middleware.Exclusive, middleware.Exclusive)
 		defer func() {
 			if recover() == nil {
 				t.Error("FromContext found a session of Sessions that are not around the handler")
@@ -86,7 +85,7 @@ func TestTheInnerCookieOutlivesTheOuterFailure(t *testing.T) {
 		"panics":          func(*session.Session) { panic("after the login") },
 	} {
 		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
-			carts, staff, _ := cartsAndStaff(t, r, middleware.Exclusive)
+			carts, staff, _ := cartsAndStaff(t, r, middleware.Exclusive, middleware.Exclusive)
 			login := staff.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				session.FromContext(r.Context()).Set("user", "ann")
 				w.Header().Set("X-Handler", "yes")

@@ -17,41 +17,10 @@ import (
 	"github.com/gorilla/securecookie"
 )
 
-// FuzzReadCookie: no value makes the reader panic, and it accepts none that the key has
-// not signed, which is verified here by hand.
-func FuzzReadCookie(f *testing.F) {
-	key := bytes.Repeat([]byte("k"), 32)
-	c, err := newCookies(Options{Keys: [][]byte{key}})
-	if err != nil {
-		f.Fatal(err)
-	}
-	cookie, err := c.issue(cookieKey{secret: secret.New()}, nil)
-	if err != nil {
-		f.Fatal(err)
-	}
-	if _, genuine := signed(key, c.pattern.Name, cookie.Value); !genuine {
-		f.Fatal("the check by hand refuses what was issued")
-	}
-	f.Add(cookie.Value)
-	f.Fuzz(func(t *testing.T, value string) {
-		r := &http.Request{Header: http.Header{"Cookie": {c.pattern.Name + "=" + value}}}
-		ids := c.read(r, nil)
-		// net/http may strip quotes or cut at a semicolon; what is left counts.
-		for _, seen := range r.CookiesNamed(c.pattern.Name) {
-			if secret, genuine := signed(key, c.pattern.Name, seen.Value); genuine && slices.Equal(ids, []string{idOf(secret)}) {
-				return
-			}
-		}
-		if len(ids) > 0 {
-			t.Errorf("%q was taken for a genuine cookie", value)
-		}
-	})
-}
-
-// FuzzCookiesAreReadAsBySecurecookie: of any header, with a cookie in it that the right key has
+// FuzzReadCookie: of any header, with a cookie in it that the right key has
 // signed, the same ids are read as by net/http and securecookie. An attacker without the key
 // cannot sign anything, but even with it the two must not differ.
-func FuzzCookiesAreReadAsBySecurecookie(f *testing.F) {
+func FuzzReadCookie(f *testing.F) {
 	keys := [][]byte{bytes.Repeat([]byte("n"), 32), bytes.Repeat([]byte("o"), 64)}
 	const lifetime = 400 * 24 * time.Hour // the longest that a browser keeps a cookie
 	c, err := newCookies(Options{Keys: keys, Cookie: http.Cookie{Name: "sid"}})
@@ -76,6 +45,9 @@ func FuzzCookiesAreReadAsBySecurecookie(f *testing.F) {
 	}
 	for _, around := range [][3]string{{`"`, "", `"`}, {`"`, "", ""}, {" ", "", " \t"}, {"", "", "\u2000"}, {"", "\n", ""}, {"", ";sid", ""}, {"", "", `\`}} {
 		f.Add("theme=dark; sid = ;;=; sid=\"; ", strconv.FormatInt(now, 10), text, around[0], around[1], around[2])
+	}
+	for _, value := range []string{"", "%%%%", "====", "fHx8fA==", `"abc"`, "a;sid=b", strings.Repeat("A", 700)} {
+		f.Add("sid="+value+"; ", strconv.FormatInt(now, 10), text, "", "", "")
 	}
 	f.Add("\u2000", strconv.FormatInt(now, 10), text, "", "", "")
 	f.Fuzz(func(t *testing.T, before, date, text, left, middle, right string) {
@@ -123,21 +95,4 @@ func readBySecurecookie(r *http.Request, keys [][]byte, lifetime time.Duration) 
 func idOf(secret []byte) string {
 	sum := sha256.Sum256(secret)
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
-}
-
-// signed checks the signature of a cookie the way securecookie documents it, and
-// returns the secret.
-func signed(key []byte, name, value string) (secret []byte, ok bool) {
-	plain, err := base64.URLEncoding.Strict().DecodeString(value)
-	if err != nil {
-		return nil, false
-	}
-	parts := bytes.SplitN(plain, []byte("|"), 3) // date, value, signature
-	if len(parts) != 3 {
-		return nil, false
-	}
-	mac := hmac.New(sha256.New, key)
-	mac.Write(bytes.Join([][]byte{[]byte(name), parts[0], parts[1]}, []byte("|")))
-	secret, err = base64.URLEncoding.DecodeString(string(parts[1]))
-	return secret, err == nil && hmac.Equal(mac.Sum(nil), parts[2])
 }

@@ -1,14 +1,19 @@
 package middleware_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/memnet"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/middleware"
@@ -58,6 +63,21 @@ func (p *pair) another(t *testing.T, path string) {
 	}
 }
 
+// record is the key of the one session that there is.
+func (p *pair) record(t *testing.T) string {
+	t.Helper()
+	for _, key := range p.redis.Keys(t) {
+		if strings.HasSuffix(key, "}") {
+			return key
+		}
+	}
+	t.Fatal("there is no session")
+	return ""
+}
+
+// held reports whether anybody holds it.
+func (p *pair) held(t *testing.T) bool { return p.redis.Exists(t, p.record(t)+".lock") }
+
 // wantRuns checks how often the page's handler ran.
 func (p *pair) wantRuns(t *testing.T, want int32) {
 	t.Helper()
@@ -106,98 +126,62 @@ func TestAnOptimisticHandlerRunsAgain(t *testing.T) {
 	})
 }
 
-// An optimistic request that writes waits for a request that holds the session. If that has changed
-// nothing, what was read is true, and the handler need not run again.
+// Optimistic reads wait for nobody, and are one round trip each. One that writes waits for a request
+// that holds the session. If that has changed nothing, what was read is true, and the handler need
+// not run again.
 func TestAnOptimisticWriteWaitsForTheHolder(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		for path, want := range map[string]struct {
-			answer string
-			runs   int32
-		}{
-			"/hold":     {"2", 1},
-			"/hold/add": {"3", 2},
-		} {
-			held, free := make(chan struct{}), make(chan struct{})
-			ran := make(chan struct{}, 2)
+	for path, want := range map[string]struct {
+		answer string
+		runs   int32
+	}{"/hold": {"2", 1}, "/pause": {"501", 2}} {
+		inFakeTime(t, path, func(t *testing.T, r *redistest.Server) {
 			p := newPair(t, r, middleware.Options{}, func(_ *pair, _ int32, w http.ResponseWriter, req *http.Request) {
 				fmt.Fprint(w, add(session.FromContext(req.Context())))
-				ran <- struct{}{}
 			})
 			mux := app()
-			mux.HandleFunc(path, func(_ http.ResponseWriter, req *http.Request) {
-				close(held)
-				<-free
-				if strings.HasSuffix(path, "/add") {
-					add(session.FromContext(req.Context()))
-				}
-			})
+			busy, free := pausing(mux)
+			if path == "/hold" {
+				busy, free = holding(mux)
+			}
 			holder := newSite(t, r.Pool(t, 2), middleware.Options{}, mux)
-			holding := make(chan answer, 1)
-			go func() { holding <- p.tab(t).post(holder.URL + path) }()
-			<-held
-			got := make(chan answer, 1)
-			go func() { got <- p.v.get(p.here.URL + "/page") }()
-			<-ran
-			p.v.get(p.here.URL+"/get").want(t, 200, "1") // which waits for nobody
-			select {
-			case a := <-got:
-				t.Errorf("%s: it was answered while another held the session: %q", path, a.body)
-				got <- a
-			default:
+			held := p.tab(t).start(holder.URL + path)
+			<-busy
+			got := p.v.start(p.here.URL + "/page")
+			synctest.Wait()
+			proxy := redistest.NewProxy(t, r)
+			reads := newSite(t, proxy.Pool(t, 2), middleware.Options{Mode: optimisticGets}, app())
+			for range 20 {
+				p.tab(t).get(reads.URL+"/get").want(t, 200, "1")
+			}
+			if n := proxy.RoundTrips(); n != 20 {
+				t.Errorf("%d round trips for 20 reads", n)
+			}
+			p.wantRuns(t, 1)
+			if len(got) > 0 {
+				t.Error("it was answered while another held the session")
 			}
 			close(free)
-			a := <-holding
-			a.want(t, 200, "")
-			a = <-got
-			a.want(t, 200, want.answer)
+			(<-held).want(t, 200, "*")
+			(<-got).want(t, 200, want.answer)
 			p.wantRuns(t, want.runs)
 			p.wantFree(t)
-		}
-	})
+		})
+	}
 }
 
-// P1: of 100 concurrent GETs that each add 1, in two processes, 100 are kept, beside POSTs that
-// do so, too.
-func TestConcurrentOptimisticWritesAllStay(t *testing.T) {
-	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		process := func() *site {
-			patient := store.Options{Timeout: 20 * time.Second} // the embedded Redis is slow at scripts
-			return newSiteOn(t, store.New(r.Pool(t, 10), patient), middleware.Options{Mode: optimisticGets, LockWait: time.Minute}, app())
-		}
-		sites := []*site{process(), process()}
-		v := newVisitor(t)
-		v.get(sites[0].URL+"/add").want(t, 200, "1")
-		var crowd sync.WaitGroup
-		for i := range 120 {
-			method := http.MethodGet
-			if i%6 == 0 {
-				method = http.MethodPost
-			}
-			crowd.Go(func() {
-				if a := v.send(t.Context(), method, sites[i%2].URL+"/add", nil); a.err != nil || a.StatusCode != 200 {
-					t.Errorf("write %d: %v %d %s", i, a.err, a.StatusCode, a.body)
-				}
-			})
-		}
-		crowd.Wait()
-		v.get(sites[0].URL+"/get").want(t, 200, "121")
-	})
-}
-
-// Where nobody has written, all of that works as in any request. After its Commit the handler may
+// If nobody has written, all of that works as in any request. After its Commit the handler may
 // reopen the session, which then waits for it.
 func TestAnOptimisticHandlerCommitsAndReopens(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		p := newPair(t, r, middleware.Options{}, func(p *pair, _ int32, w http.ResponseWriter, req *http.Request) {
 			s := session.FromContext(req.Context())
 			add(s)
 			must(t, s.Commit(req.Context()))
 			p.another(t, "/add")
 			must(t, s.Reopen(req.Context()))
-			if _, held := r.Get(t, recordOfSite(t, p)+".lock"); !held {
+			if !p.held(t) {
 				t.Error("the session was not locked")
 			}
 			fmt.Fprint(w, add(s))
@@ -209,58 +193,299 @@ func TestAnOptimisticHandlerCommitsAndReopens(t *testing.T) {
 	})
 }
 
-// With a Locker of one's own nothing is saved without it. All the same nothing is lost.
-func TestOptimisticWithALocker(t *testing.T) {
+// What the session has become meanwhile is what the second run finds, as any request would that
+// comes then.
+func TestTheSecondRunFindsWhatTheSessionHasBecome(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		open := func() *site {
-			lock := locker.NewSpin(r.Pool(t, 4), locker.Options{Wait: time.Minute, Timeout: 20 * time.Second})
-			st := store.New(r.Pool(t, 4), store.Options{Locker: lock, Timeout: 20 * time.Second})
-			return newSiteOn(t, st, middleware.Options{Mode: optimisticGets}, app())
-		}
-		sites := []*site{open(), open()}
-		v := newVisitor(t)
-		v.get(sites[0].URL+"/add").want(t, 200, "1")
-		var crowd sync.WaitGroup
-		for i := range 20 {
-			crowd.Go(func() {
-				if a := v.get(sites[i%2].URL + "/add"); a.err != nil || a.StatusCode != 200 {
-					t.Errorf("%v %d %s", a.err, a.StatusCode, a.body)
+	for name, c := range map[string]struct {
+		meanwhile func(t *testing.T, p *pair)
+		status    int
+		body      string
+		sets      bool
+	}{
+		"logged out": {func(t *testing.T, p *pair) { p.another(t, "/logout") }, 409, "*", false},
+		"logged in":  {func(t *testing.T, p *pair) { p.another(t, "/login") }, 409, "*", false},
+		"run out":    {func(t *testing.T, p *pair) { p.redis.Do(t, "DEL", p.record(t)) }, 200, "1", true},
+		"damaged, and not replaced": {func(t *testing.T, p *pair) {
+			p.redis.Do(t, "SET", p.record(t), "garbage", "PX", 60_000)
+		}, 500, "*", false},
+		"the same, changed and held": {func(t *testing.T, p *pair) { p.another(t, "/add"); p.another(t, "/nothing") }, 200, "3", false},
+	} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			p := newPair(t, r, middleware.Options{}, func(p *pair, run int32, w http.ResponseWriter, req *http.Request) {
+				if run == 1 {
+					c.meanwhile(t, p)
 				}
+				fmt.Fprint(w, add(session.FromContext(req.Context())))
 			})
+			a := p.v.get(p.here.URL + "/page")
+			a.want(t, c.status, c.body)
+			if a.sets() != c.sets {
+				t.Errorf("header %v", a.Header)
+			}
+			p.wantFree(t)
+		})
+	}
+}
+
+// A login, a logout and a first write in an optimistic handler are done, and dead ids stay dead.
+func TestOptimisticRequestsBeginMoveAndEndSessions(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		p := newPair(t, r, middleware.Options{}, func(p *pair, run int32, w http.ResponseWriter, req *http.Request) {
+			s := session.FromContext(req.Context())
+			if run == 1 {
+				p.another(t, "/add")
+			}
+			fmt.Fprint(w, add(s))
+			s.Renew()
+		})
+		old := p.tab(t)
+		p.v.get(p.here.URL+"/page").want(t, 200, "3")
+		p.wantRuns(t, 2)
+		old.get(p.here.URL+"/get").want(t, 200, "0")
+		if a := old.get(p.here.URL + "/add"); a.StatusCode != http.StatusConflict || a.sets() {
+			t.Errorf("a write with the old cookie: %d, %v", a.StatusCode, a.Header)
 		}
-		crowd.Wait()
-		v.get(sites[1].URL+"/get").want(t, 200, "21")
+		p.v.get(p.here.URL+"/login").want(t, 200, "")
+		p.v.get(p.here.URL+"/get").want(t, 200, "3")
+		last := p.tab(t)
+		p.v.get(p.here.URL+"/logout").want(t, 200, "")
+		last.get(p.here.URL+"/get").want(t, 200, "0")
+		newVisitor(t).get(p.here.URL+"/add").want(t, 200, "1")
+		p.wantFree(t)
 	})
 }
 
-// Optimistic reads wait for nobody: while another request holds the session, each is one round trip,
-// and sees what was last saved.
-func TestOptimisticReadsDoNotWait(t *testing.T) {
+// The second run has the request as it came, whatever the first one has done to that, and what the
+// first one has left running cannot disturb it.
+func TestTheSecondRunBeginsAnew(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		busy, free := pausing(mux)
-		holder := newSite(t, r.Pool(t, 2), middleware.Options{}, mux)
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		var first struct {
+			ctx context.Context
+			s   *session.Session
+			w   http.ResponseWriter
+		}
+		p := newPair(t, r, middleware.Options{}, func(p *pair, run int32, w http.ResponseWriter, req *http.Request) {
+			s := session.FromContext(req.Context())
+			_ = req.ParseForm()
+			fmt.Fprint(w, req.Header.Get("Accept"), req.Header["X-Never"], req.URL.Path, req.Form["q"], add(s))
+			if run == 1 {
+				req.Header.Del("Accept")
+				req.Header.Add("X-Never", "1")
+				req.URL.Path = "/elsewhere"
+				req.Form.Set("q", "2")
+				p.another(t, "/add")
+				first.ctx, first.s, first.w = req.Context(), s, w
+				return
+			}
+			if context.Cause(first.ctx) == nil {
+				t.Error("the first run's context has not ended")
+			}
+			first.s.Set("stray", true)
+			first.s.Destroy()
+			first.w.Header().Set("X-Stray", "yes")
+			first.w.WriteHeader(http.StatusTeapot)
+			_, written := first.w.Write([]byte("stray"))
+			for what, err := range map[string]error{
+				"commit": first.s.Commit(first.ctx), "write": written, "flush": http.NewResponseController(first.w).Flush(),
+			} {
+				if err == nil {
+					t.Errorf("the first run could still %s", what)
+				}
+			}
+		})
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.here.URL+"/page?q=1", nil)
+		must(t, err)
+		req.Header.Set("Accept", "once")
+		a := p.v.do(req)
+		a.want(t, 200, "once[]/page[1] 3")
+		if a.Header.Get("X-Stray") != "" {
+			t.Errorf("the header is %v", a.Header)
+		}
+		p.v.get(p.here.URL+"/len").want(t, 200, "1")
+		if lines := p.here.log.Lines("session changed after it was saved"); len(lines) > 0 {
+			t.Errorf("the first run's changes count: %q", lines)
+		}
+		p.wantRuns(t, 2)
+	})
+}
+
+// P5: the wait for the second run has the bounds of any other.
+func TestTheWaitForTheSecondRunIsBounded(t *testing.T) {
+	t.Parallel()
+	for what, bound := range map[string]time.Duration{"LockWait": 10 * time.Second, "the request's deadline": time.Second, "the client": time.Second} {
+		inFakeTime(t, what, func(t *testing.T, r *redistest.Server) {
+			p := newPair(t, r, middleware.Options{}, func(p *pair, _ int32, _ http.ResponseWriter, req *http.Request) {
+				add(session.FromContext(req.Context()))
+				p.redis.Do(t, "SET", p.record(t)+".lock", "another", "PX", 60_000)
+				if what == "the client" {
+					<-req.Context().Done()
+				}
+			})
+			ctx := t.Context()
+			switch what {
+			case "the request's deadline":
+				p.here.Config.Handler = http.TimeoutHandler(p.here.Config.Handler, bound, "too late")
+			case "the client":
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, bound)
+				defer cancel()
+			}
+			began := time.Now()
+			if a := p.v.send(ctx, http.MethodGet, p.here.URL+"/page", nil); a.StatusCode == http.StatusOK {
+				t.Error("it was answered")
+			}
+			if took := time.Since(began); took != bound {
+				t.Errorf("it took %v, want %v", took, bound)
+			}
+			redistest.Elapse(2 * time.Second) // for one second it is tried without a client, too
+			if len(p.here.log.Lines("session failed")) != 1 {
+				t.Errorf("the request is not over; log:\n%s", p.here.log)
+			}
+			p.wantRuns(t, 1)
+			r.Do(t, "DEL", p.record(t)+".lock")
+			p.v.get(p.here.URL+"/get").want(t, 200, "1")
+		})
+	}
+}
+
+// P2: a client that goes away undoes nothing of what its request has done, if the session is free, or
+// is within a second.
+func TestAClientThatGoesAwayUndoesNothing(t *testing.T) {
+	t.Parallel()
+	for what, do := range map[string]func(s *session.Session){
+		"Destroy":  (*session.Session).Destroy,
+		"Renew":    (*session.Session).Renew,
+		"Remember": func(s *session.Session) { s.Remember(month) },
+		"Set":      func(s *session.Session) { s.Set("set", 1) },
+	} {
+		for name, c := range map[string]struct{ busy, locker bool }{
+			"free": {}, "busy": {busy: true}, "free, with a Locker": {locker: true},
+		} {
+			inFakeTime(t, what+", "+name, func(t *testing.T, r *redistest.Server) {
+				o := steady
+				if c.locker {
+					o.Locker = locker.NewSpin(r.Pool(t, 4), locker.Options{Timeout: 20 * time.Second})
+				}
+				mux, ran, key := app(), make(chan struct{}), ""
+				handle(mux, "/page", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+					do(s)
+					if c.busy {
+						r.Do(t, "SET", key+".lock", "another", "PX", 60_000)
+					}
+					close(ran)
+					<-req.Context().Done()
+				})
+				s := newSiteOn(t, store.New(r.Pool(t, 4), o), middleware.Options{Mode: optimisticGets, LockWait: time.Minute}, mux)
+				v := newVisitor(t)
+				v.post(s.URL+"/add").want(t, 200, "1")
+				key = recordOf(v.get(s.URL + "/id").body)
+				before, _ := r.Get(t, key)
+				ctx, cancel := context.WithCancel(t.Context())
+				go func() { <-ran; cancel() }()
+				if a := v.send(ctx, http.MethodGet, s.URL+"/page", nil); a.err == nil {
+					t.Errorf("it was answered: %d", a.StatusCode)
+				}
+				redistest.Elapse(500 * time.Millisecond)
+				if c.busy {
+					r.Do(t, "DEL", key+".lock")
+					redistest.Elapse(500 * time.Millisecond)
+				}
+				if after, _ := r.Get(t, key); after == before || r.Exists(t, key+".lock") {
+					t.Error("nothing was done, or the session is still held")
+				}
+				if failed := s.log.Lines("session failed"); len(failed) > 0 {
+					t.Errorf("%v", failed)
+				}
+			})
+		}
+	}
+}
+
+// P5: a request whose session is over when it is to be saved has waited for it, and does not do so
+// again for its second run.
+func TestTheSecondRunDoesNotWaitForWhatIsOver(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
-		patient := store.Options{Timeout: 20 * time.Second} // or a busy machine makes it ask whether Redis is alive
-		s := newSiteOn(t, store.New(proxy.Pool(t, 4), patient), middleware.Options{Mode: optimisticGets}, app())
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
-		v.get(s.URL+"/get").want(t, 200, "1")
-		holding := make(chan answer, 1)
-		go func() { holding <- v.post(holder.URL + "/pause") }()
-		<-busy
-		proxy.Forget()
-		for range 20 {
-			v.get(s.URL+"/get").want(t, 200, "1")
+		mux := app()
+		elsewhere, v := begun(t, r, middleware.Options{}, mux)
+		handle(mux, "GET /page", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
+			add(s)
+			with(t, v.cookies(elsewhere)...).post(elsewhere.URL + "/logout")
+		})
+		here := newSite(t, proxy.Pool(t, 2), middleware.Options{Mode: optimisticGets}, mux)
+		with(t, v.cookies(elsewhere)...).get(here.URL+"/page").want(t, 409, "*")
+		took := 0
+		for _, c := range proxy.Commands() {
+			if c.Name == "SET" { // which begins each wait
+				took++
+			}
 		}
-		if n := proxy.RoundTrips(); n != 20 {
-			t.Errorf("%d round trips for 20 reads", n)
-		}
-		close(free)
-		if a := <-holding; a.StatusCode != http.StatusOK {
-			t.Errorf("the holder: %d, %v", a.StatusCode, a.err)
+		if took != 1 {
+			t.Errorf("it came for the lock %d times, want once", took)
 		}
 	})
+}
+
+// P7: the second run is an exclusive one: it learns that it has lost its lock when it renews that,
+// after a third of the lease, and cannot save.
+func TestTheSecondRunMayLoseItsLock(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+		p := newPair(t, r, middleware.Options{}, func(p *pair, run int32, _ http.ResponseWriter, req *http.Request) {
+			add(session.FromContext(req.Context()))
+			if run == 1 {
+				p.another(t, "/add")
+				return
+			}
+			r.Do(t, "DEL", p.record(t)+".lock")
+			redistest.Elapse(steady.Lease / 3)
+			if cause := context.Cause(req.Context()); !errors.Is(cause, store.ErrLost) {
+				t.Errorf("the context ended with %v", cause)
+			}
+		})
+		p.v.get(p.here.URL+"/page").want(t, 503, "*")
+		p.v.get(p.here.URL+"/get").want(t, 200, "2")
+		p.wantRuns(t, 2)
+	})
+}
+
+// A GET without a body is optimistic over any protocol, and with a limit for bodies around the
+// sessions: it holds nothing while its handler runs, which has no body in either run.
+func TestOptimisticOverAnyServer(t *testing.T) {
+	t.Parallel()
+	for _, http2 := range []bool{false, true} {
+		for _, limited := range []bool{false, true} {
+			inFakeTime(t, fmt.Sprintf("HTTP/2 %v, MaxBytesHandler %v", http2, limited), func(t *testing.T, r *redistest.Server) {
+				p := newPair(t, r, middleware.Options{}, func(p *pair, run int32, w http.ResponseWriter, req *http.Request) {
+					body, err := io.ReadAll(req.Body)
+					if err != nil || len(body) > 0 || req.Body.Close() != nil || (req.ProtoMajor == 2) != http2 {
+						t.Errorf("%s: the body is %q, %v", req.Proto, body, err)
+					}
+					if run == 1 {
+						p.another(t, "/add")
+					}
+					fmt.Fprint(w, add(session.FromContext(req.Context())))
+				})
+				h := p.here.Config.Handler
+				if limited {
+					h = http.MaxBytesHandler(h, 1)
+				}
+				srv := httptest.NewUnstartedServer(h)
+				srv.Listener.Close()
+				srv.Listener, srv.EnableHTTP2 = memnet.Listen(""), http2
+				srv.StartTLS()
+				defer srv.Close()
+				tab := p.tab(t)
+				transport := srv.Client().Transport.(*http.Transport)
+				transport.DialContext, transport.TLSClientConfig.ServerName = memnet.DialContext, "example.com"
+				tab.Transport = transport
+				tab.get(srv.URL+"/page").want(t, 200, "3")
+				p.wantRuns(t, 2)
+			})
+		}
+	}
 }
