@@ -22,12 +22,11 @@ const (
 type keysAt uint8
 
 const (
-	noKeys      keysAt = iota
-	firstKey           // the first
-	firstTwo           // the first two
-	allKeys            // all
-	everySecond        // the first, the third, and so on
-	countKeys          // as many as the second says, behind it
+	noKeys    keysAt = iota
+	firstKey         // the first
+	firstTwo         // the first two
+	allKeys          // all
+	countKeys        // as many as the second says, behind it
 )
 
 // command is an entry of the command table.
@@ -94,9 +93,6 @@ func printable(text string) string {
 
 var otherCommands = []command{
 	{"ping", -1, pubsub, noKeys, ping},
-	{"echo", 2, loading, noKeys, echo},
-	{"dbsize", 1, 0, noKeys, dbsize},
-	{"type", 2, 0, firstKey, typeOf},
 	{"time", 1, loading, noKeys, timeOf},
 	{"role", 1, noScript | loading, noKeys, role},
 	{"auth", -2, noScript | loading | busy, noKeys, accept},
@@ -133,25 +129,4 @@ func role(s *Server, _ *Client, _ []string) Reply {
 		return Array(Bulk("slave"), Bulk("127.0.0.1"), Int(6379), Bulk("connected"), Int(0))
 	}
 	return Array(Bulk("master"), Int(0), Array())
-}
-
-func echo(_ *Server, _ *Client, args []string) Reply { return Bulk(args[1]) }
-
-func dbsize(s *Server, _ *Client, _ []string) Reply {
-	s.deleteExpired()
-	return Int(int64(len(s.keys)))
-}
-
-func typeOf(s *Server, _ *Client, args []string) Reply {
-	e, ok := s.lookup(args[1])
-	switch {
-	case !ok:
-		return Simple("none")
-	case e.list != nil:
-		return Simple("list")
-	case e.sorted != nil:
-		return Simple("zset")
-	default:
-		return Simple("string")
-	}
 }

@@ -15,7 +15,6 @@ var keyCommands = []command{
 	{"pttl", 2, 0, firstKey, ttl},
 	{"persist", 2, write, firstKey, persist},
 	{"flushall", -1, write, noKeys, flushAll},
-	{"flushdb", -1, write, noKeys, flushAll},
 	{"lpush", -3, write | denyOOM, firstKey, lpush},
 }
 

@@ -153,65 +153,9 @@ func (g generator) command() []string {
 	return args
 }
 
-func (g generator) plain() []string {
-	switch g.IntN(31) {
-	case 0, 1:
-		return []string{"GET", g.key()}
-	case 2, 3, 4, 5, 6:
-		return append([]string{"SET", g.key(), g.value()}, g.setOptions()...)
-	case 7:
-		if g.one(3) {
-			return []string{"SETEX", g.key(), g.s(), g.value()}
-		}
-		return []string{g.of("SETNX", "GETSET"), g.key(), g.value()}
-	case 8:
-		return []string{"GETRANGE", g.key(), g.number(-5, 5), g.number(-5, 5)}
-	case 9:
-		return []string{g.of("STRLEN", "TTL", "PTTL", "PERSIST", "EXISTS", "DEL", "MGET"), g.key()}
-	case 10:
-		return []string{g.of("EXISTS", "DEL", "MGET"), g.key(), g.key()}
-	case 11:
-		return []string{"RENAME", g.key(), g.key()}
-	case 12:
-		return []string{"EXPIRE", g.key(), g.s()}
-	case 13, 14:
-		return append([]string{"PEXPIRE", g.key(), g.ms()}, g.expireOptions()...)
-	case 15:
-		return []string{"LPUSH", g.key(), g.value(), g.value()}
-	case 16:
-		return []string{"PING", g.value()}
-	case 17:
-		return []string{g.of("ROLE", "PING")}
-	case 18:
-		return []string{"PUBLISH", g.channel(), g.value()}
-	case 19:
-		return []string{"PUBSUB", g.of("NUMSUB", "numsub"), g.channel(), g.channel()}
-	case 20:
-		return []string{g.of("PUBSUB", "SCRIPT", "pubsub"), g.of("NUMPAT", "NUMSUB", "NONSENSE", "", "a\nb")}
-	case 21:
-		return []string{"SCRIPT", g.of("EXISTS", "LOAD", "FLUSH"), g.of("return 1", "return (", "sync", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db")}
-	case 22:
-		return []string{"EVALSHA", g.of("e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "E0E1F9FABFC9D4800C877A703B823AC0578FF8DB", "x"), g.number(0, 2)}
-	case 23:
-		return []string{"EVAL", "return {#KEYS, #ARGV, KEYS[1], ARGV[1]}", g.number(0, 3), g.key(), g.value()}
-	case 24:
-		return []string{"ZADD", g.setKey(), g.score(), g.value()}
-	case 25:
-		return []string{"ZADD", g.setKey(), g.score(), g.value(), g.score(), g.value()}
-	case 26:
-		return append([]string{"ZRANGE", g.setKey()}, g.of2(
-			[]string{g.number(-4, 4), g.number(-4, 4)},
-			[]string{g.number(-4, 4), g.number(-4, 4), "WITHSCORES"},
-			[]string{g.bound(), g.bound(), "BYSCORE"},
-			[]string{g.bound(), g.bound(), "byscore", "WITHSCORES"},
-			[]string{g.bound(), g.bound(), "nonsense"})...)
-	case 27:
-		return g.of2([]string{"ZCARD", g.setKey()}, []string{"ZSCORE", g.setKey(), g.value()}, []string{"ZREM", g.setKey(), g.value(), g.value()},
-			[]string{"ZREMRANGEBYSCORE", g.setKey(), g.bound(), g.bound()})
-	case 28:
-		return []string{g.of("GOT", "LLEN2", "FLUSHALL", "FOO\r\nBAR", "Host2:", ""), g.value(), g.value()}
-	default:
-		return append([]string{"EVAL", viaScript[g.IntN(len(viaScript))], "0"}, g.plain()...)
+func (g generator) plain() (args []string) {
+	if g.one(15) {
+		return append([]string{"EVAL", g.of(viaScript...), "0"}, g.plain()...)
 	}
 	args = g.words(g.of(forms...))
 	for args[0] == "SET" && len(args) > 2 && g.one(2) {

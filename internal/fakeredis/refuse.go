@@ -118,12 +118,6 @@ func (c *command) keysOf(args []string) []string {
 		return args[1:3]
 	case allKeys:
 		return args[1:]
-	case everySecond:
-		var keys []string
-		for i := 1; i < len(args); i += 2 {
-			keys = append(keys, args[i])
-		}
-		return keys
 	case countKeys:
 		if n := leadingInt(args[2]); n > 0 && n <= len(args)-3 {
 			return args[3 : 3+n]

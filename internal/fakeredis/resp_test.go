@@ -1,4 +1,4 @@
-package fakeredis_test
+package fakeredis
 
 import (
 	"bufio"
@@ -7,12 +7,10 @@ import (
 	"io"
 	"strings"
 	"testing"
-
-	"github.com/a2139e8d/latchkey/internal/fakeredis"
 )
 
 func TestRepliesOnTheWire(t *testing.T) {
-	r := fakeredis.Array(fakeredis.OK, fakeredis.Err("ERR no"), fakeredis.Int(-7), fakeredis.Bulk("a\r\nb"), fakeredis.Nil, fakeredis.Array(), fakeredis.Bulk(""))
+	r := Array(OK, Err("ERR no"), Int(-7), Bulk("a\r\nb"), Nil, Array(), Bulk(""))
 	const want = "*7\r\n+OK\r\n-ERR no\r\n:-7\r\n$4\r\na\r\nb\r\n$-1\r\n*0\r\n$0\r\n\r\n"
 	if got := string(r.AppendTo(nil)); got != want {
 		t.Errorf("%q", got)
@@ -26,11 +24,11 @@ func TestReadCommand(t *testing.T) {
 	long := strings.Repeat("x", 10_000)
 	r := bufio.NewReader(strings.NewReader("*2\r\n$3\r\nGET\r\n$4\r\na\r\nb\r\n*1\r\n$10000\r\n" + long + "\r\n*0\r\n"))
 	for _, want := range []string{`["GET" "a\r\nb"]`, fmt.Sprintf("[%q]", long), "[]"} {
-		if got, err := fakeredis.ReadCommand(r); fmt.Sprintf("%q", got) != want || err != nil {
+		if got, err := ReadCommand(r); fmt.Sprintf("%q", got) != want || err != nil {
 			t.Errorf("%.40q %v", got, err)
 		}
 	}
-	if _, err := fakeredis.ReadCommand(r); err != io.EOF {
+	if _, err := ReadCommand(r); err != io.EOF {
 		t.Error("at the end:", err)
 	}
 	for input, want := range map[string]error{"*1\r\n$3\r\nGE": io.ErrUnexpectedEOF, "GET k\r\n": ErrProtocol, "*65537\r\n": ErrProtocol} {

@@ -1,17 +1,15 @@
-package fakeredis_test
+package fakeredis
 
 import (
 	"strconv"
 	"testing"
 	"time"
-
-	"github.com/a2139e8d/latchkey/internal/fakeredis"
 )
 
 var epoch = time.UnixMilli(1_700_000_000_000)
 
 func TestACloneGoesItsOwnWay(t *testing.T) {
-	s := fakeredis.New()
+	s := New()
 	c := s.Connect(nil)
 	sha := c.Do(epoch, "SCRIPT", "LOAD", "return redis.call('GET', 'k')").Text()
 	c.Do(epoch, "SET", "k", "1")
@@ -42,9 +40,9 @@ func TestACloneGoesItsOwnWay(t *testing.T) {
 
 func TestARestartForgetsScriptsAndListeners(t *testing.T) {
 	for _, keep := range []bool{true, false} {
-		s := fakeredis.New()
-		var heard []fakeredis.Reply
-		c, ear := s.Connect(nil), s.Connect(func(r fakeredis.Reply) { heard = append(heard, r) })
+		s := New()
+		var heard []Reply
+		c, ear := s.Connect(nil), s.Connect(func(r Reply) { heard = append(heard, r) })
 		c.Do(epoch, "SET", "k", "v")
 		sha := c.Do(epoch, "SCRIPT", "LOAD", "return 1").Text()
 		ear.Do(epoch, "SUBSCRIBE", "news")
@@ -53,7 +51,7 @@ func TestARestartForgetsScriptsAndListeners(t *testing.T) {
 		if _, there := s.Get(epoch, "k"); there != keep {
 			t.Errorf("Restart(%v): the key is there: %v", keep, there)
 		}
-		if got := c.Do(epoch, "EVALSHA", sha, "0").Text(); got != fakeredis.ErrNoScript {
+		if got := c.Do(epoch, "EVALSHA", sha, "0").Text(); got != errNoScript {
 			t.Errorf("Restart(%v): the script answers %q", keep, got)
 		}
 		if got := c.Do(epoch, "PUBLISH", "news", "x").Int(); got != 0 || len(heard) > 0 {

@@ -9,12 +9,10 @@ import (
 var stringCommands = []command{
 	{"get", 2, 0, firstKey, get},
 	{"set", -3, write | denyOOM, firstKey, set},
-	{"setex", 4, write | denyOOM, firstKey, setEX},
 	{"setnx", 3, write | denyOOM, firstKey, setNX},
 	{"getset", 3, write | denyOOM, firstKey, getSet},
 	{"getrange", 4, 0, firstKey, getRange},
 	{"strlen", 2, 0, firstKey, strLen},
-	{"mset", -3, write | denyOOM, everySecond, mset},
 	{"mget", -2, 0, allKeys, mget},
 }
 
@@ -80,10 +78,6 @@ func getRange(s *Server, _ *Client, args []string) Reply {
 	return Bulk(value.text[start : end+1])
 }
 
-func setEX(s *Server, c *Client, args []string) Reply {
-	return set(s, c, []string{args[0], args[1], args[3], "EX", args[2]})
-}
-
 func setNX(s *Server, _ *Client, args []string) Reply {
 	if _, ok := s.lookup(args[1]); ok {
 		return Int(0)
@@ -114,7 +108,7 @@ func set(s *Server, _ *Client, args []string) Reply {
 	var expires int64
 	if o.unit != "" {
 		var refusal Reply
-		if expires, refusal = s.expiry(args[0], o); refusal.IsError() {
+		if expires, refusal = s.expiry(o); refusal.IsError() {
 			return refusal
 		}
 	}
@@ -138,7 +132,7 @@ func set(s *Server, _ *Client, args []string) Reply {
 	return reply
 }
 
-func (s *Server) expiry(command string, o setOptions) (int64, Reply) {
+func (s *Server) expiry(o setOptions) (int64, Reply) {
 	n, ok := parseInt(o.time)
 	if !ok {
 		return 0, Err(errNotInt)
@@ -148,12 +142,12 @@ func (s *Server) expiry(command string, o setOptions) (int64, Reply) {
 		ms = 1
 	}
 	if n <= 0 || n > math.MaxInt64/ms {
-		return 0, errExpire(command)
+		return 0, errExpire("set")
 	}
 	n *= ms
 	if len(o.unit) == len("px") { // from now on
 		if n > math.MaxInt64-s.ms {
-			return 0, errExpire(command)
+			return 0, errExpire("set")
 		}
 		n += s.ms
 	}
@@ -193,14 +187,4 @@ func parseInt(text string) (int64, bool) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	return n, err == nil
-}
-
-func mset(s *Server, c *Client, args []string) Reply {
-	if len(args)%2 == 0 {
-		return Err("ERR wrong number of arguments for 'mset' command")
-	}
-	for i := 1; i < len(args); i += 2 {
-		set(s, c, []string{"SET", args[i], args[i+1]})
-	}
-	return OK
 }
