@@ -55,7 +55,11 @@ func TestAWaitingRequestHoldsItsBodyAndLittleMore(t *testing.T) {
 				w.send(content)
 			}
 			for range wires {
-				<-arrived
+				select {
+				case <-arrived:
+				case <-time.After(20 * time.Second):
+					t.Fatal("bodies are not read while their requests wait")
+				}
 			}
 			each := (heap() - before) / waiting
 			t.Logf("%d bytes for each waiting request", each)

@@ -184,12 +184,6 @@ func TestGuestsTimeOutEarlier(t *testing.T) {
 	})
 }
 
-func navigate(v *visitor, url string) answer {
-	req, _ := http.NewRequest(http.MethodGet, url, nil)
-	req.Header.Set("Sec-Fetch-Mode", "navigate")
-	return v.do(req)
-}
-
 // Expires is when Redis drops the session: before its first commit, in the middle of the changes
 // that a handler makes, and afterwards.
 func TestExpiresIsWhenTheSessionEnds(t *testing.T) {

@@ -3,9 +3,7 @@ package middleware_test
 import (
 	"fmt"
 	"io"
-	"log"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -21,14 +19,6 @@ func touched(h http.HandlerFunc) http.HandlerFunc {
 		session.FromContext(r.Context()).Set("seen", true)
 		h(w, r)
 	}
-}
-
-// quiet serves h and logs nothing of its mistakes, which are made on purpose.
-func quiet(h http.Handler) *httptest.Server {
-	srv := httptest.NewUnstartedServer(h)
-	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
-	srv.Start()
-	return srv
 }
 
 // A client that sends its body slowly does not hold its session meanwhile.

@@ -41,7 +41,6 @@ type request struct {
 	chunked bool   // the length of the body is not declared
 	trailer string // a line behind a chunked body
 	drip    bool   // the body is sent in small pieces, slowly
-	stalls  bool   // HTTP/1: it pauses in the middle
 	missing int    // that many bytes of the body are declared, and never sent
 	after   string // HTTP/1: sent instead of the second request
 	then    string // HTTP/1: sent when an answer has begun; once it has come back, the client sends no more

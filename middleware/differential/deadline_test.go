@@ -11,12 +11,6 @@ import (
 func deadlineCases() []testCase {
 	past := time.Now().Add(-time.Second)
 	return []testCase{
-		{name: "deadline: for reading, over", on: http1, request: request{method: "POST", body: "body", stalls: true}, handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
-			x.note("set, %v", http.NewResponseController(w).SetReadDeadline(past))
-			_, err := io.ReadAll(r.Body)
-			x.note("reading failed: %t", err != nil)
-			w.Header().Set("Connection", "close")
-		}},
 		{name: "deadline: for writing, over", session: never, handler: func(x *exchange, w http.ResponseWriter, _ *http.Request) {
 			x.note("set, %v", http.NewResponseController(w).SetWriteDeadline(past))
 			x.write(w, "lost")

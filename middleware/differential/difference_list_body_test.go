@@ -25,11 +25,6 @@ var differencesOfBody = []difference{
 		why: "A body that was read ahead is still there when net/http has given up the connection's.",
 	},
 	{
-		cases: []string{"deadline: for reading, over"}, variants: locking, on: http1,
-		lines: []string{"- handler: reading failed: true", "+ handler: reading failed: false"},
-		why:   "The body is read before the handler can set a deadline: a server's ReadTimeout is for that.",
-	},
-	{
 		cases:    []string{"expect: permitted by hand", "expect: refused with 413", "expect: the body is not read"},
 		variants: locking, on: http2,
 		lines: []string{"+ informational: Continue"},

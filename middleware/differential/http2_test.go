@@ -10,7 +10,6 @@ import (
 	"net/textproto"
 	"strings"
 	"sync/atomic"
-	"time"
 )
 
 // overHTTP2 sends the request, waits for the end of its answer, and sends another.
@@ -113,12 +112,7 @@ func (x *exchange) newRequest(ctx context.Context, r request) (*http.Request, er
 func dripping(s string) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {
-		for piece := range pieces(s) {
-			time.Sleep(time.Millisecond)
-			if _, err := io.WriteString(w, piece); err != nil {
-				return // the answer was there before
-			}
-		}
+		drip(w, s)
 		w.Close()
 	}()
 	return r
