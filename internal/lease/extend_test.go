@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,14 +46,16 @@ func TestExtendAsksForWholeMilliseconds(t *testing.T) {
 				t.Errorf("Extend by %v: no error", d)
 			}
 		}
-		if err := l.Extend(t.Context(), s+1); err != nil {
-			t.Error(err)
+		for _, d := range []time.Duration{s + 1, math.MaxInt64} {
+			if err := l.Extend(t.Context(), d); err != nil {
+				t.Error(err)
+			}
 		}
 		mustUnlock(t, l)
 		if err := l.Extend(t.Context(), s); !errors.Is(err, ErrExpired) {
 			t.Error(err)
 		}
-		if made := f.Made("Extend"); len(made) != 1 || made[0].D != s+time.Millisecond {
+		if made := f.Made("Extend"); len(made) != 2 || made[0].D != s+time.Millisecond || made[1].D < time.Hour {
 			t.Errorf("Redis was asked for %+v", made)
 		}
 	})

@@ -192,18 +192,6 @@ func TestOutage(t *testing.T) {
 	})
 }
 
-// A holder that cannot reach Redis for the rest of its lease has lost the lock, and is told so.
-// Nobody else may have it before.
-func TestOutageLosesLock(t *testing.T) {
-	inMemory(t, func(t *testing.T, server *redistest.Server) {
-		begin := time.Now()
-		l := newProcess(t, server).mustLock(t, patient)
-		server.Stop(t)
-		<-l.Lost()
-		wantTook(t, begin, patient.Lease)
-	})
-}
-
 // Redis hangs: connections and commands are accepted, but nobody answers. Only Timeout ends a wait.
 // When Redis goes on, it does what it was told by callers that have long given up.
 func TestPause(t *testing.T) {

@@ -84,20 +84,6 @@ func TestTheCauseOfALossSaysWhy(t *testing.T) {
 	}
 }
 
-// A process that was paused finds its lease over before its timer does.
-func TestALossInAPause(t *testing.T) {
-	withLease(t, &fake{}, Options{}, func(t *testing.T, _ *Group, l *Lease) {
-		l.mu.Lock()
-		l.end = time.Now().Add(-3 * s) // nothing else stops a process, but not the others
-		l.mu.Unlock()
-		if _, held, _ := l.Stop(false); held {
-			t.Error("it is held")
-		}
-		wantErrLost(t, l.Why(), "ran out 3s ago, and this process has not tried to extend it")
-		l.Leave()
-	})
-}
-
 // Redis says who has the lock instead. An empty value is no token: it is foreign, as any other that
 // is none.
 func TestALossNamesTheTaker(t *testing.T) {

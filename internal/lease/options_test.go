@@ -33,20 +33,6 @@ func TestOptionsDefaults(t *testing.T) {
 	}
 }
 
-// Redis counts milliseconds. Were a lease cut short to them, it would end there before it ends here.
-func TestWholeMillisRoundsUp(t *testing.T) {
-	t.Parallel()
-	const ms = time.Millisecond
-	for d, want := range map[time.Duration]time.Duration{
-		0: 0, 1: ms, ms - 1: ms, ms: ms, ms + 1: 2 * ms, 10 * s: 10 * s,
-		math.MaxInt64: math.MaxInt64 / ms * ms, // there is no more to round up to
-	} {
-		if got := wholeMillis(d); got != want {
-			t.Errorf("wholeMillis(%v) = %v, want %v", d, got, want)
-		}
-	}
-}
-
 // almostOne is the largest random number below 1.
 var almostOne = math.Nextafter(1, 0)
 

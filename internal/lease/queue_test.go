@@ -244,24 +244,6 @@ func TestTheHolderIsKilled(t *testing.T) {
 	})
 }
 
-// A process that is told and does not answer costs a second.
-func TestTheSilentIsPassedOver(t *testing.T) {
-	onServers(t, func(t *testing.T, server *redistest.Server) {
-		holder, p := newProcess(t, server), newProcess(t, server)
-		l := holder.mustLock(t, slow)
-		q := newScripts(t, server)
-		silent, _ := q.hears("silent")
-		q.wantHeld("silent", silent)
-		got := p.joins(t, t.Context(), server, slow)
-		begin := time.Now()
-		mustUnlock(t, l)
-		mustWin(t, got)
-		if took := time.Since(begin); took < s-time.Millisecond || took > s+20*time.Millisecond && !server.IsReal() {
-			t.Errorf("it took %v", took)
-		}
-	})
-}
-
 // A program that knows nothing of the queue deletes the lock. Those in the queue find out by
 // themselves, and it, too, has its turn when nobody is in the queue.
 func TestTheQueueBesideOthers(t *testing.T) {
@@ -601,28 +583,5 @@ func TestTheQueueWithFewRights(t *testing.T) {
 		if keys := server.Keys(t); n != 24 || len(keys) != 0 {
 			t.Errorf("%s: counted %d of 24; left behind: %q", name, n, keys)
 		}
-	}
-}
-
-// Redis forgets everything while processes wait, and their connections break.
-func TestTheQueueAfterRedisForgotAll(t *testing.T) {
-	t.Parallel()
-	server := redistest.Real(t)
-	l := newProcess(t, server).mustLock(t, patient)
-	var all []<-chan result
-	for range 3 {
-		all = append(all, newProcess(t, server).joins(t, t.Context(), server, patient))
-	}
-	server.Do(t, "FLUSHALL")
-	server.Do(t, "SCRIPT", "FLUSH")
-	server.Do(t, "CLIENT", "KILL", "TYPE", "normal")
-	server.Do(t, "CLIENT", "KILL", "TYPE", "pubsub")
-	var won sync.WaitGroup
-	for _, got := range all { // in an order that nobody knows any more
-		won.Go(func() { mustWin(t, got) })
-	}
-	won.Wait()
-	if err := l.Unlock(t.Context()); !errors.Is(err, ErrExpired) && !errors.Is(err, ErrLost) {
-		t.Error(err)
 	}
 }

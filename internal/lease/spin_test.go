@@ -184,14 +184,6 @@ func TestPoolIsSmall(t *testing.T) {
 	})
 }
 
-func TestPoolIsNil(t *testing.T) {
-	t.Parallel()
-	_, err := newProcessOver(t, nil, patient.Timeout).lock(t, Options{})
-	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "the pool is nil") {
-		t.Error(err)
-	}
-}
-
 // A hundred callers of a process wait for a lock that another process holds, and send Redis next to
 // nothing: one of them stands for all, and waits until it is told.
 func TestWaitingSendsNextToNothing(t *testing.T) {
