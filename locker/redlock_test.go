@@ -70,9 +70,11 @@ func TestRedlockRefusesBadArguments(t *testing.T) {
 	}
 }
 
-// A silent node may take a fiftieth of a lease, but not so little that a busy one fails.
-func TestRedlockDefaultTimeout(t *testing.T) {
+// A silent node may take a fiftieth of a lease, but not so little that a busy one fails. Tries are
+// further apart than those of a lock on one Redis.
+func TestRedlockDefaults(t *testing.T) {
 	const ms = time.Millisecond
+	t.Parallel()
 	redistest.InFakeTime(t, func(t *testing.T, server *redistest.Server) {
 		servers, pools := nodesLike(t, server, 3)
 		for i, tt := range []struct {
@@ -94,6 +96,12 @@ func TestRedlockDefaultTimeout(t *testing.T) {
 			mustUnlock(t, l)
 			servers[i%3].Resume(t)
 			redistest.Elapse(2 * time.Minute)
+		}
+		server.Do(t, "SET", "k", "another")
+		proxy := redistest.NewProxy(t, server)
+		_, err := NewRedlock([]*redis.Pool{proxy.Pool(t, 1)}, Options{}).Lock(t.Context(), "k")
+		if n := proxy.Requests() / 2; !errors.Is(err, ErrTimeout) || n < 50 || n > 110 { // a Take and a Release each
+			t.Errorf("%d tries in 10s: %v", n, err)
 		}
 	})
 }
