@@ -142,6 +142,7 @@ func TestLocksOnAFullRedis(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			redistest.InFakeTime(t, func(t *testing.T, server *redistest.Server) {
+				t.Cleanup(func() { redistest.Elapse(time.Hour) }) // what is under way ends
 				redistest.Elapse(locker.Years)
 				take(t, func(server *redistest.Server) {
 					server.Fake(func(f *fakeredis.Server) { f.Full = true })
