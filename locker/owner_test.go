@@ -150,8 +150,7 @@ func (c lateContext) Deadline() (time.Time, bool) { return c.deadline, true }
 // The deadline of whoever is first in line is no verdict on Redis. It gets the cause of
 // its own end, and those behind it, who have time, get the lock when Redis answers again.
 func TestADeadlineIsNoVerdictOnRedis(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, server *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, server *redistest.Server) {
 		spin := NewSpin(server.Pool(t, 1), Options{Timeout: 2 * s})
 		server.Pause(t)
 		noTime := errors.New("this caller has no time")

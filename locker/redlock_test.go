@@ -70,10 +70,11 @@ func TestRedlockRefusesBadArguments(t *testing.T) {
 	}
 }
 
-// A silent node may take a fiftieth of a lease, but not so little that a busy one fails.
-func TestRedlockDefaultTimeout(t *testing.T) {
+// A silent node may take a fiftieth of a lease, but not so little that a busy one fails. Tries are
+// further apart than those of a lock on one Redis.
+func TestRedlockDefaults(t *testing.T) {
 	const ms = time.Millisecond
-	redistest.InFakeTime(t, func(t *testing.T, server *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, server *redistest.Server) {
 		servers, pools := nodesLike(t, server, 3)
 		for i, tt := range []struct {
 			options Options
@@ -95,14 +96,19 @@ func TestRedlockDefaultTimeout(t *testing.T) {
 			servers[i%3].Resume(t)
 			redistest.Elapse(2 * time.Minute)
 		}
+		server.Do(t, "SET", "k", "another")
+		proxy := redistest.NewProxy(t, server)
+		_, err := NewRedlock([]*redis.Pool{proxy.Pool(t, 1)}, Options{}).Lock(t.Context(), "k")
+		if n := proxy.Requests() / 2; !errors.Is(err, ErrTimeout) || n < 50 || n > 110 { // a Take and a Release each
+			t.Errorf("%d tries in 10s: %v", n, err)
+		}
 	})
 }
 
 // The same Redis by two addresses would have two votes. Nobody can see that in the pools, but
 // Lock finds out, once the lock is free, and leaves nothing behind.
 func TestRedlockMeetsARedisTwice(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, server *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, server *redistest.Server) {
 		other := server.Another(t)
 		again := redistest.NewProxy(t, server)
 		lock := NewRedlock([]*redis.Pool{server.Pool(t, 4), other.Pool(t, 4), again.Pool(t, 4)}, noWait())
@@ -130,8 +136,7 @@ func TestRedlockMeetsARedisTwice(t *testing.T) {
 
 // Somebody else's keys, on most nodes, are no lock of ours, and stay as they are.
 func TestRedlockForeignKeys(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, server *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, server *redistest.Server) {
 		servers, pools := nodesLike(t, server, 3)
 		for _, tt := range []struct {
 			put     []any
@@ -184,8 +189,7 @@ func harm(ctx context.Context, t *testing.T, random *rand.Rand, victim *redistes
 // several processes take the lock. There are never two holders, and nobody waits longer than
 // was said: but for one exchange that is under way at the end, with its release.
 func TestRedlockSurvivesTwoOfFive(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, server *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, server *redistest.Server) {
 		seed := rand.Uint64()
 		random := rand.New(rand.NewPCG(seed, 0))
 		defer func() {
@@ -249,8 +253,7 @@ func TestRedlockWithoutMajority(t *testing.T) {
 		"frozen": {(*redistest.Server).Pause, (*redistest.Server).Resume},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			redistest.InFakeTime(t, func(t *testing.T, server *redistest.Server) {
+			inFakeTime(t, func(t *testing.T, server *redistest.Server) {
 				servers, pools := nodesLike(t, server, 5)
 				lock := NewRedlock(pools, chaotic)
 				begin := time.Now()

@@ -18,14 +18,23 @@ func noWait() Options {
 	return o
 }
 
+// inFakeTime runs f in fake time. What is under way at the end of it is waited for.
+func inFakeTime(t *testing.T, f func(t *testing.T, server *redistest.Server)) {
+	t.Helper()
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, server *redistest.Server) {
+		t.Cleanup(func() { redistest.Elapse(time.Hour) })
+		f(t, server)
+	})
+}
+
 // Years lead from the beginning of fake time, in 2000, to moments that a Timestamp knows.
 const Years = 20 * 365 * 24 * time.Hour
 
 // inTheseYears runs f in fake time, in a year that a Timestamp knows.
 func inTheseYears(t *testing.T, f func(t *testing.T, server *redistest.Server)) {
 	t.Helper()
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, server *redistest.Server) {
+	inFakeTime(t, func(t *testing.T, server *redistest.Server) {
 		redistest.Elapse(Years)
 		f(t, server)
 	})

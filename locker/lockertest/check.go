@@ -38,6 +38,9 @@ func with(change func(o *locker.Options)) locker.Options {
 }
 
 func newCheck(t *testing.T, kind Kind) *check {
+	if kind.FakeTime {
+		t.Cleanup(func() { <-time.After(time.Hour) }) // so that what is under way comes to an end
+	}
 	site := kind.Site(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	// Not a deadline: some would see that it is near, and not begin to wait.
