@@ -108,7 +108,7 @@ func lateCommit(s *site) {
 	s.save(s.take(b), "first") // Redis knows the scripts
 	h := s.take(a)
 	next(p, redistest.HangCommand)
-	s.wantSoon("Save", func() error { return h.Save(s.Context(), []byte("late")) })
+	s.wantError("Save", h.Save(s.Context(), []byte("late")), store.ErrUnavailable)
 	s.redis.Do(s, "DEL", lock) // its lease ends
 	s.save(s.take(b), "rightful")
 	holds := s.take(b)

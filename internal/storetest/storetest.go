@@ -46,7 +46,6 @@ func RunOn(t *testing.T, start func(testing.TB) *redistest.Server, open Open) {
 		"Users":                users,
 		"UsersOnBadNetwork":    usersOnBadNetwork,
 		"Exclusion":            excludes,
-		"ExclusionBadNetwork":  excludesOnBadNetwork,
 		"WaitForOtherProcess":  waitsForOtherProcess,
 		"WaitIsBounded":        waitIsBounded,
 		"StaleHolder":          staleHolder,
@@ -54,9 +53,7 @@ func RunOn(t *testing.T, start func(testing.TB) *redistest.Server, open Open) {
 		"LateCommands":         lateCommands,
 		"LateCommit":           lateCommit,
 		"HolderKilled":         holderKilled,
-		"LeaseIsRenewed":       leaseIsRenewed,
-		"TakeWithoutReply":     takeWithoutReply,
-		"CommitWithoutReply":   commitWithoutReply,
+		"WithoutReply":         withoutReply,
 		"RedisRestarts":        redisRestarts,
 		"RedisIsSilent":        redisIsSilent,
 		"RedisIsFull":          redisIsFull,
@@ -178,16 +175,6 @@ func (s *site) wantError(what string, err, want error) {
 	s.Helper()
 	if !errors.Is(err, want) {
 		s.Errorf("%s: error %v, want %v", what, err, want)
-	}
-}
-
-// wantSoon checks that f, which meets a silent Redis, fails by the Timeout of hasty.
-func (s *site) wantSoon(what string, f func() error) {
-	s.Helper()
-	begun := time.Now()
-	s.wantError(what, f(), store.ErrUnavailable)
-	if took := time.Since(begun); took > 4*hasty.Timeout {
-		s.Errorf("%s: it took %v, the Timeout is %v", what, took, hasty.Timeout)
 	}
 }
 
