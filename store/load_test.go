@@ -113,17 +113,3 @@ func TestRoundTripsOfLoad(t *testing.T) {
 		}
 	})
 }
-
-// A connection that breaks, whichever command it is, is not noticed.
-func TestLoadOverABrokenConnection(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		st, p := tapped(t, s, patient)
-		create(t, st, "1")
-		for _, command := range []string{"PTTL", "PEXPIRE", "PING", "GET"} {
-			for _, fault := range []redistest.Fault{redistest.DropCommand, redistest.DropReply, redistest.CutReply} {
-				onceFor(t, p, func(cmd redistest.Command) bool { return cmd.Name == command }, fault)
-				load(t, st)
-			}
-		}
-	})
-}

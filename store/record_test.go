@@ -6,7 +6,6 @@ import (
 	"errors"
 	"regexp"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 )
@@ -45,23 +44,6 @@ func TestStoredForm(t *testing.T) {
 		}
 		if bytes.ContainsRune(tt.stored, '\n') {
 			t.Errorf("%s is more than one line", tt.name)
-		}
-	}
-}
-
-func TestRecordRoundTrip(t *testing.T) {
-	t.Parallel()
-	for _, data := range []string{
-		`{}`,
-		`{"name":"Łukasz 🗝"}`,
-		`}`,
-		`{"trap":",\"d\":"},"d":{}`,
-		"\x00\xff\xfe binary \r\n}",
-		strings.Repeat("x", 1<<20),
-	} {
-		got, err := parseRecord(formatRecord("WRITER", born, []byte(data)), nil)
-		if err != nil || string(got.Data) != data || !got.Created.Equal(born) {
-			t.Errorf("%.40q: got %.40q, %v, %v", data, got.Data, got.Created, err)
 		}
 	}
 }
