@@ -123,7 +123,8 @@ func TestHeldTooLong(t *testing.T) {
 
 // It is the token in the lock that permits to write, whether or not another has written yet, or will.
 func TestTokenIsTheFence(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		create(t, st, "first")
 		for name, lose := range map[string]func(){

@@ -20,7 +20,8 @@ func loginOf(t *testing.T, st *Store, n, most int) (id string) {
 // A Renew is no login. What has timed out does not count: neither is a login refused because of it,
 // since nobody could log out there, nor does one end another that is in use.
 func TestMaxSessions(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		refuse := Terms{MaxSessions: 3, RefuseLogin: true}
 		first, idle, tablet := loginOf(t, st, 0, 3), loginOf(t, st, 1, 3), loginOf(t, st, 2, 3)

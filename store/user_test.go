@@ -82,7 +82,8 @@ func TestAUsersSessionKnowsItsUser(t *testing.T) {
 
 // P14: to end one, all others, or all takes effect at once, for all who come and all who are there.
 func TestEndedSessionsAreOverAtOnce(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		st, other := process(t, s), process(t, s)
 		a, b, c := login(t, st, "ann", 1), login(t, st, "ann", 2), login(t, other, "ann", 3)
 		bob := login(t, st, "bob", 1)
@@ -169,7 +170,8 @@ func TestTheListFollowsRenewAndDestroy(t *testing.T) {
 // A mark that was lost ends its user's sessions at once, a list as soon as anybody asks for it. Neither
 // brings one back.
 func TestALostKeyEndsTheSessions(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		for n, ask := range map[int]func(){
 			0: func() { login(t, st, "ann", 100) },

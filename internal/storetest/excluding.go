@@ -99,34 +99,3 @@ func waitsForOtherProcess(s *site) {
 	}
 	s.wantFree()
 }
-
-// No wait is longer than LockWait, no more than MaxWaiters wait in a process, and a request
-// that goes away waits no longer.
-func waitIsBounded(s *site) {
-	a, b := s.process(patient), s.process(patient)
-	s.create(a, "0")
-	h := s.take(a)
-	for name, st := range map[string]*store.Store{"this process": a, "another process": b} {
-		_, err := st.Take(s.Context(), theID, store.Terms{LockWait: 50 * time.Millisecond})
-		s.wantError("Take in "+name, err, store.ErrTimeout)
-	}
-	const waiters = 3
-	came := make(chan error, waiters+1)
-	for range waiters + 1 {
-		go func() {
-			next, err := a.Take(s.Context(), theID, store.Terms{LockWait: time.Minute, MaxWaiters: waiters})
-			if err == nil {
-				next.Release(s.Context())
-			}
-			came <- err
-		}()
-	}
-	s.wantError("one too many", <-came, store.ErrTooManyWaiters)
-	h.Release(s.Context())
-	for range waiters {
-		if err := <-came; err != nil {
-			s.Error(err)
-		}
-	}
-	s.wantFree()
-}

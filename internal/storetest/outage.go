@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"time"
@@ -9,20 +10,27 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// A holder that was killed blocks its session for its lease, and not for longer.
-func holderKilled(s *site) {
+// A holder that is killed, or cut off from Redis, blocks its session for its lease, and not for ever.
+// It learns that its lock is lost, and cannot write when it is back.
+func holderCutOff(s *site) {
 	o := patient
-	o.Lease = 500 * time.Millisecond
+	o.Lease = 2 * time.Second
 	a, p := s.tapped(o)
-	s.create(a, "before")
-	s.take(a)
+	s.create(a, "first")
+	stale := s.take(a)
+	ctx, cancel := context.WithCancelCause(s.Context())
+	defer cancel(nil)
+	stale.OnLost(cancel)
+
 	p.Inject(func(redistest.Command) redistest.Fault { return redistest.DropCommand }) // it sends nothing more
-	h := s.take(s.process(patient))
-	if got := string(h.Record.Data); got != "before" {
-		s.Errorf("it read %s", got)
-	}
-	s.save(h, "after")
-	s.wantData("after")
+	s.save(s.take(s.process(patient)), "rightful")                                     // waits for the end of the lease
+	<-ctx.Done()
+	s.wantError("the holder's context", context.Cause(ctx), store.ErrLost)
+
+	p.Inject(nil)
+	s.wantError("Save", stale.Save(s.Context(), []byte("stale")), store.ErrLost)
+	s.wantData("rightful")
+	s.wantFree()
 }
 
 // A take whose reply never comes leaves no lock behind. A commit whose reply never comes is
@@ -104,8 +112,11 @@ func redisIsFull(s *site) {
 	st := s.process(patient)
 	s.create(st, "before")
 	s.redis.Do(s, "CONFIG", "SET", "maxmemory", "1")
-	for _, what := range []string{"Save", "Renew"} {
-		s.wantError(what, ends[what](s.Context(), s.take(st)), store.ErrUnavailable)
+	for what, write := range map[string]func(h *store.Hold) error{
+		"Save":  func(h *store.Hold) error { return h.Save(s.Context(), []byte("after")) },
+		"Renew": func(h *store.Hold) error { return h.Renew(s.Context(), newID, []byte("after")) },
+	} {
+		s.wantError(what, write(s.take(st)), store.ErrUnavailable)
 		s.wantFree()
 		s.wantData("before")
 	}

@@ -10,7 +10,6 @@
 package storetest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -42,17 +41,11 @@ func RunOn(t *testing.T, start func(testing.TB) *redistest.Server, open Open) {
 		"AnyConnectionBreaks":  anyConnectionBreaks,
 		"ScriptFlush":          scriptFlush,
 		"LargeAndBinary":       largeAndBinary,
-		"UnknownIDs":           unknownIDs,
 		"Users":                users,
 		"UsersOnBadNetwork":    usersOnBadNetwork,
 		"Exclusion":            excludes,
 		"WaitForOtherProcess":  waitsForOtherProcess,
-		"WaitIsBounded":        waitIsBounded,
-		"StaleHolder":          staleHolder,
 		"HolderCutOff":         holderCutOff,
-		"LateCommands":         lateCommands,
-		"LateCommit":           lateCommit,
-		"HolderKilled":         holderKilled,
 		"WithoutReply":         withoutReply,
 		"RedisRestarts":        redisRestarts,
 		"RedisIsSilent":        redisIsSilent,
@@ -192,13 +185,6 @@ func (s *site) eventually(what string, ok func() bool) {
 			s.Fatalf("never happened: %s; keys: %q", what, s.redis.Keys(s))
 		}
 	}
-}
-
-// ends are the ways in which a hold writes.
-var ends = map[string]func(ctx context.Context, h *store.Hold) error{
-	"Save":    func(ctx context.Context, h *store.Hold) error { return h.Save(ctx, []byte("stale")) },
-	"Renew":   func(ctx context.Context, h *store.Hold) error { return h.Renew(ctx, newID, []byte("stale")) },
-	"Destroy": func(ctx context.Context, h *store.Hold) error { return h.Destroy(ctx) },
 }
 
 func mustBe(err, want error) error {
