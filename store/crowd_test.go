@@ -66,6 +66,6 @@ func ownSession(t *testing.T, st *Store, id string) {
 // ownHold creates and takes it.
 func ownHold(t *testing.T, st *Store, id string) *Hold {
 	t.Helper()
-	wantError(t, "Create", st.Create(t.Context(), id, []byte("new"), Terms{}), nil)
+	must(t, st.Create(t.Context(), id, []byte("new"), Terms{}))
 	return takeID(t, st, id)
 }

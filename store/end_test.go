@@ -16,7 +16,7 @@ func TestDestroyLeavesTombstone(t *testing.T) {
 		create(t, st, "1")
 		h := take(t, st)
 		waiting := append(guests(t, st, 1, Terms{}), guests(t, process(t, s), 1, Terms{})...)
-		wantError(t, "Destroy", h.Destroy(t.Context()), nil)
+		must(t, h.Destroy(t.Context()))
 		for _, g := range waiting {
 			<-g.came
 			wantError(t, "Take of one that waited", g.err, ErrGone)
@@ -75,12 +75,11 @@ func TestRenew(t *testing.T) {
 	terms := Terms{TTL: lifetime, Lifetime: lifetime}
 	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		ctx, st := t.Context(), process(t, s)
-		wantError(t, "Create", st.Create(ctx, theID, []byte("1"), terms), nil)
+		must(t, st.Create(ctx, theID, []byte("1"), terms))
 		created := time.Now()
 		lapse(9 * time.Hour)
-		h, err := st.Take(ctx, theID, terms)
-		must(t, err)
-		wantError(t, "Renew", h.Renew(ctx, newID, []byte("2")), nil)
+		h := takeBy(t, st, terms)
+		must(t, h.Renew(ctx, newID, []byte("2")))
 		wantGone(t, s, st)
 		r, err := st.Load(ctx, newID, terms)
 		if string(r.Data) != "2" || !r.Created.Equal(created) || err != nil {
@@ -97,7 +96,7 @@ func TestLongTerms(t *testing.T) {
 	terms := Terms{TTL: years, Lifetime: years}
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		ctx, st := t.Context(), process(t, s)
-		wantError(t, "Create", st.Create(ctx, theID, []byte("1"), terms), nil)
+		must(t, st.Create(ctx, theID, []byte("1"), terms))
 		wantExpiry(t, s, theRecord, years)
 		for what, use := range map[string]func(h *Hold) error{
 			"Save":  func(h *Hold) error { return h.Save(ctx, []byte("2")) },
@@ -105,8 +104,7 @@ func TestLongTerms(t *testing.T) {
 			"Load":  func(h *Hold) error { h.Release(ctx); _, err := st.Load(ctx, theID, terms); return err },
 		} {
 			s.Do(t, "PEXPIRE", theRecord, 60_000)
-			h, err := st.Take(ctx, theID, terms)
-			must(t, err)
+			h := takeBy(t, st, terms)
 			wantError(t, what, use(h), nil)
 			wantExpiry(t, s, theRecord, years)
 		}
@@ -123,13 +121,13 @@ func TestAnyBytes(t *testing.T) {
 				"\x00\x01\xfe\xff", `{"name":"Łukasz 🗝"}`, "{\"a\":\"b\r\n\"}", `","gone":1}`, `%w%d%%`, "123",
 			} {
 				s.Do(t, "DEL", "latchkey:{"+id+"}")
-				wantError(t, "Create", st.Create(ctx, id, []byte("1"), Terms{}), nil)
+				must(t, st.Create(ctx, id, []byte("1"), Terms{}))
 				for _, want := range []string{"1", data} {
 					h, err := st.Take(ctx, id, Terms{})
 					if err != nil || string(h.Record.Data) != want {
 						t.Fatalf("id %q: took %q, %v, want %q", id, h.Record.Data, err, want)
 					}
-					wantError(t, "Save", h.Save(ctx, []byte(data)), nil)
+					must(t, h.Save(ctx, []byte(data)))
 				}
 			}
 			if keys := s.Keys(t); len(keys) != i+1 {

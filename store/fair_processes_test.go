@@ -57,12 +57,12 @@ func TestABusyProcessGetsItsTurns(t *testing.T) {
 		"40 requests that give up":   {40, 200 * time.Millisecond, time.Minute},
 		"100 clients that leave":     {100, time.Minute, 60 * time.Millisecond},
 	} {
-		for _, oneWay := range []time.Duration{0, 300 * time.Microsecond, 3 * time.Millisecond} {
+		for _, oneWay := range []time.Duration{0, 3 * time.Millisecond} {
 			t.Run(name+", Redis is "+oneWay.String()+" away", func(t *testing.T) {
 				inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 					create(t, process(t, s), "0")
 					served := make([]int, 4)
-					end := time.Now().Add(10 * time.Second)
+					end := time.Now().Add(2500 * time.Millisecond)
 					var all sync.WaitGroup
 					for i := range served {
 						st := openFar(t, s.Pool(t, 8), oneWay, patient)
@@ -82,7 +82,7 @@ func TestABusyProcessGetsItsTurns(t *testing.T) {
 											served[i]++ // nobody else has the session
 										}
 										lapse(10 * time.Millisecond)
-										wantError(t, "Touch", h.Touch(t.Context()), nil)
+										must(t, h.Touch(t.Context()))
 									}
 									left.Stop()
 									leave()
@@ -92,7 +92,7 @@ func TestABusyProcessGetsItsTurns(t *testing.T) {
 					}
 					all.Wait()
 					t.Logf("served %d, the busy process first", served)
-					if least, most := slices.Min(served), slices.Max(served); least < 100 || most > least+least/20 {
+					if least, most := slices.Min(served), slices.Max(served); least < 25 || most > least+2 {
 						t.Errorf("one process was served %d times and another %d: %d", most, least, served)
 					}
 				})

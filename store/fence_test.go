@@ -102,8 +102,7 @@ func TestHeldTooLong(t *testing.T) {
 		st := process(t, s)
 		create(t, st, "first")
 		begun := time.Now()
-		h, err := st.Take(t.Context(), theID, Terms{MaxHold: most})
-		must(t, err)
+		h := takeBy(t, st, Terms{MaxHold: most})
 		next := take(t, st)
 		if took := time.Since(begun); took < most || took > most+510*time.Millisecond {
 			t.Errorf("the next one had it after %v, want %v", took, most)
@@ -112,8 +111,7 @@ func TestHeldTooLong(t *testing.T) {
 		wantLoss(t, h.Save(t.Context(), []byte("stale")), "held for longer than MaxHold, which is 200ms")
 		wantData(t, s, "next")
 
-		h, err = st.Take(t.Context(), theID, Terms{MaxHold: most})
-		must(t, err)
+		h = takeBy(t, st, Terms{MaxHold: most})
 		token, _ := s.Get(t, theLock)
 		toldLost(t, h)
 		s.Do(t, "SET", theLock, token, "PX", 60_000)
@@ -125,7 +123,8 @@ func TestHeldTooLong(t *testing.T) {
 
 // It is the token in the lock that permits to write, whether or not another has written yet, or will.
 func TestTokenIsTheFence(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		create(t, st, "first")
 		for name, lose := range map[string]func(){

@@ -64,7 +64,13 @@ func create(t *testing.T, st *Store, data string) {
 // take takes the session, which must be free or become so.
 func take(t *testing.T, st *Store) *Hold {
 	t.Helper()
-	h, err := st.Take(t.Context(), theID, Terms{LockWait: time.Minute})
+	return takeBy(t, st, Terms{LockWait: time.Minute})
+}
+
+// takeBy does so by these terms.
+func takeBy(t *testing.T, st *Store, terms Terms) *Hold {
+	t.Helper()
+	h, err := st.Take(t.Context(), theID, terms)
 	must(t, err)
 	return h
 }

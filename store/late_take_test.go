@@ -54,8 +54,7 @@ func TestLateTakeDoesNotMakeAStaleHolderWrite(t *testing.T) {
 					a, p := tapped(t, s, patient)
 					b := process(t, s)
 					create(t, b, "0")
-					stale, err := a.Take(t.Context(), theID, Terms{MaxHold: 5 * time.Second})
-					must(t, err)
+					stale := takeBy(t, a, Terms{MaxHold: 5 * time.Second})
 					late := p.Commands()
 					lose(t, s, stale)
 					save(t, take(t, b), "answered")
@@ -91,8 +90,7 @@ func TestLateSetOfATakeThatGaveUpLeavesNoLock(t *testing.T) {
 				again(t, s, cmd)
 			}
 		}
-		next, err := other.Take(t.Context(), theID, Terms{LockWait: patient.Lease / 10})
-		must(t, err)
+		next := takeBy(t, other, Terms{LockWait: patient.Lease / 10})
 		save(t, next, "2")
 	})
 }

@@ -2,11 +2,6 @@ package store
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
-	"io"
-	"log"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -18,17 +13,12 @@ func TestParseURL(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]target{
 		"redis://localhost":        {network: "tcp", address: "localhost:6379"},
-		"redis://localhost/":       {network: "tcp", address: "localhost:6379"},
 		"redis://localhost:":       {network: "tcp", address: "localhost:6379"},
-		"redis://localhost:7000":   {network: "tcp", address: "localhost:7000"},
 		"REDIS://localhost":        {network: "tcp", address: "localhost:6379"},
-		"redis://10.0.0.1/3":       {network: "tcp", address: "10.0.0.1:6379", database: 3},
-		"redis://[::1]":            {network: "tcp", address: "[::1]:6379"},
 		"redis://[2001:db8::1]:70": {network: "tcp", address: "[2001:db8::1]:70"},
 		"redis://:secret@h":        {network: "tcp", address: "h:6379", password: "secret"},
 		"redis://app:secret@h:1/2": {network: "tcp", address: "h:1", username: "app", password: "secret", database: 2},
 		"redis://a%40b:%2F%3A@h":   {network: "tcp", address: "h:6379", username: "a@b", password: "/:"},
-		"rediss://h":               {network: "tcp", address: "h:6379", tls: true},
 		"rediss://app:secret@h/1":  {network: "tcp", address: "h:6379", username: "app", password: "secret", database: 1, tls: true},
 		"valkey://:secret@h/1":     {network: "tcp", address: "h:6379", password: "secret", database: 1},
 		"valkeys://h":              {network: "tcp", address: "h:6379", tls: true},
@@ -51,38 +41,29 @@ func TestOpenNeverRepeatsTheURL(t *testing.T) {
 		"":                          "must begin with",
 		"h0st1e:6379":               "must begin with", // read as a scheme
 		"http://h0st1e":             "must begin with",
-		"redis+h0st1e://x":          "must begin with",
 		"10.0.0.1:6379":             "must begin with", // which is no URL at all
-		"//h0st1e:6379":             "must begin with",
 		"redis://h0st1e:1,h0st1e:2": "several hosts",
-		"redis://h0st1e,h0st1e":     "several hosts",
 		"redis://":                  "no host",
 		"redis://:s3cret@":          "no host",
 		"redis:h0st1e:6379":         "no host",
 		"redis://:s3cret@:6379":     "no host",
 		"redis://us3r@h0st1e":       "without a password",
-		"redis://us3r:@h0st1e":      "without a password",
 		"redis://:s3cret@h/d4ta":    "not a number",
-		"redis://:s3cret@h/1/d4ta":  "not a number",
-		"redis://:s3cret@h/-1":      "not a number",
 		"unix:///x?db=d4ta":         "not a number",
 		"redis://h?s3cret=1":        "not known",
 		"unix:///x?s3cret=1":        "not known",
 		"redis://h?db=1":            "not known", // it goes into the path
 		"redis://h#s3cret":          "not known",
 		"redis://h?%zzs3cret":       "parameters that cannot be parsed",
-		"redis://h?a;s3cret":        "parameters that cannot be parsed",
 		"unix://":                   "no socket",
 		"unix://h0st1e/x":           "no socket", // a relative path, or one slash too few
 		"unix:h0st1e":               "no socket",
-		"redis://:s3cret@h:0":       "port that does not exist",
 		"redis://:s3cret@h:65536":   "port that does not exist",
 		"redis://:s3cret@h:p0rt":    "percent-encoded",
 		"redis://:s3c#ret@h0st1e":   "percent-encoded",
 		"redis://:s3c?ret@h0st1e":   "percent-encoded",
 		"redis://:s3c/ret@h0st1e":   "percent-encoded",
 		"redis://:s3c%ret@h0st1e":   "percent-encoded",
-		"redis://:s3c[ret@h0st1e":   "percent-encoded",
 		"redis://us3r:s3c ret@h":    "percent-encoded",
 		"redis://h0st1e\x7f":        "percent-encoded",
 	} {
@@ -159,21 +140,6 @@ func TestOpenConnectsAsTheURLSays(t *testing.T) {
 		if err != nil && strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s: error %q repeats the password", what, err)
 		}
-	}
-}
-
-// A certificate that nobody trusts is found out at once, not by a time-out, and
-// no password is sent.
-func TestOpenTLSVerifiesTheServer(t *testing.T) {
-	t.Parallel()
-	listener := httptest.NewUnstartedServer(nil) // any server will do: it comes no further
-	listener.Config.ErrorLog = log.New(io.Discard, "", 0)
-	listener.StartTLS()
-	t.Cleanup(listener.Close)
-	err := opened(t, "rediss://:secret@"+listener.Listener.Addr().String(), patient).Ping(t.Context())
-	wantError(t, "Ping", err, ErrUnavailable)
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); !ok {
-		t.Errorf("Ping: %v, want an untrusted certificate", err)
 	}
 }
 

@@ -12,8 +12,7 @@ import (
 func quiet(t *testing.T, st *Store, terms Terms) *Hold {
 	t.Helper()
 	terms.Quiet = true
-	h, err := st.Take(t.Context(), theID, terms)
-	must(t, err)
+	h := takeBy(t, st, terms)
 	return h
 }
 
@@ -127,7 +126,7 @@ func TestPeek(t *testing.T) {
 		peek("nothing", newID, ErrNotFound)
 		h := take(t, st)
 		peek("one that is held", theID, nil)
-		wantError(t, "Destroy", h.Destroy(t.Context()), nil)
+		must(t, h.Destroy(t.Context()))
 		peek("an ended one", theID, ErrGone)
 		s.Do(t, "SET", theRecord, "garbage")
 		peek("garbage", theID, ErrCorrupt)

@@ -11,81 +11,68 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// A record says which key it is sealed with. All keys open, the newest seals, and what was sealed
-// with one that is not there any more cannot be read.
-func TestKeysAreRotated(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		before, first := New(s.Pool(t, 8), encrypted(oldKey)), New(s.Pool(t, 8), encrypted(oldKey, newKey))
-		second, after := New(s.Pool(t, 8), encrypted(newKey, oldKey)), New(s.Pool(t, 8), encrypted(newKey))
-		reads := func(st *Store, want string) {
-			t.Helper()
-			r, err := st.Load(t.Context(), theID, Terms{})
-			if string(r.Data) != want || err != nil {
-				t.Errorf("got %q, %v, want %q", r.Data, err, want)
-			}
-		}
-		create(t, before, "1")
-		save(t, take(t, first), "2") // the old key is still the first one
-		reads(before, "2")
-		reads(second, "2")
-		_, err := after.Load(t.Context(), theID, Terms{})
-		wantError(t, "Load without the old key", err, ErrCorrupt)
-
-		h := take(t, second)
-		if err := h.Touch(t.Context()); err != nil { // a touch writes no record
-			t.Error(err)
-		}
-		reads(before, "2")
-		save(t, take(t, second), "3")
-		reads(first, "3")
-		reads(after, "3")
-		_, err = before.Load(t.Context(), theID, Terms{})
-		wantError(t, "Load without the new key", err, ErrCorrupt)
-	})
+// keyChanges are the steps by which keys come, change and go. Two neighbouring steps run side by side
+// for a while. reason is why what the first step stores cannot be read by a later one that is not.
+var keyChanges = map[string]struct {
+	steps  []Encryption
+	reason string
+}{
+	"encryption begins": {[]Encryption{
+		{},
+		{Keys: [][]byte{oldKey}, WritePlain: true},
+		{Keys: [][]byte{oldKey}, AcceptPlain: true},
+		{Keys: [][]byte{oldKey}},
+	}, "it is not sealed"},
+	"encryption ends": {[]Encryption{
+		{Keys: [][]byte{oldKey}},
+		{Keys: [][]byte{oldKey}, AcceptPlain: true},
+		{Keys: [][]byte{oldKey}, WritePlain: true},
+		{},
+	}, "it is sealed, and Options.Encryption has no Keys"},
+	"a key is rotated": {[]Encryption{
+		{Keys: [][]byte{oldKey}},
+		{Keys: [][]byte{oldKey, newKey}},
+		{Keys: [][]byte{newKey, oldKey}},
+		{Keys: [][]byte{newKey}},
+	}, "which is not in Options.Encryption"},
 }
 
-// From plain records to sealed ones and back, in steps that leave every session readable to the
-// processes of the step before and of the one after. Sealed records without keys, and plain
-// ones where none are accepted, are refused with the reason.
+// by opens the store of a process with these keys.
+func by(t *testing.T, s *redistest.Server, e Encryption) *Store {
+	o := patient
+	o.Encryption = e
+	return New(s.Pool(t, 8), o)
+}
+
+// Each step leaves every session readable to the processes of the step before and of the one after.
+// The last ones cannot read what the first have stored, and say why.
 func TestEncryptionBeginsAndEnds(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		step := func(e Encryption) *Store {
-			o := patient
-			o.Encryption = e
-			return New(s.Pool(t, 8), o)
-		}
-		keys := [][]byte{newKey}
-		none, only := step(Encryption{}), step(Encryption{Keys: keys})
-		writing, accepting := step(Encryption{Keys: keys, WritePlain: true}), step(Encryption{Keys: keys, AcceptPlain: true})
-		neighbours := func(writer *Store, data string, isSealed bool, readers ...*Store) {
-			t.Helper()
-			save(t, take(t, writer), data)
-			for i, reader := range readers {
-				if r, err := reader.Load(t.Context(), theID, Terms{}); string(r.Data) != data || err != nil {
-					t.Errorf("after %s reader %d has %q, %v", data, i, r.Data, err)
+	for name, change := range keyChanges {
+		t.Run(name, func(t *testing.T) {
+			inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+				first, last := by(t, s, change.steps[0]), by(t, s, change.steps[len(change.steps)-1])
+				create(t, first, "0")
+				_, err := last.Load(t.Context(), theID, Terms{})
+				wantError(t, "Load by the last step", err, ErrCorrupt)
+				wantMessage(t, err, []string{change.reason})
+				for i, e := range change.steps {
+					st := by(t, s, e)
+					must(t, take(t, st).Touch(t.Context())) // which writes no record
+					data := fmt.Sprint("secret ", i)
+					save(t, take(t, st), data)
+					for j, e := range change.steps[max(0, i-1):min(len(change.steps), i+2)] {
+						if got := string(load(t, by(t, s, e)).Data); got != data {
+							t.Errorf("what step %d has stored, its neighbour %d reads as %q", i, j, got)
+						}
+					}
+					stored, _ := s.Get(t, theRecord)
+					if seals := len(e.Keys) > 0 && !e.WritePlain; strings.Contains(stored, data) == seals {
+						t.Errorf("step %d stores %q", i, stored)
+					}
 				}
-			}
-			stored, _ := s.Get(t, theRecord)
-			if _, got, _ := parseStored([]byte(stored)); got != isSealed {
-				t.Errorf("%s is stored as %q", data, stored)
-			}
-		}
-		create(t, none, "0")
-		neighbours(none, "plain", false, none, writing, accepting)
-		neighbours(writing, "still plain", false, none, writing, accepting)
-		_, err := only.Load(t.Context(), theID, Terms{})
-		wantError(t, "a plain record", err, ErrCorrupt)
-		if !strings.Contains(fmt.Sprint(err), "it is not sealed") {
-			t.Error(err)
-		}
-		neighbours(accepting, "sealed", true, writing, accepting, only)
-		neighbours(only, "still sealed", true, writing, accepting, only)
-		_, err = none.Load(t.Context(), theID, Terms{})
-		wantError(t, "a sealed record without keys", err, ErrCorrupt)
-		if !strings.Contains(fmt.Sprint(err), "it is sealed, and Options.Encryption has no Keys") {
-			t.Error(err)
-		}
-	})
+			})
+		})
+	}
 }
 
 // Wrong keys are an error that names them by their place, and a store with such options stores

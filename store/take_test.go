@@ -110,7 +110,7 @@ func TestATakeWithAShortTimeoutIsOneRoundTrip(t *testing.T) {
 		st, p := tapped(t, s, patient)
 		for _, ttl := range []time.Duration{patient.Lease, 2 * patient.Lease} {
 			terms := Terms{TTL: ttl, Lifetime: time.Hour}
-			wantError(t, "Create", st.Create(t.Context(), theID, []byte("1"), terms), nil)
+			must(t, st.Create(t.Context(), theID, []byte("1"), terms))
 			p.Forget()
 			h, err := st.Take(t.Context(), theID, terms)
 			if n := p.RoundTrips(); n != 1 || err != nil {
@@ -130,7 +130,7 @@ func TestALockIsNotHeldByWhoHasAnother(t *testing.T) {
 		st := NewOn(c, patient)
 		first := ownHold(t, st, theID)
 		last := c.last
-		wantError(t, "Create", st.Create(t.Context(), newID, []byte("1"), Terms{}), nil)
+		must(t, st.Create(t.Context(), newID, []byte("1"), Terms{}))
 		c.lie = last
 		takeID(t, st, newID).Release(t.Context())
 		first.Release(t.Context())

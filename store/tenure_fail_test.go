@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/fakeredis"
-	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // failures are ways for a commit that is under way to fail. Each says what is to be
@@ -140,29 +139,14 @@ func TestLockVanishesBetweenCommits(t *testing.T) {
 // One request's end by its client is not the end of a commit that is for others, too.
 func TestCommitOutlivesItsContext(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
-		first := take(t, d.st)
-		waiting := guests(t, d.st, 1, Terms{})
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		wantError(t, "Save", first.Save(gone, []byte("1")), nil)
-		save(t, waiting[0].holds(t, "1"), "2")
-		d.wantQuiet(t, "2")
-	})
-}
-
-// A caller of Renew that has little time says nothing about Redis: those behind it wait on.
-func TestImpatientRenew(t *testing.T) {
-	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		first := take(t, d.st)
 		waiting := guests(t, d.st, 1, Terms{})
-		release := once(t, d.Server, d.proxy, createScript, redistest.HangCommand)
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
-		renewed := begin(func() error { return first.Renew(ctx, newID, []byte("1")) })
-		<-ctx.Done()
-		release()
-		wantError(t, "Renew", renewed.wait(), nil)
-		<-waiting[0].came
-		wantError(t, "the next one", waiting[0].err, ErrGone)
+		must(t, first.Save(gone, []byte("1")))
+		must(t, waiting[0].holds(t, "1").Renew(gone, newID, []byte("2")))
+		if r, err := d.st.Load(t.Context(), newID, Terms{}); string(r.Data) != "2" || err != nil {
+			t.Errorf("the new id has %q, %v", r.Data, err)
+		}
 	})
 }

@@ -104,47 +104,10 @@ func TestReleaseLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// A process that has not heard from Redis for a while does not go on before it has: others may have
-// begun to wait. Nor does it go further ahead than it may lose if a commit fails.
-func TestHowFarAProcessGoesAhead(t *testing.T) {
-	for name, tt := range map[string]struct {
-		alone time.Duration
-		ahead int
-	}{"it has not heard": {0, 0}, "too many": {time.Hour, maxAhead - 1}} {
-		t.Run(name, func(t *testing.T) {
-			eachDesk(t, patient, func(t *testing.T, d *desk) {
-				d.st.alone = tt.alone
-				first := take(t, d.st)
-				waiting := guests(t, d.st, tt.ahead+2, Terms{MaxWaiters: 2 * maxAhead})
-				letGo := d.holdBack(t)
-				all := []*ending{saving(t, first, "0")}
-				for i, g := range waiting[:tt.ahead] {
-					all = append(all, saving(t, g.holds(t, fmt.Sprint(i)), fmt.Sprint(i+1)))
-				}
-				synctest.Wait()
-				select {
-				case <-waiting[tt.ahead].came:
-					t.Errorf("%d versions are on their way, and one more begins", tt.ahead+1)
-				default:
-				}
-				letGo()
-				for i, g := range waiting[tt.ahead:] {
-					save(t, g.holds(t, fmt.Sprint(tt.ahead+i)), fmt.Sprint(tt.ahead+i+1))
-				}
-				for _, e := range all {
-					wantError(t, "Save", e.wait(), nil)
-				}
-				d.wantQuiet(t, fmt.Sprint(tt.ahead+2))
-			})
-		})
-	}
-}
-
 // In Redis, the lock says who holds the session now, whoever made the commit.
 func TestLockNamesThePresentHolder(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
-		first, err := d.st.Take(t.Context(), theID, Terms{Label: "first"})
-		must(t, err)
+		first := takeBy(t, d.st, Terms{Label: "first"})
 		for i := range 5 {
 			label := fmt.Sprint("guest-", i)
 			waiting := guests(t, d.st, 1, Terms{Label: label})
@@ -181,7 +144,7 @@ func TestProcessesTakeTurns(t *testing.T) {
 					order = append(order, name) // nobody else has the session
 					n := number(t, h.Record) + 1
 					lapse(200 * time.Microsecond) // the work
-					wantError(t, "Save", h.Save(t.Context(), fmt.Append(nil, n)), nil)
+					must(t, h.Save(t.Context(), fmt.Append(nil, n)))
 				})
 			}
 		}

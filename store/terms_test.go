@@ -101,32 +101,46 @@ func wantMessage(t *testing.T, err error, parts []string) {
 	}
 }
 
-// The idle time-out counts from now, the absolute one from the creation, and the
-// earlier of the two ends the session.
+// The idle time-out counts from now, the absolute one from the creation, and the earlier of the two
+// ends the session. Its own timeouts count before those of the terms, and a chosen end is the only one.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
-	const decade = 10 * 365 * 24 * time.Hour
 	const never time.Duration = math.MaxInt64
+	day := Terms{TTL: time.Hour, Lifetime: 24 * time.Hour}
 	for name, tt := range map[string]struct {
 		terms Terms
+		own   *Times
 		age   time.Duration
-		want  time.Duration
+		want  time.Duration // 0: it is over
 	}{
-		"new":             {Terms{TTL: time.Minute, Lifetime: time.Hour}, 0, time.Minute},
-		"in between":      {Terms{TTL: time.Minute, Lifetime: time.Hour}, 30 * time.Minute, time.Minute},
-		"both at once":    {Terms{TTL: time.Minute, Lifetime: time.Hour}, 59 * time.Minute, time.Minute},
-		"near the end":    {Terms{TTL: time.Minute, Lifetime: time.Hour}, 59*time.Minute + 30*time.Second, 30 * time.Second},
-		"at the end":      {Terms{TTL: time.Minute, Lifetime: time.Hour}, time.Hour, time.Millisecond},
-		"past the end":    {Terms{TTL: time.Minute, Lifetime: time.Hour}, 2 * time.Hour, time.Millisecond},
-		"clock went back": {Terms{TTL: time.Minute, Lifetime: time.Hour}, -time.Hour, time.Minute},
-		"ten years":       {Terms{TTL: decade, Lifetime: decade}, 0, decade},
-		"never":           {Terms{TTL: time.Minute, Lifetime: never}, decade, time.Minute},
-		"not even idle":   {Terms{TTL: never, Lifetime: never}, 0, never},
-		"27 decades on":   {Terms{TTL: never, Lifetime: never}, 27 * decade, never - 27*decade},
-		"27 decades back": {Terms{TTL: never, Lifetime: never}, -27 * decade, never},
+		"new":                       {day, nil, 0, time.Hour},
+		"in between":                {day, nil, 12 * time.Hour, time.Hour},
+		"both at once":              {day, nil, 23 * time.Hour, time.Hour},
+		"near the end":              {day, nil, 24*time.Hour - time.Minute, time.Minute},
+		"at the end":                {day, nil, 24 * time.Hour, 0},
+		"past the end":              {day, nil, 48 * time.Hour, 0},
+		"clock went back":           {day, nil, -time.Hour, time.Hour},
+		"never":                     {Terms{TTL: time.Hour, Lifetime: never}, nil, 100_000 * time.Hour, time.Hour},
+		"not even idle":             {Terms{TTL: never, Lifetime: never}, nil, 0, never},
+		"27 decades on":             {Terms{TTL: never, Lifetime: never}, nil, 2_300_000 * time.Hour, never - 2_300_000*time.Hour},
+		"a guest":                   {day, &Times{Idle: time.Minute}, 0, time.Minute},
+		"a guest near its lifetime": {day, &Times{Idle: time.Minute}, 24*time.Hour - time.Second, time.Second},
+		"an old guest":              {day, &Times{Idle: time.Minute}, 24 * time.Hour, 0},
+		"more than the terms say":   {day, &Times{Idle: 2 * time.Hour}, 0, 2 * time.Hour},
+		"remembered":                {day, &Times{Until: born.Add(720 * time.Hour)}, 719 * time.Hour, time.Hour},
+		"remembered until now":      {day, &Times{Until: born.Add(720 * time.Hour)}, 720 * time.Hour, 0},
+		"remembered for a minute":   {day, &Times{Until: born.Add(time.Minute)}, 0, time.Minute},
+		"a remembered guest":        {day, &Times{time.Minute, born.Add(48 * time.Hour)}, 0, 48 * time.Hour},
 	} {
-		if got := tt.terms.expiry(&Record{Created: born}, born.Add(tt.age)); got != tt.want.Milliseconds() {
-			t.Errorf("%s: %d ms, want %v", name, got, tt.want)
+		r, now := Record{Created: born, Own: tt.own}, born.Add(tt.age)
+		if got := tt.terms.expiry(&r, now); got != max(1, tt.want.Milliseconds()) {
+			t.Errorf("%s: it expires in %d ms, want %v", name, got, tt.want)
+		}
+		if got := tt.terms.expired(&r, now); got != (tt.want == 0) {
+			t.Errorf("%s: expired is %v", name, got)
+		}
+		if got := tt.terms.Expires(r, now); tt.want > 0 && !got.Equal(now.Add(tt.want)) {
+			t.Errorf("%s: it ends at %v, want %v from %v on", name, got, tt.want, now)
 		}
 	}
 }

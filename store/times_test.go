@@ -10,39 +10,6 @@ import (
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-// A session's own timeouts count before those of the terms. A chosen end is the only one.
-func TestExpiryOfASessionWithTimesOfItsOwn(t *testing.T) {
-	t.Parallel()
-	terms := Terms{TTL: time.Hour, Lifetime: 24 * time.Hour}
-	for name, tt := range map[string]struct {
-		own  *Times
-		age  time.Duration
-		want time.Duration // 0: it is over
-	}{
-		"none":                      {nil, 0, time.Hour},
-		"a guest":                   {&Times{Idle: time.Minute}, 0, time.Minute},
-		"a guest near its lifetime": {&Times{Idle: time.Minute}, 24*time.Hour - time.Second, time.Second},
-		"an old guest":              {&Times{Idle: time.Minute}, 24 * time.Hour, 0},
-		"more than the terms say":   {&Times{Idle: 2 * time.Hour}, 0, 2 * time.Hour},
-		"remembered":                {&Times{Until: born.Add(720 * time.Hour)}, 0, 720 * time.Hour},
-		"remembered for long":       {&Times{Until: born.Add(720 * time.Hour)}, 719 * time.Hour, time.Hour},
-		"remembered until now":      {&Times{Until: born.Add(720 * time.Hour)}, 720 * time.Hour, 0},
-		"remembered for a minute":   {&Times{Until: born.Add(time.Minute)}, 0, time.Minute},
-		"a remembered guest":        {&Times{time.Minute, born.Add(48 * time.Hour)}, 0, 48 * time.Hour},
-	} {
-		r, now := Record{Created: born, Own: tt.own}, born.Add(tt.age)
-		if got := terms.expiry(&r, now); got != max(1, tt.want.Milliseconds()) {
-			t.Errorf("%s: it expires in %d ms, want %v", name, got, tt.want)
-		}
-		if got := terms.expired(&r, now); got != (tt.want == 0) {
-			t.Errorf("%s: expired is %v", name, got)
-		}
-		if got := terms.Expires(r, now); tt.want > 0 && !got.Equal(now.Add(tt.want)) {
-			t.Errorf("%s: it ends at %v, want %v from %v on", name, got, tt.want, now)
-		}
-	}
-}
-
 // What the scripts make of a record is what Go makes of it.
 func TestScriptsSeeTheTimesThatGoSees(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
@@ -126,8 +93,7 @@ func TestWhateverUsesASessionKeepsToItsOwnTimes(t *testing.T) {
 						t.Fatalf("Load: %+v, %v", got, err)
 					}
 				} else {
-					h, err := st.Take(t.Context(), theID, terms)
-					must(t, err)
+					h := takeBy(t, st, terms)
 					wantError(t, name+", "+use, end(t.Context(), h), nil)
 				}
 				wantExpiry(t, s, theRecord, tt.want)
@@ -144,11 +110,10 @@ func TestATakeByScriptKeepsToTheSessionsOwnTimes(t *testing.T) {
 			terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour, LockWait: 10 * time.Millisecond}
 			r := recordOf(tt.idle, tt.until, tt.age)
 			s.Do(t, "SET", theRecord, r.text(nil), "PX", 5000) // less than the lease
-			h, err := st.Take(t.Context(), theID, terms)
-			must(t, err)
+			h := takeBy(t, st, terms)
 			wantExpiry(t, s, theRecord, max(tt.want, patient.Lease+outlast))
 			s.Do(t, "PEXPIRE", theRecord, 5000)
-			_, err = process(t, s).Take(t.Context(), theID, terms)
+			_, err := process(t, s).Take(t.Context(), theID, terms)
 			wantError(t, name, err, ErrTimeout)
 			wantExpiry(t, s, theRecord, max(tt.want, patient.Lease+outlast))
 			h.Release(t.Context())
@@ -176,21 +141,6 @@ func TestOnlyItsOwnEndEndsARememberedSession(t *testing.T) {
 			wantError(t, "Take", err, tt.want)
 			if err == nil {
 				h.Release(t.Context())
-			}
-		}
-	})
-}
-
-// To look at a session changes nothing, whatever its own timeouts are.
-func TestALookDoesNotPutOwnTimesOff(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		for name, tt := range ownTimes {
-			for want, terms := range map[error]Terms{nil: {}, ErrTooLarge: {MaxBytes: 10}} {
-				r := recordOf(tt.idle, tt.until, tt.age)
-				s.Do(t, "SET", theRecord, r.text(nil), "PX", 60_000)
-				_, err := process(t, s).Load(t.Context(), theID, terms)
-				wantError(t, name, err, want)
-				wantExpiry(t, s, theRecord, time.Minute)
 			}
 		}
 	})

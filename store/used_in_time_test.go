@@ -41,10 +41,9 @@ func TestAHeldSessionDoesNotRunOut(t *testing.T) {
 					own = &Times{Until: time.Now().Add(ttl)}
 				}
 				record := Record{Data: []byte("0"), Created: time.Now(), Own: own}
-				wantError(t, "Create", here.CreateRecord(t.Context(), theID, record, terms), nil)
+				must(t, here.CreateRecord(t.Context(), theID, record, terms))
 				s.Do(t, "PEXPIRE", theRecord, ttl.Milliseconds())
-				h, err := here.Take(t.Context(), theID, terms)
-				must(t, err)
+				h := takeBy(t, here, terms)
 				lapse(hold)
 				wantData(t, s, "0")
 				var waiting []*guest
@@ -77,9 +76,8 @@ func TestALineThatCameInTimeFindsItsSession(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		terms := Terms{TTL: 5 * time.Second}
 		st := process(t, s)
-		wantError(t, "Create", st.Create(t.Context(), theID, []byte("0"), terms), nil)
-		first, err := st.Take(t.Context(), theID, terms)
-		must(t, err)
+		must(t, st.Create(t.Context(), theID, []byte("0"), terms))
+		first := takeBy(t, st, terms)
 		line := guests(t, st, 6, terms)
 		lapse(terms.TTL * 2 / 3)
 		first.Release(t.Context())
@@ -101,7 +99,7 @@ func TestWhoWaitsForADeadHolderFindsItsSession(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		const ttl = time.Second
 		st := process(t, s)
-		wantError(t, "Create", st.Create(t.Context(), theID, []byte("0"), Terms{TTL: ttl}), nil)
+		must(t, st.Create(t.Context(), theID, []byte("0"), Terms{TTL: ttl}))
 		s.Do(t, "SET", theLock, "killed", "PX", (10 * ttl).Milliseconds())
 		begun := time.Now()
 		h, err := st.Take(t.Context(), theID, Terms{TTL: ttl, LockWait: time.Minute})

@@ -135,15 +135,3 @@ func largeAndBinary(s *site) {
 	s.wantData("small")
 	s.wantFree()
 }
-
-// An id that Redis does not know is not found, and leaves no trace.
-func unknownIDs(s *site) {
-	st := s.process(patient)
-	_, err := st.Take(s.Context(), theID, store.Terms{})
-	s.wantError("Take", err, store.ErrNotFound)
-	_, err = st.Load(s.Context(), theID, store.Terms{})
-	s.wantError("Load", err, store.ErrNotFound)
-	if keys := s.redis.Keys(s); len(keys) != 0 {
-		s.Errorf("there are keys %q", keys)
-	}
-}

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"time"
@@ -9,58 +10,44 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// A holder that was killed blocks its session for its lease, and not for longer.
-func holderKilled(s *site) {
+// A holder that is killed, or cut off from Redis, blocks its session for its lease, and not for ever.
+// It learns that its lock is lost, and cannot write when it is back.
+func holderCutOff(s *site) {
 	o := patient
-	o.Lease = 500 * time.Millisecond
+	o.Lease = 2 * time.Second
 	a, p := s.tapped(o)
-	s.create(a, "before")
-	s.take(a)
+	s.create(a, "first")
+	stale := s.take(a)
+	ctx, cancel := context.WithCancelCause(s.Context())
+	defer cancel(nil)
+	stale.OnLost(cancel)
+
 	p.Inject(func(redistest.Command) redistest.Fault { return redistest.DropCommand }) // it sends nothing more
-	begun := time.Now()
-	h := s.take(s.process(patient))
-	if took := time.Since(begun); took > 20*o.Lease {
-		s.Errorf("the next one waited %v, the lease is %v", took, o.Lease)
-	}
-	if got := string(h.Record.Data); got != "before" {
-		s.Errorf("it read %s", got)
-	}
-	s.save(h, "after")
-	s.wantData("after")
-}
+	s.save(s.take(s.process(patient)), "rightful")                                     // waits for the end of the lease
+	<-ctx.Done()
+	s.wantError("the holder's context", context.Cause(ctx), store.ErrLost)
 
-// A living holder keeps its session for longer than a lease.
-func leaseIsRenewed(s *site) {
-	o := patient
-	o.Lease = 300 * time.Millisecond
-	a, b := s.process(o), s.process(patient)
-	s.create(a, "0")
-	h := s.take(a)
-	_, err := b.Take(s.Context(), theID, store.Terms{LockWait: 5 * o.Lease})
-	s.wantError("Take by another", err, store.ErrTimeout)
-	s.save(h, "1")
-	s.wantData("1")
+	p.Inject(nil)
+	s.wantError("Save", stale.Save(s.Context(), []byte("stale")), store.ErrLost)
+	s.wantData("rightful")
 	s.wantFree()
 }
 
-// A take whose reply never comes leaves no lock behind.
-func takeWithoutReply(s *site) {
+// A take whose reply never comes leaves no lock behind. A commit whose reply never comes is
+// unavailable, though it was done, and leaves none either.
+func withoutReply(s *site) {
 	a, p := s.tapped(hasty)
-	s.create(s.process(patient), "data")
-	s.save(s.take(s.process(patient)), "data") // Redis knows the scripts
+	b := s.process(patient)
+	s.create(b, "before")
+	s.save(s.take(b), "before") // Redis knows the scripts
 	next(p, redistest.Hang)
-	s.wantSoon("Take", func() error { _, err := a.Take(s.Context(), theID, store.Terms{}); return err })
+	_, err := a.Take(s.Context(), theID, store.Terms{})
+	s.wantError("Take", err, store.ErrUnavailable)
 	s.wantFree()
-}
 
-// A commit whose reply never comes is unavailable, though it was done, and leaves no lock.
-func commitWithoutReply(s *site) {
-	a, p := s.tapped(hasty)
-	s.create(s.process(patient), "before")
-	s.save(s.take(s.process(patient)), "before")
 	h := s.take(a)
 	next(p, redistest.Hang)
-	s.wantSoon("Save", func() error { return h.Save(s.Context(), []byte("after")) })
+	s.wantError("Save", h.Save(s.Context(), []byte("after")), store.ErrUnavailable)
 	s.wantData("after")
 	s.wantFree()
 }
@@ -109,7 +96,7 @@ func redisIsSilent(s *site) {
 		"Create": func() error { return st.Create(s.Context(), "third", []byte("x"), store.Terms{}) },
 		"Ping":   func() error { return st.Ping(s.Context()) },
 	} {
-		all.Go(func() { s.wantSoon(what, try) })
+		all.Go(func() { s.wantError(what, try(), store.ErrUnavailable) }) // or it hangs
 	}
 	all.Wait()
 	s.redis.Resume(s)
@@ -125,8 +112,11 @@ func redisIsFull(s *site) {
 	st := s.process(patient)
 	s.create(st, "before")
 	s.redis.Do(s, "CONFIG", "SET", "maxmemory", "1")
-	for _, what := range []string{"Save", "Renew"} {
-		s.wantError(what, ends[what](s.Context(), s.take(st)), store.ErrUnavailable)
+	for what, write := range map[string]func(h *store.Hold) error{
+		"Save":  func(h *store.Hold) error { return h.Save(s.Context(), []byte("after")) },
+		"Renew": func(h *store.Hold) error { return h.Renew(s.Context(), newID, []byte("after")) },
+	} {
+		s.wantError(what, write(s.take(st)), store.ErrUnavailable)
 		s.wantFree()
 		s.wantData("before")
 	}

@@ -10,7 +10,6 @@
 package storetest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -42,21 +41,12 @@ func RunOn(t *testing.T, start func(testing.TB) *redistest.Server, open Open) {
 		"AnyConnectionBreaks":  anyConnectionBreaks,
 		"ScriptFlush":          scriptFlush,
 		"LargeAndBinary":       largeAndBinary,
-		"UnknownIDs":           unknownIDs,
 		"Users":                users,
 		"UsersOnBadNetwork":    usersOnBadNetwork,
 		"Exclusion":            excludes,
-		"ExclusionBadNetwork":  excludesOnBadNetwork,
 		"WaitForOtherProcess":  waitsForOtherProcess,
-		"WaitIsBounded":        waitIsBounded,
-		"StaleHolder":          staleHolder,
 		"HolderCutOff":         holderCutOff,
-		"LateCommands":         lateCommands,
-		"LateCommit":           lateCommit,
-		"HolderKilled":         holderKilled,
-		"LeaseIsRenewed":       leaseIsRenewed,
-		"TakeWithoutReply":     takeWithoutReply,
-		"CommitWithoutReply":   commitWithoutReply,
+		"WithoutReply":         withoutReply,
 		"RedisRestarts":        redisRestarts,
 		"RedisIsSilent":        redisIsSilent,
 		"RedisIsFull":          redisIsFull,
@@ -181,16 +171,6 @@ func (s *site) wantError(what string, err, want error) {
 	}
 }
 
-// wantSoon checks that f, which meets a silent Redis, fails by the Timeout of hasty.
-func (s *site) wantSoon(what string, f func() error) {
-	s.Helper()
-	begun := time.Now()
-	s.wantError(what, f(), store.ErrUnavailable)
-	if took := time.Since(begun); took > 4*hasty.Timeout {
-		s.Errorf("%s: it took %v, the Timeout is %v", what, took, hasty.Timeout)
-	}
-}
-
 // wantFree checks that no lock is left, and that another process gets the session.
 func (s *site) wantFree() {
 	s.Helper()
@@ -205,13 +185,6 @@ func (s *site) eventually(what string, ok func() bool) {
 			s.Fatalf("never happened: %s; keys: %q", what, s.redis.Keys(s))
 		}
 	}
-}
-
-// ends are the ways in which a hold writes.
-var ends = map[string]func(ctx context.Context, h *store.Hold) error{
-	"Save":    func(ctx context.Context, h *store.Hold) error { return h.Save(ctx, []byte("stale")) },
-	"Renew":   func(ctx context.Context, h *store.Hold) error { return h.Renew(ctx, newID, []byte("stale")) },
-	"Destroy": func(ctx context.Context, h *store.Hold) error { return h.Destroy(ctx) },
 }
 
 func mustBe(err, want error) error {
