@@ -54,9 +54,6 @@ func (s *scene) empties() (n int) {
 	return n
 }
 
-// connections returns how many connections Redis has accepted, ever.
-func (s *scene) connections() int { return s.stat("total_connections_received") }
-
 // stat returns a number from Redis's INFO.
 func (s *scene) stat(name string) (n int) {
 	s.Helper()

@@ -66,9 +66,7 @@ func TestClientsGoAway(t *testing.T) {
 	if status := u.set(h.URL, "last"); status != http.StatusOK {
 		t.Errorf("the next was answered with %d", status)
 	}
-	if row.recovered = time.Since(begun); row.recovered > 2*time.Second {
-		t.Errorf("the next waited for %v", row.recovered)
-	}
+	row.recovered = within(t, "the next", begun, 2*time.Second)
 
 	_, body, err := u.request(t.Context(), http.MethodGet, h.URL+"/params", nil)
 	if err != nil {
@@ -93,14 +91,11 @@ func TestClientsGoAway(t *testing.T) {
 			kept++
 		}
 	}
-	for name := range answered {
-		if halves[name] == 0 {
-			t.Errorf("%s was answered, and is not stored", name)
-		}
-	}
-	for name := range done {
-		if halves[name] == 0 {
-			t.Errorf("the handler of %s returned, and nothing is stored", name)
+	for _, names := range []map[string]bool{answered, done} {
+		for name := range names {
+			if halves[name] == 0 {
+				t.Errorf("%s was answered, or its handler returned, and it is not stored", name)
+			}
 		}
 	}
 	gone := len(left)

@@ -24,7 +24,7 @@ func TestClusterReshardOfAllSlots(t *testing.T) {
 			givers, what = 3, "all slots move"
 		}
 		s := stageCluster(t, client, what+", under 100 writers", "P1, P15: nothing lost, one in 10,000 without an answer",
-			setting{demos: 3, visitors: 100, clients: 1, logins: true, flags: calm})
+			setting{demos: 3, visitors: 100, clients: 1, logins: true, flags: calm, exchange: 10 * time.Second})
 		s.run(func(context.Context) {
 			begun := time.Now()
 			masters, shares := s.cluster.Masters(t), [][]int(nil)
@@ -48,7 +48,7 @@ func TestClusterReshardOfAllSlots(t *testing.T) {
 func TestClusterGrowsAndShrinks(t *testing.T) {
 	eachClient(t, func(t *testing.T, client string) {
 		s := stageCluster(t, client, "a node added, with a third of the slots, and removed", "P1, P15: nothing lost, not noticed, but for the wait",
-			setting{logins: true, flags: calm})
+			setting{logins: true, flags: calm, exchange: 10 * time.Second})
 		s.run(func(ctx context.Context) {
 			added, old := s.cluster.Add(t), s.cluster.Nodes[0]
 			s.cluster.MoveAll(t, s.cluster.SlotsOf(t, old), old, added)

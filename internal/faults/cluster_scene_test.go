@@ -166,7 +166,7 @@ func (l *loss) awaitGuest() time.Duration {
 			l.count = n
 			return took
 		}
-		if unknown++; got.status != 503 || took > 2*l.longest {
+		if unknown++; got.status != 503 || took > 2*l.longest+lateSince(l.began) {
 			l.Fatalf("the guest's write was answered with %d %q, %v after the loss", got.status, got.text, took)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,17 +28,37 @@ import (
 // same requests, but cannot make the processes interleave in the same way.
 var seed uint64
 
+// quick are the tests that run if nothing else is asked for: some of each kind that need no cluster.
+var quick = []string{
+	"TestAppKilledAtLoad", "TestAppKilledWithCommitAnswered", "TestAppStoppedWithLateCommit", "TestAppsTerminatedInTurn",
+	"TestAppKilledInEndAll", "TestClientsDripBodies", "TestForgedCookies", "TestClockJumpsBackwards", "TestMaxClients",
+	"TestQueuesEvicted", "TestOutOfMemory", "TestRedisPausedShortly", "TestPowerCutWithLogAlways", "TestScriptFlush",
+	"TestRedisFlapping", "TestFlushAll", "TestReplicaIsRefused", "TestFailoverToLaggingReplica", "TestRedlockNodesKilled",
+	"TestWireCut", "TestWireBlackHole", "TestWirePartition", "TestWireRandomLosses", "TestWireRepeatsOnOneConnection",
+}
+
+const leftOut = "a quick slice: %d tests, shortened. Left out are all others, such as those of clusters and Sentinel: -all runs everything\n"
+
 func TestMain(m *testing.M) {
+	all := flag.Bool("all", false, "run everything: a quarter of an hour, or half of that with -short")
 	flag.Uint64Var(&seed, "seed", rand.Uint64(), "what the visitors' requests are drawn from")
 	results := flag.String("markdown", "", "write the table to this `file`, too")
 	flag.Parse()
+	if chosen := flag.Lookup("test.run").Value.String() != ""; !chosen && !*all {
+		for name, value := range map[string]string{"test.run": "^(" + strings.Join(quick, "|") + ")$", "test.short": "true", "test.parallel": "4"} {
+			_ = flag.Set(name, value) // they exist
+		}
+		fmt.Printf(leftOut, len(quick))
+	} else if chosen {
+		*all = false
+	}
 	begun := time.Now()
 	go watchMachine()
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreCurrent(),
 		goleak.Cleanup(func(code int) {
 			fmt.Printf("\n-seed %d\n", seed)
-			if !printTable(os.Stdout, flag.Lookup("test.run").Value.String() == "") {
+			if !printTables(os.Stdout, *all) {
 				code = max(code, 1)
 			}
 			if *results != "" {

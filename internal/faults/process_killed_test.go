@@ -130,10 +130,7 @@ func (s *scene) kill(how death, late bool) (locked bool, waited time.Duration) {
 
 	began := time.Now()
 	g.mustSet(s.demos[0], "next")
-	waited = time.Since(began)
-	if waited > lease+3*time.Second {
-		s.Errorf("the next one waited %v for a lease of %v", waited, lease)
-	}
+	waited = within(s.T, "the next one", began, lease+3*time.Second)
 	g.mustHave(s.demos[1], append(want, "next")...)
 	return locked, waited
 }

@@ -92,7 +92,7 @@ func mixed(t *testing.T, fault string, version *demotest.Variant, queue string, 
 	s := stage(t, fault, "P1: nothing lost", setting{logins: true, flags: []string{"-work", "300ms"}})
 	n := 0
 	s.run(func(context.Context) {
-		g := s.guest(s.anyDemo())
+		g := s.guest(s.demos[0])
 		alternate := func(a, b *demotest.Demo) {
 			for i := range 10 {
 				n++

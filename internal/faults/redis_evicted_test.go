@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"testing"
 )
 
@@ -12,30 +11,20 @@ import (
 // it. What the request then saves must not undo what others have done meanwhile.
 func TestKeyEvictedWhileHeld(t *testing.T) {
 	fence := "P3: the save of the first holder is refused"
-	stale := func(h *holding, s *scene, second <-chan reply) {
-		if second == nil {
-			second = h.setting(s.demos[1], "second")
-		}
-		h.must("the save of the second holder", <-second, http.StatusOK, "ok")
+	stale := func(h *holding, s *scene) {
+		h.must("the save of the second holder", h.set(s.demos[1], "second"), http.StatusOK, "ok")
 		h.must("the save of the first holder", <-h.replies, http.StatusServiceUnavailable, "")
 		h.mustHave(s.demos[0], "second")
 	}
 	for _, one := range []struct {
 		name, promise string
-		keys          func(h *holding) []any
-		then          func(h *holding, s *scene, second <-chan reply)
+		key           func(h *holding) string
+		then          func(h *holding, s *scene)
 	}{
-		{"lock", fence, func(h *holding) []any { return []any{h.lock} }, stale},
-		{"lock and queue", fence, func(h *holding) []any { return []any{h.lock, h.lock + ".queue"} }, stale},
-		{"record and lock", "the visitor is logged out, for good", func(h *holding) []any { return []any{h.record, h.lock} },
-			func(h *holding, s *scene, _ <-chan reply) {
-				h.mustBeForgotten(s.demos[1])
-				h.must("the save of the holder", <-h.replies, http.StatusServiceUnavailable, "")
-				h.mustBeForgotten(s.demos[1])
-			}},
+		{"lock", fence, func(h *holding) string { return h.lock }, stale},
 		// This is a way to log a visitor out: the session is not saved again.
-		{"record", "the visitor is logged out, for good", func(h *holding) []any { return []any{h.record} },
-			func(h *holding, s *scene, _ <-chan reply) {
+		{"record", "the visitor is logged out, for good", func(h *holding) string { return h.record },
+			func(h *holding, s *scene) {
 				h.must("the save of the holder", <-h.replies, http.StatusServiceUnavailable, "")
 				h.mustBeForgotten(s.demos[0])
 				h.mustBeForgotten(s.demos[1])
@@ -46,16 +35,10 @@ func TestKeyEvictedWhileHeld(t *testing.T) {
 			s := stage(t, one.name+" of a held session deleted", one.promise, setting{flags: []string{"-work", "800ms"}})
 			s.run(func(context.Context) {
 				h := s.hold(s.demos[0], "first")
-				keys := one.keys(h)
-				var second <-chan reply
-				if slices.Contains(keys, any(h.lock+".queue")) { // it exists while another waits
-					second = h.setting(s.demos[1], "second")
-					eventually(t, lockWait, "another one waits", func() bool { return s.redis.Exists(t, h.lock+".queue") })
+				if s.redis.Do(t, "DEL", one.key(h)) != int64(1) {
+					t.Error("there was nothing to delete")
 				}
-				if n := s.redis.Do(t, "DEL", keys...).(int64); n != int64(len(keys)) {
-					t.Errorf("there were only %d of the keys to delete", n)
-				}
-				one.then(h, s, second)
+				one.then(h, s)
 			})
 		})
 	}

@@ -2,10 +2,7 @@ package faults
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 )
@@ -38,44 +35,4 @@ func TestOutOfMemory(t *testing.T) {
 		g.must("a write after that", g.post(s.demos[0], "/incr"), http.StatusOK, "2")
 		s.mustHaveLogged("OOM")
 	})
-}
-
-// The policy allkeys-random evicts sessions, of which store/REDIS.md warns: they are lost, but
-// no other session and no older state takes their place.
-func TestSessionsEvicted(t *testing.T) {
-	t.Parallel()
-	s := stage(t, "Redis full, allkeys-random: sessions evicted", "sessions are lost; nothing is mixed up, or old", setting{losing: true})
-	s.run(func(ctx context.Context) {
-		evicted := s.overfill(ctx, "allkeys-random", func(i int) {
-			s.redis.Do(t, "SET", "junk"+strconv.Itoa(i%20), strings.Repeat("x", 20_000+i%7*5000))
-		})
-		s.seen = fmt.Sprintf("%d keys evicted", evicted)
-	})
-	empties := s.empties()
-	s.seen += fmt.Sprintf(", %d requests met no session", empties)
-	if empties == 0 {
-		t.Error("no session was evicted")
-	}
-}
-
-// overfill makes Redis full for a while, and returns how many keys it has evicted.
-func (s *scene) overfill(ctx context.Context, policy string, fill func(i int)) int {
-	s.Helper()
-	i := 0
-	for range 50 {
-		fill(i)
-		i++
-	}
-	before := s.stat("evicted_keys")
-	s.redis.Do(s.T, "CONFIG", "SET", "maxmemory-policy", policy, "maxmemory", s.stat("used_memory"))
-	for began := time.Now(); time.Since(began) < 1500*time.Millisecond; pause(ctx, time.Millisecond) {
-		fill(i)
-		i++
-	}
-	s.redis.Do(s.T, "CONFIG", "SET", "maxmemory", 0)
-	evicted := s.stat("evicted_keys") - before
-	if evicted == 0 {
-		s.Error("Redis has evicted nothing")
-	}
-	return evicted
 }

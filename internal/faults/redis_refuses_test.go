@@ -31,24 +31,6 @@ func TestScriptFlush(t *testing.T) {
 	s.allAnswered()
 }
 
-// A failover makes the master a replica, which refuses all writes. Later it is made a
-// master again.
-func TestReadOnly(t *testing.T) {
-	t.Parallel()
-	s := stage(t, "Redis demoted for 1.5 s", "P8: 503, nothing lost, back by itself", setting{logins: true, apart: true})
-	s.run(func(ctx context.Context) {
-		g := s.guest(s.demos[0])
-		g.must("a write before", g.post(s.demos[0], "/incr"), http.StatusOK, "1")
-		s.redis.Do(t, "REPLICAOF", "127.0.0.1", "1") // where nothing listens
-		g.must("a write to a replica", g.post(s.demos[0], "/incr"), http.StatusServiceUnavailable, "")
-		g.must("a read, which prolongs the session", g.get(s.demos[1], "/count"), http.StatusServiceUnavailable, "")
-		pause(ctx, 1500*time.Millisecond)
-		s.redis.Do(t, "REPLICAOF", "NO", "ONE")
-		g.must("a read after that", g.get(s.demos[1], "/count"), http.StatusOK, "1")
-		s.mustHaveLogged("READONLY")
-	})
-}
-
 // Another program's script keeps Redis busy, so that it answers BUSY to all others.
 func TestBusyScript(t *testing.T) {
 	t.Parallel()

@@ -70,6 +70,13 @@ func workFor(ctx context.Context, all []*user, d time.Duration) {
 	}
 }
 
+// workUntil is workFor, again and again until enough has happened.
+func workUntil(ctx context.Context, all []*user, d time.Duration, enough func() bool) {
+	for first := true; ctx.Err() == nil && (first || !enough()); first = false {
+		workFor(ctx, all, d)
+	}
+}
+
 func (u *user) run(ctx context.Context, random *rand.Rand, half uint64) {
 	for ctx.Err() == nil {
 		if random.IntN(3) == 0 {

@@ -19,8 +19,8 @@ import (
 //go:embed preload/machine.c
 var preloadText []byte
 
-// A Machine is what a Redis seems to run on: its clock can jump, and its disk can be slow,
-// and reports what it has really written. (libfaketime, a library that changes the clock,
+// A Machine is what a Redis seems to run on: its clock can jump, and its disk
+// reports what it has really written. (libfaketime, a library that changes the clock,
 // hangs at the start of a Redis with jemalloc.)
 type Machine struct {
 	Env []string // for redistest.RealWith
@@ -29,7 +29,7 @@ type Machine struct {
 }
 
 // control is shared with machine.c, which has a struct of that name.
-type control struct{ jump, slow, synced, syncs int64 }
+type control struct{ jump, synced, syncs int64 }
 
 // preload builds machine.c, once.
 var preload = sync.OnceValues(func() (string, error) {
@@ -79,9 +79,6 @@ func NewMachine(tb testing.TB) *Machine {
 
 // SetClock makes the clock differ from the true one from now on.
 func (m *Machine) SetClock(by time.Duration) { atomic.StoreInt64(&m.shared.jump, by.Milliseconds()) }
-
-// SlowDisk makes each sync take a given time.
-func (m *Machine) SlowDisk(by time.Duration) { atomic.StoreInt64(&m.shared.slow, by.Milliseconds()) }
 
 // Syncs returns how often Redis's log was synced.
 func (m *Machine) Syncs() int64 { return atomic.LoadInt64(&m.shared.syncs) }

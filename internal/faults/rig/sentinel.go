@@ -43,17 +43,6 @@ func NewSentinels(tb testing.TB, master *redistest.Server, replicas int) *Sentin
 	return s
 }
 
-// Master returns the address of the master, according to the sentinels. It is the new one
-// as soon as one of them has seen the replica promoted.
-func (s *Sentinels) Master(tb testing.TB) string {
-	tb.Helper()
-	at, err := MasterOf(tb.Context(), s.Addrs)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return at
-}
-
 // Watch makes the sentinels take a master for dead that has not answered for 700 ms. They
 // are more patient before, and after the failover: on a busy machine, a master that is
 // slow must not pass for a dead one.
@@ -99,24 +88,6 @@ func (s *Sentinels) Hurry(tb testing.TB, master string) {
 		})
 		_, _ = redistest.AskSentinel(at, "SENTINEL", "DEBUG", "PUBLISH-PERIOD", 250)
 	}
-}
-
-// Failover makes the sentinels fail over as if the master did not answer.
-func (s *Sentinels) Failover(tb testing.TB) {
-	tb.Helper()
-	if _, err := redistest.AskSentinel(s.Addrs[0], "SENTINEL", "FAILOVER", redistest.MasterName); err != nil {
-		tb.Fatal(err)
-	}
-}
-
-// MasterOf asks one sentinel after another where the master is.
-func MasterOf(ctx context.Context, sentinels []string) (addr string, err error) {
-	for _, at := range sentinels {
-		if addr, err = askSentinel(ctx, at); err == nil {
-			return addr, nil
-		}
-	}
-	return "", err
 }
 
 func askSentinel(ctx context.Context, at string) (string, error) {

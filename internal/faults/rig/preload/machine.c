@@ -14,7 +14,6 @@
 // control is in a file that the test and Redis share.
 static struct control {
   int64_t jump;   // added to the clock, in ms; set by the test
-  int64_t slow;   // how long a sync takes, in ms; set by the test
   int64_t synced; // the size of the log when the last completed sync began
   int64_t syncs;  // how many were completed
 } none, *control = &none;
@@ -63,7 +62,6 @@ int fdatasync(int file) {
   for (int n = file; d == digits + sizeof digits - 1 || n; n /= 10) *--d = '0' + n % 10;
   strcat(link, d);
   known = known && readlink(link, path, sizeof path - 1) > 0 && strstr(path, ".incr.");
-  if (control->slow) usleep(control->slow * 1000);
   int failed = syscall(SYS_fdatasync, file);
   if (known && !failed) {
     control->synced = before.st_size;
