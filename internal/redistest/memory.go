@@ -68,7 +68,7 @@ type memory struct {
 	mu     sync.Mutex // guards all below; it is held for moments
 	redis  *fakeredis.Server
 	conns  map[net.Conn]bool // nil: it is stopped
-	paused chan struct{} // nil: it is not
+	paused chan struct{}     // nil: it is not
 }
 
 func (m *memory) start(addr string) error {
