@@ -12,24 +12,11 @@ MODULES = cmd/bench cmd/latchkey store/goredisstore store/rueidisstore internal/
 # Every promise, in fake time and on one real Redis.
 test: setup
 	$(GO) test -race -shuffle=on ./...
-
-# The rest, as CI runs it behind make test: half an hour. What each part is, and how long it
-# takes, is in .ci/README.md.
-test-all: setup
-	$(GO) test -count=1 ./middleware/differential -all
-	$(GO) test -count=1 -v -run '^TestProtocol$$' ./internal/simulation/model -all # prints what it has seen
-	$(MAKE) simulate N=100000
-	$(MAKE) modules
-	$(MAKE) test-servers
-	$(MAKE) faults SHORT=1 SKIP=TestCluster # clusters of six nodes want more than two cores; modules has smaller ones
-	$(MAKE) e2e
-
-# The tests of the modules that have no command of their own here: clients, clusters, frameworks.
-modules: setup
-	cd store/goredisstore && $(GO) test -race -shuffle=on -parallel 6 ./... # most wait for a cluster
-	cd store/rueidisstore && $(GO) test -race -shuffle=on -parallel 6 ./...
-	cd cmd/latchkey && $(GO) test -race -shuffle=on -parallel 6 ./...
+	$(GO) test -count=1 ./middleware/differential -all # all modes: too slow with -race
 	cd cmd/bench && $(GO) test -race -shuffle=on ./...
+	cd cmd/latchkey && $(GO) test -race -shuffle=on -parallel 6 ./...
+	cd store/goredisstore && $(GO) test -race -shuffle=on ./... -cluster
+	cd store/rueidisstore && $(GO) test -race -shuffle=on ./... -cluster
 	cd internal/frameworks && $(GO) test -race -shuffle=on ./...
 	cd internal/migration && $(GO) test -race -shuffle=on ./...
 	$(GO) test -count=1 ./internal/simulation # the same at full speed

@@ -44,47 +44,37 @@ func (s *site) must(err error) {
 // Two processes that know different nodes change sessions of all slots at the same time, and renew
 // them into other slots. No change is lost.
 func sessionsOfAllSlots(s *site) {
-	a, b := s.store(at(s.first())), s.store(at(s.second(), s.third()))
-	const changes = 10
-	change := func(st *store.Store, id string) {
-		for range changes {
-			h, err := st.Take(s.Context(), id, store.Terms{LockWait: time.Minute})
-			if err == nil {
-				err = h.Save(s.Context(), append(h.Record.Data, 'x'))
-			}
-			if err != nil {
-				s.Error(err)
-			}
+	processes := []*store.Store{s.store(at(s.first())), s.store(at(s.second(), s.third()))}
+	const sessions, changes = 12, 10
+	var all sync.WaitGroup
+	for i := range sessions {
+		id := fmt.Sprint("all-", i)
+		s.must(processes[0].Create(s.Context(), id, []byte("x"), store.Terms{}))
+		for _, st := range processes {
+			all.Go(func() {
+				for range changes {
+					h, err := st.Take(s.Context(), id, store.Terms{LockWait: time.Minute})
+					if err == nil {
+						err = h.Save(s.Context(), append(h.Record.Data, 'x'))
+					}
+					if err != nil {
+						s.Error(err)
+					}
+				}
+			})
 		}
 	}
-	var all sync.WaitGroup
-	for i := range 12 {
-		all.Go(func() {
-			id, next := fmt.Sprint("all-", i), fmt.Sprint("next-", i)
-			if err := a.Create(s.Context(), id, []byte("x"), store.Terms{}); err != nil {
-				s.Error(err)
-				return
-			}
-			var both sync.WaitGroup
-			both.Go(func() { change(a, id) })
-			both.Go(func() { change(b, id) })
-			both.Wait()
-			h, err := a.Take(s.Context(), id, store.Terms{})
-			if err == nil {
-				err = h.Renew(s.Context(), next, h.Record.Data)
-			}
-			if err == nil {
-				err = stored(s.Context(), b, next, strings.Repeat("x", 1+2*changes))
-			}
-			if err != nil {
-				s.Error(err)
-			}
-			if _, err := b.Load(s.Context(), id, store.Terms{}); !errors.Is(err, store.ErrGone) {
-				s.Errorf("the old id: %v", err)
-			}
-		})
-	}
 	all.Wait()
+	for i := range sessions {
+		id, next := fmt.Sprint("all-", i), fmt.Sprint("next-", i)
+		h, err := processes[0].Take(s.Context(), id, store.Terms{})
+		s.must(err)
+		s.must(h.Renew(s.Context(), next, h.Record.Data))
+		s.must(stored(s.Context(), processes[1], next, strings.Repeat("x", 1+2*changes)))
+		if _, err := processes[1].Load(s.Context(), id, store.Terms{}); !errors.Is(err, store.ErrGone) {
+			s.Errorf("the old id: %v", err)
+		}
+	}
 	for _, node := range s.Nodes[:3] {
 		if len(node.Keys(s.T)) == 0 {
 			s.Errorf("%s has no sessions", node.Addr)
@@ -134,55 +124,64 @@ func turns(s *site) {
 	storetest.Turns(s.T, func(testing.TB) *store.Store { return s.store(at(s.Nodes...)) })
 }
 
-// A user with the rights that the client's page names may do all that a store does: also wait, and
-// go after slots.
+// leastRights: a user with the rights that the client's page names may also go after slots. Of a
+// slot that is being moved, what is read alone is answered.
 func leastRights(s *site, rights []any) {
-	for _, node := range s.Nodes {
-		node.Do(s.T, "ACL", append([]any{"SETUSER", "app", "on", ">secret"}, rights...)...)
-		node.Do(s.T, "ACL", "LOG", "RESET")
+	LeastRights(s.T, s.open, s.Nodes, rights, func(st *store.Store, live func(id string)) {
+		live(s.idOf(s.second()))
+		moved, moving := s.idOf(s.first()), s.idOf(s.third())
+		s.Move(s.T, s.Slot(s.T, "{"+moved+"}"), s.second())
+		live(moved)
+		m := s.BeginMove(s.T, s.Slot(s.T, "{"+moving+"}"), s.second())
+		if _, err := st.Load(s.Context(), moving, store.Terms{}); !errors.Is(err, store.ErrNotFound) {
+			s.Error(err)
+		}
+		s.FinishMove(s.T, m)
+	})
+}
+
+// LeastRights checks that a user with these rights, as ACL SETUSER wants them, may do all that f
+// does with its store. live has a session live there: also one that is waited for.
+func LeastRights(t *testing.T, open Open, nodes []*redistest.Server, rights []any, f func(st *store.Store, live func(id string))) {
+	for _, node := range nodes {
+		node.Do(t, "ACL", append([]any{"SETUSER", "app", "on", ">secret"}, rights...)...)
+		node.Do(t, "ACL", "LOG", "RESET")
 	}
-	w := at(s.first())
+	w := at(nodes[0])
 	w.User, w.Password = "app", "secret"
-	a, b := s.store(w), s.store(w)
-	live := func(id string) {
-		s.must(a.Create(s.Context(), id, []byte("1"), store.Terms{}))
-		h, err := b.Take(s.Context(), id, store.Terms{})
-		s.must(err)
+	a, b := newStore(t, open, w, patience), newStore(t, open, w, patience)
+	f(a, func(id string) {
+		if err := a.Create(t.Context(), id, []byte("1"), store.Terms{}); err != nil {
+			t.Fatal(err)
+		}
+		h, err := b.Take(t.Context(), id, store.Terms{})
+		if err != nil {
+			t.Fatal(err)
+		}
 		done := make(chan error)
-		go func() { done <- save(s.Context(), a, id, strings.Repeat("x", 100<<10)) }()
-		heard := fmt.Sprintf("{%s}", id)
-		eventually(s, "it listens", func() error {
-			if text(s.living(id).Do(s.T, "PUBSUB", "SHARDCHANNELS", "*"+heard+"*")) == "[]" {
-				return errors.New("nobody does")
+		go func() { done <- save(t.Context(), a, id, strings.Repeat("x", 100<<10)) }()
+		eventually(t, "it listens", func() error {
+			for _, node := range nodes {
+				if text(node.Do(t, "PUBSUB", "SHARDCHANNELS"))+text(node.Do(t, "PUBSUB", "CHANNELS")) != "[][]" {
+					return nil
+				}
 			}
-			return nil
+			return errors.New("nobody does")
 		})
-		h.Release(s.Context())
-		s.must(<-done)
-	}
-	live(s.idOf(s.second()))
-	moved, moving := s.idOf(s.first()), s.idOf(s.third())
-	s.Move(s.T, s.Slot(s.T, "{"+moved+"}"), s.second())
-	live(moved)
-	// Of a slot that is being moved, what is read alone is answered.
-	m := s.BeginMove(s.T, s.Slot(s.T, "{"+moving+"}"), s.second())
-	if _, err := a.Load(s.Context(), moving, store.Terms{}); !errors.Is(err, store.ErrNotFound) {
-		s.Error(err)
-	}
-	s.FinishMove(s.T, m)
-	for _, node := range s.Nodes {
-		for _, refused := range node.Do(s.T, "ACL", "LOG").([]any) {
-			// Clients do without these: whether it is a cluster, what else it is, and their own names.
-			if what := text(refused); !strings.Contains(what, "cluster|s") && !strings.Contains(what, "client|") &&
-				!strings.Contains(what, "object command") {
-				s.Errorf("refused: %s", what)
+		h.Release(t.Context())
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	for _, node := range nodes {
+		for _, refused := range node.Do(t, "ACL", "LOG").([]any) {
+			// Clients can do without these: whether it is a cluster, and their own names.
+			if what := text(refused); !strings.Contains(what, "cluster|s") && !strings.Contains(what, "client|") {
+				t.Errorf("refused: %s", what)
 			}
 		}
 	}
 }
-
-// living returns the node that has a session.
-func (s *site) living(id string) *redistest.Server { return s.Owner(s.T, s.Slot(s.T, "{"+id+"}")) }
 
 // An address that leads nowhere, or to a server that is silent, does not matter if another one works.
 func deadAddresses(s *site) {
@@ -212,8 +211,8 @@ func oneNodeFails(s *site) {
 	w := at(s.second())
 	w.User, w.Password = "other", "1"
 	st := newStore(s.T, s.open, w, time.Second)
-	ids := []string{s.idOf(s.first()), s.idOf(s.second()), s.idOf(s.third())}
-	well := func(id string) func() error {
+	works := func(node *redistest.Server) func() error {
+		id := s.idOf(node)
 		return func() error {
 			err := save(s.Context(), st, id, "data")
 			if errors.Is(err, store.ErrNotFound) {
@@ -222,24 +221,22 @@ func oneNodeFails(s *site) {
 			return err
 		}
 	}
-	eventually(s, "the second works", well(ids[1]))
-	eventually(s, "the third works", well(ids[2]))
-	var err error
+	first, second, third := works(s.first()), works(s.second()), works(s.third())
+	eventually(s, "the second works", second)
+	eventually(s, "the third works", third)
 	eventually(s, "the first says that the password is wrong", func() error { // it may be too slow for that
-		if err = well(ids[0])(); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
+		err := first()
+		if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "WRONGPASS") {
 			return fmt.Errorf("it says %w", err)
 		}
 		return nil
 	})
-	if !errors.Is(err, store.ErrUnavailable) {
-		s.Error(err)
-	}
 	s.third().Pause(s.T)
 	defer s.third().Resume(s.T)
 	for range 3 {
-		if err := well(ids[2])(); !errors.Is(err, store.ErrUnavailable) {
+		if err := third(); !errors.Is(err, store.ErrUnavailable) {
 			s.Errorf("a node that is stopped: %v", err)
 		}
 	}
-	eventually(s, "another node works", well(ids[1]))
+	eventually(s, "another node works", second)
 }

@@ -10,8 +10,7 @@ import (
 // Servers lends real servers, since a hundred of them would take their time to start.
 // Nobody shares one.
 type Servers struct {
-	TB    testing.TB                         // when it ends, they end
-	Start func(testing.TB) *redistest.Server // nil: real ones
+	TB testing.TB // when it ends, they end
 
 	mu   sync.Mutex
 	idle []*redistest.Server
@@ -25,8 +24,6 @@ func (s *Servers) Get(t *testing.T) *redistest.Server {
 	if last := len(s.idle) - 1; last >= 0 {
 		server = s.idle[last]
 		s.idle = s.idle[:last]
-	} else if s.Start != nil {
-		server = s.Start(s.TB)
 	} else {
 		server = redistest.Real(s.TB)
 	}

@@ -10,47 +10,29 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// Run checks that all locks keep the promises of a Locker over a client, each in a parallel subtest.
-// start starts a server, or a cluster of one node; nil: a real server. open returns a client of what is at an address, as
-// package storetest wants it.
-func Run(t *testing.T, start func(testing.TB) *redistest.Server, open func(t testing.TB, address string, timeout time.Duration) transport.Client) {
+// Run checks that locks keep the promises of a Locker over a client on one real server, each in a
+// parallel subtest. open returns a client of what is at an address, as package storetest wants it.
+// What Redlock does with several servers does not depend on the client.
+func Run(t *testing.T, open func(t testing.TB, address string, timeout time.Duration) transport.Client) {
 	t.Helper()
-	lent := &Servers{TB: t, Start: start}
-	for name, tt := range map[string]struct {
-		nodes int
-		lock  func(nodes []transport.Client, o locker.Options) locker.Locker
-	}{
-		"Spin": {1, func(nodes []transport.Client, o locker.Options) locker.Locker {
-			return locker.New(locker.SpinAlgorithm(nodes[0]), o)
-		}},
-		"Timestamp": {1, func(nodes []transport.Client, o locker.Options) locker.Locker {
-			return locker.New(locker.TimestampAlgorithm(nodes[0]), o)
-		}},
-		"Redlock": {3, func(nodes []transport.Client, o locker.Options) locker.Locker {
-			return locker.NewRedlockOn(nodes, o)
-		}},
+	lent := &Servers{TB: t}
+	for name, algorithm := range map[string]func(transport.Client) locker.Algorithm{
+		"Spin":      locker.SpinAlgorithm,
+		"Timestamp": locker.TimestampAlgorithm,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			lockertest.Run(t, lockertest.Kind{
 				Site: func(t *testing.T) lockertest.Site {
-					var servers []*redistest.Server
-					for range tt.nodes {
-						servers = append(servers, lent.Get(t))
-					}
-					return New(t, servers, func(ways []*redistest.Proxy, o locker.Options) locker.Locker {
+					return New(t, []*redistest.Server{lent.Get(t)}, func(ways []*redistest.Proxy, o locker.Options) locker.Locker {
 						timeout := o.Timeout
 						if timeout <= 0 { // a bad one is for the lock to refuse
 							timeout = locker.DefaultTimeout
 						}
-						var nodes []transport.Client
-						for _, way := range ways {
-							nodes = append(nodes, open(t, way.Addr, timeout))
-						}
-						return tt.lock(nodes, o)
+						return locker.New(algorithm(open(t, ways[0].Addr, timeout)), o)
 					})
 				},
-				Nodes:       tt.nodes,
+				Nodes:       1,
 				SeesRelease: true,
 				FIFO:        true,
 				Repeats:     true,

@@ -24,7 +24,7 @@ var onCluster = flag.Bool("cluster", false, "also run the tests on clusters and 
 func TestMain(m *testing.M) {
 	logging.Disable() // it complains about what the tests do to it
 	flag.Parse()
-	_ = flag.Set("test.parallel", "8") // most wait for servers
+	_ = flag.Set("test.parallel", "4") // most wait for servers
 	os.Exit(m.Run())
 }
 

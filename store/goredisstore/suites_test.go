@@ -36,7 +36,7 @@ func TestUsers(t *testing.T) {
 // Locks keep the promises of a Locker over go-redis.
 func TestLockers(t *testing.T) {
 	t.Parallel()
-	locksite.Run(t, nil, openRESP2)
+	locksite.Run(t, openRESP2)
 }
 
 // Processes take turns.

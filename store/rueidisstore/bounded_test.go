@@ -91,3 +91,15 @@ func TestDeadConnection(t *testing.T) {
 		t.Error("nothing was executed")
 	}
 }
+
+// What has gone wrong on a connection ends with it: after Reset there is another.
+func TestReset(t *testing.T) {
+	t.Parallel()
+	c := opened(t, at(redistest.Real(t)), patient.Timeout)
+	before := do(t, c, "", transport.Command{"CLIENT", "ID"})[0]
+	c.Reset()
+	eventually(t, "there is another connection", func() bool {
+		replies, err := c.Do(t.Context(), "", transport.Command{"CLIENT", "ID"})
+		return err == nil && replies[0] != before
+	})
+}

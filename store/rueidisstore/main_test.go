@@ -1,19 +1,38 @@
 package rueidisstore
 
 import (
-	"slices"
+	"flag"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/a2139e8d/latchkey/store"
 	"github.com/gomodule/redigo/redis"
 	"github.com/redis/rueidis"
 )
 
+var onCluster = flag.Bool("cluster", false, "also run the tests on clusters and with Sentinel")
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	_ = flag.Set("test.parallel", "4") // most wait for servers
+	os.Exit(m.Run())
+}
+
+// Tests on a real Redis are left out if there is none. That is not to pass in silence, so this
+// one test fails and says it for all.
+func TestARealRedisIsInstalled(t *testing.T) {
+	if err := redistest.Missing(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // patient are options for what is not about time.
-var patient = store.Options{Lease: time.Minute, Timeout: 10 * time.Second}
+var patient = store.Options{Lease: time.Minute, Timeout: 20 * time.Second}
 
 // openStore returns a store that ends with the test.
 func openStore(t testing.TB, c rueidis.ClientOption, o store.Options) *store.Store {
@@ -36,7 +55,7 @@ func at(servers ...*redistest.Server) (o rueidis.ClientOption) {
 // save stores data in a session that is there, under its lock.
 func save(t testing.TB, st *store.Store, id, data string) error {
 	t.Helper()
-	h, err := st.Take(t.Context(), id, store.Terms{LockWait: 10 * time.Second})
+	h, err := st.Take(t.Context(), id, store.Terms{LockWait: time.Minute})
 	if err != nil {
 		return err
 	}
@@ -59,7 +78,7 @@ func wantData(t testing.TB, st *store.Store, id, want string) {
 
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(40 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) { // between two tries
 		if time.Now().After(end) {
 			t.Fatalf("never happened: %s", what)
 		}
@@ -76,27 +95,41 @@ func number(t testing.TB, reply any) int {
 	return n
 }
 
-// handOver lets b wait for a session that a has, until one of them has subscribed, and get it.
-// It returns when nobody listens any more.
-func handOver(t testing.TB, a, b *store.Store, id string, servers []*redistest.Server) {
+// rights returns what the package's comment names for a topology, as ACL SETUSER wants it.
+func rights(t *testing.T, topology string) (all []any) {
 	t.Helper()
-	h, err := a.Take(t.Context(), id, store.Terms{})
+	page, err := os.ReadFile("rueidisstore.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan error)
-	go func() { done <- save(t, b, id, "new") }()
-	asked := func(command string) func() bool {
-		return func() bool {
-			return slices.ContainsFunc(servers, func(s *redistest.Server) bool {
-				return strings.Contains(string(s.Do(t, "INFO", "commandstats").([]byte)), command+":")
-			})
+	line := regexp.MustCompile(`(?m)^//\t` + topology + ` +(.*)$`).FindStringSubmatch(string(page))
+	if line == nil {
+		t.Fatalf("no rights for %q", topology)
+	}
+	for _, word := range strings.Fields(line[1]) {
+		if strings.ContainsAny(word[:1], "+&~-") || strings.HasPrefix(word, "reset") {
+			all = append(all, strings.TrimSuffix(word, ","))
 		}
 	}
-	eventually(t, "it subscribes", asked("subscribe"))
-	h.Release(t.Context())
-	if err := <-done; err != nil {
-		t.Error(err)
+	return all
+}
+
+func opened(t testing.TB, o rueidis.ClientOption, timeout time.Duration) *client {
+	t.Helper()
+	c, err := newClient(o, timeout)
+	if err != nil {
+		t.Fatal(err)
 	}
-	eventually(t, "it unsubscribes", asked("unsubscribe"))
+	t.Cleanup(c.maker.close)
+	return c
+}
+
+// do makes an exchange that must succeed.
+func do(t testing.TB, c *client, key string, commands ...transport.Command) []any {
+	t.Helper()
+	replies, err := c.Do(t.Context(), key, commands...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return replies
 }

@@ -1,7 +1,6 @@
 package rueidisstore
 
 import (
-	"context"
 	"net"
 	"reflect"
 	"strings"
@@ -55,25 +54,9 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-// What the user has set stays as it is, and the store has what it needs.
-func TestAdapted(t *testing.T) {
+// What the user has set stays as it is.
+func TestOwnOptionsStay(t *testing.T) {
 	t.Parallel()
-	bare := adapted(rueidis.ClientOption{}, 8*time.Second)
-	for what, ok := range map[string]bool{
-		"nothing is repeated":          bare.DisableRetry,
-		"nothing is cached":            bare.DisableCache,
-		"no connection is exclusive":   bare.AlwaysPipelining && bare.BlockingPipeline < 0,
-		"redirections end":             bare.ClusterOption.MaxMovedRedirections > 0,
-		"a dead connection is noticed": 2*bare.Dialer.KeepAlive+bare.ConnWriteTimeout <= 10*time.Second,
-		"that of a sentinel, too":      bare.Sentinel.Dialer.KeepAlive > 0 && bare.Sentinel.Dialer.Timeout > 0,
-		"sentinels are asked again":    bare.Sentinel.TopologyRefreshInterval > 0,
-		"dialling ends":                bare.Dialer.Timeout < 8*time.Second,
-	} {
-		if !ok {
-			t.Errorf("not so: %s", what)
-		}
-	}
-
 	set := rueidis.ClientOption{
 		InitAddress:         []string{"a:1", "b:2"},
 		Username:            "user",
@@ -95,17 +78,5 @@ func TestAdapted(t *testing.T) {
 	}
 	if got.InitAddress[0] = "c:3"; set.InitAddress[0] != "a:1" {
 		t.Error("the addresses are shared with the caller")
-	}
-}
-
-// A way of dialling of one's own is used.
-func TestOwnDialer(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	o := rueidis.ClientOption{InitAddress: []string{"redis.invalid:1"}}
-	o.DialCtxFn = dialerTo(s.Address)
-	st := openStore(t, o, patient)
-	if err := st.Ping(context.Background()); err != nil {
-		t.Error(err)
 	}
 }

@@ -2,7 +2,6 @@ package rueidisstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -92,33 +91,6 @@ func TestSlowListener(t *testing.T) {
 		_, err = sub.Receive()
 	}
 	eventually(t, "what is not received ends", func() bool { return listeners(t, s, "NUMSUB", "channel") == 0 })
-}
-
-// On a cluster a subscription is at the node that has the slot of the channel. It ends when the
-// slot moves to another, and the next one is there.
-func TestSubscribeShardMoves(t *testing.T) {
-	t.Parallel()
-	nodes := redistest.NewCluster(t, 3, 0).Nodes
-	c := opened(t, at(nodes...), patient.Timeout)
-	const channel = "latchkey:wake:1{tag}"
-	from, to := owner(t, nodes, channel)
-	for range 2 {
-		sub, err := c.SubscribeShard(t.Context(), channel)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := number(t, from.Do(t, "SPUBLISH", channel, "message")); n != 1 {
-			t.Errorf("%d listeners", n)
-		}
-		if got, err := sub.Receive(); got != "message" || err != nil {
-			t.Errorf("%q, %v", got, err)
-		}
-		migrate(t, from, to, nodes, channel, func() {})
-		if got, err := sub.Receive(); !errors.Is(err, transport.ErrMoved) {
-			t.Errorf("%q, %v", got, err)
-		}
-		from, to = to, from
-	}
 }
 
 // A subscription that is made while nobody answers ends by the deadline, and leaves nothing behind
