@@ -15,7 +15,7 @@ var optimisticDefects = []defect{
 		seenBy(model("wto", "ahead of those that stand in the queue"))},
 	{"P1", "a second run builds on what the first one has read",
 		edits(
-			overlay.In("middleware", "response.again").Begin("defer func() { $r1.attempt.record = $recv.attempt.record }()"),
+			overlay.In("middleware", "response.again").Begin("defer func() { $r1.request.attempt.record = $recv.request.attempt.record }()"),
 			overlay.In("middleware", "request.take").Replace("return q.hold.Record, q.attempt.err", "return q.attempt.record, q.attempt.err")),
 		seenBy(simulation("calm"))},
 	{"P1", "a handler runs again for nothing",

@@ -19,7 +19,12 @@ var tenureDefects = []defect{
 	{"P1", "a group is written as its first version",
 		edits(
 			overlay.In("store", "tenure.end").Before("t.newest++", "first, unsent := t.write, t.written > t.stored"),
-			overlay.In("store", "tenure.end").After("t.written = v", "if unsent {\n\tt.write = first\n}")),
+			overlay.In("store", "tenure.end").Replace("t.passOn(a, b, c)", `func() bool {
+	if unsent && $3.changed {
+		t.write = first
+	}
+	return t.passOn(a, b, c)
+}()`)),
 		seenBy(simulation("crowd"))},
 	{"P1", "a hold joins what a commit has failed to store",
 		edits(

@@ -41,23 +41,26 @@ func (p Place) All() Place {
 
 // Replace puts an expression in the place of an expression, or statements in that of statements.
 func (p Place) Replace(pattern, by string) Edit {
+	if !isExpression(pattern) || !isExpression(by) {
+		return p.around(pattern, by, false, "")
+	}
 	return p.edit(pattern, func(f *goFile, n ast.Node) error {
-		find, by := findStatements, by
-		if isExpression(pattern) && isExpression(by) {
-			find, by = findExpression, operand(by)
+		matches, err := f.expressions(n, pattern)
+		if err != nil {
+			return err
 		}
-		return f.each(p, n, find, pattern, func(m match) splice { return splice{m.from, m.to, f.expand(by, m)} })
+		return f.each(p, matches, func(m match) splice { return splice{m.from, m.to, f.expand(operand(by), m)} })
 	})
 }
 
 // Drop removes statements.
-func (p Place) Drop(pattern string) Edit { return p.statements(pattern, "", "") }
+func (p Place) Drop(pattern string) Edit { return p.around(pattern, "", false, "") }
 
 // Before puts statements before some.
-func (p Place) Before(pattern, text string) Edit { return p.statements(pattern, text+"\n", "$all") }
+func (p Place) Before(pattern, text string) Edit { return p.around(pattern, text+"\n", true, "") }
 
 // After puts statements behind some.
-func (p Place) After(pattern, text string) Edit { return p.statements(pattern, "", "$all\n"+text) }
+func (p Place) After(pattern, text string) Edit { return p.around(pattern, "", true, "\n"+text) }
 
 // True makes a condition true, and False makes it false. Its variables count as used, as before.
 func (p Place) True(pattern string) Edit { return p.Replace(pattern, "(true || ("+pattern+"))") }
@@ -110,16 +113,19 @@ func (p Place) InStrings(old, by string) Edit {
 	})
 }
 
-// statements replaces each match by what comes before it and what it becomes.
-func (p Place) statements(pattern, before, becomes string) Edit {
+// around puts texts before and behind statements, which it keeps or removes.
+func (p Place) around(pattern, before string, keep bool, after string) Edit {
 	return p.edit(pattern, func(f *goFile, n ast.Node) error {
-		return f.each(p, n, findStatements, pattern, func(m match) splice {
-			first, rest, kept := strings.Cut(becomes, "$all")
-			text := f.expand(before+first, m)
-			if kept {
-				text += f.between(m.from, m.to) + f.expand(rest, m)
+		matches, err := f.statements(n, pattern)
+		if err != nil {
+			return err
+		}
+		return f.each(p, matches, func(m match) splice {
+			text := f.expand(before, m)
+			if keep {
+				text += f.between(m.from, m.to)
 			}
-			return splice{m.from, m.to, text}
+			return splice{m.from, m.to, text + f.expand(after, m)}
 		})
 	})
 }

@@ -16,17 +16,12 @@ type match struct {
 }
 
 // each changes all that match a pattern. It must be one, unless the place is for all.
-func (f *goFile) each(
-	p Place, n ast.Node, find func(*goFile, ast.Node, string) ([]match, error), pattern string, change func(match) splice,
-) error {
-	matches, err := find(f, n, pattern)
-	switch {
-	case err != nil:
-		return err
-	case len(matches) == 0:
+func (f *goFile) each(p Place, matches []match, change func(match) splice) error {
+	switch n := len(matches); {
+	case n == 0:
 		return fmt.Errorf("nothing matches in %s", f.path)
-	case len(matches) > 1 && !p.all:
-		return fmt.Errorf("%d places match in %s", len(matches), f.path)
+	case n > 1 && !p.all:
+		return fmt.Errorf("%d places match in %s", n, f.path)
 	}
 	var splices []splice
 	var texts []string
@@ -37,8 +32,8 @@ func (f *goFile) each(
 	return f.change(splices, strings.Join(texts, "\n"))
 }
 
-// findExpression returns the expressions that match, but none within another.
-func findExpression(f *goFile, n ast.Node, pattern string) (found []match, _ error) {
+// expressions returns the expressions that match, but none within another.
+func (f *goFile) expressions(n ast.Node, pattern string) (found []match, _ error) {
 	expr, err := parser.ParseExpr(marked(pattern))
 	if err != nil {
 		return nil, err
@@ -58,8 +53,8 @@ func findExpression(f *goFile, n ast.Node, pattern string) (found []match, _ err
 	return found, nil
 }
 
-// findStatements returns where the statements stand, one behind the other.
-func findStatements(f *goFile, n ast.Node, pattern string) (found []match, _ error) {
+// statements returns where the statements stand, one behind the other.
+func (f *goFile) statements(n ast.Node, pattern string) (found []match, _ error) {
 	wanted, err := parseStatements(marked(pattern))
 	if err != nil {
 		return nil, err
