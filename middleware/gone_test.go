@@ -392,43 +392,6 @@ func TestAPageThatCrossesALoginWins(t *testing.T) {
 	})
 }
 
-// Until its commit, a request in an ended session has the ended id; then that of the new session.
-// If the commit fails the client keeps its cookie, and the log names the session it came for.
-func TestTheIDInAnEndedSession(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		down := false
-		handle(mux, "/ids", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
-			before := s.ID()
-			s.Set("n", 1)
-			if down {
-				r.Stop(t)
-			}
-			err := s.Commit(req.Context())
-			fmt.Fprint(w, before, " ", s.ID(), " ", err)
-		})
-		s, v := begun(t, r, middleware.Options{}, mux)
-		dead := v.get(s.URL + "/id").body
-		old := with(t, v.cookies(s)...)
-		old.get(s.URL+"/logout").want(t, 200, "")
-
-		var before, after, err string
-		a := v.navigate("POST", s.URL+"/ids")
-		if _, scanned := fmt.Sscan(a.body, &before, &after, &err); scanned != nil || before != dead || after == dead || err != "<nil>" {
-			t.Fatalf("%d %s", a.StatusCode, a.body)
-		}
-		v.get(s.URL+"/id").want(t, 200, after)
-
-		down = true
-		a = old.navigate("POST", s.URL+"/ids")
-		a.want(t, 503, "*")
-		if lines := s.log.Lines("session=" + dead); a.sets() || len(lines) != 1 {
-			t.Errorf("header %v, log:\n%s", a.Header, s.log)
-		}
-	})
-}
-
 // P4: what ends a session that a request holds ends what is under way in it, also a login. The
 // visitor's next try begins a new session.
 func TestALoginInASessionThatIsEndedMeanwhile(t *testing.T) {

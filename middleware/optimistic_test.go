@@ -404,32 +404,6 @@ func TestAClientThatGoesAwayUndoesNothing(t *testing.T) {
 	}
 }
 
-// P5: a request whose session is over when it is to be saved has waited for it, and does not do so
-// again for its second run.
-func TestTheSecondRunDoesNotWaitForWhatIsOver(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
-		proxy := redistest.NewProxy(t, r)
-		mux := app()
-		elsewhere, v := begun(t, r, middleware.Options{}, mux)
-		handle(mux, "GET /page", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
-			add(s)
-			with(t, v.cookies(elsewhere)...).post(elsewhere.URL + "/logout")
-		})
-		here := newSite(t, proxy.Pool(t, 2), middleware.Options{Mode: optimisticGets}, mux)
-		with(t, v.cookies(elsewhere)...).get(here.URL+"/page").want(t, 409, "*")
-		took := 0
-		for _, c := range proxy.Commands() {
-			if c.Name == "SET" { // which begins each wait
-				took++
-			}
-		}
-		if took != 1 {
-			t.Errorf("it came for the lock %d times, want once", took)
-		}
-	})
-}
-
 // P7: the second run is an exclusive one: it learns that it has lost its lock when it renews that,
 // after a third of the lease, and cannot save.
 func TestTheSecondRunMayLoseItsLock(t *testing.T) {
