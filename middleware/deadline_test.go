@@ -28,8 +28,7 @@ func (c lateContext) Deadline() (time.Time, bool) { return c.deadline, true }
 // P5: a request's deadline is its own. Redis is silent for a while, for longer than the
 // first request in line may wait. Those behind it may wait longer, and all are served.
 func TestOneRequestsDeadlineSendsNobodyElseAway(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		s := newSite(t, r.Pool(t, 1), middleware.Options{}, mux)
 		outer := s.Config.Handler
@@ -74,8 +73,7 @@ func TestOneRequestsDeadlineSendsNobodyElseAway(t *testing.T) {
 // its handler calls Start. When the time is used up each further Start is one try,
 // which succeeds once the session is free.
 func TestARequestWaitsOnceHoweverOftenItStarts(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		const lockWait = 5 * time.Second
 		mux := app()
 		busy, free := holding(mux)
@@ -168,25 +166,4 @@ func TestARequestWhoseDeadlineIsOverSavesNothing(t *testing.T) {
 			v.get(s.URL+"/count").want(t, 200, fmt.Sprint(count+1))
 		})
 	}
-}
-
-// P2: around a real http.TimeoutHandler, a login that was answered with "too slow" did not happen.
-func TestALoginThatTimedOutDidNotHappen(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		handle(mux, "/slow-login", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
-			s.Renew()
-			s.Set("n", 100)
-			<-req.Context().Done()
-		})
-		s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
-			return http.TimeoutHandler(sessions(mux), time.Second, "too slow")
-		})
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
-		v.post(s.URL+"/slow-login").want(t, 503, "too slow")
-		synctest.Wait() // the handler may end after the answer
-		v.get(s.URL+"/add").want(t, 200, "2")
-	})
 }

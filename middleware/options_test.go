@@ -111,8 +111,7 @@ func TestStatus(t *testing.T) {
 
 // OnError answers instead of the default, with everything else in place.
 func TestOnErrorAnswers(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s, v := begun(t, r, middleware.Options{OnError: func(w http.ResponseWriter, _ *http.Request, err error) {
 			w.WriteHeader(middleware.Status(err))
 			fmt.Fprint(w, errors.Is(err, store.ErrUnavailable))
