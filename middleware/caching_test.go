@@ -82,8 +82,7 @@ func TestAnAnswerThatBeginsEarlyIsPrivate(t *testing.T) {
 
 // P11: some caches look at the last Vary line only, so there is one.
 func TestVaryIsOneLine(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 			session.FromContext(req.Context()).Len()
 			w.Header()["Vary"] = req.URL.Query()["vary"]

@@ -41,8 +41,7 @@ func cartsAndStaff(t *testing.T, r *redistest.Server, modes ...middleware.Mode) 
 // A handler finds the inner session, or that of the Sessions that it asks, also behind a route of
 // the outer ones.
 func TestTwoSessionsOnOneRequest(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		for _, mode := range []middleware.Mode{middleware.Exclusive, middleware.Lazy} {
 			carts, staff, log := cartsAndStaff(t, r, mode, middleware.Exclusive)
 			both := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -106,8 +106,7 @@ func TestTheSecretStaysInTheCookie(t *testing.T) {
 // P11: keys are rotated without logging anybody out, whether their cookie is set once or, as by
 // Remember, again: then the newest key signs it.
 func TestKeyRotation(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		older, newer := bytes.Repeat([]byte("o"), 32), bytes.Repeat([]byte("n"), 64)
 		site := func(keys ...[]byte) *site {
 			return newSite(t, r.Pool(t, 4), middleware.Options{Keys: keys}, rememberer())
@@ -177,8 +176,7 @@ func TestOfSeveralCookiesTheFirstLiveOneCounts(t *testing.T) {
 // Two cookies that open a session each are a mistake of the application or an attack: that is
 // logged. The second session is not locked, prolonged or changed.
 func TestTwoLiveCookiesAreReported(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, app())
 		used, usedID := s.count(t, 1)
@@ -224,8 +222,7 @@ func TestTwoLiveCookiesAreReported(t *testing.T) {
 // that cookie is dead, and the visitor's own counts. Neither it nor its session can be removed by
 // the answer to a logout, and it does no harm.
 func TestAPlantedCookieDoesNotUndoTheLogin(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, welcoming())
 		for _, ended := range []bool{false, true} {
 			planted, _ := s.count(t, 1)
@@ -249,8 +246,7 @@ func TestAPlantedCookieDoesNotUndoTheLogin(t *testing.T) {
 // At most eight cookies of the name are verified. So a sibling domain that plants eight of them
 // hides the visitor's own, as SECURITY.md says.
 func TestAtMostEightCookiesAreVerified(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
 		own, _ := s.count(t, 1)
 		wellFormed := &http.Cookie{Name: "sid", Value: strings.Repeat("x", 120)}
@@ -268,8 +264,7 @@ func TestAtMostEightCookiesAreVerified(t *testing.T) {
 // With eight cookies a request does not wait eight times for a Redis that has fallen silent: only
 // for the first look at another session, and for the commit. Each takes Timeout and a quarter at most.
 func TestTheOtherCookiesAreNotWaitedFor(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, app())
 		var cookies []*http.Cookie

@@ -14,8 +14,7 @@ import (
 
 // What a handler discards is not saved, and its answer goes out. What it does after that is saved.
 func TestDiscard(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		handle(mux, "/discard", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 			add(s)
@@ -46,8 +45,7 @@ func TestDiscard(t *testing.T) {
 
 // After Reopen, what the first commit has saved stays.
 func TestDiscardAfterReopen(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		handle(mux, "/twice", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
 			add(s)

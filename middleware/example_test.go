@@ -2,17 +2,21 @@ package middleware_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
+	"github.com/coder/websocket"
 )
 
 var (
@@ -138,6 +142,285 @@ func ExampleOptions_onError() {
 		OnCorrupt: func(r *http.Request, err error) error {
 			slog.Error("a session was damaged", "error", err)
 			return nil // begin an empty one
+		},
+	}
+}
+
+func keepPicture(string, io.Reader) (name string, err error) { return "", nil }
+
+func charge(context.Context) error { return nil }
+
+// An upload takes its time. The session is asked who the visitor is before, is free meanwhile, and
+// is opened again to save what has come.
+func Example_upload() {
+	mux.HandleFunc("POST /picture", func(w http.ResponseWriter, r *http.Request) {
+		s := session.FromContext(r.Context())
+		user := s.User()
+		if user == "" {
+			http.Error(w, "please log in", http.StatusForbidden)
+			return
+		}
+		if err := s.Commit(r.Context()); err != nil {
+			return // the answer is that error, whatever is written here
+		}
+		picture, err := keepPicture(user, r.Body)
+		if err != nil {
+			http.Error(w, "please send it again", http.StatusBadRequest)
+			return
+		}
+		if err := s.Reopen(r.Context()); err != nil {
+			http.Error(w, "please choose the picture again", middleware.Status(err))
+			return
+		}
+		s.Set("picture", picture)
+		http.Redirect(w, r, "/me", http.StatusSeeOther)
+	})
+}
+
+// A message for the next page, after slow work.
+func Example_flash() {
+	mux.HandleFunc("POST /pay", func(w http.ResponseWriter, r *http.Request) {
+		s := session.FromContext(r.Context())
+		if err := s.Commit(r.Context()); err != nil {
+			return
+		}
+		message := "Thank you."
+		if err := charge(r.Context()); err != nil {
+			message = "That did not work. Nothing was charged."
+		}
+		if err := s.Reopen(r.Context()); err != nil {
+			http.Error(w, message, middleware.Status(err))
+			return
+		}
+		s.Set("flash", message)
+		http.Redirect(w, r, "/orders", http.StatusSeeOther)
+	})
+}
+
+// A websocket opens its session for each message, long after it has begun, and holds it only for
+// that.
+func Example_websocket() {
+	mux.HandleFunc("GET /chat", func(w http.ResponseWriter, r *http.Request) {
+		s := session.FromContext(r.Context())
+		conn, err := websocket.Accept(w, r, nil) // which commits the session
+		if err != nil {
+			return
+		}
+		defer conn.CloseNow()
+		for {
+			_, _, err := conn.Read(r.Context())
+			if err != nil {
+				return
+			}
+			if err := s.Reopen(r.Context()); errors.Is(err, store.ErrGone) {
+				_ = conn.Close(websocket.StatusPolicyViolation, "logged out")
+				return
+			} else if err != nil {
+				continue // it is logged; the next message may find the session free
+			}
+			n, _ := session.Get[int](s, "messages")
+			s.Set("messages", n+1)
+			if err := s.Commit(r.Context()); err != nil {
+				return
+			}
+		}
+	})
+}
+
+// A job changes a session by its public id, which was put into the job.
+func ExampleSessions_Update() {
+	shipped := func(ctx context.Context, id, order string) error {
+		err := sessions.Update(ctx, id, func(s *session.Session) error {
+			s.Set("flash", fmt.Sprintf("Order %s is on its way.", order))
+			return nil
+		})
+		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrGone) {
+			return nil // nobody is there to read it
+		}
+		return err
+	}
+	if err := shipped(context.Background(), "GJD0Gx0zZ6Qx5X2mYpNnCw", "4711"); err != nil {
+		slog.Error("the visitor does not know", "error", err)
+	}
+}
+
+// A framework whose recovery is inside the sessions answers a panic with a 500. What was done by
+// then is not saved.
+func ExampleOptions_discard() {
+	_ = middleware.Options{
+		Keys:    [][]byte{key},
+		Discard: func(status int) bool { return status >= 500 },
+	}
+}
+
+func changePassword(r *http.Request, _ string) bool { return r.PostFormValue("new") != "" }
+
+func hashOf(string) string { return "$argon2id$v=19$…" }
+
+// A page of my devices, with a button for each.
+func ExampleSessions_List() {
+	devices := func(w http.ResponseWriter, r *http.Request) {
+		s := session.FromContext(r.Context())
+		if s.User() == "" {
+			http.Redirect(w, r, "/login", http.StatusSeeOther)
+			return
+		}
+		list, err := sessions.List(r.Context(), s.User())
+		if err != nil {
+			slog.ErrorContext(r.Context(), "my devices", "error", err)
+			http.Error(w, "please try again", middleware.Status(err))
+			return
+		}
+		for _, d := range list {
+			seen := "not known"
+			if !d.Seen.IsZero() {
+				seen = d.Seen.Format(time.DateTime)
+			}
+			fmt.Fprintln(w, d.ID, d.Device, d.Created, seen, d.Expires, d.ID == s.ID()) // true: this one
+		}
+	}
+	mux.Handle("GET /devices", sessions.Optimistic(http.HandlerFunc(devices)))
+	mux.HandleFunc("POST /devices/end", func(w http.ResponseWriter, r *http.Request) {
+		s, id := session.FromContext(r.Context()), r.PostFormValue("id")
+		list, err := sessions.List(r.Context(), s.User())
+		isTheirs := slices.ContainsFunc(list, func(d middleware.Info) bool { return d.ID == id })
+		if err == nil && isTheirs { // nobody may end what is another's
+			err = sessions.End(r.Context(), id)
+		}
+		if err != nil {
+			slog.ErrorContext(r.Context(), "ending a session", "id", id, "error", err)
+			http.Error(w, "please try again", middleware.Status(err))
+			return
+		}
+		http.Redirect(w, r, "/devices", http.StatusSeeOther)
+	})
+}
+
+// After a new password, all other sessions of the user end.
+func ExampleSessions_EndAll() {
+	mux.HandleFunc("POST /password", func(w http.ResponseWriter, r *http.Request) {
+		s := session.FromContext(r.Context())
+		if !changePassword(r, s.User()) { // first, so that no login with the old one begins after EndAll
+			http.Error(w, "wrong password", http.StatusForbidden)
+			return
+		}
+		if _, err := sessions.EndAll(r.Context(), s.User(), s.ID()); err != nil {
+			slog.ErrorContext(r.Context(), "ending other sessions", "user", s.User(), "error", err)
+			http.Error(w, "changed, but you may still be logged in elsewhere", middleware.Status(err))
+			return
+		}
+		s.Renew()
+		http.Redirect(w, r, "/devices", http.StatusSeeOther)
+	})
+}
+
+// Log out everywhere, here, too.
+func ExampleSessions_EndAll_everywhere() {
+	mux.HandleFunc("POST /logout-everywhere", func(w http.ResponseWriter, r *http.Request) {
+		s := session.FromContext(r.Context())
+		if user := s.User(); user != "" {
+			if _, err := sessions.EndAll(r.Context(), user); err != nil {
+				slog.ErrorContext(r.Context(), "log out everywhere", "user", user, "error", err)
+				http.Error(w, "you may still be logged in, please try again", middleware.Status(err))
+				return
+			}
+		}
+		s.Destroy() // so that this client forgets its cookie
+		http.Redirect(w, r, "/", http.StatusSeeOther)
+	})
+}
+
+// Where the password may change while it is checked, a login looks once more when its session is on the
+// user's list.
+func ExampleSessions_End() {
+	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
+		hash := hashOf(r.PostFormValue("user")) // before it is checked
+		user, ok := checkPassword(r)
+		if !ok {
+			http.Error(w, "wrong password", http.StatusForbidden)
+			return
+		}
+		s := session.FromContext(r.Context())
+		s.Login(user)
+		if err := s.Commit(r.Context()); err != nil {
+			return // the answer is that error, whatever is written here
+		}
+		if hashOf(user) != hash { // EndAll may have come too early for this session
+			if err := sessions.End(r.Context(), s.ID()); err != nil {
+				slog.ErrorContext(r.Context(), "a login with the old password", "error", err)
+				panic(http.ErrAbortHandler) // so that the client does not get the cookie
+			}
+			http.Error(w, "wrong password", http.StatusForbidden)
+			return
+		}
+		http.Redirect(w, r, "/", http.StatusSeeOther)
+	})
+}
+
+// What a user's list says of where a session began.
+func ExampleOptions_device() {
+	_ = middleware.Options{
+		Keys:   [][]byte{key},
+		Device: func(r *http.Request) string { return r.UserAgent() },
+	}
+}
+
+var errNotLoggedIn = errors.New("not logged in")
+
+// A program keeps a token, which the login gives it, and sends it with each request.
+func ExampleOptions_token() {
+	_ = middleware.Options{
+		Keys:  [][]byte{key},
+		Token: middleware.Bearer, // Authorization: Bearer …
+	}
+
+	mux.HandleFunc("POST /api/login", func(w http.ResponseWriter, r *http.Request) {
+		user, ok := checkPassword(r)
+		if !ok {
+			http.Error(w, "wrong password", http.StatusForbidden)
+			return
+		}
+		s := session.FromContext(r.Context())
+		s.Login(user)
+		if err := s.Commit(r.Context()); err != nil {
+			return // the answer is that error, whatever is written here
+		}
+		token, err := sessions.Token(r.Context())
+		if err != nil {
+			http.Error(w, "no token", http.StatusInternalServerError)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(map[string]string{"token": token})
+	})
+}
+
+// A server of another kind, as of gRPC, finds the token where its clients put it.
+func ExampleSessions_ID() {
+	count := func(ctx context.Context, token string) error {
+		id, ok := sessions.ID(token)
+		if !ok {
+			return errNotLoggedIn
+		}
+		return sessions.Update(ctx, id, func(s *session.Session) error {
+			calls, _ := session.Get[int](s, "calls")
+			s.Set("calls", calls+1)
+			return nil
+		})
+	}
+	_ = count(context.Background(), "")
+}
+
+// An audit log has a line for each session that begins, gets another id, or ends.
+func ExampleHooks() {
+	_ = middleware.Options{
+		Keys: [][]byte{key},
+		Hooks: middleware.Hooks{
+			Begin: func(ctx context.Context, id string) { slog.InfoContext(ctx, "session begins", "id", id) },
+			Renew: func(ctx context.Context, old, id string) {
+				user := session.FromContext(ctx).User()
+				slog.InfoContext(ctx, "new id", "user", user, "id", id, "before", old)
+			},
+			End: func(ctx context.Context, id string) { slog.InfoContext(ctx, "logout", "id", id) },
 		},
 	}
 }

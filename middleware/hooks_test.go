@@ -51,8 +51,7 @@ func (a *audit) want(t *testing.T, lines ...string) {
 // Whatever begins, renews or ends a session is noted once, by the time the client has the answer;
 // what only uses it is not.
 func TestHooksSeeTheLifeOfASession(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		var log audit
 		s := newSite(t, r.Pool(t, 4), middleware.Options{Hooks: log.hooks()}, app())
 		v := newVisitor(t)
@@ -115,8 +114,7 @@ func TestNoHookForAFailedCommit(t *testing.T) {
 
 // A hook runs while nothing is held: it may use the session, in every mode, and so may others.
 func TestNothingIsHeldDuringAHook(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		var s *site
 		mux := app()
 		handle(mux, "/early-login", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
@@ -163,8 +161,7 @@ func TestNothingIsHeldDuringAHook(t *testing.T) {
 
 // A hook that panics does so like the handler. What was saved before stays.
 func TestAHookThatPanics(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		hooks := middleware.Hooks{End: func(context.Context, string) { panic("no disk") }}
 		s := around(t, r, middleware.Options{Hooks: hooks}, func(sessions func(http.Handler) http.Handler) http.Handler {
 			return recoverer(sessions(app()))
@@ -174,24 +171,5 @@ func TestAHookThatPanics(t *testing.T) {
 		kept := with(t, v.cookies(s)...)
 		v.post(s.URL+"/logout").want(t, 500, "no disk")
 		kept.get(s.URL+"/get").want(t, 200, "0")
-	})
-}
-
-// If a handler runs a second time, only what was saved is noted.
-func TestHooksOfASecondRun(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
-		var log audit
-		p := newPair(t, r, middleware.Options{Hooks: log.hooks()}, func(p *pair, run int32, _ http.ResponseWriter, req *http.Request) {
-			session.FromContext(req.Context()).Renew()
-			if run == 1 {
-				p.another(t, "/add")
-			}
-		})
-		old := p.v.get(p.here.URL + "/id").body
-		log.want(t, "begin "+old)
-		p.v.get(p.here.URL+"/page").want(t, 200, "*")
-		log.want(t, "renew "+old+" "+p.v.get(p.here.URL+"/id").body)
-		p.wantRuns(t, 2)
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,8 +26,7 @@ func writes(_ http.ResponseWriter, r *http.Request) { add(session.FromContext(r.
 // A thousand requests that fail alike are not a thousand lines: ten of a kind are written in a
 // second, and the first line after it says how many were left out.
 func TestAFloodOfErrorsIsNoFloodOfLines(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		log := &logtest.Buffer{}
 		s := newSessions(t, r, middleware.Options{Logger: log.Logger()})
 		for range 1000 {
@@ -48,8 +46,7 @@ func TestAFloodOfErrorsIsNoFloodOfLines(t *testing.T) {
 
 // What a client makes up does not make a line long.
 func TestALineIsShort(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		log := &logtest.Buffer{}
 		s := newSessions(t, r, middleware.Options{Logger: log.Logger()})
 		long := strings.Repeat("A", 100_000)
@@ -65,8 +62,7 @@ func TestALineIsShort(t *testing.T) {
 
 // Who is paged at night reads in one line which route failed, how, and in what mode.
 func TestTheLogSaysWhichRouteFailedAndHow(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		log := &logtest.Buffer{}
 		s := newSessions(t, r, middleware.Options{Logger: log.Logger()})
 		mux := http.NewServeMux()
@@ -82,6 +78,11 @@ func TestTheLogSaysWhichRouteFailedAndHow(t *testing.T) {
 		}
 		if strings.Contains(line, "t0ps3cret") {
 			t.Errorf("the value is in the log:\n%s", line)
+		}
+		mux.HandleFunc("/", fails)
+		s.Handler(http.HandlerFunc(mux.ServeHTTP)).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), "GET", "/found/late", nil))
+		if len(log.Lines("route=/ ")) != 1 {
+			t.Errorf("no route that is found late in\n%s", log)
 		}
 	})
 }
@@ -161,39 +162,9 @@ func TestTheLogNamesTheHolder(t *testing.T) {
 	}
 }
 
-// If another router than Sessions.Handler knows finds the route, a failed commit names it, and
-// a goroutine that is late may at that moment be reported, too. The race detector watches.
-func TestTheLogNamesARouteThatIsFoundLate(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
-		log := &logtest.Buffer{}
-		s := newSessions(t, r, middleware.Options{Logger: log.Logger()})
-		var late sync.WaitGroup
-		mux := http.NewServeMux()
-		mux.HandleFunc("/unsaved", fails)
-		handle(mux, "/late", func(s *session.Session, _ http.ResponseWriter, r *http.Request) {
-			must(t, s.Commit(r.Context()))
-			late.Go(func() {
-				for range 100 {
-					s.Set("a", 1)
-				}
-			})
-		})
-		for _, path := range []string{"/unsaved", "/late"} {
-			r := httptest.NewRequestWithContext(t.Context(), "GET", path, nil)
-			s.Handler(http.HandlerFunc(mux.ServeHTTP)).ServeHTTP(httptest.NewRecorder(), r)
-		}
-		late.Wait()
-		if len(log.Lines("route=/unsaved")) != 1 {
-			t.Errorf("log:\n%s", log)
-		}
-	})
-}
-
 // An application's log handler may ask for the session of the context that it is given.
 func TestALogHandlerMayAskForTheSession(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		site := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
 		asked := 0
 		logger := slog.New(handling{slog.DiscardHandler, func(ctx context.Context) {

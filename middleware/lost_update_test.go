@@ -66,8 +66,7 @@ func TestConcurrentOptimisticWritesAllStay(t *testing.T) {
 
 // With a Locker of one's own nothing is saved without it. All the same nothing is lost.
 func TestOptimisticWithALocker(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		own := func() locker.Locker {
 			return locker.NewSpin(r.Pool(t, 4), locker.Options{Wait: time.Minute, Timeout: 20 * time.Second})
 		}

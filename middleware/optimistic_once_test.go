@@ -56,8 +56,7 @@ func TestAHandlerThatMayNotRunAgain(t *testing.T) {
 
 // Mode Optimistic is for requests that may be repeated. In another one nothing is run.
 func TestOptimisticIsForSafeMethods(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		ran := 0
 		s := newSite(t, r.Pool(t, 1), middleware.Options{Mode: func(*http.Request) middleware.Mode { return middleware.Optimistic }},
 			http.HandlerFunc(func(http.ResponseWriter, *http.Request) { ran++ }))
@@ -77,8 +76,7 @@ func TestOptimisticIsForSafeMethods(t *testing.T) {
 // A body can be read only once, and a record that cannot be read may be replaced by OnCorrupt. Then
 // the handler runs once, with the lock.
 func TestWhereAHandlerMustRunOnceItIsExclusive(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		o := middleware.Options{OnCorrupt: func(*http.Request, error) error { return nil }}
 		p := newPair(t, r, o, func(p *pair, _ int32, w http.ResponseWriter, req *http.Request) {
 			fmt.Fprint(w, p.held(t), add(session.FromContext(req.Context())))
@@ -160,8 +158,7 @@ func TestAPanicInAnOptimisticHandler(t *testing.T) {
 
 // P3: where it is not known whether the first run was saved, there is no second one.
 func TestNoSecondRunAfterASaveThatMayHaveBeenDone(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		p := newPair(t, r, middleware.Options{}, nil)
 		s := newSite(t, proxy.Pool(t, 4), middleware.Options{Mode: optimisticGets}, app())
@@ -189,8 +186,7 @@ func TestNoSecondRunAfterASaveThatMayHaveBeenDone(t *testing.T) {
 // The network makes a copy of a save that was refused, since another held the session, and that is
 // done once the session is free. The request finds its own record then, and does not run again.
 func TestACopyOfARefusedSaveIsKnown(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		p := newPair(t, r, middleware.Options{}, nil)
 		s := newSite(t, proxy.Pool(t, 4), middleware.Options{Mode: optimisticGets}, app())

@@ -2,7 +2,6 @@ package middleware_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -170,29 +169,6 @@ func TestAnOptimisticWriteWaitsForTheHolder(t *testing.T) {
 	}
 }
 
-// If nobody has written, all of that works as in any request. After its Commit the handler may
-// reopen the session, which then waits for it.
-func TestAnOptimisticHandlerCommitsAndReopens(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
-		p := newPair(t, r, middleware.Options{}, func(p *pair, _ int32, w http.ResponseWriter, req *http.Request) {
-			s := session.FromContext(req.Context())
-			add(s)
-			must(t, s.Commit(req.Context()))
-			p.another(t, "/add")
-			must(t, s.Reopen(req.Context()))
-			if !p.held(t) {
-				t.Error("the session was not locked")
-			}
-			fmt.Fprint(w, add(s))
-		})
-		p.v.get(p.here.URL+"/page").want(t, 200, "4")
-		p.v.get(p.here.URL+"/get").want(t, 200, "4")
-		p.wantRuns(t, 1)
-		p.wantFree(t)
-	})
-}
-
 // What the session has become meanwhile is what the second run finds, as any request would that
 // comes then.
 func TestTheSecondRunFindsWhatTheSessionHasBecome(t *testing.T) {
@@ -228,40 +204,10 @@ func TestTheSecondRunFindsWhatTheSessionHasBecome(t *testing.T) {
 	}
 }
 
-// A login, a logout and a first write in an optimistic handler are done, and dead ids stay dead.
-func TestOptimisticRequestsBeginMoveAndEndSessions(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
-		p := newPair(t, r, middleware.Options{}, func(p *pair, run int32, w http.ResponseWriter, req *http.Request) {
-			s := session.FromContext(req.Context())
-			if run == 1 {
-				p.another(t, "/add")
-			}
-			fmt.Fprint(w, add(s))
-			s.Renew()
-		})
-		old := p.tab(t)
-		p.v.get(p.here.URL+"/page").want(t, 200, "3")
-		p.wantRuns(t, 2)
-		old.get(p.here.URL+"/get").want(t, 200, "0")
-		if a := old.get(p.here.URL + "/add"); a.StatusCode != http.StatusConflict || a.sets() {
-			t.Errorf("a write with the old cookie: %d, %v", a.StatusCode, a.Header)
-		}
-		p.v.get(p.here.URL+"/login").want(t, 200, "")
-		p.v.get(p.here.URL+"/get").want(t, 200, "3")
-		last := p.tab(t)
-		p.v.get(p.here.URL+"/logout").want(t, 200, "")
-		last.get(p.here.URL+"/get").want(t, 200, "0")
-		newVisitor(t).get(p.here.URL+"/add").want(t, 200, "1")
-		p.wantFree(t)
-	})
-}
-
 // The second run has the request as it came, whatever the first one has done to that, and what the
 // first one has left running cannot disturb it.
 func TestTheSecondRunBeginsAnew(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		var first struct {
 			ctx context.Context
 			s   *session.Session
@@ -404,88 +350,32 @@ func TestAClientThatGoesAwayUndoesNothing(t *testing.T) {
 	}
 }
 
-// P5: a request whose session is over when it is to be saved has waited for it, and does not do so
-// again for its second run.
-func TestTheSecondRunDoesNotWaitForWhatIsOver(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
-		proxy := redistest.NewProxy(t, r)
-		mux := app()
-		elsewhere, v := begun(t, r, middleware.Options{}, mux)
-		handle(mux, "GET /page", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
-			add(s)
-			with(t, v.cookies(elsewhere)...).post(elsewhere.URL + "/logout")
-		})
-		here := newSite(t, proxy.Pool(t, 2), middleware.Options{Mode: optimisticGets}, mux)
-		with(t, v.cookies(elsewhere)...).get(here.URL+"/page").want(t, 409, "*")
-		took := 0
-		for _, c := range proxy.Commands() {
-			if c.Name == "SET" { // which begins each wait
-				took++
-			}
-		}
-		if took != 1 {
-			t.Errorf("it came for the lock %d times, want once", took)
-		}
-	})
-}
-
-// P7: the second run is an exclusive one: it learns that it has lost its lock when it renews that,
-// after a third of the lease, and cannot save.
-func TestTheSecondRunMayLoseItsLock(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
-		p := newPair(t, r, middleware.Options{}, func(p *pair, run int32, _ http.ResponseWriter, req *http.Request) {
-			add(session.FromContext(req.Context()))
-			if run == 1 {
-				p.another(t, "/add")
-				return
-			}
-			r.Do(t, "DEL", p.record(t)+".lock")
-			redistest.Elapse(steady.Lease / 3)
-			if cause := context.Cause(req.Context()); !errors.Is(cause, store.ErrLost) {
-				t.Errorf("the context ended with %v", cause)
-			}
-		})
-		p.v.get(p.here.URL+"/page").want(t, 503, "*")
-		p.v.get(p.here.URL+"/get").want(t, 200, "2")
-		p.wantRuns(t, 2)
-	})
-}
-
 // A GET without a body is optimistic over any protocol, and with a limit for bodies around the
 // sessions: it holds nothing while its handler runs, which has no body in either run.
 func TestOptimisticOverAnyServer(t *testing.T) {
 	t.Parallel()
 	for _, http2 := range []bool{false, true} {
-		for _, limited := range []bool{false, true} {
-			inFakeTime(t, fmt.Sprintf("HTTP/2 %v, MaxBytesHandler %v", http2, limited), func(t *testing.T, r *redistest.Server) {
-				p := newPair(t, r, middleware.Options{}, func(p *pair, run int32, w http.ResponseWriter, req *http.Request) {
-					body, err := io.ReadAll(req.Body)
-					if err != nil || len(body) > 0 || req.Body.Close() != nil || (req.ProtoMajor == 2) != http2 {
-						t.Errorf("%s: the body is %q, %v", req.Proto, body, err)
-					}
-					if run == 1 {
-						p.another(t, "/add")
-					}
-					fmt.Fprint(w, add(session.FromContext(req.Context())))
-				})
-				h := p.here.Config.Handler
-				if limited {
-					h = http.MaxBytesHandler(h, 1)
+		inFakeTime(t, fmt.Sprint("HTTP/2: ", http2), func(t *testing.T, r *redistest.Server) {
+			p := newPair(t, r, middleware.Options{}, func(p *pair, run int32, w http.ResponseWriter, req *http.Request) {
+				body, err := io.ReadAll(req.Body)
+				if err != nil || len(body) > 0 || req.Body.Close() != nil || (req.ProtoMajor == 2) != http2 {
+					t.Errorf("%s: the body is %q, %v", req.Proto, body, err)
 				}
-				srv := httptest.NewUnstartedServer(h)
-				srv.Listener.Close()
-				srv.Listener, srv.EnableHTTP2 = memnet.Listen(""), http2
-				srv.StartTLS()
-				defer srv.Close()
-				tab := p.tab(t)
-				transport := srv.Client().Transport.(*http.Transport)
-				transport.DialContext, transport.TLSClientConfig.ServerName = memnet.DialContext, "example.com"
-				tab.Transport = transport
-				tab.get(srv.URL+"/page").want(t, 200, "3")
-				p.wantRuns(t, 2)
+				if run == 1 {
+					p.another(t, "/add")
+				}
+				fmt.Fprint(w, add(session.FromContext(req.Context())))
 			})
-		}
+			srv := httptest.NewUnstartedServer(http.MaxBytesHandler(p.here.Config.Handler, 1))
+			srv.Listener.Close()
+			srv.Listener, srv.EnableHTTP2 = memnet.Listen(""), http2
+			srv.StartTLS()
+			defer srv.Close()
+			tab, transport := p.tab(t), srv.Client().Transport.(*http.Transport)
+			transport.DialContext, transport.TLSClientConfig.ServerName = memnet.DialContext, "example.com"
+			tab.Transport = transport
+			tab.get(srv.URL+"/page").want(t, 200, "3")
+			p.wantRuns(t, 2)
+		})
 	}
 }

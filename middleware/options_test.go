@@ -111,18 +111,16 @@ func TestStatus(t *testing.T) {
 
 // OnError answers instead of the default, with everything else in place.
 func TestOnErrorAnswers(t *testing.T) {
-	t.Parallel()
-	r := redistest.Embedded(t)
-	s := newSite(t, r.Pool(t, 4), middleware.Options{OnError: func(w http.ResponseWriter, _ *http.Request, err error) {
-		w.WriteHeader(middleware.Status(err))
-		fmt.Fprint(w, errors.Is(err, store.ErrUnavailable))
-	}}, app())
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
-	r.Stop(t)
-	a := v.get(s.URL + "/add")
-	a.want(t, 503, "true")
-	if a.Header.Get("Retry-After") == "" || len(s.log.Lines("session failed")) != 1 {
-		t.Errorf("%v\n%s", a.Header, s.log)
-	}
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s, v := begun(t, r, middleware.Options{OnError: func(w http.ResponseWriter, _ *http.Request, err error) {
+			w.WriteHeader(middleware.Status(err))
+			fmt.Fprint(w, errors.Is(err, store.ErrUnavailable))
+		}}, app())
+		r.Stop(t)
+		a := v.get(s.URL + "/add")
+		a.want(t, 503, "true")
+		if a.Header.Get("Retry-After") == "" || len(s.log.Lines("session failed")) != 1 {
+			t.Errorf("%v\n%s", a.Header, s.log)
+		}
+	})
 }

@@ -69,33 +69,19 @@ func newSiteOn(t *testing.T, st *store.Store, o middleware.Options, mux http.Han
 // app is what most tests serve: counters and the life of a session.
 func app() *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/add", func(w http.ResponseWriter, r *http.Request) {
-		s := session.FromContext(r.Context())
+	handle(mux, "/add", func(s *session.Session, w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, add(s)) })
+	handle(mux, "/get", func(s *session.Session, w http.ResponseWriter, _ *http.Request) {
 		n, _ := session.Get[int](s, "n")
-		s.Set("n", n+1)
-		fmt.Fprint(w, n+1)
-	})
-	mux.HandleFunc("/get", func(w http.ResponseWriter, r *http.Request) {
-		n, _ := session.Get[int](session.FromContext(r.Context()), "n")
 		fmt.Fprint(w, n)
 	})
-	mux.HandleFunc("/set/{key}", func(w http.ResponseWriter, r *http.Request) {
-		session.FromContext(r.Context()).Set(r.PathValue("key"), 1)
-	})
-	mux.HandleFunc("/len", func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, session.FromContext(r.Context()).Len())
-	})
-	mux.HandleFunc("/id", func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, session.FromContext(r.Context()).ID())
-	})
-	mux.HandleFunc("/login", func(w http.ResponseWriter, r *http.Request) {
-		s := session.FromContext(r.Context())
+	handle(mux, "/set/{key}", func(s *session.Session, _ http.ResponseWriter, r *http.Request) { s.Set(r.PathValue("key"), 1) })
+	handle(mux, "/len", func(s *session.Session, w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, s.Len()) })
+	handle(mux, "/id", func(s *session.Session, w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, s.ID()) })
+	handle(mux, "/login", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
 		s.Renew()
 		s.Set("user", "ann")
 	})
-	mux.HandleFunc("/logout", func(w http.ResponseWriter, r *http.Request) {
-		session.FromContext(r.Context()).Destroy()
-	})
+	handle(mux, "/logout", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Destroy() })
 	mux.HandleFunc("/nothing", func(http.ResponseWriter, *http.Request) {})
 	return mux
 }
