@@ -67,7 +67,7 @@ func TestTheCookieIsSafeByDefault(t *testing.T) {
 // hash, the public id.
 func TestTheSecretStaysInTheCookie(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		mux.HandleFunc("/lose", func(_ http.ResponseWriter, req *http.Request) {
 			loseLock(t, r, req)

@@ -305,7 +305,7 @@ func TestNobodyIsShutOut(t *testing.T) {
 // begun, and what it does is saved. The second one is logged in.
 func TestADoubleClickOnLogin(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 		mux := welcoming()
 		busy, free := make(chan struct{}, 2), make(chan struct{})
 		mux.HandleFunc("/slow-login", func(w http.ResponseWriter, req *http.Request) {

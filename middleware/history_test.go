@@ -20,7 +20,7 @@ import (
 // linearizable, in two processes.
 func TestHistoriesWithReopenDiscardAndUpdate(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 		var sites history.Sites
 		for range 2 {
 			h := &historian{}

@@ -100,7 +100,7 @@ func (p *pair) wantFree(t *testing.T) {
 // answer.
 func TestAnOptimisticHandlerRunsAgain(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 		p := newPair(t, r, middleware.Options{}, func(p *pair, run int32, w http.ResponseWriter, req *http.Request) {
 			s := session.FromContext(req.Context())
 			n := add(s)

@@ -20,7 +20,7 @@ import (
 // header, and goes on as a panic.
 func TestAPanicReleasesTheLockAndSavesNothing(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		before := func(w http.ResponseWriter, req *http.Request) {
 			session.FromContext(req.Context()).Set("n", 66)

@@ -16,7 +16,7 @@ import (
 // all works again, without anyone's help.
 func TestRedisStoppedIs503AndComesBack(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 		modes := map[string]middleware.Mode{"/add": middleware.Exclusive, "/get": middleware.ReadOnly}
 		s, v := begun(t, r, middleware.Options{Mode: byPath(modes)}, app())
 		r.Stop(t)

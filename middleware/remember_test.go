@@ -74,7 +74,7 @@ func (v *visitor) wantLeft(t *testing.T, s *site, r *redistest.Server, want time
 // the browser, whatever happens to it; until it is forgotten.
 func TestARememberedSessionOutlivesTheBrowser(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{
 			Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly}),
 		}, rememberer())

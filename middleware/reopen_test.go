@@ -34,7 +34,7 @@ func must(t *testing.T, err error) {
 // then, which another process has written.
 func TestReopenGoesOnWithWhatIsStoredByThen(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 		working, done := make(chan struct{}), make(chan struct{})
 		mux := app()
 		handle(mux, "/upload", func(s *session.Session, w http.ResponseWriter, req *http.Request) {

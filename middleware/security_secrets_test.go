@@ -23,7 +23,7 @@ import (
 // way: in no body, no other header, no error.
 func TestTheTokenIsInSetCookieOnly(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		busy, free := pausing(mux)
 		mux.HandleFunc("/chan", func(_ http.ResponseWriter, req *http.Request) {

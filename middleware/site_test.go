@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/logtest"
+	"github.com/a2139e8d/latchkey/internal/memnet"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
@@ -60,6 +61,8 @@ func newSiteOn(t *testing.T, st *store.Store, o middleware.Options, mux http.Han
 		t.Fatal(err)
 	}
 	srv := httptest.NewUnstartedServer(s.Handler(mux))
+	srv.Listener.Close()
+	srv.Listener = memnet.Listen("")
 	srv.Config.ErrorLog = slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug)
 	srv.Start()
 	t.Cleanup(srv.Close)
@@ -98,7 +101,7 @@ func newVisitor(t *testing.T) *visitor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := &http.Transport{MaxIdleConnsPerHost: 100}
+	transport := &http.Transport{MaxIdleConnsPerHost: 100, DialContext: memnet.DialContext}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &visitor{t: t, Client: &http.Client{
 		Jar:           jar,

@@ -46,7 +46,7 @@ func TestNoCookieAndNothingWrittenIsFree(t *testing.T) {
 // P9: an id that Redis does not know is never adopted, and leaves no lock.
 func TestAnUnknownIDIsNotAdopted(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, app())
 		v := newVisitor(t)
@@ -77,7 +77,7 @@ func TestAnUnknownIDIsNotAdopted(t *testing.T) {
 // P10: counted on the wire, once Redis knows the scripts.
 func TestRequestsToRedisAreCounted(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		mux := app()
 		handle(mux, "/same", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {

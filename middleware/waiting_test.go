@@ -30,7 +30,7 @@ func holding(mux *http.ServeMux) (busy, free chan struct{}) {
 // P5: a wait ends, with an answer that says when to try again.
 func TestAWaitEndsWith503(t *testing.T) {
 	t.Parallel()
-	redistest.EachInRealTime(t, func(t *testing.T, r *redistest.Server) {
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		busy, free := holding(mux)
 		o := middleware.Options{LockWait: 100 * time.Millisecond}
