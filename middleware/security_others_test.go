@@ -62,7 +62,7 @@ func TestARequestUnderWayDoesNotEscapeTheEnd(t *testing.T) {
 					change(theirs)
 					theirs.Set("n", 100)
 				})
-				s = newSiteOn(t, store.New(r.Pool(t, 8), store.Options{Lease: time.Second, Timeout: 20 * time.Second}), middleware.Options{}, mux)
+				s = newSiteOn(t, store.New(r.Pool(t, 8), store.Options{Lease: 3 * time.Second, Timeout: 20 * time.Second}), middleware.Options{}, mux)
 				own, thief = visitAs(t, s, "ann"), visitAs(t, s, "ann")
 				bob, guest := visitAs(t, s, "bob"), newVisitor(t)
 				guest.get(s.URL+"/add").want(t, 200, "1")

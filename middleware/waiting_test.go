@@ -128,8 +128,8 @@ func TestAKilledHolderBlocksForItsLeaseOnly(t *testing.T) {
 		s, v := begun(t, r, middleware.Options{}, app())
 		_, lock := keysOf(v.get(s.URL + "/id").body)
 		const lease = 300 * time.Millisecond
-		r.Do(t, "SET", lock, "killed", "PX", lease.Milliseconds())
 		began := time.Now()
+		r.Do(t, "SET", lock, "killed", "PX", lease.Milliseconds())
 		v.get(s.URL+"/add").want(t, 200, "2")
 		if waited := time.Since(began); waited < lease-100*time.Millisecond || waited > lease+time.Second && !r.IsReal() {
 			t.Errorf("waited %v for a lease of %v", waited, lease)
