@@ -41,7 +41,6 @@ type request struct {
 	chunked bool   // the length of the body is not declared
 	trailer string // a line behind a chunked body
 	drip    bool   // the body is sent in small pieces, slowly
-	stalls  bool   // HTTP/1: it pauses in the middle
 	missing int    // that many bytes of the body are declared, and never sent
 	after   string // HTTP/1: sent instead of the second request
 	then    string // HTTP/1: sent when an answer has begun; once it has come back, the client sends no more
@@ -70,15 +69,14 @@ type protocol string
 const (
 	http10 protocol = "HTTP/1.0"
 	http11 protocol = "HTTP/1.1"
-	h2     protocol = "HTTP/2"
-	h2c    protocol = "HTTP/2 without TLS"
+	h2c    protocol = "HTTP/2"
 )
 
 var (
-	protocols = []protocol{http10, http11, h2, h2c}
+	protocols = []protocol{http10, http11, h2c}
 	http1     = []protocol{http10, http11}
-	http2     = []protocol{h2, h2c}
-	not10     = []protocol{http11, h2, h2c} // chunked bodies and informational answers came with 1.1
+	http2     = []protocol{h2c}
+	not10     = []protocol{http11, h2c} // chunked bodies and informational answers came with 1.1
 )
 
 func (c testCase) runsOn(p protocol) bool {
@@ -90,7 +88,6 @@ var cases = slices.Concat(
 	headerCases(),
 	lengthCases(),
 	readFromCases(),
-	contentCases(),
 	trailerCases(),
 	informationalCases(),
 	flushCases(),

@@ -31,7 +31,6 @@ var differences = slices.Concat(
 	differencesOfHeader,
 	differencesOfBody,
 	differencesOfEnd,
-	differencesOfSecondRun,
 )
 
 // unexplained returns what of a diff the list does not explain, or "".

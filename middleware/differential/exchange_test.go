@@ -3,7 +3,6 @@ package differential
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"log"
@@ -12,10 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"github.com/a2139e8d/latchkey/middleware"
 )
 
 // patience is for what should come at once. Only a failure waits for so long.
@@ -33,14 +29,9 @@ type exchange struct {
 
 	afterwards func() // a case's own
 
-	sessions *middleware.Sessions
-	runs     atomic.Int32 // of the case's handler
-
 	mu   sync.Mutex
 	seen []string // by the handler, and around it
 	log  []string
-
-	seenBefore, logBefore int // lines, before the handler ran
 }
 
 type exchangeKey struct{}
@@ -62,7 +53,7 @@ func (s *site) run(c testCase, v variant, p protocol) transcript {
 	}
 	srv := x.serve(s.handler(x), server)
 	var answers []answer
-	if p == h2 || p == h2c {
+	if p == h2c {
 		answers = x.overHTTP2(client)
 	} else {
 		answers = x.overHTTP1(client)
@@ -85,9 +76,6 @@ func (s *site) run(c testCase, v variant, p protocol) transcript {
 // what the case has outside of them.
 func (s *site) handler(x *exchange) http.Handler {
 	inner := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/second" {
-			x.run()
-		}
 		if x.v.use != nil {
 			if err := x.v.use(r.Context()); err != nil {
 				x.note("session: %v", err)
@@ -105,7 +93,6 @@ func (s *site) handler(x *exchange) http.Handler {
 			x.note("%v", err)
 			return inner
 		}
-		x.sessions = sessions
 		inner = sessions.Handler(inner)
 	}
 	outer := inner
@@ -152,13 +139,6 @@ func (x *exchange) serve(h http.Handler, conn net.Conn) *http.Server {
 	l := &listener{conn: make(chan net.Conn, 1), closed: make(chan struct{}), addr: conn.LocalAddr()}
 	l.conn <- conn
 	switch x.protocol {
-	case h2:
-		srv.Protocols.SetHTTP2(true)
-		srv.TLSConfig = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-			cert, err := certificate()
-			return &cert, err
-		}}
-		go srv.ServeTLS(l, "", "")
 	case h2c:
 		srv.Protocols.SetUnencryptedHTTP2(true)
 		go srv.Serve(l)
@@ -168,21 +148,6 @@ func (x *exchange) serve(h http.Handler, conn net.Conn) *http.Server {
 	}
 	return srv
 }
-
-// run notes that the case's handler runs. Of what it has seen in a first run nothing counts.
-func (x *exchange) run() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.runs.Add(1) == 1 {
-		x.seenBefore, x.logBefore = len(x.seen), len(x.log)
-		return
-	}
-	x.seen, x.log = x.seen[:x.seenBefore], x.log[:x.logBefore]
-	reruns.Add(1)
-}
-
-// reruns counts the handlers that ran a second time.
-var reruns atomic.Int32
 
 // note adds a line to the transcript: something that the handler, or one around it, has seen.
 func (x *exchange) note(format string, args ...any) {

@@ -10,8 +10,6 @@ import (
 func expectCases() []testCase {
 	r := post("body")
 	r.header = []string{"Expect: 100-continue"}
-	unknown := r
-	unknown.header = []string{"Expect: the-unexpected"}
 	return []testCase{
 		{name: "expect: the body is read", on: not10, request: r, handler: echo},
 		{name: "expect: the body is not read", on: not10, request: r, handler: answering("answer")},
@@ -28,9 +26,5 @@ func expectCases() []testCase {
 				b, err := io.ReadAll(r.Body)
 				x.note("read %q, failed %t", b, err != nil)
 			}},
-		{name: "expect: something else", on: http1[1:], session: never, request: request{header: unknown.header, after: "\r\n"}, handler: answering("answer")},
-		{name: "expect: seen by the handler", on: not10, request: r, handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
-			x.note("Expect is %q", r.Header["Expect"])
-		}},
 	}
 }

@@ -60,16 +60,9 @@ func (x *exchange) send(conn net.Conn) {
 		} else { // the server has answered, and waits for the body, or the end
 			_ = conn.(*net.TCPConn).CloseWrite()
 		}
-	case r.stalls:
-		_, _ = io.WriteString(conn, first+body[:len(body)/2])
-		time.Sleep(time.Second)
-		_, _ = io.WriteString(conn, body[len(body)/2:])
 	case r.drip:
 		_, _ = io.WriteString(conn, first)
-		for piece := range pieces(body) {
-			time.Sleep(time.Millisecond)
-			_, _ = io.WriteString(conn, piece)
-		}
+		drip(conn, body)
 		_, _ = io.WriteString(conn, next)
 	case r.missing > 0:
 		_, _ = io.WriteString(conn, first+body)
@@ -100,6 +93,16 @@ func pieces(s string) func(yield func(string) bool) {
 				return
 			}
 			s = s[n:]
+		}
+	}
+}
+
+// drip writes s as a client sends that is slow, until that fails.
+func drip(w io.Writer, s string) {
+	for piece := range pieces(s) {
+		time.Sleep(time.Millisecond) // so that a piece is on its way alone
+		if _, err := io.WriteString(w, piece); err != nil {
+			return // the answer was there before
 		}
 	}
 }

@@ -2,7 +2,6 @@ package differential
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -11,7 +10,6 @@ import (
 	"net/textproto"
 	"strings"
 	"sync/atomic"
-	"time"
 )
 
 // overHTTP2 sends the request, waits for the end of its answer, and sends another.
@@ -43,12 +41,7 @@ func (x *exchange) transport(conn net.Conn) *http.Transport {
 		ExpectContinueTimeout: patience,
 		Protocols:             new(http.Protocols),
 	}
-	if x.protocol == h2 {
-		t.Protocols.SetHTTP2(true)
-		t.TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
-	} else {
-		t.Protocols.SetUnencryptedHTTP2(true)
-	}
+	t.Protocols.SetUnencryptedHTTP2(true)
 	return t
 }
 
@@ -87,11 +80,7 @@ func (x *exchange) roundTrip(ctx context.Context, transport *http.Transport, r r
 }
 
 func (x *exchange) newRequest(ctx context.Context, r request) (*http.Request, error) {
-	scheme := "http"
-	if x.protocol == h2 {
-		scheme = "https"
-	}
-	req, err := http.NewRequestWithContext(ctx, r.verb(), scheme+"://example.test"+r.path(), nil)
+	req, err := http.NewRequestWithContext(ctx, r.verb(), "http://example.test"+r.path(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -123,12 +112,7 @@ func (x *exchange) newRequest(ctx context.Context, r request) (*http.Request, er
 func dripping(s string) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {
-		for piece := range pieces(s) {
-			time.Sleep(time.Millisecond)
-			if _, err := io.WriteString(w, piece); err != nil {
-				return // the answer was there before
-			}
-		}
+		drip(w, s)
 		w.Close()
 	}()
 	return r

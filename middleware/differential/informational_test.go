@@ -3,7 +3,6 @@ package differential
 import (
 	"io"
 	"net/http"
-	"strings"
 )
 
 func informationalCases() []testCase {
@@ -16,21 +15,10 @@ func informationalCases() []testCase {
 			hint(w)
 			io.WriteString(w, "body")
 		})},
-		{name: "informational: 103 alone", on: not10, handler: plain(func(w http.ResponseWriter, _ *http.Request) { hint(w) })},
 		{name: "informational: 103, then 404", on: not10, handler: plain(func(w http.ResponseWriter, _ *http.Request) {
 			hint(w)
 			w.Header().Del("Link")
 			w.WriteHeader(404)
-			io.WriteString(w, "body")
-		})},
-		{name: "informational: 103 twice", on: not10, handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			hint(w)
-			w.Header().Add("Link", "</script.js>; rel=preload")
-			w.WriteHeader(http.StatusEarlyHints)
-			io.WriteString(w, "body")
-		})},
-		{name: "informational: 102", on: not10, handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusProcessing)
 			io.WriteString(w, "body")
 		})},
 		{name: "informational: 103 arrives at once", on: http1[1:], handler: func(x *exchange, w http.ResponseWriter, _ *http.Request) {
@@ -43,18 +31,10 @@ func informationalCases() []testCase {
 			hint(w)
 			io.WriteString(w, "body")
 		})},
-		{name: "informational: 103 after the body", on: not10, handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			io.WriteString(w, "body")
-			hint(w)
-		})},
 		{name: "informational: 103 after a flush", on: not10, session: early, handler: plain(func(w http.ResponseWriter, _ *http.Request) {
 			w.(http.Flusher).Flush()
 			hint(w)
 			io.WriteString(w, "body")
-		})},
-		{name: "informational: 103 after a long body", on: not10, session: early, handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			io.WriteString(w, strings.Repeat("x", 100_000))
-			hint(w)
 		})},
 		{name: "informational: 103, then a panic", on: not10, handler: plain(func(w http.ResponseWriter, _ *http.Request) {
 			hint(w)

@@ -20,10 +20,8 @@ func TestFullIsAsARealOne(t *testing.T) {
 	embedded := whatAFullRedisDoes(t, st.Sessions, func() func() { return st.Full() })
 
 	r := redistest.Real(t, "--maxmemory-policy", "noeviction")
-	real, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), middleware.Options{
-		Keys:   [][]byte{make([]byte, 32)},
-		Logger: slog.New(slog.DiscardHandler),
-	})
+	o := middleware.Options{Keys: [][]byte{make([]byte, 32)}, Logger: slog.New(slog.DiscardHandler)}
+	real, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +53,7 @@ func whatAFullRedisDoes(t *testing.T, sessions *middleware.Sessions, fill func()
 		return w.Result()
 	}
 	answers := ""
-	for _, path := range []string{"/get", "/set?n=2", "/set?n=1", "/login", "/login-as", "/logout", "begin"} {
+	for _, path := range []string{"/get", "/set?n=2", "/set?n=1", "/login", "/login-as?user=ann", "/logout", "begin"} {
 		for _, held := range []bool{false, true} {
 			duringHandler = func() {}
 			cookies := send("/set?n=1", nil).Cookies()

@@ -46,7 +46,15 @@ func app(sessions *middleware.Sessions) http.Handler {
 		session.FromContext(r.Context()).Renew()
 	})
 	mux.HandleFunc("/login-as", func(_ http.ResponseWriter, r *http.Request) {
-		session.FromContext(r.Context()).Login("ann")
+		session.FromContext(r.Context()).Login(r.FormValue("user"))
+	})
+	mux.HandleFunc("/end-others", func(w http.ResponseWriter, r *http.Request) {
+		s := session.FromContext(r.Context())
+		n, err := sessions.EndAll(r.Context(), s.User(), s.ID())
+		s.Renew()
+		if fmt.Fprint(w, n); err != nil {
+			http.Error(w, "please try again", middleware.Status(err))
+		}
 	})
 	mux.HandleFunc("/logout", func(_ http.ResponseWriter, r *http.Request) {
 		session.FromContext(r.Context()).Destroy()
