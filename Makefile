@@ -55,7 +55,7 @@ faults: setup
 	$(GO) test -count=1 -run '^TestAMillionForgedCookies$$' ./middleware -million
 	$(GO) test ./internal/history
 	cd internal/faults && $(GO) test ./rig && \
-	  $(GO) test -count=1 -timeout 40m -artifacts -outputdir $(CURDIR)/bin/faults $(if $(SHORT),-short,-markdown results.md) $(if $(SKIP),-skip $(SKIP)) $(if $(SEED),-seed $(SEED))
+	  $(GO) test -count=1 -all -timeout 40m -artifacts -outputdir $(CURDIR)/bin/faults $(if $(SHORT),-short,-markdown results.md) $(if $(SKIP),-skip $(SKIP)) $(if $(SEED),-seed $(SEED))
 
 # Random faults for ten minutes, or for another SOAK, such as 1h. With OPERATIONS=10000000
 # until as many requests have succeeded, without the race detector: that takes half an hour.

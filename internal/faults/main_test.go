@@ -58,7 +58,7 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreCurrent(),
 		goleak.Cleanup(func(code int) {
 			fmt.Printf("\n-seed %d\n", seed)
-			if !printTables(os.Stdout, *all) {
+			if !printTable(os.Stdout, *all) {
 				code = max(code, 1)
 			}
 			if *results != "" {
