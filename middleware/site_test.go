@@ -185,22 +185,6 @@ type fixedJar []*http.Cookie
 func (j fixedJar) Cookies(*url.URL) []*http.Cookie     { return j }
 func (j fixedJar) SetCookies(*url.URL, []*http.Cookie) {}
 
-// eventually waits until ok is true. What it waits for happens at once unless
-// the machine is busy.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.After(20 * time.Second)
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("never happened: %s", what)
-		}
-	}
-}
-
 // record and lock are the keys of the visitor's session.
 func keysOf(id string) (record, lock string) {
 	record = "latchkey:{" + id + "}"
