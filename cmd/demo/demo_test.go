@@ -1,9 +1,11 @@
 package main
 
 import (
-	"context"
+	"flag"
+	"io"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"strings"
@@ -11,10 +13,13 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/demotest"
+	"github.com/a2139e8d/latchkey/internal/logtest"
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	_ = flag.Set("test.parallel", "4") // most wait for processes
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		demotest.Clean()
 		os.Exit(code)
@@ -29,12 +34,17 @@ func newClient(t *testing.T) *http.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := &http.Transport{MaxIdleConnsPerHost: 100}
-	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Jar: jar, Transport: transport, Timeout: time.Minute}
+	return &http.Client{Jar: jar, Transport: newTransport(t), Timeout: time.Minute}
 }
 
-// post and get fail the test unless the answer is a success, and return its body.
+func newTransport(t *testing.T) *http.Transport {
+	transport := &http.Transport{MaxIdleConnsPerHost: 100}
+	t.Cleanup(transport.CloseIdleConnections)
+	return transport
+}
+
+// post and get fail the test unless the answer is a success, and return its body. A form is name,
+// value, name, value.
 func post(t *testing.T, c *http.Client, target string, form ...string) string {
 	t.Helper()
 	return must(t, c, http.MethodPost, target, form)
@@ -45,32 +55,25 @@ func get(t *testing.T, c *http.Client, target string) string {
 	return must(t, c, http.MethodGet, target, nil)
 }
 
-func must(t *testing.T, c *http.Client, method, target string, form []string) string {
+func must(t *testing.T, c *http.Client, method, target string, pairs []string) string {
 	t.Helper()
-	body, err := call(context.Background(), c, method, target, values(form))
+	form := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		form.Set(pairs[i], pairs[i+1])
+	}
+	body, err := call(t.Context(), c, method, target, form)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return strings.TrimSpace(body)
 }
 
-// values makes a form of name, value, name, value.
-func values(pairs []string) url.Values {
-	form := url.Values{}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		form.Set(pairs[i], pairs[i+1])
-	}
-	return form
-}
-
 // The demo's contract, end to end, on the embedded Redis.
 func TestTheDemoServes(t *testing.T) {
 	t.Parallel()
-	began := time.Now()
 	p := demotest.Start(t)
 	c := newClient(t)
 	get(t, c, p.URL+"/healthz")
-	t.Logf("the demo took %v to start", time.Since(began))
 	for path, want := range map[string]string{"/": "<!doctype html>", "/app.js": "fetch", "/style.css": "prefers-color-scheme"} {
 		if body := get(t, c, p.URL+path); !strings.Contains(strings.ToLower(body), want) {
 			t.Errorf("%s has no %q", path, want)
@@ -108,16 +111,37 @@ func TestTheDemoServes(t *testing.T) {
 	}
 }
 
-// Sessions and locks in the embedded Redis expire: its clock runs.
-func TestTheEmbeddedClockRuns(t *testing.T) {
-	t.Parallel()
-	p := demotest.Start(t, "-ttl", "200ms")
-	c := newClient(t)
-	post(t, c, p.URL+"/incr")
-	time.Sleep(time.Second) // what is tested is that time passes
-	if got := get(t, c, p.URL+"/count"); got != "0" {
-		t.Errorf("/count is %s: the session did not expire", got)
+// A local demo runs in this process.
+type local struct {
+	*httptest.Server
+	log logtest.Buffer
+}
+
+// startLocal starts one. What it needs ends with the test.
+func startLocal(t *testing.T, args ...string) *local {
+	t.Helper()
+	c, err := parseFlags(args, noEnv, io.Discard)
+	if err != nil {
+		t.Fatal(err)
 	}
+	redis, err := openRedis(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(redis.close)
+	st, err := redis.store(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	l := &local{}
+	app, err := newApp(c, redis, st, l.log.Logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Server = httptest.NewServer(app)
+	t.Cleanup(l.Close)
+	return l
 }
 
 func waitFor(t *testing.T, what string, ok func() bool) {
@@ -143,22 +167,18 @@ func TestWrongFlags(t *testing.T) {
 		"-lock all":                  "-lock all is for -check",
 		"-redis redis://a,redis://b": "only -lock redlock uses more than one",
 		"-lock redlock -redis redis://a,redis://b": "needs an odd number of URLs, 3 or more",
-		"-check 1 -lock all -redis redis://a":      "needs an odd number of URLs, 3 or more",
-		"-ttl -1s":                                 "-ttl is -1s: it must be positive",
-		"-ttl soon":                                "-ttl",
-		"-lock-wait 0":                             "-lock-wait is 0s",
-		"-lease 0":                                 "-lease is 0s",
-		"-work -1s":                                "-work is -1s",
-		"-check -1":                                "-check is -1",
-		"-key abcd":                                "-key must be at least 32 bytes",
-		"-key zz":                                  "-key must be at least 32 bytes",
-		"-key " + demotest.Key + ",abcd":           "-key must be at least 32 bytes",
-		"-redis localhost:6379":                    "must begin with redis://",
-		"-redis http://localhost":                  "must begin with redis://",
-		"-redis redis://127.0.0.1:1":               "unavailable",
-		"-redis redis://:s3cr#t@h:x/y":             "redis URL",
-		"-addr nowhere:nothing":                    "nothing",
-		"serve":                                    `unexpected argument "serve"`,
+		"-ttl -1s":                       "-ttl is -1s: it must be positive",
+		"-lock-wait 0":                   "-lock-wait is 0s",
+		"-lease 0":                       "-lease is 0s",
+		"-work -1s":                      "-work is -1s",
+		"-check -1":                      "-check is -1",
+		"-key abcd":                      "-key must be at least 32 bytes",
+		"-key " + demotest.Key + ",abcd": "-key must be at least 32 bytes",
+		"-redis localhost:6379":          "must begin with redis://",
+		"-redis redis://127.0.0.1:1":     "unavailable",
+		"-redis redis://:s3cr#t@h:x/y":   "redis URL",
+		"-addr nowhere:nothing":          "nothing",
+		"serve":                          `unexpected argument "serve"`,
 	} {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()

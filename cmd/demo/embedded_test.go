@@ -9,7 +9,7 @@ import (
 )
 
 // Any user of the machine can connect to the embedded Redis, but only the demo knows its
-// password.
+// password. What expires there expires: its clock runs.
 func TestTheEmbeddedRedisHasAPassword(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -28,24 +28,28 @@ func TestTheEmbeddedRedisHasAPassword(t *testing.T) {
 			t.Errorf("the password %q is no secret", password)
 		}
 		seen[password] = true
-		if err := ping(at); err != nil {
+		conn, err := redis.DialURL(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := conn.Do("SET", "k", "v", "PX", 50); err != nil {
 			t.Errorf("with the password: %v", err)
 		}
+		waitFor(t, "the clock runs: a key has expired", func() bool {
+			n, err := redis.Int(conn.Do("EXISTS", "k"))
+			return err == nil && n == 0
+		})
 		for _, user := range []*url.Userinfo{nil, url.UserPassword("", "guessed")} {
 			u.User = user
-			if err := ping(u.String()); err == nil || !strings.Contains(err.Error(), "NOAUTH") && !strings.Contains(err.Error(), "WRONGPASS") {
+			conn, err := redis.DialURL(u.String())
+			if err == nil {
+				_, err = conn.Do("PING")
+				conn.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), "NOAUTH") && !strings.Contains(err.Error(), "WRONGPASS") {
 				t.Errorf("as %v: %v", user, err)
 			}
 		}
 	}
-}
-
-func ping(at string) error {
-	conn, err := redis.DialURL(at)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	_, err = conn.Do("PING")
-	return err
 }

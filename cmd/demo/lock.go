@@ -32,6 +32,7 @@ func newLocker(c config, pools []*redis.Pool) locker.Locker {
 		client := transport.NewRedigo(pools[0], locker.DefaultTimeout)
 		return locker.New(polled{locker.SpinAlgorithm(client)}, o)
 	case lockRedlock:
+		o.Timeout = c.lease / 4 // the longest that there is: a hundred requests at once may take their time
 		return locker.NewRedlock(pools, o)
 	default:
 		return nil

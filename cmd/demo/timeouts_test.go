@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/memnet"
 )
 
 // A client that sends slowly, or nothing, is not waited for.
@@ -71,12 +73,14 @@ func TestSlowWorkIsNotCutOff(t *testing.T) {
 // serveOne serves one connection, and returns the client's end of it.
 func serveOne(t *testing.T, handler http.Handler) net.Conn {
 	t.Helper()
-	l := &pipes{conns: make(chan net.Conn, 1), closed: make(chan struct{})}
+	l := memnet.Listen("")
 	srv := newServer(handler, slog.New(slog.DiscardHandler))
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(l) }()
-	client, server := net.Pipe()
-	l.conns <- server
+	client, err := memnet.DialContext(t.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		_ = client.Close()
 		_ = srv.Close()
@@ -86,25 +90,3 @@ func serveOne(t *testing.T, handler http.Handler) net.Conn {
 	})
 	return client
 }
-
-// pipes is a listener for connections without a network, whose deadlines follow the clock of a test.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case conn := <-p.conns:
-		return conn, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	close(p.closed)
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.IPAddr{} }
