@@ -72,7 +72,9 @@ func TestStagedRecordIsGone(t *testing.T) {
 		learn(t, s)
 		st, p := tapped(t, s, patient)
 		create(t, process(t, s), "before")
+		p.Forget()
 		h := take(t, st)
+		taken := p.Commands()
 		p.Forget()
 		p.Inject(func(cmd redistest.Command) redistest.Fault {
 			if runs(cmd, commitScript) {
@@ -97,6 +99,8 @@ func TestStagedRecordIsGone(t *testing.T) {
 		}
 		save(t, take(t, st), large("next"))
 		again(t, s, late...)
+		wantData(t, s, large("next"))
+		again(t, s, append(taken, late...)...) // now it has the lock again, but not its record
 		wantData(t, s, large("next"))
 		wantFree(t, s)
 		if keys := stagedKeys(t, s); keys != nil {
