@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,9 +22,16 @@ import (
 func TestHistoriesWithReopenDiscardAndUpdate(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		ctx, enough := context.WithCancel(t.Context())
+		defer enough()
+		var requests atomic.Int32
 		var sites history.Sites
 		for range 2 {
-			h := &historian{}
+			h := &historian{came: func() {
+				if requests.Add(1) == 500 {
+					enough()
+				}
+			}}
 			s := newSite(t, r.Pool(t, 8), middleware.Options{Mode: readsOnly}, h)
 			h.sessions = s.sessions
 			sites.Add(s.URL)
@@ -31,8 +39,6 @@ func TestHistoriesWithReopenDiscardAndUpdate(t *testing.T) {
 		v := &history.Visitor{HTTP: newVisitor(t).Client, Site: sites.Any, Logins: true,
 			Reads: []string{"/count", "/count/again"}, Writes: []string{"/incr", "/incr/reopen", "/incr/discard", "/incr/update"}}
 		v.HTTP.Jar = nil // it has cookies of its own
-		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-		defer cancel()
 		seed := rand.Uint64()
 		v.Run(ctx, 6, seed)
 		if err := v.Check(); err != nil {
@@ -52,10 +58,14 @@ func readsOnly(r *http.Request) middleware.Mode {
 }
 
 // A historian is what the visitor asks.
-type historian struct{ sessions *middleware.Sessions }
+type historian struct {
+	sessions *middleware.Sessions
+	came     func() // is called for each request
+}
 
 func (h *historian) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	<-time.After(time.Duration(rand.IntN(5000)) * time.Microsecond) // it works
+	h.came()
+	<-time.After(rand.N(2 * time.Millisecond)) // it works
 	s := session.FromContext(r.Context())
 	switch r.URL.Path {
 	case "/reset":

@@ -20,7 +20,7 @@ const notAllSaved = "Not all of this was saved. Please check before you try agai
 
 // changes are all ways to change a session that has n.
 var changes = map[string]func(s *session.Session){
-	"Set":     func(s *session.Session) { s.Set("n", 9) },
+	"Set":     func(s *session.Session) { s.Set("n", -9) },
 	"Delete":  func(s *session.Session) { s.Delete("n") },
 	"Clear":   func(s *session.Session) { s.Clear() },
 	"Renew":   func(s *session.Session) { s.Renew() },
