@@ -82,18 +82,6 @@ func TestParseRecordRefuses(t *testing.T) {
 	}
 }
 
-// Cut off anywhere, a record is refused. Only where what is left happens to end
-// with a brace, it takes package session to see that the data is no JSON.
-func TestParseRecordRefusesTruncated(t *testing.T) {
-	t.Parallel()
-	stored := formatRecord("WRITER", born, []byte(`"text"`))
-	for n := range stored {
-		if _, err := parseRecord(stored[:n], nil); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%s: %v, want ErrCorrupt", stored[:n], err)
-		}
-	}
-}
-
 // What the scripts look for in a record, in the syntax of Go.
 var seenByScripts = regexp.MustCompile(`^\{"v":2,"s":"([0-9A-Za-z]+)","c":(\d+)(?:,"i":(\d+))?(?:,"u":(\d+))?,"`)
 

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -114,26 +113,4 @@ func TestLockLastsAsLongAsItsHolder(t *testing.T) {
 		save(t, last, "3")
 		d.wantQuiet(t, "3")
 	})
-}
-
-// In a long tenure the idle time-out is put off with each commit, changed or not.
-func TestIdleTimeoutInTenure(t *testing.T) {
-	const idle = time.Hour
-	for name, end := range map[string]func(ctx context.Context, h *Hold) error{
-		"Save":  func(ctx context.Context, h *Hold) error { return h.Save(ctx, h.Record.Data) },
-		"Touch": func(ctx context.Context, h *Hold) error { return h.Touch(ctx) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			eachDesk(t, patient, func(t *testing.T, d *desk) {
-				first := take(t, d.st)
-				waiting := guests(t, d.st, 2, Terms{TTL: idle, Lifetime: 10 * idle})
-				must(t, first.Touch(t.Context()))
-				h := waiting[0].holds(t, "0")
-				d.Do(t, "PEXPIRE", theRecord, 60_000)
-				wantError(t, name, end(t.Context(), h), nil)
-				waiting[1].holds(t, "0").Release(t.Context())
-				wantExpiry(t, d.Server, theRecord, idle)
-			})
-		})
-	}
 }
