@@ -158,7 +158,7 @@ func TestRedlockDoesNotInsist(t *testing.T) {
 		tries, perTake int
 	}{
 		"silent":      {s, map[string]bool{"Take": true, "Release": true}, 5, 1},
-		"loses takes": {0, map[string]bool{"Take": true}, 50, 20},
+		"loses takes": {0, map[string]bool{"Take": true}, 30, 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {

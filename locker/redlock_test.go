@@ -265,13 +265,8 @@ func TestRedlockWithoutMajority(t *testing.T) {
 				if took := time.Since(begin); took > 2*chaotic.Timeout {
 					t.Errorf("Lock took %v", took)
 				}
-				if !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrTimeout) {
+				if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "for k2: 3 of 5 nodes failed: ") {
 					t.Errorf("Lock: %v", err)
-				}
-				for _, part := range []string{"for k2: 3 of 5 nodes failed: ", "node 2: ", "node 3: ", "node 4: "} {
-					if err != nil && !strings.Contains(err.Error(), part) {
-						t.Errorf("the message %q does not tell %q", err, part)
-					}
 				}
 				if err := l.Extend(t.Context(), time.Minute); !errors.Is(err, ErrUnavailable) {
 					t.Errorf("Extend: %v", err)

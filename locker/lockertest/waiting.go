@@ -11,23 +11,6 @@ import (
 	"github.com/a2139e8d/latchkey/locker"
 )
 
-// A caller waits while another process has the lock, and gets it after that.
-func waitsForOtherProcess(c *check) {
-	l := c.lock(c.New(patient), "k")
-	w := c.atRedis(c.New(patient), "k")
-	w.waitsFor(l)
-}
-
-// A caller waits while another one of its own process has the lock, and gets it
-// after that.
-func waitsInLine(c *check) {
-	p := c.New(patient)
-	l := c.lock(p, "k")
-	w := c.inLine(p, "k")
-	c.held("k")
-	w.waitsFor(l)
-}
-
 // The wait ends with Options.Wait, and the error says who has the lock. It is
 // the same whether that is another process or a caller of this one.
 func waitIsBounded(c *check) {
@@ -134,8 +117,9 @@ func cancelledBefore(c *check) {
 	c.nothingLeft()
 }
 
-// A caller that gives up while in line gets the cause, and those behind move up.
-func cancelledInLine(c *check) {
+// Callers wait while another one of their process has the lock. One that gives up gets the cause,
+// and those behind move up.
+func waitsInLine(c *check) {
 	p := c.New(patient)
 	l := c.lock(p, "k")
 	first := c.inLine(p, "k")
@@ -143,14 +127,12 @@ func cancelledInLine(c *check) {
 	first.cancel(errGone)
 	first.fails(errGone)
 	c.held("k") // by whom it was
-	c.unlock(l)
-	c.unlock(second.wins())
-	c.nothingLeft()
+	second.waitsFor(l)
 }
 
-// A caller that gives up while another process has the lock gets the cause, and the next
+// Callers wait while another process has the lock. One that gives up gets the cause, and the next
 // one in line has its turn.
-func cancelledBetweenTries(c *check) {
+func waitsForOtherProcess(c *check) {
 	l := c.lock(c.New(patient), "k")
 	p := c.New(patient)
 	first := c.atRedis(p, "k")
@@ -160,13 +142,12 @@ func cancelledBetweenTries(c *check) {
 	first.fails(errGone)
 	c.eventually("the next one tries", func() bool { return p.Exchanges() > before })
 	if c.kind.SeesRelease {
-		c.unlock(l)
-		c.unlock(second.wins())
-	} else {
-		second.cancel(errGone)
-		second.fails(errGone)
-		c.unlock(l)
+		second.waitsFor(l)
+		return
 	}
+	second.cancel(errGone)
+	second.fails(errGone)
+	c.unlock(l)
 	c.nothingLeft()
 }
 
