@@ -34,7 +34,11 @@ func (b *bench) run(ctx context.Context, s suite, m binary) finding {
 			return f
 		}
 	}
-	return b.test(ctx, m, s.in, "")
+	f := b.test(ctx, m, s.in, "")
+	if f.test != "" { // among so many one may have failed by chance
+		return b.test(ctx, m, s.in, f.test)
+	}
+	return f
 }
 
 var (
