@@ -14,11 +14,7 @@ import (
 // TestDelayer sends commands one after another, which wait for each other's
 // replies, and many at once, which do not.
 func TestDelayer(t *testing.T) {
-	server, err := startRedis(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.close()
+	server := started(t)
 	const roundTrip = 20 * time.Millisecond
 	d, err := startDelayer(t.Context(), server.addr, roundTrip)
 	if err != nil {
@@ -56,7 +52,7 @@ func TestDelayer(t *testing.T) {
 		}
 	}
 	// One after another they would take 10 s.
-	if took := ping(500, 40_000); took < roundTrip || took > 100*roundTrip {
+	if took := ping(500, 40_000); took < roundTrip || took > 400*roundTrip {
 		t.Errorf("500 replies of 40 KB took %v: they must not wait for each other", took)
 	}
 

@@ -52,11 +52,4 @@ func TestChoice(t *testing.T) {
 	if w := c.workloads[0]; !slices.Equal(w.processes, []int{4}) || w.delay != 5*time.Millisecond {
 		t.Errorf("it has %v processes and a delay of %v", w.processes, w.delay)
 	}
-	all, err := parseFlags(nil, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(all.workloads) != len(workloads()) || len(all.contenders) != len(app.Peers()) {
-		t.Errorf("%d workloads and %d peers: it must be all", len(all.workloads), len(all.contenders))
-	}
 }

@@ -9,11 +9,7 @@ import (
 
 // TestFleet makes sure that no process is left behind.
 func TestFleet(t *testing.T) {
-	server, err := startRedis(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.close()
+	server := started(t)
 	for _, tt := range []struct {
 		name        string
 		interrupted bool
@@ -45,29 +41,9 @@ func TestFleet(t *testing.T) {
 	}
 }
 
-// TestHeap makes sure that the processes have data of their own, except where it
-// is measured how they do without.
-func TestHeap(t *testing.T) {
-	for _, bare := range []bool{false, true} {
-		f, err := startFleet(t.Context(), "", app.Config{Peer: app.Floor, Bare: bare}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.close()
-		s, err := f.stats(t.Context())
-		if small := s.Heap < 64<<20; small != bare || err != nil {
-			t.Errorf("bare is %v: the heap has %d bytes, error %v", bare, s.Heap, err)
-		}
-	}
-}
-
 // TestPeersAnswerAlike makes sure that the peers do the same work.
 func TestPeersAnswerAlike(t *testing.T) {
-	server, err := startRedis(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.close()
+	server := started(t)
 	for _, p := range app.Peers() {
 		t.Run(p.Name, func(t *testing.T) {
 			f, err := startFleet(t.Context(), "", app.Config{Peer: p.Name, Redis: server.addr, Key: make([]byte, 32)}, 1)

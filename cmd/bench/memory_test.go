@@ -14,11 +14,7 @@ import (
 
 // TestMemoryWaits makes sure that no client's buffers count.
 func TestMemoryWaits(t *testing.T) {
-	server, err := startRedis(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.close()
+	server := started(t)
 	client := redis.NewClient(&redis.Options{Addr: server.addr})
 	if err := client.Ping(t.Context()).Err(); err != nil {
 		t.Fatal(err)
@@ -38,11 +34,7 @@ func TestMemoryWaits(t *testing.T) {
 
 // TestMeasureMemory makes fewer sessions than the program does.
 func TestMeasureMemory(t *testing.T) {
-	server, err := startRedis(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.close()
+	server := started(t)
 	c, err := parseFlags(strings.Fields("-workload memory"), io.Discard)
 	if err != nil {
 		t.Fatal(err)

@@ -50,19 +50,6 @@ func TestMustHold(t *testing.T) {
 	}
 }
 
-// TestMustHoldAgainst has a limit for a lone client, which needs another tree.
-func TestMustHoldAgainst(t *testing.T) {
-	r := resultOf(t, "lone", 1, nil)
-	r.peers = []*outcome{{samples: []sample{{p50: 0.104}}}, {samples: []sample{{p50: 0.1}}}}
-	const want = `|  | median (range of the rounds) | limit | met |
-|---|--:|--:|--:|
-| lone, 1 process: median ÷ the other tree's | **1.04** | ≤ 1.03 | **no** |
-`
-	if got := mustHold(rulesAgainst(), []*result{r}); got != want {
-		t.Errorf("the verdict is\n%s\nit must be\n%s", got, want)
-	}
-}
-
 func TestLimit(t *testing.T) {
 	for _, tt := range []struct {
 		limit limit

@@ -104,10 +104,3 @@ func TestUnfairness(t *testing.T) {
 		}
 	}
 }
-
-func TestOwners(t *testing.T) {
-	// Client 0 was served last, and clients 0 and 2 are those of process 0.
-	if got, want := owners([]int{5, 2, 3, 4}, 2), []int{1, 0, 1, 0}; !slices.Equal(got, want) {
-		t.Errorf("the owners are %v: they must be %v", got, want)
-	}
-}

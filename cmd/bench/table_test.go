@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"math"
 	"testing"
 
 	"github.com/a2139e8d/latchkey/cmd/bench/app"
@@ -52,16 +51,5 @@ one client adds 1 to a counter in its session, over and over, and nobody else as
 `
 	if got := r.table(); got != want {
 		t.Errorf("the table is\n%s\nit must be\n%s", got, want)
-	}
-}
-
-func TestNumber(t *testing.T) {
-	for f, want := range map[float64]string{
-		0: "0.00", 0.00031: "0.00031", 0.0949: "0.095", 0.1: "0.10", 1: "1.00", 9.999: "10.00",
-		12.34: "12.3", 100: "100", 15485.6: "15486", math.Inf(1): "∞",
-	} {
-		if got := number(f); got != want {
-			t.Errorf("%v is %q: it must be %q", f, got, want)
-		}
 	}
 }

@@ -12,10 +12,12 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// On a cluster all commands see the sessions of all masters, whichever node the URL names.
+// On a cluster all commands see the sessions of all masters, whichever node the URL names. If a
+// master is away there is no telling what it has; doctor says which one it is, and what others have
+// is shown.
 func TestCluster(t *testing.T) {
 	t.Parallel()
-	c := redistest.NewCluster(t, 3, 0)
+	c := redistest.NewCluster(t, 3, 0, "--cluster-require-full-coverage", "no")
 	url := "redis://" + c.Nodes[1].Addr
 	st, err := rueidisstore.Open(rueidis.ClientOption{InitAddress: []string{c.Nodes[0].Addr}}, store.Options{})
 	if err != nil {
@@ -23,9 +25,10 @@ func TestCluster(t *testing.T) {
 	}
 	t.Cleanup(func() { st.Close() })
 	const n = 30
+	var holds []*store.Hold
 	for i := range n {
 		begin(t, st, id(i), "{}")
-		hold(t, st, id(i), fmt.Sprint("POST /", i))
+		holds = append(holds, hold(t, st, id(i), fmt.Sprint("POST /", i)))
 		begin(t, st, strings.Repeat("A", 19)+fmt.Sprintf("%02dA", i), `{"visits":3}`)
 	}
 	held := decoded[[]holder](t, url, "locks")
@@ -55,18 +58,23 @@ func TestCluster(t *testing.T) {
 	}
 	contains(t, must(t, url, "end", "--user", "ann", "--except", mine[0]), "4 sessions ended")
 	contains(t, must(t, url, "show", mine[0]), "user       ann")
-}
+	rightsSuffice(t, c.Nodes, st)
 
-// Where a master is away, there is no telling what it has. doctor says which one it is.
-func TestClusterWithoutANode(t *testing.T) {
-	t.Parallel()
-	c := redistest.NewCluster(t, 2, 0)
-	url := "redis://" + c.Nodes[0].Addr
-	c.Nodes[1].Stop(t)
-	for _, command := range []string{"stats", "locks"} {
-		fails(t, call(t, url, command, "--timeout", "500ms"), exitError, c.Nodes[1].Addr)
+	slots, shown := c.SlotsOf(t, c.Nodes[1]), ""
+	for i := 0; shown == ""; i++ {
+		if slices.Contains(slots, c.Slot(t, "{"+id(i)+"}")) {
+			shown = id(i)
+		}
 	}
-	finds(t, diagnosed(t, url), "node", wrong, "redis at "+c.Nodes[1].Addr+": ", "start it")
+	for _, h := range holds {
+		h.Release(t.Context())
+	}
+	c.Nodes[0].Stop(t) // it has the first slot
+	for _, command := range []string{"stats", "locks"} {
+		fails(t, call(t, url, command, "--timeout", "500ms"), exitError, c.Nodes[0].Addr)
+	}
+	finds(t, diagnosed(t, url), "node", wrong, "redis at "+c.Nodes[0].Addr+": ", "start it")
+	contains(t, must(t, url, "show", shown), shown)
 }
 
 // On a cluster each node is looked at, and what the others would lose with one.
@@ -105,32 +113,6 @@ func TestDoctorOnACluster(t *testing.T) {
 	}
 	c.Nodes[0].Do(t, "CLUSTER", "DELSLOTS", "2")
 	finds(t, diagnosed(t, url), "cluster_slots_ok", wrong, "16383 of 16384 slots")
-}
-
-// A session is shown by the node that has it, although the one of the first slot is away.
-func TestShowBesideAMasterThatIsAway(t *testing.T) {
-	t.Parallel()
-	c := redistest.NewCluster(t, 2, 0, "--cluster-require-full-coverage", "no")
-	away, alive := c.Nodes[0], c.Nodes[1]
-	slots := c.SlotsOf(t, alive)
-	if slices.Contains(slots, 0) {
-		t.Fatal("the first node does not have the first slot")
-	}
-	st, err := rueidisstore.Open(rueidis.ClientOption{InitAddress: []string{alive.Addr}}, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { st.Close() })
-	shown := ""
-	for i := 0; shown == "" && i < 60; i++ {
-		id := strings.Repeat("A", 19) + fmt.Sprintf("%02dA", i)
-		if slices.Contains(slots, c.Slot(t, "{"+id+"}")) {
-			begin(t, st, id, "{}")
-			shown = id
-		}
-	}
-	away.Stop(t)
-	contains(t, must(t, "redis://"+alive.Addr, "show", shown), shown)
 }
 
 // The reply of CLUSTER NODES, in all forms that nodes have in it.

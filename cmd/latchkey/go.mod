@@ -12,10 +12,9 @@ require (
 	github.com/a2139e8d/latchkey/store/rueidisstore v0.0.0-00010101000000-000000000000
 	github.com/gomodule/redigo v1.9.3
 	github.com/redis/rueidis v1.0.79
-	golang.org/x/sys v0.47.0
 )
 
 require (
-	github.com/alicebob/miniredis/v2 v2.40.0 // indirect
 	github.com/yuin/gopher-lua v1.1.1 // indirect
+	golang.org/x/sys v0.47.0 // indirect
 )

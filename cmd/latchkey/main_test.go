@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -28,6 +29,8 @@ func TestMain(m *testing.M) {
 			err = fmt.Errorf("%w: %s", err, out)
 		}
 	}
+	flag.Parse()
+	_ = flag.Set("test.parallel", "4") // most wait for other programs
 	code := 1
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -36,6 +39,14 @@ func TestMain(m *testing.M) {
 	}
 	os.RemoveAll(dir)
 	os.Exit(code)
+}
+
+// Tests on a real Redis are left out if there is none. That is not to pass in silence, so this
+// one test fails and says it for all.
+func TestARealRedisIsInstalled(t *testing.T) {
+	if err := redistest.Missing(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // A result is what one run of the command has left.
@@ -138,7 +149,7 @@ func begin(t testing.TB, st *store.Store, id, data string) {
 // hold takes a session until the end of the test.
 func hold(t testing.TB, st *store.Store, id, label string) *store.Hold {
 	t.Helper()
-	h, err := st.Take(t.Context(), id, store.Terms{Label: label, LockWait: 20 * time.Second})
+	h, err := st.Take(t.Context(), id, store.Terms{Label: label, LockWait: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +159,7 @@ func hold(t testing.TB, st *store.Store, id, label string) *store.Hold {
 
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(40 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) { // between two tries
 		if time.Now().After(end) {
 			t.Fatalf("never happened: %s", what)
 		}
@@ -169,7 +180,7 @@ func file(t testing.TB, content string) string {
 func withRedis(t *testing.T) (*redistest.Server, *store.Store) {
 	t.Parallel()
 	s := redistest.Real(t)
-	return s, opened(t, s.URL, store.Options{Timeout: 10 * time.Second})
+	return s, opened(t, s.URL, store.Options{Timeout: 20 * time.Second})
 }
 
 // get returns what is at a key, "" if there is nothing.

@@ -6,30 +6,26 @@ import (
 	"time"
 )
 
-func TestRoughly(t *testing.T) {
+// Durations, sizes and counts are as exact as people need them.
+func TestNumbersAreShort(t *testing.T) {
 	t.Parallel()
+	is := map[string]string{}
 	for d, want := range map[time.Duration]string{
-		-time.Second: "0s", 0: "0s", 1234 * time.Millisecond: "1.2s", 59*time.Second + 700*time.Millisecond: "1m",
-		30 * time.Minute: "30m", 90 * time.Second: "1m30s", 59*time.Minute + 59*time.Second + 900*time.Millisecond: "1h0m",
-		3*time.Hour + 29*time.Minute + 40*time.Second: "3h30m", 76 * time.Hour: "3d4h", 24*time.Hour - time.Second: "1d0h",
-		10 * time.Minute: "10m", 10*time.Minute + 10*time.Second: "10m10s",
+		-time.Second: "0s", 1234 * time.Millisecond: "1.2s", 59*time.Second + 700*time.Millisecond: "1m",
+		90 * time.Second: "1m30s", 59*time.Minute + 59*time.Second + 900*time.Millisecond: "1h0m",
+		3*time.Hour + 29*time.Minute + 40*time.Second: "3h30m", 24*time.Hour - time.Second: "1d0h", 10*time.Minute + 10*time.Second: "10m10s",
 	} {
-		if got := roughly(d); got != want {
-			t.Errorf("%v is %q, want %q", d, got, want)
-		}
+		is[want] = roughly(d)
 	}
-}
-
-func TestSizes(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[float64]string{0: "0 B", 999: "999 B", 1000: "1.0 KB", 99_940: "99.9 KB", 99_960: "100 KB", 309e6: "309 MB", 4e13: "40.0 TB"} {
-		if got := size(n); got != want {
-			t.Errorf("%v is %q, want %q", n, got, want)
-		}
+	for n, want := range map[float64]string{0: "0 B", 1000: "1.0 KB", 99_940: "99.9 KB", 99_960: "100 KB", 309e6: "309 MB", 4e13: "40.0 TB"} {
+		is[want] = size(n)
 	}
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
-		if got := grouped(n); got != want {
-			t.Errorf("%d is %q, want %q", n, got, want)
+		is[want] = grouped(n)
+	}
+	for want, got := range is {
+		if got != want {
+			t.Errorf("it is %q, want %q", got, want)
 		}
 	}
 }

@@ -72,19 +72,15 @@ func TestStats(t *testing.T) {
 // Only the keys of one prefix are looked at, whatever characters it has.
 func TestStatsOfAPrefix(t *testing.T) {
 	s, other := withRedis(t)
+	if text := must(t, s.URL, "stats"); strings.Count(text, "\n") != 2 || !strings.Contains(text, s.Addr) {
+		t.Errorf("of nothing: %q", text)
+	}
 	begin(t, other, first, "{}")
 	for _, prefix := range []string{"a*", "b?[c]", `d\`} {
 		begin(t, opened(t, s.URL, store.Options{Prefix: prefix}), first, "{}")
 		if got := decoded[report](t, s.URL, "stats", "--prefix", prefix); got.Sessions != 1 || got.Others != 0 {
 			t.Errorf("with %q: %+v", prefix, got.tally)
 		}
-	}
-}
-
-func TestStatsOfNothing(t *testing.T) {
-	s, _ := withRedis(t)
-	if text := must(t, s.URL, "stats"); strings.Count(text, "\n") != 2 || !strings.Contains(text, s.Addr) {
-		t.Errorf("%q", text)
 	}
 }
 
@@ -105,26 +101,5 @@ func TestSpread(t *testing.T) {
 	}
 	if s.at(1) != 99_999 || s.largest != 99_999 || s.mean() != 49_999.5 || len(s.counts) > 1000 {
 		t.Errorf("at 1: %d, the largest %d, mean %v, %d counts", s.at(1), s.largest, s.mean(), len(s.counts))
-	}
-}
-
-// The bar fits a line, and never shows more than all.
-func TestBar(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		seen, total int64
-		want        string
-	}{
-		{0, 1000, "[-------------------------]   0 %  0 of 1,000 keys  0s "},
-		{500, 1000, "[############-------------]  50 %  500 of 1,000 keys  0s "},
-		{1500, 1000, "[#########################] 100 %  1,000 of 1,000 keys  0s "},
-		{5, 0, "[#########################] 100 %  0 of 0 keys  0s "},
-	} {
-		if got := bar(c.seen, c.total, 0); got != c.want {
-			t.Errorf("%d of %d: %q, want %q", c.seen, c.total, got, c.want)
-		}
-	}
-	if n := len(bar(999_999_999, 1_000_000_000, 59*time.Minute+59*time.Second)); n > 80 {
-		t.Errorf("it may have %d columns", n)
 	}
 }
