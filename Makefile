@@ -19,7 +19,7 @@ test: setup
 	cd store/rueidisstore && $(GO) test -race -shuffle=on -parallel 6 ./...
 	cd internal/frameworks && $(GO) test -race -shuffle=on ./...
 	cd internal/migration && $(GO) test -race -shuffle=on ./...
-	$(GO) test -count=1 ./internal/simulation # the same at full speed
+	$(GO) test -count=1 -run "^TestSimulation$$" ./internal/simulation -operations 100000 # more, at full speed
 	$(GO) test -count=1 -v -run "^TestProtocol$$" ./internal/simulation/model -all # every state: prints what it has seen
 
 # The same promises on the servers that others use: Valkey 8 and 9, Redis 8. servers gets them
@@ -44,15 +44,15 @@ simulate:
 simulate-broken:
 	$(GO) test -count=1 -timeout 2h -v -run '^TestBroken$$' ./internal/simulation -broken $(if $(SEED),-seed $(SEED))
 
-# Every promise under attack, with real processes: about twenty minutes, or half of that with
+# Every promise under attack, with real processes: about ten minutes, or half of that with
 # SHORT=1. SKIP=… leaves out tests with such names, SEED=… makes the visitors send the same
 # requests. Logs of failures are kept in bin/faults.
 faults: setup
 	@mkdir -p bin/faults
 	$(GO) test -count=1 -run '^TestAMillionForgedCookies$$' ./middleware # with -race it tries fewer
 	$(GO) test ./internal/history
-	cd internal/faults && $(GO) test ./rig && \
-	  $(GO) test -count=1 -timeout 40m -artifacts -outputdir $(CURDIR)/bin/faults $(if $(SHORT),-short,-markdown results.md) $(if $(SKIP),-skip $(SKIP)) $(if $(SEED),-seed $(SEED))
+	cd internal/faults && \
+	  $(GO) test -count=1 -timeout 40m -all -parallel 3 -artifacts -outputdir $(CURDIR)/bin/faults $(if $(SHORT),-short,-markdown results.md) $(if $(SKIP),-skip $(SKIP)) $(if $(SEED),-seed $(SEED))
 
 # Random faults for ten minutes, or for another SOAK, such as 1h. With OPERATIONS=10000000
 # until as many requests have succeeded, without the race detector: that takes half an hour.
