@@ -49,7 +49,7 @@ type find struct {
 }
 
 // enough is how many faults there must be at least, also where the clusters of six nodes are left out.
-const enough = 145
+const enough = 85
 
 func note(r row) {
 	table.Lock()
