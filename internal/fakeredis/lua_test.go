@@ -60,8 +60,7 @@ var smallScripts = map[string]string{
 		return {string.gsub('hello world', 'o', '0')}
 		local t = {} for w in string.gmatch('one two', '%a+') do t[#t+1] = w end return t
 		return ARGV[1] * 2
-		return -7 % 3
-		return tonumber(nil)`,
+		return -7 % 3`,
 }
 
 func TestSmallScriptsDoTheSameOnARealRedis(t *testing.T) {
