@@ -120,7 +120,7 @@ func TestEveryCommandDoesTheSameOnARealRedis(t *testing.T) {
 func TestABusyServerRefusesTheSame(t *testing.T) {
 	p := newPair(t, "--busy-reply-threshold", "1")
 	l := p.connect()
-	p.begin("EVAL", "while true do end", "0")
+	p.send(p.dial(), []string{"EVAL", "while true do end", "0"})
 	l.await(fakeredis.BusyError)
 	p.sim.Busy = true
 	l.askEverything()
@@ -138,7 +138,7 @@ func TestALoadingServerRefusesTheSame(t *testing.T) {
 	l := p.connect()
 	p.control("DEBUG", "POPULATE", "5000", "key", "1000")
 	p.control("CONFIG", "SET", "key-load-delay", "20000") // microseconds: it takes 100 s, unless that is changed
-	p.begin("DEBUG", "RELOAD")
+	p.send(p.dial(), []string{"DEBUG", "RELOAD"})
 	l.await(fakeredis.LoadingError)
 	p.sim.Loading = true
 	l.askEverything()
@@ -147,18 +147,6 @@ func TestALoadingServerRefusesTheSame(t *testing.T) {
 	l.await("PONG")
 	p.control("FLUSHALL")
 	l.askEverything()
-}
-
-// begin has the real Redis do something that takes time.
-func (p *pair) begin(name string, args ...any) {
-	p.Helper()
-	c := p.dial()
-	if err := c.Send(name, args...); err != nil {
-		p.Fatal(err)
-	}
-	if err := c.Flush(); err != nil {
-		p.Fatal(err)
-	}
 }
 
 // await asks the real Redis until it answers so.

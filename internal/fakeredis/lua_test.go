@@ -11,78 +11,56 @@ var smallScripts = map[string]string{
 	"numbers become integers": `
 		return 3.99
 		return 2^63
-		return 0/0
-		return {1.5, -0.5, 2^62}`,
+		return 0/0`,
 	"values become replies": `
 		return nil
 		return false
 		return {}
 		return {1, {2, {3, false, true, 'x'}}}
 		return {ok='two\r\nlines'}
-		return {err='BAD thing'}
 		return {err='two\nlines\n'}
 		return {err='zero\0byte'}
 		local x`,
 	"replies become values": `
-		return redis.call('SET', KEYS[1], 'v').ok
 		return type(redis.call('GET', 'nothing'))
 		return redis.call('MGET', KEYS[1], 'nothing', KEYS[1])
-		return redis.call('PTTL', 'nothing')
 		return redis.pcall('GET').err
 		return redis.pcall('LPUSH', KEYS[1], 'x')`,
 	"arguments become texts": `
 		redis.call('SET', KEYS[1], 0.1) return redis.call('GET', KEYS[1])
 		redis.call('SET', KEYS[1], 2^53 + 1) return redis.call('GET', KEYS[1])
-		redis.call('SET', KEYS[1], 1e17) return redis.call('GET', KEYS[1])
 		redis.call('SET', KEYS[1], 1/0) return redis.call('GET', KEYS[1])
 		return redis.call('SET', KEYS[1], {})
 		return redis.call('SET', KEYS[1], 'v', 'PX', 0.5)`,
 	"errors of commands": `
 		return redis.call()
 		return redis.call('NOSUCH')
-		return redis.call('GET')
 		return redis.call('SCRIPT', 'FLUSH')
 		return redis.call('SUBSCRIBE', 'x')
 		redis.call('SET', KEYS[1], 'v')  redis.call('LPUSH', KEYS[1], 'x')
-		local r = redis.pcall('GET') r.err = 'MINE it is' return r
-		error(redis.pcall('GET'))`,
+		local r = redis.pcall('GET') r.err = 'MINE it is' return r`,
 	"errors of scripts": `
 		error('text')
-		local function f() error('deep') end f()
 		local function f() return redis.call('GET') end return f()
 		return nothing.there
 		something = 1
-		local x = {} + 1
 		return (`,
 	"helpers": `
 		return redis.sha1hex('abc')
 		return redis.sha1hex()
 		return redis.error_reply('MY two')
-		return redis.error_reply('MY two words\r\n')
-		return redis.status_reply('fine')
 		return {KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4]}
 		return {#KEYS, #ARGV, type(ARGV[1])}`,
-	"texts": `
-		return {string.find('hello', 'l')}
+	"texts and numbers": `
 		return {string.find('a.b', '.', 1, true)}
 		return {string.match('{"v":2,"s":"AB1","gone":17}', '^{"v":2,"s":"%w+","(%a+)":(%d+)[,}]')}
 		return string.sub('hello', 2, -2)
-		return string.lower('ABC') .. string.upper('abc') .. string.reverse('abc')
-		return {string.byte('abc', 1, 3)}
 		return string.format('%d %s %5.2f %x %q', 3, 'x', 2.5, 255, 'q')
 		return string.format('%.0f', 1700000000000.5)
 		return {string.gsub('hello world', 'o', '0')}
-		return {string.gsub('abc', '%w', '%0%0')}
-		local t = {} for w in string.gmatch('one two', '%a+') do t[#t+1] = w end return t`,
-	"numbers": `
-		return tostring(1e13)
-		return tostring(tonumber(''))
-		return tonumber('ff', 16)
-		return '10' + 5
+		local t = {} for w in string.gmatch('one two', '%a+') do t[#t+1] = w end return t
 		return ARGV[1] * 2
-		return -7 % 3
-		return math.floor(-1.5)
-		return tonumber(nil)`,
+		return -7 % 3`,
 }
 
 func TestSmallScriptsDoTheSameOnARealRedis(t *testing.T) {

@@ -1,6 +1,7 @@
 package fakeredis_test
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -92,16 +93,8 @@ func (l *link) try(args ...string) (fakeredis.Reply, bool) {
 	want := l.ask(args)
 	l.slack = max(l.slack, time.Since(now)+2*time.Millisecond)
 	got := l.sim.Do(now, args...)
-	l.note("%s\n\treal %v\n\tsim  %v", brief(args), want, got)
+	l.note("%.60q\n\treal %v\n\tsim  %v", args, want, got)
 	return got, l.same(want, got, slices.ContainsFunc(args, func(arg string) bool { return strings.EqualFold(arg, "ttl") }))
-}
-
-// brief shows a command without the text of its script.
-func brief(args []string) string {
-	if len(args) > 1 && len(args[1]) > 300 {
-		args = append([]string{args[0], fakeredis.SHA1(args[1])}, args[2:]...)
-	}
-	return fmt.Sprintf("%q", args)
 }
 
 func (p *pair) fail(what string) {
@@ -109,20 +102,23 @@ func (p *pair) fail(what string) {
 	p.Fatalf("seed %d: %s:\n%s", p.seed, what, strings.Join(p.history, "\n"))
 }
 
-// ask sends a command to the real Redis and waits for its reply. A command about
-// several channels has as many.
-func (l *link) ask(args []string) fakeredis.Reply {
-	l.Helper()
+// send sends a command to the real Redis.
+func (p *pair) send(c redis.Conn, args []string) {
+	p.Helper()
 	list := make([]any, len(args)-1)
 	for i, arg := range args[1:] {
 		list[i] = arg
 	}
-	if err := l.real.Send(args[0], list...); err != nil {
-		l.Fatal(err)
+	if err := errors.Join(c.Send(args[0], list...), c.Flush()); err != nil {
+		p.Fatal(err)
 	}
-	if err := l.real.Flush(); err != nil {
-		l.Fatal(err)
-	}
+}
+
+// ask sends a command to the real Redis and waits for its reply. A command about
+// several channels has as many.
+func (l *link) ask(args []string) fakeredis.Reply {
+	l.Helper()
+	l.send(l.real, args)
 	replies := 1
 	if strings.HasSuffix(strings.ToLower(args[0]), "subscribe") {
 		replies = max(1, len(args)-1)

@@ -9,17 +9,6 @@ import (
 	"testing"
 )
 
-func TestRepliesOnTheWire(t *testing.T) {
-	r := Array(OK, Err("ERR no"), Int(-7), Bulk("a\r\nb"), Nil, Array(), Bulk(""))
-	const want = "*7\r\n+OK\r\n-ERR no\r\n:-7\r\n$4\r\na\r\nb\r\n$-1\r\n*0\r\n$0\r\n\r\n"
-	if got := string(r.AppendTo(nil)); got != want {
-		t.Errorf("%q", got)
-	}
-	if got := r.String(); got != `[+OK -ERR no -7 "a\r\nb" nil [] ""]` {
-		t.Error(got)
-	}
-}
-
 func TestReadCommand(t *testing.T) {
 	long := strings.Repeat("x", 10_000)
 	r := bufio.NewReader(strings.NewReader("*2\r\n$3\r\nGET\r\n$4\r\na\r\nb\r\n*1\r\n$10000\r\n" + long + "\r\n*0\r\n"))

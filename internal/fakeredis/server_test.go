@@ -1,7 +1,6 @@
 package fakeredis
 
 import (
-	"strconv"
 	"testing"
 	"time"
 )
@@ -91,24 +90,5 @@ func TestAKeyStaysForTheLastMillisecondOfItsTime(t *testing.T) {
 		if got := c.Do(epoch.Add(step.after), "PTTL", "k").Int(); got != step.want {
 			t.Errorf("PTTL after %v: %d, want %d", step.after, got, step.want)
 		}
-	}
-}
-
-// What nobody asks for must not stay in memory for ever.
-func TestExpiredKeysAreForgotten(t *testing.T) {
-	s := New()
-	c := s.Connect(nil)
-	for i := range 20_000 {
-		c.Do(epoch.Add(time.Duration(i)*time.Millisecond), "SET", strconv.Itoa(i), "v", "PX", "100")
-	}
-	if len(s.keys) > 5_000 {
-		t.Errorf("%d keys are kept, of which 101 are there", len(s.keys))
-	}
-}
-
-func TestTimeIsThatOfTheCommand(t *testing.T) {
-	now := epoch.Add(1234567 * time.Microsecond)
-	if got := New().Connect(nil).Do(now, "EVAL", "return redis.call('TIME')", "0").String(); got != `["1700000001" "234567"]` {
-		t.Error(got)
 	}
 }

@@ -30,7 +30,7 @@ func TestClientsGoAway(t *testing.T) {
 	h.HandleFunc("POST /pair", func(w http.ResponseWriter, r *http.Request) {
 		s, name := session.FromContext(r.Context()), r.PostFormValue("name")
 		s.Set("param_"+name+"-first", 1)
-		time.Sleep(500 * time.Microsecond)
+		pause(context.Background(), 500*time.Microsecond) // although the client may leave
 		s.Set("param_"+name+"-second", 1)
 		mu.Lock()
 		defer mu.Unlock()

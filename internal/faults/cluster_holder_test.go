@@ -29,7 +29,7 @@ func TestClusterNodeOfTheHolderDies(t *testing.T) {
 			eventually(t, work, "the request holds its session", func() bool { return master.Exists(t, record+".lock") })
 			heard(t, master, replica)
 			master.Pause(t)
-			time.Sleep(work + 200*time.Millisecond) // the commit has been sent by now
+			pause(t.Context(), work+200*time.Millisecond) // the commit has been sent by now
 			master.Stop(t)
 			died := time.Now()
 			s.cluster.Failover(t, replica, "TAKEOVER")

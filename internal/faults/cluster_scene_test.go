@@ -131,7 +131,7 @@ func offset(t *testing.T, r *redistest.Server) (n int) {
 // replica had not heard is lost, and nothing else.
 func (l *loss) note() {
 	l.Helper()
-	time.Sleep(delivery)
+	pause(l.Context(), delivery)
 	l.replica.Do(l.T, "CONFIG", "SET", "cluster-allow-reads-when-down", "yes")
 	left := numbers(l.T, l.replica)
 	l.replica.Do(l.T, "CONFIG", "SET", "cluster-allow-reads-when-down", "no")

@@ -33,7 +33,7 @@ func TestSentinelThroughClients(t *testing.T) {
 			killed := time.Now()
 			master.Stop(t)
 			eventually(t, delivery, "the replica knows", func() bool { return rig.LinkDown(t, replica) })
-			time.Sleep(time.Until(killed.Add(delivery)))
+			pause(ctx, time.Until(killed.Add(delivery)))
 			left := numbers(t, replica)
 			s.setback = &history.Setback{From: killed, Until: time.Now(), Left: func(cookie string) (int, bool) {
 				n, there := left[rig.RecordKey(t, cookie)]

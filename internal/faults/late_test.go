@@ -35,3 +35,16 @@ func lateSince(moment time.Time) (sum time.Duration) {
 	}
 	return sum.Round(time.Millisecond)
 }
+
+// stalledSince reports whether the machine was late by so much at once that leases may have run out
+// which nothing else has ended.
+func stalledSince(moment time.Time) bool {
+	delays.Lock()
+	defer delays.Unlock()
+	for i := len(delays.at) - 1; i >= 0 && !delays.at[i].Before(moment); i-- {
+		if delays.by[i] > lease/3 {
+			return true
+		}
+	}
+	return false
+}

@@ -12,12 +12,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// isLogin reports whether a command begins the session of a user, and isEndAll whether it ends all:
-// their keys are the record, list and mark, or the last two.
-func isLogin(c redistest.Command) bool {
-	return isScript(c, "3") && len(c.Args) > 4 && strings.HasSuffix(c.Args[3], ".list") && strings.HasSuffix(c.Args[4], ".user")
-}
-
+// isEndAll reports whether a command ends all sessions of a user: its keys are the list and the mark.
 func isEndAll(c redistest.Command) bool {
 	return isScript(c, "2") && len(c.Args) > 3 && strings.HasSuffix(c.Args[2], ".list") && strings.HasSuffix(c.Args[3], ".user")
 }
@@ -71,44 +66,6 @@ func TestAppKilledInEndAll(t *testing.T) {
 		}
 	})
 }
-
-// A process is killed at each step of a login: on the way to the new session, or to the end of the
-// old one. The visitor is not logged in, has what was there before or nothing, and EndAll leaves
-// nothing of it.
-func TestAppKilledInLogin(t *testing.T) {
-	t.Parallel()
-	s := stage(t, "process killed in a login, its command in Redis, not there, or there later", "P14: not logged in, nothing left", setting{visitors: 2, slack: 4 * slack})
-	s.run(func(context.Context) {
-		s.teachScripts()
-		for i, how := range []struct {
-			at    func(redistest.Command) bool
-			by    redistest.Fault
-			count string // in the session before, when the process has died
-		}{
-			{isLogin, redistest.HangCommand, "1"},
-			{isLogin, redistest.Hang, "1"},
-			{isTombstone, redistest.HangCommand, "1"},
-			{isTombstone, redistest.Hang, "0"},
-		} {
-			user := fmt.Sprint("user", i)
-			g := s.guest(s.demos[0])
-			g.must("a write", g.post(s.demos[0], "/incr"), 200, "1")
-			s.killIn(how.by, how.at, func(doomed *demotest.Demo) {
-				if got := g.signIn(doomed, user); got.status != 0 {
-					t.Errorf("the login was answered with %+v", got)
-				}
-			}, func() bool { return s.hasLists() && g.get(s.demos[1], "/count").text == how.count }, func() {
-				g.must("a read of the session before", g.get(s.demos[1], "/count"), 200, how.count)
-			})
-			// There is one that nobody has the cookie of.
-			s.member(s.demos[0], user).mustEndAll(s.demos[1], s.demos[0], 2)
-			s.member(s.demos[1], user).mustEndAll(s.demos[0], s.demos[1], 1)
-		}
-	})
-}
-
-// isTombstone reports whether a command ends a session.
-func isTombstone(c redistest.Command) bool { return strings.Contains(recordIn(c), `"gone":`) }
 
 // killIn makes a process die at a command of what it is asked to do. The network holds that back, or
 // its reply; what it has held back arrives in the end, after while.

@@ -53,16 +53,6 @@ func TestQueuesEvicted(t *testing.T) {
 	s.allAnswered()
 }
 
-// All locks are deleted, again and again, no matter who holds them.
-func TestLocksDeleted(t *testing.T) {
-	t.Parallel()
-	s := stage(t, "all locks deleted again and again", "P3: a holder may be refused; nothing lost", setting{logins: true, demos: 3})
-	s.run(func(context.Context) {
-		s.deleteMany(100, ".lock")
-		s.mustHaveLogged("lock was lost")
-	})
-}
-
 // deleteMany deletes all keys with a suffix, again and again, until there were n.
 func (s *scene) deleteMany(n int64, suffix string) {
 	s.Helper()

@@ -12,9 +12,9 @@ import (
 // id stays dead. If not, it is lost like any other write: the old id is alive again, as it
 // was before, and the new one is unknown. But an unknown id is never adopted.
 func TestFailoverAfterLoginAndLogout(t *testing.T) {
-	for _, heard := range []bool{true, false} {
+	for _, received := range []bool{true, false} {
 		name, promise := "heard of it", "P4: out means out, after a failover, too"
-		if !heard {
+		if !received {
 			name, promise = "did not hear of it", "P4, its limit: the old id is alive again, as it was"
 		}
 		t.Run("the replica "+name, func(t *testing.T) {
@@ -26,16 +26,16 @@ func TestFailoverAfterLoginAndLogout(t *testing.T) {
 				in.post(d, "/incr")
 				out.post(d, "/incr")
 			}
-			rig.AwaitAcks(t, f.redis, 1)
-			if !heard {
+			heard(t, f.redis, f.replica)
+			if !received {
 				f.lag()
 			}
 			before := *in
 			in.login(d)
 			in.must("after the login", in.post(d, "/incr"), 200, "4")
 			out.must("the logout", out.post(d, "/logout"), 204, "")
-			if heard {
-				rig.AwaitAcks(t, f.redis, 1)
+			if received {
+				heard(t, f.redis, f.replica)
 			} else {
 				pause(context.Background(), 20*time.Millisecond) // would let it through if the link were not cut
 			}
@@ -44,7 +44,7 @@ func TestFailoverAfterLoginAndLogout(t *testing.T) {
 			f.follow()
 			eventually(t, lockWait, "the demo reaches the new master", func() bool { return in.get(d, "/healthz").status == 200 })
 
-			if heard {
+			if received {
 				in.must("the new id", in.post(d, "/incr"), 200, "5")
 				for _, g := range []*guest{&before, out} {
 					g.must("an ended id", g.get(d, "/count"), 200, "0")

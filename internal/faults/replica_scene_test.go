@@ -73,7 +73,7 @@ const delivery = 200 * time.Millisecond
 // follow makes all addresses lead to the new master, after it has noted the data there.
 func (f *failover) follow() {
 	f.Helper()
-	time.Sleep(time.Until(f.killed.Add(delivery)))
+	pause(f.Context(), time.Until(f.killed.Add(delivery)))
 	left := numbers(f.T, f.replica)
 	f.setback = &history.Setback{From: f.killed, Until: time.Now(), Left: func(cookie string) (int, bool) {
 		n, there := left[rig.RecordKey(f.T, cookie)]

@@ -33,7 +33,8 @@ func TestTwoMasters(t *testing.T) {
 		n++
 		g.must("before the split", g.post(here, "/incr"), 200, strconv.Itoa(n))
 	}
-	rig.AwaitAcks(t, f.redis, 2)
+	heard(t, f.redis, f.replica)
+	heard(t, f.redis, cutOff)
 
 	f.lag()
 	cutOff.Pause(t)
@@ -110,7 +111,7 @@ func TestHolderAcrossFailover(t *testing.T) {
 			if err := first.Create(ctx, "id", []byte("before"), terms); err != nil {
 				t.Fatal(err)
 			}
-			rig.AwaitAcks(t, master, 1)
+			heard(t, master, replica)
 			if !tt.replicated {
 				link.Trouble(nil, &rig.Trouble{Lose: true})
 			}
@@ -119,7 +120,7 @@ func TestHolderAcrossFailover(t *testing.T) {
 				t.Fatal(err)
 			}
 			if tt.replicated {
-				rig.AwaitAcks(t, master, 1)
+				heard(t, master, replica)
 			}
 			master.Stop(t)
 			link.Cut()

@@ -41,7 +41,7 @@ var table struct {
 }
 
 // enough is how many faults there must be at least, also where the clusters of six nodes are left out.
-const enough = 145
+const enough = 85
 
 func note(r row) {
 	table.Lock()

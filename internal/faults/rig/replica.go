@@ -1,7 +1,6 @@
 package rig
 
 import (
-	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -41,27 +40,6 @@ func Follow(tb testing.TB, r, master *redistest.Server) {
 	}
 	r.Do(tb, "REPLICAOF", host, port)
 	awaitReplica(tb, r)
-}
-
-// AwaitAcks waits until a number of replicas have all that a master has.
-func AwaitAcks(tb testing.TB, master *redistest.Server, replicas int) {
-	tb.Helper()
-	conn, err := redis.DialURL(master.URL)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer conn.Close()
-	// WAIT is about writes of its own connection, so there must be one.
-	_, err = conn.Do("PUBLISH", "nobody", "")
-	if err == nil {
-		var acks int
-		if acks, err = redis.Int(conn.Do("WAIT", replicas, 5000)); err == nil && acks < replicas {
-			err = fmt.Errorf("only %d have", acks)
-		}
-	}
-	if err != nil {
-		tb.Fatalf("waiting for %d replicas: %v", replicas, err)
-	}
 }
 
 // LinkDown reports whether a replica knows that its master is gone.
@@ -105,7 +83,7 @@ func Role(r *redistest.Server) string {
 // await waits for something without which the test cannot continue.
 func await(tb testing.TB, patience time.Duration, what string, ok func() bool) {
 	tb.Helper()
-	for begun := time.Now(); !ok(); time.Sleep(5 * time.Millisecond) {
+	for begun := time.Now(); !ok(); <-time.After(5 * time.Millisecond) {
 		if time.Since(begun) > patience {
 			tb.Fatalf("not after %v: %s", patience, what)
 		}

@@ -108,7 +108,7 @@ func (c *call) work(ctx context.Context, d time.Duration) {
 		return
 	}
 	if !c.Heeds {
-		time.Sleep(d)
+		elapse(d)
 		return
 	}
 	timer := time.NewTimer(d)

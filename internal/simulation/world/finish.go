@@ -14,28 +14,28 @@ import (
 // finish is what comes after the last request of a plan: everything heals, each session
 // is looked at and written to once more, and nothing must be left.
 func (w *World) finish() {
-	w.sleepUntil(w.plan.Healed() + time.Millisecond)
+	elapse(w.plan.Healed() + time.Millisecond - w.now())
 	w.mu.Lock()
 	w.heal()
 	w.mu.Unlock()
 	w.each(plan.Look, plan.ReadOnly, w.plan.Strict()) // messages may be late still
 	if w.plan.Strict() {
-		time.Sleep(5*time.Second + w.plan.Options.Lease)
+		elapse(5*time.Second + w.plan.Options.Lease)
 	} else {
 		// A place in a queue is there for a minute, at most.
-		time.Sleep(w.plan.Lateness() + w.plan.Options.Lease + 62*time.Second)
+		elapse(w.plan.Lateness() + w.plan.Options.Lease + 62*time.Second)
 	}
 	// An error that came twice is taken for the answer to what a connection is used for next,
 	// since errors have no number: that one is refused, however late.
 	must := !slices.ContainsFunc(w.plan.Faults, func(f plan.Fault) bool { return f.Kind == plan.DoubleReplies })
 	w.each(plan.Append, plan.Exclusive, must)
 	w.each(plan.Look, plan.ReadOnly, must)
-	time.Sleep(w.plan.Lateness() + unvisited)
+	elapse(w.plan.Lateness() + unvisited)
 	w.each(plan.Update, plan.Exclusive, must)
 	w.mu.Lock()
 	w.leftovers()
 	w.mu.Unlock()
-	time.Sleep(time.Minute + w.plan.Options.Timeout) // an idle connection is closed by then
+	elapse(time.Minute + w.plan.Options.Timeout) // an idle connection is closed by then
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -59,7 +59,8 @@ func (w *World) heal() {
 	}
 }
 
-func (w *World) sleepUntil(when time.Duration) { time.Sleep(when - w.now()) }
+// elapse lets time of the bubble pass.
+func elapse(d time.Duration) { time.Sleep(d) }
 
 // finals are the numbers of requests that no plan has.
 const finals = 1_000_000
@@ -74,7 +75,7 @@ func (w *World) each(what plan.What, mode plan.Mode, must bool) {
 		if r := w.seen[number]; must && r != nil && r.Status != 200 && r.Cause != history.Gone {
 			w.wrong = append(w.wrong, fmt.Sprintf("when all was well again, #%d (%s) was answered with %d: %s", number, what, r.Status, r.Cause))
 		}
-		time.Sleep(17 * time.Microsecond)
+		elapse(17 * time.Microsecond)
 	}
 }
 
