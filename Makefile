@@ -58,7 +58,7 @@ simulate:
 	  -saved $(CURDIR)/bin/simulate -seed $(or $(SEED),0) $(if $(PROFILE),-profile "$(PROFILE)") $(if $(PLAN),-plan $(abspath $(PLAN)))
 
 # Latchkeys that are broken on purpose, and whether the tests notice: prints what has found each,
-# and the score, in half an hour. ONLY=… tries those that match a pattern, SUITES=model,faults runs
+# and the score, in a quarter of an hour. ONLY=… tries those that match a pattern, SUITES=model,faults runs
 # other suites than tests,simulation.
 defects: setup
 	$(GO) run ./internal/defects $(if $(SUITES),-suites $(SUITES)) $(if $(ONLY),-only '$(ONLY)') $(if $(SEED),-seed $(SEED))

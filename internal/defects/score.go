@@ -37,6 +37,9 @@ func (b *bench) trials(suites []string, chosen *regexp.Regexp) (all []*trial, _ 
 			}
 		}
 	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("no defect that %s must see matches %q", strings.Join(suites, " or "), chosen)
+	}
 	return all, nil
 }
 
