@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/store"
@@ -61,17 +62,18 @@ func life(s *site) {
 // notices, whichever command it is, and whether or not Redis did the work.
 func anyConnectionBreaks(s *site) {
 	st, p := s.tapped(patient)
-	commands, exchanges := 0, 0 // of the store, in the present life
-	live := func(fault redistest.Fault, at int) error {
-		commands, exchanges = 0, 0
+	// live returns how many commands and exchanges of the store a life took. What comes late of the
+	// life before is counted there.
+	live := func(fault redistest.Fault, at int64) (commands, exchanges int64, _ error) {
+		var sent, begun atomic.Int64
 		p.Inject(func(c redistest.Command) redistest.Fault {
 			if !isStores(c) {
 				return redistest.Pass
 			}
 			if begins(c) {
-				exchanges++
+				begun.Add(1)
 			}
-			if commands++; commands == at {
+			if sent.Add(1) == at {
 				return fault
 			}
 			return redistest.Pass
@@ -80,21 +82,25 @@ func anyConnectionBreaks(s *site) {
 		for _, key := range []string{record, moved, lock} { // in different slots
 			s.redis.Do(s, "DEL", key)
 		}
-		return s.live(st)
+		err := s.live(st)
+		return sent.Load(), begun.Load(), err
 	}
+	var all, most int64
 	for range 2 { // the first time, Redis has to learn the scripts
-		if err := live(redistest.Pass, 0); err != nil {
+		commands, exchanges, err := live(redistest.Pass, 0)
+		if err != nil {
 			s.Fatal(err)
 		}
+		all, most = commands, exchanges+1
 	}
-	all, most := commands, exchanges+1
 	for name, fault := range map[string]redistest.Fault{
 		"the reply is lost":   redistest.DropReply,
 		"the reply is cut":    redistest.CutReply,
 		"the command is lost": redistest.DropCommand,
 	} {
-		for n := 1; n <= all; n++ {
-			if err := live(fault, n); err != nil {
+		for n := int64(1); n <= all; n++ {
+			_, exchanges, err := live(fault, n)
+			if err != nil {
 				s.Errorf("command %d of %d, %s: %v", n, all, name, err)
 			}
 			if exchanges > most {
