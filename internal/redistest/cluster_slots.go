@@ -1,6 +1,8 @@
 package redistest
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -49,21 +51,24 @@ func (c *Cluster) SlotsOf(tb testing.TB, node *Server) (slots []int) {
 }
 
 // Owner returns the master that has a slot by its own account. While a failover is not yet known
-// to the old master there may be two: the newer one counts.
-func (c *Cluster) Owner(tb testing.TB, slot int) *Server {
+// to the old master there may be two: the newer one counts. While a slot moves there may be none,
+// which is over soon.
+func (c *Cluster) Owner(tb testing.TB, slot int) (owner *Server) {
 	tb.Helper()
-	var owner *Server
-	newest := -1
-	for _, node := range c.Masters(tb) {
-		if slices.Contains(c.SlotsOf(tb, node), slot) {
-			if epoch := c.epoch(tb, node); epoch > newest {
-				owner, newest = node, epoch
+	await(tb, fmt.Sprintf("somebody has slot %d", slot), func() error {
+		newest := -1
+		for _, node := range c.Masters(tb) {
+			if slices.Contains(c.SlotsOf(tb, node), slot) {
+				if epoch := c.epoch(tb, node); epoch > newest {
+					owner, newest = node, epoch
+				}
 			}
 		}
-	}
-	if owner == nil {
-		tb.Fatalf("redistest: nobody has slot %d", slot)
-	}
+		if owner == nil {
+			return errors.New("nobody has it")
+		}
+		return nil
+	})
 	return owner
 }
 
