@@ -2,6 +2,7 @@ package redistest_test
 
 import (
 	"errors"
+	"flag"
 	"io/fs"
 	"os"
 	"slices"
@@ -19,13 +20,15 @@ import (
 
 // TestMain checks that every test's cleanups ended every goroutine.
 func TestMain(m *testing.M) {
+	flag.Parse()
+	_ = flag.Set("test.parallel", "4") // most wait for servers
 	goleak.VerifyTestMain(m)
 }
 
 // eventually waits for something that takes a moment.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(40 * time.Second); !ok(); time.Sleep(time.Millisecond) { // between two tries
 		if time.Now().After(deadline) {
 			t.Fatalf("never happened: %s", what)
 		}
