@@ -254,9 +254,13 @@ func (s *scene) play(t *testing.T, v *history.Visitor, clients int, happens func
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for ; ctx.Err() == nil; s.round++ {
-			time.Sleep(time.Duration(rand.IntN(100)) * time.Millisecond) // at any moment
-			happens(t, s)
+		for ; ; s.round++ {
+			select {
+			case <-time.After(time.Duration(rand.IntN(100)) * time.Millisecond): // at any moment
+				happens(t, s)
+			case <-ctx.Done():
+				return
+			}
 		}
 	}()
 	visit(ctx, t, v, clients)

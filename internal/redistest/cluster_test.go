@@ -81,12 +81,12 @@ func TestClusterFailsOver(t *testing.T) {
 	if err := set(t, master, "k"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the replica has the key", func() bool { return slices.Equal(replica.Keys(t), []string{"k"}) })
+	redistest.Eventually(t, "the replica has the key", func() bool { return slices.Equal(replica.Keys(t), []string{"k"}) })
 	master.Stop(t)
 	c.AwaitMaster(t, replica)
-	eventually(t, "the replica has the slot", func() bool { return set(t, replica, "k") == nil })
+	redistest.Eventually(t, "the replica has the slot", func() bool { return set(t, replica, "k") == nil })
 	master.Restart(t)
-	eventually(t, "the old master gives in", func() bool { return !master.IsMaster(t) })
+	redistest.Eventually(t, "the old master gives in", func() bool { return !master.IsMaster(t) })
 	c.AwaitReady(t)
 	if c.ReplicaOf(t, replica) != master {
 		t.Error("the old master is no replica of the new one")
@@ -108,13 +108,13 @@ func TestClusterPartition(t *testing.T) {
 	if err := set(t, master, "k"); err != nil {
 		t.Errorf("right after the partition: %v", err)
 	}
-	eventually(t, "the master notices", func() bool { return refusal(set(t, master, "k")) == "CLUSTERDOWN" })
+	redistest.Eventually(t, "the master notices", func() bool { return refusal(set(t, master, "k")) == "CLUSTERDOWN" })
 	c.AwaitMaster(t, replica)
 	if keys := replica.Keys(t); len(keys) > 0 {
 		t.Errorf("the replica has %q, which its master got after the partition", keys)
 	}
 	c.Heal(t)
-	eventually(t, "the old master gives in", func() bool { return !master.IsMaster(t) })
+	redistest.Eventually(t, "the old master gives in", func() bool { return !master.IsMaster(t) })
 	c.AwaitReady(t)
 	if c.ReplicaOf(t, replica) != master || len(master.Keys(t)) > 0 {
 		t.Error("the old master has not given in")

@@ -79,7 +79,7 @@ func TestHang(t *testing.T) {
 		if err := briefly(c, "SET", "k", "v"); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("error %v, want a timeout", err)
 		}
-		eventually(t, "SET", func() bool { return s.Exists(t, "k") })
+		redistest.Eventually(t, "SET", func() bool { return s.Exists(t, "k") })
 	})
 }
 
@@ -140,7 +140,7 @@ func TestReleaseServesPatientClient(t *testing.T) {
 			_, err := c.Do("SET", "k", "v")
 			failed <- err
 		}()
-		eventually(t, "SET sent", func() bool { return p.Requests() == 1 })
+		redistest.Eventually(t, "SET sent", func() bool { return p.Requests() == 1 })
 		p.Release()
 		if err := <-failed; err != nil {
 			t.Error(err)

@@ -25,16 +25,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// eventually waits for something that takes a moment.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(40 * time.Second); !ok(); time.Sleep(time.Millisecond) { // between two tries
-		if time.Now().After(deadline) {
-			t.Fatalf("never happened: %s", what)
-		}
-	}
-}
-
 func TestReads(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -65,7 +55,7 @@ func TestKeysExpire(t *testing.T) {
 		const ttl = 30 * time.Millisecond
 		begin := time.Now()
 		s.Do(t, "SET", "k", "v", "PX", ttl.Milliseconds())
-		eventually(t, "expiry", func() bool { return !s.Exists(t, "k") })
+		redistest.Eventually(t, "expiry", func() bool { return !s.Exists(t, "k") })
 		if lived := time.Since(begin); lived < ttl {
 			t.Errorf("the key lived for %v, less than its %v", lived, ttl)
 		}
@@ -85,7 +75,7 @@ func TestEmbedded(t *testing.T) {
 	}
 	c.Close()
 	s.Do(t, "SET", "k", "v", "PX", 30)
-	eventually(t, "expiry", func() bool { return !s.Exists(t, "k") })
+	redistest.Eventually(t, "expiry", func() bool { return !s.Exists(t, "k") })
 }
 
 // A script sees a key for as long as it runs, or not at all.
@@ -125,7 +115,7 @@ func TestRestartIsEmpty(t *testing.T) {
 			t.Error("restarted with the old scripts")
 		}
 		s.Do(t, "SET", "k", "v", "PX", 30)
-		eventually(t, "expiry after restart", func() bool { return !s.Exists(t, "k") })
+		redistest.Eventually(t, "expiry after restart", func() bool { return !s.Exists(t, "k") })
 		s.Restart(t) // without Stop
 		s.Stop(t)
 		s.Stop(t) // twice
@@ -143,7 +133,7 @@ func TestPause(t *testing.T) {
 		t.Errorf("paused server: %v, want a timeout", err)
 	}
 	s.Resume(t)
-	eventually(t, "late SET", func() bool { return s.Exists(t, "k") })
+	redistest.Eventually(t, "late SET", func() bool { return s.Exists(t, "k") })
 	s.Pause(t) // and let the cleanup kill it like this
 }
 
