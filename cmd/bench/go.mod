@@ -15,10 +15,7 @@ require (
 	github.com/redis/rueidis v1.0.79
 )
 
-require (
-	github.com/alicebob/miniredis/v2 v2.40.0 // indirect
-	github.com/yuin/gopher-lua v1.1.1 // indirect
-)
+require github.com/yuin/gopher-lua v1.1.1 // indirect
 
 require (
 	github.com/a2139e8d/latchkey/store/rueidisstore v0.0.0

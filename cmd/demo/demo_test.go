@@ -144,20 +144,6 @@ func startLocal(t *testing.T, args ...string) *local {
 	return l
 }
 
-func waitFor(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.After(20 * time.Second)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("never happened: %s", what)
-		}
-	}
-}
-
 // Every wrong flag is an error that names it.
 func TestWrongFlags(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/gomodule/redigo/redis"
 )
 
@@ -36,7 +37,7 @@ func TestTheEmbeddedRedisHasAPassword(t *testing.T) {
 		if _, err := conn.Do("SET", "k", "v", "PX", 50); err != nil {
 			t.Errorf("with the password: %v", err)
 		}
-		waitFor(t, "the clock runs: a key has expired", func() bool {
+		redistest.Eventually(t, "the clock runs: a key has expired", func() bool {
 			n, err := redis.Int(conn.Do("EXISTS", "k"))
 			return err == nil && n == 0
 		})

@@ -92,18 +92,18 @@ func TestHandOverHistories(t *testing.T) {
 // accident is what may happen to processes and Redis.
 func accident(t *testing.T, s *scene) {
 	switch one := s.processes[rand.IntN(2)]; {
-	case s.round == 12:
+	case s.round == 31:
 		s.sites.Remove(s.processes[0].URL)
 		s.processes[0].Kill()
-	case s.round == 5:
+	case s.round == 21:
 		one.Signal(t, syscall.SIGSTOP)
 		time.Sleep(sceneLease + 100*time.Millisecond) // the other process goes on
 		one.Signal(t, syscall.SIGCONT)
-	case s.round%4 == 0:
-		s.r.Do(t, "CLIENT", "KILL", "TYPE", "normal") // some of them in the middle of commits
-	case s.round%4 == 1:
+	case s.round%2 == 0:
 		s.delete(t, ".lock")
-	case s.round%4 == 2:
+	case s.round%6 == 1:
+		s.r.Do(t, "CLIENT", "KILL", "TYPE", "normal") // some of them in the middle of commits
+	case s.round%6 == 3:
 		s.delete(t, ".queue")
 	default:
 		s.r.Pause(t)
@@ -254,9 +254,13 @@ func (s *scene) play(t *testing.T, v *history.Visitor, clients int, happens func
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for ; ctx.Err() == nil; s.round++ {
-			time.Sleep(time.Duration(rand.IntN(100)) * time.Millisecond) // at any moment
-			happens(t, s)
+		for ; ; s.round++ {
+			select {
+			case <-time.After(time.Duration(rand.IntN(60)) * time.Millisecond): // at any moment
+				happens(t, s)
+			case <-ctx.Done():
+				return
+			}
 		}
 	}()
 	visit(ctx, t, v, clients)

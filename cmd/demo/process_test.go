@@ -32,7 +32,7 @@ func TestSIGTERMDrains(t *testing.T) {
 	post(t, c, p.URL+"/reset")
 	answered := make(chan string, 1)
 	go func() { answered <- post(t, c, p.URL+"/set", "name", "a") }()
-	waitFor(t, "the request holds its session", func() bool { return hasLock(t, r) })
+	redistest.Eventually(t, "the request holds its session", func() bool { return hasLock(t, r) })
 	p.Signal(t, syscall.SIGTERM)
 	if got := <-answered; got != "ok" {
 		t.Errorf("the running request was answered with %q", got)
@@ -73,7 +73,7 @@ func TestAProcessEndsInTheMiddle(t *testing.T) {
 				res.Body.Close()
 				answer <- res.StatusCode
 			}()
-			waitFor(t, "the session is held", func() bool { return hasLock(t, r) })
+			redistest.Eventually(t, "the session is held", func() bool { return hasLock(t, r) })
 			if stopped {
 				doomed.Signal(t, syscall.SIGSTOP)
 			} else {

@@ -103,11 +103,11 @@ func TestDoctorFindsWhatHappened(t *testing.T) {
 		}
 		conns = append(conns, conn)
 	}
-	eventually(t, "some were refused", func() bool { return strings.Contains(info(t, s), "rejected_connections:1") })
+	redistest.Eventually(t, "some were refused", func() bool { return strings.Contains(info(t, s), "rejected_connections:1") })
 	for _, conn := range conns {
 		conn.Close()
 	}
-	eventually(t, "there is room", func() bool { return strings.Contains(info(t, s), "connected_clients:1\r") })
+	redistest.Eventually(t, "there is room", func() bool { return strings.Contains(info(t, s), "connected_clients:1\r") })
 	found := diagnosed(t, s.URL)
 	finds(t, found, "evicted_keys", wrong, "set maxmemory-policy to noeviction")
 	finds(t, found, "rejected_connections", note, "maxclients is 20")
@@ -127,7 +127,7 @@ func TestDoctorOnReplicas(t *testing.T) {
 	master := redistest.Real(t, "--repl-diskless-sync-delay", "0")
 	host, port, _ := net.SplitHostPort(master.Addr)
 	replica := redistest.Real(t, "--replicaof", host+" "+port)
-	eventually(t, "the replica is there", func() bool { return strings.Contains(info(t, master), "state=online") })
+	redistest.Eventually(t, "the replica is there", func() bool { return strings.Contains(info(t, master), "state=online") })
 	found := diagnosed(t, master.URL)
 	finds(t, found, "min-replicas-to-write", wrong, "is 0: set it to 1")
 	finds(t, found, "min-replicas-max-lag", fine)

@@ -157,15 +157,6 @@ func hold(t testing.TB, st *store.Store, id, label string) *store.Hold {
 	return h
 }
 
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(40 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) { // between two tries
-		if time.Now().After(end) {
-			t.Fatalf("never happened: %s", what)
-		}
-	}
-}
-
 // file returns the path of a file with that content.
 func file(t testing.TB, content string) string {
 	t.Helper()

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/store"
 )
 
@@ -94,7 +95,7 @@ func TestWhoHolds(t *testing.T) {
 		another := opened(t, s.URL, store.Options{Timeout: 10 * time.Second})
 		go another.Take(waiting, first, store.Terms{LockWait: time.Minute})
 	}
-	eventually(t, "two wait", func() bool {
+	redistest.Eventually(t, "two wait", func() bool {
 		return strings.Count(get(t, s, "latchkey:{"+first+"}.lock.queue"), "latchkey:wake:") == 2
 	})
 

@@ -251,15 +251,3 @@ func text(reply any) string {
 		return fmt.Sprint(r)
 	}
 }
-
-// eventually waits for something, on a busy machine too.
-func eventually(t testing.TB, what string, try func() error) {
-	t.Helper()
-	err := try()
-	for end := time.Now().Add(40 * time.Second); err != nil; err = try() {
-		if time.Now().After(end) {
-			t.Fatalf("never happened: %s: %v", what, err)
-		}
-		time.Sleep(10 * time.Millisecond) // between two tries
-	}
-}

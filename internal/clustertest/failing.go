@@ -29,14 +29,14 @@ func masterIsReplaced(t *testing.T, open Open) {
 	} {
 		key := s.keyOf(ending.master)
 		for _, key := range []string{key, other} {
-			eventually(t, "it is stored", func() error {
+			redistest.Await(t, "it is stored", func() error {
 				_, err := client.Do(t.Context(), key, transport.Command{"SET", key, "v"}, transport.Command{"WAIT", 1, 10_000})
 				return err
 			})
 		}
 		replica := s.ReplicaOf(t, ending.master)
 		ending.by(ending.master, t)
-		eventually(t, "the replica serves", func() error {
+		redistest.Await(t, "the replica serves", func() error {
 			if _, err := client.Do(t.Context(), other, transport.Command{"INCR", other + "n"}); err != nil {
 				t.Errorf("another master: %v", err)
 			}
@@ -65,21 +65,21 @@ func sentinel(t *testing.T, open Open) {
 	_, _ = redistest.AskSentinel(address, "SENTINEL", "DEBUG", "INFO-PERIOD", 500) // looks for replicas more often
 	w := Way{Addresses: []string{"127.0.0.1:1", address}, MasterSet: redistest.MasterName}
 	st := newStore(t, open, w, 2*time.Second)
-	eventually(t, "the master is found", func() error { return st.Ping(t.Context()) })
+	redistest.Await(t, "the master is found", func() error { return st.Ping(t.Context()) })
 	if err := st.Create(t.Context(), "id", []byte("old"), store.Terms{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the replica has it", func() error {
+	redistest.Await(t, "the replica has it", func() error {
 		if !replica.Exists(t, "latchkey:{id}") {
 			return errors.New("not yet")
 		}
 		return nil
 	})
-	eventually(t, "a failover begins", func() error {
+	redistest.Await(t, "a failover begins", func() error {
 		_, err := redistest.AskSentinel(address, "SENTINEL", "FAILOVER", redistest.MasterName)
 		return err // it may not know the replica yet
 	})
-	eventually(t, "the replica takes over, and the session is there", func() error {
+	redistest.Await(t, "the replica takes over, and the session is there", func() error {
 		err := save(t.Context(), st, "id", "new")
 		if errors.Is(err, store.ErrNotFound) {
 			t.Fatal(err)

@@ -97,7 +97,7 @@ func twoRoundTrips(s *site) {
 		s.must(st.Create(s.Context(), id, []byte("old"), store.Terms{}))
 	}
 	// A client may ask a node something else now and then, and at first Redis learns the scripts.
-	eventually(s, "two writes for each request", func() error {
+	redistest.Await(s, "two writes for each request", func() error {
 		before := writes.Load()
 		for _, id := range ids {
 			s.must(save(s.Context(), st, id, "data"))
@@ -160,7 +160,7 @@ func LeastRights(t *testing.T, open Open, nodes []*redistest.Server, rights []an
 		}
 		done := make(chan error)
 		go func() { done <- save(t.Context(), a, id, strings.Repeat("x", 100<<10)) }()
-		eventually(t, "it listens", func() error {
+		redistest.Await(t, "it listens", func() error {
 			for _, node := range nodes {
 				if text(node.Do(t, "PUBSUB", "SHARDCHANNELS"))+text(node.Do(t, "PUBSUB", "CHANNELS")) != "[][]" {
 					return nil
@@ -191,7 +191,7 @@ func deadAddresses(s *site) {
 		w := at(s.Nodes...)
 		w.Addresses = append([]string{dead}, w.Addresses...)
 		st := newStore(s.T, s.open, w, 3*time.Second)
-		eventually(s, "it works", func() error {
+		redistest.Await(s, "it works", func() error {
 			err := st.Create(s.Context(), fmt.Sprint("dead-", i), []byte("data"), store.Terms{})
 			if err != nil && strings.Contains(err.Error(), "exists") {
 				return nil
@@ -222,9 +222,9 @@ func oneNodeFails(s *site) {
 		}
 	}
 	first, second, third := works(s.first()), works(s.second()), works(s.third())
-	eventually(s, "the second works", second)
-	eventually(s, "the third works", third)
-	eventually(s, "the first says that the password is wrong", func() error { // it may be too slow for that
+	redistest.Await(s, "the second works", second)
+	redistest.Await(s, "the third works", third)
+	redistest.Await(s, "the first says that the password is wrong", func() error { // it may be too slow for that
 		err := first()
 		if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "WRONGPASS") {
 			return fmt.Errorf("it says %w", err)
@@ -238,5 +238,5 @@ func oneNodeFails(s *site) {
 			s.Errorf("a node that is stopped: %v", err)
 		}
 	}
-	eventually(s, "another node works", second)
+	redistest.Await(s, "another node works", second)
 }

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gomodule/redigo/redis"
 )
@@ -99,7 +98,7 @@ func (c *Cluster) ID(tb testing.TB, node *Server) string {
 func (c *Cluster) AwaitReady(tb testing.TB) {
 	tb.Helper()
 	for _, node := range c.Nodes {
-		await(tb, "the cluster is ready", func() error { return c.unready(tb, node) })
+		Await(tb, "the cluster is ready", func() error { return c.unready(tb, node) })
 	}
 }
 
@@ -142,19 +141,4 @@ func text(tb testing.TB, node *Server, cmd string, args ...any) string {
 		tb.Fatalf("redistest: %s: %v", cmd, err)
 	}
 	return reply
-}
-
-// await waits for something without which the test cannot continue.
-func await(tb testing.TB, what string, missing func() error) {
-	tb.Helper()
-	const patience = 30 * time.Second
-	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		err := missing()
-		if err == nil {
-			return
-		}
-		if time.Since(begun) > patience {
-			tb.Fatalf("redistest: not after %v: %s: %v", patience, what, err)
-		}
-	}
 }

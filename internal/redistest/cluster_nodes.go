@@ -82,7 +82,7 @@ func (c *Cluster) masterOf(tb testing.TB, replica *Server) *Server {
 func (c *Cluster) Replicate(tb testing.TB, node, master *Server) {
 	tb.Helper()
 	id := c.ID(tb, master)
-	await(tb, "the node knows its master", func() error {
+	Await(tb, "the node knows its master", func() error {
 		conn := node.admin.Get()
 		defer conn.Close()
 		_, err := conn.Do("CLUSTER", "REPLICATE", id)
@@ -97,7 +97,7 @@ func (c *Cluster) Failover(tb testing.TB, replica *Server, how ...any) {
 	tb.Helper()
 	// Each election has an epoch of its own. A replica that has not heard of the last one would ask
 	// for votes in that one again, get none, and wait for four node-timeouts.
-	await(tb, "the replica has heard of the last election", func() error {
+	Await(tb, "the replica has heard of the last election", func() error {
 		known := c.info(tb, replica, "cluster_current_epoch")
 		for _, node := range c.Nodes {
 			if node.Answers(tb) && c.info(tb, node, "cluster_current_epoch") > known {
@@ -111,7 +111,7 @@ func (c *Cluster) Failover(tb testing.TB, replica *Server, how ...any) {
 	for range 3 {
 		replica.Do(tb, "CLUSTER", append([]any{"FAILOVER"}, how...)...)
 		for begun := time.Now(); time.Since(begun) < 12*time.Second && !replica.IsMaster(tb); {
-			time.Sleep(5 * time.Millisecond)
+			time.Sleep(5 * time.Millisecond) // between two looks
 		}
 		if replica.IsMaster(tb) {
 			return
@@ -123,7 +123,7 @@ func (c *Cluster) Failover(tb testing.TB, replica *Server, how ...any) {
 // AwaitMaster waits until a node is a master.
 func (c *Cluster) AwaitMaster(tb testing.TB, node *Server) {
 	tb.Helper()
-	await(tb, "the replica is a master", func() error {
+	Await(tb, "the replica is a master", func() error {
 		if !node.IsMaster(tb) {
 			return errors.New(node.Addr + " is none")
 		}
@@ -153,7 +153,7 @@ func (c *Cluster) Remove(tb testing.TB, node, heir *Server) {
 	c.Nodes = slices.DeleteFunc(c.Nodes, func(s *Server) bool { return s == node })
 	c.size--
 	for _, other := range c.Nodes {
-		await(tb, "a node is forgotten", func() error {
+		Await(tb, "a node is forgotten", func() error {
 			conn := other.admin.Get()
 			defer conn.Close()
 			_, err := conn.Do("CLUSTER", "FORGET", id)

@@ -55,7 +55,7 @@ func (c *Cluster) SlotsOf(tb testing.TB, node *Server) (slots []int) {
 // which is over soon.
 func (c *Cluster) Owner(tb testing.TB, slot int) (owner *Server) {
 	tb.Helper()
-	await(tb, fmt.Sprintf("somebody has slot %d", slot), func() error {
+	Await(tb, fmt.Sprintf("somebody has slot %d", slot), func() error {
 		newest := -1
 		for _, node := range c.Masters(tb) {
 			if slices.Contains(c.SlotsOf(tb, node), slot) {
@@ -124,6 +124,22 @@ func (c *Cluster) FinishMove(tb testing.TB, m SlotMove) {
 	id := c.ID(tb, m.To)
 	m.To.Do(tb, "CLUSTER", "SETSLOT", m.Slot, "NODE", id)
 	m.From.Do(tb, "CLUSTER", "SETSLOT", m.Slot, "NODE", id)
+	c.awaitEpoch(tb, m.To)
+}
+
+// awaitEpoch waits until all nodes have heard of the epoch by which a node claims its slots. The next
+// one to claim a slot must choose a later epoch, or it loses the slot to what it has not heard of.
+func (c *Cluster) awaitEpoch(tb testing.TB, claimant *Server) {
+	tb.Helper()
+	epoch := c.info(tb, claimant, "cluster_my_epoch")
+	Await(tb, "all nodes know the last move of a slot", func() error {
+		for _, node := range c.Nodes {
+			if node.Answers(tb) && c.info(tb, node, "cluster_current_epoch") < epoch {
+				return fmt.Errorf("%s does not", node.Addr)
+			}
+		}
+		return nil
+	})
 }
 
 // MoveKeys moves the keys of a slot that is half-moved. The old master still has the slot then,

@@ -1,7 +1,6 @@
 package redistest_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -23,58 +22,49 @@ func set(t *testing.T, node *redistest.Server, key string) error {
 	return err
 }
 
-// In a cluster each node has a part of the slots, and says where the others are.
-func TestClusterRedirects(t *testing.T) {
-	t.Parallel()
-	c := redistest.NewCluster(t, 3, 0)
-	refused := 0
-	for _, node := range c.Nodes {
-		switch err := set(t, node, "k"); {
-		case err == nil:
-			if c.Owner(t, c.Slot(t, "k")) != node {
-				t.Errorf("%s took a key of another's slot", node.Addr)
-			}
-		case strings.HasPrefix(err.Error(), "MOVED "):
-			refused++
-		default:
-			t.Errorf("SET: %v", err)
-		}
+// refusal is the first word of an error, or "".
+func refusal(err error) string {
+	if err == nil {
+		return ""
 	}
-	if refused != 2 {
-		t.Errorf("%d nodes answered MOVED, want 2", refused)
-	}
-	if keys := c.Keys(t); !slices.Equal(keys, []string{"k"}) {
-		t.Errorf("Keys() = %q", keys)
-	}
+	word, _, _ := strings.Cut(err.Error(), " ")
+	return word
 }
 
-// Of a slot that is half-moved the old master has the keys that are there, and the new one gets
-// the rest. When it has been moved, the new one has all of them.
-func TestClusterMovesASlot(t *testing.T) {
+// Each node has a part of the slots, and says where the others are. Of a slot that is half-moved the
+// old master has the keys that are there, and the new one gets the rest; when it has been moved, the
+// new one has all of them. A node that is added has no slots until some are moved to it. One that is
+// removed leaves its slots and keys to another.
+func TestClusterMovesSlots(t *testing.T) {
 	t.Parallel()
 	c := redistest.NewCluster(t, 2, 0)
 	slot := c.Slot(t, "{k}")
 	from := c.Owner(t, slot)
 	to := c.Nodes[1-slices.Index(c.Nodes, from)]
-	if err := set(t, from, "{k}old"); err != nil {
-		t.Fatal(err)
+	if here, there := refusal(set(t, from, "{k}old")), refusal(set(t, to, "{k}old")); here != "" || there != "MOVED" {
+		t.Errorf("%q from its owner, and %q from the other", here, there)
 	}
 	m := c.BeginMove(t, slot, to)
-	if err := set(t, from, "{k}old"); err != nil {
-		t.Errorf("a key that is there: %v", err)
-	}
-	if err := set(t, from, "{k}new"); err == nil || !strings.HasPrefix(err.Error(), "ASK ") {
-		t.Errorf("a key that is not there: %v, want ASK", err)
+	if old, new := refusal(set(t, from, "{k}old")), refusal(set(t, from, "{k}new")); old != "" || new != "ASK" {
+		t.Errorf("%q for a key that is there, and %q for another", old, new)
 	}
 	c.FinishMove(t, m)
-	if err := set(t, to, "{k}new"); err != nil {
+	if err := set(t, to, "{k}new"); err != nil || c.Owner(t, slot) != to {
 		t.Errorf("the new master: %v", err)
 	}
-	if keys := to.Keys(t); !slices.Equal(keys, []string{"{k}new", "{k}old"}) {
-		t.Errorf("the new master has %q", keys)
+	if keys := c.Keys(t); !slices.Equal(keys, []string{"{k}new", "{k}old"}) || !slices.Equal(keys, to.Keys(t)) {
+		t.Errorf("the new master has not all of %q", keys)
 	}
-	if c.Owner(t, slot) != to {
-		t.Error("the slot has not moved")
+
+	added := c.Add(t)
+	c.Move(t, slot, added)
+	c.MoveAll(t, c.SlotsOf(t, from)[:300], from, added)
+	if n := len(c.SlotsOf(t, added)); len(added.Keys(t)) != 2 || n != 301 {
+		t.Errorf("the new node has %d slots and %q", n, added.Keys(t))
+	}
+	c.Remove(t, added, to)
+	if n := len(c.SlotsOf(t, from)) + len(c.SlotsOf(t, to)); len(to.Keys(t)) != 2 || n != redistest.Slots || len(c.Nodes) != 2 {
+		t.Errorf("without it there are %d slots and %q", n, to.Keys(t))
 	}
 }
 
@@ -91,16 +81,16 @@ func TestClusterFailsOver(t *testing.T) {
 	if err := set(t, master, "k"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the replica has the key", func() bool { return slices.Equal(replica.Keys(t), []string{"k"}) })
+	redistest.Eventually(t, "the replica has the key", func() bool { return slices.Equal(replica.Keys(t), []string{"k"}) })
 	master.Stop(t)
 	c.AwaitMaster(t, replica)
-	eventually(t, "the replica has the slot", func() bool { return set(t, replica, "k") == nil })
+	redistest.Eventually(t, "the replica has the slot", func() bool { return set(t, replica, "k") == nil })
 	master.Restart(t)
+	redistest.Eventually(t, "the old master gives in", func() bool { return !master.IsMaster(t) })
 	c.AwaitReady(t)
 	if c.ReplicaOf(t, replica) != master {
 		t.Error("the old master is no replica of the new one")
 	}
-
 	c.Failover(t, master)
 	if err := set(t, master, "k"); err != nil {
 		t.Errorf("after a failover by command: %v", err)
@@ -118,39 +108,15 @@ func TestClusterPartition(t *testing.T) {
 	if err := set(t, master, "k"); err != nil {
 		t.Errorf("right after the partition: %v", err)
 	}
-	eventually(t, "the master notices", func() bool {
-		err := set(t, master, "k")
-		return err != nil && strings.HasPrefix(err.Error(), "CLUSTERDOWN ")
-	})
+	redistest.Eventually(t, "the master notices", func() bool { return refusal(set(t, master, "k")) == "CLUSTERDOWN" })
 	c.AwaitMaster(t, replica)
 	if keys := replica.Keys(t); len(keys) > 0 {
 		t.Errorf("the replica has %q, which its master got after the partition", keys)
 	}
 	c.Heal(t)
+	redistest.Eventually(t, "the old master gives in", func() bool { return !master.IsMaster(t) })
 	c.AwaitReady(t)
 	if c.ReplicaOf(t, replica) != master || len(master.Keys(t)) > 0 {
 		t.Error("the old master has not given in")
-	}
-}
-
-// A node that is added has no slots until some are moved to it. One that is removed leaves its
-// slots and keys to another.
-func TestClusterGrowsAndShrinks(t *testing.T) {
-	t.Parallel()
-	c := redistest.NewCluster(t, 1, 0)
-	old, added := c.Nodes[0], c.Add(t)
-	for i := range 20 {
-		if err := set(t, old, fmt.Sprint(i)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c.Move(t, c.Slot(t, "0"), added)
-	c.MoveAll(t, []int{c.Slot(t, "1")}, old, added)
-	if n := len(added.Keys(t)); n != 2 || len(c.SlotsOf(t, added)) != 2 {
-		t.Errorf("the new node has %d keys and slots %v", n, c.SlotsOf(t, added))
-	}
-	c.Remove(t, added, old)
-	if n := len(old.Keys(t)); n != 20 || len(c.SlotsOf(t, old)) != redistest.Slots || len(c.Nodes) != 1 {
-		t.Errorf("without it there are %d keys and %d slots", n, len(c.SlotsOf(t, old)))
 	}
 }

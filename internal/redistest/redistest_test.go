@@ -2,6 +2,7 @@ package redistest_test
 
 import (
 	"errors"
+	"flag"
 	"io/fs"
 	"os"
 	"slices"
@@ -19,17 +20,9 @@ import (
 
 // TestMain checks that every test's cleanups ended every goroutine.
 func TestMain(m *testing.M) {
+	flag.Parse()
+	_ = flag.Set("test.parallel", "4") // most wait for servers
 	goleak.VerifyTestMain(m)
-}
-
-// eventually waits for something that takes a moment.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never happened: %s", what)
-		}
-	}
 }
 
 func TestReads(t *testing.T) {
@@ -62,7 +55,7 @@ func TestKeysExpire(t *testing.T) {
 		const ttl = 30 * time.Millisecond
 		begin := time.Now()
 		s.Do(t, "SET", "k", "v", "PX", ttl.Milliseconds())
-		eventually(t, "expiry", func() bool { return !s.Exists(t, "k") })
+		redistest.Eventually(t, "expiry", func() bool { return !s.Exists(t, "k") })
 		if lived := time.Since(begin); lived < ttl {
 			t.Errorf("the key lived for %v, less than its %v", lived, ttl)
 		}
@@ -82,7 +75,7 @@ func TestEmbedded(t *testing.T) {
 	}
 	c.Close()
 	s.Do(t, "SET", "k", "v", "PX", 30)
-	eventually(t, "expiry", func() bool { return !s.Exists(t, "k") })
+	redistest.Eventually(t, "expiry", func() bool { return !s.Exists(t, "k") })
 }
 
 // A script sees a key for as long as it runs, or not at all.
@@ -122,7 +115,7 @@ func TestRestartIsEmpty(t *testing.T) {
 			t.Error("restarted with the old scripts")
 		}
 		s.Do(t, "SET", "k", "v", "PX", 30)
-		eventually(t, "expiry after restart", func() bool { return !s.Exists(t, "k") })
+		redistest.Eventually(t, "expiry after restart", func() bool { return !s.Exists(t, "k") })
 		s.Restart(t) // without Stop
 		s.Stop(t)
 		s.Stop(t) // twice
@@ -140,7 +133,7 @@ func TestPause(t *testing.T) {
 		t.Errorf("paused server: %v, want a timeout", err)
 	}
 	s.Resume(t)
-	eventually(t, "late SET", func() bool { return s.Exists(t, "k") })
+	redistest.Eventually(t, "late SET", func() bool { return s.Exists(t, "k") })
 	s.Pause(t) // and let the cleanup kill it like this
 }
 

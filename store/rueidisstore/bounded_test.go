@@ -21,7 +21,7 @@ func TestFullQueue(t *testing.T) {
 	o.ConnWriteTimeout = 10 * time.Second // so long the connection is not found dead
 	const limit = 500 * time.Millisecond
 	c := opened(t, o, limit)
-	eventually(t, "Redis is found", func() bool {
+	redistest.Eventually(t, "Redis is found", func() bool {
 		_, err := c.Do(t.Context(), "k", transport.Command{"PING"})
 		return err == nil
 	})
@@ -53,7 +53,7 @@ func TestFullQueue(t *testing.T) {
 	}
 	all.Wait()
 	s.Resume(t)
-	eventually(t, "Redis is found again", func() bool {
+	redistest.Eventually(t, "Redis is found again", func() bool {
 		_, err := c.Do(t.Context(), "k", transport.Command{"PING"})
 		return err == nil
 	})
@@ -78,7 +78,7 @@ func TestDeadConnection(t *testing.T) {
 	var all sync.WaitGroup
 	for _, wait := range []time.Duration{0, limit / 2} {
 		all.Go(func() {
-			time.Sleep(wait)
+			time.Sleep(wait) // what comes later has less of the time
 			_, err := c.Do(t.Context(), "k", transport.Command{"INCR", "k"})
 			if !errors.Is(err, transport.ErrUnavailable) || errors.Is(err, transport.ErrRefused) || timeout(err) != (wait == 0) {
 				t.Errorf("after %v: %v", wait, err)
@@ -98,7 +98,7 @@ func TestReset(t *testing.T) {
 	c := opened(t, at(redistest.Real(t)), patient.Timeout)
 	before := do(t, c, "", transport.Command{"CLIENT", "ID"})[0]
 	c.Reset()
-	eventually(t, "there is another connection", func() bool {
+	redistest.Eventually(t, "there is another connection", func() bool {
 		replies, err := c.Do(t.Context(), "", transport.Command{"CLIENT", "ID"})
 		return err == nil && replies[0] != before
 	})

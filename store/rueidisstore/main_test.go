@@ -76,15 +76,6 @@ func wantData(t testing.TB, st *store.Store, id, want string) {
 	}
 }
 
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(40 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) { // between two tries
-		if time.Now().After(end) {
-			t.Fatalf("never happened: %s", what)
-		}
-	}
-}
-
 // number returns a reply that is one.
 func number(t testing.TB, reply any) int {
 	t.Helper()

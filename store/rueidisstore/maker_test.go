@@ -40,7 +40,7 @@ func TestStartBeforeRedis(t *testing.T) {
 					t.Errorf("Ping: %v", err)
 				}
 				tries.Add(1)
-				time.Sleep(time.Millisecond)
+				time.Sleep(time.Millisecond) // as fast as callers try again
 			}
 		})
 	}
@@ -49,12 +49,12 @@ func TestStartBeforeRedis(t *testing.T) {
 		t.Errorf("%d dials for %d tries, want at most %d", dials.Load(), tries.Load(), most)
 	}
 	s.Restart(t)
-	eventually(t, "Redis is found", func() bool { return st.Ping(t.Context()) == nil })
+	redistest.Eventually(t, "Redis is found", func() bool { return st.Ping(t.Context()) == nil })
 	create(t, st, "id", "data")
 	wantData(t, st, "id", "data")
 
 	s.Stop(t) // what cannot be sent any more is certainly not done
-	eventually(t, "it is refused", func() bool { return errors.Is(st.Ping(t.Context()), transport.ErrRefused) })
+	redistest.Eventually(t, "it is refused", func() bool { return errors.Is(st.Ping(t.Context()), transport.ErrRefused) })
 }
 
 // A Redis that accepts connections and is silent keeps nobody longer than the caller wants, or the
@@ -76,7 +76,7 @@ func TestSilentAtFirst(t *testing.T) {
 		t.Errorf("cancelled: %v after %v", err, time.Since(begun))
 	}
 	s.Resume(t)
-	eventually(t, "Redis answers", func() bool {
+	redistest.Eventually(t, "Redis answers", func() bool {
 		_, err := c.Do(t.Context(), "k", transport.Command{"PING"})
 		return err == nil
 	})
@@ -112,7 +112,7 @@ func TestClose(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	eventually(t, "no connection is left, but that of this question", func() bool {
+	redistest.Eventually(t, "no connection is left, but that of this question", func() bool {
 		return strings.Count(string(s.Do(t, "CLIENT", "LIST").([]byte)), "\n") == 1
 	})
 }
@@ -141,7 +141,7 @@ func leadsNowhere(t *testing.T, o rueidis.ClientOption, why string) {
 	t.Helper()
 	st := openStore(t, o, store.Options{Timeout: 2 * time.Second})
 	var err error
-	eventually(t, "an error that says so: "+why, func() bool { // a busy machine may be too slow at first
+	redistest.Eventually(t, "an error that says so: "+why, func() bool { // a busy machine may be too slow at first
 		err = st.Ping(t.Context())
 		return err == nil || strings.Contains(err.Error(), why)
 	})

@@ -52,8 +52,8 @@ func TestSubscribeAgain(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		eventually(t, "nobody listens", func() bool { return listeners(t, s, kind.count, channel) == 0 })
-		eventually(t, "no topic is left", func() bool { // Redis hears of the end before we do
+		redistest.Eventually(t, "nobody listens", func() bool { return listeners(t, s, kind.count, channel) == 0 })
+		redistest.Eventually(t, "no topic is left", func() bool { // Redis hears of the end before we do
 			c.topics.mu.Lock()
 			defer c.topics.mu.Unlock()
 			return len(c.topics.last) == 0
@@ -81,7 +81,7 @@ func TestSlowListener(t *testing.T) {
 	}
 	s.Do(t, "EVAL", flood, 0, maxUnread+1)
 	do(t, c, "", transport.Command{"PING"})
-	eventually(t, "it is given up", func() bool {
+	redistest.Eventually(t, "it is given up", func() bool {
 		own := sub.(*subscription)
 		own.mu.Lock()
 		defer own.mu.Unlock()
@@ -90,7 +90,7 @@ func TestSlowListener(t *testing.T) {
 	for err = nil; err == nil; {
 		_, err = sub.Receive()
 	}
-	eventually(t, "what is not received ends", func() bool { return listeners(t, s, "NUMSUB", "channel") == 0 })
+	redistest.Eventually(t, "what is not received ends", func() bool { return listeners(t, s, "NUMSUB", "channel") == 0 })
 }
 
 // A subscription that is made while nobody answers ends by the deadline, and leaves nothing behind
@@ -108,5 +108,5 @@ func TestSubscribeInVain(t *testing.T) {
 	}
 	s.Resume(t)
 	do(t, c, "", transport.Command{"PING"})
-	eventually(t, "nobody listens", func() bool { return listeners(t, s, "NUMSUB", "channel") == 0 })
+	redistest.Eventually(t, "nobody listens", func() bool { return listeners(t, s, "NUMSUB", "channel") == 0 })
 }

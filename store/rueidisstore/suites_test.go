@@ -106,7 +106,7 @@ func redis2(address string) rueidis.ClientOption {
 // connected returns a client for tests whose timeouts may be too short for a first connection.
 func connected(t testing.TB, o rueidis.ClientOption, timeout time.Duration) transport.Client {
 	c := opened(t, o, timeout)
-	eventually(t, "there is a connection", func() bool {
+	redistest.Eventually(t, "there is a connection", func() bool {
 		_, err := c.maker.client(t.Context(), time.Now().Add(timeout))
 		return err == nil
 	})

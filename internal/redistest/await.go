@@ -1,0 +1,36 @@
+package redistest
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// Await waits for something without which the test cannot continue, on a busy machine too. missing
+// says what is not so yet.
+func Await(tb testing.TB, what string, missing func() error) {
+	tb.Helper()
+	const patience = 40 * time.Second
+	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) { // between two tries
+		err := missing()
+		if err == nil {
+			return
+		}
+		if time.Since(begun) > patience {
+			tb.Fatalf("not after %v: %s: %v", patience, what, err)
+		}
+	}
+}
+
+// Eventually waits until ok returns true.
+func Eventually(tb testing.TB, what string, ok func() bool) {
+	tb.Helper()
+	Await(tb, what, func() error {
+		if !ok() {
+			return errNotYet
+		}
+		return nil
+	})
+}
+
+var errNotYet = errors.New("not yet")
