@@ -63,7 +63,7 @@ simulate:
 defects: setup
 	$(GO) run ./internal/defects $(if $(SUITES),-suites $(SUITES)) $(if $(ONLY),-only '$(ONLY)') $(if $(SEED),-seed $(SEED))
 
-# Every promise under attack, with real processes: about ten minutes, or half of that with
+# Every promise under attack, with real processes: about six minutes, or half of that with
 # SHORT=1. SKIP=… leaves out tests with such names, SEED=… makes the visitors send the same
 # requests. Logs of failures are kept in bin/faults.
 faults: setup

@@ -70,11 +70,14 @@ func workFor(ctx context.Context, all []*user, d time.Duration) {
 	}
 }
 
-// workUntil is workFor, again and again until enough has happened.
-func workUntil(ctx context.Context, all []*user, d time.Duration, enough func() bool) {
-	for first := true; ctx.Err() == nil && (first || !enough()); first = false {
-		workFor(ctx, all, d)
+// workUntil is workFor, some times more if not enough has happened. It reports whether it has.
+func workUntil(ctx context.Context, all []*user, d time.Duration, enough func() bool) bool {
+	for range 6 {
+		if workFor(ctx, all, d); enough() {
+			return true
+		}
 	}
+	return false
 }
 
 func (u *user) run(ctx context.Context, random *rand.Rand, half uint64) {

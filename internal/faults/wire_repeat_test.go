@@ -38,7 +38,9 @@ func TestWireRepeatsOnOneConnection(t *testing.T) {
 				r.Do(t, "SCRIPT", "FLUSH")
 				workFor(t.Context(), all, unlessShort(400*time.Millisecond, 200*time.Millisecond))
 			}
-			workUntil(t.Context(), all, 200*time.Millisecond, func() bool { return wire.Happened() >= 5 })
+			if !workUntil(t.Context(), all, 200*time.Millisecond, func() bool { return wire.Happened() >= 5 }) {
+				t.Errorf("only %d replies came twice", wire.Happened())
+			}
 			wire.Heal()
 			happened := wire.Happened()
 			row.seen = fmt.Sprintf("%d replies came twice; %v", happened, lastLook(t, all))
