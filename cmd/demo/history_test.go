@@ -30,7 +30,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 	t.Parallel()
 	var anew atomic.Int64
 	t.Cleanup(func() {
-		if anew.Load() == 0 {
+		if anew.Load() == 0 && !t.Skipped() {
 			t.Error("no session was begun in place of an ended one")
 		}
 	})

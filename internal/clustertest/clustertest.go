@@ -125,6 +125,7 @@ type lender struct {
 
 // get returns the node of an empty cluster that nobody else has until t ends.
 func (l *lender) get(t testing.TB) *redistest.Server {
+	redistest.Binary(t) // or t is skipped, and not what TB is
 	l.mu.Lock()
 	var c *redistest.Cluster
 	if last := len(l.idle) - 1; last >= 0 {

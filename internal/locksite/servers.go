@@ -18,6 +18,7 @@ type Servers struct {
 
 // Get returns an empty server until t ends.
 func (s *Servers) Get(t *testing.T) *redistest.Server {
+	redistest.Binary(t) // or t is skipped, and not what TB is
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var server *redistest.Server

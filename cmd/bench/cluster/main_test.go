@@ -4,10 +4,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // Each layout is measured under each load, and its requests reach all of its nodes.
 func TestMeasure(t *testing.T) {
+	redistest.Binary(t) // or it is skipped, and a test of cmd/bench says so
 	layouts, err := measure(t.Context(), 1, 20*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
