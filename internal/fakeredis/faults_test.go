@@ -87,7 +87,7 @@ func (l *link) leaveAll() {
 
 // everyCommand has a call of each command, and some that are wrong.
 var everyCommand = [][]string{
-	{"PING"}, {"TIME", "wrong"}, {"GET", "k"}, {"SET", "k", "v"}, {"SETNX", "k", "v"}, {"GETSET", "k", "v"},
+	{"PING"}, {"TIME", "wrong"}, {"GET", "k"}, {"SET", "k", "v"}, {"SETNX", "k", "v"}, {"SETEX", "k", "100", "v"}, {"GETSET", "k", "v"},
 	{"ZADD", "z", "1", "m"}, {"ZCARD", "z"}, {"ZSCORE", "z", "m"}, {"ZRANGE", "z", "0", "-1"}, {"ZREM", "z", "n"},
 	{"ZREMRANGEBYSCORE", "z", "2", "3"},
 	{"GETRANGE", "k", "0", "1"}, {"STRLEN", "k"}, {"MGET", "k"}, {"DEL", "k"}, {"EXISTS", "k"}, {"RENAME", "k", "l"},

@@ -9,6 +9,7 @@ import (
 var stringCommands = []command{
 	{"get", 2, 0, firstKey, get},
 	{"set", -3, write | denyOOM, firstKey, set},
+	{"setex", 4, write | denyOOM, firstKey, setEX},
 	{"setnx", 3, write | denyOOM, firstKey, setNX},
 	{"getset", 3, write | denyOOM, firstKey, getSet},
 	{"getrange", 4, 0, firstKey, getRange},
@@ -76,6 +77,11 @@ func getRange(s *Server, _ *Client, args []string) Reply {
 		return Bulk("")
 	}
 	return Bulk(value.text[start : end+1])
+}
+
+// setEX is there for what else may keep its records in the same Redis.
+func setEX(s *Server, c *Client, args []string) Reply {
+	return set(s, c, []string{args[0], args[1], args[3], "EX", args[2]})
 }
 
 func setNX(s *Server, _ *Client, args []string) Reply {
