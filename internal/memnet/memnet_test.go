@@ -23,7 +23,7 @@ func TestHTTPInFakeTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		listener := memnet.Listen("")
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			time.Sleep(time.Hour)
+			<-time.After(time.Hour)
 			fmt.Fprint(w, "an hour later")
 		})}
 		go server.Serve(listener)
@@ -50,7 +50,7 @@ func TestDeadlines(t *testing.T) {
 		begun := time.Now()
 		client.SetDeadline(begun.Add(time.Second))
 		go func() {
-			time.Sleep(time.Second / 2)
+			<-time.After(time.Second / 2)
 			client.SetDeadline(begun.Add(2 * time.Second))
 		}()
 		if _, err := client.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begun) != 2*time.Second {

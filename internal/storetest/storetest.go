@@ -180,11 +180,7 @@ func (s *site) wantFree() {
 
 func (s *site) eventually(what string, ok func() bool) {
 	s.Helper()
-	for begun := time.Now(); !ok(); time.Sleep(time.Millisecond) {
-		if time.Since(begun) > 30*time.Second {
-			s.Fatalf("never happened: %s; keys: %q", what, s.redis.Keys(s))
-		}
-	}
+	redistest.Eventually(s, what, ok)
 }
 
 func mustBe(err, want error) error {
