@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/demotest"
 	"github.com/chromedp/chromedp"
 )
 
@@ -35,6 +36,7 @@ func run(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	defer os.RemoveAll(profile)
+	defer demotest.Clean()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.Flag("allow-pre-commit-input", true), // or a click on a page that was not yet painted is lost
 		chromedp.Flag("disable-component-update", true),

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/demotest"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
@@ -42,7 +43,7 @@ func TestTwoBrowsersOfAUser(t *testing.T) {
 		scheme        string
 	}{{"devices-light", 1000, 640, "light"}, {"devices-dark", 1000, 640, "dark"}, {"devices-phone", 375, 800, "light"}} {
 		t.Run(screen.name, func(t *testing.T) {
-			page := startDemo(t)
+			page := demotest.Start(t).URL
 			laptop, phone := openBrowser(t), openBrowser(t)
 			for _, b := range []*browser{laptop, phone} {
 				b.do(t, chromedp.EmulateViewport(screen.width, screen.height), prefers(screen.scheme))

@@ -3,6 +3,7 @@ package browser
 import (
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/demotest"
 	"github.com/chromedp/chromedp"
 )
 
@@ -15,7 +16,7 @@ func (b *browser) fire(t *testing.T) {
 // All squares are to be seen at once on a laptop: before the run, and with its result.
 func TestAllSquaresAreAboveTheFold(t *testing.T) {
 	const height = 800
-	page := startDemo(t)
+	page := demotest.Start(t).URL
 	b := openBrowser(t)
 	b.do(t, chromedp.EmulateViewport(1280, height), chromedp.Navigate(page))
 	for _, when := range []string{"before the run", "after it"} {
@@ -32,7 +33,7 @@ func TestAllSquaresAreAboveTheFold(t *testing.T) {
 
 // Where nothing was lost, little is empty below that: two lines, and the card's edge.
 func TestNothingLostLeavesNoHole(t *testing.T) {
-	page := startDemo(t)
+	page := demotest.Start(t).URL
 	b := openBrowser(t)
 	b.do(t, chromedp.EmulateViewport(1280, 800), chromedp.Navigate(page))
 	b.fire(t)
@@ -49,7 +50,7 @@ func TestNothingLostLeavesNoHole(t *testing.T) {
 
 // A square that waits for its request is as visible as WCAG 1.4.11 demands, in both schemes.
 func TestEmptySquaresAreVisible(t *testing.T) {
-	page := startDemo(t)
+	page := demotest.Start(t).URL
 	for _, scheme := range []string{"light", "dark"} {
 		t.Run(scheme, func(t *testing.T) {
 			b := openBrowser(t)

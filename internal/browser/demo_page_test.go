@@ -1,13 +1,9 @@
-// Package e2e tests the demo's page in a real browser: Chromium, headless, on
-// the real program.
 package browser
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -15,40 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/demotest"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
-
-// startDemo builds and runs the demo on a free port, and returns its URL.
-func startDemo(t *testing.T) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "demo")
-	build := exec.Command("go", "build", "-o", binary, "./cmd/demo")
-	build.Dir = "../../.." // the module that the demo belongs to
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the demo: %v\n%s", err, out)
-	}
-	demo := exec.Command(binary, "-addr", "127.0.0.1:0")
-	stdout, err := demo.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := demo.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = demo.Process.Kill()
-		_ = demo.Wait()
-	})
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	_, address, found := strings.Cut(strings.TrimSpace(line), "http://")
-	if err != nil || !found {
-		t.Fatalf("the demo said %q: %v", line, err)
-	}
-	return "http://" + address
-}
 
 // A browser is one window, and what went wrong in its page.
 type browser struct {
@@ -132,7 +100,7 @@ func TestThePageShowsBothWays(t *testing.T) {
 		scheme        string
 	}{{"desktop-light", 1200, 900, "light"}, {"phone-dark", 375, 800, "dark"}} {
 		t.Run(screen.name, func(t *testing.T) {
-			page := startDemo(t)
+			page := demotest.Start(t).URL
 			b := openBrowser(t)
 			b.do(t,
 				chromedp.EmulateViewport(screen.width, screen.height),
@@ -168,7 +136,7 @@ func TestThePageShowsBothWays(t *testing.T) {
 
 // TestTheSessionCard counts, logs in and logs out.
 func TestTheSessionCard(t *testing.T) {
-	page := startDemo(t)
+	page := demotest.Start(t).URL
 	b := openBrowser(t)
 	b.do(t, chromedp.Navigate(page))
 	for _, step := range []struct{ button, count string }{
