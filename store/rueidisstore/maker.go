@@ -115,6 +115,8 @@ func (m *maker) explained(err error) error {
 		return nil
 	case strings.Contains(err.Error(), "SELECT is not allowed in cluster mode"):
 		err = fmt.Errorf("%w: %w", errClusterDB, err)
+	case strings.Contains(err.Error(), "DB index is out of range"): // so says Valkey 9 as a cluster, too
+		err = fmt.Errorf("the server has no database %d: ClientOption.SelectDB must be 0 with a cluster: %w", m.option.SelectDB, err)
 	case errors.Is(err, io.EOF) && m.option.TLSConfig == nil:
 		err = fmt.Errorf("the server has closed the connection, perhaps since it wants TLS: set ClientOption.TLSConfig: %w", err)
 	case len(m.option.InitAddress) > 1 && strings.Contains(err.Error(), "cluster support disabled"):
