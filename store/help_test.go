@@ -194,6 +194,9 @@ func learn(t *testing.T, s *redistest.Server) {
 					sent.Store(script, cmd.Args[0])
 				}
 			}
+			if _, known = sent.Load(script); !known {
+				t.Fatal("a script that Redis does not know was not sent")
+			}
 		}
 		s.Do(t, "SCRIPT", "LOAD", asSent(script))
 	}

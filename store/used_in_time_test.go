@@ -110,3 +110,32 @@ func TestWhoWaitsForADeadHolderFindsItsSession(t *testing.T) {
 		wantData(t, s, "1")
 	})
 }
+
+// Who waits in another process may miss that its turn has come, and asks again a little later. A
+// session with a short TTL is still there then.
+func TestASessionOutlastsTheNextTurn(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		here, terms := process(t, s), Terms{TTL: 50 * time.Millisecond, LockWait: time.Hour}
+		deaf, _ := tapped(t, s, patient) // a proxy carries no messages
+		must(t, here.Create(t.Context(), theID, []byte("0"), terms))
+		h := takeBy(t, here, terms)
+		waiting := guests(t, deaf, 1, terms)
+		lapse(time.Second) // it has joined the queue
+		save(t, h, "held")
+		wantError(t, "Touch", waiting[0].holds(t, "held").Touch(t.Context()), nil)
+	})
+}
+
+// P12: the absolute timeout counts from when the session began, however often it is saved.
+func TestASaveKeepsWhenTheSessionBegan(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st, terms := process(t, s), Terms{TTL: time.Hour, Lifetime: 2 * time.Hour}
+		must(t, st.Create(t.Context(), theID, []byte("0"), terms))
+		for range 3 {
+			lapse(30 * time.Minute)
+			save(t, takeBy(t, st, terms), "1")
+		}
+		lapse(30 * time.Minute)
+		wantNotFound(t, s, st, terms)
+	})
+}
