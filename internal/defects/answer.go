@@ -14,6 +14,15 @@ var answerDefects = []defect{
 		edits(overlay.In("middleware", "request.fetch").Replace("errors.Is(e, store.ErrNotFound)",
 			"errors.Is(e, store.ErrNotFound) || errors.Is(e, store.ErrUnavailable)")),
 		seenBy(simulation("silent"), faults("TestRedisPaused"), faults("TestClusterThirdDown"))},
+	{"P2", "the handler's header leaves with an error",
+		edits(overlay.In("middleware", "response.reset").Drop("clear(h)")),
+		seenBy(tests("middleware", ""))},
+	{"P2", "a request whose deadline has passed is saved",
+		edits(overlay.In("middleware", "request.overdue").False("errors.Is(e, context.DeadlineExceeded)")),
+		seenBy(tests("middleware", ""))},
+	{"P11", "a response that sets the cookie may be cached",
+		edits(overlay.In("middleware", "response.decorate").Drop("forbidCaching(h)")),
+		seenBy(tests("middleware", ""))},
 }
 
 // What a visitor must not know, or choose.
@@ -29,4 +38,10 @@ var secretDefects = []defect{
 	{"P11", "the secret is the key in Redis",
 		edits(overlay.In("internal/secret", "id").Return("base64.RawURLEncoding.EncodeToString($1)")),
 		seenBy(tests("middleware", "TestTheTokenIsInSetCookieOnly"))},
+	{"P9", "any number of cookies is verified",
+		edits(overlay.In("middleware", "most").Set("8000")),
+		seenBy(tests("middleware", ""))},
+	{"P11", "a sealed record opens under the id of another session",
+		edits(overlay.In("store", "newMaster").All().Replace("derive(k)", `derive("")`)),
+		seenBy(tests("store", ""))},
 }

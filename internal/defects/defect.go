@@ -50,5 +50,5 @@ func seenBy(suites ...suite) []suite { return suites }
 var catalogue = slices.Concat(
 	fenceDefects, repetitionDefects, lockDefects, tenureDefects, queueDefects, waitDefects,
 	optimisticDefects, sessionDefects, endDefects, timeDefects, userDefects, userListDefects,
-	answerDefects, secretDefects, transportDefects, plausibleDefects,
+	answerDefects, secretDefects, transportDefects,
 )

@@ -27,6 +27,9 @@ var endDefects = []defect{
 	{"P4", "a script in an ended session gets a cookie",
 		edits(overlay.In("middleware", "request.fetch").True("navigates(h)")),
 		seenBy(tests("middleware", "TestABackgroundAnswerDoesNotUndoALogin"), simulation("calm"))},
+	{"P4", "a logout leaves the cookie in the browser",
+		edits(overlay.In("middleware", "request.changeID").Replace("c, e = s.cookies.expired(), $recv.giveBack().Destroy(x)", "c, e = nil, $recv.giveBack().Destroy(x)")),
+		seenBy(tests("middleware", ""))},
 }
 
 // Sessions run out, but not in use, and are no larger than they may be.
@@ -53,4 +56,19 @@ var timeDefects = []defect{
 	{"P13", "any size is stored",
 		edits(overlay.Rule("a record that is too large is refused").False()),
 		seenBy(tests("middleware", "TestARecordThatCannotBeUsed"))},
+	{"P12", "a record does not outlast those that wait for it",
+		edits(overlay.Rule("while others wait the record does not expire").Drop()),
+		seenBy(tests("store", "TestASessionOutlastsTheNextTurn"))},
+	{"P12", "a session keeps its guest timeout after a login",
+		edits(overlay.In("store", "Times.renewed").Begin("if $recv != nil {\n\treturn $recv\n}")),
+		seenBy(tests("store", ""))},
+	{"P12", "a remembered session expires when it is idle",
+		edits(overlay.In("store", "Terms.remains").False("r.Own != nil && !r.Own.Until.IsZero()")),
+		seenBy(tests("store", ""), tests("middleware", ""))},
+	{"P13", "twice MaxBytes may be stored",
+		edits(overlay.In("store", "Terms.fits").Replace("s > t.MaxBytes", "s > 2*t.MaxBytes")),
+		seenBy(tests("store", ""))},
+	{"P12", "each save begins the absolute timeout anew",
+		edits(overlay.In("store", "Hold.save").After("r.User, r.Device, r.epoch = a, b, c", "r.Created = time.Now()")),
+		seenBy(tests("store", "TestASaveKeepsWhenTheSessionBegan"))},
 }

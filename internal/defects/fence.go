@@ -51,4 +51,7 @@ var fenceDefects = []defect{
 		edits(overlay.In("store", "stage").Replace(
 			`[]transport.Command{{"SET", k, r, "PX", stagedFor}}`, `[]transport.Command{{"SET", k, r}}`)),
 		seenBy(tests("store", "TestStagedButNotCommitted"), simulation("late"))},
+	{"P3", "a commit without the lock says that it was done",
+		edits(overlay.Rule("a repeated commit knows its own record").Or("true")),
+		seenBy(tests("store", ""), simulation("late"))},
 }

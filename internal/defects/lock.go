@@ -75,4 +75,7 @@ var lockDefects = []defect{
 	{"P7", "a hold goes on for longer than its MaxHold",
 		edits(overlay.In("internal/lease", "Lease.begin").Replace("l.options.MaxHold", "time.Hour")),
 		seenBy(simulation("calm"))},
+	{"P7", "nobody learns that the lock is lost",
+		edits(overlay.In("store", "Hold.OnLost").Replace("h.lease.OnLost(c)", "_ = c")),
+		seenBy(tests("store", ""), tests("middleware", ""))},
 }

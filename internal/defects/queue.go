@@ -59,4 +59,7 @@ var waitDefects = []defect{
 	$recv.waiting = append([]*Lease{$recv.waiting[last]}, $recv.waiting[:last]...)
 }`)),
 		seenBy(tests("internal/lease", "TestCallersAreServedInOrder"), simulation("crowd"))},
+	{"P6", "who gives up stays in line",
+		edits(overlay.In("internal/lease", "callers.remove").Drop("c.waiting = slices.Delete(c.waiting, i, j)")),
+		seenBy(tests("internal/lease", ""), simulation("crowd"))},
 }

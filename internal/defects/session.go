@@ -25,4 +25,7 @@ if e = f(u.session); e == nil {
 		edits(overlay.In("middleware", "Sessions.Update").Replace("s.store.Take(c, i, t)",
 			"s.store.Take(c, i, func() store.Terms { t.Quiet = false; return t }())")),
 		seenBy(simulation("calm"))},
+	{"P1", "a flash message is shown again",
+		edits(overlay.In("session", "Pop").Replace("s.Delete(k)", "_ = k")),
+		seenBy(tests("session", ""))},
 }

@@ -43,4 +43,7 @@ var tenureDefects = []defect{
 	{"P10", "one round trip more before each commit",
 		edits(overlay.In("store", "tenure.exchange").Begin("_ = $recv.store.Ping($1)")),
 		seenBy(tests("store", "TestRequests"))},
+	{"P10", "a request that changes nothing writes the record",
+		edits(overlay.In("session", "Session.Seal").Replace("c.Changed || c.Remembered", "true")),
+		seenBy(tests("session", ""), tests("middleware", ""))},
 }

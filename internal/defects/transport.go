@@ -45,4 +45,7 @@ var transportDefects = []defect{
 			overlay.In("store/goredisstore", "cluster.doubt").Drop("c.redis.ReloadState(x)"),
 			overlay.In("store/goredisstore", "cluster.subscribe").Drop("c.redis.ReloadState(x)")),
 		seenBy(faults("TestClusterMasterKilled"))},
+	{"P8", "a script that Redis has forgotten is an error",
+		edits(overlay.In("internal/scripting", "isNoScript").Begin("return false")),
+		seenBy(tests("internal/scripting", ""), tests("store", "TestStoreOnAnyClient"))},
 }

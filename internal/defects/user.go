@@ -40,4 +40,7 @@ var userDefects = []defect{
 	{"P14", "a login begins with an epoch that was there before",
 		edits(overlay.In("store", "newEpoch").Replace("scripting.Chance() * n", "scripting.Chance() * 2")),
 		seenBy(tests("middleware", "TestHistoriesOfUsers"), simulation("users"))},
+	{"P14", "who comes after the end joins a holder whose commit was asked before it",
+		edits(overlay.In("store", "tenure.askedSince").Replace("t.asked.Before(b)", "t.heard.Before(b)")),
+		seenBy(simulation("users"))},
 }

@@ -63,4 +63,10 @@ for _, member := range members {
 	{"P14", "a list that seems lost ends a login",
 		edits(overlay.Rule("a list and a mark that are there stay").False()),
 		seenBy(tests("store", "TestListUserEndsNoLogin"))},
+	{"P14", "MaxSessions ends nobody",
+		edits(overlay.Rule("sessions on the list that have not expired count").Swap("'+inf'", "'-inf'")),
+		seenBy(tests("store", ""))},
+	{"P14", "a user's list begins with the oldest session",
+		edits(overlay.In("store", "Store.ListUser").Replace("b.Created.Compare(a.Created)", "a.Created.Compare(b.Created)")),
+		seenBy(tests("store", ""))},
 }
