@@ -3,12 +3,14 @@ package main
 import (
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/yuin/gopher-lua/parse"
 
 	"github.com/a2139e8d/latchkey/internal/overlay"
+	"github.com/a2139e8d/latchkey/internal/simulation/plan"
 )
 
 // Each defect is one of today's Latchkey: what it changes is there, once, and what it makes of a file
@@ -38,9 +40,10 @@ func forms(text string) []string {
 	return []string{text, strings.ReplaceAll(user, "-- of a user: ", "")}
 }
 
-// Each defect is in the catalogue once, breaks a promise, and some suite must see it.
+// Each defect is in the catalogue once, breaks a promise, and some suite must see it: one that exists.
 func TestEveryDefectIsSeenBySomeSuite(t *testing.T) {
 	t.Parallel()
+	profiles := append(plan.Profiles(), "")
 	seen := make(map[string]bool)
 	promise := regexp.MustCompile(`^P([1-9]|1[0-7])$`)
 	for _, d := range catalogue {
@@ -48,6 +51,11 @@ func TestEveryDefectIsSeenBySomeSuite(t *testing.T) {
 			t.Errorf("%s %q is there twice, or something is missing", d.promise, d.what)
 		}
 		seen[d.what] = true
+		for _, s := range d.suites {
+			if s.kind == "simulation" && !slices.Contains(profiles, s.choice) {
+				t.Errorf("%s %q: the simulation has no profile %q", d.promise, d.what, s.choice)
+			}
+		}
 	}
 }
 

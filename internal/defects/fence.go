@@ -35,7 +35,7 @@ var fenceDefects = []defect{
 		seenBy(model("ttw", "which was not stored while it was there"))},
 	{"P3", "another lock has no fence",
 		edits(overlay.Rule("under another lock only what was read is replaced").True()),
-		seenBy(simulation("mixed"))},
+		seenBy(tests("store", "TestMixedLocksCountEveryAnsweredIncrement"))},
 	{"P3", "a large record is stored without the token",
 		edits(overlay.Rule(lockHasToken).Or(isStaged), overlay.Rule(lockIsOurs).And("not ("+isStaged+")")),
 		seenBy(tests("store", "TestLateCommitsChangeNothing"), model("ltl", "the lock"))},
