@@ -106,7 +106,8 @@ func (c *Cluster) AwaitReady(tb testing.TB) {
 func (c *Cluster) unready(tb testing.TB, node *Server) error {
 	tb.Helper()
 	info := text(tb, node, "CLUSTER", "INFO")
-	for _, want := range []string{"cluster_state:ok", fmt.Sprintf("cluster_known_nodes:%d\r", c.size)} {
+	assigned := fmt.Sprintf("cluster_slots_assigned:%d\r", Slots) // without full coverage its state is ok before that
+	for _, want := range []string{"cluster_state:ok", assigned, fmt.Sprintf("cluster_known_nodes:%d\r", c.size)} {
 		if !strings.Contains(info, want) {
 			return fmt.Errorf("%s: no %q in %q", node.Addr, want, info)
 		}
