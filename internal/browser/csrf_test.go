@@ -15,11 +15,8 @@ func TestAFormOnAnotherSiteLogsNobodyIn(t *testing.T) {
 	for name, unprotected := range map[string]bool{"protected": false, "unprotected": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t, opening{unprotected: unprotected})
-			_, b := newVisitor(t)
-			b.open(s.url)
-			b.press("#login")
-			b.shows(`body[data-user="ann"]`)
+			s, b := visit(t, opening{unprotected: unprotected})
+			b.logIn()
 
 			b.open(trap(t, s.url+"/login"))
 			status := b.press("#trap")
@@ -28,9 +25,9 @@ func TestAFormOnAnotherSiteLogsNobodyIn(t *testing.T) {
 			}
 			b.open(s.url)
 			if unprotected { // so that this shows what the protection is for
-				b.shows(`body[data-user="mallory"]`)
+				b.showsUser("mallory")
 			} else {
-				b.shows(`body[data-user="ann"]`)
+				b.showsUser("ann")
 			}
 		})
 	}

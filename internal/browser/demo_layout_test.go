@@ -4,40 +4,25 @@ import (
 	"testing"
 
 	"github.com/a2139e8d/latchkey/internal/demotest"
-	"github.com/chromedp/chromedp"
 )
 
-// fire presses the button and waits for the result.
-func (b *browser) fire(t *testing.T) {
-	t.Helper()
-	b.do(t, chromedp.Click(chromedp.CSS("#fire")), chromedp.WaitVisible(chromedp.CSS(`body[data-run="done"]`)))
-}
+var laptopScreen = screen{"laptop", 1280, 800, "light"}
 
-// All squares are to be seen at once on a laptop: before the run, and with its result.
+// All squares are to be seen at once on a laptop: before the run, and with its result. Where nothing
+// was lost, little is empty below that: two lines, and the card's edge.
 func TestAllSquaresAreAboveTheFold(t *testing.T) {
-	const height = 800
-	page := demotest.Start(t).URL
-	b := openBrowser(t)
-	b.do(t, chromedp.EmulateViewport(1280, height), chromedp.Navigate(page))
+	b := openDemo(t, demotest.Start(t).URL, laptopScreen)
+	fold := float64(laptopScreen.height)
 	for _, when := range []string{"before the run", "after it"} {
-		bottom := eval[float64](t, b, `Math.max(...[...document.querySelectorAll('.cell')].map(c => c.getBoundingClientRect().bottom))`)
-		if bottom > height || bottom < height/2 {
-			t.Errorf("%s, the last row of squares ends at %.0f of %d pixels", when, bottom, height)
+		bottom := js[float64](b, `Math.max(...[...document.querySelectorAll('.cell')].map(c => c.getBoundingClientRect().bottom))`)
+		if bottom > fold || bottom < fold/2 {
+			t.Errorf("%s, the last row of squares ends at %.0f of %.0f pixels", when, bottom, fold)
 		}
 		if when == "before the run" {
-			b.fire(t)
+			b.fire()
 		}
 	}
-	b.check(t, page)
-}
-
-// Where nothing was lost, little is empty below that: two lines, and the card's edge.
-func TestNothingLostLeavesNoHole(t *testing.T) {
-	page := demotest.Start(t).URL
-	b := openBrowser(t)
-	b.do(t, chromedp.EmulateViewport(1280, 800), chromedp.Navigate(page))
-	b.fire(t)
-	empty := eval[float64](t, b, `(() => {
+	empty := js[float64](b, `(() => {
 		const text = document.createRange();
 		text.selectNodeContents(document.querySelector('#lock [data-lost]'));
 		return document.querySelector('#lock').getBoundingClientRect().bottom - text.getBoundingClientRect().bottom;
@@ -45,7 +30,6 @@ func TestNothingLostLeavesNoHole(t *testing.T) {
 	if empty < 0 || empty > 75 {
 		t.Errorf("%.0f pixels are empty", empty)
 	}
-	b.check(t, page)
 }
 
 // A square that waits for its request is as visible as WCAG 1.4.11 demands, in both schemes.
@@ -53,9 +37,8 @@ func TestEmptySquaresAreVisible(t *testing.T) {
 	page := demotest.Start(t).URL
 	for _, scheme := range []string{"light", "dark"} {
 		t.Run(scheme, func(t *testing.T) {
-			b := openBrowser(t)
-			b.do(t, prefers(scheme), chromedp.Navigate(page))
-			contrast := eval[float64](t, b, `(() => {
+			b := openDemo(t, page, screen{"", 1280, 800, scheme})
+			contrast := js[float64](b, `(() => {
 				const luminance = (color) => {
 					const [r, g, b] = color.match(/[\d.]+/g).map(v => v / 255)
 						.map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
@@ -68,7 +51,6 @@ func TestEmptySquaresAreVisible(t *testing.T) {
 			if contrast < 3 {
 				t.Errorf("the contrast is %.2f, want 3", contrast)
 			}
-			b.check(t, page)
 		})
 	}
 }

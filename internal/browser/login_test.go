@@ -17,9 +17,7 @@ import (
 // login that succeeded.
 func TestADoubleClickOnLogInIsALogin(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, opening{})
-	_, b := newVisitor(t)
-	b.open(s.url)
+	s, b := visit(t, opening{})
 	before, check := s.stop("POST /login", "before the sessions"), s.stop("POST /login", "in the handler")
 	before.letGo()
 	before.letGo()
@@ -35,11 +33,11 @@ func TestADoubleClickOnLogInIsALogin(t *testing.T) {
 	check.wait()
 	check.letGo()
 
-	b.shows(`body[data-user="ann"]`)
+	b.showsUser("ann")
 	s.answered("GET /: 200 and a cookie",
 		"POST /login: 303 and a cookie", "POST /login: 303 and a cookie", "GET /: 200")
 	b.press("#home")
-	b.shows(`body[data-user="ann"]`)
+	b.showsUser("ann")
 }
 
 func TestTheStopButtonDuringALogin(t *testing.T) {
@@ -47,9 +45,7 @@ func TestTheStopButtonDuringALogin(t *testing.T) {
 	for _, next := range []string{"#login", "#home"} {
 		t.Run(next, func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t, opening{})
-			_, b := newVisitor(t)
-			b.open(s.url)
+			s, b := visit(t, opening{})
 			check, after := s.stop("POST /login", "in the handler"), s.stop("POST /login", "after the sessions")
 
 			b.click("#login")
@@ -66,10 +62,10 @@ func TestTheStopButtonDuringALogin(t *testing.T) {
 				t.Errorf("%s leads to a %d", next, status)
 			}
 			if next == "#home" {
-				b.shows(`body[data-user=""]`)
+				b.showsUser("")
 				b.press("#login")
 			}
-			b.shows(`body[data-user="ann"]`)
+			b.showsUser("ann")
 			s.neverAnswered("409")
 		})
 	}
@@ -87,7 +83,7 @@ func TestTheLostAnswerOfALogin(t *testing.T) {
 			t.Parallel()
 			s := openShop(t, opening{})
 			url, lose := lossyProxy(t, s)
-			_, b := newVisitor(t)
+			b := newVisitor(t)
 			b.open(url)
 			lose.Store(true)
 			if status := b.press("#login"); status != 0 {
@@ -100,9 +96,9 @@ func TestTheLostAnswerOfALogin(t *testing.T) {
 			if js[string](b, `document.body.dataset.user`) == "" { // it was no second login
 				b.press("#login")
 			}
-			b.shows(`body[data-user="ann"]`)
+			b.showsUser("ann")
 			b.press("#home")
-			b.shows(`body[data-user="ann"]`)
+			b.showsUser("ann")
 			s.neverAnswered("409")
 		})
 	}
