@@ -16,7 +16,6 @@ import (
 // A process can open no more files, neither for clients nor for Redis, to which it loses
 // its connections. It recovers when it can again.
 func TestAppOutOfFiles(t *testing.T) {
-	t.Parallel()
 	s := stage(t, "process out of file descriptors", "P8: refusals, nothing lost, back by itself", setting{logins: true})
 	short := s.demos[1]
 	s.run(func(context.Context) {

@@ -62,7 +62,6 @@ type death struct {
 // killedAt makes several processes die in the given way, one after another, each with
 // visitors' requests in all stages, and three of a guest.
 func killedAt(t *testing.T, fault string, how death) {
-	t.Parallel()
 	s := stage(t, fault, killedPromise, setting{logins: true})
 	rounds := unlessShort(4, 2)
 	var longest time.Duration

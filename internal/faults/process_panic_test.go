@@ -23,7 +23,6 @@ var panicking = demotest.Variant{Edits: []overlay.Edit{
 // Each panic frees the session, and saves nothing of what was set before: otherwise a
 // history would have a number that no order explains.
 func TestAppPanics(t *testing.T) {
-	t.Parallel()
 	panicking.Build(t)
 	s := stage(t, "a handler panics again and again", "P7: saves nothing, frees the session", setting{logins: true, demos: 1})
 	d := s.addVariant(&panicking)

@@ -14,7 +14,6 @@ import (
 // Both processes get SIGTERM, one after the other, each while it holds sessions and waits
 // for one. They answer all requests that have begun, and leave no lock behind.
 func TestAppsTerminatedInTurn(t *testing.T) {
-	t.Parallel()
 	s := stage(t, "processes terminated in turn", "what was begun is answered; no lock is left", setting{logins: true, flags: []string{"-work", "1s"}})
 	var answered int
 	s.run(func(context.Context) {

@@ -47,7 +47,6 @@ func (g *guest) mustEndAll(one, two *demotest.Demo, sessions int) {
 
 // A process is killed while it ends all sessions of a user: they are all alive, or all over.
 func TestAppKilledInEndAll(t *testing.T) {
-	t.Parallel()
 	s := stage(t, "process killed in EndAll, its command in Redis, not there, or there later", "P14: all sessions of the user, or none", setting{visitors: 2, slack: 4 * slack})
 	s.run(func(context.Context) {
 		s.teachScripts()

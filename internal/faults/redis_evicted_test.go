@@ -5,41 +5,50 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+
+	"github.com/a2139e8d/latchkey/internal/faults/rig"
 )
 
-// A key disappears while a request holds the session: someone deletes it, or Redis evicts
-// it. What the request then saves must not undo what others have done meanwhile.
+// A key disappears while a request holds the session: someone deletes it, Redis evicts it, or its
+// clock jumps past the lease. What the request then saves must not undo what others have done
+// meanwhile.
 func TestKeyEvictedWhileHeld(t *testing.T) {
-	fence := "P3: the save of the first holder is refused"
+	const promise = "P3: the save of the first holder is refused"
 	stale := func(h *holding, s *scene) {
 		h.must("the save of the second holder", h.set(s.demos[1], "second"), http.StatusOK, "ok")
 		h.must("the save of the first holder", <-h.replies, http.StatusServiceUnavailable, "")
 		h.mustHave(s.demos[0], "second")
 	}
-	for _, one := range []struct {
-		name, promise string
-		key           func(h *holding) string
-		then          func(h *holding, s *scene)
+	deleted := func(h *holding, s *scene, key string) {
+		if s.redis.Do(h.T, "DEL", key) != int64(1) {
+			h.Error("there was nothing to delete")
+		}
+	}
+	for fault, one := range map[string]struct {
+		promise string
+		happens func(h *holding, s *scene, m *rig.Machine)
 	}{
-		{"lock", fence, func(h *holding) string { return h.lock }, stale},
+		"lock of a held session deleted": {promise, func(h *holding, s *scene, _ *rig.Machine) {
+			deleted(h, s, h.lock)
+			stale(h, s)
+		}},
+		"Redis's clock jumps 5 s forwards, past all leases": {promise, func(h *holding, s *scene, m *rig.Machine) {
+			m.SetClock(5 * lease)
+			stale(h, s)
+			s.mustHaveJumped(5 * lease)
+		}},
 		// This is a way to log a visitor out: the session is not saved again.
-		{"record", "the visitor is logged out, for good", func(h *holding) string { return h.record },
-			func(h *holding, s *scene) {
-				h.must("the save of the holder", <-h.replies, http.StatusServiceUnavailable, "")
-				h.mustBeForgotten(s.demos[0])
-				h.mustBeForgotten(s.demos[1])
-			}},
+		"record of a held session deleted": {"the visitor is logged out, for good", func(h *holding, s *scene, _ *rig.Machine) {
+			deleted(h, s, h.record)
+			h.must("the save of the holder", <-h.replies, http.StatusServiceUnavailable, "")
+			h.mustBeForgotten(s.demos[0])
+			h.mustBeForgotten(s.demos[1])
+		}},
 	} {
-		t.Run(one.name, func(t *testing.T) {
-			t.Parallel()
-			s := stage(t, one.name+" of a held session deleted", one.promise, setting{flags: []string{"-work", "800ms"}})
-			s.run(func(context.Context) {
-				h := s.hold(s.demos[0], "first")
-				if s.redis.Do(t, "DEL", one.key(h)) != int64(1) {
-					t.Error("there was nothing to delete")
-				}
-				one.then(h, s)
-			})
+		t.Run(fault, func(t *testing.T) {
+			m := rig.NewMachine(t)
+			s := stage(t, fault, one.promise, setting{env: m.Env, flags: []string{"-work", "800ms"}, logins: true})
+			s.run(func(context.Context) { one.happens(s.hold(s.demos[0], "first"), s, m) })
 		})
 	}
 }
@@ -47,7 +56,6 @@ func TestKeyEvictedWhileHeld(t *testing.T) {
 // Processes that wait for a session are in its queue. When that is gone, they are not
 // notified when the session is free, and must notice it by themselves.
 func TestQueuesEvicted(t *testing.T) {
-	t.Parallel()
 	s := stage(t, "all queues deleted again and again", "P5, P6: the next one notices by itself", setting{logins: true, demos: 3})
 	s.run(func(context.Context) { s.deleteMany(20, ".queue") })
 	s.allAnswered()

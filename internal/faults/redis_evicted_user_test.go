@@ -21,7 +21,6 @@ func TestKeysOfAUserEvicted(t *testing.T) {
 		{"mark and list of a user", []string{".user", ".list"}, true},
 	} {
 		t.Run(one.name, func(t *testing.T) {
-			t.Parallel()
 			s := stage(t, one.name+" deleted", "P14: all out, none in; nobody else", setting{flags: []string{"-work", "300ms"}, visitors: 2, slack: 4 * slack})
 			s.run(func(context.Context) {
 				ann, anns, bob := s.member(s.demos[0], "ann"), s.member(s.demos[1], "ann"), s.member(s.demos[0], "bob")

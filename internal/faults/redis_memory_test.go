@@ -10,7 +10,6 @@ import (
 // Redis is full and evicts nothing: it refuses writes, and continues to answer reads. A
 // holder that cannot save releases the session all the same, at once. Who logs out is out.
 func TestOutOfMemory(t *testing.T) {
-	t.Parallel()
 	s := stage(t, "Redis full for 1.5 s, noeviction", "P8: writes are 503, reads and logouts go on; nothing lost",
 		setting{logins: true, apart: true, flags: []string{"-work", "800ms"}})
 	s.run(func(ctx context.Context) {

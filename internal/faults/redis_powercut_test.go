@@ -19,7 +19,6 @@ import (
 // What a killed process has written is safe in the kernel. After a power cut only what was
 // synced is left. With appendfsync always that is all that Redis has answered.
 func TestPowerCutWithLogAlways(t *testing.T) {
-	t.Parallel()
 	m, dir := rig.NewMachine(t), t.TempDir()
 	s := stage(t, "power cut of Redis, appendfsync always", "P1: no answered write lost",
 		setting{env: m.Env, redis: withLog(dir, "always"), logins: true})
@@ -36,7 +35,6 @@ func TestPowerCutWithLogAlways(t *testing.T) {
 // With appendfsync everysec, Redis answers before it has synced. store/REDIS.md says what
 // that may cost: the last moments before the crash, and nothing else.
 func TestPowerCutWithLogEverySecond(t *testing.T) {
-	t.Parallel()
 	m, dir := rig.NewMachine(t), t.TempDir()
 	s := stage(t, "power cut of Redis, appendfsync everysec", "lost: what was answered in the last 2 s, and nothing else",
 		setting{env: m.Env, redis: withLog(dir, "everysec")})

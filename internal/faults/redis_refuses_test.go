@@ -13,7 +13,6 @@ import (
 
 // Redis forgets the scripts.
 func TestScriptFlush(t *testing.T) {
-	t.Parallel()
 	s := stage(t, "SCRIPT FLUSH, ten times", "not noticed", setting{logins: true})
 	s.run(func(ctx context.Context) {
 		s.redis.Do(t, "CONFIG", "RESETSTAT")
@@ -33,7 +32,6 @@ func TestScriptFlush(t *testing.T) {
 
 // Another program's script keeps Redis busy, so that it answers BUSY to all others.
 func TestBusyScript(t *testing.T) {
-	t.Parallel()
 	s := stage(t, "Redis busy with a script for 1.5 s", "P8: 503, nothing lost, back by itself",
 		setting{redis: []string{"--busy-reply-threshold", "100"}, logins: true, apart: true})
 	s.run(func(ctx context.Context) {

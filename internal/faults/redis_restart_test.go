@@ -19,7 +19,6 @@ func withLog(dir, appendfsync string) []string {
 
 // Redis is killed again and again, and rarely away for as long as a time-out.
 func TestRedisFlapping(t *testing.T) {
-	t.Parallel()
 	s := stage(t, "Redis killed six times in a row, appendfsync always", "P1, P8: nothing lost, back by itself",
 		setting{redis: withLog(t.TempDir(), "always"), logins: true})
 	random := chance(1)
@@ -34,7 +33,6 @@ func TestRedisFlapping(t *testing.T) {
 // Redis is emptied while requests hold sessions. Their locks are lost, so none of them
 // brings its session back.
 func TestFlushAll(t *testing.T) {
-	t.Parallel()
 	s := stage(t, "FLUSHALL while a session is held", "the holder is refused; all sessions are gone, for good",
 		setting{losing: true, flags: []string{"-work", "800ms"}})
 	var old []string
@@ -76,7 +74,6 @@ func (s *scene) mustStayAway(keys []string) {
 // Redis needs a while to read its log, and answers LOADING meanwhile. That costs waiting: within
 // the timeout of an exchange it is asked again.
 func TestRedisLoading(t *testing.T) {
-	t.Parallel()
 	s := stage(t, "Redis killed and restarted, needs long to read its log", "P8: never an empty session", setting{logins: true,
 		// The delay is in µs, for each command in the log.
 		redis: append(withLog(t.TempDir(), "always"), "--key-load-delay", "100")})

@@ -13,7 +13,6 @@ import (
 // place. What it had not received is lost. All else is in order: each record is a version
 // that existed, and what is written from now on builds on it.
 func TestFailoverToLaggingReplica(t *testing.T) {
-	t.Parallel()
 	f := stageFailover(t, "master killed, replica 200 ms behind", "P1: lost is what the replica had not heard, nothing else", false, setting{})
 	f.run(func(ctx context.Context) {
 		f.lag()
@@ -32,7 +31,6 @@ func TestFailoverToLaggingReplica(t *testing.T) {
 // Nothing is lost. The connections stay open, to what is a replica now, and are given up
 // at the first READONLY.
 func TestFailoverByCommand(t *testing.T) {
-	t.Parallel()
 	f := stageFailover(t, "FAILOVER, the address follows 200 ms later", "P1: nothing lost", true, setting{logins: true})
 	old := f.redis
 	f.run(func(ctx context.Context) {

@@ -18,7 +18,6 @@ func TestFailoverAfterLoginAndLogout(t *testing.T) {
 			name, promise = "did not hear of it", "P4, its limit: the old id is alive again, as it was"
 		}
 		t.Run("the replica "+name, func(t *testing.T) {
-			t.Parallel()
 			f := stageFailover(t, "failover after a login and a logout, the replica "+name, promise, false, setting{demos: 1})
 			d := f.demos[0]
 			in, out := f.guest(d), f.guest(d)
@@ -54,7 +53,6 @@ func TestFailoverAfterLoginAndLogout(t *testing.T) {
 						t.Error("an ended id got a cookie")
 					}
 				}
-				f.seen = "the ended ids are dead, the new one has its data"
 			} else {
 				for _, g := range []*guest{&before, out} {
 					g.must("an id that was ended", g.post(d, "/incr"), 200, "4")
@@ -65,7 +63,6 @@ func TestFailoverAfterLoginAndLogout(t *testing.T) {
 				if got.cookie == "" || rig.RecordKey(t, got.cookie) == rig.RecordKey(t, in.cookie) {
 					t.Error("an id that Redis has lost was adopted")
 				}
-				f.seen = "the ended ids are alive as before, the new one is not known"
 			}
 			f.nothingLeft()
 		})

@@ -10,7 +10,6 @@ import (
 // together, and of an EndAll, that. Nobody is in a session that no list shows, and an EndAll after
 // that ends what has come back.
 func TestFailoverLosesLoginsWhole(t *testing.T) {
-	t.Parallel()
 	f := stageFailover(t, "master killed, replica behind by logins and an EndAll", "P14: a session and its place on the list are lost together",
 		false, setting{visitors: 2, slack: 4 * slack})
 	f.run(func(ctx context.Context) {

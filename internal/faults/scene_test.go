@@ -78,9 +78,11 @@ type scene struct {
 	lost    int              // answered writes
 }
 
-// stage starts a scene. fault and promise are what the table says about it.
+// stage starts a scene, at the same time as those of other tests. fault and promise are what the
+// table says about it.
 func stage(t *testing.T, fault, promise string, with setting) *scene {
 	t.Helper()
+	t.Parallel()
 	with = with.complete()
 	s := &scene{T: t, setting: with, redis: redistest.RealWith(t, with.env, with.redis...)}
 	t.Cleanup(func() { s.row(fault, promise) })

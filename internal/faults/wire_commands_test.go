@@ -35,7 +35,6 @@ var wireCommands = []wireCommand{
 func TestWireCommandLost(t *testing.T) {
 	for _, kind := range wireCommands {
 		t.Run(kind.what, func(t *testing.T) {
-			t.Parallel()
 			s := stage(t, "one in ten is lost: "+kind.what+", or its reply, or half of that", "P1: nothing lost; not noticed", setting{demos: 1, flags: []string{"-lease", "10s"}})
 			s.close(s.demos[0]) // no other process writes, so that all can be told from what is stored
 			p := s.proxied()

@@ -14,7 +14,6 @@ const password = "correct-horse-battery-staple"
 // The password of one process is changed, and its connections are killed; then the
 // password is changed back.
 func TestWireWrongPassword(t *testing.T) {
-	t.Parallel()
 	s := stage(t, "the password is changed for 2 s, connections killed", "P8, P11: 503 at once, back by itself, no secret told", setting{apart: true, demos: 1, logins: true})
 	s.redis.Do(t, "ACL", "SETUSER", "app", "on", ">"+password, "~*", "&*", "+@all")
 	d := s.add("redis://app:" + password + "@" + s.redis.Addr)

@@ -37,7 +37,6 @@ func TestWireSlow(t *testing.T) {
 		{"the wire carries one byte at a time, both ways", "P1: not noticed", rig.Trouble{Bytewise: true}, false},
 	} {
 		t.Run(slow.how, func(t *testing.T) {
-			t.Parallel()
 			with := setting{apart: slow.refuses, wired: true, logins: true}
 			if !slow.refuses {
 				with.flags = []string{"-lease", "10s"}
@@ -63,7 +62,6 @@ func TestWireSlow(t *testing.T) {
 func TestWireCut(t *testing.T) {
 	for what, length := range map[string]time.Duration{"half a lease": lease / 2, "2.5 leases": 5 * lease / 2} {
 		t.Run(what, func(t *testing.T) {
-			t.Parallel()
 			s := stage(t, "connections cut, and new connections refused, for "+what, "P3, P8: 503 at once, back by itself",
 				setting{apart: length > lease, wired: true, logins: true})
 			g := s.guest(s.demos[0])
@@ -88,7 +86,6 @@ func TestWireCut(t *testing.T) {
 
 // All packets are lost. Connections stay open, and new ones are accepted.
 func TestWireBlackHole(t *testing.T) {
-	t.Parallel()
 	s := stage(t, "the wire is a black hole for 3 s, for new connections, too", "P8: 503 in time, back by itself", setting{apart: true, wired: true, logins: true})
 	g := s.guest(s.demos[0])
 	s.run(func(ctx context.Context) {
@@ -106,7 +103,6 @@ func TestWireBlackHole(t *testing.T) {
 // its way, and delivers it in the end. The process that is cut off must hold no session
 // for longer than a lease and answer 503, and its late commands must change nothing.
 func TestWirePartition(t *testing.T) {
-	t.Parallel()
 	s := stage(t, "one process cut off for longer than the lease", "P3, P7: others take over in time, nothing stale", setting{
 		apart: true, wired: true, logins: true, flags: []string{"-work", "300ms"}})
 	alone, other := s.demos[0], s.demos[1]
