@@ -54,19 +54,18 @@ func (s *scene) empties() (n int) {
 	return n
 }
 
-// stat returns a number from Redis's INFO.
-func (s *scene) stat(name string) (n int) {
-	s.Helper()
-	text, err := redis.String(s.redis.Do(s.T, "INFO", "everything"), nil)
+// info returns the number in INFO behind a text, such as "rejected_connections:"; 0 if it is not there.
+func info(t *testing.T, r *redistest.Server, text string) (n int) {
+	t.Helper()
+	all, err := redis.String(r.Do(t, "INFO", "everything"), nil)
 	if err != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
-	for line := range strings.Lines(text) {
-		if _, err := fmt.Sscanf(line, name+":%d", &n); err == nil {
+	for line := range strings.Lines(all) {
+		if _, err := fmt.Sscanf(line, text+"%d", &n); err == nil {
 			return n
 		}
 	}
-	s.Fatalf("INFO has no %s", name)
 	return 0
 }
 

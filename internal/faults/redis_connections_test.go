@@ -12,7 +12,7 @@ import (
 func TestMaxClients(t *testing.T) {
 	s := stage(t, "Redis at maxclients for 1.5 s", "P8: 503, back by itself", setting{logins: true, apart: true})
 	s.run(func(ctx context.Context) {
-		before := s.stat("rejected_connections")
+		before := info(t, s.redis, "rejected_connections:")
 		s.redis.Do(t, "CONFIG", "SET", "maxclients", 1)
 		for range 15 {
 			// All but the test's own connection.
@@ -20,7 +20,7 @@ func TestMaxClients(t *testing.T) {
 			s.redis.Do(t, "CLIENT", "KILL", "TYPE", "pubsub")
 			pause(ctx, 100*time.Millisecond)
 		}
-		rejected := s.stat("rejected_connections") - before
+		rejected := info(t, s.redis, "rejected_connections:") - before
 		s.redis.Do(t, "CONFIG", "SET", "maxclients", 10000)
 		s.seen = fmt.Sprintf("%d connections refused", rejected)
 		if rejected == 0 {

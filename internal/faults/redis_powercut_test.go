@@ -5,15 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/internal/demotest"
 	"github.com/a2139e8d/latchkey/internal/faults/rig"
-	"github.com/a2139e8d/latchkey/internal/history"
 	"github.com/a2139e8d/latchkey/internal/redistest"
-	"github.com/gomodule/redigo/redis"
 )
 
 // What a killed process has written is safe in the kernel. After a power cut only what was
@@ -50,10 +46,12 @@ func TestPowerCutWithLogEverySecond(t *testing.T) {
 			return s.summary().Silent > silent+3*s.setting.visitors*s.clients
 		})
 		cutOff(t, dir, m)
-		left := s.inspect(dir)
-		until := time.Now()
+		saved := t.TempDir()
+		if err := os.CopyFS(saved, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		s.setback = setback(t, from, redistest.Real(t, withLog(saved, "always")...))
 		s.redis.Restart(t)
-		s.setback = &history.Setback{From: from, Until: until, Left: left}
 	})
 	var oldest time.Duration
 	for _, v := range s.visitors {
@@ -88,36 +86,3 @@ func cutOff(t *testing.T, dir string, m *rig.Machine) int64 {
 	}
 	return info.Size() - m.Synced()
 }
-
-// inspect starts a Redis and a demo on a copy of a log, and returns a function that looks
-// up the number of a session there.
-func (s *scene) inspect(dir string) func(cookie string) (n int, there bool) {
-	s.Helper()
-	saved := s.TempDir()
-	if err := os.CopyFS(saved, os.DirFS(dir)); err != nil {
-		s.Fatal(err)
-	}
-	d := demotest.Start(s.T, "-redis", redistest.Real(s.T, withLog(saved, "always")...).URL)
-	known := make(map[string]int)
-	var mu sync.Mutex // guards known
-	return func(cookie string) (n int, there bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		if n, there = known[cookie]; !there {
-			// A write with an unknown session begins another.
-			got := s.guestWith(cookie).post(d, "/incr")
-			var err error
-			if n, err = redis.Int([]byte(got.text), nil); err != nil {
-				s.Errorf("looking up what is left of a session: %+v", got)
-			}
-			if n--; got.cookie != "" {
-				n = gone
-			}
-			known[cookie] = n
-		}
-		return max(n, 0), n != gone
-	}
-}
-
-// gone is the number of a session that is not there.
-const gone = -1

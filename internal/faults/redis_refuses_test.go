@@ -2,9 +2,7 @@ package faults
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,11 +18,8 @@ func TestScriptFlush(t *testing.T) {
 			s.redis.Do(t, "SCRIPT", "FLUSH")
 			pause(ctx, 30*time.Millisecond)
 		}
-		errors, _ := redis.String(s.redis.Do(t, "INFO", "errorstats"), nil)
-		_, count, _ := strings.Cut(errors, "errorstat_NOSCRIPT:count=")
-		said := 0
-		if _, _ = fmt.Sscan(count, &said); said < 10 {
-			t.Errorf("Redis has said NOSCRIPT %d times: %q", said, errors)
+		if said := info(t, s.redis, "errorstat_NOSCRIPT:count="); said < 10 {
+			t.Errorf("Redis has said NOSCRIPT %d times", said)
 		}
 	})
 	s.allAnswered()
