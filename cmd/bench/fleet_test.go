@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/a2139e8d/latchkey/cmd/bench/app"
@@ -73,6 +74,12 @@ func TestPeersAnswerAlike(t *testing.T) {
 				if n, err := c.call(step.method, step.target); n != step.want || err != nil {
 					t.Errorf("%s %s: %d, error %v: it must be %d", step.method, step.target, n, err, step.want)
 				}
+			}
+			if _, err := c.call("GET", "/other"); err == nil || !strings.Contains(err.Error(), "404 Not Found") {
+				t.Errorf("what there is not: the error is %v", err)
+			}
+			if n := c.answers.Load(); n != 9 {
+				t.Errorf("%d answers: there were 9", n)
 			}
 		})
 	}
