@@ -83,23 +83,3 @@ func TestStatsOfAPrefix(t *testing.T) {
 		}
 	}
 }
-
-// A spread knows numbers to one part in 64.
-func TestSpread(t *testing.T) {
-	t.Parallel()
-	var s spread
-	if s.at(0.5) != 0 || s.mean() != 0 {
-		t.Error("an empty one has numbers")
-	}
-	for i := range int64(100_000) {
-		s.add(i)
-	}
-	for _, fraction := range []float64{0, 0.001, 0.1, 0.5, 0.9, 0.999} {
-		if want := int64(fraction * 100_000); s.at(fraction) > want || s.at(fraction) < want-want/64 {
-			t.Errorf("%v of them are below %d, it is %d", fraction, want, s.at(fraction))
-		}
-	}
-	if s.at(1) != 99_999 || s.largest != 99_999 || s.mean() != 49_999.5 || len(s.counts) > 1000 {
-		t.Errorf("at 1: %d, the largest %d, mean %v, %d counts", s.at(1), s.largest, s.mean(), len(s.counts))
-	}
-}
