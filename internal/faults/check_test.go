@@ -30,6 +30,14 @@ func (s *scene) backWithin(limit time.Duration) {
 	}
 }
 
+// happened asserts that a fault has happened so often at least.
+func happened(t *testing.T, what string, n, least int) {
+	t.Helper()
+	if n < least {
+		t.Errorf("%s %d times, which is too rare: it should be %d", what, n, least)
+	}
+}
+
 // logged counts how often a text is in the demos' logs.
 func (s *scene) logged(text string) (n int) {
 	for _, d := range s.demos {
@@ -41,9 +49,7 @@ func (s *scene) logged(text string) (n int) {
 // mustHaveLogged asserts that some demo has noticed the fault.
 func (s *scene) mustHaveLogged(text string) {
 	s.Helper()
-	if s.logged(text) == 0 {
-		s.Errorf("no demo has logged %q", text)
-	}
+	happened(s.T, "a demo has logged "+text, s.logged(text), 1)
 }
 
 // empties returns how many requests found no session where there had been one.

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -26,12 +27,18 @@ func watchMachine() {
 	}
 }
 
-// lateSince returns by how much the machine has been late since a moment, in all.
-func lateSince(moment time.Time) (sum time.Duration) {
+// delaysSince returns by how much the machine has been late since a moment, each time.
+func delaysSince(moment time.Time) []time.Duration {
 	delays.Lock()
 	defer delays.Unlock()
-	for i := len(delays.at) - 1; i >= 0 && !delays.at[i].Before(moment); i-- {
-		sum += delays.by[i]
+	first, _ := slices.BinarySearchFunc(delays.at, moment, time.Time.Compare)
+	return slices.Clone(delays.by[first:])
+}
+
+// lateSince returns that in all.
+func lateSince(moment time.Time) (sum time.Duration) {
+	for _, by := range delaysSince(moment) {
+		sum += by
 	}
 	return sum.Round(time.Millisecond)
 }
@@ -39,12 +46,5 @@ func lateSince(moment time.Time) (sum time.Duration) {
 // stalledSince reports whether the machine was late by so much at once that leases may have run out
 // which nothing else has ended.
 func stalledSince(moment time.Time) bool {
-	delays.Lock()
-	defer delays.Unlock()
-	for i := len(delays.at) - 1; i >= 0 && !delays.at[i].Before(moment); i-- {
-		if delays.by[i] > lease/3 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(delaysSince(moment), func(by time.Duration) bool { return by > lease/3 })
 }

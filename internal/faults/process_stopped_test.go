@@ -107,8 +107,6 @@ func TestAppStoppedAgainAndAgain(t *testing.T) {
 			pause(ctx, time.Duration(random.Int64N(int64(50*time.Millisecond))))
 		}
 	})
-	if s.summary().Silent == 0 {
-		t.Error("no process was stopped in the middle of a request")
-	}
+	happened(t, "a process was stopped in the middle of a request", s.summary().Silent, 1)
 	s.seen = fmt.Sprintf("stopped %d times, %d of them past the lease", rounds, past)
 }

@@ -49,7 +49,8 @@ func (g *guest) mustEndAll(one, two *demotest.Demo, sessions int) {
 func TestAppKilledInEndAll(t *testing.T) {
 	s := stage(t, "process killed in EndAll, its command in Redis, not there, or there later", "P14: all sessions of the user, or none", setting{visitors: 2, slack: 4 * slack})
 	s.run(func(context.Context) {
-		s.teachScripts()
+		// Redis learns the scripts for users, so that the first command with one runs it.
+		s.member(s.demos[0], "nobody").mustEndAll(s.demos[0], s.demos[1], 1)
 		for i, by := range []redistest.Fault{redistest.Hang, redistest.HangCommand} {
 			user := fmt.Sprint("user", i)
 			one, two := s.member(s.demos[0], user), s.member(s.demos[1], user)
@@ -92,10 +93,4 @@ func (s *scene) killIn(by redistest.Fault, at func(redistest.Command) bool, do f
 func (s *scene) hasLists() bool {
 	s.Helper()
 	return slices.ContainsFunc(s.keys(), func(key string) bool { return strings.HasSuffix(key, ".list") })
-}
-
-// teachScripts lets Redis know the scripts for users, so that the first command with one runs it.
-func (s *scene) teachScripts() {
-	s.Helper()
-	s.member(s.demos[0], "nobody").mustEndAll(s.demos[0], s.demos[1], 1)
 }

@@ -18,9 +18,7 @@ func TestScriptFlush(t *testing.T) {
 			s.redis.Do(t, "SCRIPT", "FLUSH")
 			pause(ctx, 30*time.Millisecond)
 		}
-		if said := info(t, s.redis, "errorstat_NOSCRIPT:count="); said < 10 {
-			t.Errorf("Redis has said NOSCRIPT %d times", said)
-		}
+		happened(t, "Redis has said NOSCRIPT", info(t, s.redis, "errorstat_NOSCRIPT:count="), 10)
 	})
 	s.allAnswered()
 }

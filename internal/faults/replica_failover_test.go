@@ -22,9 +22,7 @@ func TestFailoverToLaggingReplica(t *testing.T) {
 		f.follow()
 	})
 	f.seen = fmt.Sprintf("%d answered writes lost", f.lost)
-	if f.lost == 0 {
-		t.Error("nothing was lost, so there was no lag")
-	}
+	happened(t, "a write was lost", f.lost, 1)
 }
 
 // FAILOVER makes the master pause, let its replica catch up, and swap roles with it.
@@ -44,7 +42,5 @@ func TestFailoverByCommand(t *testing.T) {
 	})
 	n := f.logged("READONLY")
 	f.seen = fmt.Sprintf("READONLY in %d log lines", n)
-	if n == 0 {
-		t.Error("no request reached the old master as a replica")
-	}
+	happened(t, "a request has reached the old master as a replica", n, 1)
 }

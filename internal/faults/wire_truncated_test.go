@@ -54,22 +54,17 @@ func TestWireTruncated(t *testing.T) {
 		}
 	}
 	row.seen = fmt.Sprintf("%d errors, %d whole records", failed, whole)
-	if failed < 2*len(data) {
-		t.Errorf("only %d replies were cut", failed)
-	}
+	happened(t, "a reply was cut", failed, 2*len(data))
 	allFree(t, r)
 }
 
 func take(ctx context.Context, st *store.Store, id string) (store.Record, error) {
 	h, err := st.Take(ctx, id, store.Terms{})
-	if err != nil {
-		if h != nil {
-			h.Release(ctx)
-		}
+	if h == nil {
 		return store.Record{}, err
 	}
 	h.Release(ctx)
-	return h.Record, nil
+	return h.Record, err
 }
 
 func load(ctx context.Context, st *store.Store, id string) (store.Record, error) {
