@@ -18,8 +18,14 @@ type program struct {
 	of   func(*shop, *middleware.Sessions) http.Handler
 }
 
-// around are the ways that the README recommends: recoverer, sessions, framework.
-var around = []program{
+// programs are all the ways that work. The README recommends recoverer, sessions, framework.
+var programs = []program{
+	{"echo's middleware", func(s *shop, sessions *middleware.Sessions) http.Handler {
+		return s.echo(echomiddleware.Recover(), echo.WrapMiddleware(sessions.Handler))
+	}},
+	{"echo's middleware, compressed", func(s *shop, sessions *middleware.Sessions) http.Handler {
+		return s.echo(echomiddleware.Gzip(), echomiddleware.Recover(), echo.WrapMiddleware(sessions.Handler))
+	}},
 	{"chi", func(s *shop, sessions *middleware.Sessions) http.Handler {
 		return s.chi(chimiddleware.Recoverer, sessions.Handler)
 	}},
@@ -42,16 +48,6 @@ var around = []program{
 		return gzip(recoverer(sessions.Handler(s.echo())))
 	}},
 }
-
-// programs are all the ways that work.
-var programs = append([]program{
-	{"echo's middleware", func(s *shop, sessions *middleware.Sessions) http.Handler {
-		return s.echo(echomiddleware.Recover(), echo.WrapMiddleware(sessions.Handler))
-	}},
-	{"echo's middleware, compressed", func(s *shop, sessions *middleware.Sessions) http.Handler {
-		return s.echo(echomiddleware.Gzip(), echomiddleware.Recover(), echo.WrapMiddleware(sessions.Handler))
-	}},
-}, around...)
 
 // recoveringInside are the ways that do not work: the panic never reaches the sessions.
 var recoveringInside = []program{
