@@ -1,10 +1,6 @@
 package browser
 
 import (
-	"net/http"
-	"net/http/httputil"
-	"net/url"
-	"sync/atomic"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -81,17 +77,14 @@ func TestTheLostAnswerOfALogin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t, opening{})
-			url, lose := lossyProxy(t, s)
-			b := newVisitor(t)
-			b.open(url)
-			lose.Store(true)
+			s, b := visit(t, opening{})
+			s.losesLogins.Store(true)
 			if status := b.press("#login"); status != 0 {
 				t.Fatalf("the answer was not lost: it is a %d", status)
 			}
-			lose.Store(false)
+			s.losesLogins.Store(false)
 
-			next(b, url)
+			next(b, s.url)
 			b.shows("#login")
 			if js[string](b, `document.body.dataset.user`) == "" { // it was no second login
 				b.press("#login")
@@ -102,30 +95,4 @@ func TestTheLostAnswerOfALogin(t *testing.T) {
 			s.neverAnswered("409")
 		})
 	}
-}
-
-// lossyProxy puts a proxy before the shop. While lose is true, the answers of logins are lost.
-func lossyProxy(t *testing.T, s *shop) (address string, lose *atomic.Bool) {
-	t.Helper()
-	lose = new(atomic.Bool)
-	target, err := url.Parse(s.direct)
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport := &http.Transport{}
-	t.Cleanup(transport.CloseIdleConnections)
-	proxy := &httputil.ReverseProxy{
-		Transport: transport,
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target)
-			r.Out.Host = r.In.Host
-		},
-		ModifyResponse: func(res *http.Response) error {
-			if lose.Load() && res.Request.URL.Path == "/login" {
-				panic(http.ErrAbortHandler)
-			}
-			return nil
-		},
-	}
-	return named(serve(t, proxy, false, nil)), lose
 }
