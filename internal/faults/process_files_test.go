@@ -39,11 +39,11 @@ func TestAppOutOfFiles(t *testing.T) {
 	s.seen = fmt.Sprintf("%d requests refused", refused)
 }
 
-// refusal matches the log line of a session that was not available for that reason.
+// refusal matches the log line of a session that was not available for lack of a file descriptor.
 var refusal = regexp.MustCompile(`session failed.* status=503 .*too many open files`)
 
-// outOfFiles returns how often a process could not accept a client for lack of a file
-// descriptor, and how many requests it has refused for that reason.
+// outOfFiles returns how often a process could not accept a client, and how many requests it has
+// refused.
 func outOfFiles(d *demotest.Demo) (unaccepted, refused int) {
 	log := d.Log()
 	return strings.Count(log, "Accept error"), len(refusal.FindAllString(log, -1))

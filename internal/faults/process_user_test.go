@@ -55,7 +55,7 @@ func TestAppKilledInEndAll(t *testing.T) {
 			user := fmt.Sprint("user", i)
 			one, two := s.member(s.demos[0], user), s.member(s.demos[1], user)
 			alive := map[bool]string{true: "1", false: "0"}
-			s.killIn(by, isEndAll, func(doomed *demotest.Demo) { one.post(doomed, "/devices/end-all") }, func() bool { return !s.hasLists() }, func() {
+			s.killIn(by, isEndAll, func(doomed *demotest.Demo) { one.post(doomed, "/devices/end-all") }, s.hasNoList, func() {
 				want := alive[by == redistest.HangCommand]
 				one.must("a read", one.get(s.demos[1], "/count"), 200, want)
 				two.must("a read", two.get(s.demos[0], "/count"), 200, want)
@@ -89,8 +89,7 @@ func (s *scene) killIn(by redistest.Fault, at func(redistest.Command) bool, do f
 	proxy.Release()
 }
 
-// hasLists reports whether any user has sessions.
-func (s *scene) hasLists() bool {
-	s.Helper()
-	return slices.ContainsFunc(s.keys(), func(key string) bool { return strings.HasSuffix(key, ".list") })
+// hasNoList reports whether no user has sessions.
+func (s *scene) hasNoList() bool {
+	return !slices.ContainsFunc(s.keys(), func(key string) bool { return strings.HasSuffix(key, ".list") })
 }

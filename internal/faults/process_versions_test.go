@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,12 +73,7 @@ func TestVersionsMixed(t *testing.T) {
 func TestVersionsWithOtherQueues(t *testing.T) {
 	mixed(t, "rolling restart with a version that queues elsewhere, and back", &otherQueues, ".line", func(s *scene, n int) {
 		eventually(t, s.longest, "no queue of that version is left", func() bool {
-			for _, key := range s.redis.Keys(t) {
-				if strings.HasSuffix(key, ".line") {
-					return false
-				}
-			}
-			return true
+			return !slices.ContainsFunc(s.redis.Keys(t), func(key string) bool { return strings.HasSuffix(key, ".line") })
 		})
 	})
 }

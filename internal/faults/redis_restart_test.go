@@ -38,34 +38,19 @@ func TestFlushAll(t *testing.T) {
 		from := time.Now()
 		old = records(t, s.redis)
 		s.redis.Do(t, "FLUSHALL")
-		s.forgotten(from, time.Now())
+		for _, v := range s.visitors {
+			v.Forgot(from, time.Now())
+		}
 		h.must("the save of a holder", <-h.replies, http.StatusServiceUnavailable, "")
 		h.mustBeForgotten(s.demos[1])
 	})
-	s.mustStayAway(old)
-}
-
-// forgotten says that Redis lost all sessions at some time between two moments.
-func (s *scene) forgotten(from, to time.Time) {
-	for _, v := range s.visitors {
-		v.Forgot(from, to)
-	}
-}
-
-// mustStayAway asserts that none of the keys exists again, and that visitors have noticed
-// the loss.
-func (s *scene) mustStayAway(keys []string) {
-	s.Helper()
-	for _, key := range records(s.T, s.redis) {
-		if slices.Contains(keys, key) {
-			s.Errorf("%s is back", key)
+	for _, key := range records(t, s.redis) {
+		if slices.Contains(old, key) {
+			t.Errorf("%s is back", key)
 		}
 	}
-	empties := s.empties()
-	if len(keys) == 0 || empties < len(s.visitors) {
-		s.Errorf("%d sessions were lost, and only %d requests found none", len(keys), empties)
-	}
-	s.seen = fmt.Sprintf("%d sessions gone, %d requests met none", len(keys), empties)
+	happened(t, "a visitor's request met no session", s.empties(), len(s.visitors))
+	s.seen = fmt.Sprintf("%d sessions gone, %d requests met none", len(old), s.empties())
 }
 
 // Redis needs a while to read its log, and answers LOADING meanwhile. That costs waiting: within
