@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -43,9 +44,8 @@ func TestStats(t *testing.T) {
 
 	got := decoded[report](t, s.URL, "stats")
 	want := tally{Sessions: n - 3 - 1 + 6, Owned: 6, Users: 2, Ended: 3, Held: 1, Endless: 1, Unreadable: 1, Others: 1}
-	if is := got.tally; is.Sessions != want.Sessions || is.Owned != want.Owned || is.Users != want.Users || is.Ended != want.Ended ||
-		is.Held != want.Held || is.Endless != want.Endless || is.Unreadable != want.Unreadable || is.Others != want.Others {
-		t.Errorf("%+v, want %+v", is, want)
+	if !reflect.DeepEqual(got.tally, want) {
+		t.Errorf("%+v, want %+v", got.tally, want)
 	}
 	if b := got.Bytes; b.Median < 120 || b.Median > 200 || b.Largest < 5000 || b.Largest > 5100 {
 		t.Errorf("%+v", b)
