@@ -52,14 +52,10 @@ func TestLimit(t *testing.T) {
 		{atMost(0.6), 0.6, true},
 		{atMost(0.6), 0.604, true}, // is shown as 0.60
 		{atMost(0.6), 0.606, false},
-		{atMost(40), 40.04, true}, // is shown as 40.0
 		{atMost(315), 315.4, true},
-		{atMost(315), 315.6, false},
 		{atMost(0.6), math.Inf(1), false},
 		{atMost(0.6), math.NaN(), false},
-		{atLeast(1.1), 1.1, true},
 		{atLeast(1.1), 1.099, false},
-		{atLeast(1.1), math.NaN(), false},
 		{atLeast(100), percentage(1), true},
 		{atLeast(100), percentage(0.999999), false},
 	} {

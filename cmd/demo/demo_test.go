@@ -2,10 +2,8 @@ package main
 
 import (
 	"flag"
-	"io"
 	"net/http"
 	"net/http/cookiejar"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"strings"
@@ -13,7 +11,6 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/demotest"
-	"github.com/a2139e8d/latchkey/internal/logtest"
 	"go.uber.org/goleak"
 )
 
@@ -83,65 +80,28 @@ func TestTheDemoServes(t *testing.T) {
 	post(t, c, p.URL+"/reset")
 	post(t, c, p.URL+"/set", "name", "a")
 	post(t, c, p.URL+"/set", "name", "b")
-	if got := get(t, c, p.URL+"/result"); got != "2" {
-		t.Errorf("/result is %s, want 2", got)
+	wants := func(path, want string) {
+		t.Helper()
+		if got := get(t, c, p.URL+path); got != want {
+			t.Errorf("%s is %s, want %s", path, got, want)
+		}
 	}
-	if got := get(t, c, p.URL+"/params"); got != `["a","b"]` {
-		t.Errorf("/params is %s", got)
-	}
+	wants("/result", "2")
+	wants("/params", `["a","b"]`)
 	if got := post(t, c, p.URL+"/incr"); got != "1" {
 		t.Errorf("/incr is %s, want 1", got)
 	}
 	post(t, c, p.URL+"/login")
-	if got := get(t, c, p.URL+"/count"); got != "1" {
-		t.Errorf("/count after the login is %s, want 1", got)
-	}
+	wants("/count", "1")
 	post(t, c, p.URL+"/logout")
-	if got := get(t, c, p.URL+"/count"); got != "0" {
-		t.Errorf("/count after the logout is %s, want 0", got)
-	}
+	wants("/count", "0")
+	wants("/info", `{"lock":"spin","redis":"embedded"}`)
 	if _, err := call(t.Context(), c, http.MethodPost, p.URL+"/set", nil); err == nil || !strings.Contains(err.Error(), "400") {
 		t.Errorf("/set without a name: %v", err)
-	}
-	if info := get(t, c, p.URL+"/info"); info != `{"lock":"spin","redis":"embedded"}` {
-		t.Errorf("/info is %s", info)
 	}
 	if log := p.Log(); !strings.Contains(log, "without __Host- and Secure") {
 		t.Errorf("the log does not mention the cookie:\n%s", log)
 	}
-}
-
-// A local demo runs in this process.
-type local struct {
-	*httptest.Server
-	log logtest.Buffer
-}
-
-// startLocal starts one. What it needs ends with the test.
-func startLocal(t *testing.T, args ...string) *local {
-	t.Helper()
-	c, err := parseFlags(args, noEnv, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	redis, err := openRedis(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(redis.close)
-	st, err := redis.store(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
-	l := &local{}
-	app, err := newApp(c, redis, st, l.log.Logger())
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Server = httptest.NewServer(app)
-	t.Cleanup(l.Close)
-	return l
 }
 
 // Every wrong flag is an error that names it.

@@ -124,7 +124,7 @@ func TestTheDevicesOfAUser(t *testing.T) {
 // has no other session is not asked to end others, and what ends this one, too, says so.
 func TestSigningInAndOut(t *testing.T) {
 	t.Parallel()
-	p := startLocal(t, "-lock", "none") // the second page needs its lock all the same
+	p := demotest.Start(t, "-lock", "none") // the second page needs its lock all the same
 	one, two := newPerson(t, p.URL, firefox), newPerson(t, p.URL, iPhone)
 	for n, who := range []person{one, two} {
 		post(t, who.Client, p.URL+"/devices/sign-in", "name", "ann")
