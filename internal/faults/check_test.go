@@ -46,7 +46,6 @@ func (s *scene) logged(text string) (n int) {
 	return n
 }
 
-// mustHaveLogged asserts that some demo has noticed the fault.
 func (s *scene) mustHaveLogged(text string) {
 	s.Helper()
 	happened(s.T, "a demo has logged "+text, s.logged(text), 1)
@@ -104,7 +103,6 @@ func guards(t *testing.T, r *redistest.Server) []string {
 	return guardsIn(r.Keys(t))
 }
 
-// guardsIn returns those among some keys.
 func guardsIn(keys []string) []string {
 	return slices.DeleteFunc(keys, func(key string) bool {
 		return !strings.HasSuffix(key, ".lock") && !strings.HasSuffix(key, ".queue")

@@ -50,7 +50,6 @@ func (g *guest) begin(d *demotest.Demo) {
 	g.adopt(d, "/reset")
 }
 
-// login gives the session another id.
 func (g *guest) login(d *demotest.Demo) {
 	g.Helper()
 	g.adopt(d, "/login")
@@ -123,13 +122,11 @@ func (g *guest) must(what string, got reply, status int, text string) {
 	}
 }
 
-// mustSet stores a name.
 func (g *guest) mustSet(d *demotest.Demo, name string) {
 	g.Helper()
 	g.must("/set "+name, g.set(d, name), http.StatusOK, "ok")
 }
 
-// names returns the names that are stored.
 func (g *guest) names(d *demotest.Demo) (names []string) {
 	g.Helper()
 	got := g.get(d, "/params")
@@ -139,7 +136,6 @@ func (g *guest) names(d *demotest.Demo) (names []string) {
 	return names
 }
 
-// mustHave asserts which names are stored.
 func (g *guest) mustHave(d *demotest.Demo, want ...string) {
 	g.Helper()
 	slices.Sort(want)

@@ -101,7 +101,6 @@ func (with setting) complete() setting {
 	return with
 }
 
-// keys returns the keys of all sessions, locks and queues.
 func (s *scene) keys() []string {
 	s.Helper()
 	if s.cluster != nil {
@@ -268,7 +267,6 @@ func (s *scene) orphaned(queue string) bool {
 // slack is by how much a demo's connections to Redis and to visitors may vary.
 const slack = 8
 
-// client returns a client with connections of its own.
 func client(t *testing.T) *http.Client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 32}
 	t.Cleanup(transport.CloseIdleConnections)

@@ -86,7 +86,6 @@ func (u *user) run(ctx context.Context, random *rand.Rand, half uint64) {
 	}
 }
 
-// set stores a name.
 func (u *user) set(site, name string) (status int) {
 	u.mu.Lock()
 	u.asked[name] = true

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -139,5 +140,116 @@ func (b *tab) fits(name string) {
 	}
 	if err != nil {
 		b.t.Error(err)
+	}
+}
+
+var laptopScreen = screen{"laptop", 1280, 800, "light"}
+
+// All squares are to be seen at once on a laptop: before the run, and with its result. Where nothing
+// was lost, little is empty below that: two lines, and the card's edge.
+func TestAllSquaresAreAboveTheFold(t *testing.T) {
+	b := openDemo(t, demotest.Start(t).URL, laptopScreen)
+	fold := float64(laptopScreen.height)
+	for _, when := range []string{"before the run", "after it"} {
+		bottom := js[float64](b, `Math.max(...[...document.querySelectorAll('.cell')].map(c => c.getBoundingClientRect().bottom))`)
+		if bottom > fold || bottom < fold/2 {
+			t.Errorf("%s, the last row of squares ends at %.0f of %.0f pixels", when, bottom, fold)
+		}
+		if when == "before the run" {
+			b.fire()
+		}
+	}
+	empty := js[float64](b, `(() => {
+		const text = document.createRange();
+		text.selectNodeContents(document.querySelector('#lock [data-lost]'));
+		return document.querySelector('#lock').getBoundingClientRect().bottom - text.getBoundingClientRect().bottom;
+	})()`)
+	if empty < 0 || empty > 75 {
+		t.Errorf("%.0f pixels are empty", empty)
+	}
+}
+
+// A square that waits for its request is as visible as WCAG 1.4.11 demands, in both schemes.
+func TestEmptySquaresAreVisible(t *testing.T) {
+	page := demotest.Start(t).URL
+	for _, scheme := range []string{"light", "dark"} {
+		t.Run(scheme, func(t *testing.T) {
+			b := openDemo(t, page, screen{"", 1280, 800, scheme})
+			contrast := js[float64](b, `(() => {
+				const luminance = (color) => {
+					const [r, g, b] = color.match(/[\d.]+/g).map(v => v / 255)
+						.map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+					return .2126 * r + .7152 * g + .0722 * b;
+				};
+				const edge = luminance(getComputedStyle(document.querySelector('.cell[data-state=idle]')).borderTopColor);
+				const card = luminance(getComputedStyle(document.querySelector('.card')).backgroundColor);
+				return (Math.max(edge, card) + .05) / (Math.min(edge, card) + .05);
+			})()`)
+			if contrast < 3 {
+				t.Errorf("the contrast is %.2f, want 3", contrast)
+			}
+		})
+	}
+}
+
+// claims makes the browser say that it is another one.
+func claims(agent string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{UserAgent: agent})
+		return err
+	})
+}
+
+const iPhone = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.6 Mobile/15E148 Safari/604.1"
+
+// signIn enters a name into the second page's form.
+func (b *tab) signIn(page, name string) {
+	b.t.Helper()
+	b.open(page + "/devices")
+	b.do(chromedp.SendKeys(chromedp.CSS("#name"), name))
+	b.press(".sign-in button")
+	b.shows(".device[data-this]")
+}
+
+// devices returns what the page lists, the newest first.
+func (b *tab) devices() []string {
+	b.t.Helper()
+	return js[[]string](b, `[...document.querySelectorAll('.device h2')].map(h => h.textContent.replace(/\s+/g, ' '))`)
+}
+
+// TestTwoBrowsersOfAUser signs in from two, and ends one from the other, which sees that when it
+// next asks.
+func TestTwoBrowsersOfAUser(t *testing.T) {
+	for _, screen := range []screen{{"devices-light", 1000, 640, "light"}, {"devices-dark", 1000, 640, "dark"}, {"devices-phone", 375, 800, "light"}} {
+		t.Run(screen.name, func(t *testing.T) {
+			page := demotest.Start(t).URL
+			laptop, phone := openDemo(t, page, screen), openDemo(t, page, screen)
+			phone.do(claims(iPhone))
+			phone.signIn(page, "ann")
+			laptop.press("nav a")
+			laptop.shows("#name")
+			laptop.fits(screen.name + "-signed-out")
+			laptop.signIn(page, "ann")
+			laptop.fits(screen.name)
+			if got := laptop.devices(); !slices.Equal(got, []string{"Chrome on Linux this one", "Safari on iPhone"}) {
+				t.Errorf("the laptop shows %q", got)
+			}
+
+			laptop.press(".device:not([data-this]) button")
+			laptop.shows(".device:only-child")
+			phone.press("#reload")
+			phone.shows("#over")
+			phone.fits(screen.name + "-ended")
+			phone.signIn(page, "ann")
+			laptop.press("#reload")
+			laptop.shows("#end-others")
+			phone.press("#end-all")
+			phone.shows("#name")
+			if surprised := js[bool](phone, `document.querySelector('#over') !== null`); surprised {
+				t.Error("the phone has ended all sessions, and is surprised that its own is over")
+			}
+			laptop.press("#end-others")
+			laptop.shows("#over")
+		})
 	}
 }
