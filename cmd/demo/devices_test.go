@@ -153,8 +153,6 @@ func TestMoments(t *testing.T) {
 		0:                              "just now",
 		90 * time.Second:               "a minute ago",
 		5*time.Minute + time.Second:    "5 minutes ago",
-		119 * time.Minute:              "2 hours ago",
-		72 * time.Hour:                 "3 days ago",
 		-30 * time.Second:              "within a minute",
 		-90 * time.Minute:              "in 90 minutes",
 		-30*24*time.Hour + time.Second: "in 30 days",
@@ -172,7 +170,6 @@ func TestMoments(t *testing.T) {
 func TestDevice(t *testing.T) {
 	t.Parallel()
 	for agent, want := range map[string]string{
-		"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0":                                                                  "Firefox on Linux",
 		"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/140.0.0.0 Safari/537.36":                           "Chrome on Linux",
 		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Edg/140.0.0.0":           "Edge on Windows",
 		"Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36":                         "Chrome on Android",
@@ -181,9 +178,8 @@ func TestDevice(t *testing.T) {
 		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.6 Safari/605.1.15":                   "Safari on a Mac",
 		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 OPR/124.0.0.0":     "Opera on a Mac",
 		"Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) SamsungBrowser/28.0 Chrome/130.0.0.0 Mobile Safari/537.36":     "Samsung Internet on Android",
-		"curl/8.14.1":        "curl",
-		"":                   "Some program",
-		"Go-http-client/1.1": "Some program",
+		"curl/8.14.1": "curl",
+		"":            "Some program",
 	} {
 		if got := device(&http.Request{Header: http.Header{"User-Agent": {agent}}}); got != want {
 			t.Errorf("%q is %q, want %q", agent, got, want)

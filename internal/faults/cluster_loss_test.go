@@ -88,8 +88,7 @@ func TestClusterFailoverByCommand(t *testing.T) {
 		if now := s.cluster.Masters(t); now[0] != masters[0] {
 			t.Error("the first master is not one again")
 		}
-		s.seen = fmt.Sprintf("MOVED %d times", s.refusals("MOVED"))
-		happened(t, "a client was sent to the new master", s.refusals("MOVED"), 1)
+		s.redirected()
 	})
 }
 

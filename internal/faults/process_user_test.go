@@ -17,17 +17,13 @@ func isEndAll(c redistest.Command) bool {
 	return isScript(c, "2") && len(c.Args) > 3 && strings.HasSuffix(c.Args[2], ".list") && strings.HasSuffix(c.Args[3], ".user")
 }
 
-// signIn gives the guest's session to a user, on the demo's second page.
-func (g *guest) signIn(d *demotest.Demo, user string) reply {
-	return g.ask(d, "POST", "/devices/sign-in", url.Values{"name": {user}})
-}
-
-// member returns a guest whose session is a user's, and has the number 1.
+// member returns a guest whose session is a user's, by a login on the demo's second page, and has the
+// number 1.
 func (s *scene) member(d *demotest.Demo, user string) *guest {
 	s.Helper()
 	g := s.guest(d)
 	g.must("a write", g.post(d, "/incr"), 200, "1")
-	got := g.signIn(d, user)
+	got := g.ask(d, "POST", "/devices/sign-in", url.Values{"name": {user}})
 	if got.status != 303 || got.cookie == "" {
 		s.Fatalf("a login was answered with %+v", got)
 	}

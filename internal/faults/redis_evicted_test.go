@@ -2,7 +2,6 @@ package faults
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -58,20 +57,17 @@ func TestKeyEvictedWhileHeld(t *testing.T) {
 // notified when the session is free, and must notice it by themselves.
 func TestQueuesEvicted(t *testing.T) {
 	s := stage(t, "all queues deleted again and again", "P5, P6: the next one notices by itself", setting{logins: true, demos: 3})
-	s.run(func(context.Context) { s.deleteMany(20, ".queue") })
-	s.allAnswered()
-}
-
-// deleteMany deletes all keys with a suffix, again and again, until there were n.
-func (s *scene) deleteMany(n int64, suffix string) {
-	s.Helper()
 	const script = `
-		local found = redis.call('KEYS', '*' .. ARGV[1])
+		local found = redis.call('KEYS', '*.queue')
 		return #found > 0 and redis.call('DEL', unpack(found)) or 0`
-	eventually(s.T, 2*lockWait, fmt.Sprintf("%d keys of the kind %s are deleted", n, suffix), func() bool {
-		n -= s.redis.Do(s.T, "EVAL", script, 0, suffix).(int64)
-		return n <= 0
+	s.run(func(context.Context) {
+		left := int64(20)
+		eventually(t, 2*lockWait, "20 queues are deleted", func() bool {
+			left -= s.redis.Do(t, "EVAL", script, 0).(int64)
+			return left <= 0
+		})
 	})
+	s.allAnswered()
 }
 
 // The keys of a user are evicted, or deleted by somebody. All of that user's sessions are over,

@@ -19,16 +19,12 @@ type row struct {
 	fault, promise, seen string
 	recovered            time.Duration // 0: not measured
 	broken               bool          // the promise
-	undone               string        // why the fault could not be tried
 }
 
 // verdict returns whether the promise held, and how soon all was well again, in words.
 func (r row) verdict() (verdict, recovered string) {
 	verdict, recovered = "held", "–"
-	switch {
-	case r.undone != "":
-		verdict = "NOT DONE: " + r.undone
-	case r.broken:
+	if r.broken {
 		verdict = "BROKEN"
 	}
 	if r.recovered > 0 {
