@@ -38,18 +38,16 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+// What is chosen is measured, in the usual order.
 func TestChoice(t *testing.T) {
 	c, err := parseFlags(strings.Fields("-workload page,hot -peer scs -processes 4 -delay 5ms"), io.Discard)
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(c.workloads) != 2 || len(c.contenders) != 1 {
+		t.Fatalf("%+v, error %v", c, err)
 	}
-	if len(c.workloads) != 2 || c.workloads[0].name != "hot" || c.workloads[1].name != "page" {
-		t.Errorf("the workloads are %v", c.workloads)
+	if w := c.workloads[0]; w.name != "hot" || !slices.Equal(w.processes, []int{4}) || w.delay != 5*time.Millisecond {
+		t.Errorf("first comes %s, with %v processes and a delay of %v", w.name, w.processes, w.delay)
 	}
-	if len(c.contenders) != 1 || c.contenders[0].Name != app.SCS {
-		t.Errorf("the peers are %v", c.contenders)
-	}
-	if w := c.workloads[0]; !slices.Equal(w.processes, []int{4}) || w.delay != 5*time.Millisecond {
-		t.Errorf("it has %v processes and a delay of %v", w.processes, w.delay)
+	if c.workloads[1].name != "page" || c.contenders[0].Name != app.SCS {
+		t.Errorf("then %s; the peer is %s", c.workloads[1].name, c.contenders[0].Name)
 	}
 }

@@ -2,7 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
+	"net"
+	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/a2139e8d/latchkey/cmd/bench/app"
 )
@@ -74,6 +79,31 @@ func TestPeersAnswerAlike(t *testing.T) {
 					t.Errorf("%s %s: %d, error %v: it must be %d", step.method, step.target, n, err, step.want)
 				}
 			}
+			if _, err := c.call("GET", "/other"); err == nil || !strings.Contains(err.Error(), "404 Not Found") {
+				t.Errorf("what there is not: the error is %v", err)
+			}
+			if n := c.answers.Load(); n != 9 {
+				t.Errorf("%d answers: there were 9", n)
+			}
 		})
 	}
+}
+
+// TestStall has a server that never answers.
+func TestStall(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	c, err := dial(t.Context(), listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	stop := crowd{c}.watch(50 * time.Millisecond)
+	if _, err := c.call("GET", "/"); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the error is %v: it must be a timeout", err)
+	}
+	stop()
 }

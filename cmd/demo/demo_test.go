@@ -2,10 +2,8 @@ package main
 
 import (
 	"flag"
-	"io"
 	"net/http"
 	"net/http/cookiejar"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"strings"
@@ -13,7 +11,6 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/demotest"
-	"github.com/a2139e8d/latchkey/internal/logtest"
 	"go.uber.org/goleak"
 )
 
@@ -83,96 +80,26 @@ func TestTheDemoServes(t *testing.T) {
 	post(t, c, p.URL+"/reset")
 	post(t, c, p.URL+"/set", "name", "a")
 	post(t, c, p.URL+"/set", "name", "b")
-	if got := get(t, c, p.URL+"/result"); got != "2" {
-		t.Errorf("/result is %s, want 2", got)
+	wants := func(path, want string) {
+		t.Helper()
+		if got := get(t, c, p.URL+path); got != want {
+			t.Errorf("%s is %s, want %s", path, got, want)
+		}
 	}
-	if got := get(t, c, p.URL+"/params"); got != `["a","b"]` {
-		t.Errorf("/params is %s", got)
-	}
+	wants("/result", "2")
+	wants("/params", `["a","b"]`)
 	if got := post(t, c, p.URL+"/incr"); got != "1" {
 		t.Errorf("/incr is %s, want 1", got)
 	}
 	post(t, c, p.URL+"/login")
-	if got := get(t, c, p.URL+"/count"); got != "1" {
-		t.Errorf("/count after the login is %s, want 1", got)
-	}
+	wants("/count", "1")
 	post(t, c, p.URL+"/logout")
-	if got := get(t, c, p.URL+"/count"); got != "0" {
-		t.Errorf("/count after the logout is %s, want 0", got)
-	}
+	wants("/count", "0")
+	wants("/info", `{"lock":"spin","redis":"embedded"}`)
 	if _, err := call(t.Context(), c, http.MethodPost, p.URL+"/set", nil); err == nil || !strings.Contains(err.Error(), "400") {
 		t.Errorf("/set without a name: %v", err)
 	}
-	if info := get(t, c, p.URL+"/info"); info != `{"lock":"spin","redis":"embedded"}` {
-		t.Errorf("/info is %s", info)
-	}
 	if log := p.Log(); !strings.Contains(log, "without __Host- and Secure") {
 		t.Errorf("the log does not mention the cookie:\n%s", log)
-	}
-}
-
-// A local demo runs in this process.
-type local struct {
-	*httptest.Server
-	log logtest.Buffer
-}
-
-// startLocal starts one. What it needs ends with the test.
-func startLocal(t *testing.T, args ...string) *local {
-	t.Helper()
-	c, err := parseFlags(args, noEnv, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	redis, err := openRedis(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(redis.close)
-	st, err := redis.store(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
-	l := &local{}
-	app, err := newApp(c, redis, st, l.log.Logger())
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Server = httptest.NewServer(app)
-	t.Cleanup(l.Close)
-	return l
-}
-
-// Every wrong flag is an error that names it.
-func TestWrongFlags(t *testing.T) {
-	t.Parallel()
-	for args, says := range map[string]string{
-		"-nonsense":                  "-nonsense",
-		"-lock mutex":                `"mutex": it must be one of spin, timestamp, lease, redlock, none`,
-		"-lock all":                  "-lock all is for -check",
-		"-redis redis://a,redis://b": "only -lock redlock uses more than one",
-		"-lock redlock -redis redis://a,redis://b": "needs an odd number of URLs, 3 or more",
-		"-ttl -1s":                       "-ttl is -1s: it must be positive",
-		"-lock-wait 0":                   "-lock-wait is 0s",
-		"-lease 0":                       "-lease is 0s",
-		"-work -1s":                      "-work is -1s",
-		"-check -1":                      "-check is -1",
-		"-key abcd":                      "-key must be at least 32 bytes",
-		"-key " + demotest.Key + ",abcd": "-key must be at least 32 bytes",
-		"-redis localhost:6379":          "must begin with redis://",
-		"-redis redis://127.0.0.1:1":     "unavailable",
-		"-redis redis://:s3cr#t@h:x/y":   "redis URL",
-		"-addr nowhere:nothing":          "nothing",
-		"serve":                          `unexpected argument "serve"`,
-	} {
-		t.Run(args, func(t *testing.T) {
-			t.Parallel()
-			var stdout, stderr strings.Builder
-			err := run(t.Context(), strings.Fields(args), noEnv, &stdout, &stderr)
-			if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "s3cr") {
-				t.Errorf("error is %v; it should say %q", err, says)
-			}
-		})
 	}
 }

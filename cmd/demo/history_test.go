@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -57,65 +57,10 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 	}
 }
 
-// Many clients of two processes want one session at once, so that it is handed over and
-// one commit serves several requests, while all kinds of things happen. Every answer is
-// right at all times, and every answered write is kept.
-func TestHandOverHistories(t *testing.T) {
-	t.Parallel()
-	for wakeups, user := range map[string]string{"notified": "", "not notified": "deaf:pw@"} {
-		for name, happens := range map[string]func(*testing.T, *scene){
-			"nothing happens":        func(*testing.T, *scene) {},
-			"all kinds of accidents": accident,
-		} {
-			t.Run(name+", waiters are "+wakeups, func(t *testing.T) {
-				t.Parallel()
-				s := newScene(t)
-				for range 2 {
-					s.start(t, strings.Replace(s.r.URL, "//", "//"+user, 1))
-				}
-				s.play(t, newVisitor(t, &s.sites), 20, happens)
-			})
-		}
-	}
-	t.Run("through bad networks", func(t *testing.T) { // which lose all notifications
-		t.Parallel()
-		s := newScene(t)
-		for range 2 {
-			p := redistest.NewProxy(t, s.r)
-			s.start(t, p.URL)
-			p.Inject(oneIn(300))
-		}
-		s.play(t, newVisitor(t, &s.sites), 20, func(*testing.T, *scene) {})
-	})
-}
-
-// accident is what may happen to processes and Redis.
-func accident(t *testing.T, s *scene) {
-	switch one := s.processes[rand.IntN(2)]; {
-	case s.round == 31:
-		s.sites.Remove(s.processes[0].URL)
-		s.processes[0].Kill()
-	case s.round == 21:
-		one.Signal(t, syscall.SIGSTOP)
-		time.Sleep(sceneLease + 100*time.Millisecond) // the other process goes on
-		one.Signal(t, syscall.SIGCONT)
-	case s.round%2 == 0:
-		s.delete(t, ".lock")
-	case s.round%6 == 1:
-		s.r.Do(t, "CLIENT", "KILL", "TYPE", "normal") // some of them in the middle of commits
-	case s.round%6 == 3:
-		s.delete(t, ".queue")
-	default:
-		s.r.Pause(t)
-		time.Sleep(10 * time.Millisecond) // for as long as it hangs
-		s.r.Resume(t)
-	}
-}
-
 // The same where most requests do not wait: they only read, or are optimistic. A request that takes
 // the session only to read it may be handed a state that is not stored yet, but never answers with
 // one that is discarded. If nothing is wrong all are answered: no optimistic request costs a holder
-// its lock.
+// its lock. What accidents do to requests that wait is asked in internal/faults.
 func TestOptimisticHistories(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]bool{"nothing happens": false, "bad networks, and locks are deleted": true} {
@@ -135,25 +80,29 @@ func TestOptimisticHistories(t *testing.T) {
 				if broken {
 					timeout = 300 * time.Millisecond // much less than the play lasts
 				}
-				s := newScene(t)
+				r := redistest.Real(t)
+				var sites history.Sites
 				var asked, ran atomic.Int64
 				for range 2 {
-					p := redistest.NewProxy(t, s.r)
-					s.sites.Add(serveCounter(t, p.URL, timeout, kind.mode, &asked, &ran))
+					p := redistest.NewProxy(t, r)
+					sites.Add(serveCounter(t, p.URL, timeout, kind.mode, &asked, &ran))
 					if broken {
 						p.Inject(oneIn(200))
 					}
 				}
-				v := newVisitor(t, &s.sites)
+				v := newVisitor(t, &sites)
 				v.Logins = kind.logins
 				if kind.mode == middleware.ReadOnly {
 					v.Reads = []string{"/count", "/count?exclusive", "/count?exclusive"}
 				}
-				s.play(t, v, kind.clients, func(t *testing.T, s *scene) {
-					if broken {
-						s.delete(t, ".lock")
-					}
-				})
+				ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+				defer cancel()
+				var accidents sync.WaitGroup
+				if broken {
+					accidents.Go(func() { deleteLocks(ctx, t, r) })
+				}
+				visit(ctx, t, v, kind.clients)
+				accidents.Wait()
 				if n := v.Summary().Silent; n > 0 && !broken {
 					t.Errorf("%d requests were not answered", n)
 				}
@@ -223,55 +172,14 @@ func oneIn(n int) func(redistest.Command) redistest.Fault {
 	}
 }
 
-// sceneLease is short, so that a scene goes on after a process has stopped or died.
-const sceneLease = 300 * time.Millisecond
-
-// A scene is processes that share a Redis, and what happens there.
-type scene struct {
-	r         *redistest.Server
-	processes []*demotest.Demo
-	sites     history.Sites
-	round     int // how often something has happened
-}
-
-func newScene(t *testing.T) *scene {
-	s := &scene{r: redistest.Real(t)}
-	s.r.Do(t, "ACL", "SETUSER", "deaf", "on", ">pw", "allkeys", "allcommands", "resetchannels")
-	return s
-}
-
-// start adds a process.
-func (s *scene) start(t *testing.T, redisURL string) {
-	p := demotest.Start(t, "-redis", redisURL, "-lease", sceneLease.String())
-	s.processes = append(s.processes, p)
-	s.sites.Add(p.URL)
-}
-
-// play lets things happen now and then while the clients of a visitor make requests.
-func (s *scene) play(t *testing.T, v *history.Visitor, clients int, happens func(*testing.T, *scene)) {
-	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
-	defer cancel()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for ; ; s.round++ {
-			select {
-			case <-time.After(time.Duration(rand.IntN(60)) * time.Millisecond): // at any moment
-				happens(t, s)
-			case <-ctx.Done():
-				return
+// deleteLocks deletes all locks now and then, as evictions may, until ctx ends.
+func deleteLocks(ctx context.Context, t *testing.T, r *redistest.Server) {
+	for ctx.Err() == nil {
+		time.Sleep(time.Duration(rand.IntN(60)) * time.Millisecond) // at any moment
+		for _, key := range r.Keys(t) {
+			if strings.HasSuffix(key, ".lock") {
+				r.Do(t, "DEL", key)
 			}
-		}
-	}()
-	visit(ctx, t, v, clients)
-	<-done
-}
-
-// delete deletes all keys of a kind, as evictions may.
-func (s *scene) delete(t *testing.T, kind string) {
-	for _, key := range s.r.Keys(t) {
-		if strings.HasSuffix(key, kind) {
-			s.r.Do(t, "DEL", key)
 		}
 	}
 }

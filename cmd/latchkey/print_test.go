@@ -9,21 +9,12 @@ import (
 // Durations, sizes and counts are as exact as people need them.
 func TestNumbersAreShort(t *testing.T) {
 	t.Parallel()
-	is := map[string]string{}
-	for d, want := range map[time.Duration]string{
-		-time.Second: "0s", 1234 * time.Millisecond: "1.2s", 59*time.Second + 700*time.Millisecond: "1m",
-		90 * time.Second: "1m30s", 59*time.Minute + 59*time.Second + 900*time.Millisecond: "1h0m",
-		3*time.Hour + 29*time.Minute + 40*time.Second: "3h30m", 24*time.Hour - time.Second: "1d0h", 10*time.Minute + 10*time.Second: "10m10s",
+	for want, got := range map[string]string{
+		"0s": roughly(-time.Second), "1.2s": roughly(1234 * time.Millisecond), "1m": roughly(59*time.Second + 700*time.Millisecond),
+		"1m30s": roughly(90 * time.Second), "1h0m": roughly(time.Hour - 100*time.Millisecond), "1d0h": roughly(24*time.Hour - time.Second),
+		"0 B": size(0), "99.9 KB": size(99_940), "100 KB": size(99_960), "40.0 TB": size(4e13),
+		"999": grouped(999), "1,000": grouped(1000), "1,234,567": grouped(1234567),
 	} {
-		is[want] = roughly(d)
-	}
-	for n, want := range map[float64]string{0: "0 B", 1000: "1.0 KB", 99_940: "99.9 KB", 99_960: "100 KB", 309e6: "309 MB", 4e13: "40.0 TB"} {
-		is[want] = size(n)
-	}
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
-		is[want] = grouped(n)
-	}
-	for want, got := range is {
 		if got != want {
 			t.Errorf("it is %q, want %q", got, want)
 		}
@@ -45,5 +36,31 @@ func TestPrintable(t *testing.T) {
 	table(&b, [][]string{{"A", ">N"}, {"Zürich\x07", "1"}, {"東", "1,000"}})
 	if want := "A             N\nZürich\\a      1\n東         1,000\n"; b.String() != want {
 		t.Errorf("%q, want %q", b.String(), want)
+	}
+}
+
+// All forms of a record's beginning are read, and what is none is not taken for one.
+func TestParseHead(t *testing.T) {
+	t.Parallel()
+	const begun = `{"v":2,"s":"ABCDEFGHIJKLMNOP",`
+	at := func(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
+	for text, want := range map[string]head{
+		begun + `"c":1700000000123,"d":{}}`:                                     {created: at(1700000000123)},
+		begun + `"c":1700000000123,"e":` + "\x00\xff\n}":                        {created: at(1700000000123), sealed: true},
+		begun + `"c":5,"i":300000,"d":{"e":1}}`:                                 {created: at(5), idle: 5 * time.Minute},
+		begun + `"c":5,"u":7,"e":x}`:                                            {created: at(5), until: at(7), sealed: true},
+		begun + `"c":5,"g":001700000000123,"d":["ann","",{}]}`:                  {created: at(5)},
+		begun + `"c":5,"g":001700000000123,"i":1,"u":7,"d":["ann","",{"e":1}]}`: {created: at(5), idle: time.Millisecond, until: at(7)},
+		begun + `"gone":1700000000123}`:                                         {gone: true, ended: at(1700000000123)},
+		begun + `"gone":0}`:                                                     {gone: true},
+	} {
+		if got, ok := parseHead(text); !ok || got != want {
+			t.Errorf("%s is %+v, %v; want %+v", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"", "{}", `{"v":3,"s":"A","c":5,"d":{}}`, begun, begun + `"gone":5,"d":{}}`, begun + `"d":{}}`} {
+		if got, ok := parseHead(text); ok {
+			t.Errorf("%s is taken for %+v", text, got)
+		}
 	}
 }

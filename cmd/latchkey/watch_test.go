@@ -64,7 +64,8 @@ func (r running) look(t *testing.T) (look struct {
 	return look
 }
 
-// watch shows every second who holds which session, until it is interrupted. That is a clean end.
+// watch shows every second who holds which session, until it is interrupted. That is a clean end. For
+// people each look is a table. Into a file it has no codes of terminals.
 func TestWatch(t *testing.T) {
 	s, st := withRedis(t)
 	begin(t, st, first, "{}")
@@ -80,6 +81,20 @@ func TestWatch(t *testing.T) {
 		near(t, "at", seen[1], time.Now())
 		if apart := seen[1].Sub(seen[0]); apart < 900*time.Millisecond {
 			t.Errorf("two looks in %v", apart)
+		}
+		people := start(t, s.URL, "watch")
+		var text string
+		for range 4 {
+			line, err := people.stdout.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			text += line
+		}
+		people.end(t, signal)
+		contains(t, text, "UTC  1 session held\n", "SESSION ", first, "POST /order")
+		if strings.Contains(text, "\x1b") {
+			t.Errorf("%q", text)
 		}
 		h.Release(t.Context())
 		if said := c.end(t, signal); said != "" || c.ProcessState.ExitCode() != exitOK {
@@ -118,27 +133,6 @@ func TestWatchWhileRedisIsAway(t *testing.T) {
 	time.Sleep(2100 * time.Millisecond) // it has tried again
 	if said := c.end(t, os.Interrupt); said != "" || c.ProcessState.ExitCode() != exitOK {
 		t.Errorf("it says it again: exit %d, %q", c.ProcessState.ExitCode(), said)
-	}
-}
-
-// For people each look is a table. Into a file it has no codes of terminals.
-func TestWatchForPeople(t *testing.T) {
-	s, st := withRedis(t)
-	begin(t, st, first, "{}")
-	hold(t, st, first, "POST /order")
-	c := start(t, s.URL, "watch")
-	var text string
-	for range 4 {
-		line, err := c.stdout.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
-		text += line
-	}
-	c.end(t, os.Interrupt)
-	contains(t, text, "UTC  1 session held\n", "SESSION ", first, "POST /order")
-	if strings.Contains(text, "\x1b") {
-		t.Errorf("%q", text)
 	}
 }
 

@@ -62,24 +62,16 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// A visitor has cookies of his own.
-type visitor struct {
-	t     *testing.T
-	first *tab
-}
-
-// newVisitor returns a visitor and his first tab.
-func newVisitor(t *testing.T) (*visitor, *tab) {
+// newVisitor returns the first tab of a visitor, who has cookies of his own.
+func newVisitor(t *testing.T) *tab {
 	t.Helper()
-	v := &visitor{t: t}
-	v.first = openTab(t, chromium, chromedp.WithNewBrowserContext())
-	return v, v.first
+	return openTab(t, chromium, chromedp.WithNewBrowserContext())
 }
 
-// tab opens a further tab: a window, since a tab in the background paints nothing.
-func (v *visitor) tab() *tab {
-	v.t.Helper()
-	return openTab(v.t, v.first.ctx, chromedp.WithNewWindow(true))
+// another opens a further tab of its visitor: a window, since a tab in the background paints nothing.
+func (b *tab) another() *tab {
+	b.t.Helper()
+	return openTab(b.t, b.ctx, chromedp.WithNewWindow(true))
 }
 
 // A tab is where pages are shown and clicks are made, by one goroutine.

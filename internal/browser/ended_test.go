@@ -8,11 +8,8 @@ import "testing"
 func TestASessionThatWasEndedFromElsewhere(t *testing.T) {
 	t.Parallel()
 	ended := func(t *testing.T) (*shop, *tab) {
-		s := openShop(t, opening{})
-		_, b := newVisitor(t)
-		b.open(s.url)
-		b.press("#login")
-		b.shows(`body[data-user="ann"]`)
+		s, b := visit(t, opening{})
+		b.logIn()
 		s.end(t, idOf(b))
 		s.forgetAnswers()
 		return s, b
@@ -23,16 +20,14 @@ func TestASessionThatWasEndedFromElsewhere(t *testing.T) {
 		if status := b.press("#home"); status != 200 {
 			t.Errorf("the page is a %d", status)
 		}
-		b.shows(`body[data-user=""]`)
-		b.press("#login")
-		b.shows(`body[data-user="ann"]`)
+		b.showsUser("")
+		b.logIn()
 		s.answered("GET /: 200 and a cookie", "POST /login: 303 and a cookie", "GET /: 200")
 	})
 	t.Run("a login works", func(t *testing.T) {
 		t.Parallel()
 		s, b := ended(t)
-		b.press("#login")
-		b.shows(`body[data-user="ann"]`)
+		b.logIn()
 		s.answered("POST /login: 303 and a cookie", "GET /: 200")
 	})
 	t.Run("a fetch is refused, and shuts nobody out", func(t *testing.T) {
@@ -42,7 +37,7 @@ func TestASessionThatWasEndedFromElsewhere(t *testing.T) {
 			t.Errorf("the fetch is a %d, want 409", status)
 		}
 		b.press("#home")
-		b.shows(`body[data-user=""]`)
+		b.showsUser("")
 		s.answered("POST /cart: 409", "GET /: 200 and a cookie")
 	})
 }
@@ -74,9 +69,7 @@ func TestWhatBeginsANewSession(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t, opening{})
-			_, b := newVisitor(t)
-			b.open(s.url)
+			s, b := visit(t, opening{})
 			s.end(t, idOf(b))
 			s.forgetAnswers()
 

@@ -1,10 +1,9 @@
 package browser
 
 import (
+	"fmt"
 	"net/http"
-	"net/http/httputil"
-	"net/url"
-	"sync/atomic"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -17,9 +16,7 @@ import (
 // login that succeeded.
 func TestADoubleClickOnLogInIsALogin(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, opening{})
-	_, b := newVisitor(t)
-	b.open(s.url)
+	s, b := visit(t, opening{})
 	before, check := s.stop("POST /login", "before the sessions"), s.stop("POST /login", "in the handler")
 	before.letGo()
 	before.letGo()
@@ -35,11 +32,11 @@ func TestADoubleClickOnLogInIsALogin(t *testing.T) {
 	check.wait()
 	check.letGo()
 
-	b.shows(`body[data-user="ann"]`)
+	b.showsUser("ann")
 	s.answered("GET /: 200 and a cookie",
 		"POST /login: 303 and a cookie", "POST /login: 303 and a cookie", "GET /: 200")
 	b.press("#home")
-	b.shows(`body[data-user="ann"]`)
+	b.showsUser("ann")
 }
 
 func TestTheStopButtonDuringALogin(t *testing.T) {
@@ -47,9 +44,7 @@ func TestTheStopButtonDuringALogin(t *testing.T) {
 	for _, next := range []string{"#login", "#home"} {
 		t.Run(next, func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t, opening{})
-			_, b := newVisitor(t)
-			b.open(s.url)
+			s, b := visit(t, opening{})
 			check, after := s.stop("POST /login", "in the handler"), s.stop("POST /login", "after the sessions")
 
 			b.click("#login")
@@ -66,10 +61,10 @@ func TestTheStopButtonDuringALogin(t *testing.T) {
 				t.Errorf("%s leads to a %d", next, status)
 			}
 			if next == "#home" {
-				b.shows(`body[data-user=""]`)
+				b.showsUser("")
 				b.press("#login")
 			}
-			b.shows(`body[data-user="ann"]`)
+			b.showsUser("ann")
 			s.neverAnswered("409")
 		})
 	}
@@ -85,51 +80,58 @@ func TestTheLostAnswerOfALogin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t, opening{})
-			url, lose := lossyProxy(t, s)
-			_, b := newVisitor(t)
-			b.open(url)
-			lose.Store(true)
+			s, b := visit(t, opening{})
+			s.losesLogins.Store(true)
 			if status := b.press("#login"); status != 0 {
 				t.Fatalf("the answer was not lost: it is a %d", status)
 			}
-			lose.Store(false)
+			s.losesLogins.Store(false)
 
-			next(b, url)
+			next(b, s.url)
 			b.shows("#login")
 			if js[string](b, `document.body.dataset.user`) == "" { // it was no second login
 				b.press("#login")
 			}
-			b.shows(`body[data-user="ann"]`)
+			b.showsUser("ann")
 			b.press("#home")
-			b.shows(`body[data-user="ann"]`)
+			b.showsUser("ann")
 			s.neverAnswered("409")
 		})
 	}
 }
 
-// lossyProxy puts a proxy before the shop. While lose is true, the answers of logins are lost.
-func lossyProxy(t *testing.T, s *shop) (address string, lose *atomic.Bool) {
-	t.Helper()
-	lose = new(atomic.Bool)
-	target, err := url.Parse(s.direct)
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport := &http.Transport{}
-	t.Cleanup(transport.CloseIdleConnections)
-	proxy := &httputil.ReverseProxy{
-		Transport: transport,
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target)
-			r.Out.Host = r.In.Host
-		},
-		ModifyResponse: func(res *http.Response) error {
-			if lose.Load() && res.Request.URL.Path == "/login" {
-				panic(http.ErrAbortHandler)
+// A form on another site that logs the visitor in to the attacker's account is refused by
+// http.CrossOriginProtection, as the page about logins has it. SameSite does not help: a login
+// needs no cookie.
+func TestAFormOnAnotherSiteLogsNobodyIn(t *testing.T) {
+	t.Parallel()
+	for name, unprotected := range map[string]bool{"protected": false, "unprotected": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, b := visit(t, opening{unprotected: unprotected})
+			b.logIn()
+
+			b.open(trap(t, s.url+"/login"))
+			status := b.press("#trap")
+			if !unprotected && status != http.StatusForbidden {
+				t.Errorf("the form leads to a %d, want 403", status)
 			}
-			return nil
-		},
+			b.open(s.url)
+			if unprotected { // so that this shows what the protection is for
+				b.showsUser("mallory")
+			} else {
+				b.showsUser("ann")
+			}
+		})
 	}
-	return named(serve(t, proxy, false, nil)), lose
+}
+
+// trap returns the address of a page on another site, with a form for the shop.
+func trap(t *testing.T, action string) (address string) {
+	t.Helper()
+	foreign := func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `<!DOCTYPE html><link rel="icon" href="data:,"><form method="post" action="%s">
+			<input type="hidden" name="user" value="mallory"><button id="trap">You have won</button></form>`, action)
+	}
+	return strings.Replace(named(serve(t, http.HandlerFunc(foreign), false, nil)), host, "foreign.localhost", 1)
 }

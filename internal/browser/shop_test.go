@@ -78,6 +78,40 @@ func openShop(t *testing.T, o opening) *shop {
 	return s
 }
 
+// visit opens a shop, and it in a visitor's first tab.
+func visit(t *testing.T, o opening) (s *shop, b *tab) {
+	t.Helper()
+	s, b = openShop(t, o), newVisitor(t)
+	b.open(s.url)
+	return s, b
+}
+
+// twoTabs opens a shop in two tabs of a visitor, and forgets what was answered.
+func twoTabs(t *testing.T, loggedIn bool) (s *shop, b, other *tab) {
+	t.Helper()
+	s, b = visit(t, opening{})
+	if loggedIn {
+		b.logIn()
+	}
+	other = b.another()
+	other.open(s.url)
+	s.forgetAnswers()
+	return s, b, other
+}
+
+// logIn presses the button, and waits until the page says that ann is logged in.
+func (b *tab) logIn() {
+	b.t.Helper()
+	b.press("#login")
+	b.showsUser("ann")
+}
+
+// showsUser waits until the page says who is logged in, "" for nobody.
+func (b *tab) showsUser(user string) {
+	b.t.Helper()
+	b.shows(`body[data-user="` + user + `"]`)
+}
+
 // serve starts a server. It calls state, if there is one, as http.Server.ConnState.
 func serve(t *testing.T, handler http.Handler, tls bool,
 	state func(net.Conn, http.ConnState)) *httptest.Server {

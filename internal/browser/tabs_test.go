@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"slices"
 	"testing"
 )
 
@@ -12,18 +13,12 @@ func TestALogoutInAnotherTab(t *testing.T) {
 	t.Parallel()
 	t.Run("then a fetch", func(t *testing.T) {
 		t.Parallel()
-		s := openShop(t, opening{})
-		v, b := newVisitor(t)
-		b.open(s.url)
-		b.press("#login")
-		other := v.tab()
-		other.open(s.url)
-		s.forgetAnswers()
+		s, b, other := twoTabs(t, true)
 
 		logout := s.stop("POST /logout", "in the handler")
 		other.click("#logout")
 		logout.wait()
-		status := b.fetchLate(s, logout, func() { other.shows(`body[data-user=""]`) })
+		status := b.fetchLate(s, logout, func() { other.showsUser("") })
 		if status != 409 {
 			t.Errorf("the fetch is a %d, want 409", status)
 		}
@@ -31,13 +26,7 @@ func TestALogoutInAnotherTab(t *testing.T) {
 	})
 	t.Run("then a navigation", func(t *testing.T) {
 		t.Parallel()
-		s := openShop(t, opening{})
-		v, b := newVisitor(t)
-		b.open(s.url)
-		b.press("#login")
-		other := v.tab()
-		other.open(s.url)
-		s.forgetAnswers()
+		s, b, other := twoTabs(t, true)
 
 		logout, before := s.stop("POST /logout", "in the handler"), s.stop("GET /", "before the sessions")
 		other.click("#logout")
@@ -47,12 +36,11 @@ func TestALogoutInAnotherTab(t *testing.T) {
 		before.letGo()
 		before.letGo() // and what the logout leads to
 		logout.letGo()
-		b.shows(`body[data-user=""]`)
-		other.shows(`body[data-user=""]`)
+		b.showsUser("")
+		other.showsUser("")
 
 		before.letGo() // and now that of the login
-		b.press("#login")
-		b.shows(`body[data-user="ann"]`)
+		b.logIn()
 		s.neverAnswered("409")
 	})
 }
@@ -61,24 +49,19 @@ func TestALogoutInAnotherTab(t *testing.T) {
 // answer comes later.
 func TestALoginInAnotherTab(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, opening{})
-	v, b := newVisitor(t)
-	b.open(s.url)
-	other := v.tab()
-	other.open(s.url)
-	s.forgetAnswers()
+	s, b, other := twoTabs(t, false)
 
 	login := s.stop("POST /login", "in the handler")
 	other.click("#login")
 	login.wait()
-	status := b.fetchLate(s, login, func() { other.shows(`body[data-user="ann"]`) })
+	status := b.fetchLate(s, login, func() { other.showsUser("ann") })
 	if status != 409 {
 		t.Errorf("the fetch is a %d, want 409", status)
 	}
 	s.answered("POST /login: 303 and a cookie", "POST /cart: 409", "GET /: 200")
 	for _, tab := range []*tab{b, other} {
 		tab.press("#home")
-		tab.shows(`body[data-user="ann"]`)
+		tab.showsUser("ann")
 	}
 }
 
@@ -89,12 +72,7 @@ func TestANavigationThatCrossesALogin(t *testing.T) {
 	for last, user := range map[string]string{"the login": "ann", "the navigation": ""} {
 		t.Run(last+" is answered last", func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t, opening{})
-			v, b := newVisitor(t)
-			b.open(s.url)
-			other := v.tab()
-			other.open(s.url)
-			s.forgetAnswers()
+			s, b, other := twoTabs(t, false)
 
 			login := s.stop("POST /login", "in the handler")
 			answered := s.stop("POST /login", "after the sessions")
@@ -108,25 +86,23 @@ func TestANavigationThatCrossesALogin(t *testing.T) {
 			login.letGo()
 			answered.wait()
 			after.wait()
-			if last == "the login" {
-				after.letGo()
-				b.shows("#written")
-				answered.letGo()
-				other.shows(`body[data-user="ann"]`)
-			} else {
-				answered.letGo()
-				other.shows(`body[data-user="ann"]`)
-				after.letGo()
-				b.shows("#written")
+			arrive := []func(){
+				func() { after.letGo(); b.shows("#written") },
+				func() { answered.letGo(); other.showsUser("ann") },
+			}
+			if last == "the navigation" {
+				slices.Reverse(arrive)
+			}
+			for _, answer := range arrive {
+				answer()
 			}
 			s.answered("POST /login: 303 and a cookie", "GET /written: 200 and a cookie", "GET /: 200")
 
 			other.press("#home")
-			other.shows(`body[data-user="` + user + `"]`)
+			other.showsUser(user)
 			login.letGo()
 			answered.letGo()
-			other.press("#login")
-			other.shows(`body[data-user="ann"]`)
+			other.logIn()
 		})
 	}
 }

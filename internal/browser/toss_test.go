@@ -23,18 +23,17 @@ func TestATossedCookieThatIsDeadShutsNobodyOut(t *testing.T) {
 			s := openShop(t, opening{})
 			tossed := s.login("mallory")
 			kill(s, tossed)
-			_, b := newVisitor(t)
+			b := newVisitor(t)
 			b.open(toss(t, tossed, "/", false))
 			b.open(s.url)
-			b.press("#login")
-			b.shows(`body[data-user="ann"]`)
+			b.logIn()
 			b.press("#home")
-			b.shows(`body[data-user="ann"]`)
+			b.showsUser("ann")
 			if n := s.cookiesOf(b, "/account/"); n != 2 {
 				t.Errorf("the browser sends %d cookies, want the tossed one and its own", n)
 			}
 			b.press("#logout")
-			b.shows(`body[data-user=""]`)
+			b.showsUser("")
 		})
 	}
 }
@@ -45,24 +44,23 @@ func TestATossedCookieThatIsAliveIsReported(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, opening{})
 	tossed := s.login("mallory")
-	_, b := newVisitor(t)
+	b := newVisitor(t)
 	b.open(toss(t, tossed, "/account/", false))
 	b.open(s.url)
-	b.press("#login")
-	b.shows(`body[data-user="ann"]`)
+	b.logIn()
 	own := idOf(b)
 	if strings.Contains(s.log.String(), "level=WARN") {
 		t.Errorf("log:\n%s", s.log)
 	}
 
 	b.open(s.url + "/account/")
-	b.shows(`body[data-user="mallory"]`)
+	b.showsUser("mallory")
 	foreign := idOf(b)
 	if len(s.log.Lines("level=WARN", own, foreign)) == 0 {
 		t.Errorf("the log names not both %s and %s:\n%s", foreign, own, s.log)
 	}
 	b.open(s.url)
-	b.shows(`body[data-user="ann"]`)
+	b.showsUser("ann")
 }
 
 // With __Host-, which is the default, the browser does not take the cookie from a sibling.
@@ -70,14 +68,13 @@ func TestACookieWithHostInItsNameCannotBeTossed(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, opening{tls: true})
 	tossed := s.login("mallory")
-	_, b := newVisitor(t)
+	b := newVisitor(t)
 	b.open(toss(t, tossed, "/", true))
 	b.open(toss(t, tossed, "/account/", true))
 	b.open(s.url)
-	b.press("#login")
-	b.shows(`body[data-user="ann"]`)
+	b.logIn()
 	b.open(s.url + "/account/")
-	b.shows(`body[data-user="ann"]`)
+	b.showsUser("ann")
 	if n := s.cookiesOf(b, "/account/"); n != 1 {
 		t.Errorf("the browser sends %d cookies, want its own", n)
 	}

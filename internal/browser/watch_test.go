@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -17,6 +18,8 @@ import (
 type watch struct {
 	t      *testing.T
 	closed context.Context // lets all go on at the end of the test
+
+	losesLogins atomic.Bool // their answers are lost on their way
 
 	mu      sync.Mutex
 	stops   map[string]*stop
@@ -47,6 +50,9 @@ func (w *watch) observe(next http.Handler) http.Handler {
 			w.reached(r, "after the sessions")
 		}()
 		next.ServeHTTP(noting, r)
+		if w.losesLogins.Load() && r.URL.Path == "/login" {
+			panic(http.ErrAbortHandler)
+		}
 		whole = true
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,6 +31,14 @@ func (s *scene) backWithin(limit time.Duration) {
 	}
 }
 
+// happened asserts that a fault has happened so often at least.
+func happened(t *testing.T, what string, n, least int) {
+	t.Helper()
+	if n < least {
+		t.Errorf("%s %d times, which is too rare: it should be %d", what, n, least)
+	}
+}
+
 // logged counts how often a text is in the demos' logs.
 func (s *scene) logged(text string) (n int) {
 	for _, d := range s.demos {
@@ -38,12 +47,9 @@ func (s *scene) logged(text string) (n int) {
 	return n
 }
 
-// mustHaveLogged asserts that some demo has noticed the fault.
 func (s *scene) mustHaveLogged(text string) {
 	s.Helper()
-	if s.logged(text) == 0 {
-		s.Errorf("no demo has logged %q", text)
-	}
+	happened(s.T, "a demo has logged "+text, s.logged(text), 1)
 }
 
 // empties returns how many requests found no session where there had been one.
@@ -54,19 +60,18 @@ func (s *scene) empties() (n int) {
 	return n
 }
 
-// stat returns a number from Redis's INFO.
-func (s *scene) stat(name string) (n int) {
-	s.Helper()
-	text, err := redis.String(s.redis.Do(s.T, "INFO", "everything"), nil)
+// info returns the number in INFO behind a text, such as "rejected_connections:"; 0 if it is not there.
+func info(t *testing.T, r *redistest.Server, text string) (n int) {
+	t.Helper()
+	all, err := redis.String(r.Do(t, "INFO", "everything"), nil)
 	if err != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
-	for line := range strings.Lines(text) {
-		if _, err := fmt.Sscanf(line, name+":%d", &n); err == nil {
+	for line := range strings.Lines(all) {
+		if _, err := fmt.Sscanf(line, text+"%d", &n); err == nil {
 			return n
 		}
 	}
-	s.Fatalf("INFO has no %s", name)
 	return 0
 }
 
@@ -99,7 +104,6 @@ func guards(t *testing.T, r *redistest.Server) []string {
 	return guardsIn(r.Keys(t))
 }
 
-// guardsIn returns those among some keys.
 func guardsIn(keys []string) []string {
 	return slices.DeleteFunc(keys, func(key string) bool {
 		return !strings.HasSuffix(key, ".lock") && !strings.HasSuffix(key, ".queue")
@@ -120,4 +124,47 @@ func (s *scene) stagedForAMinute() {
 func allFree(t *testing.T, r *redistest.Server) {
 	t.Helper()
 	eventually(t, lease+2*timeout, "no lock and no queue is left", func() bool { return len(guards(t, r)) == 0 })
+}
+
+// delays are the times at which this machine was late to wake somebody, and by how much. What is
+// promised to take no longer than some time takes longer by so much where no processor is free.
+var delays struct {
+	sync.Mutex
+	at []time.Time
+	by []time.Duration
+}
+
+// watchMachine measures that, for ever.
+func watchMachine() {
+	const each = 20 * time.Millisecond
+	for begun := time.Now(); ; begun = time.Now() {
+		<-time.After(each)
+		if by := time.Since(begun) - each; by > each/4 {
+			delays.Lock()
+			delays.at, delays.by = append(delays.at, begun), append(delays.by, by)
+			delays.Unlock()
+		}
+	}
+}
+
+// delaysSince returns by how much the machine has been late since a moment, each time.
+func delaysSince(moment time.Time) []time.Duration {
+	delays.Lock()
+	defer delays.Unlock()
+	first, _ := slices.BinarySearchFunc(delays.at, moment, time.Time.Compare)
+	return slices.Clone(delays.by[first:])
+}
+
+// lateSince returns that in all.
+func lateSince(moment time.Time) (sum time.Duration) {
+	for _, by := range delaysSince(moment) {
+		sum += by
+	}
+	return sum.Round(time.Millisecond)
+}
+
+// stalledSince reports whether the machine was late by so much at once that leases may have run out
+// which nothing else has ended.
+func stalledSince(moment time.Time) bool {
+	return slices.ContainsFunc(delaysSince(moment), func(by time.Duration) bool { return by > lease/3 })
 }

@@ -16,7 +16,6 @@ import (
 // An attacker tries forged cookies while visitors work. None of them reaches Redis: all
 // commands there are about visitors' sessions.
 func TestForgedCookies(t *testing.T) {
-	t.Parallel()
 	forgeries := unlessShort(20_000, 4000)
 	s := stage(t, fmt.Sprintf("%d forged cookies", forgeries), "P9: none reaches Redis, visitors are served", setting{demos: 1, visitors: 2, clients: 2})
 	p := redistest.NewProxy(t, s.redis)

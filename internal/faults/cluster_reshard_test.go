@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/faults/rig"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // calm are flags for processes that must not be refused anything, though the machine is busy: none
@@ -76,4 +79,135 @@ func (s *scene) guestIn(slots []int) *guest {
 	}
 	s.Fatalf("no session is in %d slots from %d on", len(slots), slots[0])
 	return nil
+}
+
+// A master and its replica are away, in a cluster that goes on without them
+// (cluster-require-full-coverage no). Sessions elsewhere do not notice. Those that were there are
+// refused, are never empty, and are there again when the nodes are.
+func TestClusterThirdDown(t *testing.T) {
+	eachClient(t, func(t *testing.T, client string) {
+		s := stageCluster(t, client, "a master and its replica killed", "P8: its sessions are 503, never empty; the others do not notice",
+			setting{redis: append([]string{"--cluster-require-full-coverage", "no", "--appendonly", "yes", "--appendfsync", "always"}, mortal...)})
+		third := s.populate(12)
+		lost := []*redistest.Server{third.master, s.cluster.ReplicaOf(t, third.master)}
+		s.setting.visitors = 0
+		s.run(func(ctx context.Context) {
+			for _, node := range lost {
+				node.Stop(t)
+			}
+			third.use(ctx, unlessShort(8*time.Second, 5*time.Second))
+			for _, node := range lost {
+				node.Restart(t)
+			}
+			s.cluster.AwaitReady(t)
+			third.mustBeBack()
+		})
+		s.seen = fmt.Sprintf("%d writes elsewhere, the longest took %v; %d refused there", third.answered, third.slowest.Round(time.Millisecond), third.refused)
+	})
+}
+
+// A third is that of a cluster's sessions.
+type third struct {
+	*scene
+	master      *redistest.Server
+	here, there []*guest // on that master, and elsewhere
+	counts      map[*guest]int
+	unsure      map[*guest]bool // the count may be higher
+
+	mu                sync.Mutex // guards what follows, and counts
+	answered, refused int
+	slowest           time.Duration // of those elsewhere
+}
+
+// populate makes guests, which write to each process once.
+func (s *scene) populate(guests int) *third {
+	s.Helper()
+	d := &third{scene: s, counts: make(map[*guest]int), unsure: make(map[*guest]bool)}
+	for range guests {
+		g := s.guest(s.demos[0])
+		at := s.at(rig.RecordKey(s.T, g.cookie))
+		if d.master == nil {
+			d.master = at
+		}
+		if at == d.master {
+			d.here = append(d.here, g)
+		} else {
+			d.there = append(d.there, g)
+		}
+		for turn := range s.demos { // so that all have connections
+			d.write(g, turn)
+		}
+	}
+	return d
+}
+
+// use makes all guests write at once, for a while.
+func (d *third) use(ctx context.Context, lasts time.Duration) {
+	ctx, stop := context.WithTimeout(ctx, lasts)
+	defer stop()
+	var all sync.WaitGroup
+	for _, g := range d.here {
+		all.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				got := g.post(d.demos[n%2], "/incr")
+				if got.status != 503 || got.took > d.longest+lateSince(d.begun) {
+					g.Errorf("a session that is away: %d %q after %v", got.status, got.text, got.took)
+				}
+				got = g.get(d.demos[n%2], "/count")
+				g.must("a read of a session that is away", got, 503, "")
+				d.mu.Lock()
+				d.refused++
+				d.mu.Unlock()
+			}
+		})
+	}
+	for _, g := range d.there {
+		all.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				d.write(g, n)
+				pause(ctx, 10*time.Millisecond)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// write adds one to the number of a session that is not away.
+func (d *third) write(g *guest, turn int) {
+	d.mu.Lock()
+	want := d.counts[g] + 1
+	d.mu.Unlock()
+	begun := time.Now()
+	got := g.post(d.demos[turn%2], "/incr")
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case got.status == 503 && stalledSince(begun.Add(-lease)): // it may have been done
+		d.unsure[g] = true
+	case !d.unsure[g]:
+		g.must("a write elsewhere", got, 200, fmt.Sprint(want))
+	}
+	if got.status == 200 { // or else one mistake would cause many
+		delete(d.unsure, g)
+		d.counts[g], _ = strconv.Atoi(got.text)
+	}
+	d.answered++
+	d.slowest = max(d.slowest, got.took)
+}
+
+// mustBeBack asserts that all sessions are there. A write that was refused may have been done.
+func (d *third) mustBeBack() {
+	d.Helper()
+	for _, g := range d.here {
+		var got reply
+		eventually(d.T, recovery, "a session is back", func() bool { got = g.get(d.demos[1], "/count"); return got.status == 200 })
+		var n int
+		if _, err := fmt.Sscan(got.text, &n); err != nil || n < d.counts[g] {
+			g.Errorf("a session that was away has %q, after %d writes", got.text, d.counts[g])
+		}
+		eventually(d.T, recovery, "it can be written to", func() bool { return g.post(d.demos[0], "/incr").status == 200 })
+	}
+	for _, g := range d.there {
+		d.write(g, 0)
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/faults/rig"
-	"github.com/a2139e8d/latchkey/internal/history"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
@@ -34,11 +33,7 @@ func TestSentinelThroughClients(t *testing.T) {
 			master.Stop(t)
 			eventually(t, delivery, "the replica knows", func() bool { return rig.LinkDown(t, replica) })
 			pause(ctx, time.Until(killed.Add(delivery)))
-			left := numbers(t, replica)
-			s.setback = &history.Setback{From: killed, Until: time.Now(), Left: func(cookie string) (int, bool) {
-				n, there := left[rig.RecordKey(t, cookie)]
-				return n, there
-			}}
+			s.setback = setback(t, killed, replica)
 			if rig.Role(replica) != "slave" {
 				t.Fatal("the sentinels were faster than the test: the machine is too busy")
 			}

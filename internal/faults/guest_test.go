@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -22,7 +23,7 @@ type guest struct {
 	cookie string
 }
 
-// A reply is the answer to a guest. Status 0 means that there was none.
+// A reply is the answer to a guest, or a user. Status 0 means that there was none.
 type reply struct {
 	status       int
 	text, cookie string
@@ -49,7 +50,6 @@ func (g *guest) begin(d *demotest.Demo) {
 	g.adopt(d, "/reset")
 }
 
-// login gives the session another id.
 func (g *guest) login(d *demotest.Demo) {
 	g.Helper()
 	g.adopt(d, "/login")
@@ -83,25 +83,31 @@ func (g *guest) setting(d *demotest.Demo, name string) <-chan reply {
 }
 
 func (g *guest) ask(d *demotest.Demo, method, path string, form url.Values) reply {
-	req, err := http.NewRequest(method, d.URL+path, strings.NewReader(form.Encode()))
+	return ask(context.Background(), g.http, method, d.URL+path, g.cookie, form)
+}
+
+// ask makes a request, with a cookie if it is not empty, and reads the answer to its end.
+func ask(ctx context.Context, c *http.Client, method, at, cookie string, form url.Values) (got reply) {
+	req, err := http.NewRequestWithContext(ctx, method, at, strings.NewReader(form.Encode()))
 	if err != nil {
 		panic(err) // a mistake in the test
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	if g.cookie != "" {
-		req.Header.Set("Cookie", g.cookie)
+	if cookie != "" {
+		req.Header.Set("Cookie", cookie)
 	}
 	began := time.Now()
-	res, err := g.http.Do(req)
+	defer func() { got.took = time.Since(began) }()
+	res, err := c.Do(req)
 	if err != nil {
-		return reply{took: time.Since(began)}
+		return reply{}
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
-		return reply{took: time.Since(began)}
+		return reply{}
 	}
-	got := reply{status: res.StatusCode, text: strings.TrimSpace(string(text)), took: time.Since(began)}
+	got = reply{status: res.StatusCode, text: strings.TrimSpace(string(text))}
 	if cookies := res.Cookies(); len(cookies) > 0 && cookies[0].MaxAge >= 0 {
 		got.cookie = cookies[0].Name + "=" + cookies[0].Value
 	}
@@ -116,13 +122,11 @@ func (g *guest) must(what string, got reply, status int, text string) {
 	}
 }
 
-// mustSet stores a name.
 func (g *guest) mustSet(d *demotest.Demo, name string) {
 	g.Helper()
 	g.must("/set "+name, g.set(d, name), http.StatusOK, "ok")
 }
 
-// names returns the names that are stored.
 func (g *guest) names(d *demotest.Demo) (names []string) {
 	g.Helper()
 	got := g.get(d, "/params")
@@ -132,7 +136,6 @@ func (g *guest) names(d *demotest.Demo) (names []string) {
 	return names
 }
 
-// mustHave asserts which names are stored.
 func (g *guest) mustHave(d *demotest.Demo, want ...string) {
 	g.Helper()
 	slices.Sort(want)

@@ -62,7 +62,6 @@ type death struct {
 // killedAt makes several processes die in the given way, one after another, each with
 // visitors' requests in all stages, and three of a guest.
 func killedAt(t *testing.T, fault string, how death) {
-	t.Parallel()
 	s := stage(t, fault, killedPromise, setting{logins: true})
 	rounds := unlessShort(4, 2)
 	var longest time.Duration
@@ -94,10 +93,13 @@ func (s *scene) kill(how death, late bool) (locked bool, waited time.Duration) {
 	eventually(s.T, s.longest, "visitors come to it", func() bool { return proxy.Requests() > 50 })
 
 	caught := catch(proxy, how)
-	end := &end{of: doomed, deadly: how.answered}
+	end := &end{of: doomed, answered: make(chan string, 3)}
 	var requests sync.WaitGroup
 	for _, name := range []string{"a", "b", "c"} {
-		one := &guest{T: s.T, http: end.client(s.T, name), cookie: g.cookie}
+		one := s.guestWith(g.cookie)
+		if how.answered {
+			one.http = end.client(s.T, name)
+		}
 		requests.Go(func() { one.must("/set "+name+" in a process that dies", one.set(doomed, name), 0, "") })
 	}
 	var cmd redistest.Command
@@ -120,7 +122,13 @@ func (s *scene) kill(how death, late bool) (locked bool, waited time.Duration) {
 	requests.Wait()
 	s.close(doomed)
 	if how.answered {
-		want = end.mustHaveAnswered(s.T, g.names(s.demos[0]))
+		want = g.names(s.demos[0])
+		happened(s.T, "an answer was on its way", len(end.answered), 1)
+		for range len(end.answered) {
+			if name := <-end.answered; !slices.Contains(want, name) {
+				s.Errorf("%s was answered and is not stored; %q are", name, want)
+			}
+		}
 	}
 	if late {
 		proxy.Release()
@@ -182,19 +190,13 @@ func (s *scene) mustHaveLeases(of *demotest.Demo) {
 
 // An end is that of a process that dies when its answer is on its way to a client.
 type end struct {
-	of     *demotest.Demo
-	deadly bool // a client that reads an answer kills the process
-
-	mu       sync.Mutex
-	answered []string // the names whose answers were on their way
+	of       *demotest.Demo
+	answered chan string // the names whose answers were on their way
 }
 
-// client returns a client that never sees an answer if the end is deadly.
+// client returns a client that kills the process when it receives an answer, and never sees that.
 func (e *end) client(t *testing.T, name string) *http.Client {
 	c := client(t)
-	if !e.deadly {
-		return c
-	}
 	c.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 		return &lastConn{conn, e, name}, err
@@ -202,24 +204,6 @@ func (e *end) client(t *testing.T, name string) *http.Client {
 	return c
 }
 
-// mustHaveAnswered asserts that the names that were answered are stored, and returns all
-// that are stored.
-func (e *end) mustHaveAnswered(t *testing.T, stored []string) []string {
-	t.Helper()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(e.answered) == 0 {
-		t.Error("no answer was on its way")
-	}
-	for _, name := range e.answered {
-		if !slices.Contains(stored, name) {
-			t.Errorf("%s was answered and is not stored; %q are", name, stored)
-		}
-	}
-	return stored
-}
-
-// A lastConn kills the process when it receives the answer, and does not deliver it.
 type lastConn struct {
 	net.Conn
 	end  *end
@@ -230,10 +214,8 @@ func (c *lastConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 {
 		c.end.of.Kill()
-		c.end.mu.Lock()
-		defer c.end.mu.Unlock()
 		if strings.HasPrefix(string(b[:n]), "HTTP/1.1 200 ") {
-			c.end.answered = append(c.end.answered, c.name)
+			c.end.answered <- c.name
 		}
 		return 0, errors.New("the network is down")
 	}

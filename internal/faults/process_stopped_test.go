@@ -19,7 +19,6 @@ func stops() int { return unlessShort(3, 1) }
 
 // A process is stopped in a handler, and continues when others have had its session.
 func TestAppStoppedInHandler(t *testing.T) {
-	t.Parallel()
 	s := stage(t, "process stopped past its lease, in the handler", stoppedPromise, setting{logins: true})
 	s.run(func(context.Context) {
 		frozen := s.add(s.redis.URL, "-work", "1h")
@@ -32,7 +31,6 @@ func TestAppStoppedInHandler(t *testing.T) {
 			h.mustHave(s.demos[1], "rightful")
 		}
 	})
-	s.seen = fmt.Sprintf("%d writes refused", stops())
 }
 
 // The commit of a stopped process arrives in Redis when others have had the session: one that brings
@@ -46,7 +44,6 @@ func TestAppStoppedWithLateCommit(t *testing.T) {
 		"its large record is staged": {is: byGuest(isRenaming), before: []string{large}},
 	} {
 		t.Run(what, func(t *testing.T) {
-			t.Parallel()
 			s := stage(t, "process stopped past its lease, "+what, stoppedPromise, setting{logins: true})
 			s.run(func(context.Context) {
 				for range stops() {
@@ -62,7 +59,6 @@ func TestAppStoppedWithLateCommit(t *testing.T) {
 					g.mustHave(s.demos[1], append(commit.before, "rightful")...)
 				}
 			})
-			s.seen = fmt.Sprintf("%d commits refused", stops())
 		})
 	}
 }
@@ -93,7 +89,6 @@ func (s *scene) catchAt(frozen *demotest.Demo, proxy *redistest.Proxy, which fun
 // One process after another is stopped, for longer and for shorter than its lease, at
 // random moments: between a take and its commit, too.
 func TestAppStoppedAgainAndAgain(t *testing.T) {
-	t.Parallel()
 	const lease = 200 * time.Millisecond // short, so that there is time for many stops
 	s := stage(t, "processes stopped at random moments, some past their lease", stoppedPromise,
 		setting{logins: true, demos: 3, visitors: 8, flags: []string{"-lease", lease.String()}})
@@ -112,8 +107,6 @@ func TestAppStoppedAgainAndAgain(t *testing.T) {
 			pause(ctx, time.Duration(random.Int64N(int64(50*time.Millisecond))))
 		}
 	})
-	if s.summary().Silent == 0 {
-		t.Error("no process was stopped in the middle of a request")
-	}
+	happened(t, "a process was stopped in the middle of a request", s.summary().Silent, 1)
 	s.seen = fmt.Sprintf("stopped %d times, %d of them past the lease", rounds, past)
 }

@@ -17,17 +17,13 @@ func isEndAll(c redistest.Command) bool {
 	return isScript(c, "2") && len(c.Args) > 3 && strings.HasSuffix(c.Args[2], ".list") && strings.HasSuffix(c.Args[3], ".user")
 }
 
-// signIn gives the guest's session to a user, on the demo's second page.
-func (g *guest) signIn(d *demotest.Demo, user string) reply {
-	return g.ask(d, "POST", "/devices/sign-in", url.Values{"name": {user}})
-}
-
-// member returns a guest whose session is a user's, and has the number 1.
+// member returns a guest whose session is a user's, by a login on the demo's second page, and has the
+// number 1.
 func (s *scene) member(d *demotest.Demo, user string) *guest {
 	s.Helper()
 	g := s.guest(d)
 	g.must("a write", g.post(d, "/incr"), 200, "1")
-	got := g.signIn(d, user)
+	got := g.ask(d, "POST", "/devices/sign-in", url.Values{"name": {user}})
 	if got.status != 303 || got.cookie == "" {
 		s.Fatalf("a login was answered with %+v", got)
 	}
@@ -47,15 +43,15 @@ func (g *guest) mustEndAll(one, two *demotest.Demo, sessions int) {
 
 // A process is killed while it ends all sessions of a user: they are all alive, or all over.
 func TestAppKilledInEndAll(t *testing.T) {
-	t.Parallel()
 	s := stage(t, "process killed in EndAll, its command in Redis, not there, or there later", "P14: all sessions of the user, or none", setting{visitors: 2, slack: 4 * slack})
 	s.run(func(context.Context) {
-		s.teachScripts()
+		// Redis learns the scripts for users, so that the first command with one runs it.
+		s.member(s.demos[0], "nobody").mustEndAll(s.demos[0], s.demos[1], 1)
 		for i, by := range []redistest.Fault{redistest.Hang, redistest.HangCommand} {
 			user := fmt.Sprint("user", i)
 			one, two := s.member(s.demos[0], user), s.member(s.demos[1], user)
 			alive := map[bool]string{true: "1", false: "0"}
-			s.killIn(by, isEndAll, func(doomed *demotest.Demo) { one.post(doomed, "/devices/end-all") }, func() bool { return !s.hasLists() }, func() {
+			s.killIn(by, isEndAll, func(doomed *demotest.Demo) { one.post(doomed, "/devices/end-all") }, s.hasNoList, func() {
 				want := alive[by == redistest.HangCommand]
 				one.must("a read", one.get(s.demos[1], "/count"), 200, want)
 				two.must("a read", two.get(s.demos[0], "/count"), 200, want)
@@ -89,14 +85,7 @@ func (s *scene) killIn(by redistest.Fault, at func(redistest.Command) bool, do f
 	proxy.Release()
 }
 
-// hasLists reports whether any user has sessions.
-func (s *scene) hasLists() bool {
-	s.Helper()
-	return slices.ContainsFunc(s.keys(), func(key string) bool { return strings.HasSuffix(key, ".list") })
-}
-
-// teachScripts lets Redis know the scripts for users, so that the first command with one runs it.
-func (s *scene) teachScripts() {
-	s.Helper()
-	s.member(s.demos[0], "nobody").mustEndAll(s.demos[0], s.demos[1], 1)
+// hasNoList reports whether no user has sessions.
+func (s *scene) hasNoList() bool {
+	return !slices.ContainsFunc(s.keys(), func(key string) bool { return strings.HasSuffix(key, ".list") })
 }

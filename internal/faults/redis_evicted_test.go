@@ -2,44 +2,53 @@ package faults
 
 import (
 	"context"
-	"fmt"
 	"net/http"
+	"strings"
 	"testing"
+
+	"github.com/a2139e8d/latchkey/internal/faults/rig"
 )
 
-// A key disappears while a request holds the session: someone deletes it, or Redis evicts
-// it. What the request then saves must not undo what others have done meanwhile.
+// A key disappears while a request holds the session: someone deletes it, Redis evicts it, or its
+// clock jumps past the lease. What the request then saves must not undo what others have done
+// meanwhile.
 func TestKeyEvictedWhileHeld(t *testing.T) {
-	fence := "P3: the save of the first holder is refused"
+	const promise = "P3: the save of the first holder is refused"
 	stale := func(h *holding, s *scene) {
 		h.must("the save of the second holder", h.set(s.demos[1], "second"), http.StatusOK, "ok")
 		h.must("the save of the first holder", <-h.replies, http.StatusServiceUnavailable, "")
 		h.mustHave(s.demos[0], "second")
 	}
-	for _, one := range []struct {
-		name, promise string
-		key           func(h *holding) string
-		then          func(h *holding, s *scene)
+	deleted := func(h *holding, s *scene, key string) {
+		if s.redis.Do(h.T, "DEL", key) != int64(1) {
+			h.Error("there was nothing to delete")
+		}
+	}
+	for fault, one := range map[string]struct {
+		promise string
+		happens func(h *holding, s *scene, m *rig.Machine)
 	}{
-		{"lock", fence, func(h *holding) string { return h.lock }, stale},
+		"lock of a held session deleted": {promise, func(h *holding, s *scene, _ *rig.Machine) {
+			deleted(h, s, h.lock)
+			stale(h, s)
+		}},
+		"Redis's clock jumps 5 s forwards, past all leases": {promise, func(h *holding, s *scene, m *rig.Machine) {
+			m.SetClock(5 * lease)
+			stale(h, s)
+			s.mustHaveJumped(5 * lease)
+		}},
 		// This is a way to log a visitor out: the session is not saved again.
-		{"record", "the visitor is logged out, for good", func(h *holding) string { return h.record },
-			func(h *holding, s *scene) {
-				h.must("the save of the holder", <-h.replies, http.StatusServiceUnavailable, "")
-				h.mustBeForgotten(s.demos[0])
-				h.mustBeForgotten(s.demos[1])
-			}},
+		"record of a held session deleted": {"the visitor is logged out, for good", func(h *holding, s *scene, _ *rig.Machine) {
+			deleted(h, s, h.record)
+			h.must("the save of the holder", <-h.replies, http.StatusServiceUnavailable, "")
+			h.mustBeForgotten(s.demos[0])
+			h.mustBeForgotten(s.demos[1])
+		}},
 	} {
-		t.Run(one.name, func(t *testing.T) {
-			t.Parallel()
-			s := stage(t, one.name+" of a held session deleted", one.promise, setting{flags: []string{"-work", "800ms"}})
-			s.run(func(context.Context) {
-				h := s.hold(s.demos[0], "first")
-				if s.redis.Do(t, "DEL", one.key(h)) != int64(1) {
-					t.Error("there was nothing to delete")
-				}
-				one.then(h, s)
-			})
+		t.Run(fault, func(t *testing.T) {
+			m := rig.NewMachine(t)
+			s := stage(t, fault, one.promise, setting{env: m.Env, flags: []string{"-work", "800ms"}, logins: true})
+			s.run(func(context.Context) { one.happens(s.hold(s.demos[0], "first"), s, m) })
 		})
 	}
 }
@@ -47,20 +56,67 @@ func TestKeyEvictedWhileHeld(t *testing.T) {
 // Processes that wait for a session are in its queue. When that is gone, they are not
 // notified when the session is free, and must notice it by themselves.
 func TestQueuesEvicted(t *testing.T) {
-	t.Parallel()
 	s := stage(t, "all queues deleted again and again", "P5, P6: the next one notices by itself", setting{logins: true, demos: 3})
-	s.run(func(context.Context) { s.deleteMany(20, ".queue") })
+	const script = `
+		local found = redis.call('KEYS', '*.queue')
+		return #found > 0 and redis.call('DEL', unpack(found)) or 0`
+	s.run(func(context.Context) {
+		left := int64(20)
+		eventually(t, 2*lockWait, "20 queues are deleted", func() bool {
+			left -= s.redis.Do(t, "EVAL", script, 0).(int64)
+			return left <= 0
+		})
+	})
 	s.allAnswered()
 }
 
-// deleteMany deletes all keys with a suffix, again and again, until there were n.
-func (s *scene) deleteMany(n int64, suffix string) {
-	s.Helper()
-	const script = `
-		local found = redis.call('KEYS', '*' .. ARGV[1])
-		return #found > 0 and redis.call('DEL', unpack(found)) or 0`
-	eventually(s.T, 2*lockWait, fmt.Sprintf("%d keys of the kind %s are deleted", n, suffix), func() bool {
-		n -= s.redis.Do(s.T, "EVAL", script, 0, suffix).(int64)
-		return n <= 0
-	})
+// The keys of a user are evicted, or deleted by somebody. All of that user's sessions are over,
+// also one that is held, and none comes alive again with the next login. Without the mark that is
+// at once, on all processes; without the list, when somebody asks for it. Other users notice nothing.
+func TestKeysOfAUserEvicted(t *testing.T) {
+	for _, one := range []struct {
+		name     string
+		suffixes []string
+		held     bool
+	}{
+		{"mark of a user", []string{".user"}, true},
+		{"list of a user", []string{".list"}, false},
+		{"mark and list of a user", []string{".user", ".list"}, true},
+	} {
+		t.Run(one.name, func(t *testing.T) {
+			s := stage(t, one.name+" deleted", "P14: all out, none in; nobody else", setting{flags: []string{"-work", "300ms"}, visitors: 2, slack: 4 * slack})
+			s.run(func(context.Context) {
+				ann, anns, bob := s.member(s.demos[0], "ann"), s.member(s.demos[1], "ann"), s.member(s.demos[0], "bob")
+				h := s.holdAs(ann, s.demos[0], "held")
+				tag, _, _ := strings.Cut(h.record, "}")
+				for _, suffix := range one.suffixes {
+					if n := s.redis.Do(t, "DEL", tag+"}"+suffix).(int64); n != 1 {
+						t.Fatalf("%d keys %s}%s are deleted", n, tag, suffix)
+					}
+				}
+				if one.held {
+					h.must("the save of the holder", <-h.replies, http.StatusServiceUnavailable, "")
+				} else {
+					h.must("the save of the holder", <-h.replies, http.StatusOK, "ok")
+					anns.must("a read before anybody asks for the list", anns.get(s.demos[0], "/count"), 200, "1")
+					if page := anns.get(s.demos[1], "/devices").text; strings.Contains(page, "card device") {
+						t.Error("a session is listed")
+					}
+				}
+				everywhere := func(when, annsCount string) {
+					t.Helper()
+					for _, d := range s.demos {
+						ann.must("ann's read "+when, ann.get(d, "/count"), 200, annsCount)
+						anns.must("ann's other read "+when, anns.get(d, "/count"), 200, annsCount)
+						bob.must("bob's read "+when, bob.get(d, "/count"), 200, "1")
+					}
+				}
+				everywhere("after it", "0")
+				again := s.member(s.demos[1], "ann")
+				everywhere("after the next login", "0")
+				again.mustEndAll(s.demos[0], s.demos[1], 1)
+				bob.mustEndAll(s.demos[1], s.demos[0], 1)
+			})
+		})
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 
 // Redis forgets the scripts.
 func TestScriptFlush(t *testing.T) {
-	t.Parallel()
 	s := stage(t, "SCRIPT FLUSH, ten times", "not noticed", setting{logins: true})
 	s.run(func(ctx context.Context) {
 		s.redis.Do(t, "CONFIG", "RESETSTAT")
@@ -21,19 +19,13 @@ func TestScriptFlush(t *testing.T) {
 			s.redis.Do(t, "SCRIPT", "FLUSH")
 			pause(ctx, 30*time.Millisecond)
 		}
-		errors, _ := redis.String(s.redis.Do(t, "INFO", "errorstats"), nil)
-		_, count, _ := strings.Cut(errors, "errorstat_NOSCRIPT:count=")
-		said := 0
-		if _, _ = fmt.Sscan(count, &said); said < 10 {
-			t.Errorf("Redis has said NOSCRIPT %d times: %q", said, errors)
-		}
+		happened(t, "Redis has said NOSCRIPT", info(t, s.redis, "errorstat_NOSCRIPT:count="), 10)
 	})
 	s.allAnswered()
 }
 
 // Another program's script keeps Redis busy, so that it answers BUSY to all others.
 func TestBusyScript(t *testing.T) {
-	t.Parallel()
 	s := stage(t, "Redis busy with a script for 1.5 s", "P8: 503, nothing lost, back by itself",
 		setting{redis: []string{"--busy-reply-threshold", "100"}, logins: true, apart: true})
 	s.run(func(ctx context.Context) {
@@ -58,5 +50,55 @@ func TestBusyScript(t *testing.T) {
 			t.Error("the script ended by itself")
 		}
 		s.mustHaveLogged("BUSY")
+	})
+}
+
+// Redis has as many clients as it may have: it closes all connections, including subscriptions, and
+// refuses new ones with an error.
+func TestMaxClients(t *testing.T) {
+	s := stage(t, "Redis at maxclients for 1.5 s", "P8: 503, back by itself", setting{logins: true, apart: true})
+	s.run(func(ctx context.Context) {
+		before := info(t, s.redis, "rejected_connections:")
+		s.redis.Do(t, "CONFIG", "SET", "maxclients", 1)
+		for range 15 {
+			// All but the test's own connection.
+			s.redis.Do(t, "CLIENT", "KILL", "TYPE", "normal")
+			s.redis.Do(t, "CLIENT", "KILL", "TYPE", "pubsub")
+			pause(ctx, 100*time.Millisecond)
+		}
+		rejected := info(t, s.redis, "rejected_connections:") - before
+		s.redis.Do(t, "CONFIG", "SET", "maxclients", 10000)
+		s.seen = fmt.Sprintf("%d connections refused", rejected)
+		happened(t, "Redis has refused a connection", rejected, 1)
+		s.mustHaveLogged("max number of clients")
+	})
+}
+
+// Redis is full and evicts nothing: it refuses writes, and continues to answer reads. A
+// holder that cannot save releases the session all the same, at once. Who logs out is out.
+func TestOutOfMemory(t *testing.T) {
+	s := stage(t, "Redis full for 1.5 s, noeviction", "P8: writes are 503, reads and logouts go on; nothing lost",
+		setting{logins: true, apart: true, flags: []string{"-work", "800ms"}})
+	s.run(func(ctx context.Context) {
+		g := s.guest(s.demos[0])
+		g.must("a write before", g.post(s.demos[0], "/incr"), http.StatusOK, "1")
+		leaving := s.guest(s.demos[0])
+		leaving.must("a write before", leaving.post(s.demos[0], "/incr"), http.StatusOK, "1")
+		h := s.hold(s.demos[0], "held")
+		s.redis.Do(t, "CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory", 1)
+		h.must("the save of a holder", <-h.replies, http.StatusServiceUnavailable, "")
+		if s.redis.Exists(t, h.lock) {
+			t.Error("the session was not released")
+		}
+		for range 12 {
+			g.must("a write", g.post(s.demos[0], "/incr"), http.StatusServiceUnavailable, "")
+			g.must("a read", g.get(s.demos[1], "/count"), http.StatusOK, "1")
+			pause(ctx, 100*time.Millisecond)
+		}
+		leaving.must("a logout", leaving.post(s.demos[1], "/logout"), http.StatusNoContent, "")
+		leaving.must("the old cookie", leaving.get(s.demos[0], "/count"), http.StatusOK, "0")
+		s.redis.Do(t, "CONFIG", "SET", "maxmemory", 0)
+		g.must("a write after that", g.post(s.demos[0], "/incr"), http.StatusOK, "2")
+		s.mustHaveLogged("OOM")
 	})
 }

@@ -14,7 +14,6 @@ import (
 // others is killed, and another: the site continues to work. Without a third it cannot, and answers
 // 503. When that is back, after a lease, it works again.
 func TestRedlockNodesKilled(t *testing.T) {
-	t.Parallel()
 	const redlockLease = 10 * time.Second // a node has only a fiftieth of it to answer
 	var nodes []*redistest.Server
 	s := stage(t, "Redlock: one, two, three of five nodes killed", "two are not missed; with three 503, nothing lost", setting{

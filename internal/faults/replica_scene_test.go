@@ -74,11 +74,7 @@ const delivery = 200 * time.Millisecond
 func (f *failover) follow() {
 	f.Helper()
 	pause(f.Context(), time.Until(f.killed.Add(delivery)))
-	left := numbers(f.T, f.replica)
-	f.setback = &history.Setback{From: f.killed, Until: time.Now(), Left: func(cookie string) (int, bool) {
-		n, there := left[rig.RecordKey(f.T, cookie)]
-		return n, there
-	}}
+	f.setback = setback(f.T, f.killed, f.replica)
 	f.redis = f.replica
 	f.lead(f.replica)
 }
@@ -87,6 +83,16 @@ func (f *failover) lead(to *redistest.Server) {
 	for _, a := range f.addresses {
 		a.Lead(to.Addr)
 	}
+}
+
+// setback says that what a server does not have is lost, since a moment.
+func setback(t *testing.T, since time.Time, has *redistest.Server) *history.Setback {
+	t.Helper()
+	left := numbers(t, has)
+	return &history.Setback{From: since, Until: time.Now(), Left: func(cookie string) (int, bool) {
+		n, there := left[rig.RecordKey(t, cookie)]
+		return n, there
+	}}
 }
 
 // numbers returns the number in each record of a server.

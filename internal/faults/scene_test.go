@@ -78,9 +78,11 @@ type scene struct {
 	lost    int              // answered writes
 }
 
-// stage starts a scene. fault and promise are what the table says about it.
+// stage starts a scene, at the same time as those of other tests. fault and promise are what the
+// table says about it.
 func stage(t *testing.T, fault, promise string, with setting) *scene {
 	t.Helper()
+	t.Parallel()
 	with = with.complete()
 	s := &scene{T: t, setting: with, redis: redistest.RealWith(t, with.env, with.redis...)}
 	t.Cleanup(func() { s.row(fault, promise) })
@@ -99,7 +101,6 @@ func (with setting) complete() setting {
 	return with
 }
 
-// keys returns the keys of all sessions, locks and queues.
 func (s *scene) keys() []string {
 	s.Helper()
 	if s.cluster != nil {
@@ -266,7 +267,6 @@ func (s *scene) orphaned(queue string) bool {
 // slack is by how much a demo's connections to Redis and to visitors may vary.
 const slack = 8
 
-// client returns a client with connections of its own.
 func client(t *testing.T) *http.Client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 32}
 	t.Cleanup(transport.CloseIdleConnections)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -41,11 +40,11 @@ func newUsers(t *testing.T, n int, site func(random float64) string) (all []*use
 	for i := range n {
 		u := &user{name: fmt.Sprintf("user%d", i), client: client(t), site: site,
 			asked: make(map[string]bool), answered: make(map[string]bool)}
-		res, _, err := u.request(context.Background(), http.MethodPost, site(0)+"/reset", nil)
-		if err != nil || len(res.Cookies()) != 1 {
-			t.Fatalf("%s got no session: %v", u.name, err)
+		got := u.ask(context.Background(), http.MethodPost, site(0)+"/reset", nil)
+		if got.cookie == "" {
+			t.Fatalf("%s got no session: %+v", u.name, got)
 		}
-		u.cookie = res.Cookies()[0].Name + "=" + res.Cookies()[0].Value
+		u.cookie = got.cookie
 		if i%2 == 1 {
 			u.set(site(0), large)
 		}
@@ -70,14 +69,11 @@ func workFor(ctx context.Context, all []*user, d time.Duration) {
 	}
 }
 
-// workUntil is workFor, some times more if not enough has happened. It reports whether it has.
-func workUntil(ctx context.Context, all []*user, d time.Duration, enough func() bool) bool {
-	for range 6 {
-		if workFor(ctx, all, d); enough() {
-			return true
-		}
+// workUntil is workFor, some times more if not enough has happened.
+func workUntil(ctx context.Context, all []*user, d time.Duration, enough func() bool) {
+	for n := 0; n == 0 || n < 6 && !enough(); n++ {
+		workFor(ctx, all, d)
 	}
-	return false
 }
 
 func (u *user) run(ctx context.Context, random *rand.Rand, half uint64) {
@@ -90,26 +86,22 @@ func (u *user) run(ctx context.Context, random *rand.Rand, half uint64) {
 	}
 }
 
-// set stores a name.
 func (u *user) set(site, name string) (status int) {
 	u.mu.Lock()
 	u.asked[name] = true
 	u.mu.Unlock()
-	res, body, err := u.request(context.Background(), http.MethodPost, site+"/set", url.Values{"name": {name}})
+	got := u.ask(context.Background(), http.MethodPost, site+"/set", url.Values{"name": {name}})
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch {
-	case err != nil:
+	case got.status == 0 || got.status == http.StatusServiceUnavailable:
 		u.silent++
-		return 0
-	case res.StatusCode == http.StatusServiceUnavailable:
-		u.silent++
-	case res.StatusCode != http.StatusOK || body != "ok\n":
-		u.wrong = append(u.wrong, fmt.Errorf("%s: /set was answered with %s: %q", u.name, res.Status, body))
+	case got.status != http.StatusOK || got.text != "ok":
+		u.wrong = append(u.wrong, fmt.Errorf("%s: /set was answered with %d: %q", u.name, got.status, got.text))
 	default:
 		u.answered[name] = true
 	}
-	return res.StatusCode
+	return got.status
 }
 
 // look reads what is in the session. All names whose storing was answered before must be
@@ -121,17 +113,17 @@ func (u *user) look(site string) (known bool) {
 		before = append(before, name)
 	}
 	u.mu.Unlock()
-	res, body, err := u.request(context.Background(), http.MethodGet, site+"/params", nil)
+	got := u.ask(context.Background(), http.MethodGet, site+"/params", nil)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if err != nil || res.StatusCode == http.StatusServiceUnavailable {
+	if got.status == 0 || got.status == http.StatusServiceUnavailable {
 		u.silent++
 		return false
 	}
 	u.looks++
 	var names []string
-	if err := json.Unmarshal([]byte(body), &names); err != nil || res.StatusCode != http.StatusOK {
-		u.wrong = append(u.wrong, fmt.Errorf("%s: /params was answered with %s: %.200q", u.name, res.Status, body))
+	if err := json.Unmarshal([]byte(got.text), &names); err != nil || got.status != http.StatusOK {
+		u.wrong = append(u.wrong, fmt.Errorf("%s: /params was answered with %d: %.200q", u.name, got.status, got.text))
 		return true
 	}
 	there := make(map[string]bool)
@@ -149,30 +141,12 @@ func (u *user) look(site string) (known bool) {
 	return true
 }
 
-func (u *user) request(ctx context.Context, method, at string, form url.Values) (*http.Response, string, error) {
-	req, err := http.NewRequestWithContext(ctx, method, at, strings.NewReader(form.Encode()))
-	if err != nil {
-		return nil, "", err
-	}
-	if form != nil {
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	}
-	if u.cookie != "" {
-		req.Header.Set("Cookie", u.cookie)
-	}
-	begun := time.Now()
-	defer func() {
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		u.longest = max(u.longest, time.Since(begun))
-	}()
-	res, err := u.client.Do(req)
-	if err != nil {
-		return nil, "", err
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	return res, string(body), err
+func (u *user) ask(ctx context.Context, method, at string, form url.Values) reply {
+	got := ask(ctx, u.client, method, at, u.cookie, form)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.longest = max(u.longest, got.took)
+	return got
 }
 
 // A tally counts the requests of several users.
@@ -201,8 +175,6 @@ func lastLook(t *testing.T, all []*user) (sum tally) {
 		}
 		u.mu.Unlock()
 	}
-	if sum.answered == 0 {
-		t.Error("no user has written anything")
-	}
+	happened(t, "a user's write was answered", sum.answered, 1)
 	return sum
 }

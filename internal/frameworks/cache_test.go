@@ -40,14 +40,6 @@ var personal = map[string]http.HandlerFunc{
 		_ = http.NewResponseController(w).Flush()
 		fmt.Fprint(w, who(r))
 	},
-	"/after-overflow": func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, strings.Repeat("a long page ", 10_000))
-		fmt.Fprint(w, who(r))
-	},
-	"/after-commit": func(w http.ResponseWriter, r *http.Request) {
-		_ = session.FromContext(r.Context()).Commit(r.Context())
-		fmt.Fprint(w, who(r))
-	},
 	"/lazy": func(w http.ResponseWriter, r *http.Request) {
 		_, _ = session.Start(r.Context())
 		w.WriteHeader(http.StatusOK) // chi's Compress is confused by a Flush without it

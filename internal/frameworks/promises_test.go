@@ -172,27 +172,32 @@ func TestWebsocket(t *testing.T) {
 }
 
 // An error that the framework answers is an answer: what was set before it is saved. A panic is a
-// 500, and an answer that the handler aborts is cut off: neither saves anything. An answer whose
-// session could not be saved, or was changed after that, is replaced by the error, whatever the
-// framework believes to have sent.
+// 500, also where half an answer was written before it, and an answer that the handler aborts is cut
+// off: neither saves anything. An answer whose session could not be saved, or was changed after that,
+// is replaced by the error, whatever the framework believes to have sent.
 func TestWhatGoesWrong(t *testing.T) {
 	each(t, programs, func(t *testing.T, s *site, shop *shop) {
 		shop.lose = func() { s.loseLocks(t) }
 		for _, want := range []struct {
 			path   string
+			form   string
 			status int // 0: cut off
 			body   string
 			cart   string // afterwards
 		}{
-			{"/fail", 418, "a teapot", "101"},
-			{"/panic", 500, "", "1"},
-			{"/abort", 0, "", "1"},
-			{"/lose", 503, "The session is not available", "1"},
-			{"/late", 500, "", "101"},
+			{"/fail", "", 418, "a teapot", "101"},
+			{"/panic", "", 500, "", "1"},
+			{"/panic", "half=this is well", 500, "", "1"},
+			{"/abort", "", 0, "", "1"},
+			{"/lose", "", 503, "The session is not available", "1"},
+			{"/late", "", 500, "", "101"},
 		} {
+			if want.form != "" && strings.Contains(t.Name(), "middleware") {
+				continue // see TestEchosMiddlewareWhereAPanicComesLate
+			}
 			v := newVisitor(t, s)
 			v.post("/add").want(t, 200, "1")
-			a := v.post(want.path)
+			a := v.post(want.path, want.form)
 			if a.StatusCode != want.status || (a.err == nil) != (want.status > 0) || !strings.Contains(a.body, want.body) ||
 				strings.Contains(a.body, "well") || a.Header.Get("X-Half") != "" || a.sets() {
 				t.Errorf("%s: %d %q %v %v", want.path, a.StatusCode, a.body, a.Header, a.err)
@@ -217,18 +222,5 @@ func TestAPanicThatIsRecoveredInsideIsSaved(t *testing.T) {
 		v.post("/add").want(t, 200, "1")
 		v.post("/panic").want(t, 500, "*")
 		v.get("/cart").want(t, 200, "101")
-	})
-}
-
-// A panic is a 500 also where half an answer was written before it.
-func TestAPanicInTheMiddleOfAnAnswer(t *testing.T) {
-	each(t, around, func(t *testing.T, s *site, _ *shop) {
-		v := newVisitor(t, s)
-		v.post("/add").want(t, 200, "1")
-		a := v.post("/panic", "half=half")
-		if a.want(t, 500, "*"); a.Header.Get("X-Half") != "" || strings.Contains(a.body, "half") {
-			t.Errorf("%q %v", a.body, a.Header)
-		}
-		v.get("/cart").want(t, 200, "1")
 	})
 }

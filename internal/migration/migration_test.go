@@ -1,9 +1,7 @@
 package migration
 
 import (
-	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -67,10 +65,7 @@ func TestTheOldCookieEnds(t *testing.T) {
 // A visitor who has a session of Latchkey keeps it, whatever old cookie comes with it.
 func TestTheNewSessionCounts(t *testing.T) {
 	each(t, func(s *site, _ *redistest.Server) {
-		v := s.visitor()
-		v.want("/write", 200, "")
-		v.Jar.SetCookies(s.address, s.ann().Jar.Cookies(s.address))
-		v.want("/me", 200, nobody)
+		s.both().want("/me", 200, nobody)
 	})
 }
 
@@ -122,18 +117,8 @@ func TestMovingAndModes(t *testing.T) {
 // The body of a request with an old cookie is the handler's, whether a session is moved or not.
 func TestMovingAndABody(t *testing.T) {
 	each(t, func(s *site, _ *redistest.Server) {
-		both := s.visitor()
-		both.want("/write", 200, "")
-		both.Jar.SetCookies(s.address, s.ann().Jar.Cookies(s.address))
-		for _, v := range []*visitor{s.ann(), both} {
-			res, err := v.Post(s.URL+"/echo", "text/plain", strings.NewReader("hello"))
-			if err != nil {
-				s.Fatal(err)
-			}
-			defer res.Body.Close()
-			if got, err := io.ReadAll(res.Body); err != nil || string(got) != "hello" {
-				s.Errorf("the handler has read %q, error %v", got, err)
-			}
+		for _, v := range []*visitor{s.ann(), s.both()} {
+			v.wants(http.MethodPost, "/echo", "hello", 200, "hello")
 		}
 	})
 }
@@ -143,11 +128,7 @@ func TestMovingAndABody(t *testing.T) {
 func TestMovingAndCaches(t *testing.T) {
 	each(t, func(s *site, _ *redistest.Server) {
 		for _, path := range []string{"/public", "/public?write", "/public?flush"} {
-			res, err := s.ann().Get(s.URL + path)
-			if err != nil {
-				s.Fatal(err)
-			}
-			res.Body.Close()
+			res := s.ann().want(path, 200, "*")
 			if got := res.Header.Get("Cache-Control") + res.Header.Get("Surrogate-Control"); got != "no-store" || len(res.Cookies()) < 2 {
 				s.Errorf("%s: a cache may keep it: %v", path, res.Header)
 			}
@@ -174,23 +155,23 @@ func TestTheAbsoluteTimeoutStays(t *testing.T) {
 	})
 }
 
+// Who is logged in is asked of a session that was not moved, too, and is nobody after its end, until
+// another login.
 func TestLoggedIn(t *testing.T) {
 	t.Parallel()
 	var s session.Session
+	want := func(when, user string) {
+		t.Helper()
+		if got := LoggedIn(&s); got != user {
+			t.Errorf("%s %q is logged in, want %q", when, got, user)
+		}
+	}
 	s.Set("user", "ann")
-	if got := LoggedIn(&s); got != "ann" {
-		t.Errorf("%q is logged in, in a session that was not moved", got)
-	}
+	want("not moved,", "ann")
 	s.Set("until", time.Now().Add(time.Hour).UnixMilli())
-	if got := LoggedIn(&s); got != "ann" {
-		t.Errorf("%q is logged in, in time", got)
-	}
+	want("in time", "ann")
 	s.Set("until", time.Now().UnixMilli())
-	if got := LoggedIn(&s); got != "" {
-		t.Errorf("%q is logged in, after the end", got)
-	}
+	want("after the end", "")
 	s.Login("bob")
-	if got := LoggedIn(&s); got != "bob" {
-		t.Errorf("%q is logged in, after another login", got)
-	}
+	want("after another login", "bob")
 }

@@ -8,6 +8,8 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -139,9 +141,27 @@ func (s *site) ann() *visitor {
 	return v
 }
 
-func (v *visitor) want(path string, status int, body string) {
+// both returns a visitor who has a session of Latchkey, and comes with ann's old cookie.
+func (s *site) both() *visitor {
+	v := s.visitor()
+	v.want("/write", 200, "")
+	v.Jar.SetCookies(s.address, s.ann().Jar.Cookies(s.address))
+	return v
+}
+
+func (v *visitor) want(path string, status int, body string) *http.Response {
 	v.Helper()
-	res, err := v.Get(v.URL + path)
+	return v.wants(http.MethodGet, path, "", status, body)
+}
+
+// wants checks the answer to a request; the body may be "*".
+func (v *visitor) wants(method, path, sent string, status int, body string) *http.Response {
+	v.Helper()
+	r, err := http.NewRequestWithContext(v.Context(), method, v.URL+path, strings.NewReader(sent))
+	if err != nil {
+		v.Fatal(err)
+	}
+	res, err := v.Do(r)
 	if err != nil {
 		v.Fatal(err)
 	}
@@ -150,13 +170,9 @@ func (v *visitor) want(path string, status int, body string) {
 	if err != nil || res.StatusCode != status || body != "*" && string(got) != body {
 		v.Errorf("%s: %d %q, error %v; want %d %q", path, res.StatusCode, got, err, status, body)
 	}
+	return res
 }
 
 func (v *visitor) has(cookie string) bool {
-	for _, c := range v.Jar.Cookies(v.address) {
-		if c.Name == cookie {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.Jar.Cookies(v.address), func(c *http.Cookie) bool { return c.Name == cookie })
 }

@@ -65,3 +65,36 @@ func TestNoSecretIsPrinted(t *testing.T) {
 		}
 	}
 }
+
+// Every wrong flag is an error that names it.
+func TestWrongFlags(t *testing.T) {
+	t.Parallel()
+	for args, says := range map[string]string{
+		"-nonsense":                  "-nonsense",
+		"-lock mutex":                `"mutex": it must be one of spin, timestamp, lease, redlock, none`,
+		"-lock all":                  "-lock all is for -check",
+		"-redis redis://a,redis://b": "only -lock redlock uses more than one",
+		"-lock redlock -redis redis://a,redis://b": "needs an odd number of URLs, 3 or more",
+		"-ttl -1s":                       "-ttl is -1s: it must be positive",
+		"-lock-wait 0":                   "-lock-wait is 0s",
+		"-lease 0":                       "-lease is 0s",
+		"-work -1s":                      "-work is -1s",
+		"-check -1":                      "-check is -1",
+		"-key abcd":                      "-key must be at least 32 bytes",
+		"-key " + demotest.Key + ",abcd": "-key must be at least 32 bytes",
+		"-redis localhost:6379":          "must begin with redis://",
+		"-redis redis://127.0.0.1:1":     "unavailable",
+		"-redis redis://:s3cr#t@h:x/y":   "redis URL",
+		"-addr nowhere:nothing":          "nothing",
+		"serve":                          `unexpected argument "serve"`,
+	} {
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			var stdout, stderr strings.Builder
+			err := run(t.Context(), strings.Fields(args), noEnv, &stdout, &stderr)
+			if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "s3cr") {
+				t.Errorf("error is %v; it should say %q", err, says)
+			}
+		})
+	}
+}

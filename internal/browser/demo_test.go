@@ -1,0 +1,255 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/internal/demotest"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// A screen is what somebody has, and the colours that he likes.
+type screen struct {
+	name          string
+	width, height int64
+	scheme        string
+}
+
+// openDemo shows a visitor the demo. In the end its page must have needed no other host, and have
+// had no error.
+func openDemo(t *testing.T, page string, on screen) *tab {
+	t.Helper()
+	b := newVisitor(t)
+	var mu sync.Mutex
+	var complaints []string // guarded by mu
+	err := chromedp.Listen(b.ctx, func(event any) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch e := event.(type) {
+		case *runtime.EventExceptionThrown:
+			complaints = append(complaints, e.ExceptionDetails.Text)
+		case *runtime.EventConsoleAPICalled:
+			if e.Type == "error" {
+				complaints = append(complaints, fmt.Sprint(e.Args))
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.do(chromedp.EmulateViewport(on.width, on.height), prefers(on.scheme))
+	b.open(page)
+	t.Cleanup(func() {
+		for _, loaded := range js[[]string](b, `performance.getEntriesByType('resource').map(e => e.name)`) {
+			if !strings.HasPrefix(loaded, page) && !strings.HasPrefix(loaded, "data:") {
+				t.Errorf("the page loaded %s", loaded)
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if len(complaints) > 0 {
+			t.Errorf("the page has errors: %v", complaints)
+		}
+	})
+	return b
+}
+
+func text(b *tab, selector string) string {
+	b.t.Helper()
+	return strings.TrimSpace(js[string](b, "document.querySelector('"+selector+"').textContent"))
+}
+
+// prefers makes the browser say which colours its user likes.
+func prefers(scheme string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+		})
+		return err
+	})
+}
+
+// fire presses the button and waits for the result.
+func (b *tab) fire() {
+	b.t.Helper()
+	b.click("#fire")
+	b.shows(`body[data-run="done"]`)
+}
+
+// TestThePageShowsBothWays presses the button and reads what a person would.
+func TestThePageShowsBothWays(t *testing.T) {
+	for _, screen := range []screen{{"desktop-light", 1200, 900, "light"}, {"phone-dark", 375, 800, "dark"}} {
+		t.Run(screen.name, func(t *testing.T) {
+			b := openDemo(t, demotest.Start(t).URL, screen)
+			b.fire()
+			b.fits(screen.name)
+
+			none, err := strconv.Atoi(text(b, "#none [data-kept]"))
+			if err != nil || none >= 100 {
+				t.Errorf("without the lock the page shows %d of 100 (%v): nothing was lost", none, err)
+			}
+			if kept, lost := text(b, "#lock [data-kept]"), text(b, "#lock [data-lost]"); kept != "100" || lost != "none" {
+				t.Errorf("with the lock the page shows %q of 100, and %q as lost", kept, lost)
+			}
+			named := strings.Count(text(b, "#none [data-lost]"), "p")
+			marked := js[int](b, `document.querySelectorAll('#none .cell[data-state=lost]').length`)
+			if named != 100-none || marked != 100-none {
+				t.Errorf("%d were lost; the page names %d and marks %d", 100-none, named, marked)
+			}
+			if n := js[int](b, `document.querySelectorAll('.cell').length`); n != 200 {
+				t.Errorf("%d cells, want 200", n)
+			}
+		})
+	}
+}
+
+// TestTheSessionCard counts, logs in and logs out.
+func TestTheSessionCard(t *testing.T) {
+	b := openDemo(t, demotest.Start(t).URL, laptopScreen)
+	for _, step := range []struct{ button, count string }{
+		{"#incr", "1"}, {"#incr", "2"}, {"#login", "2"}, {"#incr", "3"}, {"#logout", "0"}, {"#incr", "1"},
+	} {
+		b.do(chromedp.Click(chromedp.CSS(step.button)))
+		shown := `document.querySelector('#count').textContent.trim() === '` + step.count + `'`
+		if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](shown)); err != nil {
+			t.Fatalf("after %s: the page shows %q, want %q (%v)", step.button, text(b, "#count"), step.count, err)
+		}
+	}
+}
+
+// fits checks that the page is not wider than the screen, and keeps a screenshot for people to look
+// at, with go test -artifacts.
+func (b *tab) fits(name string) {
+	b.t.Helper()
+	if over := js[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+		b.t.Errorf("%s: the page is %d pixels wider than the screen", name, over)
+	}
+	shot, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(b.t.ArtifactDir(), name+".png"), shot, 0o600)
+	}
+	if err != nil {
+		b.t.Error(err)
+	}
+}
+
+var laptopScreen = screen{"laptop", 1280, 800, "light"}
+
+// All squares are to be seen at once on a laptop: before the run, and with its result. Where nothing
+// was lost, little is empty below that: two lines, and the card's edge.
+func TestAllSquaresAreAboveTheFold(t *testing.T) {
+	b := openDemo(t, demotest.Start(t).URL, laptopScreen)
+	fold := float64(laptopScreen.height)
+	for _, when := range []string{"before the run", "after it"} {
+		bottom := js[float64](b, `Math.max(...[...document.querySelectorAll('.cell')].map(c => c.getBoundingClientRect().bottom))`)
+		if bottom > fold || bottom < fold/2 {
+			t.Errorf("%s, the last row of squares ends at %.0f of %.0f pixels", when, bottom, fold)
+		}
+		if when == "before the run" {
+			b.fire()
+		}
+	}
+	empty := js[float64](b, `(() => {
+		const text = document.createRange();
+		text.selectNodeContents(document.querySelector('#lock [data-lost]'));
+		return document.querySelector('#lock').getBoundingClientRect().bottom - text.getBoundingClientRect().bottom;
+	})()`)
+	if empty < 0 || empty > 75 {
+		t.Errorf("%.0f pixels are empty", empty)
+	}
+}
+
+// A square that waits for its request is as visible as WCAG 1.4.11 demands, in both schemes.
+func TestEmptySquaresAreVisible(t *testing.T) {
+	page := demotest.Start(t).URL
+	for _, scheme := range []string{"light", "dark"} {
+		t.Run(scheme, func(t *testing.T) {
+			b := openDemo(t, page, screen{"", 1280, 800, scheme})
+			contrast := js[float64](b, `(() => {
+				const luminance = (color) => {
+					const [r, g, b] = color.match(/[\d.]+/g).map(v => v / 255)
+						.map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+					return .2126 * r + .7152 * g + .0722 * b;
+				};
+				const edge = luminance(getComputedStyle(document.querySelector('.cell[data-state=idle]')).borderTopColor);
+				const card = luminance(getComputedStyle(document.querySelector('.card')).backgroundColor);
+				return (Math.max(edge, card) + .05) / (Math.min(edge, card) + .05);
+			})()`)
+			if contrast < 3 {
+				t.Errorf("the contrast is %.2f, want 3", contrast)
+			}
+		})
+	}
+}
+
+// claims makes the browser say that it is another one.
+func claims(agent string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{UserAgent: agent})
+		return err
+	})
+}
+
+const iPhone = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.6 Mobile/15E148 Safari/604.1"
+
+// signIn enters a name into the second page's form.
+func (b *tab) signIn(page, name string) {
+	b.t.Helper()
+	b.open(page + "/devices")
+	b.do(chromedp.SendKeys(chromedp.CSS("#name"), name))
+	b.press(".sign-in button")
+	b.shows(".device[data-this]")
+}
+
+// devices returns what the page lists, the newest first.
+func (b *tab) devices() []string {
+	b.t.Helper()
+	return js[[]string](b, `[...document.querySelectorAll('.device h2')].map(h => h.textContent.replace(/\s+/g, ' '))`)
+}
+
+// TestTwoBrowsersOfAUser signs in from two, and ends one from the other, which sees that when it
+// next asks.
+func TestTwoBrowsersOfAUser(t *testing.T) {
+	for _, screen := range []screen{{"devices-light", 1000, 640, "light"}, {"devices-dark", 1000, 640, "dark"}, {"devices-phone", 375, 800, "light"}} {
+		t.Run(screen.name, func(t *testing.T) {
+			page := demotest.Start(t).URL
+			laptop, phone := openDemo(t, page, screen), openDemo(t, page, screen)
+			phone.do(claims(iPhone))
+			phone.signIn(page, "ann")
+			laptop.press("nav a")
+			laptop.shows("#name")
+			laptop.fits(screen.name + "-signed-out")
+			laptop.signIn(page, "ann")
+			laptop.fits(screen.name)
+			if got := laptop.devices(); !slices.Equal(got, []string{"Chrome on Linux this one", "Safari on iPhone"}) {
+				t.Errorf("the laptop shows %q", got)
+			}
+
+			laptop.press(".device:not([data-this]) button")
+			laptop.shows(".device:only-child")
+			phone.press("#reload")
+			phone.shows("#over")
+			phone.fits(screen.name + "-ended")
+			phone.signIn(page, "ann")
+			laptop.press("#reload")
+			laptop.shows("#end-others")
+			phone.press("#end-all")
+			phone.shows("#name")
+			if surprised := js[bool](phone, `document.querySelector('#over') !== null`); surprised {
+				t.Error("the phone has ended all sessions, and is surprised that its own is over")
+			}
+			laptop.press("#end-others")
+			laptop.shows("#over")
+		})
+	}
+}
