@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -76,11 +75,7 @@ func TestFullRedisEndsUsersSessions(t *testing.T) {
 // Redis refuses a commit because it is full. The processes that wait have their turns all the
 // same, at once, and hand the session on.
 func TestFullRedisWhileProcessesWait(t *testing.T) {
-	for name, end := range map[string]func(ctx context.Context, h *Hold) error{
-		"Save":    func(ctx context.Context, h *Hold) error { return h.Save(ctx, []byte("lost")) },
-		"Touch":   func(ctx context.Context, h *Hold) error { return h.Touch(ctx) },
-		"Release": func(ctx context.Context, h *Hold) error { h.Release(ctx); return nil },
-	} {
+	for name, end := range uses {
 		t.Run(name, func(t *testing.T) {
 			eachDesk(t, patient, func(t *testing.T, d *desk) {
 				h := take(t, d.st)

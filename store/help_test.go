@@ -256,12 +256,22 @@ func toldLost(t *testing.T, h *Hold) {
 	wantError(t, "the cause", context.Cause(ctx), ErrLost)
 }
 
-// writes are the ways in which a hold writes.
-var writes = map[string]func(ctx context.Context, h *Hold) error{
-	"Save":    func(ctx context.Context, h *Hold) error { return h.Save(ctx, []byte("stale")) },
-	"Destroy": func(ctx context.Context, h *Hold) error { return h.Destroy(ctx) },
-	"Renew":   func(ctx context.Context, h *Hold) error { return h.Renew(ctx, newID, []byte("stale")) },
-}
+// writes are the ways in which a hold writes, uses those after which the session goes on under its
+// id, and ends all of them.
+var (
+	writes = map[string]end{"Save": saves, "Destroy": destroys, "Renew": renews}
+	uses   = map[string]end{"Save": saves, "Touch": touches, "Release": releases}
+	ends   = map[string]end{"Save": saves, "Touch": touches, "Release": releases, "Destroy": destroys, "Renew": renews}
+)
+
+// An end is a way to give a session back. Where it writes, the session has "written" then.
+type end = func(ctx context.Context, h *Hold) error
+
+func saves(ctx context.Context, h *Hold) error    { return h.Save(ctx, []byte("written")) }
+func touches(ctx context.Context, h *Hold) error  { return h.Touch(ctx) }
+func releases(ctx context.Context, h *Hold) error { h.Release(ctx); return nil }
+func destroys(ctx context.Context, h *Hold) error { return h.Destroy(ctx) }
+func renews(ctx context.Context, h *Hold) error   { return h.Renew(ctx, newID, []byte("written")) }
 
 // wantNoRenewal waits until nothing is left of the id that a Renew would have given.
 func wantNoRenewal(t *testing.T, s *redistest.Server) {

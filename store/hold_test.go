@@ -15,14 +15,8 @@ import (
 // held. Each way of giving it back removes it.
 func TestLockKey(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		ctx, st := t.Context(), process(t, s)
-		for name, giveBack := range map[string]func(h *Hold) error{
-			"Save":    func(h *Hold) error { return h.Save(ctx, []byte("2")) },
-			"Touch":   func(h *Hold) error { return h.Touch(ctx) },
-			"Release": func(h *Hold) error { h.Release(ctx); return nil },
-			"Renew":   func(h *Hold) error { return h.Renew(ctx, newID, []byte("2")) },
-			"Destroy": func(h *Hold) error { return h.Destroy(ctx) },
-		} {
+		st := process(t, s)
+		for name, end := range ends {
 			s.Do(t, "FLUSHALL")
 			create(t, st, "1")
 			created := time.Now().Truncate(time.Millisecond)
@@ -37,53 +31,10 @@ func TestLockKey(t *testing.T) {
 				t.Errorf("%s: the lock is %q, the stamp %q", name, token, h.stamp)
 			}
 			wantExpiry(t, s, theLock, patient.Lease)
-			wantError(t, name, giveBack(h), nil)
+			wantError(t, name, end(t.Context(), h), nil)
 			wantFree(t, s)
 		}
 	})
-}
-
-// P12: a record expires with its idle time-out, or earlier with its absolute one, to the millisecond.
-// Whatever request comes puts the former off, and its end does so again.
-func TestRecordExpires(t *testing.T) {
-	t.Parallel()
-	const idle, absolute = time.Hour, 10 * time.Hour
-	terms := Terms{TTL: idle, Lifetime: absolute}
-	for name, tt := range map[string]struct{ age, want time.Duration }{
-		"young": {0, idle},
-		"old":   {9*time.Hour + 30*time.Minute, 30 * time.Minute},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-				ctx, st := t.Context(), process(t, s)
-				created := time.Now().Add(-tt.age)
-				check := func(what string) {
-					t.Helper()
-					if got := expiry(t, s, theRecord); got != tt.want {
-						t.Errorf("%s: it expires in %v, want %v", what, got, tt.want)
-					}
-					s.Do(t, "PEXPIRE", theRecord, 10_000) // nobody came for long
-				}
-				must(t, st.CreateRecord(ctx, theID, Record{Data: []byte("1"), Created: created}, terms))
-				check("Create")
-				for what, end := range map[string]func(h *Hold) error{
-					"Save":    func(h *Hold) error { return h.Save(ctx, []byte("2")) },
-					"Touch":   func(h *Hold) error { return h.Touch(ctx) },
-					"Release": func(h *Hold) error { h.Release(ctx); return nil },
-				} {
-					h := takeBy(t, st, terms)
-					check("Take")
-					wantError(t, what, end(h), nil)
-					check(what)
-				}
-				_, err := st.Load(ctx, theID, terms)
-				wantError(t, "Load", err, nil)
-				check("Load")
-				lapse(10*time.Second + time.Millisecond)
-				wantNotFound(t, s, st, terms)
-			})
-		})
-	}
 }
 
 // wantNotFound checks that the session is unknown, and that nothing comes of asking for it: neither
@@ -148,21 +99,5 @@ func TestWaitingIsBounded(t *testing.T) {
 		must(t, h.Save(t.Context(), []byte("2")))
 		wantData(t, s, "2")
 		wantFree(t, s)
-	})
-}
-
-// P5: no more than MaxWaiters wait in a process. Those that do have their turn.
-func TestTooManyWaiters(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		st := process(t, s)
-		create(t, st, "1")
-		h := take(t, st)
-		waiting := guests(t, st, 3, Terms{})
-		_, err := st.Take(t.Context(), theID, Terms{LockWait: time.Minute, MaxWaiters: 3})
-		wantError(t, "the fourth", err, ErrTooManyWaiters)
-		h.Release(t.Context())
-		for _, g := range waiting {
-			g.holds(t, "1").Release(t.Context())
-		}
 	})
 }

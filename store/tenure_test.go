@@ -41,12 +41,10 @@ func TestGroupCommit(t *testing.T) {
 // The next request starts while the commit before it is under way. Neither of them
 // is answered until its own write is stored.
 func TestNobodyIsAnsweredBeforeTheCommit(t *testing.T) {
-	for name, end := range map[string]func(t *testing.T, h *Hold) error{
-		"Save":    func(t *testing.T, h *Hold) error { return h.Save(t.Context(), []byte("2")) },
-		"Touch":   func(t *testing.T, h *Hold) error { return h.Touch(t.Context()) },
-		"Destroy": func(t *testing.T, h *Hold) error { return h.Destroy(t.Context()) },
-		"Renew":   func(t *testing.T, h *Hold) error { return h.Renew(t.Context(), newID, []byte("2")) },
-	} {
+	for name, end := range ends {
+		if name == "Release" {
+			continue // which answers nobody
+		}
 		t.Run(name, func(t *testing.T) {
 			eachDesk(t, patient, func(t *testing.T, d *desk) {
 				first := take(t, d.st)
@@ -54,7 +52,7 @@ func TestNobodyIsAnsweredBeforeTheCommit(t *testing.T) {
 				letGo := d.holdBack(t)
 				one := saving(t, first, "1")
 				h := waiting[0].holds(t, "1")
-				two := begin(func() error { return end(t, h) })
+				two := begin(func() error { return end(t.Context(), h) })
 				if name == "Save" || name == "Touch" { // it is handed on at once
 					<-waiting[1].came
 				}

@@ -257,11 +257,9 @@ func TestWhoComesAfterTheEndDoesNotJoinTheHolder(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, other := process(t, s), process(t, s)
 		st.alone = time.Hour
-		for n, end := range []func(h *Hold) error{
-			func(h *Hold) error { return h.Save(t.Context(), []byte("1")) },
-			func(h *Hold) error { return h.Touch(t.Context()) },
-			func(h *Hold) error { h.Release(t.Context()); return nil },
-		} {
+		n := 0
+		for _, end := range uses {
+			n++
 			id := login(t, st, "ann", n)
 			h := takeID(t, st, id)
 			must(t, other.End(t.Context(), id))
@@ -278,7 +276,7 @@ func TestWhoComesAfterTheEndDoesNotJoinTheHolder(t *testing.T) {
 				_, err := st.Take(t.Context(), id, Terms{LockWait: locker.NoWait, MaxWaiters: 1})
 				return errors.Is(err, ErrTooManyWaiters)
 			})
-			_ = end(h)
+			_ = end(t.Context(), h)
 			wantError(t, "Take after the end", <-late, ErrGone)
 		}
 	})
