@@ -95,27 +95,15 @@ func TestLateSetOfATakeThatGaveUpLeavesNoLock(t *testing.T) {
 	})
 }
 
-// A take that is late by more than the patience of its caller leaves no lock either, nor does one
-// whose reply is.
+// A take that is late by more than the patience of its caller leaves no lock either.
 func TestTakeWithoutReply(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		command func(redistest.Command) bool
-		fault   redistest.Fault
-	}{
-		"the command is held up": {takesLock, redistest.HangCommand},
-		"there is no reply":      {readsBoth, redistest.Hang},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-				st, p := tapped(t, s, patient)
-				create(t, process(t, s), "first")
-				release := onceFor(t, p, tt.command, tt.fault)
-				wantTimeout(t, "Take", func() error { _, err := st.Take(t.Context(), theID, Terms{}); return err })
-				release()
-				eventually(t, "the lock is free", func() bool { return !s.Exists(t, theLock) })
-				save(t, take(t, process(t, s)), "next")
-			})
-		})
-	}
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st, p := tapped(t, s, patient)
+		create(t, process(t, s), "first")
+		release := onceFor(t, p, takesLock, redistest.HangCommand)
+		wantTimeout(t, "Take", func() error { _, err := st.Take(t.Context(), theID, Terms{}); return err })
+		release()
+		eventually(t, "the lock is free", func() bool { return !s.Exists(t, theLock) })
+		save(t, take(t, process(t, s)), "next")
+	})
 }

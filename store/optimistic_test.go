@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/internal/scripting"
 	"github.com/gomodule/redigo/redis"
 )
 
@@ -108,45 +109,51 @@ func stored(t *testing.T, s *redistest.Server) string {
 	return fmt.Sprint(found, err)
 }
 
-// A connection that breaks is not noticed: what was done is known to be, and else it is done now.
-// Where another has written before the repetition, nobody knows whether the first try was done, and
-// the error says so. It is never done twice.
-func TestSaveLoadedOverABrokenConnection(t *testing.T) {
+// A write is repeated where the connection breaks. Where another has written before the repetition,
+// nobody knows any more whether the first try was done, and the error says so. It is not done twice.
+func TestARepeatedWriteAfterAnotherWrote(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
 		st, p := tapped(t, s, patient)
 		other := process(t, s)
-		create(t, st, "0")
-		for _, data := range []string{"1", large("2")} {
-			for _, fault := range []redistest.Fault{redistest.DropCommand, redistest.DropReply, redistest.CutReply} {
-				read := load(t, st)
-				once(t, s, p, optimisticScript, fault)
-				saveLoaded(t, st, read, data)
-				wantData(t, s, data)
+		for name, tt := range map[string]struct {
+			script *scripting.Script
+			fault  redistest.Fault // that befalls the first try
+			locked bool
+			err    error
+			want   string
+		}{
+			"under the lock, done":       {commitScript, redistest.DropReply, true, ErrLost, "1+2"},
+			"without it, done":           {optimisticScript, redistest.DropReply, false, ErrConflict, "1+2"},
+			"without it, and not so far": {optimisticScript, redistest.DropCommand, false, ErrConflict, "0+2"},
+		} {
+			s.Do(t, "DEL", theRecord)
+			create(t, other, "0")
+			write := func() error {
+				_, err := st.SaveLoaded(t.Context(), theID, load(t, st), text("1"), Terms{})
+				return err
 			}
-		}
-		if keys := stagedKeys(t, s); keys != nil {
-			t.Errorf("what the scripts did not need is there: %q", keys)
-		}
-		for fault, want := range map[redistest.Fault]string{redistest.DropReply: "1+2", redistest.DropCommand: "0+2"} {
-			save(t, take(t, other), "0")
-			read := load(t, st)
+			if tt.locked {
+				h := take(t, st)
+				write = func() error { return h.Save(t.Context(), []byte("1")) }
+			}
 			tries := 0
 			p.Inject(func(cmd redistest.Command) redistest.Fault {
-				if !runs(cmd, optimisticScript) {
+				if !runs(cmd, tt.script) {
 					return redistest.Pass
 				}
 				if tries++; tries == 1 {
-					return fault
+					return tt.fault
 				}
 				h := take(t, other)
 				save(t, h, string(h.Record.Data)+"+2")
 				return redistest.Pass
 			})
-			_, err := st.SaveLoaded(t.Context(), theID, read, text("1"), Terms{})
-			if !errors.Is(err, ErrConflict) || !errors.Is(err, ErrUnavailable) || tries != 2 {
-				t.Errorf("after %d tries: %v", tries, err)
+			if err := write(); !errors.Is(err, tt.err) || !errors.Is(err, ErrUnavailable) || tries != 2 {
+				t.Errorf("%s: after %d tries: %v", name, tries, err)
 			}
-			wantData(t, s, want)
+			p.Inject(nil)
+			wantData(t, s, tt.want)
 		}
 	})
 }

@@ -99,31 +99,3 @@ func TestLateGroupCommit(t *testing.T) {
 		d.wantQuiet(t, "3")
 	})
 }
-
-// When the repetition comes, another may have built on what was stored. Then it
-// is not known any more that it was, and the answer is that of a lost lock, which says that. The
-// other's record is untouched.
-func TestRepeatedCommitAfterAnotherWrote(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		learn(t, s)
-		st, p := tapped(t, s, patient)
-		other := process(t, s)
-		create(t, st, "0")
-		h := take(t, st)
-		commits := 0
-		p.Inject(func(cmd redistest.Command) redistest.Fault {
-			if !runs(cmd, commitScript) {
-				return redistest.Pass
-			}
-			if commits++; commits == 1 {
-				return redistest.DropReply
-			}
-			increment(t, other)
-			return redistest.Pass
-		})
-		err := h.Save(t.Context(), []byte("1"))
-		wantError(t, "Save", err, ErrLost)
-		wantError(t, "Save", err, ErrUnavailable)
-		wantData(t, s, "2")
-	})
-}

@@ -139,36 +139,11 @@ func TestExpiry(t *testing.T) {
 		if got := tt.terms.expired(&r, now); got != (tt.want == 0) {
 			t.Errorf("%s: expired is %v", name, got)
 		}
+		if got := r.Created.UnixMilli() <= tt.terms.outlived(now); tt.own == nil && got != (tt.want == 0) {
+			t.Errorf("%s: a script takes %v for outlived, that is %v", name, tt.terms.outlived(now), got)
+		}
 		if got := tt.terms.Expires(r, now); tt.want > 0 && !got.Equal(now.Add(tt.want)) {
 			t.Errorf("%s: it ends at %v, want %v from %v on", name, got, tt.want, now)
-		}
-	}
-}
-
-// A lifetime is over at its end, and the longest one there is never. The records'
-// own times may be anything.
-func TestExpired(t *testing.T) {
-	t.Parallel()
-	const never time.Duration = math.MaxInt64
-	for name, tt := range map[string]struct {
-		lifetime time.Duration
-		created  time.Time
-		want     bool
-	}{
-		"new":               {time.Hour, born, false},
-		"near the end":      {time.Hour, born.Add(time.Millisecond - time.Hour), false},
-		"at the end":        {time.Hour, born.Add(-time.Hour), true},
-		"never":             {never, born, false},
-		"never, since 1970": {never, time.UnixMilli(0), false},
-		"the last moment":   {never, time.UnixMilli(math.MaxInt64), false},
-		"the first moment":  {never, time.UnixMilli(math.MinInt64), true},
-	} {
-		terms := Terms{Lifetime: tt.lifetime}
-		if got := terms.expired(&Record{Created: tt.created}, born); got != tt.want {
-			t.Errorf("%s: expired is %v", name, got)
-		}
-		if got := tt.created.UnixMilli() <= terms.outlived(born); got != tt.want {
-			t.Errorf("%s: a script takes %v for outlived, that is %v", name, terms.outlived(born), got)
 		}
 	}
 }
