@@ -3,7 +3,6 @@ package locker
 import (
 	"context"
 	"errors"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -60,59 +59,6 @@ type othersLock struct {
 
 func (o othersLock) Take(context.Context, string, string, time.Duration) (Attempt, error) {
 	return Attempt{Holder: o.token}, nil
-}
-
-// wantHeldBy says that an error is that of somebody who has waited for the holder in vain.
-func wantHeldBy(t *testing.T, who string, err, want error, label string, waited time.Duration) {
-	t.Helper()
-	held, ok := errors.AsType[*HeldError](err)
-	if !ok || !errors.Is(err, want) || held.Owner.Label != label || held.Owner.PID != os.Getpid() || held.For.Truncate(s) != waited {
-		t.Errorf("%s: %v", who, err)
-	} else if want := " held by " + held.Owner.String() + " for "; !strings.Contains(err.Error(), want) {
-		t.Errorf("%s: %v, want %q in it", who, err, want)
-	}
-}
-
-// Whoever waits in vain learns who has the lock: in line behind a caller of the same process, at
-// the head of it, or behind one who waits himself. So does the caller that is one too many,
-// without a wait. A caller whose own context ends is told that, and not who held the lock.
-func TestHeldErrorOfWaiters(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var f fake
-		wait := func(d time.Duration) *lock { return newLock(theirs{&f}, nil, Options{Wait: d, MaxWaiters: 2}) }
-		here, other := wait(3*s), wait(3*s)
-		l, err := here.Lock(WithLabel(t.Context(), "GET /slow"), "k")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for who, lock := range map[string]*lock{"in line": here, "at Redis": other} {
-			go func() {
-				_, err := lock.Lock(WithLabel(t.Context(), "GET /other"), "k")
-				wantHeldBy(t, who, err, ErrTimeout, "GET /slow", 3*s)
-			}()
-		}
-		redistest.Elapse(s)
-		go func() {
-			_, err := other.Lock(t.Context(), "k")
-			wantHeldBy(t, "behind the one at Redis", err, ErrTimeout, "GET /slow", 4*s)
-		}()
-		ctx, cancel := context.WithTimeout(t.Context(), s)
-		defer cancel()
-		go func() {
-			_, err := here.Lock(ctx, "k")
-			if _, named := errors.AsType[*HeldError](err); named || !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("one who leaves: %v", err)
-			}
-		}()
-		synctest.Wait()
-		_, err = here.Lock(t.Context(), "k")
-		wantHeldBy(t, "one too many", err, ErrTooManyWaiters, "GET /slow", s)
-		if errors.Is(err, ErrTimeout) {
-			t.Errorf("%v: it has not waited", err)
-		}
-		redistest.Elapse(4 * s)
-		mustUnlock(t, l)
-	})
 }
 
 // The holder has given the lock back, and nobody knows yet who comes next. It

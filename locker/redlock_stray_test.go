@@ -127,27 +127,6 @@ func TestRedlockIsNotItsOwnHolder(t *testing.T) {
 	})
 }
 
-// A try that waits for its turn at a slow node is not made any more when the caller
-// has gone.
-func TestRedlockDropsTriesOfNobody(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		nodes := newNodes(3)
-		nodes[0].Put("k", "another", time.Hour)
-		nodes[1].Put("k", "another", time.Hour)
-		nodes[2].takes.Store(int64(s / 2))
-		ctx, cancel := context.WithTimeout(t.Context(), 3*s/10)
-		defer cancel()
-		r := redlockOn(nodes, Options{Timeout: s / 10})
-		if _, err := r.Lock(ctx, "k"); !errors.Is(err, context.DeadlineExceeded) {
-			t.Error(err)
-		}
-		redistest.Elapse(time.Minute)
-		if tries, here := len(nodes[0].Made("Take")), len(nodes[2].Made("Take")); tries < 2 || here != 1 {
-			t.Errorf("%d tries, %d of them made at the slow node", tries, here)
-		}
-	})
-}
-
 // A node that says nothing is told of one try at a time. It would be no use to wait for it once
 // for each of the tries that may have left something there. One that loses all answers to takes
 // is told again of the tries whose leases are not over, even if the wait goes on for days.

@@ -151,30 +151,6 @@ func TestRedlockValidityUsedUp(t *testing.T) {
 	})
 }
 
-// A lease lasts as long as a majority knows of it.
-func TestRedlockLeaseNeedsAMajority(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		nodes := newNodes(5)
-		l := mustLock(t, redlockOn(nodes, Options{Lease: 10 * s, MaxHold: time.Hour}))
-		forget(nodes[0])
-		nodes[4].away.Store(true)
-		redistest.Elapse(10 * time.Minute)
-		if isLost(l) {
-			t.Fatal("lost, though three of five nodes have it")
-		}
-		forget(nodes[1])
-		redistest.Elapse(10 * s / 3)
-		if isLost(l) {
-			t.Fatal("lost, though it may still be on three of five nodes")
-		}
-		forget(nodes[2]) // now they say so
-		redistest.Elapse(10 * s)
-		if !isLost(l) {
-			t.Error("not lost, though two of five nodes have it")
-		}
-	})
-}
-
 // An extension ends the drift before the time it was asked for. Close to MaxHold
 // that must not lead to one more tiny extension after the other.
 func TestRedlockWatchdogStopsAtMaxHold(t *testing.T) {

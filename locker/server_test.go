@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/locker/transport"
+	"github.com/gomodule/redigo/redis"
 )
 
 // patient are options for tests on servers that are not about time: nothing runs
@@ -38,4 +40,24 @@ func inTheseYears(t *testing.T, f func(t *testing.T, server *redistest.Server)) 
 		redistest.Elapse(Years)
 		f(t, server)
 	})
+}
+
+// With Spin, processes that wait are notified when the lock is free, and lose no time.
+func TestSpinWaitsForANotification(t *testing.T) {
+	for name, lock := range map[string]func(pool *redis.Pool) Locker{
+		"NewSpin": func(pool *redis.Pool) Locker { return NewSpin(pool, patient) },
+		"SpinAlgorithm": func(pool *redis.Pool) Locker {
+			return New(SpinAlgorithm(transport.NewRedigo(pool, s)), patient)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inFakeTime(t, func(t *testing.T, server *redistest.Server) {
+				held, begin := mustLock(t, lock(server.Pool(t, 4))), time.Now()
+				time.AfterFunc(9*s, func() { mustUnlock(t, held) })
+				l := mustLock(t, lock(server.Pool(t, 4)))
+				wantTook(t, "the wait", begin, 9*s)
+				mustUnlock(t, l)
+			})
+		})
+	}
 }

@@ -231,37 +231,6 @@ func TestTimestampWaitsForPeer(t *testing.T) {
 	}
 }
 
-// With LeaseEnd a process sleeps until the moment that a peer's value tells, without another word
-// to Redis; and where that is too late it gives up at once.
-func TestTimestampLeaseEnd(t *testing.T) {
-	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
-		o := patient
-		o.Policy = LeaseEnd
-		proxy := redistest.NewProxy(t, server)
-		locks := NewTimestamp(proxy.Pool(t, 1), o)
-		mustUnlock(t, mustLock(t, locks))
-		for end, want := range map[time.Duration]error{30 * s: nil, 2 * time.Minute: ErrTimeout} {
-			began, waited := time.Now(), end+time.Millisecond
-			server.Do(t, "SET", "k", strconv.FormatInt(began.Add(end).UnixMilli(), 10)+".4")
-			proxy.Forget()
-			l, err := locks.Lock(t.Context(), "k")
-			if !errors.Is(err, want) {
-				t.Errorf("error %v, want %v", err, want)
-			}
-			commands := 2 // one before the end and one after it
-			if want != nil {
-				commands, waited = 1, 0
-			}
-			if late := time.Since(began) - waited; late < 0 || late > 5*time.Millisecond || proxy.Requests() > commands {
-				t.Errorf("it took %v and %d commands", time.Since(began), proxy.Requests())
-			}
-			if l != nil {
-				mustUnlock(t, l)
-			}
-		}
-	})
-}
-
 // A loser sees the lock stale, and hesitates. A process takes it over. The loser's
 // GETSET tells it that it came late, but has changed the winner's value. Extend repairs that.
 func TestTimestampLoserChangesValue(t *testing.T) {

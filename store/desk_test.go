@@ -105,6 +105,15 @@ func eachDesk(t *testing.T, o Options, f func(t *testing.T, d *desk)) {
 	})
 }
 
+// line puts requests in line behind one whose commit, of "1", is held back until it is let go.
+func (d *desk) line(t *testing.T, n int) (one *ending, waiting []*guest, letGo func()) {
+	t.Helper()
+	first := take(t, d.st)
+	waiting = guests(t, d.st, n, Terms{})
+	letGo = d.holdBack(t)
+	return saving(t, first, "1"), waiting, letGo
+}
+
 // holdBack keeps the next commit from Redis until it is let go.
 func (d *desk) holdBack(t *testing.T) (letGo func()) {
 	t.Helper()

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -70,34 +68,5 @@ func TestLifetimeIsOver(t *testing.T) {
 		s.Do(t, "PEXPIRE", theRecord, 60_000)
 		lapse(time.Millisecond)
 		wantNotFound(t, s, st, terms)
-	})
-}
-
-// P5: who waits does so for LockWait and no longer, and one whose client goes away no longer than that.
-func TestWaitingIsBounded(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		st := process(t, s)
-		create(t, st, "1")
-		h := take(t, st)
-		const wait = 10 * time.Second
-		for what, st := range map[string]*Store{"this process": st, "another process": process(t, s)} {
-			begun := time.Now()
-			_, err := st.Take(t.Context(), theID, Terms{LockWait: wait})
-			wantError(t, "Take in "+what, err, ErrTimeout)
-
-			gone := errors.New("the client went away")
-			ctx, cancel := context.WithCancelCause(t.Context())
-			time.AfterFunc(wait, func() { cancel(gone) })
-			_, err = st.Take(ctx, theID, Terms{LockWait: time.Hour})
-			wantError(t, "Take in "+what, err, gone)
-			if took := time.Since(begun); took != 2*wait {
-				t.Errorf("in %s it took %v, want %v", what, took, 2*wait)
-			}
-			_, err = st.Take(ctx, theID, Terms{})
-			wantError(t, "Take by a client that has gone", err, gone)
-		}
-		must(t, h.Save(t.Context(), []byte("2")))
-		wantData(t, s, "2")
-		wantFree(t, s)
 	})
 }

@@ -79,23 +79,3 @@ func (d *desk) repeatCommits(t *testing.T, when string) {
 	}
 	stagedKeys(t, d.Server)
 }
-
-// A commit of several requests is late by more than their patience: they were told
-// that it failed, and the next one holds the session. It changes nothing then.
-func TestLateGroupCommit(t *testing.T) {
-	eachDesk(t, patient, func(t *testing.T, d *desk) {
-		first := take(t, d.st)
-		waiting := guests(t, d.st, 2, Terms{})
-		letGo := d.holdBack(t)
-		one := saving(t, first, "1")
-		two := saving(t, waiting[0].holds(t, "1"), "2")
-		wantError(t, "Save", one.wait(), ErrUnavailable)
-		wantError(t, "Save", two.wait(), ErrUnavailable)
-		wantError(t, "Touch", waiting[1].holds(t, "2").Touch(t.Context()), ErrUnavailable)
-		next := take(t, d.st) // those in line were sent away with them
-		letGo()
-		d.repeatCommits(t, "while the next one holds it")
-		save(t, next, "3")
-		d.wantQuiet(t, "3")
-	})
-}

@@ -1,14 +1,11 @@
 package store
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
 // The rules that scripts keep where a record is read, a hold that joins keeps, too.
@@ -124,73 +121,4 @@ func TestTenureOfAnUnusableRecord(t *testing.T) {
 		}
 		d.wantQuiet(t, "2")
 	})
-}
-
-// Nobody builds on a session that was ended, and those before are answered rightly.
-func TestEndInTheMiddle(t *testing.T) {
-	eachDesk(t, patient, func(t *testing.T, d *desk) {
-		first := take(t, d.st)
-		waiting := guests(t, d.st, 5, Terms{})
-		letGo := d.holdBack(t)
-		one := saving(t, first, "1")
-		two := saving(t, waiting[0].holds(t, "1"), "2")
-		h := waiting[1].holds(t, "2")
-		three := begin(func() error { return h.Renew(t.Context(), newID, []byte("3")) })
-		letGo()
-		wantError(t, "those before the end", errors.Join(one.wait(), two.wait(), three.wait()), nil)
-		for _, g := range waiting[2:] {
-			<-g.came
-			wantError(t, "who waits", g.err, ErrGone)
-			if g.hold != nil {
-				t.Error("it holds a session that was ended")
-			}
-		}
-		wantGone(t, d.Server, d.st)
-		if r, err := d.st.Load(t.Context(), newID, Terms{}); string(r.Data) != "3" || err != nil {
-			t.Errorf("the new id has %q, %v", r.Data, err)
-		}
-	})
-}
-
-// Whoever reads under a lock that it was handed needs the record to be as it read it,
-// no more: a reply that is lost at the last moment is nothing to it.
-func TestTouchWhoseReplyIsLost(t *testing.T) {
-	eachDesk(t, patient, func(t *testing.T, d *desk) {
-		first := take(t, d.st)
-		waiting := guests(t, d.st, 1, Terms{})
-		save(t, first, "1")
-		last := waiting[0].holds(t, "1")
-		once(t, d.Server, d.proxy, commitScript, redistest.DropReply)
-		must(t, last.Touch(t.Context()))
-		d.wantQuiet(t, "1")
-
-		// But not if another has written since.
-		first = take(t, d.st)
-		waiting = guests(t, d.st, 1, Terms{})
-		save(t, first, "2")
-		last = waiting[0].holds(t, "2")
-		d.Do(t, "DEL", theLock)
-		save(t, take(t, process(t, d.Server)), "rightful")
-		wantError(t, "Touch", last.Touch(t.Context()), ErrLost)
-		d.wantQuiet(t, "rightful")
-	})
-}
-
-// A commit that is repeated because its reply was lost finds that the next holder has
-// the lock already, and that is what it was to do.
-func TestHandOverWhoseReplyIsLost(t *testing.T) {
-	for _, name := range []string{"Save", "Touch"} {
-		t.Run(name, func(t *testing.T) {
-			eachDesk(t, patient, func(t *testing.T, d *desk) {
-				first := take(t, d.st)
-				waiting := guests(t, d.st, 2, Terms{})
-				save(t, first, "written")
-				second := waiting[0].holds(t, "written")
-				once(t, d.Server, d.proxy, commitScript, redistest.DropReply)
-				wantError(t, name, ends[name](t.Context(), second), nil)
-				save(t, waiting[1].holds(t, "written"), "1")
-				d.wantQuiet(t, "1")
-			})
-		})
-	}
 }

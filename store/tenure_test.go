@@ -16,10 +16,8 @@ import (
 func TestGroupCommit(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		const crowd = 20
-		first := take(t, d.st)
-		waiting := guests(t, d.st, crowd, Terms{})
-		letGo := d.holdBack(t)
-		endings := []*ending{saving(t, first, "1")}
+		one, waiting, letGo := d.line(t, crowd)
+		endings := []*ending{one}
 		for i, g := range waiting {
 			h := g.holds(t, fmt.Sprint(i+1))
 			endings = append(endings, saving(t, h, fmt.Sprint(i+2)))
@@ -46,10 +44,7 @@ func TestNobodyIsAnsweredBeforeTheCommit(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			eachDesk(t, patient, func(t *testing.T, d *desk) {
-				first := take(t, d.st)
-				waiting := guests(t, d.st, 2, Terms{})
-				letGo := d.holdBack(t)
-				one := saving(t, first, "1")
+				one, waiting, letGo := d.line(t, 2)
 				h := waiting[0].holds(t, "1")
 				two := begin(func() error { return end(t.Context(), h) })
 				if name == "Save" || name == "Touch" { // it is handed on at once
@@ -87,10 +82,7 @@ func TestReleaseLeavesNoTrace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachDesk(t, patient, func(t *testing.T, d *desk) {
 				d.Do(t, "SET", newRecord, "another's")
-				first := take(t, d.st)
-				waiting := guests(t, d.st, 2, Terms{})
-				letGo := d.holdBack(t)
-				one := saving(t, first, "1")
+				one, waiting, letGo := d.line(t, 2)
 				h := waiting[0].holds(t, "1")
 				two := begin(func() error { return tt.end(t.Context(), h) })
 				letGo() // what end sends comes behind the commit, on the same connection

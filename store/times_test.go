@@ -74,52 +74,38 @@ func recordOf(idle, until, age time.Duration) Record {
 }
 
 // P12: whatever uses a session puts off its idle timeout, to its absolute one at most; and does so
-// again at its end. Where it has timeouts of its own those count, whatever terms it is taken with.
+// again at its end. Where it has timeouts of its own those count, whatever terms it is taken with. One
+// that is taken at its end, by a script, outlasts the lock.
 func TestWhateverUsesASessionKeepsToItsOwnTimes(t *testing.T) {
 	t.Parallel()
 	terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		for name, tt := range ownTimes {
-			for _, use := range []string{"Save", "Touch", "Release", "Load"} {
-				r := recordOf(tt.idle, tt.until, tt.age)
-				had := terms.expiry(&r, time.Now())
-				if tt.until == 0 {
-					had = 60_000 // as if nobody had come for a while
-				}
-				s.Do(t, "SET", theRecord, r.text(nil), "PX", had)
-				if use == "Load" {
-					got, err := st.Load(t.Context(), theID, terms)
-					if err != nil || string(got.Data) != "1" {
-						t.Errorf("%s: Load: %+v, %v", name, got, err)
-					}
-				} else {
+			for use, end := range uses {
+				for _, left := range []time.Duration{5 * time.Second, min(2*time.Minute, tt.want)} {
+					r := recordOf(tt.idle, tt.until, tt.age)
+					s.Do(t, "SET", theRecord, r.text(nil), "PX", left.Milliseconds())
 					h := takeBy(t, st, terms)
+					if left < patient.Lease {
+						wantExpiry(t, s, theRecord, max(tt.want, patient.Lease+outlast))
+					}
+					s.Do(t, "PEXPIRE", theRecord, left.Milliseconds())
+					wantError(t, name+", "+use, end(t.Context(), h), nil)
 					wantExpiry(t, s, theRecord, tt.want)
-					s.Do(t, "PEXPIRE", theRecord, had)
-					wantError(t, name+", "+use, uses[use](t.Context(), h), nil)
 				}
-				wantExpiry(t, s, theRecord, tt.want)
 			}
-		}
-	})
-}
-
-// A session that somebody waits for, or takes at its end, is put off by its own timeouts, too.
-func TestATakeByScriptKeepsToTheSessionsOwnTimes(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		for name, tt := range ownTimes {
-			st := process(t, s)
-			terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour, LockWait: 10 * time.Millisecond}
 			r := recordOf(tt.idle, tt.until, tt.age)
-			s.Do(t, "SET", theRecord, r.text(nil), "PX", 5000) // less than the lease
-			h := takeBy(t, st, terms)
-			wantExpiry(t, s, theRecord, max(tt.want, patient.Lease+outlast))
-			s.Do(t, "PEXPIRE", theRecord, 5000)
-			_, err := process(t, s).Take(t.Context(), theID, terms)
-			wantError(t, name, err, ErrTimeout)
-			wantExpiry(t, s, theRecord, max(tt.want, patient.Lease+outlast))
-			h.Release(t.Context())
+			had := terms.expiry(&r, time.Now())
+			if tt.until == 0 {
+				had = 60_000 // as if nobody had come for a while
+			}
+			s.Do(t, "SET", theRecord, r.text(nil), "PX", had)
+			got, err := st.Load(t.Context(), theID, terms)
+			if err != nil || string(got.Data) != "1" {
+				t.Errorf("%s: Load: %+v, %v", name, got, err)
+			}
+			wantExpiry(t, s, theRecord, tt.want)
 		}
 	})
 }

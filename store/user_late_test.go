@@ -72,28 +72,6 @@ func TestARepeatedLoginEndsWhatIsTooMany(t *testing.T) {
 	})
 }
 
-// A user's session whose record cannot be read is not replaced by one that does not say whose it is,
-// which could never be read: it may get an id without a tag.
-func TestADamagedRecordOfAUser(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		st := process(t, s)
-		id := login(t, st, "ann", 1)
-		s.Do(t, "SET", st.recordKey(id), "junk", "PX", 60000)
-		damaged := func() *Hold {
-			h, err := st.Take(t.Context(), id, Terms{})
-			wantError(t, "Take", err, ErrCorrupt)
-			return h
-		}
-		wantError(t, "Save", damaged().Save(t.Context(), []byte("1")), errTag)
-		wantError(t, "Renew", damaged().Renew(t.Context(), newID, []byte("1")), nil)
-		if r, err := st.Load(t.Context(), newID, Terms{}); err != nil || string(r.Data) != "1" || r.User != "" {
-			t.Errorf("%+v, %v", r, err)
-		}
-		wantOver(t, st, id)
-		wantListed(t, st, "ann")
-	})
-}
-
 // A Renew is no login: it is not refused where the user has too many sessions already, since there may
 // be fewer now than there might be when they began. Nor while keys change, by which the session moves
 // to another list.
