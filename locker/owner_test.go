@@ -83,37 +83,3 @@ func TestHeldErrorNamesNobodyGone(t *testing.T) {
 		}
 	})
 }
-
-// lateContext is a context whose timer is late, as it may be on a busy machine: its deadline is
-// over a little before it ends.
-type lateContext struct {
-	context.Context
-	deadline time.Time
-}
-
-func (c lateContext) Deadline() (time.Time, bool) { return c.deadline, true }
-
-// The deadline of whoever is first in line is no verdict on Redis. It gets the cause of
-// its own end, and those behind it, who have time, get the lock when Redis answers again.
-func TestADeadlineIsNoVerdictOnRedis(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, server *redistest.Server) {
-		spin := NewSpin(server.Pool(t, 1), Options{Timeout: 2 * s})
-		server.Pause(t)
-		noTime := errors.New("this caller has no time")
-		go func() {
-			deadline := time.Now().Add(s / 10)
-			ctx, cancel := context.WithDeadlineCause(t.Context(), deadline.Add(s/50), noTime)
-			defer cancel()
-			if _, err := spin.Lock(lateContext{ctx, deadline}, "k"); !errors.Is(err, noTime) {
-				t.Errorf("the first in line: %v, want the cause of its context's end", err)
-			}
-		}()
-		synctest.Wait()
-		for range 10 {
-			go func() { mustUnlock(t, mustLock(t, spin)) }()
-		}
-		redistest.Elapse(s / 2)
-		server.Resume(t)
-		redistest.Elapse(20 * s)
-	})
-}

@@ -231,30 +231,6 @@ func TestTimestampWaitsForPeer(t *testing.T) {
 	}
 }
 
-// A loser sees the lock stale, and hesitates. A process takes it over. The loser's
-// GETSET tells it that it came late, but has changed the winner's value. Extend repairs that.
-func TestTimestampLoserChangesValue(t *testing.T) {
-	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
-		for _, lease := range []time.Duration{time.Hour, 20 * s} { // longer than the winner's, and shorter
-			p := newPeer(t, server, lease)
-			p.seesStale(server)
-			l := mustLock(t, newTimestamp(t, server, patient))
-			p.getset()
-			if value, _ := contents(t, server); p.holds || value != p.value {
-				t.Fatalf("%v: the peer holds the lock: %v; the value is %q", lease, p.holds, value)
-			}
-			wantHeld(t, server, true)
-			mustExtend(t, l)
-			wantUntil(t, server, "extended", time.Now().Add(time.Minute))
-			p.getset() // as a second loser would, who hesitated even longer
-			mustUnlock(t, l)
-			if keys := server.Keys(t); len(keys) != 0 {
-				t.Errorf("%v: left behind: %q", lease, keys)
-			}
-		}
-	})
-}
-
 // What a process leaves when it dies does not vanish at once, so peers seldom have
 // to find out what that means.
 func TestTimestampStaleStays(t *testing.T) {

@@ -153,13 +153,13 @@ func (d *desk) takes() (takes, others int) {
 // sent waits until the process has run a script for the nth time.
 func (d *desk) sent(t *testing.T, script *scripting.Script, n int) {
 	t.Helper()
-	eventually(t, "the script is sent", func() bool { return d.count(script) >= n })
+	redistest.Eventually(t, "the script is sent", func() bool { return d.count(script) >= n })
 }
 
 // wantQuiet checks that all is over: what is stored, and nothing beside it.
 func (d *desk) wantQuiet(t *testing.T, data string) {
 	t.Helper()
-	eventually(t, "the session is free", func() bool { return !d.Exists(t, theLock) })
+	redistest.Eventually(t, "the session is free", func() bool { return !d.Exists(t, theLock) })
 	wantData(t, d.Server, data)
 	if d.Exists(t, theQueue) {
 		t.Error("a queue is left")

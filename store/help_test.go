@@ -141,16 +141,6 @@ func wantExpiry(t *testing.T, s *redistest.Server, key string, want time.Duratio
 	}
 }
 
-// eventually waits for something that takes a moment.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); lapse(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never happened: %s", what)
-		}
-	}
-}
-
 // runs tells whether a command runs a script.
 func runs(cmd redistest.Command, script *scripting.Script) bool {
 	text := asSent(script)
@@ -276,7 +266,7 @@ func renews(ctx context.Context, h *Hold) error   { return h.Renew(ctx, newID, [
 // wantNoRenewal waits until nothing is left of the id that a Renew would have given.
 func wantNoRenewal(t *testing.T, s *redistest.Server) {
 	t.Helper()
-	eventually(t, "no record of the new id is left", func() bool { return !s.Exists(t, newRecord) })
+	redistest.Eventually(t, "no record of the new id is left", func() bool { return !s.Exists(t, newRecord) })
 }
 
 // again sends commands to Redis once more, from another connection. Redis may refuse.

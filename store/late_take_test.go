@@ -103,7 +103,7 @@ func TestTakeWithoutReply(t *testing.T) {
 		release := onceFor(t, p, takesLock, redistest.HangCommand)
 		wantTimeout(t, "Take", func() error { _, err := st.Take(t.Context(), theID, Terms{}); return err })
 		release()
-		eventually(t, "the lock is free", func() bool { return !s.Exists(t, theLock) })
+		redistest.Eventually(t, "the lock is free", func() bool { return !s.Exists(t, theLock) })
 		save(t, take(t, process(t, s)), "next")
 	})
 }

@@ -81,7 +81,7 @@ func TestCredentialsThatRotate(t *testing.T) {
 	}
 	rotate("second")
 	s.Do(t, "CLIENT", "KILL", "USER", "app")
-	eventually(t, "the session can be taken", func() bool {
+	redistest.Eventually(t, "the session can be taken", func() bool {
 		h, err := st.Take(t.Context(), theID, Terms{})
 		if err == nil {
 			h.Release(t.Context())

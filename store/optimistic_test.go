@@ -158,32 +158,6 @@ func TestARepeatedWriteAfterAnotherWrote(t *testing.T) {
 	})
 }
 
-// A command that comes late, and again, replaces nothing but what its sender has read.
-func TestLateSaveLoadedChangesNothing(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		st, p := tapped(t, s, patient)
-		other := process(t, s)
-		for _, data := range []string{"1", large("1")} {
-			s.Do(t, "DEL", theRecord)
-			create(t, other, "0")
-			read := load(t, st)
-			letGo := once(t, s, p, optimisticScript, redistest.HangCommand)
-			p.Forget()
-			wantTimeout(t, "SaveLoaded", func() error {
-				_, err := st.SaveLoaded(t.Context(), theID, read, text(data), Terms{})
-				return err
-			})
-			saveLoaded(t, other, load(t, other), "2")
-			letGo()
-			wantData(t, s, "2")
-			save(t, take(t, other), "3")
-			again(t, s, p.Commands()...)
-			wantData(t, s, "3")
-			p.Inject(nil)
-		}
-	})
-}
-
 // What cannot be saved is refused before anything is sent.
 func TestSaveLoadedRefusesWhatIsTooLargeAndAClosedStore(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"regexp"
 	"strconv"
@@ -29,21 +28,6 @@ func TestStoredForm(t *testing.T) {
 	} {
 		if string(tt.stored) != tt.want {
 			t.Errorf("%s:\n got %s\nwant %s", tt.name, tt.stored, tt.want)
-		}
-		var v struct {
-			V       int
-			S       string
-			C, Gone int64
-			D       struct{ N int }
-		}
-		if err := json.Unmarshal(tt.stored, &v); err != nil {
-			t.Errorf("%s: %v", tt.name, err)
-		}
-		if v.V != 2 || v.S != "WRITER" || v.C+v.Gone != born.UnixMilli() {
-			t.Errorf("%s: encoding/json reads %+v", tt.name, v)
-		}
-		if bytes.ContainsRune(tt.stored, '\n') {
-			t.Errorf("%s is more than one line", tt.name)
 		}
 	}
 }

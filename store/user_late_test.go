@@ -46,7 +46,7 @@ func TestALateLoginBringsNothingBack(t *testing.T) {
 		terms := Terms{MaxSessions: 1, RefuseLogin: true}
 		wantError(t, "a login", tryLogin(t, st, 1, terms), ErrUnavailable)
 		failed := idOf(st, "ann", 1)
-		eventually(t, "the session is over", func() bool {
+		redistest.Eventually(t, "the session is over", func() bool {
 			_, err := st.Load(t.Context(), failed, Terms{})
 			return errors.Is(err, ErrGone)
 		})

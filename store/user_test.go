@@ -263,7 +263,7 @@ func TestWhoComesAfterTheEndDoesNotJoinTheHolder(t *testing.T) {
 				}
 				late <- err
 			}()
-			eventually(t, "it waits", func() bool {
+			redistest.Eventually(t, "it waits", func() bool {
 				_, err := st.Take(t.Context(), id, Terms{LockWait: locker.NoWait, MaxWaiters: 1})
 				return errors.Is(err, ErrTooManyWaiters)
 			})
