@@ -27,20 +27,18 @@ func TestHeldErrorText(t *testing.T) {
 		"not a token":          {func(int64) string { return "value" }, s, "lock is still held by another: the lock's key belongs to something else"},
 		"since before the era": {func(int64) string { return token("")(-1_700_000_000_000) }, 0, "lock is held by web-3/4711 for 735190h13m20s"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				value := tt.value(time.Now().Add(max(0, -tt.held)).UnixMilli())
-				redistest.Elapse(max(0, tt.held))
-				_, err := New(othersLock{&fake{}, value}, Options{Wait: NoWait}).Lock(t.Context(), "k")
-				if !strings.HasSuffix(err.Error(), "k: "+tt.want) {
-					t.Errorf("%v", err)
-				}
-				_, named := errors.AsType[*HeldError](err)
-				if !errors.Is(err, ErrTimeout) || named != strings.Contains(tt.want, "web-3") || errors.Is(err, ErrForeign) != (value == "value") {
-					t.Errorf("what it wraps is wrong: %#v", err)
-				}
-			})
-		})
+		t.Run(name, bubble(func(t *testing.T) {
+			value := tt.value(time.Now().Add(max(0, -tt.held)).UnixMilli())
+			redistest.Elapse(max(0, tt.held))
+			_, err := New(othersLock{&fake{}, value}, Options{Wait: NoWait}).Lock(t.Context(), "k")
+			if !strings.HasSuffix(err.Error(), "k: "+tt.want) {
+				t.Errorf("%v", err)
+			}
+			_, named := errors.AsType[*HeldError](err)
+			if !errors.Is(err, ErrTimeout) || named != strings.Contains(tt.want, "web-3") || errors.Is(err, ErrForeign) != (value == "value") {
+				t.Errorf("what it wraps is wrong: %#v", err)
+			}
+		}))
 	}
 }
 

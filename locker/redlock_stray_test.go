@@ -48,35 +48,33 @@ func TestRedlockReleaseComesTooLate(t *testing.T) {
 // where the other nodes were enough.
 func TestRedlockReleaseFollowsTake(t *testing.T) {
 	for name, others := range map[string]string{"a try that fails": "another", "Unlock": ""} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				nodes := newNodes(3)
-				r := redlockOn(nodes, Options{Lease: time.Hour, Wait: s, Timeout: s / 10})
-				mustUnlock(t, mustLock(t, r))
-				wantHolders(t, nodes, 0)
-				for _, n := range nodes[:2] {
-					n.Put("k", others, time.Hour)
+		t.Run(name, bubble(func(t *testing.T) {
+			nodes := newNodes(3)
+			r := redlockOn(nodes, Options{Lease: time.Hour, Wait: s, Timeout: s / 10})
+			mustUnlock(t, mustLock(t, r))
+			wantHolders(t, nodes, 0)
+			for _, n := range nodes[:2] {
+				n.Put("k", others, time.Hour)
+			}
+			nodes[2].takes.Store(int64(9 * s / 10))
+			if l, err := r.Lock(t.Context(), "k"); l != nil {
+				mustUnlock(t, l)
+			} else if !errors.Is(err, ErrTimeout) {
+				t.Error(err)
+			}
+			redistest.Elapse(time.Minute)
+			if nodes[2].Holder("k") != "" {
+				t.Error("the lock was left to nobody")
+			}
+			redistest.Elapse(2 * time.Hour)
+			last := ""
+			for _, c := range nodes[2].Calls() {
+				if c.Method == "Take" && last == "Take" {
+					t.Errorf("a try came before the end of the one before it: %+v", nodes[2].Calls())
 				}
-				nodes[2].takes.Store(int64(9 * s / 10))
-				if l, err := r.Lock(t.Context(), "k"); l != nil {
-					mustUnlock(t, l)
-				} else if !errors.Is(err, ErrTimeout) {
-					t.Error(err)
-				}
-				redistest.Elapse(time.Minute)
-				if nodes[2].Holder("k") != "" {
-					t.Error("the lock was left to nobody")
-				}
-				redistest.Elapse(2 * time.Hour)
-				last := ""
-				for _, c := range nodes[2].Calls() {
-					if c.Method == "Take" && last == "Take" {
-						t.Errorf("a try came before the end of the one before it: %+v", nodes[2].Calls())
-					}
-					last = c.Method
-				}
-			})
-		})
+				last = c.Method
+			}
+		}))
 	}
 }
 
@@ -122,28 +120,26 @@ func TestRedlockDoesNotInsist(t *testing.T) {
 		"silent":      {s, map[string]bool{"Take": true, "Release": true}, 5, 1},
 		"loses takes": {0, map[string]bool{"Take": true}, 30, 20},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				nodes := newNodes(3)
-				nodes[0].Put("k", "another", time.Hour)
-				nodes[1].Put("k", "another", time.Hour)
-				nodes[2].instead = func(_ context.Context, method string, _ int, do func() error) error {
-					if tt.loses[method] {
-						spend(tt.silence)
-						return errNoReply
-					}
-					return do()
+		t.Run(name, bubble(func(t *testing.T) {
+			nodes := newNodes(3)
+			nodes[0].Put("k", "another", time.Hour)
+			nodes[1].Put("k", "another", time.Hour)
+			nodes[2].instead = func(_ context.Context, method string, _ int, do func() error) error {
+				if tt.loses[method] {
+					spend(tt.silence)
+					return errNoReply
 				}
-				o := Options{Wait: time.Duration(tt.tries) * 2 * s, Backoff: Backoff{Min: s, Max: s}}
-				if _, err := redlockOn(nodes, o).Lock(t.Context(), "k"); !errors.Is(err, ErrTimeout) {
-					t.Error(err)
-				}
-				redistest.Elapse(time.Hour)
-				takes, releases := len(nodes[2].Made("Take")), len(nodes[2].Made("Release"))
-				if takes < tt.tries || releases > tt.perTake*takes+12 { // with the sweeps
-					t.Errorf("%d tries, %d releases", takes, releases)
-				}
-			})
-		})
+				return do()
+			}
+			o := Options{Wait: time.Duration(tt.tries) * 2 * s, Backoff: Backoff{Min: s, Max: s}}
+			if _, err := redlockOn(nodes, o).Lock(t.Context(), "k"); !errors.Is(err, ErrTimeout) {
+				t.Error(err)
+			}
+			redistest.Elapse(time.Hour)
+			takes, releases := len(nodes[2].Made("Take")), len(nodes[2].Made("Release"))
+			if takes < tt.tries || releases > tt.perTake*takes+12 { // with the sweeps
+				t.Errorf("%d tries, %d releases", takes, releases)
+			}
+		}))
 	}
 }

@@ -30,6 +30,11 @@ func inFakeTime(t *testing.T, f func(t *testing.T, server *redistest.Server)) {
 	})
 }
 
+// fakeTime is a subtest in fake time.
+func fakeTime(f func(t *testing.T, server *redistest.Server)) func(*testing.T) {
+	return func(t *testing.T) { inFakeTime(t, f) }
+}
+
 // Years lead from the beginning of fake time, in 2000, to moments that a Timestamp knows.
 const Years = 20 * 365 * 24 * time.Hour
 
@@ -42,6 +47,11 @@ func inTheseYears(t *testing.T, f func(t *testing.T, server *redistest.Server)) 
 	})
 }
 
+// theseYears is a subtest in such a year.
+func theseYears(f func(t *testing.T, server *redistest.Server)) func(*testing.T) {
+	return func(t *testing.T) { inTheseYears(t, f) }
+}
+
 // With Spin, processes that wait are notified when the lock is free, and lose no time.
 func TestSpinWaitsForANotification(t *testing.T) {
 	for name, lock := range map[string]func(pool *redis.Pool) Locker{
@@ -50,14 +60,12 @@ func TestSpinWaitsForANotification(t *testing.T) {
 			return New(SpinAlgorithm(transport.NewRedigo(pool, s)), patient)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inFakeTime(t, func(t *testing.T, server *redistest.Server) {
-				held, begin := mustLock(t, lock(server.Pool(t, 4))), time.Now()
-				time.AfterFunc(9*s, func() { mustUnlock(t, held) })
-				l := mustLock(t, lock(server.Pool(t, 4)))
-				wantTook(t, "the wait", begin, 9*s)
-				mustUnlock(t, l)
-			})
-		})
+		t.Run(name, fakeTime(func(t *testing.T, server *redistest.Server) {
+			held, begin := mustLock(t, lock(server.Pool(t, 4))), time.Now()
+			time.AfterFunc(9*s, func() { mustUnlock(t, held) })
+			l := mustLock(t, lock(server.Pool(t, 4)))
+			wantTook(t, "the wait", begin, 9*s)
+			mustUnlock(t, l)
+		}))
 	}
 }

@@ -111,21 +111,19 @@ func TestTimestampRace(t *testing.T) {
 			if peers == 3 && remain[1] != "" {
 				continue // peers do not read notes
 			}
-			t.Run(fmt.Sprintf("%d peers, %s", peers, name), func(t *testing.T) {
-				inTheseYears(t, func(t *testing.T, server *redistest.Server) {
-					r := newRace(t, server, peers, 3-peers)
-					changed := 0
-					explore(func(choose func(n int) int) {
-						interleave(choose, r.begin(remain), func() {})
-						if r.judge() {
-							changed++
-						}
-					})
-					if peers > 0 && peers < 3 && name != "nothing" && changed == 0 {
-						t.Error("no loser has changed the value of a process, which this is about")
+			t.Run(fmt.Sprintf("%d peers, %s", peers, name), theseYears(func(t *testing.T, server *redistest.Server) {
+				r := newRace(t, server, peers, 3-peers)
+				changed := 0
+				explore(func(choose func(n int) int) {
+					interleave(choose, r.begin(remain), func() {})
+					if r.judge() {
+						changed++
 					}
 				})
-			})
+				if peers > 0 && peers < 3 && name != "nothing" && changed == 0 {
+					t.Error("no loser has changed the value of a process, which this is about")
+				}
+			}))
 		}
 	}
 }
@@ -191,22 +189,20 @@ func (r *race) wantNils() {
 func TestTimestampTurns(t *testing.T) {
 	t.Parallel()
 	for peers := range 3 {
-		t.Run(fmt.Sprintf("%d peers", peers), func(t *testing.T) {
-			inTheseYears(t, func(t *testing.T, server *redistest.Server) {
-				r := newRace(t, server, peers, 3-peers)
-				explore(func(choose func(n int) int) {
-					interleave(choose, r.giveBack(r.begin(remains["a peer's lock"])), func() {
-						if n := r.holders(); n > 1 {
-							t.Fatalf("%d holders", n)
-						}
-					})
-					r.wantFree()
+		t.Run(fmt.Sprintf("%d peers", peers), theseYears(func(t *testing.T, server *redistest.Server) {
+			r := newRace(t, server, peers, 3-peers)
+			explore(func(choose func(n int) int) {
+				interleave(choose, r.giveBack(r.begin(remains["a peer's lock"])), func() {
+					if n := r.holders(); n > 1 {
+						t.Fatalf("%d holders", n)
+					}
 				})
-				if peers == 2 {
-					r.wantNils()
-				}
+				r.wantFree()
 			})
-		})
+			if peers == 2 {
+				r.wantNils()
+			}
+		}))
 	}
 }
 

@@ -177,22 +177,20 @@ func TestTimestampLostOrExpired(t *testing.T) {
 			server.Do(t, "DEL", "{k}.owner")
 		}}, ErrLost, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inTheseYears(t, func(t *testing.T, server *redistest.Server) {
-				for _, remain := range remains { // taken over when stale, or when free
-					if test.free && remain[0] != "" {
-						continue
-					}
-					begin(t, server, remain)
-					c := newContender(t, server)
-					c.take()
-					for _, event := range test.happen {
-						event(t, server)
-					}
-					c.wantRefused(server, test.want)
+		t.Run(name, theseYears(func(t *testing.T, server *redistest.Server) {
+			for _, remain := range remains { // taken over when stale, or when free
+				if test.free && remain[0] != "" {
+					continue
 				}
-			})
-		})
+				begin(t, server, remain)
+				c := newContender(t, server)
+				c.take()
+				for _, event := range test.happen {
+					event(t, server)
+				}
+				c.wantRefused(server, test.want)
+			}
+		}))
 	}
 }
 
@@ -200,34 +198,32 @@ func TestTimestampLostOrExpired(t *testing.T) {
 // has deleted the key. If the peer has died it has it when the peer's time is over, not earlier.
 func TestTimestampWaitsForPeer(t *testing.T) {
 	for name, dies := range map[string]bool{"gives it back": false, "dies": true} {
-		t.Run(name, func(t *testing.T) {
-			inTheseYears(t, func(t *testing.T, server *redistest.Server) {
-				p := newPeer(t, server, 3*s)
-				if !p.take() {
-					t.Fatal("the peer does not get a free lock")
+		t.Run(name, theseYears(func(t *testing.T, server *redistest.Server) {
+			p := newPeer(t, server, 3*s)
+			if !p.take() {
+				t.Fatal("the peer does not get a free lock")
+			}
+			wantHeld(t, server, false)
+			begin, want := time.Now(), s
+			if dies {
+				want = 3*s + time.Millisecond
+			}
+			go func() {
+				l := mustLock(t, newTimestamp(t, server, patient))
+				if late := time.Since(begin) - want; late < 0 || late > s/10 {
+					t.Errorf("it was taken after %v, want %v", time.Since(begin), want)
 				}
-				wantHeld(t, server, false)
-				begin, want := time.Now(), s
-				if dies {
-					want = 3*s + time.Millisecond
-				}
-				go func() {
-					l := mustLock(t, newTimestamp(t, server, patient))
-					if late := time.Since(begin) - want; late < 0 || late > s/10 {
-						t.Errorf("it was taken after %v, want %v", time.Since(begin), want)
-					}
-					mustUnlock(t, l)
-				}()
-				redistest.Elapse(s - 1)
-				if value, _ := contents(t, server); value != p.value {
-					t.Errorf("waiting changed the peer's value %q to %q", p.value, value)
-				}
-				if !dies {
-					time.AfterFunc(1, func() { p.release() })
-				}
-				redistest.Elapse(time.Minute)
-			})
-		})
+				mustUnlock(t, l)
+			}()
+			redistest.Elapse(s - 1)
+			if value, _ := contents(t, server); value != p.value {
+				t.Errorf("waiting changed the peer's value %q to %q", p.value, value)
+			}
+			if !dies {
+				time.AfterFunc(1, func() { p.release() })
+			}
+			redistest.Elapse(time.Minute)
+		}))
 	}
 }
 

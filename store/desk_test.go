@@ -105,6 +105,11 @@ func eachDesk(t *testing.T, o Options, f func(t *testing.T, d *desk)) {
 	})
 }
 
+// atDesk is a subtest at a desk.
+func atDesk(o Options, f func(t *testing.T, d *desk)) func(*testing.T) {
+	return func(t *testing.T) { eachDesk(t, o, f) }
+}
+
 // line puts requests in line behind one whose commit, of "1", is held back until it is let go.
 func (d *desk) line(t *testing.T, n int) (one *ending, waiting []*guest, letGo func()) {
 	t.Helper()

@@ -68,26 +68,24 @@ func TestFullRedisEndsUsersSessions(t *testing.T) {
 // same, at once, and hand the session on.
 func TestFullRedisWhileProcessesWait(t *testing.T) {
 	for name, end := range uses {
-		t.Run(name, func(t *testing.T) {
-			eachDesk(t, patient, func(t *testing.T, d *desk) {
-				h := take(t, d.st)
-				var others []*guest
-				for range 3 {
-					others = append(others, guests(t, process(t, d.Server), 1, Terms{})...)
-				}
-				d.Fake(func(r *fakeredis.Server) { r.Full = true })
-				begun := time.Now()
-				if err := end(t.Context(), h); name == "Save" {
-					wantError(t, name, err, ErrUnavailable)
-				}
-				for _, g := range others { // in the order in which they came
-					wantError(t, "Touch", g.holds(t, "0").Touch(t.Context()), nil)
-				}
-				if took := time.Since(begun); took > 0 {
-					t.Errorf("it took %v", took)
-				}
-				d.wantQuiet(t, "0")
-			})
-		})
+		t.Run(name, atDesk(patient, func(t *testing.T, d *desk) {
+			h := take(t, d.st)
+			var others []*guest
+			for range 3 {
+				others = append(others, guests(t, process(t, d.Server), 1, Terms{})...)
+			}
+			d.Fake(func(r *fakeredis.Server) { r.Full = true })
+			begun := time.Now()
+			if err := end(t.Context(), h); name == "Save" {
+				wantError(t, name, err, ErrUnavailable)
+			}
+			for _, g := range others { // in the order in which they came
+				wantError(t, "Touch", g.holds(t, "0").Touch(t.Context()), nil)
+			}
+			if took := time.Since(begun); took > 0 {
+				t.Errorf("it took %v", took)
+			}
+			d.wantQuiet(t, "0")
+		}))
 	}
 }

@@ -39,6 +39,11 @@ func inFakeTime(t *testing.T, f func(t *testing.T, s *redistest.Server)) {
 	redistest.InFakeTime(t, f)
 }
 
+// fakeTime is a subtest in fake time.
+func fakeTime(f func(t *testing.T, s *redistest.Server)) func(*testing.T) {
+	return func(t *testing.T) { inFakeTime(t, f) }
+}
+
 // process returns the store of another process, with a pool of its own.
 func process(t *testing.T, s *redistest.Server) *Store {
 	t.Helper()

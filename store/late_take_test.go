@@ -49,25 +49,23 @@ func TestLateTakeDoesNotMakeAStaleHolderWrite(t *testing.T) {
 		"its lock was renamed": func(t *testing.T, s *redistest.Server, _ *Hold) { s.Do(t, "RENAME", theLock, "elsewhere") },
 	} {
 		for what, end := range writes {
-			t.Run(name+", "+what, func(t *testing.T) {
-				inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-					a, p := tapped(t, s, patient)
-					b := process(t, s)
-					create(t, b, "0")
-					stale := takeBy(t, a, Terms{MaxHold: 5 * time.Second})
-					late := p.Commands()
-					lose(t, s, stale)
-					save(t, take(t, b), "answered")
-					if s.Exists(t, "elsewhere") {
-						s.Do(t, "RENAME", "elsewhere", theLock)
-					} else {
-						again(t, s, late...)
-					}
-					wantError(t, what, end(t.Context(), stale), ErrLost)
-					wantData(t, s, "answered")
-					wantNoRenewal(t, s)
-				})
-			})
+			t.Run(name+", "+what, fakeTime(func(t *testing.T, s *redistest.Server) {
+				a, p := tapped(t, s, patient)
+				b := process(t, s)
+				create(t, b, "0")
+				stale := takeBy(t, a, Terms{MaxHold: 5 * time.Second})
+				late := p.Commands()
+				lose(t, s, stale)
+				save(t, take(t, b), "answered")
+				if s.Exists(t, "elsewhere") {
+					s.Do(t, "RENAME", "elsewhere", theLock)
+				} else {
+					again(t, s, late...)
+				}
+				wantError(t, what, end(t.Context(), stale), ErrLost)
+				wantData(t, s, "answered")
+				wantNoRenewal(t, s)
+			}))
 		}
 	}
 }

@@ -50,23 +50,21 @@ func wantLoss(t *testing.T, err error, why string) {
 func TestTheCauseOfALostSessionSaysWhy(t *testing.T) {
 	t.Parallel()
 	for name, loss := range losses {
-		t.Run(name, func(t *testing.T) {
-			inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-				st := New(s.Pool(t, 8), Options{Lease: 10 * time.Second, Timeout: patient.Timeout})
-				create(t, st, "1")
-				h := take(t, st)
-				token, _ := s.Get(t, theLock)
-				lost := lossOf(t, h)
-				loss.lose(t, s)
-				lapse(5 * time.Second)
-				wantError(t, "the context", lost.Err(), context.Canceled)
-				wantLoss(t, context.Cause(lost), loss.why)
-				if holder, _ := s.Get(t, theLock); holder == token {
-					t.Error("the lock is still the loser's")
-				}
-				wantLoss(t, h.Save(t.Context(), []byte("3")), loss.why)
-			})
-		})
+		t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {
+			st := New(s.Pool(t, 8), Options{Lease: 10 * time.Second, Timeout: patient.Timeout})
+			create(t, st, "1")
+			h := take(t, st)
+			token, _ := s.Get(t, theLock)
+			lost := lossOf(t, h)
+			loss.lose(t, s)
+			lapse(5 * time.Second)
+			wantError(t, "the context", lost.Err(), context.Canceled)
+			wantLoss(t, context.Cause(lost), loss.why)
+			if holder, _ := s.Get(t, theLock); holder == token {
+				t.Error("the lock is still the loser's")
+			}
+			wantLoss(t, h.Save(t.Context(), []byte("3")), loss.why)
+		}))
 	}
 }
 

@@ -27,41 +27,39 @@ var failures = map[string]struct {
 // anew, and soon: the lock does not stay shut until its lease ends.
 func TestFailedCommit(t *testing.T) {
 	for name, failure := range failures {
-		t.Run(name, func(t *testing.T) {
-			eachDesk(t, patient, func(t *testing.T, d *desk) {
-				one, waiting, letGo := d.line(t, 4)
-				endings := []*ending{one, saving(t, waiting[0].holds(t, "1"), "2")}
-				reader := waiting[1].holds(t, "2")
-				endings = append(endings, begin(func() error { return reader.Touch(t.Context()) }))
-				last := waiting[2].holds(t, "2")
-				lost := lossOf(t, last)
+		t.Run(name, atDesk(patient, func(t *testing.T, d *desk) {
+			one, waiting, letGo := d.line(t, 4)
+			endings := []*ending{one, saving(t, waiting[0].holds(t, "1"), "2")}
+			reader := waiting[1].holds(t, "2")
+			endings = append(endings, begin(func() error { return reader.Touch(t.Context()) }))
+			last := waiting[2].holds(t, "2")
+			lost := lossOf(t, last)
 
-				failure.fail(t, d)
-				letGo()
-				<-lost.Done()
-				wantError(t, "the context of who holds the session", context.Cause(lost), ErrLost)
-				d.Fake(func(r *fakeredis.Server) { r.Full, r.Replica = false, false })
-				endings = append(endings, saving(t, last, "3"))
-				for i, e := range endings {
-					err := e.wait()
-					wantError(t, "who ended", err, failure.want)
-					if errors.Unwrap(err) != errors.Unwrap(endings[0].err) {
-						t.Errorf("ending %d has an error of its own: %v, not %v", i, err, endings[0].err)
-					}
+			failure.fail(t, d)
+			letGo()
+			<-lost.Done()
+			wantError(t, "the context of who holds the session", context.Cause(lost), ErrLost)
+			d.Fake(func(r *fakeredis.Server) { r.Full, r.Replica = false, false })
+			endings = append(endings, saving(t, last, "3"))
+			for i, e := range endings {
+				err := e.wait()
+				wantError(t, "who ended", err, failure.want)
+				if errors.Unwrap(err) != errors.Unwrap(endings[0].err) {
+					t.Errorf("ending %d has an error of its own: %v, not %v", i, err, endings[0].err)
 				}
-				began := time.Now()
-				next := waiting[3]
-				if <-next.came; errors.Is(next.err, ErrUnavailable) { // Redis refused it, too
-					next.hold, next.err = d.st.Take(t.Context(), theID, Terms{LockWait: patient.Lease})
-				}
-				next.holds(t, "0")
-				if waited := time.Since(began); waited > time.Second {
-					t.Errorf("the next one waited for %v", waited)
-				}
-				save(t, next.hold, "4")
-				d.wantQuiet(t, "4")
-			})
-		})
+			}
+			began := time.Now()
+			next := waiting[3]
+			if <-next.came; errors.Is(next.err, ErrUnavailable) { // Redis refused it, too
+				next.hold, next.err = d.st.Take(t.Context(), theID, Terms{LockWait: patient.Lease})
+			}
+			next.holds(t, "0")
+			if waited := time.Since(began); waited > time.Second {
+				t.Errorf("the next one waited for %v", waited)
+			}
+			save(t, next.hold, "4")
+			d.wantQuiet(t, "4")
+		}))
 	}
 }
 
@@ -75,30 +73,28 @@ func TestFailedEnd(t *testing.T) {
 	}{
 		"Destroy": {destroys, false}, "Renew": {renews, false}, "Destroy of what another has ended": {destroys, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			eachDesk(t, patient, func(t *testing.T, d *desk) {
-				one, waiting, letGo := d.line(t, 2)
-				h := waiting[0].holds(t, "1")
-				two := begin(func() error { return tt.end(t.Context(), h) })
-				if tt.ended {
-					must(t, process(t, d.Server).End(t.Context(), theID))
-				} else {
-					d.Do(t, "DEL", theLock)
-				}
-				letGo()
-				wantError(t, "Save", one.wait(), ErrLost)
-				if err := two.wait(); !errors.Is(err, ErrLost) || errors.Is(err, ErrGone) {
-					t.Errorf("%s: %v, want %v", name, err, ErrLost)
-				}
-				if tt.ended {
-					wantGone(t, d.Server, d.st)
-					return
-				}
-				waiting[1].holds(t, "0").Release(t.Context())
-				d.wantQuiet(t, "0")
-				wantNoRenewal(t, d.Server)
-			})
-		})
+		t.Run(name, atDesk(patient, func(t *testing.T, d *desk) {
+			one, waiting, letGo := d.line(t, 2)
+			h := waiting[0].holds(t, "1")
+			two := begin(func() error { return tt.end(t.Context(), h) })
+			if tt.ended {
+				must(t, process(t, d.Server).End(t.Context(), theID))
+			} else {
+				d.Do(t, "DEL", theLock)
+			}
+			letGo()
+			wantError(t, "Save", one.wait(), ErrLost)
+			if err := two.wait(); !errors.Is(err, ErrLost) || errors.Is(err, ErrGone) {
+				t.Errorf("%s: %v, want %v", name, err, ErrLost)
+			}
+			if tt.ended {
+				wantGone(t, d.Server, d.st)
+				return
+			}
+			waiting[1].holds(t, "0").Release(t.Context())
+			d.wantQuiet(t, "0")
+			wantNoRenewal(t, d.Server)
+		}))
 	}
 }
 

@@ -11,37 +11,33 @@ import (
 // The rules that scripts keep where a record is read, a hold that joins keeps, too.
 func TestJoinedHoldKeepsItsTerms(t *testing.T) {
 	long := strings.Repeat("x", 100)
-	t.Run("MaxBytes", func(t *testing.T) {
-		eachDesk(t, patient, func(t *testing.T, d *desk) {
-			first := take(t, d.st)
-			waiting := append(guests(t, d.st, 1, Terms{MaxBytes: 100}), guests(t, d.st, 1, Terms{})...)
-			save(t, first, long)
-			<-waiting[0].came
-			wantError(t, "Take", waiting[0].err, ErrTooLarge)
-			small := waiting[0].hold
-			if small == nil || small.Record.Data != nil {
-				t.Fatalf("the hold is %+v", small)
-			}
-			small.Release(t.Context()) // it could replace the record, but does not
-			save(t, waiting[1].holds(t, long), "1")
-			d.wantQuiet(t, "1")
-		})
-	})
-	t.Run("Lifetime", func(t *testing.T) {
-		eachDesk(t, patient, func(t *testing.T, d *desk) {
-			old := formatRecord("A", time.Now().Add(-time.Hour), []byte("1"))
-			d.Do(t, "SET", theRecord, old, "PX", 60_000)
-			first := take(t, d.st)
-			waiting := guests(t, d.st, 1, Terms{TTL: time.Minute, Lifetime: time.Hour})
-			save(t, first, "2")
-			<-waiting[0].came
-			wantError(t, "Take", waiting[0].err, ErrNotFound)
-			if !strings.Contains(waiting[0].err.Error(), theID) {
-				t.Errorf("the error does not name the session: %v", waiting[0].err)
-			}
-			d.wantQuiet(t, "2")
-		})
-	})
+	t.Run("MaxBytes", atDesk(patient, func(t *testing.T, d *desk) {
+		first := take(t, d.st)
+		waiting := append(guests(t, d.st, 1, Terms{MaxBytes: 100}), guests(t, d.st, 1, Terms{})...)
+		save(t, first, long)
+		<-waiting[0].came
+		wantError(t, "Take", waiting[0].err, ErrTooLarge)
+		small := waiting[0].hold
+		if small == nil || small.Record.Data != nil {
+			t.Fatalf("the hold is %+v", small)
+		}
+		small.Release(t.Context()) // it could replace the record, but does not
+		save(t, waiting[1].holds(t, long), "1")
+		d.wantQuiet(t, "1")
+	}))
+	t.Run("Lifetime", atDesk(patient, func(t *testing.T, d *desk) {
+		old := formatRecord("A", time.Now().Add(-time.Hour), []byte("1"))
+		d.Do(t, "SET", theRecord, old, "PX", 60_000)
+		first := take(t, d.st)
+		waiting := guests(t, d.st, 1, Terms{TTL: time.Minute, Lifetime: time.Hour})
+		save(t, first, "2")
+		<-waiting[0].came
+		wantError(t, "Take", waiting[0].err, ErrNotFound)
+		if !strings.Contains(waiting[0].err.Error(), theID) {
+			t.Errorf("the error does not name the session: %v", waiting[0].err)
+		}
+		d.wantQuiet(t, "2")
+	}))
 }
 
 // A countedContent is a Content that counts how often it is encoded.

@@ -42,27 +42,25 @@ func TestNobodyIsAnsweredBeforeTheCommit(t *testing.T) {
 		if name == "Release" {
 			continue // which answers nobody
 		}
-		t.Run(name, func(t *testing.T) {
-			eachDesk(t, patient, func(t *testing.T, d *desk) {
-				one, waiting, letGo := d.line(t, 2)
-				h := waiting[0].holds(t, "1")
-				two := begin(func() error { return end(t.Context(), h) })
-				if name == "Save" || name == "Touch" { // it is handed on at once
-					<-waiting[1].came
-				}
-				wantData(t, d.Server, "0") // what others see
-				one.wantPending(t)
-				two.wantPending(t)
-				letGo()
-				wantError(t, "both", errors.Join(one.wait(), two.wait()), nil)
+		t.Run(name, atDesk(patient, func(t *testing.T, d *desk) {
+			one, waiting, letGo := d.line(t, 2)
+			h := waiting[0].holds(t, "1")
+			two := begin(func() error { return end(t.Context(), h) })
+			if name == "Save" || name == "Touch" { // it is handed on at once
 				<-waiting[1].came
-				if last := waiting[1].hold; last != nil {
-					last.Release(t.Context())
-				} else {
-					wantError(t, "who waited", waiting[1].err, ErrGone)
-				}
-			})
-		})
+			}
+			wantData(t, d.Server, "0") // what others see
+			one.wantPending(t)
+			two.wantPending(t)
+			letGo()
+			wantError(t, "both", errors.Join(one.wait(), two.wait()), nil)
+			<-waiting[1].came
+			if last := waiting[1].hold; last != nil {
+				last.Release(t.Context())
+			} else {
+				wantError(t, "who waited", waiting[1].err, ErrGone)
+			}
+		}))
 	}
 }
 
@@ -79,19 +77,17 @@ func TestReleaseLeavesNoTrace(t *testing.T) {
 		}, ErrTooLarge},
 		"renewed to a known id": {func(ctx context.Context, h *Hold) error { return h.Renew(ctx, newID, []byte("lost")) }, ErrCorrupt},
 	} {
-		t.Run(name, func(t *testing.T) {
-			eachDesk(t, patient, func(t *testing.T, d *desk) {
-				d.Do(t, "SET", newRecord, "another's")
-				one, waiting, letGo := d.line(t, 2)
-				h := waiting[0].holds(t, "1")
-				two := begin(func() error { return tt.end(t.Context(), h) })
-				letGo() // what end sends comes behind the commit, on the same connection
-				save(t, waiting[1].holds(t, "1"), "2")
-				wantError(t, "Save", one.wait(), nil)
-				wantError(t, name, two.wait(), tt.want)
-				d.wantQuiet(t, "2")
-			})
-		})
+		t.Run(name, atDesk(patient, func(t *testing.T, d *desk) {
+			d.Do(t, "SET", newRecord, "another's")
+			one, waiting, letGo := d.line(t, 2)
+			h := waiting[0].holds(t, "1")
+			two := begin(func() error { return tt.end(t.Context(), h) })
+			letGo() // what end sends comes behind the commit, on the same connection
+			save(t, waiting[1].holds(t, "1"), "2")
+			wantError(t, "Save", one.wait(), nil)
+			wantError(t, name, two.wait(), tt.want)
+			d.wantQuiet(t, "2")
+		}))
 	}
 }
 

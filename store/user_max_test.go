@@ -89,29 +89,27 @@ func TestTwoLoginsAtOnceEndNoMoreThanAreTooMany(t *testing.T) {
 		"one of three has timed out": {3, 1, 3},
 		"only one may be there":      {1, 0, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-				st := process(t, s)
-				var all []string
-				for n := range c.most {
-					all = append(all, loginOf(t, st, n, c.most))
-				}
-				for _, id := range all[c.most-c.idle:] {
-					s.Do(t, "DEL", st.recordKey(id))
-				}
-				counted, done, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
-				second := interrupt(t, s, func() { close(counted); <-done })
-				first := interrupt(t, s, func() {
-					go func() { defer close(over); loginOf(t, second, 11, c.most) }()
-					<-counted
-				})
-				loginOf(t, first, 10, c.most)
-				close(done)
-				<-over
-				all = append(all[:c.most-c.idle], idOf(st, "ann", 10), idOf(st, "ann", 11))
-				wantListed(t, st, "ann", all[len(all)-c.left:]...)
+		t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {
+			st := process(t, s)
+			var all []string
+			for n := range c.most {
+				all = append(all, loginOf(t, st, n, c.most))
+			}
+			for _, id := range all[c.most-c.idle:] {
+				s.Do(t, "DEL", st.recordKey(id))
+			}
+			counted, done, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
+			second := interrupt(t, s, func() { close(counted); <-done })
+			first := interrupt(t, s, func() {
+				go func() { defer close(over); loginOf(t, second, 11, c.most) }()
+				<-counted
 			})
-		})
+			loginOf(t, first, 10, c.most)
+			close(done)
+			<-over
+			all = append(all[:c.most-c.idle], idOf(st, "ann", 10), idOf(st, "ann", 11))
+			wantListed(t, st, "ann", all[len(all)-c.left:]...)
+		}))
 	}
 }
 
