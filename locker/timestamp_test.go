@@ -227,26 +227,6 @@ func TestTimestampWaitsForPeer(t *testing.T) {
 	}
 }
 
-// What a process leaves when it dies does not vanish at once, so peers seldom have
-// to find out what that means.
-func TestTimestampStaleStays(t *testing.T) {
-	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
-		c := newContender(t, server)
-		c.take()
-		redistest.Elapse(2*patient.Lease - time.Millisecond)
-		p := newPeer(t, server, patient.Lease)
-		if !p.take() || p.nilGet+p.nilGetset > 0 {
-			t.Errorf("the peer holds the lock: %v, and met %d times no value", p.holds, p.nilGet+p.nilGetset)
-		}
-		c.wantRefused(server, ErrLost)
-		p.release()
-		redistest.Elapse(time.Hour)
-		if keys := server.Keys(t); len(keys) != 0 {
-			t.Errorf("left behind: %q", keys)
-		}
-	})
-}
-
 // The reply to a take is lost. Before the command comes again, a peer that had seen the lock stale
 // changes the value: the process has won all the same. Or the lease has run out by then: it is a
 // new try, which finds a stale lock, or another's.

@@ -17,7 +17,8 @@ func TestCloseEndsWhatTheStoreDoes(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, other := process(t, s), process(t, s)
 		create(t, st, "0")
-		own, h := ownHold(t, st, newID), take(t, other)
+		must(t, st.Create(t.Context(), newID, []byte("0"), Terms{}))
+		own, h := takeID(t, st, newID), take(t, other)
 		waiting := guests(t, st, 2, Terms{}) // one of them waits at Redis
 		begun := time.Now()
 		for range 2 {

@@ -36,10 +36,3 @@ func TestNoLostUpdate(t *testing.T) {
 		wantFree(t, s)
 	})
 }
-
-// ownHold creates and takes it.
-func ownHold(t *testing.T, st *Store, id string) *Hold {
-	t.Helper()
-	must(t, st.Create(t.Context(), id, []byte("new"), Terms{}))
-	return takeID(t, st, id)
-}

@@ -3,21 +3,10 @@ package store
 import (
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/gomodule/redigo/redis"
 )
-
-// wantTimeout checks that f, which meets a silent Redis, fails by the Timeout, in fake time exactly.
-func wantTimeout(t *testing.T, what string, f func() error) {
-	t.Helper()
-	begun := time.Now()
-	wantError(t, what, f(), ErrUnavailable)
-	if took := time.Since(begun); took != patient.Timeout {
-		t.Errorf("%s: it took %v, the Timeout is %v", what, took, patient.Timeout)
-	}
-}
 
 // After a failover, open connections stay with the old master, which is a replica now. It must be
 // no session's judge: what it does not know may well exist. As soon as the address leads to a

@@ -20,17 +20,20 @@ func idOf(st *Store, user string, n int) string {
 
 // tryLogin begins the n-th session of ann, or says why not.
 func tryLogin(t *testing.T, st *Store, n int, terms Terms) error {
-	record := Record{Data: []byte("0"), Created: time.Now(), User: "ann", Device: `Firefox, "Berlin"`}
-	return st.CreateRecord(t.Context(), idOf(st, "ann", n), record, terms)
+	return st.CreateRecord(t.Context(), idOf(st, "ann", n), recordOfUser("ann"), terms)
 }
 
 // login begins the n-th session of a user.
 func login(t *testing.T, st *Store, user string, n int) (id string) {
 	t.Helper()
 	id = idOf(st, user, n)
-	record := Record{Data: []byte("0"), Created: time.Now(), User: user, Device: "Firefox, \"Berlin\""}
-	must(t, st.CreateRecord(t.Context(), id, record, Terms{}))
+	must(t, st.CreateRecord(t.Context(), id, recordOfUser(user), Terms{}))
 	return id
+}
+
+// recordOfUser is what each of them begins with.
+func recordOfUser(user string) Record {
+	return Record{Data: []byte("0"), Created: time.Now(), User: user, Device: `Firefox, "Berlin"`}
 }
 
 // endAll ends all sessions of ann, but those.
