@@ -30,9 +30,13 @@ func TestCloseEndsWhatTheStoreDoes(t *testing.T) {
 		}
 		wantError(t, "Save", own.Save(t.Context(), []byte("1")), ErrUnavailable)
 		for name, use := range map[string]func(ctx context.Context) error{
-			"Take":   func(ctx context.Context) error { _, err := st.Take(ctx, theID, Terms{}); return err },
-			"Ping":   st.Ping,
-			"Load":   func(ctx context.Context) error { _, err := st.Load(ctx, theID, Terms{}); return err },
+			"Take": func(ctx context.Context) error { _, err := st.Take(ctx, theID, Terms{}); return err },
+			"Ping": st.Ping,
+			"Load": func(ctx context.Context) error { _, err := st.Load(ctx, theID, Terms{}); return err },
+			"SaveLoaded": func(ctx context.Context) error {
+				_, err := st.SaveLoaded(ctx, newID, own.Record, text("1"), Terms{})
+				return err
+			},
 			"Create": func(ctx context.Context) error { return st.Create(ctx, "third", []byte("0"), Terms{}) },
 		} {
 			wantClosed(t, name, use(t.Context()))

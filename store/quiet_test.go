@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
-	"github.com/a2139e8d/latchkey/locker"
 )
 
 // quiet takes the session as a job does.
@@ -128,14 +127,9 @@ func TestAQuietHoldKeepsToTheSessionsOwnTimes(t *testing.T) {
 					r := recordOf(tt.idle, tt.until, tt.age)
 					s.Do(t, "SET", theRecord, r.text(nil), "PX", left.Milliseconds())
 					h := quiet(t, process(t, s), terms)
-					for _, doing := range []string{"Take", use} {
-						if doing == use {
-							wantError(t, use, end(t.Context(), h), nil)
-						}
-						if got := expiry(t, s, theRecord); got > max(left, patient.Lease+outlast, locker.DefaultLease+outlast) {
-							t.Errorf("after %s of a session with %v left it has %v", doing, left, got)
-						}
-					}
+					wantExpiry(t, s, theRecord, max(left, patient.Lease+outlast))
+					wantError(t, use, end(t.Context(), h), nil)
+					wantExpiry(t, s, theRecord, max(left, patient.Lease+outlast))
 				}
 			}
 		}

@@ -67,20 +67,6 @@ func TestMaxSessionsDoesNotCountWhatHasTimedOut(t *testing.T) {
 	})
 }
 
-// A login into a session that has no time left is no error, and it is over at once.
-func TestALoginOfASessionThatIsOver(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		st := process(t, s)
-		record := Record{Data: []byte("0"), Created: time.Now().Add(-48 * time.Hour), User: "ann"}
-		must(t, st.CreateRecord(t.Context(), idOf(st, "ann", 1), record, Terms{}))
-		lapse(time.Second)
-		if keys := s.Keys(t); len(keys) > 0 {
-			t.Errorf("keys %q are left", keys)
-		}
-		wantAlive(t, st, login(t, st, "ann", 2), "0")
-	})
-}
-
 // Two logins at once end together as many sessions as are too many, and neither ends the other in vain:
 // the second one counts before the first one has taken off the list what has timed out.
 func TestTwoLoginsAtOnceEndNoMoreThanAreTooMany(t *testing.T) {
