@@ -168,14 +168,3 @@ func TestOwnTimesAreStored(t *testing.T) {
 		wantExpiry(t, s, newRecord, 720*time.Hour)
 	})
 }
-
-// A session that is put in the place of an unusable one begins as a guest's.
-func TestAReplacedSessionIsAGuests(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		s.Do(t, "SET", theRecord, "garbage", "PX", 60_000)
-		h, err := process(t, s).Take(t.Context(), theID, Terms{GuestTTL: 20 * time.Minute})
-		wantError(t, "Take", err, ErrCorrupt)
-		save(t, h, "1")
-		wantExpiry(t, s, theRecord, 20*time.Minute)
-	})
-}

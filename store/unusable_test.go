@@ -12,7 +12,7 @@ import (
 // lock, so that the caller may replace it, leave it, or end it. Load reports it.
 func TestUnusableRecords(t *testing.T) {
 	t.Parallel()
-	small := Terms{MaxBytes: 100}
+	small := Terms{MaxBytes: 100, GuestTTL: 20 * time.Minute}
 	for name, tt := range map[string]struct {
 		put  []any // the command that puts it there
 		want error
@@ -50,6 +50,7 @@ func TestUnusableRecords(t *testing.T) {
 
 			save(t, put(), "new")
 			wantData(t, s, "new")
+			wantExpiry(t, s, theRecord, small.GuestTTL) // it begins as a guest's
 			wantFree(t, s)
 
 			wantError(t, "Destroy", put().Destroy(ctx), nil)
