@@ -154,6 +154,11 @@ func inBubble(t *testing.T, f func(t *testing.T)) {
 	})
 }
 
+// bubble is a subtest in fake time.
+func bubble(f func(t *testing.T)) func(*testing.T) {
+	return func(t *testing.T) { inBubble(t, f) }
+}
+
 // Times of many seconds read well, and cost nothing in a bubble.
 const s = time.Second
 

@@ -157,36 +157,3 @@ func TestLocksOnAFullRedis(t *testing.T) {
 		}
 	}
 }
-
-// With Spin, processes that wait are notified when the lock is free, and lose no time.
-func TestSpinWaitsForANotification(t *testing.T) {
-	t.Parallel()
-	for name, lock := range map[string]func(pool *redis.Pool) locker.Locker{
-		"NewSpin": func(pool *redis.Pool) locker.Locker { return locker.NewSpin(pool, locker.Options{}) },
-		"SpinAlgorithm": func(pool *redis.Pool) locker.Locker {
-			return locker.New(locker.SpinAlgorithm(transport.NewRedigo(pool, time.Second)), locker.Options{})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			redistest.InFakeTime(t, func(t *testing.T, server *redistest.Server) {
-				held, err := lock(server.Pool(t, 4)).Lock(t.Context(), "k")
-				if err != nil {
-					t.Fatal(err)
-				}
-				time.AfterFunc(9*time.Second, func() { held.Unlock(t.Context()) })
-				begin := time.Now()
-				l, err := lock(server.Pool(t, 4)).Lock(t.Context(), "k")
-				if err != nil {
-					t.Fatal(err)
-				}
-				if took := time.Since(begin); took != 9*time.Second {
-					t.Errorf("it waited %v", took)
-				}
-				if err := l.Unlock(t.Context()); err != nil {
-					t.Error(err)
-				}
-			})
-		})
-	}
-}

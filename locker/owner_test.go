@@ -3,7 +3,6 @@ package locker
 import (
 	"context"
 	"errors"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,20 +27,18 @@ func TestHeldErrorText(t *testing.T) {
 		"not a token":          {func(int64) string { return "value" }, s, "lock is still held by another: the lock's key belongs to something else"},
 		"since before the era": {func(int64) string { return token("")(-1_700_000_000_000) }, 0, "lock is held by web-3/4711 for 735190h13m20s"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				value := tt.value(time.Now().Add(max(0, -tt.held)).UnixMilli())
-				redistest.Elapse(max(0, tt.held))
-				_, err := New(othersLock{&fake{}, value}, Options{Wait: NoWait}).Lock(t.Context(), "k")
-				if !strings.HasSuffix(err.Error(), "k: "+tt.want) {
-					t.Errorf("%v", err)
-				}
-				_, named := errors.AsType[*HeldError](err)
-				if !errors.Is(err, ErrTimeout) || named != strings.Contains(tt.want, "web-3") || errors.Is(err, ErrForeign) != (value == "value") {
-					t.Errorf("what it wraps is wrong: %#v", err)
-				}
-			})
-		})
+		t.Run(name, bubble(func(t *testing.T) {
+			value := tt.value(time.Now().Add(max(0, -tt.held)).UnixMilli())
+			redistest.Elapse(max(0, tt.held))
+			_, err := New(othersLock{&fake{}, value}, Options{Wait: NoWait}).Lock(t.Context(), "k")
+			if !strings.HasSuffix(err.Error(), "k: "+tt.want) {
+				t.Errorf("%v", err)
+			}
+			_, named := errors.AsType[*HeldError](err)
+			if !errors.Is(err, ErrTimeout) || named != strings.Contains(tt.want, "web-3") || errors.Is(err, ErrForeign) != (value == "value") {
+				t.Errorf("what it wraps is wrong: %#v", err)
+			}
+		}))
 	}
 }
 
@@ -60,59 +57,6 @@ type othersLock struct {
 
 func (o othersLock) Take(context.Context, string, string, time.Duration) (Attempt, error) {
 	return Attempt{Holder: o.token}, nil
-}
-
-// wantHeldBy says that an error is that of somebody who has waited for the holder in vain.
-func wantHeldBy(t *testing.T, who string, err, want error, label string, waited time.Duration) {
-	t.Helper()
-	held, ok := errors.AsType[*HeldError](err)
-	if !ok || !errors.Is(err, want) || held.Owner.Label != label || held.Owner.PID != os.Getpid() || held.For.Truncate(s) != waited {
-		t.Errorf("%s: %v", who, err)
-	} else if want := " held by " + held.Owner.String() + " for "; !strings.Contains(err.Error(), want) {
-		t.Errorf("%s: %v, want %q in it", who, err, want)
-	}
-}
-
-// Whoever waits in vain learns who has the lock: in line behind a caller of the same process, at
-// the head of it, or behind one who waits himself. So does the caller that is one too many,
-// without a wait. A caller whose own context ends is told that, and not who held the lock.
-func TestHeldErrorOfWaiters(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var f fake
-		wait := func(d time.Duration) *lock { return newLock(theirs{&f}, nil, Options{Wait: d, MaxWaiters: 2}) }
-		here, other := wait(3*s), wait(3*s)
-		l, err := here.Lock(WithLabel(t.Context(), "GET /slow"), "k")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for who, lock := range map[string]*lock{"in line": here, "at Redis": other} {
-			go func() {
-				_, err := lock.Lock(WithLabel(t.Context(), "GET /other"), "k")
-				wantHeldBy(t, who, err, ErrTimeout, "GET /slow", 3*s)
-			}()
-		}
-		redistest.Elapse(s)
-		go func() {
-			_, err := other.Lock(t.Context(), "k")
-			wantHeldBy(t, "behind the one at Redis", err, ErrTimeout, "GET /slow", 4*s)
-		}()
-		ctx, cancel := context.WithTimeout(t.Context(), s)
-		defer cancel()
-		go func() {
-			_, err := here.Lock(ctx, "k")
-			if _, named := errors.AsType[*HeldError](err); named || !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("one who leaves: %v", err)
-			}
-		}()
-		synctest.Wait()
-		_, err = here.Lock(t.Context(), "k")
-		wantHeldBy(t, "one too many", err, ErrTooManyWaiters, "GET /slow", s)
-		if errors.Is(err, ErrTimeout) {
-			t.Errorf("%v: it has not waited", err)
-		}
-		redistest.Elapse(4 * s)
-		mustUnlock(t, l)
-	})
 }
 
 // The holder has given the lock back, and nobody knows yet who comes next. It
@@ -135,39 +79,5 @@ func TestHeldErrorNamesNobodyGone(t *testing.T) {
 		if _, named := errors.AsType[*HeldError](err); named || !errors.Is(err, ErrTimeout) {
 			t.Errorf("error %v", err)
 		}
-	})
-}
-
-// lateContext is a context whose timer is late, as it may be on a busy machine: its deadline is
-// over a little before it ends.
-type lateContext struct {
-	context.Context
-	deadline time.Time
-}
-
-func (c lateContext) Deadline() (time.Time, bool) { return c.deadline, true }
-
-// The deadline of whoever is first in line is no verdict on Redis. It gets the cause of
-// its own end, and those behind it, who have time, get the lock when Redis answers again.
-func TestADeadlineIsNoVerdictOnRedis(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, server *redistest.Server) {
-		spin := NewSpin(server.Pool(t, 1), Options{Timeout: 2 * s})
-		server.Pause(t)
-		noTime := errors.New("this caller has no time")
-		go func() {
-			deadline := time.Now().Add(s / 10)
-			ctx, cancel := context.WithDeadlineCause(t.Context(), deadline.Add(s/50), noTime)
-			defer cancel()
-			if _, err := spin.Lock(lateContext{ctx, deadline}, "k"); !errors.Is(err, noTime) {
-				t.Errorf("the first in line: %v, want the cause of its context's end", err)
-			}
-		}()
-		synctest.Wait()
-		for range 10 {
-			go func() { mustUnlock(t, mustLock(t, spin)) }()
-		}
-		redistest.Elapse(s / 2)
-		server.Resume(t)
-		redistest.Elapse(20 * s)
 	})
 }

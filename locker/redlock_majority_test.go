@@ -91,52 +91,50 @@ func doomed(n int) []*fake {
 // the node, and a lost answer from a node that did it.
 func TestRedlockIsWonByAMajority(t *testing.T) {
 	for _, n := range []int{1, 3, 5} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				everyFate(n, []fate{works, others, away, dumb, deaf}, func(fates []fate) {
-					nodes := doomed(n)
-					for i, f := range fates {
-						f.befall(nodes[i])
+		t.Run(fmt.Sprint(n), bubble(func(t *testing.T) {
+			everyFate(n, []fate{works, others, away, dumb, deaf}, func(fates []fate) {
+				nodes := doomed(n)
+				for i, f := range fates {
+					f.befall(nodes[i])
+				}
+				l, err := redlockOn(nodes, Options{Lease: time.Hour, Wait: NoWait}).Lock(t.Context(), "k")
+				failed, want := count(fates, away, dumb), error(nil)
+				switch {
+				case 2*count(fates, works, deaf) > n:
+				case 2*failed > n:
+					want = ErrUnavailable
+				default:
+					want = ErrTimeout
+				}
+				if !errors.Is(err, want) || want == nil && err != nil {
+					t.Errorf("%q: %v, want %v", fates, err, want)
+				}
+				if want == ErrUnavailable && !strings.Contains(fmt.Sprint(err), fmt.Sprintf("for k: %d of %d nodes failed: ", failed, n)) {
+					t.Errorf("%q: %v, want how many nodes failed", fates, err)
+				}
+				for i, f := range fates {
+					named := strings.Contains(fmt.Sprint(err), fmt.Sprintf("node %d: ", i+1))
+					if named != (want == ErrUnavailable && (f == away || f == dumb)) {
+						t.Errorf("%q: %v: node %d is named: %v", fates, err, i+1, named)
 					}
-					l, err := redlockOn(nodes, Options{Lease: time.Hour, Wait: NoWait}).Lock(t.Context(), "k")
-					failed, want := count(fates, away, dumb), error(nil)
-					switch {
-					case 2*count(fates, works, deaf) > n:
-					case 2*failed > n:
-						want = ErrUnavailable
-					default:
-						want = ErrTimeout
+				}
+				if l != nil {
+					redistest.Elapse(2 * s)
+					l.Unlock(t.Context())
+				}
+				redistest.Elapse(time.Minute)
+				wantHolders(t, nodes, count(fates, others))
+				for i, f := range nodes {
+					taken, released := f.Made("Take"), f.Made("Release")
+					if fates[i] != away && (len(taken) != 1 || len(released) == 0 || released[0].Token != taken[0].Token || released[0].D != 0) {
+						t.Errorf("%q: node %d: taken %+v, released %+v", fates, i+1, taken, released)
 					}
-					if !errors.Is(err, want) || want == nil && err != nil {
-						t.Errorf("%q: %v, want %v", fates, err, want)
-					}
-					if want == ErrUnavailable && !strings.Contains(fmt.Sprint(err), fmt.Sprintf("for k: %d of %d nodes failed: ", failed, n)) {
-						t.Errorf("%q: %v, want how many nodes failed", fates, err)
-					}
-					for i, f := range fates {
-						named := strings.Contains(fmt.Sprint(err), fmt.Sprintf("node %d: ", i+1))
-						if named != (want == ErrUnavailable && (f == away || f == dumb)) {
-							t.Errorf("%q: %v: node %d is named: %v", fates, err, i+1, named)
-						}
-					}
-					if l != nil {
-						redistest.Elapse(2 * s)
-						l.Unlock(t.Context())
-					}
-					redistest.Elapse(time.Minute)
-					wantHolders(t, nodes, count(fates, others))
-					for i, f := range nodes {
-						taken, released := f.Made("Take"), f.Made("Release")
-						if fates[i] != away && (len(taken) != 1 || len(released) == 0 || released[0].Token != taken[0].Token || released[0].D != 0) {
-							t.Errorf("%q: node %d: taken %+v, released %+v", fates, i+1, taken, released)
-						}
-					}
-					if t.Failed() {
-						t.FailNow()
-					}
-				})
+				}
+				if t.Failed() {
+					t.FailNow()
+				}
 			})
-		})
+		}))
 	}
 }
 
@@ -148,40 +146,38 @@ func TestRedlockIsLostByAMajority(t *testing.T) {
 			"Extend": func(ctx context.Context, l *Lease) error { return l.Extend(ctx, 5*s) },
 			"Unlock": func(ctx context.Context, l *Lease) error { return l.Unlock(ctx) },
 		} {
-			t.Run(fmt.Sprint(step, n), func(t *testing.T) {
-				inBubble(t, func(t *testing.T) {
-					everyFate(n, []fate{works, others, forgot, away, deaf}, func(fates []fate) {
-						nodes := doomed(n)
-						l := mustLock(t, redlockOn(nodes, Options{}))
-						redistest.Elapse(s)
-						for i, f := range fates {
-							f.befall(nodes[i])
-						}
-						have, unknown, want := count(fates, works), count(fates, away, deaf), error(nil)
-						switch {
-						case 2*have > n:
-						case 2*(have+unknown) > n:
-							want = ErrUnavailable
-						case 2*(count(fates, others)+unknown) > n:
-							want = ErrLost
-						default:
-							want = ErrExpired
-						}
-						if err := do(t.Context(), l); !errors.Is(err, want) || want == nil && err != nil {
-							t.Errorf("%q: %v, want %v", fates, err, want)
-						}
-						// What some have done and others not may be over as soon as it was asked for.
-						if partly := 2*count(fates, away) <= n; step == "Extend" && want == ErrUnavailable && partly && l.Validity() > 5*s {
-							t.Errorf("%q: the holder relies on %v", fates, l.Validity())
-						}
-						if over := want == ErrLost || want == ErrExpired; step == "Extend" && isLost(l) != over {
-							t.Errorf("%q: lost is %v", fates, isLost(l))
-						}
-						l.Unlock(t.Context())
-						redistest.Elapse(time.Minute)
-					})
+			t.Run(fmt.Sprint(step, n), bubble(func(t *testing.T) {
+				everyFate(n, []fate{works, others, forgot, away, deaf}, func(fates []fate) {
+					nodes := doomed(n)
+					l := mustLock(t, redlockOn(nodes, Options{}))
+					redistest.Elapse(s)
+					for i, f := range fates {
+						f.befall(nodes[i])
+					}
+					have, unknown, want := count(fates, works), count(fates, away, deaf), error(nil)
+					switch {
+					case 2*have > n:
+					case 2*(have+unknown) > n:
+						want = ErrUnavailable
+					case 2*(count(fates, others)+unknown) > n:
+						want = ErrLost
+					default:
+						want = ErrExpired
+					}
+					if err := do(t.Context(), l); !errors.Is(err, want) || want == nil && err != nil {
+						t.Errorf("%q: %v, want %v", fates, err, want)
+					}
+					// What some have done and others not may be over as soon as it was asked for.
+					if partly := 2*count(fates, away) <= n; step == "Extend" && want == ErrUnavailable && partly && l.Validity() > 5*s {
+						t.Errorf("%q: the holder relies on %v", fates, l.Validity())
+					}
+					if over := want == ErrLost || want == ErrExpired; step == "Extend" && isLost(l) != over {
+						t.Errorf("%q: lost is %v", fates, isLost(l))
+					}
+					l.Unlock(t.Context())
+					redistest.Elapse(time.Minute)
 				})
-			})
+			}))
 		}
 	}
 }
@@ -201,29 +197,27 @@ func TestRedlockHolderMayHaveAMajority(t *testing.T) {
 		"two of five":            {[]string{"a", "a", "b", "", ""}, false},
 		"two of five, one hides": {[]string{"b", "a", "a", "", "-"}, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				nodes := newNodes(len(tt.nodes))
-				for i, who := range tt.nodes {
-					switch who {
-					case "":
-					case "-":
-						nodes[i].away.Store(true)
-					default: // the longest lease of its holder counts
-						nodes[i].Put("k", fmt.Sprintf("%d.1:%s", i+1, token(" "+who)(0)), time.Hour+time.Duration(i))
-					}
+		t.Run(name, bubble(func(t *testing.T) {
+			nodes := newNodes(len(tt.nodes))
+			for i, who := range tt.nodes {
+				switch who {
+				case "":
+				case "-":
+					nodes[i].away.Store(true)
+				default: // the longest lease of its holder counts
+					nodes[i].Put("k", fmt.Sprintf("%d.1:%s", i+1, token(" "+who)(0)), time.Hour+time.Duration(i))
 				}
-				begin := time.Now()
-				_, err := redlockOn(nodes, Options{Policy: LeaseEnd}).Lock(t.Context(), "k")
-				held, named := errors.AsType[*HeldError](err)
-				if !errors.Is(err, ErrTimeout) || named != tt.named || named && held.Owner.Label != "a" {
-					t.Errorf("error %v", err)
-				}
-				if waited := time.Since(begin) > 0; waited == tt.named {
-					t.Errorf("it waited %v", time.Since(begin))
-				}
-			})
-		})
+			}
+			begin := time.Now()
+			_, err := redlockOn(nodes, Options{Policy: LeaseEnd}).Lock(t.Context(), "k")
+			held, named := errors.AsType[*HeldError](err)
+			if !errors.Is(err, ErrTimeout) || named != tt.named || named && held.Owner.Label != "a" {
+				t.Errorf("error %v", err)
+			}
+			if waited := time.Since(begin) > 0; waited == tt.named {
+				t.Errorf("it waited %v", time.Since(begin))
+			}
+		}))
 	}
 }
 

@@ -75,27 +75,25 @@ func TestRedlockSilentNode(t *testing.T) {
 // once.
 func TestRedlockKnowsSoonThatThereAreTooFew(t *testing.T) {
 	for name, silence := range map[string]time.Duration{"silent": time.Hour, "away": 0} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				nodes := newNodes(3)
-				for _, n := range nodes[1:] {
-					n.slow(silence)
-					n.away.Store(silence == 0)
-				}
-				r := redlockOn(nodes, Options{Wait: time.Minute})
-				begin := time.Now()
-				for range 10 {
-					go func() {
-						_, err := r.Lock(t.Context(), "k")
-						if took := time.Since(begin); !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrTimeout) || took > min(silence, s+s/4) {
-							t.Errorf("after %v: %v", took, err)
-						}
-					}()
-				}
-				redistest.Elapse(3 * time.Hour)
-				wantHolders(t, nodes, 0)
-			})
-		})
+		t.Run(name, bubble(func(t *testing.T) {
+			nodes := newNodes(3)
+			for _, n := range nodes[1:] {
+				n.slow(silence)
+				n.away.Store(silence == 0)
+			}
+			r := redlockOn(nodes, Options{Wait: time.Minute})
+			begin := time.Now()
+			for range 10 {
+				go func() {
+					_, err := r.Lock(t.Context(), "k")
+					if took := time.Since(begin); !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrTimeout) || took > min(silence, s+s/4) {
+						t.Errorf("after %v: %v", took, err)
+					}
+				}()
+			}
+			redistest.Elapse(3 * time.Hour)
+			wantHolders(t, nodes, 0)
+		}))
 	}
 }
 
@@ -151,56 +149,30 @@ func TestRedlockValidityUsedUp(t *testing.T) {
 	})
 }
 
-// A lease lasts as long as a majority knows of it.
-func TestRedlockLeaseNeedsAMajority(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		nodes := newNodes(5)
-		l := mustLock(t, redlockOn(nodes, Options{Lease: 10 * s, MaxHold: time.Hour}))
-		forget(nodes[0])
-		nodes[4].away.Store(true)
-		redistest.Elapse(10 * time.Minute)
-		if isLost(l) {
-			t.Fatal("lost, though three of five nodes have it")
-		}
-		forget(nodes[1])
-		redistest.Elapse(10 * s / 3)
-		if isLost(l) {
-			t.Fatal("lost, though it may still be on three of five nodes")
-		}
-		forget(nodes[2]) // now they say so
-		redistest.Elapse(10 * s)
-		if !isLost(l) {
-			t.Error("not lost, though two of five nodes have it")
-		}
-	})
-}
-
 // An extension ends the drift before the time it was asked for. Close to MaxHold
 // that must not lead to one more tiny extension after the other.
 func TestRedlockWatchdogStopsAtMaxHold(t *testing.T) {
 	for _, maxHold := range []time.Duration{9 * s, 9*s + 1, 12 * s, 15 * s, 20 * s, time.Minute, time.Minute + s/7} {
-		t.Run(maxHold.String(), func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				nodes := newNodes(3)
-				begin := time.Now()
-				l := mustLock(t, redlockOn(nodes, Options{Lease: 9 * s, MaxHold: maxHold}))
-				<-l.Lost()
-				const drift = 9*s/100 + 2*time.Millisecond
-				if held := time.Since(begin); held > maxHold || held < maxHold-drift {
-					t.Errorf("held for %v", held)
+		t.Run(maxHold.String(), bubble(func(t *testing.T) {
+			nodes := newNodes(3)
+			begin := time.Now()
+			l := mustLock(t, redlockOn(nodes, Options{Lease: 9 * s, MaxHold: maxHold}))
+			<-l.Lost()
+			const drift = 9*s/100 + 2*time.Millisecond
+			if held := time.Since(begin); held > maxHold || held < maxHold-drift {
+				t.Errorf("held for %v", held)
+			}
+			extensions := nodes[0].Made("Extend")
+			if most := int(maxHold / (3*s - drift)); len(extensions) > most {
+				t.Errorf("%d extensions, want at most %d", len(extensions), most)
+			}
+			for _, c := range extensions {
+				if c.D < 6*s {
+					t.Errorf("after %v it was extended for %v", c.At.Sub(begin), c.D)
 				}
-				extensions := nodes[0].Made("Extend")
-				if most := int(maxHold / (3*s - drift)); len(extensions) > most {
-					t.Errorf("%d extensions, want at most %d", len(extensions), most)
-				}
-				for _, c := range extensions {
-					if c.D < 6*s {
-						t.Errorf("after %v it was extended for %v", c.At.Sub(begin), c.D)
-					}
-				}
-				l.Unlock(t.Context())
-			})
-		})
+			}
+			l.Unlock(t.Context())
+		}))
 	}
 }
 

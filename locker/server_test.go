@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/locker/transport"
+	"github.com/gomodule/redigo/redis"
 )
 
 // patient are options for tests on servers that are not about time: nothing runs
@@ -28,6 +30,11 @@ func inFakeTime(t *testing.T, f func(t *testing.T, server *redistest.Server)) {
 	})
 }
 
+// fakeTime is a subtest in fake time.
+func fakeTime(f func(t *testing.T, server *redistest.Server)) func(*testing.T) {
+	return func(t *testing.T) { inFakeTime(t, f) }
+}
+
 // Years lead from the beginning of fake time, in 2000, to moments that a Timestamp knows.
 const Years = 20 * 365 * 24 * time.Hour
 
@@ -38,4 +45,27 @@ func inTheseYears(t *testing.T, f func(t *testing.T, server *redistest.Server)) 
 		redistest.Elapse(Years)
 		f(t, server)
 	})
+}
+
+// theseYears is a subtest in such a year.
+func theseYears(f func(t *testing.T, server *redistest.Server)) func(*testing.T) {
+	return func(t *testing.T) { inTheseYears(t, f) }
+}
+
+// With Spin, processes that wait are notified when the lock is free, and lose no time.
+func TestSpinWaitsForANotification(t *testing.T) {
+	for name, lock := range map[string]func(pool *redis.Pool) Locker{
+		"NewSpin": func(pool *redis.Pool) Locker { return NewSpin(pool, patient) },
+		"SpinAlgorithm": func(pool *redis.Pool) Locker {
+			return New(SpinAlgorithm(transport.NewRedigo(pool, s)), patient)
+		},
+	} {
+		t.Run(name, fakeTime(func(t *testing.T, server *redistest.Server) {
+			held, begin := mustLock(t, lock(server.Pool(t, 4))), time.Now()
+			time.AfterFunc(9*s, func() { mustUnlock(t, held) })
+			l := mustLock(t, lock(server.Pool(t, 4)))
+			wantTook(t, "the wait", begin, 9*s)
+			mustUnlock(t, l)
+		}))
+	}
 }

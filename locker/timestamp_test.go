@@ -177,22 +177,20 @@ func TestTimestampLostOrExpired(t *testing.T) {
 			server.Do(t, "DEL", "{k}.owner")
 		}}, ErrLost, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inTheseYears(t, func(t *testing.T, server *redistest.Server) {
-				for _, remain := range remains { // taken over when stale, or when free
-					if test.free && remain[0] != "" {
-						continue
-					}
-					begin(t, server, remain)
-					c := newContender(t, server)
-					c.take()
-					for _, event := range test.happen {
-						event(t, server)
-					}
-					c.wantRefused(server, test.want)
+		t.Run(name, theseYears(func(t *testing.T, server *redistest.Server) {
+			for _, remain := range remains { // taken over when stale, or when free
+				if test.free && remain[0] != "" {
+					continue
 				}
-			})
-		})
+				begin(t, server, remain)
+				c := newContender(t, server)
+				c.take()
+				for _, event := range test.happen {
+					event(t, server)
+				}
+				c.wantRefused(server, test.want)
+			}
+		}))
 	}
 }
 
@@ -200,110 +198,33 @@ func TestTimestampLostOrExpired(t *testing.T) {
 // has deleted the key. If the peer has died it has it when the peer's time is over, not earlier.
 func TestTimestampWaitsForPeer(t *testing.T) {
 	for name, dies := range map[string]bool{"gives it back": false, "dies": true} {
-		t.Run(name, func(t *testing.T) {
-			inTheseYears(t, func(t *testing.T, server *redistest.Server) {
-				p := newPeer(t, server, 3*s)
-				if !p.take() {
-					t.Fatal("the peer does not get a free lock")
-				}
-				wantHeld(t, server, false)
-				begin, want := time.Now(), s
-				if dies {
-					want = 3*s + time.Millisecond
-				}
-				go func() {
-					l := mustLock(t, newTimestamp(t, server, patient))
-					if late := time.Since(begin) - want; late < 0 || late > s/10 {
-						t.Errorf("it was taken after %v, want %v", time.Since(begin), want)
-					}
-					mustUnlock(t, l)
-				}()
-				redistest.Elapse(s - 1)
-				if value, _ := contents(t, server); value != p.value {
-					t.Errorf("waiting changed the peer's value %q to %q", p.value, value)
-				}
-				if !dies {
-					time.AfterFunc(1, func() { p.release() })
-				}
-				redistest.Elapse(time.Minute)
-			})
-		})
-	}
-}
-
-// With LeaseEnd a process sleeps until the moment that a peer's value tells, without another word
-// to Redis; and where that is too late it gives up at once.
-func TestTimestampLeaseEnd(t *testing.T) {
-	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
-		o := patient
-		o.Policy = LeaseEnd
-		proxy := redistest.NewProxy(t, server)
-		locks := NewTimestamp(proxy.Pool(t, 1), o)
-		mustUnlock(t, mustLock(t, locks))
-		for end, want := range map[time.Duration]error{30 * s: nil, 2 * time.Minute: ErrTimeout} {
-			began, waited := time.Now(), end+time.Millisecond
-			server.Do(t, "SET", "k", strconv.FormatInt(began.Add(end).UnixMilli(), 10)+".4")
-			proxy.Forget()
-			l, err := locks.Lock(t.Context(), "k")
-			if !errors.Is(err, want) {
-				t.Errorf("error %v, want %v", err, want)
+		t.Run(name, theseYears(func(t *testing.T, server *redistest.Server) {
+			p := newPeer(t, server, 3*s)
+			if !p.take() {
+				t.Fatal("the peer does not get a free lock")
 			}
-			commands := 2 // one before the end and one after it
-			if want != nil {
-				commands, waited = 1, 0
+			wantHeld(t, server, false)
+			begin, want := time.Now(), s
+			if dies {
+				want = 3*s + time.Millisecond
 			}
-			if late := time.Since(began) - waited; late < 0 || late > 5*time.Millisecond || proxy.Requests() > commands {
-				t.Errorf("it took %v and %d commands", time.Since(began), proxy.Requests())
-			}
-			if l != nil {
+			go func() {
+				l := mustLock(t, newTimestamp(t, server, patient))
+				if late := time.Since(begin) - want; late < 0 || late > s/10 {
+					t.Errorf("it was taken after %v, want %v", time.Since(begin), want)
+				}
 				mustUnlock(t, l)
+			}()
+			redistest.Elapse(s - 1)
+			if value, _ := contents(t, server); value != p.value {
+				t.Errorf("waiting changed the peer's value %q to %q", p.value, value)
 			}
-		}
-	})
-}
-
-// A loser sees the lock stale, and hesitates. A process takes it over. The loser's
-// GETSET tells it that it came late, but has changed the winner's value. Extend repairs that.
-func TestTimestampLoserChangesValue(t *testing.T) {
-	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
-		for _, lease := range []time.Duration{time.Hour, 20 * s} { // longer than the winner's, and shorter
-			p := newPeer(t, server, lease)
-			p.seesStale(server)
-			l := mustLock(t, newTimestamp(t, server, patient))
-			p.getset()
-			if value, _ := contents(t, server); p.holds || value != p.value {
-				t.Fatalf("%v: the peer holds the lock: %v; the value is %q", lease, p.holds, value)
+			if !dies {
+				time.AfterFunc(1, func() { p.release() })
 			}
-			wantHeld(t, server, true)
-			mustExtend(t, l)
-			wantUntil(t, server, "extended", time.Now().Add(time.Minute))
-			p.getset() // as a second loser would, who hesitated even longer
-			mustUnlock(t, l)
-			if keys := server.Keys(t); len(keys) != 0 {
-				t.Errorf("%v: left behind: %q", lease, keys)
-			}
-		}
-	})
-}
-
-// What a process leaves when it dies does not vanish at once, so peers seldom have
-// to find out what that means.
-func TestTimestampStaleStays(t *testing.T) {
-	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
-		c := newContender(t, server)
-		c.take()
-		redistest.Elapse(2*patient.Lease - time.Millisecond)
-		p := newPeer(t, server, patient.Lease)
-		if !p.take() || p.nilGet+p.nilGetset > 0 {
-			t.Errorf("the peer holds the lock: %v, and met %d times no value", p.holds, p.nilGet+p.nilGetset)
-		}
-		c.wantRefused(server, ErrLost)
-		p.release()
-		redistest.Elapse(time.Hour)
-		if keys := server.Keys(t); len(keys) != 0 {
-			t.Errorf("left behind: %q", keys)
-		}
-	})
+			redistest.Elapse(time.Minute)
+		}))
+	}
 }
 
 // The reply to a take is lost. Before the command comes again, a peer that had seen the lock stale

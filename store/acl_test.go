@@ -86,7 +86,7 @@ func useEverything(t *testing.T, s *redistest.Server, st *Store) {
 func waitUntilExtended(t *testing.T, s *redistest.Server, lock string) {
 	t.Helper()
 	last := expiry(t, s, lock)
-	eventually(t, "the lease is extended", func() bool {
+	redistest.Eventually(t, "the lease is extended", func() bool {
 		before := last
 		last = expiry(t, s, lock)
 		return last > before

@@ -17,23 +17,21 @@ func TestTheScriptBehindPlainCommandsComesInTime(t *testing.T) {
 		"Take": func(ctx context.Context, st *Store) error { _, err := st.Take(ctx, theID, Terms{}); return err },
 		"Load": func(ctx context.Context, st *Store) error { _, err := st.Load(ctx, theID, Terms{}); return err },
 	} {
-		t.Run(name, func(t *testing.T) {
-			inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-				s.Do(t, "SET", theRecord, "garbage", "PX", time.Hour.Milliseconds())
-				p := redistest.NewProxy(t, s)
-				p.Inject(func(cmd redistest.Command) redistest.Fault {
-					if cmd.Name == "EVALSHA" {
-						return redistest.Hang
-					}
-					return redistest.Pass
-				})
-				st := openFar(t, p.Pool(t, 2), 300*time.Millisecond, Options{Timeout: timeout})
-				begun := time.Now()
-				wantError(t, name, do(t.Context(), st), ErrUnavailable)
-				if took := time.Since(begun); took != timeout {
-					t.Errorf("it took %v, want %v", took, timeout)
+		t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {
+			s.Do(t, "SET", theRecord, "garbage", "PX", time.Hour.Milliseconds())
+			p := redistest.NewProxy(t, s)
+			p.Inject(func(cmd redistest.Command) redistest.Fault {
+				if cmd.Name == "EVALSHA" {
+					return redistest.Hang
 				}
+				return redistest.Pass
 			})
-		})
+			st := openFar(t, p.Pool(t, 2), 300*time.Millisecond, Options{Timeout: timeout})
+			begun := time.Now()
+			wantError(t, name, do(t.Context(), st), ErrUnavailable)
+			if took := time.Since(begun); took != timeout {
+				t.Errorf("it took %v, want %v", took, timeout)
+			}
+		}))
 	}
 }

@@ -17,7 +17,8 @@ func TestCloseEndsWhatTheStoreDoes(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, other := process(t, s), process(t, s)
 		create(t, st, "0")
-		own, h := ownHold(t, st, newID), take(t, other)
+		must(t, st.Create(t.Context(), newID, []byte("0"), Terms{}))
+		own, h := takeID(t, st, newID), take(t, other)
 		waiting := guests(t, st, 2, Terms{}) // one of them waits at Redis
 		begun := time.Now()
 		for range 2 {
@@ -29,9 +30,13 @@ func TestCloseEndsWhatTheStoreDoes(t *testing.T) {
 		}
 		wantError(t, "Save", own.Save(t.Context(), []byte("1")), ErrUnavailable)
 		for name, use := range map[string]func(ctx context.Context) error{
-			"Take":   func(ctx context.Context) error { _, err := st.Take(ctx, theID, Terms{}); return err },
-			"Ping":   st.Ping,
-			"Load":   func(ctx context.Context) error { _, err := st.Load(ctx, theID, Terms{}); return err },
+			"Take": func(ctx context.Context) error { _, err := st.Take(ctx, theID, Terms{}); return err },
+			"Ping": st.Ping,
+			"Load": func(ctx context.Context) error { _, err := st.Load(ctx, theID, Terms{}); return err },
+			"SaveLoaded": func(ctx context.Context) error {
+				_, err := st.SaveLoaded(ctx, newID, own.Record, text("1"), Terms{})
+				return err
+			},
 			"Create": func(ctx context.Context) error { return st.Create(ctx, "third", []byte("0"), Terms{}) },
 		} {
 			wantClosed(t, name, use(t.Context()))

@@ -36,36 +36,3 @@ func TestNoLostUpdate(t *testing.T) {
 		wantFree(t, s)
 	})
 }
-
-// Two connections are enough for a hundred requests: who waits for a session
-// needs none, and who holds it always gets one to give it back.
-func TestSmallPool(t *testing.T) {
-	t.Parallel()
-	const requests = 100
-	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		st := New(s.Pool(t, 2), patient)
-		create(t, st, "0")
-		var all sync.WaitGroup
-		for i := range requests {
-			all.Go(func() { increment(t, st) })
-			all.Go(func() { ownSession(t, st, fmt.Sprint(i)) })
-		}
-		all.Wait()
-		wantData(t, s, fmt.Sprint(requests))
-	})
-}
-
-// ownSession uses a session that nobody else does.
-func ownSession(t *testing.T, st *Store, id string) {
-	save(t, ownHold(t, st, id), "saved "+id)
-	if r, err := st.Load(t.Context(), id, Terms{}); string(r.Data) != "saved "+id || err != nil {
-		t.Errorf("session %s has %q, %v", id, r.Data, err)
-	}
-}
-
-// ownHold creates and takes it.
-func ownHold(t *testing.T, st *Store, id string) *Hold {
-	t.Helper()
-	must(t, st.Create(t.Context(), id, []byte("new"), Terms{}))
-	return takeID(t, st, id)
-}

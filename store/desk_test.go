@@ -105,6 +105,20 @@ func eachDesk(t *testing.T, o Options, f func(t *testing.T, d *desk)) {
 	})
 }
 
+// atDesk is a subtest at a desk.
+func atDesk(o Options, f func(t *testing.T, d *desk)) func(*testing.T) {
+	return func(t *testing.T) { eachDesk(t, o, f) }
+}
+
+// line puts requests in line behind one whose commit, of "1", is held back until it is let go.
+func (d *desk) line(t *testing.T, n int) (one *ending, waiting []*guest, letGo func()) {
+	t.Helper()
+	first := take(t, d.st)
+	waiting = guests(t, d.st, n, Terms{})
+	letGo = d.holdBack(t)
+	return saving(t, first, "1"), waiting, letGo
+}
+
 // holdBack keeps the next commit from Redis until it is let go.
 func (d *desk) holdBack(t *testing.T) (letGo func()) {
 	t.Helper()
@@ -144,13 +158,13 @@ func (d *desk) takes() (takes, others int) {
 // sent waits until the process has run a script for the nth time.
 func (d *desk) sent(t *testing.T, script *scripting.Script, n int) {
 	t.Helper()
-	eventually(t, "the script is sent", func() bool { return d.count(script) >= n })
+	redistest.Eventually(t, "the script is sent", func() bool { return d.count(script) >= n })
 }
 
 // wantQuiet checks that all is over: what is stored, and nothing beside it.
 func (d *desk) wantQuiet(t *testing.T, data string) {
 	t.Helper()
-	eventually(t, "the session is free", func() bool { return !d.Exists(t, theLock) })
+	redistest.Eventually(t, "the session is free", func() bool { return !d.Exists(t, theLock) })
 	wantData(t, d.Server, data)
 	if d.Exists(t, theQueue) {
 		t.Error("a queue is left")

@@ -58,45 +58,43 @@ func TestABusyProcessGetsItsTurns(t *testing.T) {
 		"100 clients that leave":     {100, time.Minute, 60 * time.Millisecond},
 	} {
 		for _, oneWay := range []time.Duration{0, 3 * time.Millisecond} {
-			t.Run(name+", Redis is "+oneWay.String()+" away", func(t *testing.T) {
-				inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-					create(t, process(t, s), "0")
-					served := make([]int, 4)
-					end := time.Now().Add(2500 * time.Millisecond)
-					var all sync.WaitGroup
-					for i := range served {
-						st := openFar(t, s.Pool(t, 8), oneWay, patient)
-						load := busy
-						if i > 0 {
-							load.requests, load.wait, load.leave = 2, time.Minute, time.Minute
-						}
-						for n := range load.requests {
-							all.Go(func() {
-								lapse(time.Duration(n) * 200 * time.Millisecond / time.Duration(load.requests))
-								for time.Now().Before(end) {
-									ctx, leave := context.WithCancel(t.Context())
-									left := time.AfterFunc(load.leave, leave)
-									h, err := st.Take(ctx, theID, Terms{LockWait: load.wait})
-									if err == nil {
-										if time.Now().Before(end) {
-											served[i]++ // nobody else has the session
-										}
-										lapse(10 * time.Millisecond)
-										must(t, h.Touch(t.Context()))
+			t.Run(name+", Redis is "+oneWay.String()+" away", fakeTime(func(t *testing.T, s *redistest.Server) {
+				create(t, process(t, s), "0")
+				served := make([]int, 4)
+				end := time.Now().Add(2500 * time.Millisecond)
+				var all sync.WaitGroup
+				for i := range served {
+					st := openFar(t, s.Pool(t, 8), oneWay, patient)
+					load := busy
+					if i > 0 {
+						load.requests, load.wait, load.leave = 2, time.Minute, time.Minute
+					}
+					for n := range load.requests {
+						all.Go(func() {
+							lapse(time.Duration(n) * 200 * time.Millisecond / time.Duration(load.requests))
+							for time.Now().Before(end) {
+								ctx, leave := context.WithCancel(t.Context())
+								left := time.AfterFunc(load.leave, leave)
+								h, err := st.Take(ctx, theID, Terms{LockWait: load.wait})
+								if err == nil {
+									if time.Now().Before(end) {
+										served[i]++ // nobody else has the session
 									}
-									left.Stop()
-									leave()
+									lapse(10 * time.Millisecond)
+									must(t, h.Touch(t.Context()))
 								}
-							})
-						}
+								left.Stop()
+								leave()
+							}
+						})
 					}
-					all.Wait()
-					t.Logf("served %d, the busy process first", served)
-					if least, most := slices.Min(served), slices.Max(served); least < 25 || most > least+2 {
-						t.Errorf("one process was served %d times and another %d: %d", most, least, served)
-					}
-				})
-			})
+				}
+				all.Wait()
+				t.Logf("served %d, the busy process first", served)
+				if least, most := slices.Min(served), slices.Max(served); least < 25 || most > least+2 {
+					t.Errorf("one process was served %d times and another %d: %d", most, least, served)
+				}
+			}))
 		}
 	}
 }

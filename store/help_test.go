@@ -39,6 +39,11 @@ func inFakeTime(t *testing.T, f func(t *testing.T, s *redistest.Server)) {
 	redistest.InFakeTime(t, f)
 }
 
+// fakeTime is a subtest in fake time.
+func fakeTime(f func(t *testing.T, s *redistest.Server)) func(*testing.T) {
+	return func(t *testing.T) { inFakeTime(t, f) }
+}
+
 // process returns the store of another process, with a pool of its own.
 func process(t *testing.T, s *redistest.Server) *Store {
 	t.Helper()
@@ -138,16 +143,6 @@ func wantExpiry(t *testing.T, s *redistest.Server, key string, want time.Duratio
 	t.Helper()
 	if got := expiry(t, s, key); got > want || got < want-30*time.Second {
 		t.Errorf("%s expires in %v, want %v", key, got, want)
-	}
-}
-
-// eventually waits for something that takes a moment.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); lapse(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never happened: %s", what)
-		}
 	}
 }
 
@@ -256,17 +251,27 @@ func toldLost(t *testing.T, h *Hold) {
 	wantError(t, "the cause", context.Cause(ctx), ErrLost)
 }
 
-// writes are the ways in which a hold writes.
-var writes = map[string]func(ctx context.Context, h *Hold) error{
-	"Save":    func(ctx context.Context, h *Hold) error { return h.Save(ctx, []byte("stale")) },
-	"Destroy": func(ctx context.Context, h *Hold) error { return h.Destroy(ctx) },
-	"Renew":   func(ctx context.Context, h *Hold) error { return h.Renew(ctx, newID, []byte("stale")) },
-}
+// writes are the ways in which a hold writes, uses those after which the session goes on under its
+// id, and ends all of them.
+var (
+	writes = map[string]end{"Save": saves, "Destroy": destroys, "Renew": renews}
+	uses   = map[string]end{"Save": saves, "Touch": touches, "Release": releases}
+	ends   = map[string]end{"Save": saves, "Touch": touches, "Release": releases, "Destroy": destroys, "Renew": renews}
+)
+
+// An end is a way to give a session back. Where it writes, the session has "written" then.
+type end = func(ctx context.Context, h *Hold) error
+
+func saves(ctx context.Context, h *Hold) error    { return h.Save(ctx, []byte("written")) }
+func touches(ctx context.Context, h *Hold) error  { return h.Touch(ctx) }
+func releases(ctx context.Context, h *Hold) error { h.Release(ctx); return nil }
+func destroys(ctx context.Context, h *Hold) error { return h.Destroy(ctx) }
+func renews(ctx context.Context, h *Hold) error   { return h.Renew(ctx, newID, []byte("written")) }
 
 // wantNoRenewal waits until nothing is left of the id that a Renew would have given.
 func wantNoRenewal(t *testing.T, s *redistest.Server) {
 	t.Helper()
-	eventually(t, "no record of the new id is left", func() bool { return !s.Exists(t, newRecord) })
+	redistest.Eventually(t, "no record of the new id is left", func() bool { return !s.Exists(t, newRecord) })
 }
 
 // again sends commands to Redis once more, from another connection. Redis may refuse.

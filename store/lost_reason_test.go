@@ -20,6 +20,7 @@ var losses = map[string]struct {
 			t.Fatal(err)
 		}
 	}, " POST /order has it now"},
+	"the lock is empty":   {func(t *testing.T, s *redistest.Server) { s.Do(t, "SET", theLock, "", "PX", 60_000) }, "its key has been overwritten"},
 	"the lock is deleted": {func(t *testing.T, s *redistest.Server) { s.Do(t, "DEL", theLock) }, "its key is gone: deleted, evicted"},
 	"the record is written": {func(t *testing.T, s *redistest.Server) {
 		s.Do(t, "SET", theRecord, formatRecord("ABCDEFGHIJKLMNOP", time.Now(), []byte("2")))
@@ -44,43 +45,26 @@ func wantLoss(t *testing.T, err error, why string) {
 	wantMessage(t, err, []string{why})
 }
 
-// A write that is refused says why.
-func TestARefusedWriteSaysWhy(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		st := process(t, s)
-		for _, loss := range losses {
-			s.Do(t, "FLUSHALL")
-			create(t, st, "1")
-			h := take(t, st)
-			loss.lose(t, s)
-			wantLoss(t, h.Save(t.Context(), []byte("3")), loss.why)
-		}
-	})
-}
-
 // P7: the context of a request that has lost its session says why, too: what the next renewal finds,
 // by half of the lease. Where the record is what was lost, the lock is free soon after that.
 func TestTheCauseOfALostSessionSaysWhy(t *testing.T) {
 	t.Parallel()
 	for name, loss := range losses {
-		t.Run(name, func(t *testing.T) {
-			inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-				st := New(s.Pool(t, 8), Options{Lease: 10 * time.Second, Timeout: patient.Timeout})
-				create(t, st, "1")
-				h := take(t, st)
-				token, _ := s.Get(t, theLock)
-				lost := lossOf(t, h)
-				loss.lose(t, s)
-				lapse(5 * time.Second)
-				wantError(t, "the context", lost.Err(), context.Canceled)
-				wantLoss(t, context.Cause(lost), loss.why)
-				if holder, _ := s.Get(t, theLock); holder == token {
-					t.Error("the lock is still the loser's")
-				}
-				wantLoss(t, h.Save(t.Context(), []byte("3")), loss.why)
-			})
-		})
+		t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {
+			st := New(s.Pool(t, 8), Options{Lease: 10 * time.Second, Timeout: patient.Timeout})
+			create(t, st, "1")
+			h := take(t, st)
+			token, _ := s.Get(t, theLock)
+			lost := lossOf(t, h)
+			loss.lose(t, s)
+			lapse(5 * time.Second)
+			wantError(t, "the context", lost.Err(), context.Canceled)
+			wantLoss(t, context.Cause(lost), loss.why)
+			if holder, _ := s.Get(t, theLock); holder == token {
+				t.Error("the lock is still the loser's")
+			}
+			wantLoss(t, h.Save(t.Context(), []byte("3")), loss.why)
+		}))
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http/httptest"
@@ -81,7 +80,7 @@ func TestCredentialsThatRotate(t *testing.T) {
 	}
 	rotate("second")
 	s.Do(t, "CLIENT", "KILL", "USER", "app")
-	eventually(t, "the session can be taken", func() bool {
+	redistest.Eventually(t, "the session can be taken", func() bool {
 		h, err := st.Take(t.Context(), theID, Terms{})
 		if err == nil {
 			h.Release(t.Context())
@@ -142,21 +141,6 @@ func TestOpenWithACertificateAuthority(t *testing.T) {
 	if _, ok := errors.AsType[x509.HostnameError](err); !ok {
 		t.Errorf("Ping of another name: %v", err)
 	}
-}
-
-// Of a pool only the way to dial is used. One that would keep no connection, or permits one at a
-// time, is as good as any: all exchanges share one.
-func TestThePoolOnlyDials(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		st, dials := counted(t, s, patient)
-		create(t, st, "0")
-		for n := range 50 {
-			save(t, take(t, st), fmt.Sprint(n))
-		}
-		if n := dials.Load(); n != 1 {
-			t.Errorf("%d connections for 100 exchanges", n)
-		}
-	})
 }
 
 // certified serves what is at addr over TLS, and returns where, and the authority to trust.

@@ -41,29 +41,21 @@ func TestOpenNeverRepeatsTheURL(t *testing.T) {
 		"":                          "must begin with",
 		"h0st1e:6379":               "must begin with", // read as a scheme
 		"http://h0st1e":             "must begin with",
-		"10.0.0.1:6379":             "must begin with", // which is no URL at all
 		"redis://h0st1e:1,h0st1e:2": "several hosts",
 		"redis://":                  "no host",
-		"redis://:s3cret@":          "no host",
-		"redis:h0st1e:6379":         "no host",
 		"redis://:s3cret@:6379":     "no host",
 		"redis://us3r@h0st1e":       "without a password",
 		"redis://:s3cret@h/d4ta":    "not a number",
 		"unix:///x?db=d4ta":         "not a number",
 		"redis://h?s3cret=1":        "not known",
-		"unix:///x?s3cret=1":        "not known",
 		"redis://h?db=1":            "not known", // it goes into the path
-		"redis://h#s3cret":          "not known",
 		"redis://h?%zzs3cret":       "parameters that cannot be parsed",
 		"unix://":                   "no socket",
 		"unix://h0st1e/x":           "no socket", // a relative path, or one slash too few
-		"unix:h0st1e":               "no socket",
 		"redis://:s3cret@h:65536":   "port that does not exist",
 		"redis://:s3cret@h:p0rt":    "percent-encoded",
 		"redis://:s3c#ret@h0st1e":   "percent-encoded",
-		"redis://:s3c?ret@h0st1e":   "percent-encoded",
 		"redis://:s3c/ret@h0st1e":   "percent-encoded",
-		"redis://:s3c%ret@h0st1e":   "percent-encoded",
 		"redis://us3r:s3c ret@h":    "percent-encoded",
 		"redis://h0st1e\x7f":        "percent-encoded",
 	} {

@@ -3,12 +3,14 @@ package store
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/internal/scripting"
 	"github.com/gomodule/redigo/redis"
 )
 
@@ -107,77 +109,57 @@ func stored(t *testing.T, s *redistest.Server) string {
 	return fmt.Sprint(found, err)
 }
 
-// A connection that breaks is not noticed: what was done is known to be, and else it is done now.
-// Where another has written before the repetition, nobody knows whether the first try was done, and
-// the error says so. It is never done twice.
-func TestSaveLoadedOverABrokenConnection(t *testing.T) {
+// A write is repeated where the connection breaks. Where another has written before the repetition,
+// nobody knows any more whether the first try was done, and the error says so. It is not done twice.
+func TestARepeatedWriteAfterAnotherWrote(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
 		st, p := tapped(t, s, patient)
 		other := process(t, s)
-		create(t, st, "0")
-		for _, data := range []string{"1", large("2")} {
-			for _, fault := range []redistest.Fault{redistest.DropCommand, redistest.DropReply, redistest.CutReply} {
-				read := load(t, st)
-				once(t, s, p, optimisticScript, fault)
-				saveLoaded(t, st, read, data)
-				wantData(t, s, data)
+		for name, tt := range map[string]struct {
+			script *scripting.Script
+			fault  redistest.Fault // that befalls the first try
+			locked bool
+			err    error
+			want   string
+		}{
+			"under the lock, done":       {commitScript, redistest.DropReply, true, ErrLost, "1+2"},
+			"without it, done":           {optimisticScript, redistest.DropReply, false, ErrConflict, "1+2"},
+			"without it, and not so far": {optimisticScript, redistest.DropCommand, false, ErrConflict, "0+2"},
+		} {
+			s.Do(t, "DEL", theRecord)
+			create(t, other, "0")
+			write := func() error {
+				_, err := st.SaveLoaded(t.Context(), theID, load(t, st), text("1"), Terms{})
+				return err
 			}
-		}
-		if keys := stagedKeys(t, s); keys != nil {
-			t.Errorf("what the scripts did not need is there: %q", keys)
-		}
-		for fault, want := range map[redistest.Fault]string{redistest.DropReply: "1+2", redistest.DropCommand: "0+2"} {
-			save(t, take(t, other), "0")
-			read := load(t, st)
+			if tt.locked {
+				h := take(t, st)
+				write = func() error { return h.Save(t.Context(), []byte("1")) }
+			}
 			tries := 0
 			p.Inject(func(cmd redistest.Command) redistest.Fault {
-				if !runs(cmd, optimisticScript) {
+				if !runs(cmd, tt.script) {
 					return redistest.Pass
 				}
 				if tries++; tries == 1 {
-					return fault
+					return tt.fault
 				}
 				h := take(t, other)
 				save(t, h, string(h.Record.Data)+"+2")
 				return redistest.Pass
 			})
-			_, err := st.SaveLoaded(t.Context(), theID, read, text("1"), Terms{})
-			if !errors.Is(err, ErrConflict) || !errors.Is(err, ErrUnavailable) || tries != 2 {
-				t.Errorf("after %d tries: %v", tries, err)
+			if err := write(); !errors.Is(err, tt.err) || !errors.Is(err, ErrUnavailable) || tries != 2 {
+				t.Errorf("%s: after %d tries: %v", name, tries, err)
 			}
-			wantData(t, s, want)
-		}
-	})
-}
-
-// A command that comes late, and again, replaces nothing but what its sender has read.
-func TestLateSaveLoadedChangesNothing(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		st, p := tapped(t, s, patient)
-		other := process(t, s)
-		for _, data := range []string{"1", large("1")} {
-			s.Do(t, "DEL", theRecord)
-			create(t, other, "0")
-			read := load(t, st)
-			letGo := once(t, s, p, optimisticScript, redistest.HangCommand)
-			p.Forget()
-			wantTimeout(t, "SaveLoaded", func() error {
-				_, err := st.SaveLoaded(t.Context(), theID, read, text(data), Terms{})
-				return err
-			})
-			saveLoaded(t, other, load(t, other), "2")
-			letGo()
-			wantData(t, s, "2")
-			save(t, take(t, other), "3")
-			again(t, s, p.Commands()...)
-			wantData(t, s, "3")
 			p.Inject(nil)
+			wantData(t, s, tt.want)
 		}
 	})
 }
 
 // What cannot be saved is refused before anything is sent.
-func TestSaveLoadedRefusesWhatIsTooLargeAndAClosedStore(t *testing.T) {
+func TestSaveLoadedRefusesWhatCannotBeSaved(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		create(t, st, "0")
@@ -186,9 +168,6 @@ func TestSaveLoadedRefusesWhatIsTooLargeAndAClosedStore(t *testing.T) {
 		wantError(t, "a record that is too large", err, ErrTooLarge)
 		_, err = st.SaveLoaded(t.Context(), theID, Record{}, text("1"), Terms{})
 		wantError(t, "over a record that was not loaded", err, ErrConflict)
-		wantError(t, "Close", st.Close(), nil)
-		_, err = st.SaveLoaded(t.Context(), theID, read, text("1"), Terms{})
-		wantError(t, "a store that is closed", err, ErrUnavailable)
 		wantData(t, s, "0")
 		if (Record{}).Same(Record{}) {
 			t.Error("two records that do not exist are the same")
@@ -216,7 +195,7 @@ func TestSaveLoadedKeepsOwnTimesAndSeals(t *testing.T) {
 					t.Errorf("%s: it is readable: %v", name, plain)
 				}
 				got, err := st.Load(t.Context(), theID, terms)
-				if err != nil || string(got.Data) != "2 and more" || got.Own == nil || *got.Own != *read.Own || !got.Created.Equal(read.Created) {
+				if err != nil || string(got.Data) != "2 and more" || !reflect.DeepEqual(got.Own, read.Own) || !got.Created.Equal(read.Created) {
 					t.Errorf("%s: stored is %+v, %v; read was %+v", name, got, err, read)
 				}
 			}

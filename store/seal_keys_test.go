@@ -48,30 +48,28 @@ func by(t *testing.T, s *redistest.Server, e Encryption) *Store {
 // The last ones cannot read what the first have stored, and say why.
 func TestEncryptionBeginsAndEnds(t *testing.T) {
 	for name, change := range keyChanges {
-		t.Run(name, func(t *testing.T) {
-			inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-				first, last := by(t, s, change.steps[0]), by(t, s, change.steps[len(change.steps)-1])
-				create(t, first, "0")
-				_, err := last.Load(t.Context(), theID, Terms{})
-				wantError(t, "Load by the last step", err, ErrCorrupt)
-				wantMessage(t, err, []string{change.reason})
-				for i, e := range change.steps {
-					st := by(t, s, e)
-					must(t, take(t, st).Touch(t.Context())) // which writes no record
-					data := fmt.Sprint("secret ", i)
-					save(t, take(t, st), data)
-					for j, e := range change.steps[max(0, i-1):min(len(change.steps), i+2)] {
-						if got := string(load(t, by(t, s, e)).Data); got != data {
-							t.Errorf("what step %d has stored, its neighbour %d reads as %q", i, j, got)
-						}
-					}
-					stored, _ := s.Get(t, theRecord)
-					if seals := len(e.Keys) > 0 && !e.WritePlain; strings.Contains(stored, data) == seals {
-						t.Errorf("step %d stores %q", i, stored)
+		t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {
+			first, last := by(t, s, change.steps[0]), by(t, s, change.steps[len(change.steps)-1])
+			create(t, first, "0")
+			_, err := last.Load(t.Context(), theID, Terms{})
+			wantError(t, "Load by the last step", err, ErrCorrupt)
+			wantMessage(t, err, []string{change.reason})
+			for i, e := range change.steps {
+				st := by(t, s, e)
+				must(t, take(t, st).Touch(t.Context())) // which writes no record
+				data := fmt.Sprint("secret ", i)
+				save(t, take(t, st), data)
+				for j, e := range change.steps[max(0, i-1):min(len(change.steps), i+2)] {
+					if got := string(load(t, by(t, s, e)).Data); got != data {
+						t.Errorf("what step %d has stored, its neighbour %d reads as %q", i, j, got)
 					}
 				}
-			})
-		})
+				stored, _ := s.Get(t, theRecord)
+				if seals := len(e.Keys) > 0 && !e.WritePlain; strings.Contains(stored, data) == seals {
+					t.Errorf("step %d stores %q", i, stored)
+				}
+			}
+		}))
 	}
 }
 

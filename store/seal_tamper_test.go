@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +11,7 @@ import (
 )
 
 // tampered are things that somebody who can write to Redis may do to a record, or that may be in its
-// place.
+// place, besides what TestEachByteOfASealedRecordCounts changes.
 func tampered(t testing.TB) map[string][]byte {
 	t.Helper()
 	const data = `{"user":"ann"}`
@@ -26,18 +25,10 @@ func tampered(t testing.TB) map[string][]byte {
 		"under another prefix": sealed(t, otherPrefix, data),
 		"an unknown key":       sealed(t, encrypted(oldKey), data),
 		"not sealed":           formatRecord("ABCDEFGHIJKLMNOP", born, []byte(data)),
-		"not sealed any more":  edit(func(b []byte) []byte { b[head-3] = 'd'; return b }),
-		"shortened":            edit(func(b []byte) []byte { return append(b[:len(b)-2], '}') }),
 		"only a key id":        edit(func(b []byte) []byte { return append(b[:head+keyIDBytes], '}') }),
 		"nothing at all":       edit(func(b []byte) []byte { return append(b[:head], '}') }),
 		"longer":               edit(func(b []byte) []byte { return append(b[:len(b)-1], "x}"...) }),
-		"longer to live":       edit(func(b []byte) []byte { return bytes.Replace(b, []byte(`"c":17`), []byte(`"c":18`), 1) }),
 		"an end of its own":    edit(func(b []byte) []byte { return slices.Insert(b, head-len(sealedMark), []byte(`,"u":2000000000000`)...) }),
-		"another stamp":        edit(func(b []byte) []byte { return bytes.Replace(b, []byte(`ABCD`), []byte(`BBCD`), 1) }),
-		"the key id changed":   edit(func(b []byte) []byte { b[head]++; return b }),
-		"the nonce changed":    edit(func(b []byte) []byte { b[head+keyIDBytes]++; return b }),
-		"the data changed":     edit(func(b []byte) []byte { b[head+keyIDBytes+12]++; return b }),
-		"the tag changed":      edit(func(b []byte) []byte { b[len(b)-2]++; return b }),
 	}
 }
 
@@ -128,24 +119,6 @@ func FuzzOpenSealed(f *testing.F) {
 		changed := append(bytes.Clone(record), stored...)
 		if r, err := parseRecord(changed, b); err == nil && len(stored) > 0 {
 			t.Errorf("%q is opened as %q", changed, r.Data)
-		}
-	})
-}
-
-// Whatever is sealed is opened as it was.
-func FuzzSealedRoundTrip(f *testing.F) {
-	b := boxOf(f, encrypted(newKey), theID)
-	for _, data := range []string{"{}", "}", "\x00\xff\xfe binary \r\n}", `,"e":"},"d":{}`, strings.Repeat("x", stagedFrom)} {
-		f.Add([]byte(data))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		stored := Record{Data: data, Created: born, name: "ABCDEFGHIJKLMNOP"}.text(b)
-		if r, err := parseRecord(stored, b); !bytes.Equal(r.Data, data) || err != nil {
-			t.Errorf("%q is opened as %q, %v", data, r.Data, err)
-		}
-		_, hidden, _ := bytes.Cut(stored, []byte(sealedMark))
-		if len(data) >= 8 && bytes.Contains(hidden, data) {
-			t.Errorf("%q is readable in %q", data, stored)
 		}
 	})
 }

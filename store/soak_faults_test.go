@@ -4,6 +4,7 @@ package store
 
 import (
 	"context"
+	"expvar"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ type plague struct {
 	t       *testing.T
 	r       *redistest.Server
 	proxies []*redistest.Proxy
-	kinds   counts // faults so far
+	kinds   expvar.Map // faults so far
 }
 
 // The faults of Redis. Each is over when it returns.
@@ -30,7 +31,7 @@ var disasters = []struct {
 	{"kill", func(ctx context.Context, p *plague, random *rand.Rand) { p.kill(ctx, random) }},
 	{"rewrite the log", func(_ context.Context, p *plague, _ *rand.Rand) {
 		p.r.Do(p.t, "BGREWRITEAOF")
-		eventually(p.t, "the log is rewritten", func() bool {
+		redistest.Eventually(p.t, "the log is rewritten", func() bool {
 			info, _ := redis.String(p.r.Do(p.t, "INFO", "persistence"), nil)
 			return strings.Contains(info, "aof_rewrite_in_progress:0")
 		})
@@ -68,7 +69,7 @@ func (p *plague) rage(ctx context.Context, random *rand.Rand) {
 	for ctx.Err() == nil {
 		pause(ctx, upTo(random, 2*time.Second))
 		d := disasters[random.IntN(len(disasters))]
-		p.kinds.add(d.kind)
+		p.kinds.Add(d.kind, 1)
 		d.strike(ctx, p, random)
 	}
 }
@@ -107,7 +108,7 @@ func (p *plague) cut(ctx context.Context, random *rand.Rand) {
 				if rand.IntN(n.odds) > 0 {
 					return redistest.Pass
 				}
-				p.kinds.add(n.kind)
+				p.kinds.Add(n.kind, 1)
 				if n.delay > 0 {
 					lapse(rand.N(n.delay))
 				}

@@ -6,9 +6,9 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"expvar"
 	"flag"
 	"fmt"
-	"maps"
 	mathrand "math/rand/v2"
 	"runtime"
 	"slices"
@@ -55,7 +55,7 @@ type soak struct {
 	began    [soakWorkers]atomic.Int64 // when each worker's request did; 0: it has none
 	done     atomic.Int64              // requests that succeeded; what fails at once must not count
 	lost     atomic.Int64              // locks
-	outcomes counts
+	outcomes expvar.Map
 }
 
 // Random faults for minutes: no answered write is lost, nobody waits for ever, and
@@ -132,7 +132,7 @@ func (s *soak) note(what string, err error) (away bool) {
 	if errors.Is(err, ErrLost) {
 		s.lost.Add(1)
 	}
-	s.outcomes.add(what)
+	s.outcomes.Add(what, 1)
 	return away
 }
 
@@ -375,29 +375,4 @@ func (w *writeLog) sum(n int) error {
 		return fmt.Errorf("%d writes were answered and %d failed, but there are %d", w.total, w.doubtful, n)
 	}
 	return nil
-}
-
-// counts tells how often each of some things happened.
-type counts struct {
-	mu sync.Mutex
-	of map[string]int
-}
-
-func (c *counts) add(what string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.of == nil {
-		c.of = make(map[string]int)
-	}
-	c.of[what]++
-}
-
-func (c *counts) String() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var all []string
-	for _, what := range slices.Sorted(maps.Keys(c.of)) {
-		all = append(all, fmt.Sprintf("%s %d", what, c.of[what]))
-	}
-	return strings.Join(all, ", ")
 }

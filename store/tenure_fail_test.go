@@ -27,88 +27,75 @@ var failures = map[string]struct {
 // anew, and soon: the lock does not stay shut until its lease ends.
 func TestFailedCommit(t *testing.T) {
 	for name, failure := range failures {
-		t.Run(name, func(t *testing.T) {
-			eachDesk(t, patient, func(t *testing.T, d *desk) {
-				first := take(t, d.st)
-				waiting := guests(t, d.st, 4, Terms{})
-				letGo := d.holdBack(t)
-				endings := []*ending{saving(t, first, "1")}
-				endings = append(endings, saving(t, waiting[0].holds(t, "1"), "2"))
-				reader := waiting[1].holds(t, "2")
-				endings = append(endings, begin(func() error { return reader.Touch(t.Context()) }))
-				last := waiting[2].holds(t, "2")
-				lost := lossOf(t, last)
+		t.Run(name, atDesk(patient, func(t *testing.T, d *desk) {
+			one, waiting, letGo := d.line(t, 4)
+			endings := []*ending{one, saving(t, waiting[0].holds(t, "1"), "2")}
+			reader := waiting[1].holds(t, "2")
+			endings = append(endings, begin(func() error { return reader.Touch(t.Context()) }))
+			last := waiting[2].holds(t, "2")
+			lost := lossOf(t, last)
 
-				failure.fail(t, d)
-				letGo()
-				<-lost.Done()
-				wantError(t, "the context of who holds the session", context.Cause(lost), ErrLost)
-				d.Fake(func(r *fakeredis.Server) { r.Full, r.Replica = false, false })
-				endings = append(endings, saving(t, last, "3"))
-				for i, e := range endings {
-					err := e.wait()
-					wantError(t, "who ended", err, failure.want)
-					if errors.Unwrap(err) != errors.Unwrap(endings[0].err) {
-						t.Errorf("ending %d has an error of its own: %v, not %v", i, err, endings[0].err)
-					}
+			failure.fail(t, d)
+			letGo()
+			<-lost.Done()
+			wantError(t, "the context of who holds the session", context.Cause(lost), ErrLost)
+			d.Fake(func(r *fakeredis.Server) { r.Full, r.Replica = false, false })
+			endings = append(endings, saving(t, last, "3"))
+			for i, e := range endings {
+				err := e.wait()
+				wantError(t, "who ended", err, failure.want)
+				if errors.Unwrap(err) != errors.Unwrap(endings[0].err) {
+					t.Errorf("ending %d has an error of its own: %v, not %v", i, err, endings[0].err)
 				}
-				began := time.Now()
-				next := waiting[3]
-				if <-next.came; errors.Is(next.err, ErrUnavailable) { // Redis refused it, too
-					next.hold, next.err = d.st.Take(t.Context(), theID, Terms{LockWait: patient.Lease})
-				}
-				next.holds(t, "0")
-				if waited := time.Since(began); waited > time.Second {
-					t.Errorf("the next one waited for %v", waited)
-				}
-				save(t, next.hold, "4")
-				d.wantQuiet(t, "4")
-			})
-		})
+			}
+			began := time.Now()
+			next := waiting[3]
+			if <-next.came; errors.Is(next.err, ErrUnavailable) { // Redis refused it, too
+				next.hold, next.err = d.st.Take(t.Context(), theID, Terms{LockWait: patient.Lease})
+			}
+			next.holds(t, "0")
+			if waited := time.Since(began); waited > time.Second {
+				t.Errorf("the next one waited for %v", waited)
+			}
+			save(t, next.hold, "4")
+			d.wantQuiet(t, "4")
+		}))
 	}
 }
 
-// So it is where the session ends in that commit, or gets a new id.
+// So it is where the session ends in that commit, or gets a new id. A logout that follows a write, and
+// has shown it, is refused with it also where another has ended the session before either was stored:
+// though that is what a logout wants, nobody may see what is not kept.
 func TestFailedEnd(t *testing.T) {
-	for _, name := range []string{"Destroy", "Renew"} {
-		t.Run(name, func(t *testing.T) {
-			eachDesk(t, patient, func(t *testing.T, d *desk) {
-				first := take(t, d.st)
-				waiting := guests(t, d.st, 2, Terms{})
-				letGo := d.holdBack(t)
-				one := saving(t, first, "1")
-				h := waiting[0].holds(t, "1")
-				two := begin(func() error { return writes[name](t.Context(), h) })
+	for name, tt := range map[string]struct {
+		end   end
+		ended bool // by another; else the lock is deleted
+	}{
+		"Destroy": {destroys, false}, "Renew": {renews, false}, "Destroy of what another has ended": {destroys, true},
+	} {
+		t.Run(name, atDesk(patient, func(t *testing.T, d *desk) {
+			one, waiting, letGo := d.line(t, 2)
+			h := waiting[0].holds(t, "1")
+			two := begin(func() error { return tt.end(t.Context(), h) })
+			if tt.ended {
+				must(t, process(t, d.Server).End(t.Context(), theID))
+			} else {
 				d.Do(t, "DEL", theLock)
-				letGo()
-				wantError(t, "Save", one.wait(), ErrLost)
-				wantError(t, name, two.wait(), ErrLost)
-				waiting[1].holds(t, "0").Release(t.Context())
-				d.wantQuiet(t, "0")
-				wantNoRenewal(t, d.Server)
-			})
-		})
+			}
+			letGo()
+			wantError(t, "Save", one.wait(), ErrLost)
+			if err := two.wait(); !errors.Is(err, ErrLost) || errors.Is(err, ErrGone) {
+				t.Errorf("%s: %v, want %v", name, err, ErrLost)
+			}
+			if tt.ended {
+				wantGone(t, d.Server, d.st)
+				return
+			}
+			waiting[1].holds(t, "0").Release(t.Context())
+			d.wantQuiet(t, "0")
+			wantNoRenewal(t, d.Server)
+		}))
 	}
-}
-
-// A logout that follows a write, and has shown it, is refused with it where another has ended the
-// session before either was stored: though that is what a logout wants, nobody may see what is not kept.
-func TestALogoutShowsNothingThatWasNotStored(t *testing.T) {
-	eachDesk(t, patient, func(t *testing.T, d *desk) {
-		first := take(t, d.st)
-		waiting := guests(t, d.st, 1, Terms{})
-		letGo := d.holdBack(t)
-		one := saving(t, first, "1")
-		h := waiting[0].holds(t, "1")
-		two := begin(func() error { return h.Destroy(t.Context()) })
-		wantError(t, "End", process(t, d.Server).End(t.Context(), theID), nil)
-		letGo()
-		wantError(t, "Save", one.wait(), ErrLost)
-		if err := two.wait(); !errors.Is(err, ErrLost) || errors.Is(err, ErrGone) {
-			t.Errorf("Destroy: %v, want %v", err, ErrLost)
-		}
-		wantGone(t, d.Server, d.st)
-	})
 }
 
 // The lock vanishes while nothing is under way. Whoever holds the session then
@@ -133,20 +120,5 @@ func TestLockVanishesBetweenCommits(t *testing.T) {
 		}
 		save(t, waiting[2].holds(t, "rightful"), "3")
 		d.wantQuiet(t, "3")
-	})
-}
-
-// One request's end by its client is not the end of a commit that is for others, too.
-func TestCommitOutlivesItsContext(t *testing.T) {
-	eachDesk(t, patient, func(t *testing.T, d *desk) {
-		gone, cancel := context.WithCancel(t.Context())
-		cancel()
-		first := take(t, d.st)
-		waiting := guests(t, d.st, 1, Terms{})
-		must(t, first.Save(gone, []byte("1")))
-		must(t, waiting[0].holds(t, "1").Renew(gone, newID, []byte("2")))
-		if r, err := d.st.Load(t.Context(), newID, Terms{}); string(r.Data) != "2" || err != nil {
-			t.Errorf("the new id has %q, %v", r.Data, err)
-		}
 	})
 }

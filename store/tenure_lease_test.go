@@ -5,28 +5,7 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/a2139e8d/latchkey/internal/redistest"
 )
-
-// P7: a living holder keeps its session for longer than a lease.
-func TestALivingHolderKeepsItsSession(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		st, other := process(t, s), process(t, s)
-		terms := Terms{MaxHold: 10 * time.Minute}
-		create(t, st, "1")
-		h := takeBy(t, st, terms)
-		lost := lossOf(t, h)
-		for range 3 { // times a lease
-			_, err := other.Take(t.Context(), theID, Terms{LockWait: patient.Lease})
-			wantError(t, "Take by another", err, ErrTimeout)
-		}
-		wantError(t, "the holder's context", lost.Err(), nil)
-		save(t, h, "2")
-		wantData(t, s, "2")
-		wantFree(t, s)
-	})
-}
 
 // A tenure may be longer than a lease, and than its holds may be. Nobody loses the lock for that, and
 // that each hold is for a short time does not make it cost an exchange of its own.

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -49,8 +48,11 @@ func TestScriptsSeeTheTimesThatGoSees(t *testing.T) {
 	})
 }
 
-// ownTimes are sessions of all kinds, and what they have when they have been used.
+// ownTimes are sessions of all kinds, and what they have when they have been used, by terms of an
+// hour, and ten at most.
 var ownTimes = map[string]struct{ idle, until, age, want time.Duration }{
+	"by the terms":              {0, 0, 9 * time.Hour, time.Hour},
+	"near its lifetime":         {0, 0, 9*time.Hour + 45*time.Minute, 15 * time.Minute},
 	"a guest":                   {20 * time.Minute, 0, time.Hour, 20 * time.Minute},
 	"a guest near its lifetime": {20 * time.Minute, 0, 9*time.Hour + 45*time.Minute, 15 * time.Minute},
 	"remembered":                {0, 720 * time.Hour, 100 * time.Hour, 720 * time.Hour},
@@ -58,65 +60,52 @@ var ownTimes = map[string]struct{ idle, until, age, want time.Duration }{
 	"a remembered guest":        {20 * time.Minute, 48 * time.Hour, 11 * time.Hour, 48 * time.Hour},
 }
 
-// recordOf returns a record of that age, with timeouts of its own that count from now.
+// recordOf returns a record of that age, with timeouts of its own, if any, that count from now.
 func recordOf(idle, until, age time.Duration) Record {
 	now := time.Now()
-	r := Record{Data: []byte("1"), Created: now.Add(-age), Own: &Times{Idle: idle}, name: "ABCDEFGHIJKLMNOP"}
+	r := Record{Data: []byte("1"), Created: now.Add(-age), name: "ABCDEFGHIJKLMNOP"}
+	if idle > 0 || until > 0 {
+		r.Own = &Times{Idle: idle}
+	}
 	if until > 0 {
 		r.Own.Until = now.Add(until)
 	}
 	return r
 }
 
-// P12: whatever uses a session puts it off by its own timeouts, whatever terms it is taken with.
+// P12: whatever uses a session puts off its idle timeout, to its absolute one at most; and does so
+// again at its end. Where it has timeouts of its own those count, whatever terms it is taken with. One
+// that is taken at its end, by a script, outlasts the lock.
 func TestWhateverUsesASessionKeepsToItsOwnTimes(t *testing.T) {
 	t.Parallel()
 	terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		for name, tt := range ownTimes {
-			for use, end := range map[string]func(ctx context.Context, h *Hold) error{
-				"Save":    func(ctx context.Context, h *Hold) error { return h.Save(ctx, []byte("2")) },
-				"Touch":   func(ctx context.Context, h *Hold) error { return h.Touch(ctx) },
-				"Release": func(ctx context.Context, h *Hold) error { h.Release(ctx); return nil },
-				"Load":    nil,
-			} {
-				r := recordOf(tt.idle, tt.until, tt.age)
-				had := terms.expiry(&r, time.Now())
-				if tt.until == 0 {
-					had = 60_000 // as if nobody had come for a while
-				}
-				s.Do(t, "SET", theRecord, r.text(nil), "PX", had)
-				if end == nil {
-					got, err := st.Load(t.Context(), theID, terms)
-					if err != nil || string(got.Data) != "1" || got.Own == nil || got.Own.Idle != tt.idle {
-						t.Fatalf("Load: %+v, %v", got, err)
-					}
-				} else {
+			for use, end := range uses {
+				for _, left := range []time.Duration{5 * time.Second, min(2*time.Minute, tt.want)} {
+					r := recordOf(tt.idle, tt.until, tt.age)
+					s.Do(t, "SET", theRecord, r.text(nil), "PX", left.Milliseconds())
 					h := takeBy(t, st, terms)
+					if left < patient.Lease {
+						wantExpiry(t, s, theRecord, max(tt.want, patient.Lease+outlast))
+					}
+					s.Do(t, "PEXPIRE", theRecord, left.Milliseconds())
 					wantError(t, name+", "+use, end(t.Context(), h), nil)
+					wantExpiry(t, s, theRecord, tt.want)
 				}
-				wantExpiry(t, s, theRecord, tt.want)
 			}
-		}
-	})
-}
-
-// A session that somebody waits for, or takes at its end, is put off by its own timeouts, too.
-func TestATakeByScriptKeepsToTheSessionsOwnTimes(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		for name, tt := range ownTimes {
-			st := process(t, s)
-			terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour, LockWait: 10 * time.Millisecond}
 			r := recordOf(tt.idle, tt.until, tt.age)
-			s.Do(t, "SET", theRecord, r.text(nil), "PX", 5000) // less than the lease
-			h := takeBy(t, st, terms)
-			wantExpiry(t, s, theRecord, max(tt.want, patient.Lease+outlast))
-			s.Do(t, "PEXPIRE", theRecord, 5000)
-			_, err := process(t, s).Take(t.Context(), theID, terms)
-			wantError(t, name, err, ErrTimeout)
-			wantExpiry(t, s, theRecord, max(tt.want, patient.Lease+outlast))
-			h.Release(t.Context())
+			had := terms.expiry(&r, time.Now())
+			if tt.until == 0 {
+				had = 60_000 // as if nobody had come for a while
+			}
+			s.Do(t, "SET", theRecord, r.text(nil), "PX", had)
+			got, err := st.Load(t.Context(), theID, terms)
+			if err != nil || string(got.Data) != "1" {
+				t.Errorf("%s: Load: %+v, %v", name, got, err)
+			}
+			wantExpiry(t, s, theRecord, tt.want)
 		}
 	})
 }
@@ -177,16 +166,5 @@ func TestOwnTimesAreStored(t *testing.T) {
 		must(t, take(t, st).Renew(ctx, newID, []byte("4")))
 		wantOwn(newID, &Times{Until: until})
 		wantExpiry(t, s, newRecord, 720*time.Hour)
-	})
-}
-
-// A session that is put in the place of an unusable one begins as a guest's.
-func TestAReplacedSessionIsAGuests(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		s.Do(t, "SET", theRecord, "garbage", "PX", 60_000)
-		h, err := process(t, s).Take(t.Context(), theID, Terms{GuestTTL: 20 * time.Minute})
-		wantError(t, "Take", err, ErrCorrupt)
-		save(t, h, "1")
-		wantExpiry(t, s, theRecord, 20*time.Minute)
 	})
 }

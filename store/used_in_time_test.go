@@ -31,41 +31,39 @@ func TestAHeldSessionDoesNotRunOut(t *testing.T) {
 		"a job has a guest":          {lease: 3 * ttl, own: &Times{Idle: ttl / 5}, quiet: true},
 		"a job has another's guest ": {lease: 3 * ttl, own: &Times{Idle: time.Hour}, quiet: true, later: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-				o := Options{Lease: tt.lease, Timeout: patient.Timeout}
-				here, reader := New(s.Pool(t, 8), o), New(s.Pool(t, 8), o)
-				terms := Terms{TTL: ttl, LockWait: time.Hour, MaxHold: time.Hour, Quiet: tt.quiet}
-				own := tt.own
-				if own != nil && !own.Until.IsZero() {
-					own = &Times{Until: time.Now().Add(ttl)}
-				}
-				record := Record{Data: []byte("0"), Created: time.Now(), Own: own}
-				must(t, here.CreateRecord(t.Context(), theID, record, terms))
-				s.Do(t, "PEXPIRE", theRecord, ttl.Milliseconds())
-				h := takeBy(t, here, terms)
+		t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {
+			o := Options{Lease: tt.lease, Timeout: patient.Timeout}
+			here, reader := New(s.Pool(t, 8), o), New(s.Pool(t, 8), o)
+			terms := Terms{TTL: ttl, LockWait: time.Hour, MaxHold: time.Hour, Quiet: tt.quiet}
+			own := tt.own
+			if own != nil && !own.Until.IsZero() {
+				own = &Times{Until: time.Now().Add(ttl)}
+			}
+			record := Record{Data: []byte("0"), Created: time.Now(), Own: own}
+			must(t, here.CreateRecord(t.Context(), theID, record, terms))
+			s.Do(t, "PEXPIRE", theRecord, ttl.Milliseconds())
+			h := takeBy(t, here, terms)
+			lapse(hold)
+			wantData(t, s, "0")
+			var waiting []*guest
+			if own == nil || own.Until.IsZero() { // else it ends when it is given back
+				waiting = guests(t, New(s.Pool(t, 8), o), 1, terms)
 				lapse(hold)
-				wantData(t, s, "0")
-				var waiting []*guest
-				if own == nil || own.Until.IsZero() { // else it ends when it is given back
-					waiting = guests(t, New(s.Pool(t, 8), o), 1, terms)
-					lapse(hold)
-					waiting = append(waiting, guests(t, reader, 1, terms)...)
-				}
-				save(t, h, "held")
-				for _, g := range waiting {
-					wantError(t, "Touch", g.holds(t, "held").Touch(t.Context()), nil)
-				}
-				if tt.later {
-					s.Do(t, "PEXPIRE", theRecord, ttl.Milliseconds()) // as its own would
-				}
-				lapse(3*tt.lease + outlast) // a job lets it outlast its lock
-				wantNotFound(t, s, reader, terms)
-				if keys := s.Keys(t); len(keys) > 0 {
-					t.Errorf("keys %q are left", keys)
-				}
-			})
-		})
+				waiting = append(waiting, guests(t, reader, 1, terms)...)
+			}
+			save(t, h, "held")
+			for _, g := range waiting {
+				wantError(t, "Touch", g.holds(t, "held").Touch(t.Context()), nil)
+			}
+			if tt.later {
+				s.Do(t, "PEXPIRE", theRecord, ttl.Milliseconds()) // as its own would
+			}
+			lapse(3*tt.lease + outlast) // a job lets it outlast its lock
+			wantNotFound(t, s, reader, terms)
+			if keys := s.Keys(t); len(keys) > 0 {
+				t.Errorf("keys %q are left", keys)
+			}
+		}))
 	}
 }
 

@@ -20,32 +20,30 @@ import (
 func TestAUsersSessionsAreFoundWhileKeysChange(t *testing.T) {
 	t.Parallel()
 	for name, change := range keyChanges {
-		t.Run(name, func(t *testing.T) {
-			inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-				for i, e := range change.steps[1:] {
-					before, after := by(t, s, change.steps[i]), by(t, s, e)
-					for _, st := range []*Store{before, after} {
-						kept, a, b := login(t, before, "ann", 1), login(t, before, "ann", 2), login(t, after, "ann", 3)
-						bob := login(t, before, "bob", 1)
-						wantListed(t, st, "ann", kept, a, b)
-						wantAlive(t, st, a, "0")
-						ended, err := st.EndUser(t.Context(), "ann", kept)
-						if slices.Sort(ended); err != nil || !slices.Equal(ended, slices.Sorted(slices.Values([]string{a, b}))) {
-							t.Errorf("step %d: EndUser = %q, %v", i, ended, err)
-						}
-						for _, id := range []string{a, b} {
-							wantOver(t, before, id)
-							wantOver(t, after, id)
-						}
-						wantListed(t, st, "ann", kept)
-						must(t, st.End(t.Context(), kept))
-						wantListed(t, st, "ann")
-						wantListed(t, st, "bob", bob)
-						s.Do(t, "FLUSHALL")
+		t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {
+			for i, e := range change.steps[1:] {
+				before, after := by(t, s, change.steps[i]), by(t, s, e)
+				for _, st := range []*Store{before, after} {
+					kept, a, b := login(t, before, "ann", 1), login(t, before, "ann", 2), login(t, after, "ann", 3)
+					bob := login(t, before, "bob", 1)
+					wantListed(t, st, "ann", kept, a, b)
+					wantAlive(t, st, a, "0")
+					ended, err := st.EndUser(t.Context(), "ann", kept)
+					if slices.Sort(ended); err != nil || !slices.Equal(ended, slices.Sorted(slices.Values([]string{a, b}))) {
+						t.Errorf("step %d: EndUser = %q, %v", i, ended, err)
 					}
+					for _, id := range []string{a, b} {
+						wantOver(t, before, id)
+						wantOver(t, after, id)
+					}
+					wantListed(t, st, "ann", kept)
+					must(t, st.End(t.Context(), kept))
+					wantListed(t, st, "ann")
+					wantListed(t, st, "bob", bob)
+					s.Do(t, "FLUSHALL")
 				}
-			})
-		})
+			}
+		}))
 	}
 }
 
@@ -73,29 +71,27 @@ func wantListed(t *testing.T, st *Store, user string, ids ...string) {
 func TestARenewToAnotherKeyDoesNotOutliveTheEnd(t *testing.T) {
 	t.Parallel()
 	for direction, keys := range map[string][2][]byte{"forth": {oldKey, newKey}, "back": {newKey, oldKey}} {
-		t.Run(direction, func(t *testing.T) {
-			inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-				from, to := New(s.Pool(t, 8), encrypted(keys[0], keys[1])), New(s.Pool(t, 8), encrypted(keys[1], keys[0]))
-				if _, err := from.EndUser(t.Context(), "nobody"); err != nil { // Redis knows the script then
+		t.Run(direction, fakeTime(func(t *testing.T, s *redistest.Server) {
+			from, to := New(s.Pool(t, 8), encrypted(keys[0], keys[1])), New(s.Pool(t, 8), encrypted(keys[1], keys[0]))
+			if _, err := from.EndUser(t.Context(), "nobody"); err != nil { // Redis knows the script then
+				t.Fatal(err)
+			}
+			for i, o := range []Options{encrypted(oldKey, newKey), encrypted(newKey, oldKey)} {
+				id, next := login(t, from, "ann", 2*i), idOf(to, "ann", 2*i+1)
+				h := takeID(t, to, id)
+				ending := NewOn(&interrupted{Client: transport.NewRedigo(s.Pool(t, 8), 20*time.Second), do: func() {
+					_ = h.Renew(t.Context(), next, []byte("1"))
+				}}, o)
+				if _, err := ending.EndUser(t.Context(), "ann"); err != nil {
 					t.Fatal(err)
 				}
-				for i, o := range []Options{encrypted(oldKey, newKey), encrypted(newKey, oldKey)} {
-					id, next := login(t, from, "ann", 2*i), idOf(to, "ann", 2*i+1)
-					h := takeID(t, to, id)
-					ending := NewOn(&interrupted{Client: transport.NewRedigo(s.Pool(t, 8), 20*time.Second), do: func() {
-						_ = h.Renew(t.Context(), next, []byte("1"))
-					}}, o)
-					if _, err := ending.EndUser(t.Context(), "ann"); err != nil {
-						t.Fatal(err)
-					}
-					wantListed(t, to, "ann")
-					wantOver(t, to, id)
-					if _, err := to.Load(t.Context(), next, Terms{}); err == nil {
-						t.Errorf("by options %d the session is alive under its new id", i)
-					}
+				wantListed(t, to, "ann")
+				wantOver(t, to, id)
+				if _, err := to.Load(t.Context(), next, Terms{}); err == nil {
+					t.Errorf("by options %d the session is alive under its new id", i)
 				}
-			})
-		})
+			}
+		}))
 	}
 }
 
@@ -120,29 +116,27 @@ func TestRedisDoesNotKnowTheUser(t *testing.T) {
 	t.Parallel()
 	const user = "ann@example.org"
 	for name, options := range map[string]Options{"encrypted": encrypted(newKey), "plain": patient} {
-		t.Run(name, func(t *testing.T) {
-			inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-				st := New(s.Pool(t, 8), options)
-				id := login(t, st, user, 1)
-				h, err := st.Take(t.Context(), id, Terms{Label: "POST /login"}) // the lock is there, too
-				must(t, err)
-				defer h.Release(t.Context())
-				all := everythingIn(t, s)
-				if want := 3; strings.Count(all, base64.RawURLEncoding.EncodeToString(tagOf(st, user))) < want {
-					t.Fatalf("record, lock and list are not there: %q", all)
+		t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {
+			st := New(s.Pool(t, 8), options)
+			id := login(t, st, user, 1)
+			h, err := st.Take(t.Context(), id, Terms{Label: "POST /login"}) // the lock is there, too
+			must(t, err)
+			defer h.Release(t.Context())
+			all := everythingIn(t, s)
+			if want := 3; strings.Count(all, base64.RawURLEncoding.EncodeToString(tagOf(st, user))) < want {
+				t.Fatalf("record, lock and list are not there: %q", all)
+			}
+			for what, found := range map[string]bool{
+				"the user":   strings.Contains(all, user),
+				"the device": strings.Contains(all, "Firefox"),
+				"a hash of the user": anyHashIn(all, user) ||
+					anyHashIn(all, DefaultPrefix+"\x00"+user),
+			} {
+				if encrypted := name == "encrypted"; found == encrypted {
+					t.Errorf("%s is there: %v, in %q", what, found, all)
 				}
-				for what, found := range map[string]bool{
-					"the user":   strings.Contains(all, user),
-					"the device": strings.Contains(all, "Firefox"),
-					"a hash of the user": anyHashIn(all, user) ||
-						anyHashIn(all, DefaultPrefix+"\x00"+user),
-				} {
-					if encrypted := name == "encrypted"; found == encrypted {
-						t.Errorf("%s is there: %v, in %q", what, found, all)
-					}
-				}
-			})
-		})
+			}
+		}))
 	}
 }
 

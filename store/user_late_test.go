@@ -46,7 +46,7 @@ func TestALateLoginBringsNothingBack(t *testing.T) {
 		terms := Terms{MaxSessions: 1, RefuseLogin: true}
 		wantError(t, "a login", tryLogin(t, st, 1, terms), ErrUnavailable)
 		failed := idOf(st, "ann", 1)
-		eventually(t, "the session is over", func() bool {
+		redistest.Eventually(t, "the session is over", func() bool {
 			_, err := st.Load(t.Context(), failed, Terms{})
 			return errors.Is(err, ErrGone)
 		})
@@ -69,28 +69,6 @@ func TestARepeatedLoginEndsWhatIsTooMany(t *testing.T) {
 		wantError(t, "a login", tryLogin(t, st, 2, Terms{MaxSessions: 1}), nil)
 		wantOver(t, st, first)
 		wantAlive(t, st, idOf(st, "ann", 2), "0")
-	})
-}
-
-// A user's session whose record cannot be read is not replaced by one that does not say whose it is,
-// which could never be read: it may get an id without a tag.
-func TestADamagedRecordOfAUser(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		st := process(t, s)
-		id := login(t, st, "ann", 1)
-		s.Do(t, "SET", st.recordKey(id), "junk", "PX", 60000)
-		damaged := func() *Hold {
-			h, err := st.Take(t.Context(), id, Terms{})
-			wantError(t, "Take", err, ErrCorrupt)
-			return h
-		}
-		wantError(t, "Save", damaged().Save(t.Context(), []byte("1")), errTag)
-		wantError(t, "Renew", damaged().Renew(t.Context(), newID, []byte("1")), nil)
-		if r, err := st.Load(t.Context(), newID, Terms{}); err != nil || string(r.Data) != "1" || r.User != "" {
-			t.Errorf("%+v, %v", r, err)
-		}
-		wantOver(t, st, id)
-		wantListed(t, st, "ann")
 	})
 }
 

@@ -20,17 +20,20 @@ func idOf(st *Store, user string, n int) string {
 
 // tryLogin begins the n-th session of ann, or says why not.
 func tryLogin(t *testing.T, st *Store, n int, terms Terms) error {
-	record := Record{Data: []byte("0"), Created: time.Now(), User: "ann", Device: `Firefox, "Berlin"`}
-	return st.CreateRecord(t.Context(), idOf(st, "ann", n), record, terms)
+	return st.CreateRecord(t.Context(), idOf(st, "ann", n), recordOfUser("ann"), terms)
 }
 
 // login begins the n-th session of a user.
 func login(t *testing.T, st *Store, user string, n int) (id string) {
 	t.Helper()
 	id = idOf(st, user, n)
-	record := Record{Data: []byte("0"), Created: time.Now(), User: user, Device: "Firefox, \"Berlin\""}
-	must(t, st.CreateRecord(t.Context(), id, record, Terms{}))
+	must(t, st.CreateRecord(t.Context(), id, recordOfUser(user), Terms{}))
 	return id
+}
+
+// recordOfUser is what each of them begins with.
+func recordOfUser(user string) Record {
+	return Record{Data: []byte("0"), Created: time.Now(), User: user, Device: `Firefox, "Berlin"`}
 }
 
 // endAll ends all sessions of ann, but those.
@@ -116,28 +119,25 @@ func TestEndedSessionsAreOverAtOnce(t *testing.T) {
 	})
 }
 
-// A Renew that is under way when the session is ended saves nobody, whether it comes before the new
-// record is written or after.
+// A Renew, or a login, that is under way when the session is ended writes no record, and saves nobody.
 func TestARenewDoesNotOutliveTheEnd(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, other := process(t, s), process(t, s)
-		for i, end := range map[int]func(id string) error{
-			1: func(id string) error { return other.End(t.Context(), id) },
-			2: func(string) error { _, err := other.EndUser(t.Context(), "ann"); return err },
+		for i, end := range []func(id string) error{
+			func(id string) error { return other.End(t.Context(), id) },
+			func(string) error { _, err := other.EndUser(t.Context(), "ann"); return err },
 		} {
-			id, next := login(t, st, "ann", i), idOf(st, "ann", 10*i)
+			id, next := login(t, st, "ann", i), idOf(st, "ann", 10+i)
 			h := takeID(t, st, id)
 			wantError(t, "ending it", end(id), nil)
 			if err := h.Renew(t.Context(), next, []byte("2")); !errors.Is(err, ErrGone) && !errors.Is(err, ErrLost) {
 				t.Errorf("Renew: %v", err)
 			}
 			wantOver(t, st, id)
-			if _, err := st.Load(t.Context(), next, Terms{}); !errors.Is(err, ErrNotFound) {
-				t.Errorf("the new id: %v", err)
+			if s.Exists(t, st.recordKey(next)) {
+				t.Error("it has begun another session")
 			}
-			if got, err := st.ListUser(t.Context(), "ann", Terms{}); len(got) > 0 || err != nil {
-				t.Errorf("listed: %v, %v", got, err)
-			}
+			wantListed(t, st, "ann")
 		}
 	})
 }
@@ -147,19 +147,14 @@ func TestTheListFollowsRenewAndDestroy(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		old, next := login(t, st, "ann", 1), idOf(st, "ann", 2)
-		h := takeID(t, st, old)
-		must(t, h.Renew(t.Context(), next, []byte("1")))
+		must(t, takeID(t, st, old).Renew(t.Context(), next, []byte("1")))
 		wantOver(t, st, old)
 		wantAlive(t, st, next, "1")
-		listed, err := st.ListUser(t.Context(), "ann", Terms{})
-		if err != nil || len(listed) != 1 || listed[0].ID != next || listed[0].Device != `Firefox, "Berlin"` {
-			t.Errorf("listed %+v, %v", listed, err)
-		}
+		wantListed(t, st, "ann", next)
 		if n := s.Do(t, "ZCARD", st.keys(next)[listAt]); fmt.Sprint(n) != "1" {
 			t.Errorf("%v on the list", n)
 		}
-		h = takeID(t, st, next)
-		must(t, h.Destroy(t.Context()))
+		must(t, takeID(t, st, next).Destroy(t.Context()))
 		wantOver(t, st, next)
 		if n := s.Do(t, "EXISTS", st.keys(next)[listAt]); fmt.Sprint(n) != "0" {
 			t.Error("a list of nothing is left")
@@ -167,40 +162,39 @@ func TestTheListFollowsRenewAndDestroy(t *testing.T) {
 	})
 }
 
-// A mark that was lost ends its user's sessions at once, a list as soon as anybody asks for it. Neither
-// brings one back.
+// A mark that was lost, evicted say, ends its user's sessions at once, a list as soon as anybody asks
+// for it. Neither brings one back, not even one that was ended before.
 func TestALostKeyEndsTheSessions(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
-		for n, ask := range map[int]func(){
-			0: func() { login(t, st, "ann", 100) },
-			1: func() {
-				if listed, err := st.ListUser(t.Context(), "ann", Terms{}); len(listed) > 0 || err != nil {
-					t.Errorf("listed: %v, %v", listed, err)
-				}
-			},
-			2: func() {
-				endAll(t, st, idOf(st, "ann", 2))
-			},
-			3: func() {
-				h := takeID(t, st, idOf(st, "ann", 3))
+		for what, tt := range map[string]struct {
+			lost []int
+			ask  func(h *Hold)
+		}{
+			"the list, and another logs in": {[]int{listAt}, func(*Hold) { login(t, st, "ann", 100) }},
+			"the list, which is asked for":  {[]int{listAt}, func(*Hold) { wantListed(t, st, "ann") }},
+			"the list, and all are ended":   {[]int{listAt}, func(h *Hold) { endAll(t, st, idOf(st, "ann", 1)) }},
+			"the list, at a Renew": {[]int{listAt}, func(h *Hold) {
 				wantError(t, "Renew", h.Renew(t.Context(), idOf(st, "ann", 200), []byte("1")), ErrGone)
 				login(t, st, "ann", 101)
-			},
+			}},
+			"the mark": {[]int{markAt}, func(*Hold) {}},
+			"both":     {[]int{listAt, markAt}, func(*Hold) {}},
 		} {
-			id := login(t, st, "ann", n)
-			s.Do(t, "DEL", st.keys(id)[listAt])
-			ask()
+			s.Do(t, "FLUSHALL")
+			id, ended := login(t, st, "ann", 1), login(t, st, "ann", 2)
+			must(t, st.End(t.Context(), ended))
+			h := takeID(t, st, id)
+			for _, key := range tt.lost {
+				s.Do(t, "DEL", st.keys(id)[key])
+			}
+			tt.ask(h)
+			wantError(t, what+": Save", h.Save(t.Context(), []byte("1")), ErrLost)
 			wantOver(t, st, id)
-		}
-		id := login(t, st, "ann", 10)
-		s.Do(t, "DEL", st.keys(id)[markAt])
-		wantOver(t, st, id)
-		wantAlive(t, st, login(t, st, "ann", 11), "0")
-		wantOver(t, st, id)
-		if listed, err := st.ListUser(t.Context(), "ann", Terms{}); len(listed) != 1 || err != nil {
-			t.Errorf("listed: %v, %v", listed, err)
+			wantAlive(t, st, login(t, st, "ann", 3), "0")
+			wantOver(t, st, id)
+			wantOver(t, st, ended)
 		}
 	})
 }
@@ -257,11 +251,9 @@ func TestWhoComesAfterTheEndDoesNotJoinTheHolder(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, other := process(t, s), process(t, s)
 		st.alone = time.Hour
-		for n, end := range []func(h *Hold) error{
-			func(h *Hold) error { return h.Save(t.Context(), []byte("1")) },
-			func(h *Hold) error { return h.Touch(t.Context()) },
-			func(h *Hold) error { h.Release(t.Context()); return nil },
-		} {
+		n := 0
+		for _, end := range uses {
+			n++
 			id := login(t, st, "ann", n)
 			h := takeID(t, st, id)
 			must(t, other.End(t.Context(), id))
@@ -274,11 +266,11 @@ func TestWhoComesAfterTheEndDoesNotJoinTheHolder(t *testing.T) {
 				}
 				late <- err
 			}()
-			eventually(t, "it waits", func() bool {
+			redistest.Eventually(t, "it waits", func() bool {
 				_, err := st.Take(t.Context(), id, Terms{LockWait: locker.NoWait, MaxWaiters: 1})
 				return errors.Is(err, ErrTooManyWaiters)
 			})
-			_ = end(h)
+			_ = end(t.Context(), h)
 			wantError(t, "Take after the end", <-late, ErrGone)
 		}
 	})
