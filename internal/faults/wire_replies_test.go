@@ -101,7 +101,7 @@ func TestWireTruncated(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
 	wire := rig.NewWire(t, r.Addr)
-	good := store.New(poolOf(t, r.Addr, 2), store.Options{Lease: lease})
+	good := store.New(poolOf(t, r.Addr, 2), store.Options{Timeout: time.Minute})
 	data := []byte(`{"a":"{}","b":"\"}","c":[1,22,333]}`)
 
 	failed, whole := 0, 0
