@@ -105,15 +105,3 @@ func TestAnswersThatAreErrorsSaveNothingIfToldSo(t *testing.T) {
 		})
 	}
 }
-
-// recoverer is a framework's recovery, inside the sessions.
-func recoverer(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			if p := recover(); p != nil {
-				http.Error(w, fmt.Sprint(p), http.StatusInternalServerError)
-			}
-		}()
-		next.ServeHTTP(w, r)
-	})
-}

@@ -13,48 +13,6 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// navigate is what a click does.
-func (v *visitor) navigate(method, url string) answer {
-	return v.fetch(context.Background(), method, url, "navigate")
-}
-
-// background is what a script does.
-func (v *visitor) background(method, url string) answer {
-	return v.fetch(context.Background(), method, url, "cors")
-}
-
-func (v *visitor) fetch(ctx context.Context, method, url, mode string) answer {
-	v.t.Helper()
-	req, err := http.NewRequestWithContext(ctx, method, url, nil)
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	req.Header.Set("Sec-Fetch-Mode", mode)
-	return v.do(req)
-}
-
-// welcoming is app, with /user, which says who is logged in.
-func welcoming() *http.ServeMux {
-	mux := app()
-	handle(mux, "/user", func(s *session.Session, w http.ResponseWriter, _ *http.Request) {
-		user, _ := session.Get[string](s, "user")
-		fmt.Fprint(w, user)
-	})
-	return mux
-}
-
-// pausing adds /pause to mux: it stores n = 500 and returns once free is closed.
-func pausing(mux *http.ServeMux) (busy, free chan struct{}) {
-	busy, free = make(chan struct{}), make(chan struct{})
-	handle(mux, "/pause", func(s *session.Session, w http.ResponseWriter, _ *http.Request) {
-		close(busy)
-		<-free
-		s.Set("n", 500)
-		fmt.Fprint(w, "stored")
-	})
-	return busy, free
-}
-
 // P4: what a request does, and what its cookie is worth, decide together about the answer and
 // the client's cookie.
 func TestWhatAnAnswerDoesToTheCookie(t *testing.T) {

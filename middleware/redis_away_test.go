@@ -2,13 +2,16 @@ package middleware_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
 )
 
@@ -132,4 +135,118 @@ func TestRedisOutOfMemoryAtTheCommitFreesTheLock(t *testing.T) {
 	}
 	r.Do(t, "CONFIG", "SET", "maxmemory", "0")
 	v.get(s.URL+"/get").want(t, 200, "1")
+}
+
+// P8: a full Redis costs what has to be stored, and no more. Who only reads is served, in every
+// mode, and who logs out is out.
+func TestAFullRedisServesReadersAndLogouts(t *testing.T) {
+	t.Parallel()
+	r := redistest.Real(t)
+	modes := map[string]middleware.Mode{"/id": middleware.ReadOnly}
+	s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: byPath(modes)}, app())
+	ann, bob := newVisitor(t), newVisitor(t)
+	ann.get(s.URL+"/add").want(t, 200, "1")
+	bob.get(s.URL+"/add").want(t, 200, "1")
+	id := ann.get(s.URL + "/id").body
+	old := ann.cookies(s)
+
+	r.Fill(t)
+	ann.get(s.URL+"/get").want(t, 200, "1")
+	ann.get(s.URL+"/id").want(t, 200, id)
+	for what, a := range map[string]answer{
+		"a write":       ann.get(s.URL + "/add"),
+		"a login":       ann.get(s.URL + "/login"),
+		"a new session": newVisitor(t).get(s.URL + "/add"),
+	} {
+		if a.StatusCode != 503 || a.sets() || strings.Contains(a.body, "OOM") {
+			t.Errorf("%s: %d %q, cookie %v", what, a.StatusCode, a.body, a.sets())
+		}
+	}
+	if len(s.log.Lines("it is full")) != 3 {
+		t.Errorf("the log does not say three times that Redis is full:\n%s", s.log)
+	}
+	newVisitor(t).get(s.URL+"/get").want(t, 200, "0")
+	ann.get(s.URL+"/get").want(t, 200, "1") // a login that failed has ended nothing
+
+	ann.get(s.URL+"/logout").want(t, 200, "")
+	thief := with(t, old...)
+	thief.get(s.URL+"/get").want(t, 200, "0")
+	thief.post(s.URL+"/add").want(t, 409, "*")
+
+	r.Empty(t)
+	bob.get(s.URL+"/add").want(t, 200, "2")
+	ann.get(s.URL+"/add").want(t, 200, "1")
+}
+
+// P8: Redis falls silent while requests hold the session or wait for it. Whatever they
+// do, and wherever they are in line, all are answered within the Timeout and a quarter.
+func TestRedisFallsSilentAndAllAreAnsweredInTime(t *testing.T) {
+	t.Parallel()
+	const timeout = 400 * time.Millisecond
+	const maxBytes = 4 << 10 // which /large exceeds
+	for name, paths := range map[string][]string{
+		"one":                            {"/add"},
+		"one that reads":                 {"/get"},
+		"a login":                        {"/login"},
+		"a logout":                       {"/logout"},
+		"a panic":                        {"/panic"},
+		"a crowd":                        {"/add", "/add", "/add", "/add", "/add"},
+		"a crowd of readers":             {"/get", "/get", "/get", "/get", "/get"},
+		"a login last in a crowd":        {"/add", "/add", "/add", "/login"},
+		"a panic last in a crowd":        {"/add", "/add", "/add", "/panic"},
+		"a panic amid a crowd":           {"/add", "/add", "/panic", "/add", "/add"},
+		"one too large, last in a crowd": {"/add", "/add", "/large"},
+		"a slow one amid a crowd":        {"/add", "/slow", "/add", "/add", "/add"},
+	} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			busy, free := make(chan struct{}), make(chan struct{})
+			first := sync.OnceFunc(func() {
+				close(busy)
+				<-free
+			})
+			mux := app()
+			mux.HandleFunc("/panic", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+			handle(mux, "/large", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
+				s.Set("large", make([]byte, maxBytes))
+			})
+			handle(mux, "/slow", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
+				<-time.After(30 * time.Millisecond) // longer than requests run ahead of Redis
+				s.Set("slow", 1)
+			})
+			mux.HandleFunc("/first/{path}", func(w http.ResponseWriter, r *http.Request) {
+				first()
+				http.StripPrefix("/first", mux).ServeHTTP(w, r)
+			})
+			st := store.New(r.Pool(t, 8), store.Options{Lease: 5 * time.Second, Timeout: timeout})
+			s := newSiteOn(t, st, middleware.Options{LockWait: time.Minute, MaxBytes: maxBytes}, mux)
+			v := newVisitor(t)
+			v.get(s.URL+"/add").want(t, 200, "1")
+
+			var began time.Time // of the silence
+			var line sync.WaitGroup
+			for i, path := range paths {
+				if i == 0 {
+					path = "/first" + path
+				}
+				line.Go(func() {
+					a := v.post(s.URL + path)
+					if took := time.Since(began); took > timeout*5/4 {
+						t.Errorf("request %d, %s, was answered %v after Redis fell silent", i, path, took)
+					}
+					if a.err == nil && a.StatusCode < 400 {
+						t.Errorf("request %d, %s: %d, though Redis is silent", i, path, a.StatusCode)
+					}
+				})
+				synctest.Wait() // the next one is behind it
+			}
+			<-busy
+			r.Pause(t)
+			began = time.Now()
+			close(free)
+			line.Wait()
+			r.Resume(t)
+			redistest.Elapse(time.Second)
+			v.get(s.URL+"/nothing").want(t, 200, "")
+		})
+	}
 }

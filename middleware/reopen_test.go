@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
@@ -14,21 +16,6 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
 )
-
-// add is app's /add, for handlers that do more.
-func add(s *session.Session) int {
-	n, _ := session.Get[int](s, "n")
-	s.Set("n", n+1)
-	return n + 1
-}
-
-// must is for what works on a good day.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Error(err)
-	}
-}
 
 // P1: a handler gives its session back for slow work, and then goes on with what is stored by
 // then, which another process has written.
@@ -227,5 +214,320 @@ func TestReopenForAClientThatHasGone(t *testing.T) {
 		}
 		<-done
 		v.get(s.URL+"/get").want(t, 200, "2")
+	})
+}
+
+// P2: once the answer has begun it cannot take a cookie to the client. What needs one is not saved,
+// and the answer is cut off, so that nobody takes it for a success. A logout needs none.
+func TestACommitThatNeedsACookieIsTooLateOnceTheAnswerHasBegun(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		visits bool // there is a session
+		change func(*session.Session)
+		fails  bool
+		keys   int // that it has afterwards
+	}{
+		"a login":       {true, func(s *session.Session) { s.Renew(); s.Set("user", "ann") }, true, 1},
+		"a new session": {false, func(s *session.Session) { s.Set("user", "ann") }, true, 0},
+		"a remember":    {true, func(s *session.Session) { add(s); s.Remember(month) }, true, 1},
+		"a logout":      {true, (*session.Session).Destroy, false, 0},
+		"a write":       {true, func(s *session.Session) { s.Set("user", "ann") }, false, 2},
+		"nothing":       {false, func(s *session.Session) { s.Len() }, false, 0},
+	} {
+		for _, explicit := range []bool{true, false} {
+			inFakeTime(t, fmt.Sprint(name, explicit), func(t *testing.T, r *redistest.Server) {
+				mux := app()
+				handle(mux, "/begun", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+					w.(http.Flusher).Flush()
+					must(t, s.Reopen(req.Context()))
+					test.change(s)
+					if explicit {
+						err := s.Commit(req.Context())
+						if (err != nil) != test.fails || err != nil && !strings.Contains(err.Error(), "no cookie can reach the client") {
+							t.Errorf("Commit = %v", err)
+						}
+					}
+					fmt.Fprint(w, "all is well")
+				})
+				s := newSite(t, r.Pool(t, 4), middleware.Options{LockWait: time.Second}, mux)
+				v := newVisitor(t)
+				if test.visits {
+					v.get(s.URL+"/add").want(t, 200, "1")
+				}
+				a := v.post(s.URL + "/begun")
+				if (a.err != nil) != test.fails || a.sets() {
+					t.Errorf("answer %q, %v, header %v", a.body, a.err, a.Header)
+				}
+				if lines := s.log.Lines("kind=other", "no cookie can reach"); (len(lines) == 1) != test.fails {
+					t.Errorf("log: %q", lines)
+				}
+				v.get(s.URL+"/len").want(t, 200, fmt.Sprint(test.keys)) // at once: the lock is free
+			})
+		}
+	}
+}
+
+// P2: a stream whose commit has failed may reopen its session and try again.
+func TestAStreamTriesAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		handle(mux, "/stream", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			w.(http.Flusher).Flush()
+			must(t, s.Reopen(req.Context()))
+			s.Set("n", make(chan int))
+			if s.Commit(req.Context()) == nil {
+				t.Error("a channel was saved")
+			}
+			must(t, s.Reopen(req.Context()))
+			s.Set("n", 5)
+			must(t, s.Commit(req.Context()))
+			fmt.Fprint(w, "all is well")
+		})
+		s, v := begun(t, r, middleware.Options{}, mux)
+		v.post(s.URL+"/stream").want(t, 200, "all is well")
+		v.get(s.URL+"/get").want(t, 200, "5")
+	})
+}
+
+// A request's goroutines reopen and commit its session in turn, others read it all the while, and
+// the answer begins in between. All is saved, and other requests lose nothing either.
+func TestGoroutinesReopenTheSessionAtOnce(t *testing.T) {
+	t.Parallel()
+	r := redistest.Real(t) // who waits for a mutex does not let time pass in a bubble
+	mux := app()
+	handle(mux, "/crowd", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+		s.Set("begun", true)
+		must(t, s.Commit(req.Context()))
+		var crowd sync.WaitGroup
+		var turn sync.Mutex
+		for i := range 8 {
+			crowd.Go(func() {
+				turn.Lock()
+				defer turn.Unlock()
+				must(t, s.Reopen(req.Context()))
+				s.Set(fmt.Sprint("own", i), i)
+				must(t, s.Commit(req.Context()))
+			})
+			crowd.Go(func() {
+				if n := s.Len(); n < 2 || s.IsNew() || s.ID() == "" {
+					t.Errorf("a goroutine sees %d keys", n)
+				}
+			})
+		}
+		turn.Lock()
+		w.(http.Flusher).Flush()
+		turn.Unlock()
+		crowd.Wait()
+	})
+	sites := []*site{newSite(t, r.Pool(t, 4), middleware.Options{}, mux), newSite(t, r.Pool(t, 4), middleware.Options{}, mux)}
+	v := newVisitor(t).everywhere()
+	v.get(sites[0].URL+"/add").want(t, 200, "1")
+	var others sync.WaitGroup
+	for i := range 16 {
+		others.Go(func() { v.get(sites[i%2].URL+"/set/"+fmt.Sprint("other", i)).want(t, 200, "") })
+	}
+	v.get(sites[0].URL+"/crowd").want(t, 200, "")
+	others.Wait()
+	v.get(sites[1].URL+"/len").want(t, 200, "26")
+}
+
+// P4: out means out, also for a request that has given its session back for a while. What is
+// reopened is the request's own session or nothing.
+func TestReopenOfASessionThatIsOver(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		for name, over := range map[string]func(s *site, tab *visitor, id string){
+			"logout": func(s *site, tab *visitor, _ string) { tab.get(s.URL+"/logout").want(t, 200, "") },
+			"login":  func(s *site, tab *visitor, _ string) { tab.get(s.URL+"/login").want(t, 200, "") },
+			"time":   func(_ *site, _ *visitor, id string) { r.Do(t, "DEL", recordOf(id)) },
+			"itself": func(*site, *visitor, string) {},
+		} {
+			var s *site
+			var tab *visitor
+			mux := app()
+			handle(mux, "/slow", func(own *session.Session, w http.ResponseWriter, req *http.Request) {
+				if name == "itself" {
+					own.Destroy()
+				}
+				must(t, own.Commit(req.Context()))
+				over(s, tab, own.ID())
+				for range 2 { // it stays so
+					err := own.Reopen(req.Context())
+					if !errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound) != (name == "time") || middleware.Status(err) != 409 {
+						t.Errorf("%s: Reopen = %v", name, err)
+					}
+				}
+				fmt.Fprint(w, "sorry")
+			})
+			s, v := begun(t, r, middleware.Options{}, mux)
+			tab = with(t, v.cookies(s)...)
+			a := v.get(s.URL + "/slow")
+			a.want(t, 200, "sorry")
+			if a.sets() != (name == "itself") || len(s.log.Lines("kind=gone", "Reopen")) != 2 {
+				t.Errorf("%s: header %v, log:\n%s", name, a.Header, s.log)
+			}
+		}
+	})
+}
+
+// Reopen where it cannot be is a clear error, and nothing is lost.
+func TestReopenWhereItCannotBe(t *testing.T) {
+	t.Parallel()
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	overdue, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	for name, test := range map[string]struct {
+		do     func(s *session.Session, ctx context.Context) error
+		want   error // nil: any
+		status int
+		n      string // what is stored
+	}{
+		"before Commit": {func(s *session.Session, ctx context.Context) error { s.Set("n", 5); return s.Reopen(ctx) },
+			session.ErrOpen, 200, "5"},
+		"twice": {func(s *session.Session, ctx context.Context) error {
+			_ = s.Commit(ctx)
+			must(t, s.Reopen(ctx))
+			s.Set("n", 5)
+			return s.Reopen(ctx)
+		}, session.ErrOpen, 200, "5"},
+		"after its context": {func(s *session.Session, ctx context.Context) error {
+			s.Set("n", 5)
+			_ = s.Commit(ctx)
+			return s.Reopen(canceled)
+		}, context.Canceled, 200, "5"},
+		"after its deadline": {func(s *session.Session, ctx context.Context) error {
+			s.Set("n", 5)
+			_ = s.Commit(ctx)
+			return s.Reopen(overdue)
+		}, context.DeadlineExceeded, 200, "5"},
+		"after a commit that failed": {func(s *session.Session, ctx context.Context) error {
+			s.Set("n", make(chan int))
+			_ = s.Commit(ctx)
+			err := s.Reopen(ctx)
+			s.Set("n", 5)
+			return err
+		}, nil, 500, "1"},
+		"after a late change": {func(s *session.Session, ctx context.Context) error {
+			s.Set("n", 5)
+			_ = s.Commit(ctx)
+			s.Set("n", 6)
+			err := s.Reopen(ctx)
+			s.Set("n", 7)
+			return err
+		}, session.ErrClosed, 500, "5"},
+	} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			mux := app()
+			mux.HandleFunc("/reopen", func(_ http.ResponseWriter, req *http.Request) {
+				err := test.do(session.FromContext(req.Context()), req.Context())
+				if err == nil || test.want != nil && !errors.Is(err, test.want) {
+					t.Errorf("Reopen = %v, want %v", err, test.want)
+				}
+			})
+			s, v := begun(t, r, middleware.Options{}, mux)
+			v.get(s.URL+"/reopen").want(t, test.status, "*")
+			v.get(s.URL+"/get").want(t, 200, test.n)
+		})
+	}
+}
+
+// A goroutine that outlives its handler cannot reopen the session, nor go on waiting for it.
+func TestReopenEndsWithTheHandler(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		errs := make(chan error, 2)
+		holding := make(chan *store.Hold, 1)
+		st := store.New(r.Pool(t, 4), store.Options{})
+		handle(mux, "/leave", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+			must(t, s.Commit(req.Context()))
+			h, err := st.Take(t.Context(), s.ID(), store.Terms{})
+			must(t, err)
+			holding <- h
+			go func() {
+				errs <- s.Reopen(context.WithoutCancel(req.Context())) // waits for h
+				errs <- s.Reopen(context.WithoutCancel(req.Context()))
+			}()
+			synctest.Wait() // the first one waits
+		})
+		s := newSiteOn(t, st, middleware.Options{LockWait: time.Minute}, mux)
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		v.get(s.URL+"/leave").want(t, 200, "")
+		for range 2 {
+			if err := <-errs; err == nil || !strings.Contains(err.Error(), "after the handler has returned") {
+				t.Errorf("Reopen = %v", err)
+			}
+		}
+		(<-holding).Release(t.Context())
+		v.get(s.URL+"/add").want(t, 200, "2")
+	})
+}
+
+// P2: a second commit that fails takes the place of the answer, and says that the first one has
+// not. The cookie of that stays, since nothing else leads to what was saved.
+func TestASecondCommitThatFails(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		handle(mux, "/twice", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			s.Set("n", 5)
+			must(t, s.Commit(req.Context()))
+			must(t, s.Reopen(req.Context()))
+			s.Set("n", 6)
+			loseLock(t, r, req)
+			fmt.Fprint(w, "all is well")
+		})
+		s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+		v := newVisitor(t)
+		for cookies := range 2 { // with a session, and without
+			if cookies == 0 {
+				v.get(s.URL+"/add").want(t, 200, "1")
+			} else {
+				v = newVisitor(t)
+			}
+			a := v.get(s.URL + "/twice")
+			a.want(t, 503, notAllSaved)
+			if len(a.Header["Set-Cookie"]) != cookies || a.Header.Get("Cache-Control") != "no-store" {
+				t.Errorf("header %v", a.Header)
+			}
+			v.get(s.URL+"/get").want(t, 200, "5")
+		}
+	})
+}
+
+// P7: a panic after Reopen releases the lock, and saves nothing of what was done since then.
+func TestAPanicAfterReopen(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		handle(mux, "/panic", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+			s.Set("n", 5)
+			must(t, s.Commit(req.Context()))
+			must(t, s.Reopen(req.Context()))
+			s.Set("n", 6)
+			panic(http.ErrAbortHandler)
+		})
+		s, v := begun(t, r, middleware.Options{LockWait: time.Second}, mux)
+		if a := v.post(s.URL + "/panic"); a.err == nil {
+			t.Errorf("answered with %d", a.StatusCode)
+		}
+		v.get(s.URL+"/add").want(t, 200, "6")
+	})
+}
+
+// P7: a reopened session that loses its lock ends the handler's context, and saves nothing.
+func TestALockThatIsLostAfterReopenEndsTheContext(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		handle(mux, "/held", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+			must(t, s.Commit(req.Context()))
+			must(t, s.Reopen(req.Context()))
+			s.Set("n", 5)
+			<-req.Context().Done() // MaxHold is over
+			if cause := context.Cause(req.Context()); !errors.Is(cause, store.ErrLost) {
+				t.Errorf("cause %v", cause)
+			}
+		})
+		s, v := begun(t, r, middleware.Options{MaxHold: 200 * time.Millisecond}, mux)
+		v.get(s.URL+"/held").want(t, 503, "*")
+		v.get(s.URL+"/add").want(t, 200, "2")
 	})
 }

@@ -1,9 +1,13 @@
 package middleware_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
 	"strings"
 	"testing"
 	"time"
@@ -69,4 +73,181 @@ func answersTwice(w http.ResponseWriter, req *http.Request) {
 	fmt.Fprint(w, "no")
 	w.WriteHeader(http.StatusInternalServerError)
 	w.WriteHeader(http.StatusNotFound)
+}
+
+// P2: nothing of the handler's answer gets out when its session was not saved.
+func TestAFailedCommitReplacesTheAnswer(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+		writes := map[string]func(w http.ResponseWriter, req *http.Request){
+			"/body":     func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "secret success") },
+			"/redirect": func(w http.ResponseWriter, req *http.Request) { http.Redirect(w, req, "/done", http.StatusSeeOther) },
+			"/nothing":  func(http.ResponseWriter, *http.Request) {},
+			"/flush": func(w http.ResponseWriter, _ *http.Request) {
+				fmt.Fprint(w, "secret success")
+				w.(http.Flusher).Flush()
+			},
+			"/large": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("secret success", 10_000)) },
+			"/ignored": func(w http.ResponseWriter, req *http.Request) {
+				_ = session.FromContext(req.Context()).Commit(req.Context())
+				fmt.Fprint(w, "secret success")
+			},
+		}
+		mux := app()
+		handle(mux, "/lose/{how}", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			loseLock(t, r, req)
+			s.Set("n", 100)
+			w.Header().Set("X-Handler", "yes")
+			writes["/"+req.PathValue("how")](w, req)
+		})
+		s, v := begun(t, r, middleware.Options{}, mux)
+		for how := range writes {
+			a := v.get(s.URL + "/lose" + how)
+			a.want(t, 503, "*")
+			if strings.Contains(a.body, "secret success") || a.Header.Get("X-Handler") != "" || a.Header.Get("Location") != "" {
+				t.Errorf("%s: the handler's answer got out: %v %q", how, a.Header, a.body)
+			}
+			if a.Header.Get("Retry-After") == "" || a.Header.Get("Cache-Control") != "no-store" {
+				t.Errorf("%s: headers of the error: %v", how, a.Header)
+			}
+			v.get(s.URL+"/get").want(t, 200, "1")
+		}
+		if n := len(s.log.Lines("session failed")); n != len(writes) {
+			t.Errorf("%d log lines, want one for each:\n%s", n, s.log)
+		}
+	})
+}
+
+// P2: by the time the first byte leaves, whatever the reason, the record is written
+// and the lock is free.
+func TestTheSessionIsSavedBeforeTheFirstByte(t *testing.T) {
+	t.Parallel()
+	for name, write := range map[string]func(w http.ResponseWriter, req *http.Request) error{
+		"flush": func(w http.ResponseWriter, _ *http.Request) error { return http.NewResponseController(w).Flush() },
+		"overflow": func(w http.ResponseWriter, _ *http.Request) error {
+			_, err := w.Write(make([]byte, 100_000))
+			return err
+		},
+		"read from": func(w http.ResponseWriter, _ *http.Request) error {
+			_, err := io.Copy(w, strings.NewReader(strings.Repeat("x", 100_000)))
+			return err
+		},
+		"commit": func(_ http.ResponseWriter, req *http.Request) error {
+			return session.FromContext(req.Context()).Commit(req.Context())
+		},
+	} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			looked, gone := make(chan struct{}), make(chan struct{})
+			mux := app()
+			handle(mux, "/stream", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+				s.Set("n", 7)
+				must(t, write(w, req))
+				close(looked)
+				<-gone // the stream lasts until its client goes away
+			})
+			s, v := begun(t, r, middleware.Options{}, mux)
+			done := v.start(s.URL + "/stream")
+			<-looked
+			// The stream is still running, and holds nothing.
+			v.get(s.URL+"/add").want(t, 200, "8")
+			close(gone)
+			(<-done).want(t, 200, "*")
+		})
+	}
+}
+
+// P2: an informational answer is not the answer yet, so it needs no commit.
+func TestInformationalAnswersPassWithoutACommit(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		seen := make(chan struct{})
+		mux := app()
+		mux.HandleFunc("/hints", func(w http.ResponseWriter, req *http.Request) {
+			w.Header().Set("Link", "</style.css>; rel=preload")
+			w.WriteHeader(http.StatusEarlyHints)
+			<-seen // the client has it already
+			session.FromContext(req.Context()).Set("n", 5)
+			fmt.Fprint(w, "done")
+		})
+		s, v := begun(t, r, middleware.Options{}, mux)
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+			Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
+				if code != 103 || h.Get("Link") == "" || h.Get("Set-Cookie") != "" {
+					t.Errorf("%d %v", code, h)
+				}
+				close(seen)
+				return nil
+			},
+		})
+		v.send(ctx, http.MethodGet, s.URL+"/hints", nil).want(t, 200, "done")
+		v.get(s.URL+"/get").want(t, 200, "5")
+	})
+}
+
+// P2: a client that closes the connection does not undo its request.
+func TestADisconnectDoesNotCancelTheCommit(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		working, saved := make(chan struct{}), make(chan struct{})
+		mux := app()
+		mux.HandleFunc("/slow", func(w http.ResponseWriter, req *http.Request) {
+			close(working)
+			<-req.Context().Done()
+			session.FromContext(req.Context()).Set("n", 50)
+		})
+		s, v := begun(t, r, middleware.Options{}, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			mux.ServeHTTP(w, req)
+			if req.URL.Path == "/slow" {
+				close(saved)
+			}
+		}))
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { <-working; cancel() }()
+		if a := v.send(ctx, http.MethodGet, s.URL+"/slow", nil); !errors.Is(a.err, context.Canceled) {
+			t.Fatalf("%v", a.err)
+		}
+		<-saved // the handler has returned; the commit follows, under the lock
+		v.get(s.URL+"/get").want(t, 200, "50")
+	})
+}
+
+// A value that cannot be stored fails the whole request, not just the value.
+func TestAValueThatCannotBeEncodedFailsTheRequest(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		handle(mux, "/chan", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			s.Set("n", 99)
+			s.Set("c", make(chan int))
+			fmt.Fprint(w, "stored")
+		})
+		s, v := begun(t, r, middleware.Options{}, mux)
+		v.get(s.URL+"/chan").want(t, 500, "*")
+		v.get(s.URL+"/get").want(t, 200, "1")
+		if lines := s.log.Lines("session failed"); len(lines) != 1 || !strings.Contains(lines[0], `Set(\"c\")`) {
+			t.Errorf("the log does not name the key: %q", lines)
+		}
+		if keys := r.Keys(t); len(keys) != 1 {
+			t.Errorf("a lock is left behind: %q", keys)
+		}
+	})
+}
+
+// A Write that is longer than what is left of the declared length is refused, and so are all that
+// follow, as in net/http: a shorter one must not take its place.
+func TestAWriteThatIsTooLongIsRefusedForGood(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]middleware.Options{"buffered": {}, "begun": {Buffer: 3}} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			s := newSite(t, r.Pool(t, 4), o, touched(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Length", "10")
+				for _, part := range []string{"12345", "too long", "ABCDE"} {
+					_, err := io.WriteString(w, part)
+					if refused := err == http.ErrContentLength; refused == (part == "12345") {
+						t.Errorf("%q: %v", part, err)
+					}
+				}
+			}))
+			if a := newVisitor(t).post(s.URL); a.err != io.ErrUnexpectedEOF || a.body != "12345" {
+				t.Errorf("the client got %q, error %v", a.body, a.err)
+			}
+		})
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -147,4 +149,17 @@ func TestASessionInUseDoesNotRunOut(t *testing.T) {
 		}
 		(<-slow).want(t, 200, "")
 	})
+}
+
+// makeOlder makes a session as old as that.
+func makeOlder(t *testing.T, r *redistest.Server, id string, age time.Duration) {
+	t.Helper()
+	stored, _ := r.Get(t, recordOf(id))
+	before, rest, ok := strings.Cut(stored, `"c":`)
+	_, after, _ := strings.Cut(rest, ",")
+	if !ok {
+		t.Fatalf("%s is no record", stored)
+	}
+	created := strconv.FormatInt(time.Now().Add(-age).UnixMilli(), 10)
+	r.Do(t, "SET", recordOf(id), before+`"c":`+created+","+after, "PX", time.Hour.Milliseconds())
 }

@@ -11,10 +11,6 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-func byPath(modes map[string]middleware.Mode) func(*http.Request) middleware.Mode {
-	return func(r *http.Request) middleware.Mode { return modes[r.URL.Path] }
-}
-
 // P9: a request without a session that writes nothing costs no Redis command and gets
 // no cookie, in any mode.
 func TestNoCookieAndNothingWrittenIsFree(t *testing.T) {
@@ -133,13 +129,6 @@ func TestRequestsToRedisAreCounted(t *testing.T) {
 			t.Errorf("a new session: %d requests, want 1", n)
 		}
 	})
-}
-
-// as returns the request as if it were for another path.
-func as(r *http.Request, path string) *http.Request {
-	r = r.Clone(r.Context())
-	r.URL.Path = path
-	return r
 }
 
 // A read-only request waits for nobody and sees what was last saved. A write in it is an

@@ -16,14 +16,6 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// begins begins a session that has n = 1, and returns its id.
-func (s *site) begins(t *testing.T) (v *visitor, id string) {
-	t.Helper()
-	v = newVisitor(t).everywhere()
-	v.get(s.URL+"/add").want(t, 200, "1")
-	return v, v.get(s.URL + "/id").body
-}
-
 func adding(s *session.Session) error { add(s); return nil }
 
 // P1: jobs and requests of one session, in two processes, run one after another. Nothing is lost.

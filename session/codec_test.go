@@ -1,11 +1,15 @@
 package session_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/session"
@@ -138,5 +142,174 @@ func TestNoDataIsANewSessionAndAnEmptyObjectIsNot(t *testing.T) {
 	}
 	if s := open(t, "{ }"); s.IsNew() || s.Len() != 0 {
 		t.Error("Open of an empty record is not an old, empty session")
+	}
+}
+
+// FuzzOpen: no stored bytes make Open panic, and what it accepts it understands
+// as encoding/json does, and gives back byte for byte.
+func FuzzOpen(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `{"a":1}`, `{"a":-0}`, `{"a":01}`, `{"a":1.5}`, `{"a":1 }`, `{"a": 1}`, `{"a":1,}`, `{"a":1}x`, `{"a":1`, `{"a"`, `{"a":`, `{`,
+		`{"a":"text","b":[1,{"c":"]"}],"c":null}`, `{"b":1,"a":2}`, `{"a":1,"a":2}`, `{"a":"\u0041"}`, `{"\u0041":1}`, "{\"a\":\"\x01\"}",
+		"{\"a\":\"\x7f\"}", "{\"a\":\"\xff\"}", "{\"\xff\":1}", `{"a":"é"}`, `{"é":1}`, `{"a":"\"}`, `{"a":"\\"}`, `{"a":}`, `{"a":[}`, `{"a":]}`, `{"a":"12345678\"}`,
+		`{"a":["\ud800"]}`, `{"a":tru}`, `{"a":true false}`, `{"a":[1] ,"b":2}`, `{"a":{"b":1}:2}`, `{"\ud800":1,"\ufffd":2}`,
+		`{"a":1,"b":"text","c":[true,null],"d":{"e":1.5e300}}`, `{"a":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + `}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	for _, value := range oddValues {
+		f.Add([]byte(`{ "odd" : ` + value + ` , "n":1}`))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := session.Open(keep.Config{Data: append([]byte{}, data...)})
+		if err != nil {
+			return
+		}
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(data, &object); err != nil {
+			t.Fatalf("opened what is no JSON object: %v", err)
+		}
+		if !utf8.Valid(data) || s.Len() != len(object) {
+			t.Fatalf("opened what is not UTF-8, or has a key twice: %d keys, want %d", s.Len(), len(object))
+		}
+		want := map[string]string{}
+		for key, raw := range object {
+			want[key] = string(raw)
+		}
+		if got := maps.Collect(indexed(s)); !maps.Equal(got, want) {
+			t.Fatalf("opened as %q, want %q", got, want)
+		}
+		for key := range want {
+			session.Get[any](s, key)
+			session.Get[int64](s, key)
+			session.Get[string](s, key)
+			session.Get[person](s, key)
+		}
+
+		s.Renew() // so that the record is written though nothing changed
+		stored := seal(t, s).Data()
+		next := open(t, string(stored))
+		if got := maps.Collect(indexed(next)); !maps.Equal(got, want) {
+			t.Fatalf("came back as %q, want %q", got, want)
+		}
+		next.Renew()
+		if again := seal(t, next).Data(); string(again) != string(stored) {
+			t.Fatalf("stored as %q, then as %q", stored, again)
+		}
+	})
+}
+
+// Each byte at each place of a text is judged as it is alone, whatever its neighbours are.
+func TestEachByteAtEachPlaceOfAText(t *testing.T) {
+	t.Parallel()
+	for c := range 256 {
+		for _, size := range []int{1, 7, 8, 9, 17} { // around the words of the processor
+			for at := range size {
+				for _, other := range []byte(" \x7f[]a") {
+					text := bytes.Repeat([]byte{other}, size)
+					text[at] = byte(c)
+					record := []byte(`{"a":"` + string(text) + `"}`)
+					_, err := session.Open(keep.Config{Data: record})
+					if want := json.Valid(record) && utf8.Valid(record); (err == nil) != want {
+						t.Fatalf("%q: %v", record, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// The same as string, int, int64 and bool, but for these there is no short way.
+type (
+	text     string
+	number   int
+	number64 int64
+	truth    bool
+)
+
+// FuzzSetScalar: the short way to encode a value gives what the long one gives.
+func FuzzSetScalar(f *testing.F) {
+	for _, s := range []string{
+		"", "plain", `"`, `\`, "\x00", "\x1f", " ", "\x7f", "é", "<a href='x'>&amp;</a>", "\u2027", "\u2028", "\u2029", "\u202a",
+		"\ufffc", "\ufffd", "\ufffe", "😀", "\xff", "a\xc3", "\xed\xa0\x80", `\ufffd`, "\ufffd\xff",
+	} {
+		f.Add(s, int64(len(s)), true)
+	}
+	for _, n := range []int64{0, -1, 9, 99, 100, -100, math.MinInt64, math.MaxInt64} {
+		f.Add("", n, false)
+	}
+	f.Fuzz(func(t *testing.T, s string, n int64, b bool) {
+		encodesAs(t, s, text(s))
+		encodesAs(t, int(n), number(n))
+		encodesAs(t, n, number64(n))
+		encodesAs(t, b, truth(b))
+		keyEncodesAs(t, s)
+	})
+}
+
+// encodesAs checks that two values come out of Set as the same bytes, or as the
+// same error.
+func encodesAs(t *testing.T, short, long any) {
+	t.Helper()
+	var a, b session.Session
+	a.Set("v", short)
+	b.Set("v", long)
+	got, gotErr := a.Seal("the test")
+	want, wantErr := b.Seal("the test")
+	if string(got.Data()) != string(want.Data()) || fmt.Sprint(gotErr) != fmt.Sprint(wantErr) {
+		t.Errorf("%#v is %s, %v; want %s, %v", short, got.Data(), gotErr, want.Data(), wantErr)
+	}
+}
+
+// keyEncodesAs checks that a key is written as the same text is as a value.
+func keyEncodesAs(t *testing.T, key string) {
+	t.Helper()
+	var s session.Session
+	s.Set(key, text(key))
+	change, err := s.Seal("the test")
+	inner := strings.TrimSuffix(strings.TrimPrefix(string(change.Data()), "{"), "}")
+	if half := len(inner) / 2; (err == nil) != utf8.ValidString(key) || err == nil && inner[:half] != inner[half+1:] {
+		t.Errorf("key %q: %s, %v", key, change.Data(), err)
+	}
+}
+
+// FuzzGetScalar: the short way to decode a value gives what the long one gives.
+func FuzzGetScalar(f *testing.F) {
+	for _, raw := range []string{
+		`""`, `"plain"`, `"7"`, `"\""`, `"\ud800"`, `"\ufffd"`, "\"\ufffd\"", `"é"`, `"true"`, `"null"`,
+		`0`, `-0`, `7`, `-7`, `7.0`, `7e0`, `7E+0`, `0.5`, `1e400`,
+		`9223372036854775807`, `9223372036854775808`, `-9223372036854775808`, `-9223372036854775809`,
+		`true`, `false`, `null`, `[]`, `[7]`, `{}`, `{"a":"b"}`, `["a","b"]`,
+	} {
+		f.Add(raw)
+	}
+	for _, value := range oddValues {
+		f.Add(value)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		s, err := session.Open(keep.Config{Data: []byte(`{"v":` + raw + `}`)})
+		if err != nil || s.Len() != 1 {
+			return
+		}
+		decodesAs(t, s, func(v text) string { return string(v) })
+		decodesAs(t, s, func(v number) int { return int(v) })
+		decodesAs(t, s, func(v number64) int64 { return int64(v) })
+		decodesAs(t, s, func(v truth) bool { return bool(v) })
+	})
+}
+
+// decodesAs checks that Get finds the same in a Short, in a Long and by way of
+// Decode, which knows no short way.
+func decodesAs[Short comparable, Long any](t *testing.T, s *session.Session, short func(Long) Short) {
+	t.Helper()
+	got, ok := session.Get[Short](s, "v")
+	want, wantOK := session.Get[Long](s, "v")
+	if got != short(want) || ok != wantOK {
+		raw, _ := session.Get[json.RawMessage](s, "v")
+		t.Errorf("%s as a %T: %v, %v; want %v, %v", raw, got, got, ok, want, wantOK)
+	}
+	var decoded Short
+	if err := s.Decode("v", &decoded); (err == nil) != ok || ok && decoded != got {
+		t.Errorf("Get = %v, %v, but Decode = %v, %v", got, ok, decoded, err)
 	}
 }

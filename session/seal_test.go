@@ -3,9 +3,12 @@ package session_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/session"
@@ -139,5 +142,156 @@ func TestAReadOnlySessionMayBeReadAndNotWritten(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// call is the report of a late change.
+type call struct{ method, key, sealed string }
+
+func TestAChangeAfterTheSealIsReportedAndNotDone(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		do   func(*session.Session)
+		want call
+	}{
+		"Set":           {func(s *session.Session) { s.Set("a", 2) }, call{"Set", "a", "the first Flush"}},
+		"Set, no JSON":  {func(s *session.Session) { s.Set("a", make(chan int)) }, call{"Set", "a", "the first Flush"}},
+		"Set, the same": {func(s *session.Session) { s.Set("a", 1) }, call{"Set", "a", "the first Flush"}},
+		"Delete":        {func(s *session.Session) { s.Delete("a") }, call{"Delete", "a", "the first Flush"}},
+		"Pop":           {func(s *session.Session) { session.Pop[int](s, "a") }, call{"Delete", "a", "the first Flush"}},
+		"Clear":         {(*session.Session).Clear, call{"Clear", "", "the first Flush"}},
+		"Renew":         {(*session.Session).Renew, call{"Renew", "", "the first Flush"}},
+		"Destroy":       {(*session.Session).Destroy, call{"Destroy", "", "the first Flush"}},
+		"Remember":      {func(s *session.Session) { s.Remember(1) }, call{"Remember", "", "the first Flush"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var s *session.Session
+			var got []call
+			s = openWith(t, keep.Config{
+				Data: []byte(`{"a":1}`),
+				Keeper: keeper{late: func(method, key, sealed string) {
+					s.Len() // a keeper may use the session
+					got = append(got, call{method, key, sealed})
+				}},
+			})
+			_, err := s.Seal("the first Flush")
+			must(t, err)
+			if len(got) > 0 {
+				t.Errorf("reported before there was a change: %v", got)
+			}
+			test.do(s)
+			if len(got) != 1 || got[0] != test.want {
+				t.Errorf("reported %q, want %q", got, test.want)
+			}
+			if got := maps.Collect(indexed(s)); len(got) != 1 || got["a"] != "1" {
+				t.Errorf("the session became %v", got)
+			}
+			change, err := s.Seal("the end of the handler")
+			if err != nil || change.Changed || change.Renewed || change.Destroyed || change.Data() != nil {
+				t.Errorf("a second Seal = %+v, %v, want no change", change, err)
+			}
+			test.do(s)
+			if len(got) != 2 || got[1] != test.want {
+				t.Errorf("reported %q: the second Seal counts, want the first", got)
+			}
+		})
+	}
+}
+
+func TestReadingAfterTheSealIsFine(t *testing.T) {
+	t.Parallel()
+	s := openWith(t, keep.Config{
+		Data:   []byte(`{"a":1}`),
+		Keeper: keeper{late: func(method, _, _ string) { t.Errorf("%s reported", method) }},
+	})
+	s.Set("b", 2)
+	seal(t, s)
+	a, _ := session.Get[int](s, "a")
+	b, _ := session.Get[int](s, "b")
+	if a != 1 || b != 2 || s.Len() != 2 || len(keys(s)) != 2 || s.IsNew() {
+		t.Errorf("a = %d, b = %d, Len %d, Keys %v, IsNew %v", a, b, s.Len(), keys(s), s.IsNew())
+	}
+}
+
+func TestWithoutAKeeperALateChangeIsIgnored(t *testing.T) {
+	t.Parallel()
+	var s session.Session
+	seal(t, &s)
+	if s.Used() {
+		t.Error("used before anybody used it")
+	}
+	s.Set("a", 1)
+	s.Destroy()
+	if s.Len() != 0 || !s.Used() {
+		t.Error("a late Set was done, or the use of it does not show")
+	}
+}
+
+var errTooLarge = errors.New("too large")
+
+func openLimited(t *testing.T, data string, limit int) *session.Session {
+	return openWith(t, keep.Config{Data: []byte(data), MaxBytes: limit, TooLarge: errTooLarge})
+}
+
+// The Set for which there is no room fails, not the commit much later, and it keeps nothing: a
+// handler that stores what a client sends it holds no more than MaxBytes of it.
+func TestASetFindsNoRoom(t *testing.T) {
+	t.Parallel()
+	s := openLimited(t, "{}", 1000)
+	for i := range 10_000 {
+		s.Set(fmt.Sprint("field", i), i)
+	}
+	if s.Len() > 100 {
+		t.Errorf("a session of at most 1000 bytes holds %d values", s.Len())
+	}
+	_, err := s.Seal("test")
+	if !errors.Is(err, errTooLarge) || !strings.Contains(err.Error(), `Set("field`) {
+		t.Errorf("Seal = %v, want ErrTooLarge, and the key that had no room", err)
+	}
+}
+
+func TestRoomIsCountedToTheByte(t *testing.T) {
+	t.Parallel()
+	const stored = `{"a":1,"b":"two","\"quoted\"":3}`
+	for name, do := range map[string]func(*session.Session){
+		"a new value":         func(s *session.Session) { s.Set("new", "value") },
+		"a new quoted key":    func(s *session.Session) { s.Set(`"`, 1) },
+		"a longer value":      func(s *session.Session) { s.Set("b", "three") },
+		"a shorter value":     func(s *session.Session) { s.Set("b", "") },
+		"less of one, more":   func(s *session.Session) { s.Delete(`"quoted"`); s.Set("long", "0123456789") },
+		"cleared, and filled": func(s *session.Session) { s.Clear(); s.Set("d", 1); s.Set("e", 1) },
+	} {
+		unlimited := openLimited(t, stored, 0)
+		do(unlimited)
+		size := len(seal(t, unlimited).Data())
+		fits, tight := openLimited(t, stored, max(size, len(stored))), openLimited(t, stored, size-1)
+		do(fits)
+		seal(t, fits)
+		do(tight)
+		_, err := tight.Seal("test")
+		if shrinks := name == "a shorter value"; errors.Is(err, errTooLarge) == shrinks {
+			t.Errorf("%s: %d bytes where %d are allowed: %v", name, size, size-1, err)
+		}
+	}
+}
+
+// The error of a write to a read-only session names the first call that changed something.
+func TestAWriteToAReadOnlySessionIsNamed(t *testing.T) {
+	t.Parallel()
+	for name, do := range map[string]func(*session.Session){
+		`Delete("flash")`: func(s *session.Session) {
+			session.Pop[int](s, "absent") // changes nothing
+			session.Pop[string](s, "flash")
+			s.Set("late", 1)
+		},
+		"Renew: ":    func(s *session.Session) { s.Renew(); s.Set("user", "ann") },
+		"Remember: ": func(s *session.Session) { s.Remember(time.Hour); s.Renew() },
+	} {
+		s := openWith(t, keep.Config{Data: []byte(`{"flash":"hello"}`), ReadOnly: true})
+		do(s)
+		if _, err := s.Seal("test"); !errors.Is(err, session.ErrReadOnly) || !strings.Contains(err.Error(), name) {
+			t.Errorf("Seal = %v, want ErrReadOnly, and %s", err, name)
+		}
 	}
 }

@@ -2,10 +2,16 @@ package session_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"maps"
 	"math"
+	"math/rand/v2"
+	"reflect"
 	"slices"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/session"
@@ -111,5 +117,178 @@ func TestCommitWithoutAStoreSealsAndStillTellsOfAFailedSet(t *testing.T) {
 	s.Set("late", 1)
 	if s.Len() != 0 {
 		t.Error("a Set after the Commit went through")
+	}
+}
+
+// A keeper is a keep.Keeper of functions. Those that are nil must not be called, but for late.
+type keeper struct {
+	id     func() string
+	commit func(context.Context) error
+	reopen func(context.Context) error
+	late   func(method, key, sealed string)
+	ends   func(renewed, remembered bool, d time.Duration) time.Time
+}
+
+var _ keep.Keeper = keeper{}
+
+func (k keeper) SessionID() string                       { return k.id() }
+func (k keeper) CommitSession(ctx context.Context) error { return k.commit(ctx) }
+func (k keeper) ReopenSession(ctx context.Context) error { return k.reopen(ctx) }
+
+func (k keeper) ChangedLate(method, key, sealed string) {
+	if k.late != nil {
+		k.late(method, key, sealed)
+	}
+}
+
+func (k keeper) SessionExpires(renewed, _, remembered bool, d time.Duration) time.Time {
+	return k.ends(renewed, remembered, d)
+}
+
+// A hot session is opened with the snapshot of the request before, again and again. Whatever is done
+// to it, it holds what a map would hold to which the same was done. Sessions that are opened with
+// the same snapshot share nothing that can change: those before stay as they were.
+func TestASessionIsAMap(t *testing.T) {
+	t.Parallel()
+	for name, keys := range map[string]int{"few values": 5, "many values": 300} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seed := rand.Uint64()
+			random := rand.New(rand.NewPCG(seed, 0))
+			defer func() {
+				if t.Failed() {
+					t.Logf("seed %d", seed)
+				}
+			}()
+			want := map[string]int{}
+			var snapshots []*session.Snapshot
+			var encoded []string
+			config := keep.Config{Data: []byte("{}")}
+			for generation := range 500 {
+				s := openWith(t, config)
+				steps := random.IntN(4)
+				if generation%50 == 0 {
+					steps = 10 * keys
+				}
+				for range steps {
+					key := strconv.Itoa(random.IntN(keys))
+					switch n := random.IntN(500); {
+					case n == 0:
+						s.Clear()
+						clear(want)
+					case n < 200:
+						s.Delete(key)
+						delete(want, key)
+					default:
+						s.Set(key, generation)
+						want[key] = generation
+					}
+					n, ok := session.Get[int](s, key)
+					if m, there := want[key]; n != m || ok != there || s.Len() != len(want) {
+						t.Fatalf("generation %d: %s is %d, %v, want %d, %v; %d values, want %d", generation, key, n, ok, m, there, s.Len(), len(want))
+					}
+				}
+				s.Set("last", generation)
+				want["last"] = generation
+				if got := slices.Collect(s.Keys()); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
+					t.Fatalf("generation %d: the keys are %q, want those of %v", generation, got, want)
+				}
+				change := seal(t, s)
+				config = keep.Config{Data: change.Data(), Snapshot: change.Snapshot}
+				got := map[string]int{}
+				if err := json.Unmarshal(config.Data, &got); err != nil || !maps.Equal(got, want) || change.Snapshot.Size() != len(config.Data) {
+					t.Fatalf("generation %d: %s, %v, of size %d, want %v", generation, config.Data, err, change.Snapshot.Size(), want)
+				}
+				snapshots, encoded = append(snapshots, change.Snapshot), append(encoded, string(config.Data))
+			}
+			for i, snapshot := range snapshots {
+				if got := string(snapshot.AppendTo(nil)); got != encoded[i] {
+					t.Fatalf("snapshot %d was %s and is %s", i, encoded[i], got)
+				}
+			}
+		})
+	}
+}
+
+// ownCopy checks that changing one Get's value changes neither the next one's nor what
+// is stored.
+func ownCopy[T any](v T, spoil func(T)) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		var s session.Session
+		s.Set("key", v)
+		first, ok := session.Get[T](&s, "key")
+		if !ok {
+			t.Fatal("Get = false")
+		}
+		spoil(first)
+		if second, _ := session.Get[T](&s, "key"); !reflect.DeepEqual(second, v) {
+			t.Errorf("the second Get = %v, want %v", second, v)
+		}
+		if stored, _ := session.Get[T](nextRequest(t, &s), "key"); !reflect.DeepEqual(stored, v) {
+			t.Errorf("stored %v, want %v", stored, v)
+		}
+	}
+}
+
+func TestEveryGetReturnsAFreshCopy(t *testing.T) {
+	t.Parallel()
+	t.Run("slice", ownCopy([]int{1, 2, 3}, func(v []int) { v[0] = 9; slices.Reverse(v) }))
+	t.Run("bytes", ownCopy([]byte("abc"), func(v []byte) { clear(v) }))
+	t.Run("map", ownCopy(map[string]int{"a": 1}, func(v map[string]int) { v["a"], v["b"] = 2, 3 }))
+	t.Run("pointer", ownCopy(&address{City: "London"}, func(v *address) { v.City = "Paris" }))
+	t.Run("nested", ownCopy(person{Home: &address{Lines: []string{"a"}}}, func(v person) { v.Home.Lines[0] = "b" }))
+	t.Run("any", ownCopy[any]([]any{"a"}, func(v any) { v.([]any)[0] = "b" }))
+	t.Run("raw JSON", ownCopy(json.RawMessage(`[1,2]`), func(v json.RawMessage) { copy(v, "{{{{") }))
+}
+
+func TestWhatASessionWasGivenMayChangeLater(t *testing.T) {
+	t.Parallel()
+	data := []byte(`{"a":"before"}`)
+	s := openWith(t, keep.Config{Data: data})
+	clear(data)
+	list, raw := []string{"a"}, json.RawMessage(`"a"`)
+	s.Set("list", list)
+	s.Set("raw", raw)
+	list[0] = "b"
+	copy(raw, `"b"`)
+	if got := string(seal(t, s).Data()); got != `{"a":"before","list":["a"],"raw":"a"}` {
+		t.Errorf("stored %s", got)
+	}
+}
+
+func TestPopShowsAFlashMessageOnce(t *testing.T) {
+	t.Parallel()
+	s := open(t, `{"flash":"saved"}`)
+	if got, ok := session.Pop[int](s, "flash"); ok || got != 0 { // which is of another type
+		t.Errorf("Pop of another type = %d, %v", got, ok)
+	}
+	if got, ok := session.Pop[string](s, "flash"); !ok || got != "saved" {
+		t.Errorf("the first Pop = %q, %v", got, ok)
+	}
+	if got, ok := session.Pop[string](s, "flash"); ok || got != "" {
+		t.Errorf("the second Pop = %q, %v", got, ok)
+	}
+	if change := seal(t, s); !change.Changed || string(change.Data()) != "{}" {
+		t.Errorf("Seal = %+v, want the record without the message", change)
+	}
+}
+
+// BenchmarkVisit is what the package costs a request to a session of five values, of which one is
+// read and written.
+func BenchmarkVisit(b *testing.B) {
+	data := []byte(`{"cart":{"items":[4711,815],"coin":"EUR"},"csrf":"Xq8yGmB1Zr0uVt5wN3kD7cJ2hS9fLp4A",` +
+		`"name":"Ada Lovelace","user":"8c3f0f2e-5f0a-4d8e-9a36-0d2a6a3f7b11","visits":1000}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		s, err := session.Open(keep.Config{Data: data})
+		if err != nil {
+			b.Fatal(err)
+		}
+		visits, _ := session.Get[int](s, "visits")
+		s.Set("visits", visits+1)
+		if change, err := s.Seal("test"); err != nil || !change.Changed {
+			b.Fatal(change, err)
+		}
 	}
 }

@@ -1,11 +1,13 @@
 package differential
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 )
 
 func bodyCases() []testCase {
@@ -123,4 +125,68 @@ func forms() []testCase {
 			return http.MaxBytesHandler(next, 1000)
 		}},
 	}
+}
+
+// A client that expects 100 Continue asks for permission before it sends its body.
+func expectCases() []testCase {
+	r := post("body")
+	r.header = []string{"Expect: 100-continue"}
+	return []testCase{
+		{name: "expect: the body is read", on: not10, request: r, handler: echo},
+		{name: "expect: the body is not read", on: not10, request: r, handler: answering("answer")},
+		{name: "expect: refused with 413", on: not10, request: r, handler: plain(func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "too large", http.StatusRequestEntityTooLarge)
+		})},
+		{name: "expect: permitted by hand", on: not10, request: r, handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusContinue)
+			echo(x, w, r)
+		}},
+		{name: "expect: the body after a write", on: http1[1:], request: r, server: func(s *http.Server) { s.ReadTimeout = time.Second },
+			handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
+				io.WriteString(w, "first, ")
+				b, err := io.ReadAll(r.Body)
+				x.note("read %q, failed %t", b, err != nil)
+			}},
+	}
+}
+
+func deadlineCases() []testCase {
+	past := time.Now().Add(-time.Second)
+	return []testCase{
+		{name: "deadline: for writing, over", session: never, handler: func(x *exchange, w http.ResponseWriter, _ *http.Request) {
+			x.note("set, %v", http.NewResponseController(w).SetWriteDeadline(past))
+			x.write(w, "lost")
+		}},
+		{name: "full duplex: is enabled", request: post("body"), handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
+			x.note("enabled, %v", http.NewResponseController(w).EnableFullDuplex())
+			echo(x, w, r)
+		}},
+		{name: "full duplex: the body after a flush", on: not10, session: early,
+			request: request{method: "POST", body: strings.Repeat("x", 1000), chunked: true},
+			handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
+				x.note("enabled, %v", http.NewResponseController(w).EnableFullDuplex())
+				io.WriteString(w, "first, ")
+				w.(http.Flusher).Flush()
+				x.await("first")
+				echo(x, w, r)
+			}},
+		{name: "half duplex: the body after a flush", on: http1, session: early, request: post("body"), handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
+			w.(http.Flusher).Flush()
+			echo(x, w, r)
+		}},
+		{name: "context: ends after the handler", handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
+			x.note("error of the context: %v", r.Context().Err())
+			x.handlers.Go(func() {
+				<-x.ended
+				x.note("afterwards: %v, %v", r.Context().Err(), context.Cause(r.Context()))
+			})
+		}},
+	}
+}
+
+// echo reads the body, notes it, and answers with its length.
+func echo(x *exchange, w http.ResponseWriter, r *http.Request) {
+	b, err := io.ReadAll(r.Body)
+	x.note("read %s, %v", shortened(string(b)), err)
+	x.wrote(w.Write([]byte(strings.Repeat("e", len(b)))))
 }
