@@ -15,8 +15,7 @@ import (
 // What a handler discards is not saved, and its answer goes out. What it does after that is saved.
 func TestDiscard(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		handle(mux, "/discard", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+		s := siteWith(t, r, middleware.Options{}, "/discard", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 			add(s)
 			s.Set("half", make(chan int)) // which would fail the commit
 			s.Renew()
@@ -27,7 +26,6 @@ func TestDiscard(t *testing.T) {
 			}
 			fmt.Fprint(w, "sorry")
 		})
-		s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
 		v := newVisitor(t)
 		for range 2 { // of a new visitor, and of one with a session
 			a := v.get(s.URL + "/discard")
@@ -40,26 +38,6 @@ func TestDiscard(t *testing.T) {
 		v.get(s.URL+"/get").want(t, 200, "2")
 		v.get(s.URL+"/discard?then=flash").want(t, 200, "sorry")
 		v.get(s.URL+"/len").want(t, 200, "2")
-	})
-}
-
-// After Reopen, what the first commit has saved stays.
-func TestDiscardAfterReopen(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		handle(mux, "/twice", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
-			add(s)
-			must(t, s.Commit(req.Context()))
-			s.Discard() // it is saved already, and this is no late change
-			must(t, s.Reopen(req.Context()))
-			add(s)
-			s.Discard()
-		})
-		s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-		v := newVisitor(t)
-		v.get(s.URL+"/twice").want(t, 200, "")
-		v.get(s.URL+"/twice").want(t, 200, "")
-		v.get(s.URL+"/get").want(t, 200, "2")
 	})
 }
 

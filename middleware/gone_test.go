@@ -45,14 +45,12 @@ func TestWhatAnAnswerDoesToTheCookie(t *testing.T) {
 			"fail-and-logout": deletes, "login-and-logout": deletes, "set?flush": leaves},
 	} {
 		inFakeTime(t, cookie, func(t *testing.T, r *redistest.Server) {
-			mux := app()
-			handle(mux, "/do/{what}", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			s := siteWith(t, r, middleware.Options{}, "/do/{what}", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 				doing[req.PathValue("what")](s)
 				if req.URL.RawQuery == "flush" {
 					w.(http.Flusher).Flush()
 				}
 			})
-			s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
 			for what, want := range row {
 				v := newVisitor(t)
 				if cookie != "none" {
@@ -156,9 +154,7 @@ func TestAWriteAfterTheLogoutIsRefused(t *testing.T) {
 // P4: a new id takes the data and the age of the old one with it.
 func TestRenewMovesTheSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		handle(mux, "/renew", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Renew() })
-		s, v := begun(t, r, middleware.Options{}, mux)
+		s, v := begunWith(t, r, middleware.Options{}, "/renew", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Renew() })
 		before := v.get(s.URL + "/id").body
 		if a := v.get(s.URL + "/renew"); !a.sets() {
 			t.Fatalf("no new cookie: %v", a.Header)
@@ -179,7 +175,8 @@ func TestAStaleHolderCannotWrite(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		busy, free := pausing(mux)
-		s, v := begun(t, r, middleware.Options{}, mux)
+		const maxHold = 10 * time.Second
+		s, v := begun(t, r, middleware.Options{MaxHold: maxHold}, mux)
 		elsewhere := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
 		_, lock := keysOf(v.get(s.URL + "/id").body)
 		stale := v.start(s.URL + "/pause")
@@ -187,7 +184,7 @@ func TestAStaleHolderCannotWrite(t *testing.T) {
 		if r.IsReal() {
 			r.Do(t, "DEL", lock)
 		} else {
-			redistest.Elapse(time.Minute) // the default of MaxHold
+			redistest.Elapse(maxHold)
 		}
 		with(t, v.cookies(s)...).get(elsewhere.URL+"/add").want(t, 200, "2")
 		close(free)

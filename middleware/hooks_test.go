@@ -95,12 +95,10 @@ func TestNoHookForAFailedCommit(t *testing.T) {
 	} {
 		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
 			var log audit
-			mux := app()
-			handle(mux, "/change", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
+			s := siteWith(t, r, middleware.Options{Hooks: log.hooks()}, "/change", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
 				change(s)
 				r.Stop(t)
 			})
-			s := newSite(t, r.Pool(t, 4), middleware.Options{Hooks: log.hooks()}, mux)
 			v := newVisitor(t)
 			if name != "begin" {
 				v.post(s.URL+"/add").want(t, 200, "1")

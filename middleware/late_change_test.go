@@ -49,15 +49,13 @@ func TestALateChangeIsAnError(t *testing.T) {
 	} {
 		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
 			runs := 0
-			mux := app()
-			handle(mux, "/late", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			s := siteWith(t, r, middleware.Options{}, "/late", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 				runs++
 				s.Set("n", 5)
 				w.Header().Set("X-Handler", "yes")
 				must(t, s.Commit(req.Context()))
 				answer(w, func() { s.Set("flash", "ordered") })
 			})
-			s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
 			c := dial(t, s.Server)
 			c.send("POST /late HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
 			a := c.read()
@@ -80,30 +78,6 @@ func TestALateChangeIsAnError(t *testing.T) {
 			}
 		})
 	}
-}
-
-// P2: if the commit has failed, that is the error, and not what the handler did afterwards.
-func TestALateChangeDoesNotHideAFailedCommit(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		handle(mux, "/lose", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
-			loseLock(t, r, req)
-			s.Renew()
-			_ = s.Commit(req.Context())
-			s.Set("n", 9)
-			fmt.Fprint(w, "all is well")
-		})
-		s, v := begun(t, r, middleware.Options{}, mux)
-		a := v.get(s.URL + "/lose")
-		a.want(t, 503, "*")
-		if a.sets() {
-			t.Errorf("the cookie of a session that was not saved: %v", a.Header)
-		}
-		if lines := s.log.Lines("kind="); len(lines) != 1 || !strings.Contains(lines[0], "kind=lost") {
-			t.Errorf("the log does not say just that the lock was lost:\n%s", s.log)
-		}
-		v.get(s.URL+"/get").want(t, 200, "1")
-	})
 }
 
 // P2: what is set after the commit cannot be saved. It is not lost in silence

@@ -35,8 +35,15 @@ func TestAPanicReleasesTheLockAndSavesNothing(t *testing.T) {
 			w.(http.Flusher).Flush()
 			panic("boom")
 		})
+		handle(mux, "/reopened", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			s.Set("kept", true)
+			must(t, s.Commit(req.Context()))
+			must(t, s.Reopen(req.Context()))
+			before(w, req)
+			panic(http.ErrAbortHandler)
+		})
 		s, v := begun(t, r, middleware.Options{}, mux)
-		for _, path := range []string{"/panic", "/abort"} {
+		for _, path := range []string{"/panic", "/abort", "/reopened"} {
 			if a := v.post(s.URL + path); a.err == nil {
 				t.Errorf("%s: answered %d %q", path, a.StatusCode, a.body)
 			}
@@ -69,19 +76,12 @@ func TestTheCookieOfACommitOutlivesAPanic(t *testing.T) {
 			panic("boom")
 		})
 		s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-				defer func() {
-					if recover() != nil {
-						http.Error(w, "sorry", 500)
-					}
-				}()
-				sessions(mux).ServeHTTP(w, req)
-			})
+			return recoverer(sessions(mux))
 		})
 		v := newVisitor(t)
 		v.get(s.URL+"/add").want(t, 200, "1")
 		a := v.post(s.URL + "/panic")
-		a.want(t, 500, "sorry")
+		a.want(t, 500, "boom")
 		if a.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%v", a.Header)
 		}
@@ -93,8 +93,7 @@ func TestTheCookieOfACommitOutlivesAPanic(t *testing.T) {
 func TestCommitAfterAPanicIsAnError(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		panicked, committed := make(chan struct{}), make(chan error, 1)
-		mux := app()
-		handle(mux, "/panic", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+		s, v := begunWith(t, r, middleware.Options{}, "/panic", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
 			go func() {
 				<-panicked
 				committed <- s.Commit(req.Context())
@@ -102,7 +101,6 @@ func TestCommitAfterAPanicIsAnError(t *testing.T) {
 			s.Set("n", 5)
 			panic(http.ErrAbortHandler)
 		})
-		s, v := begun(t, r, middleware.Options{}, mux)
 		if a := v.post(s.URL + "/panic"); a.err == nil {
 			t.Errorf("answered %d", a.StatusCode)
 		}

@@ -69,13 +69,11 @@ func TestARecordThatCannotBeUsed(t *testing.T) {
 // P13: a session that is too large is refused as a whole.
 func TestASessionOverMaxBytesIsRefused(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		handle(mux, "/grow", func(s *session.Session, w http.ResponseWriter, _ *http.Request) {
+		s := siteWith(t, r, middleware.Options{MaxBytes: 1000}, "/grow", func(s *session.Session, w http.ResponseWriter, _ *http.Request) {
 			s.Set("n", 77)
 			s.Set("big", strings.Repeat("x", 2000))
 			fmt.Fprint(w, "grown")
 		})
-		s := newSite(t, r.Pool(t, 4), middleware.Options{MaxBytes: 1000}, mux)
 		v := newVisitor(t).everywhere()
 		a := v.get(s.URL + "/grow")
 		a.want(t, 500, "*")

@@ -1,7 +1,6 @@
 package middleware_test
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -66,50 +65,6 @@ func TestRedisPausedIs503WithinTheTimeout(t *testing.T) {
 			v.get(s.URL+"/add").want(t, 200, "2")
 		}
 	})
-}
-
-// P8: scripts that Redis has forgotten are sent again.
-func TestScriptFlushUnderLoad(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
-		s, v := begun(t, r, middleware.Options{}, app())
-		var crowd sync.WaitGroup
-		for i := range 60 {
-			crowd.Go(func() {
-				if i%10 == 0 {
-					r.Do(t, "SCRIPT", "FLUSH")
-				}
-				v.get(fmt.Sprintf("%s/set/k%d", s.URL, i)).want(t, 200, "")
-			})
-		}
-		crowd.Wait()
-		v.get(s.URL+"/len").want(t, 200, "61")
-	})
-}
-
-// P8: when Redis may not write, nothing is answered as saved, the lock does not
-// stay, and all is well afterwards.
-func TestRedisThatRefusesWrites(t *testing.T) {
-	t.Parallel()
-	r := redistest.Real(t)
-	for name, switches := range map[string]struct{ off, on []any }{
-		"out of memory": {[]any{"SET", "maxmemory", "1"}, []any{"SET", "maxmemory", "0"}},
-		"read-only":     {[]any{"127.0.0.1", "1"}, []any{"NO", "ONE"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			command := map[string]string{"out of memory": "CONFIG", "read-only": "REPLICAOF"}[name]
-			s, v := begun(t, r, middleware.Options{}, app())
-			r.Do(t, command, switches.off...)
-			v.get(s.URL+"/add").want(t, 503, "*")
-			a := newVisitor(t).get(s.URL + "/add")
-			a.want(t, 503, "*")
-			if a.sets() {
-				t.Error("a cookie for a session that was not saved")
-			}
-			r.Do(t, command, switches.on...)
-			v.get(s.URL+"/add").want(t, 200, "2")
-		})
-	}
 }
 
 // P8: memory that runs out between the take and the commit does not leave the

@@ -272,14 +272,12 @@ func TestRememberAfterReopen(t *testing.T) {
 		"kept":       {true, remember, func(s *session.Session) { s.Renew() }, month, month},
 	} {
 		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
-			mux := app()
-			handle(mux, "/twice", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+			s := siteWith(t, r, middleware.Options{}, "/twice", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
 				test.first(s)
 				must(t, s.Commit(req.Context()))
 				must(t, s.Reopen(req.Context()))
 				test.second(s)
 			})
-			s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
 			v := newVisitor(t)
 			if test.begun {
 				v.get(s.URL+"/add").want(t, 200, "1")

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
-	"net/textproto"
 	"strings"
 	"testing"
 	"time"
@@ -92,19 +90,29 @@ func TestAFailedCommitReplacesTheAnswer(t *testing.T) {
 				_ = session.FromContext(req.Context()).Commit(req.Context())
 				fmt.Fprint(w, "secret success")
 			},
+			"/late": func(w http.ResponseWriter, req *http.Request) { // a change after it does not hide it
+				s := session.FromContext(req.Context())
+				s.Renew()
+				_ = s.Commit(req.Context())
+				s.Set("n", 9)
+				fmt.Fprint(w, "secret success")
+			},
+			"/hijack": func(w http.ResponseWriter, _ *http.Request) {
+				if _, _, err := http.NewResponseController(w).Hijack(); err == nil {
+					t.Error("the handler has the connection")
+				}
+			},
 		}
-		mux := app()
-		handle(mux, "/lose/{how}", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+		s, v := begunWith(t, r, middleware.Options{}, "/lose/{how}", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 			loseLock(t, r, req)
 			s.Set("n", 100)
 			w.Header().Set("X-Handler", "yes")
 			writes["/"+req.PathValue("how")](w, req)
 		})
-		s, v := begun(t, r, middleware.Options{}, mux)
 		for how := range writes {
 			a := v.get(s.URL + "/lose" + how)
 			a.want(t, 503, "*")
-			if strings.Contains(a.body, "secret success") || a.Header.Get("X-Handler") != "" || a.Header.Get("Location") != "" {
+			if strings.Contains(a.body, "secret success") || a.Header.Get("X-Handler") != "" || a.Header.Get("Location") != "" || a.sets() {
 				t.Errorf("%s: the handler's answer got out: %v %q", how, a.Header, a.body)
 			}
 			if a.Header.Get("Retry-After") == "" || a.Header.Get("Cache-Control") != "no-store" {
@@ -112,8 +120,8 @@ func TestAFailedCommitReplacesTheAnswer(t *testing.T) {
 			}
 			v.get(s.URL+"/get").want(t, 200, "1")
 		}
-		if n := len(s.log.Lines("session failed")); n != len(writes) {
-			t.Errorf("%d log lines, want one for each:\n%s", n, s.log)
+		if n, all := len(s.log.Lines("kind=lost")), len(s.log.Lines("kind=")); n != len(writes) || all != n {
+			t.Errorf("%d of %d log lines say that the lock was lost, want one for each:\n%s", n, all, s.log)
 		}
 	})
 }
@@ -138,14 +146,12 @@ func TestTheSessionIsSavedBeforeTheFirstByte(t *testing.T) {
 	} {
 		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
 			looked, gone := make(chan struct{}), make(chan struct{})
-			mux := app()
-			handle(mux, "/stream", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			s, v := begunWith(t, r, middleware.Options{}, "/stream", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 				s.Set("n", 7)
 				must(t, write(w, req))
 				close(looked)
 				<-gone // the stream lasts until its client goes away
 			})
-			s, v := begun(t, r, middleware.Options{}, mux)
 			done := v.start(s.URL + "/stream")
 			<-looked
 			// The stream is still running, and holds nothing.
@@ -160,25 +166,20 @@ func TestTheSessionIsSavedBeforeTheFirstByte(t *testing.T) {
 func TestInformationalAnswersPassWithoutACommit(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		seen := make(chan struct{})
-		mux := app()
-		mux.HandleFunc("/hints", func(w http.ResponseWriter, req *http.Request) {
+		s, v := begunWith(t, r, middleware.Options{}, "/hints", func(s *session.Session, w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Link", "</style.css>; rel=preload")
 			w.WriteHeader(http.StatusEarlyHints)
 			<-seen // the client has it already
-			session.FromContext(req.Context()).Set("n", 5)
+			s.Set("n", 5)
 			fmt.Fprint(w, "done")
 		})
-		s, v := begun(t, r, middleware.Options{}, mux)
-		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
-			Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
-				if code != 103 || h.Get("Link") == "" || h.Get("Set-Cookie") != "" {
-					t.Errorf("%d %v", code, h)
-				}
-				close(seen)
-				return nil
-			},
-		})
-		v.send(ctx, http.MethodGet, s.URL+"/hints", nil).want(t, 200, "done")
+		wire := dial(t, s.Server)
+		wire.send("GET /hints HTTP/1.1\r\nHost: a\r\nCookie: " + v.cookie(s).String() + "\r\n\r\n")
+		if hints := wire.read(); hints.StatusCode != 103 || hints.Header.Get("Link") == "" || hints.sets() {
+			t.Errorf("%d %v", hints.StatusCode, hints.Header)
+		}
+		close(seen)
+		wire.read().want(t, 200, "done")
 		v.get(s.URL+"/get").want(t, 200, "5")
 	})
 }
@@ -207,47 +208,4 @@ func TestADisconnectDoesNotCancelTheCommit(t *testing.T) {
 		<-saved // the handler has returned; the commit follows, under the lock
 		v.get(s.URL+"/get").want(t, 200, "50")
 	})
-}
-
-// A value that cannot be stored fails the whole request, not just the value.
-func TestAValueThatCannotBeEncodedFailsTheRequest(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		handle(mux, "/chan", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
-			s.Set("n", 99)
-			s.Set("c", make(chan int))
-			fmt.Fprint(w, "stored")
-		})
-		s, v := begun(t, r, middleware.Options{}, mux)
-		v.get(s.URL+"/chan").want(t, 500, "*")
-		v.get(s.URL+"/get").want(t, 200, "1")
-		if lines := s.log.Lines("session failed"); len(lines) != 1 || !strings.Contains(lines[0], `Set(\"c\")`) {
-			t.Errorf("the log does not name the key: %q", lines)
-		}
-		if keys := r.Keys(t); len(keys) != 1 {
-			t.Errorf("a lock is left behind: %q", keys)
-		}
-	})
-}
-
-// A Write that is longer than what is left of the declared length is refused, and so are all that
-// follow, as in net/http: a shorter one must not take its place.
-func TestAWriteThatIsTooLongIsRefusedForGood(t *testing.T) {
-	t.Parallel()
-	for name, o := range map[string]middleware.Options{"buffered": {}, "begun": {Buffer: 3}} {
-		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
-			s := newSite(t, r.Pool(t, 4), o, touched(func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Content-Length", "10")
-				for _, part := range []string{"12345", "too long", "ABCDE"} {
-					_, err := io.WriteString(w, part)
-					if refused := err == http.ErrContentLength; refused == (part == "12345") {
-						t.Errorf("%q: %v", part, err)
-					}
-				}
-			}))
-			if a := newVisitor(t).post(s.URL); a.err != io.ErrUnexpectedEOF || a.body != "12345" {
-				t.Errorf("the client got %q, error %v", a.body, a.err)
-			}
-		})
-	}
 }

@@ -317,12 +317,10 @@ func TestNewKeysEndAllSessions(t *testing.T) {
 func TestDeletingTheRecordEndsASession(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		for _, change := range []func(*session.Session){func(s *session.Session) { s.Set("n", 500) }, (*session.Session).Renew} {
-			mux := app()
-			handle(mux, "/change", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
+			s, v := begunWith(t, r, middleware.Options{}, "/change", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
 				r.Do(t, "DEL", recordOf(s.ID()))
 				change(s)
 			})
-			s, v := begun(t, r, middleware.Options{}, mux)
 			v.get(s.URL+"/change").want(t, 503, "*")
 			v.get(s.URL+"/len").want(t, 200, "0")
 			if synctest.Wait(); len(r.Keys(t)) != 0 {

@@ -226,6 +226,24 @@ func begun(t *testing.T, r *redistest.Server, o middleware.Options, mux http.Han
 	return s, v
 }
 
+// begunWith is begun with app and one more route.
+func begunWith(t *testing.T, r *redistest.Server, o middleware.Options, path string,
+	h func(s *session.Session, w http.ResponseWriter, req *http.Request)) (*site, *visitor) {
+	t.Helper()
+	mux := app()
+	handle(mux, path, h)
+	return begun(t, r, o, mux)
+}
+
+// siteWith serves app and one more route.
+func siteWith(t *testing.T, r *redistest.Server, o middleware.Options, path string,
+	h func(s *session.Session, w http.ResponseWriter, req *http.Request)) *site {
+	t.Helper()
+	mux := app()
+	handle(mux, path, h)
+	return newSite(t, r.Pool(t, 4), o, mux)
+}
+
 // start sends a request and does not wait for its answer.
 func (v *visitor) start(url string) chan answer {
 	done := make(chan answer, 1)

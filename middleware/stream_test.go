@@ -17,8 +17,7 @@ import (
 func TestServerSentEvents(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		more := make(chan struct{})
-		mux := app()
-		handle(mux, "/events", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+		s := siteWith(t, r, middleware.Options{}, "/events", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 			s.Set("seen", true)
 			must(t, http.NewResponseController(w).Flush())
 			for range more {
@@ -31,7 +30,6 @@ func TestServerSentEvents(t *testing.T) {
 			must(t, s.Reopen(req.Context()))
 			add(s)
 		})
-		s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
 		v := newVisitor(t)
 		res, err := v.Get(s.URL + "/events") // a new visitor
 		if err != nil {
@@ -58,8 +56,7 @@ func TestServerSentEvents(t *testing.T) {
 // session with each message, and ends it if it is told to.
 func TestWebsocket(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		handle(mux, "/ws", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+		s := siteWith(t, r, middleware.Options{}, "/ws", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 			s.Set("n", 20)
 			c, err := websocket.Accept(w, req, nil)
 			if err != nil {
@@ -82,7 +79,6 @@ func TestWebsocket(t *testing.T) {
 				must(t, c.Write(req.Context(), websocket.MessageText, []byte(answer)))
 			}
 		})
-		s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
 		c, res, err := websocket.Dial(t.Context(), s.URL+"/ws", &websocket.DialOptions{HTTPClient: newVisitor(t).Client})
 		if err != nil {
 			t.Fatal(err)
@@ -106,25 +102,5 @@ func TestWebsocket(t *testing.T) {
 		v.get(s.URL+"/get").want(t, 200, "0")
 		say("hello", "sorry")
 		must(t, c.Close(websocket.StatusNormalClosure, ""))
-	})
-}
-
-// A websocket whose session cannot be saved is refused, with the error.
-func TestHijackWithAFailedCommit(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		handle(mux, "/ws", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
-			loseLock(t, r, req)
-			s.Set("n", 20)
-			if c, err := websocket.Accept(w, req, nil); err == nil {
-				c.CloseNow()
-				t.Error("accepted")
-			}
-		})
-		s, v := begun(t, r, middleware.Options{}, mux)
-		_, res, err := websocket.Dial(t.Context(), s.URL+"/ws", &websocket.DialOptions{HTTPClient: v.Client})
-		if err == nil || res.StatusCode != 503 || res.Header.Get("Sec-Websocket-Accept") != "" {
-			t.Errorf("%v %+v", err, res)
-		}
 	})
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
-	"github.com/gomodule/redigo/redis"
 )
 
 // A programSite is one whose clients are programs, which keep tokens.
@@ -268,28 +267,6 @@ func TestBearer(t *testing.T) {
 		r.Header["Authorization"] = c.lines
 		if got := middleware.Bearer(r); got != c.want {
 			t.Errorf("%q: %q, want %q", c.lines, got, c.want)
-		}
-	}
-}
-
-// With tokens there is no cookie, so nothing of one but its name may be chosen.
-func TestOptionsOfATokensCookie(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		cookie http.Cookie
-		says   string
-	}{
-		{http.Cookie{}, ""},
-		{http.Cookie{Name: "__Host-session"}, ""},
-		{http.Cookie{Name: "a b"}, "a b"},
-		{http.Cookie{Name: "api", Secure: true}, "only Name"},
-		{http.Cookie{MaxAge: 3600}, "only Name"},
-	} {
-		o := cookie(c.cookie)
-		o.Token = middleware.Bearer
-		_, err := middleware.New(store.New(&redis.Pool{}, store.Options{}), o)
-		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%+v: %v", c.cookie, err)
 		}
 	}
 }

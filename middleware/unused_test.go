@@ -22,11 +22,17 @@ func TestNoCookieAndNothingWrittenIsFree(t *testing.T) {
 			s.Set("flash", "hello")
 			_, _ = session.Pop[string](s, "flash")
 		})
+		handle(mux, "/reopen", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+			for range 3 {
+				must(t, s.Commit(req.Context()))
+				must(t, s.Reopen(req.Context()))
+			}
+		})
 		for name, mode := range map[string]middleware.Mode{"exclusive": middleware.Exclusive, "read-only": middleware.ReadOnly, "optimistic": middleware.Optimistic, "lazy": middleware.Lazy, "none": middleware.None} {
 			s := newSite(t, proxy.Pool(t, 4), middleware.Options{Mode: func(*http.Request) middleware.Mode { return mode }}, mux)
 			paths := []string{"/nothing"}
 			if name == "exclusive" {
-				paths = append(paths, "/get", "/pop", "/logout", "/id")
+				paths = append(paths, "/get", "/pop", "/logout", "/id", "/reopen")
 			}
 			for _, path := range paths {
 				a := newVisitor(t).get(s.URL + path)
@@ -128,26 +134,6 @@ func TestRequestsToRedisAreCounted(t *testing.T) {
 		if n := proxy.Requests(); n != 1 {
 			t.Errorf("a new session: %d requests, want 1", n)
 		}
-	})
-}
-
-// A read-only request waits for nobody and sees what was last saved. A write in it is an
-// error.
-func TestReadOnlyDoesNotWait(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		busy, free := pausing(mux)
-		s, v := begun(t, r, middleware.Options{Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly, "/set/x": middleware.ReadOnly})}, mux)
-		done := v.start(s.URL + "/pause")
-		<-busy
-		v.get(s.URL+"/get").want(t, 200, "1")
-		v.get(s.URL+"/set/x").want(t, 500, "*")
-		if len(s.log.Lines("reading only")) != 1 {
-			t.Errorf("log:\n%s", s.log)
-		}
-		close(free)
-		(<-done).want(t, 200, "stored")
-		v.get(s.URL+"/get").want(t, 200, "500")
 	})
 }
 

@@ -138,26 +138,6 @@ func TestUpdateRefuses(t *testing.T) {
 	})
 }
 
-// What is no id never reaches Redis.
-func TestUpdateAndPeekOfWhatIsNoID(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		proxy := redistest.NewProxy(t, r)
-		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, app())
-		for _, id := range []string{"", "a", strings.Repeat("A", 21), strings.Repeat("A", 23), strings.Repeat("A", 1<<20),
-			strings.Repeat("A", 21) + "B", strings.Repeat("A", 21) + "=", strings.Repeat("A", 20) + "}x", strings.Repeat("A", 20) + "\n\n", "\nAAAAAAAAAAAAAAAAAAAAAA"} {
-			_, peeked := s.sessions.Peek(t.Context(), id)
-			for _, err := range []error{s.sessions.Update(t.Context(), id, adding), peeked} {
-				if err == nil || !strings.Contains(err.Error(), "22 characters of base64url") {
-					t.Errorf("%.40q: %v", id, err)
-				}
-			}
-		}
-		if commands := proxy.Commands(); len(commands) > 0 {
-			t.Errorf("commands: %q", commands)
-		}
-	})
-}
-
 // An Update in a handler that holds the session says at once that it would wait for itself, and the
 // handler goes on. If the handler has given the session back, it is an Update like any other.
 func TestUpdateInAHandler(t *testing.T) {

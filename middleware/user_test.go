@@ -1,6 +1,7 @@
 package middleware_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -200,27 +201,33 @@ func TestBadUsersAndIDs(t *testing.T) {
 		if log := s.log.String(); !strings.Contains(log, "1 to 512 bytes of valid UTF-8") {
 			t.Errorf("the log does not name the rule: %s", log)
 		}
-		end := func(id string) func() (int, error) {
-			return func() (int, error) { return 0, s.sessions.End(t.Context(), id) }
+		for _, id := range []string{"", "x", half, half + "%", strings.Repeat("A", 21) + "B", strings.Repeat("A", 28), strings.Repeat("A", 1<<20)} {
+			_, peeked := s.sessions.Peek(t.Context(), id)
+			ended, updated := s.sessions.End(t.Context(), id), s.sessions.Update(t.Context(), id, adding)
+			for what, err := range map[string]error{"Peek": peeked, "End": ended, "Update": updated} {
+				if err == nil || !strings.Contains(err.Error(), "public id") {
+					t.Errorf("%s of %.40q: %v", what, id, err)
+				}
+			}
 		}
-		endAll := func(user string, except ...string) func() (int, error) {
-			return func() (int, error) { return s.sessions.EndAll(t.Context(), user, except...) }
+		if err := s.sessions.End(t.Context(), strings.Repeat("A", 22)); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("End of an unknown id: %v", err)
 		}
 		for _, test := range []struct {
-			do   func() (int, error)
-			n    int
-			says string // of its error
+			user   string
+			except []string
+			n      int
+			says   string // of its error
 		}{
-			{end(""), 0, "public id"}, {end("x"), 0, "public id"}, {end(strings.Repeat("A", 28)), 0, "public id"},
-			{end(half), 0, "public id"}, {end(half + "%"), 0, "public id"},
-			{end(strings.Repeat("A", 22)), 0, store.ErrNotFound.Error()},
-			{endAll("ann", "not the id"), 0, "public id"},
-			{endAll(""), 0, "user"}, {endAll(long), 0, "user"},
-			{endAll("nobody"), 0, ""},
-			{endAll("ann", ""), 1, ""}, // all but none
+			{"ann", []string{"not the id"}, 0, "public id"},
+			{"", nil, 0, "user"},
+			{long, nil, 0, "user"},
+			{"nobody", nil, 0, ""},
+			{"ann", []string{""}, 1, ""}, // all but none
 		} {
-			if n, err := test.do(); n != test.n || (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
-				t.Errorf("%d, %v; want %d, %q", n, err, test.n, test.says)
+			n, err := s.sessions.EndAll(t.Context(), test.user, test.except...)
+			if n != test.n || (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+				t.Errorf("EndAll of %.40q: %d, %v; want %d, %q", test.user, n, err, test.n, test.says)
 			}
 		}
 		if list, err := s.sessions.List(t.Context(), ""); len(list) > 0 || err != nil {
