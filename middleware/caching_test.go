@@ -162,13 +162,14 @@ func TestAnAnswerWithTheCookieIsNeverCached(t *testing.T) {
 func TestAnAnswerMadeOfTheSessionVariesByCookie(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		uses := map[string]func(s *session.Session) any{
-			"/Get":    func(s *session.Session) any { n, _ := session.Get[int](s, "n"); return n },
-			"/Decode": func(s *session.Session) any { var n int; return s.Decode("n", &n) },
-			"/IsNew":  func(s *session.Session) any { return s.IsNew() },
-			"/Len":    func(s *session.Session) any { return s.Len() },
-			"/Keys":   func(s *session.Session) any { return s.Keys() != nil },
-			"/Delete": func(s *session.Session) any { s.Delete("absent"); return "" },
-			"/Commit": func(s *session.Session) any { _ = s.Commit(t.Context()); return s.Len() },
+			"/Get":     func(s *session.Session) any { n, _ := session.Get[int](s, "n"); return n },
+			"/Decode":  func(s *session.Session) any { var n int; return s.Decode("n", &n) },
+			"/IsNew":   func(s *session.Session) any { return s.IsNew() },
+			"/Len":     func(s *session.Session) any { return s.Len() },
+			"/Keys":    func(s *session.Session) any { return s.Keys() != nil },
+			"/Expires": func(s *session.Session) any { return s.Expires().IsZero() },
+			"/Delete":  func(s *session.Session) any { s.Delete("absent"); return "" },
+			"/Commit":  func(s *session.Session) any { _ = s.Commit(t.Context()); return s.Len() },
 		}
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 			s := session.FromContext(req.Context())

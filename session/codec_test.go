@@ -75,24 +75,6 @@ func TestEqualSessionsAreEqualBytes(t *testing.T) {
 	}
 }
 
-func TestAnyTextThatIsUTF8IsAKey(t *testing.T) {
-	t.Parallel()
-	want := map[string]string{}
-	var s session.Session
-	for _, key := range []string{"", " ", `"`, `\`, `\"`, "{", "},:", "\x00", "\n", "\u2028", "😀", "\ufffd", `\ufffd`, "a\\u0041"} {
-		s.Set(key, key+"!")
-		want[key] = key + "!"
-	}
-	got := map[string]string{}
-	next := nextRequest(t, &s)
-	for key := range next.Keys() {
-		got[key], _ = session.Get[string](next, key)
-	}
-	if !maps.Equal(got, want) {
-		t.Errorf("came back as %q, want %q", got, want)
-	}
-}
-
 func TestOpenRefusesWhatIsNotARecordWithoutAnySession(t *testing.T) {
 	t.Parallel()
 	for name, record := range map[string]string{
@@ -231,7 +213,7 @@ type (
 func FuzzSetScalar(f *testing.F) {
 	for _, s := range []string{
 		"", "plain", `"`, `\`, "\x00", "\x1f", " ", "\x7f", "é", "<a href='x'>&amp;</a>", "\u2027", "\u2028", "\u2029", "\u202a",
-		"\ufffc", "\ufffd", "\ufffe", "😀", "\xff", "a\xc3", "\xed\xa0\x80", `\ufffd`, "\ufffd\xff",
+		"{", "},:", "\n", "\ufffc", "\ufffd", "\ufffe", "😀", "\xff", "a\xc3", "\xed\xa0\x80", `\ufffd`, "\ufffd\xff",
 	} {
 		f.Add(s, int64(len(s)), true)
 	}

@@ -66,58 +66,6 @@ func TestRememberRefuses(t *testing.T) {
 	}
 }
 
-// The keeper says when the session ends, by what the handler has done until then. What was saved it
-// knows itself.
-func TestExpiresAsksTheKeeper(t *testing.T) {
-	t.Parallel()
-	end := time.Now().Add(time.Hour)
-	type asked struct {
-		renewed, remembered bool
-		d                   time.Duration
-	}
-	var last asked
-	s := openWith(t, keep.Config{Keeper: keeper{ends: func(renewed, remembered bool, d time.Duration) time.Time {
-		last = asked{renewed, remembered, d}
-		return end
-	}}})
-	want := func(what asked) {
-		t.Helper()
-		if got := s.Expires(); !got.Equal(end) || last != what {
-			t.Errorf("%v, asked for %+v, want %v and %+v", got, last, end, what)
-		}
-	}
-	want(asked{})
-	s.Set("a", 1)
-	s.Remember(time.Minute)
-	want(asked{false, true, time.Minute})
-	s.Renew()
-	want(asked{true, true, time.Minute})
-	if !s.Used() {
-		t.Error("an answer that depends on it must not be shared")
-	}
-	if _, err := s.Seal("test"); err != nil {
-		t.Fatal(err)
-	}
-	want(asked{})
-}
-
-// A session that is kept nowhere has no end.
-func TestASessionThatIsKeptNowhereDoesNotExpire(t *testing.T) {
-	t.Parallel()
-	s := new(session.Session)
-	s.Remember(time.Hour)
-	destroyed, err := session.Open(keep.Config{Keeper: keeper{ends: func(bool, bool, time.Duration) time.Time { return time.Now() }}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	destroyed.Destroy()
-	for name, s := range map[string]*session.Session{"a test's": s, "a destroyed one": destroyed} {
-		if got := s.Expires(); !got.IsZero() {
-			t.Errorf("%s expires at %v", name, got)
-		}
-	}
-}
-
 // Discard takes a Remember back, and Reopen begins with what was saved: without another call
 // nothing is to be remembered, but what is remembered can be forgotten.
 func TestRememberWithDiscardAndReopen(t *testing.T) {

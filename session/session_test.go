@@ -54,8 +54,8 @@ func keys(s *session.Session) []string { return slices.Collect(s.Keys()) }
 func TestTheZeroSessionIsEmptyNewAndUsable(t *testing.T) {
 	t.Parallel()
 	var s session.Session
-	if s.Len() != 0 || len(keys(&s)) != 0 || s.ID() != "" || !s.IsNew() {
-		t.Errorf("Len %d, Keys %v, ID %q, IsNew %v", s.Len(), keys(&s), s.ID(), s.IsNew())
+	if s.Len() != 0 || len(keys(&s)) != 0 || s.ID() != "" || !s.IsNew() || !s.Expires().IsZero() {
+		t.Errorf("Len %d, Keys %v, ID %q, IsNew %v, Expires %v", s.Len(), keys(&s), s.ID(), s.IsNew(), s.Expires())
 	}
 	s.Delete("absent")
 	s.Clear()
@@ -126,7 +126,6 @@ type keeper struct {
 	commit func(context.Context) error
 	reopen func(context.Context) error
 	late   func(method, key, sealed string)
-	ends   func(renewed, remembered bool, d time.Duration) time.Time
 }
 
 var _ keep.Keeper = keeper{}
@@ -141,9 +140,7 @@ func (k keeper) ChangedLate(method, key, sealed string) {
 	}
 }
 
-func (k keeper) SessionExpires(renewed, _, remembered bool, d time.Duration) time.Time {
-	return k.ends(renewed, remembered, d)
-}
+func (k keeper) SessionExpires(bool, bool, bool, time.Duration) time.Time { return time.Time{} }
 
 // A hot session is opened with the snapshot of the request before, again and again. Whatever is done
 // to it, it holds what a map would hold to which the same was done. Sessions that are opened with

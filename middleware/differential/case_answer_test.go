@@ -183,6 +183,15 @@ func lengthCases() []testCase {
 		{name: "length: too short", handler: declared("10", "12345")},
 		{name: "length: no body", handler: declared("10")},
 		{name: "length: exceeded", handler: declared("5", "12345", "6")},
+		{name: "length: exceeded by a part that is too long", on: http1, handler: declared("10", "12345", "too long", "ABCDE")},
+		{name: "length: exceeded by a part that is too long, after a flush", on: http1, session: early,
+			handler: func(x *exchange, w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Length", "10")
+				x.write(w, "12345")
+				w.(http.Flusher).Flush()
+				x.write(w, "too long")
+				x.write(w, "ABCDE")
+			}},
 		{name: "length: zero", handler: declared("0")},
 		{name: "length: after the status", handler: plain(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(200)
