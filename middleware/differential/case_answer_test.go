@@ -11,64 +11,37 @@ import (
 func statusCases() []testCase {
 	cases := []testCase{
 		{name: "status: nothing is written", handler: plain(func(http.ResponseWriter, *http.Request) {})},
-		{name: "status: written twice", handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(404)
-			w.WriteHeader(500)
-		})},
-		{name: "status: after an empty write", handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			w.Write(nil)
-			w.WriteHeader(404)
-		})},
-		{name: "status: after a flush", session: early, handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			w.(http.Flusher).Flush()
-			w.WriteHeader(404)
-			io.WriteString(w, "body")
-		})},
+		{name: "status: written twice", handler: steps(status(404), status(500))},
+		{name: "status: after an empty write", handler: steps(text(""), status(404))},
+		{name: "status: after a flush", session: early, handler: steps(flush, status(404), text("body"))},
 		{name: "status: http.Redirect", handler: plain(func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere?a=b", http.StatusSeeOther)
 		})},
 		{name: "status: http.NotFound", handler: plain(http.NotFound)},
-		{name: "status: 101 without a hijack", on: http1, request: request{after: "\r\n"}, handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Connection", "close")
-			w.WriteHeader(101)
-		})},
+		{name: "status: 101 without a hijack", on: http1, request: request{after: "\r\n"}, handler: steps(set("Connection: close"), status(101))},
 	}
-	for _, status := range []int{200, 201, 204, 205, 206, 299, 304, 404, 500, 599, 600, 999} {
-		cases = append(cases, testCase{name: fmt.Sprintf("status: %d with a body", status), handler: func(x *exchange, w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("X-Handler", "yes")
-			w.WriteHeader(status)
-			x.write(w, "body")
-		}})
+	for _, code := range []int{200, 201, 204, 205, 206, 299, 304, 404, 500, 599, 600, 999} {
+		cases = append(cases, testCase{name: fmt.Sprintf("status: %d with a body", code),
+			handler: steps(set("X-Handler: yes"), status(code), text("body"))})
 	}
-	for _, status := range []int{204, 304, 404} {
-		cases = append(cases, testCase{name: fmt.Sprintf("status: %d without a body", status), handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(status)
-		})})
+	for _, code := range []int{204, 304, 404} {
+		cases = append(cases, testCase{name: fmt.Sprintf("status: %d without a body", code), handler: status(code)})
 	}
-	for _, status := range []int{0, 1000} {
-		cases = append(cases, invalidStatus(status)...)
+	for _, code := range []int{0, 1000} {
+		cases = append(cases, invalidStatus(code)...)
 	}
 	return cases
 }
 
 // invalidStatus returns cases with a status that net/http refuses by a panic, but only where it
 // would be used.
-func invalidStatus(status int) []testCase {
-	name := func(when string) string { return fmt.Sprintf("status: invalid %d, %s", status, when) }
+func invalidStatus(code int) []testCase {
+	name := func(when string) string { return fmt.Sprintf("status: invalid %d, %s", code, when) }
 	return []testCase{
-		{name: name("at first"), handler: plain(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })},
-		{name: name("after a status"), handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(200)
-			w.WriteHeader(status)
-		})},
-		{name: name("after the body"), handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			io.WriteString(w, "body")
-			w.WriteHeader(status)
-		})},
-		{name: name("after a flush"), session: early, handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			w.(http.Flusher).Flush()
-			w.WriteHeader(status)
-		})},
+		{name: name("at first"), handler: status(code)},
+		{name: name("after a status"), handler: steps(status(200), status(code))},
+		{name: name("after the body"), handler: steps(text("body"), status(code))},
+		{name: name("after a flush"), session: early, handler: steps(flush, status(code))},
 	}
 }
 
@@ -91,27 +64,18 @@ func contentTypes() []testCase {
 	const page = "<!doctype html><title>x</title>"
 	return []testCase{
 		{name: "type: sniffed from HTML", handler: answering(page)},
-		{name: "type: sniffed from the first write", handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			io.WriteString(w, "<!doc")
-			io.WriteString(w, "type html>")
-		})},
+		{name: "type: sniffed from the first write", handler: steps(text("<!doc"), text("type html>"))},
 		{name: "type: sniffed from a long answer", session: early, handler: answering(page + strings.Repeat("x", 100_000))},
 		{name: "type: not sniffed in an encoding", handler: answering(page, "Content-Encoding: gzip")},
 		{name: "type: nosniff", handler: answering(page, "X-Content-Type-Options: nosniff")},
 		{name: "type: set", handler: answering(page, "Content-Type: text/x-own")},
-		{name: "type: none", handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header()["Content-Type"] = nil
-			io.WriteString(w, page)
-		})},
+		{name: "type: none", handler: steps(none("Content-Type"), text(page))},
 	}
 }
 
 func headersOfHandlers() []testCase {
 	return []testCase{
-		{name: "header: no Date", handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header()["Date"] = nil
-			io.WriteString(w, "x")
-		})},
+		{name: "header: no Date", handler: steps(none("Date"), text("x"))},
 		{name: "header: Connection close", handler: answering("x", "Connection: close")},
 		{name: "header: Connection keep-alive", handler: answering("x", "Connection: keep-alive")},
 		{name: "header: Transfer-Encoding chunked", handler: answering("x", "Transfer-Encoding: chunked")},
@@ -123,18 +87,8 @@ func headersOfHandlers() []testCase {
 		{name: "header: Vary *", handler: answering("x", "Vary: *")},
 		{name: "header: cacheable", handler: answering("x", "Cache-Control: public, max-age=60", "Expires: Thu, 01 Jan 2099 00:00:00 GMT", "X-Accel-Expires: 60", "Cdn-Cache-Control: max-age=60")},
 		{name: "header: not cacheable", handler: answering("x", "Cache-Control: no-cache")},
-		{name: "header: after the status", handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("X-Before", "1")
-			w.WriteHeader(200)
-			w.Header().Set("X-After", "2")
-			w.Header().Set("X-Before", "2")
-		})},
-		{name: "header: after the body", handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("X-Before", "1")
-			io.WriteString(w, "body")
-			w.Header().Set("X-After", "2")
-			w.Header().Del("X-Before")
-		})},
+		{name: "header: after the status", handler: steps(set("X-Before: 1"), status(200), set("X-After: 2"), set("X-Before: 2"))},
+		{name: "header: after the body", handler: steps(set("X-Before: 1"), text("body"), set("X-After: 2"), unset("X-Before"))},
 		{name: "header: values change after the status", handler: plain(func(w http.ResponseWriter, _ *http.Request) {
 			values := []string{"before"}
 			w.Header()["X-Values"] = values
@@ -156,7 +110,7 @@ func headersAround() []testCase {
 	return []testCase{
 		{name: "around: header", outside: around, handler: answering("x", "X-Inside: 1")},
 		{name: "around: header of an empty answer", outside: around, handler: answering("")},
-		{name: "around: header of a status", outside: around, handler: plain(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) })},
+		{name: "around: header of a status", outside: around, handler: status(404)},
 		{name: "around: sees the header", handler: answering("x", "X-Inside: 1"), outside: func(x *exchange, next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				next.ServeHTTP(w, r)
@@ -185,29 +139,14 @@ func lengthCases() []testCase {
 		{name: "length: exceeded", handler: declared("5", "12345", "6")},
 		{name: "length: exceeded by a part that is too long", on: http1, handler: declared("10", "12345", "too long", "ABCDE")},
 		{name: "length: exceeded by a part that is too long, after a flush", on: http1, session: early,
-			handler: func(x *exchange, w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Content-Length", "10")
-				x.write(w, "12345")
-				w.(http.Flusher).Flush()
-				x.write(w, "too long")
-				x.write(w, "ABCDE")
-			}},
+			handler: steps(set("Content-Length: 10"), text("12345"), flush, text("too long"), text("ABCDE"))},
 		{name: "length: zero", handler: declared("0")},
-		{name: "length: after the status", handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(200)
-			w.Header().Set("Content-Length", "5")
-			io.WriteString(w, "long body")
-		})},
+		{name: "length: after the status", handler: steps(status(200), set("Content-Length: 5"), text("long body"))},
 		{name: "length: long, exact", session: early, handler: declared("100000", long)},
 		{name: "length: long, exact, HEAD", session: early, request: head, handler: declared("100000", long)},
 		{name: "length: long, in two", session: early, handler: declared("100000", long[:70_000], long[70_000:])},
 		{name: "length: long, too short", session: early, handler: declared("100000", long[:90_000])},
-		{name: "length: writes of nothing", handler: func(x *exchange, w http.ResponseWriter, _ *http.Request) {
-			x.write(w, "")
-			x.write(w, "a")
-			x.write(w, "")
-			x.write(w, "b")
-		}},
+		{name: "length: writes of nothing", handler: steps(text(""), text("a"), text(""), text("b"))},
 		{name: "length: many small writes", session: early, handler: plain(func(w http.ResponseWriter, _ *http.Request) {
 			for i := range 20_000 {
 				fmt.Fprintf(w, "%d\n", i)
@@ -242,69 +181,22 @@ func trailerCases() []testCase {
 	return []testCase{
 		{name: "trailer: declared", handler: declared("body")},
 		{name: "trailer: declared, long answer", session: early, handler: declared(strings.Repeat("x", 100_000))},
-		{name: "trailer: after a flush", session: early, handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Trailer", "X-Sum")
-			io.WriteString(w, "body")
-			w.(http.Flusher).Flush()
-			w.Header().Set("X-Sum", "17")
-		})},
-		{name: "trailer: by prefix", handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			io.WriteString(w, "body")
-			w.Header().Set(http.TrailerPrefix+"X-Sum", "17")
-		})},
-		{name: "trailer: with a declared length", handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Trailer", "X-Sum")
-			w.Header().Set("Content-Length", "4")
-			io.WriteString(w, "body")
-			w.Header().Set("X-Sum", "17")
-		})},
-		{name: "trailer: Vary and Cache-Control", handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Trailer", "Vary, X-Sum")
-			io.WriteString(w, "body")
-			w.Header().Set("X-Sum", "17")
-		})},
+		{name: "trailer: after a flush", session: early, handler: steps(set("Trailer: X-Sum"), text("body"), flush, set("X-Sum: 17"))},
+		{name: "trailer: by prefix", handler: steps(text("body"), set(http.TrailerPrefix+"X-Sum: 17"))},
+		{name: "trailer: with a declared length", handler: steps(set("Trailer: X-Sum"), set("Content-Length: 4"), text("body"), set("X-Sum: 17"))},
+		{name: "trailer: Vary and Cache-Control", handler: steps(set("Trailer: Vary, X-Sum"), text("body"), set("X-Sum: 17"))},
 	}
 }
 
 func informationalCases() []testCase {
-	hint := func(w http.ResponseWriter) {
-		w.Header().Set("Link", "</style.css>; rel=preload")
-		w.WriteHeader(http.StatusEarlyHints)
-	}
+	hint := steps(set("Link: </style.css>; rel=preload"), status(http.StatusEarlyHints))
 	return []testCase{
-		{name: "informational: 103", on: not10, handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			hint(w)
-			io.WriteString(w, "body")
-		})},
-		{name: "informational: 103, then 404", on: not10, handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			hint(w)
-			w.Header().Del("Link")
-			w.WriteHeader(404)
-			io.WriteString(w, "body")
-		})},
-		{name: "informational: 103 arrives at once", on: http1[1:], handler: func(x *exchange, w http.ResponseWriter, _ *http.Request) {
-			hint(w)
-			x.await("style.css")
-			io.WriteString(w, "body")
-		}},
-		{name: "informational: 103 after a status", on: not10, handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(200)
-			hint(w)
-			io.WriteString(w, "body")
-		})},
-		{name: "informational: 103 after a flush", on: not10, session: early, handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			w.(http.Flusher).Flush()
-			hint(w)
-			io.WriteString(w, "body")
-		})},
-		{name: "informational: 103, then a panic", on: not10, handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			hint(w)
-			panic("boom")
-		})},
-		{name: "informational: 100 for a body", on: not10, request: post("body"), handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
-			w.WriteHeader(http.StatusContinue)
-			b, err := io.ReadAll(r.Body)
-			x.note("read %q, %v", b, err)
-		}},
+		{name: "informational: 103", on: not10, handler: steps(hint, text("body"))},
+		{name: "informational: 103, then 404", on: not10, handler: steps(hint, unset("Link"), status(404), text("body"))},
+		{name: "informational: 103 arrives at once", on: http1[1:], handler: steps(hint, await("style.css"), text("body"))},
+		{name: "informational: 103 after a status", on: not10, handler: steps(status(200), hint, text("body"))},
+		{name: "informational: 103 after a flush", on: not10, session: early, handler: steps(flush, hint, text("body"))},
+		{name: "informational: 103, then a panic", on: not10, handler: steps(hint, boom)},
+		{name: "informational: 100 for a body", on: not10, request: post("body"), handler: steps(status(http.StatusContinue), echo)},
 	}
 }

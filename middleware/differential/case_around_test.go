@@ -32,42 +32,25 @@ func endings() (cases []testCase) {
 		{"ErrAbortHandler", func() { panic(http.ErrAbortHandler) }},
 		{"Goexit", runtime.Goexit},
 	} {
-		ending := func(before func(w http.ResponseWriter)) handler {
-			return plain(func(w http.ResponseWriter, _ *http.Request) {
-				before(w)
-				end.do()
-			})
+		ending := func(before ...handler) handler {
+			return steps(append(before, plain(func(http.ResponseWriter, *http.Request) { end.do() }))...)
 		}
 		cases = append(cases,
-			testCase{name: end.name + ": at once", handler: ending(func(http.ResponseWriter) {})},
-			testCase{name: end.name + ": after a status", handler: ending(func(w http.ResponseWriter) { w.WriteHeader(404) })},
-			testCase{name: end.name + ": after a short body", handler: ending(func(w http.ResponseWriter) { io.WriteString(w, "body") })},
-			testCase{name: end.name + ": after a flush", session: early, handler: ending(func(w http.ResponseWriter) {
-				io.WriteString(w, "body")
-				w.(http.Flusher).Flush()
-			})},
+			testCase{name: end.name + ": at once", handler: ending()},
+			testCase{name: end.name + ": after a status", handler: ending(status(404))},
+			testCase{name: end.name + ": after a short body", handler: ending(text("body"))},
+			testCase{name: end.name + ": after a flush", session: early, handler: ending(text("body"), flush)},
 		)
 	}
 	return append(cases,
-		testCase{name: "panic: after 5000 bytes", session: never, handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			io.WriteString(w, strings.Repeat("x", 5000))
-			panic("boom")
-		})},
+		testCase{name: "panic: after 5000 bytes", session: never, handler: steps(text(strings.Repeat("x", 5000)), boom)},
 	)
 }
 
 // recoveries are panics that somebody answers.
 func recoveries() []testCase {
-	boom := plain(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("X-Half", "done")
-		panic("boom")
-	})
-	late := plain(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("X-Half", "done")
-		w.WriteHeader(201)
-		io.WriteString(w, "half")
-		panic("boom")
-	})
+	early := steps(set("X-Half: done"), boom)
+	late := steps(set("X-Half: done"), status(201), text("half"), boom)
 	return []testCase{
 		{name: "recovered inside", handler: plain(func(w http.ResponseWriter, _ *http.Request) {
 			defer func() {
@@ -76,9 +59,9 @@ func recoveries() []testCase {
 			}()
 			panic("boom")
 		})},
-		{name: "recovered outside: after a header", session: never, outside: recovering, handler: boom},
+		{name: "recovered outside: after a header", session: never, outside: recovering, handler: early},
 		{name: "recovered outside: after a body", session: never, outside: recovering, handler: late},
-		{name: "recovered outside: answered through the inner writer", session: never, outside: recoveringInside, handler: inner(boom)},
+		{name: "recovered outside: answered through the inner writer", session: never, outside: recoveringInside, handler: inner(early)},
 		{name: "recovered outside: answered through the inner writer after a body", session: never, outside: recoveringInside, handler: inner(late)},
 		{name: "recovered outside: flushed through the inner writer", session: never, outside: recoveringInside,
 			handler: inner(func(x *exchange, w http.ResponseWriter, r *http.Request) {
@@ -142,21 +125,19 @@ func timeoutCases() []testCase {
 		defer x.handlers.Done()
 		<-r.Context().Done()
 	}
-	long := func(x *exchange, w http.ResponseWriter, _ *http.Request) { x.write(w, strings.Repeat("x", 100_000)) }
 	flushing := func(x *exchange, w http.ResponseWriter, _ *http.Request) {
 		_, flusher := w.(http.Flusher)
 		x.note("is a Flusher: %t", flusher)
 		x.note("flushed, %v", http.NewResponseController(w).Flush())
 		io.WriteString(w, "body")
 	}
-	boom := plain(func(http.ResponseWriter, *http.Request) { panic("boom") })
 	const (
 		short, ample = 30 * time.Millisecond, time.Minute
 		enough       = time.Second // to open the session on a busy machine
 	)
 	return []testCase{
 		{name: "timeout outside: not reached", outside: outside(ample), handler: answering("body", "X-A: 1")},
-		{name: "timeout outside: long answer", session: early, outside: outside(ample), handler: long},
+		{name: "timeout outside: long answer", session: early, outside: outside(ample), handler: text(strings.Repeat("x", 100_000))},
 		{name: "timeout outside: a body", request: post("body"), outside: outside(ample), handler: echo},
 		{name: "timeout outside: panic", outside: outside(ample), handler: boom},
 		{name: "timeout outside: a flush", outside: outside(ample), handler: flushing},

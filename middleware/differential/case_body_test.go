@@ -34,24 +34,9 @@ func bodiesRead() []testCase {
 			x.note("trailer %v", r.Trailer)
 		}},
 		{name: "body: comes slowly", request: dripping, handler: echo},
-		{name: "body: read to its end and beyond", request: post("body"), handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
-			echo(x, w, r)
-			n, err := r.Body.Read(make([]byte, 5))
-			x.note("read %d, %v", n, err)
-		}},
-		{name: "body: read after Close", request: post("body"), handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
-			x.note("closed, %v", r.Body.Close())
-			n, err := r.Body.Read(make([]byte, 5))
-			x.note("read %d, %v", n, err)
-			x.note("closed, %v", r.Body.Close())
-		}},
-		{name: "body: closed after a part", request: post("a longer body"), handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
-			n, err := io.ReadFull(r.Body, make([]byte, 5))
-			x.note("read %d, %v", n, err)
-			x.note("closed, %v", r.Body.Close())
-			n, err = r.Body.Read(make([]byte, 5))
-			x.note("read %d, %v", n, err)
-		}},
+		{name: "body: read to its end and beyond", request: post("body"), handler: steps(echo, readFive)},
+		{name: "body: read after Close", request: post("body"), handler: steps(closeBody, readFive, closeBody)},
+		{name: "body: closed after a part", request: post("a longer body"), handler: steps(readFive, closeBody, readFive)},
 		// Over HTTP/2 it depends on what is quicker: the server resets the stream, or the body is read.
 		{name: "body: was read from outside", request: post("a longer body"), handler: echo, outside: func(_ *exchange, next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -73,9 +58,7 @@ func bodiesNotRead() []testCase {
 		{name: "unread: 60 KB", request: post(strings.Repeat("x", 60_000)), handler: ignoring},
 		{name: "unread: 300 KB", request: post(long), handler: ignoring},
 		{name: "unread: and no answer", request: post("body"), handler: plain(func(http.ResponseWriter, *http.Request) {})},
-		{name: "unread: and a flush", session: early, request: post("body"), handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			w.(http.Flusher).Flush()
-		})},
+		{name: "unread: and a flush", session: early, request: post("body"), handler: flush},
 	}
 }
 
@@ -134,13 +117,8 @@ func expectCases() []testCase {
 	return []testCase{
 		{name: "expect: the body is read", on: not10, request: r, handler: echo},
 		{name: "expect: the body is not read", on: not10, request: r, handler: answering("answer")},
-		{name: "expect: refused with 413", on: not10, request: r, handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			http.Error(w, "too large", http.StatusRequestEntityTooLarge)
-		})},
-		{name: "expect: permitted by hand", on: not10, request: r, handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
-			w.WriteHeader(http.StatusContinue)
-			echo(x, w, r)
-		}},
+		{name: "expect: refused with 413", on: not10, request: r, handler: steps(status(http.StatusRequestEntityTooLarge), text("too large"))},
+		{name: "expect: permitted by hand", on: not10, request: r, handler: steps(status(http.StatusContinue), echo)},
 		{name: "expect: the body after a write", on: http1[1:], request: r, server: func(s *http.Server) { s.ReadTimeout = time.Second },
 			handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
 				io.WriteString(w, "first, ")
@@ -157,23 +135,11 @@ func deadlineCases() []testCase {
 			x.note("set, %v", http.NewResponseController(w).SetWriteDeadline(past))
 			x.write(w, "lost")
 		}},
-		{name: "full duplex: is enabled", request: post("body"), handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
-			x.note("enabled, %v", http.NewResponseController(w).EnableFullDuplex())
-			echo(x, w, r)
-		}},
+		{name: "full duplex: is enabled", request: post("body"), handler: steps(fullDuplex, echo)},
 		{name: "full duplex: the body after a flush", on: not10, session: early,
 			request: request{method: "POST", body: strings.Repeat("x", 1000), chunked: true},
-			handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
-				x.note("enabled, %v", http.NewResponseController(w).EnableFullDuplex())
-				io.WriteString(w, "first, ")
-				w.(http.Flusher).Flush()
-				x.await("first")
-				echo(x, w, r)
-			}},
-		{name: "half duplex: the body after a flush", on: http1, session: early, request: post("body"), handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
-			w.(http.Flusher).Flush()
-			echo(x, w, r)
-		}},
+			handler: steps(fullDuplex, text("first, "), flush, await("first"), echo)},
+		{name: "half duplex: the body after a flush", on: http1, session: early, request: post("body"), handler: steps(flush, echo)},
 		{name: "context: ends after the handler", handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
 			x.note("error of the context: %v", r.Context().Err())
 			x.handlers.Go(func() {

@@ -16,49 +16,21 @@ import (
 )
 
 func flushCases() []testCase {
-	flush := func(w http.ResponseWriter) { w.(http.Flusher).Flush() }
-	ticks := func(x *exchange, w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		for i := range 3 {
-			event := fmt.Sprintf("data: %d\n\n", i)
-			x.write(w, event)
-			flush(w)
-			x.await(event)
-		}
+	events := []handler{set("Content-Type: text/event-stream")}
+	for i := range 3 {
+		event := fmt.Sprintf("data: %d\n\n", i)
+		events = append(events, text(event), flush, await(event))
 	}
 	return []testCase{
-		{name: "flush: alone", session: early, handler: plain(func(w http.ResponseWriter, _ *http.Request) { flush(w) })},
-		{name: "flush: after the body", session: early, handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			io.WriteString(w, "<h1>body</h1>")
-			flush(w)
-		})},
-		{name: "flush: after a status", session: early, handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(404)
-			flush(w)
-			io.WriteString(w, "body")
-		})},
-		{name: "flush: in a declared length", session: early, handler: func(x *exchange, w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Length", "10")
-			x.write(w, "12345")
-			flush(w)
-			x.await("12345")
-			x.write(w, "67890")
-		}},
-		{name: "flush: short of the declared length", session: early, handler: func(x *exchange, w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Length", "10")
-			x.write(w, "12345")
-			flush(w)
-		}},
-		{name: "flush: by the controller", session: early, handler: func(x *exchange, w http.ResponseWriter, _ *http.Request) {
-			io.WriteString(w, "body")
-			x.note("flushed, %v", http.NewResponseController(w).Flush())
-			x.await("body")
-		}},
-		{name: "flush: before a copy", session: early, handler: func(x *exchange, w http.ResponseWriter, _ *http.Request) {
-			flush(w)
-			x.wrote(io.Copy(w, source(strings.Repeat("x", 200_000))))
-		}},
-		{name: "flush: events", session: early, handler: ticks},
+		{name: "flush: alone", session: early, handler: flush},
+		{name: "flush: after the body", session: early, handler: steps(text("<h1>body</h1>"), flush)},
+		{name: "flush: after a status", session: early, handler: steps(status(404), flush, text("body"))},
+		{name: "flush: in a declared length", session: early,
+			handler: steps(set("Content-Length: 10"), text("12345"), flush, await("12345"), text("67890"))},
+		{name: "flush: short of the declared length", session: early, handler: steps(set("Content-Length: 10"), text("12345"), flush)},
+		{name: "flush: by the controller", session: early, handler: steps(text("body"), tryFlush, await("body"))},
+		{name: "flush: before a copy", session: early, handler: steps(flush, copied(strings.Repeat("x", 200_000)))},
+		{name: "flush: events", session: early, handler: steps(events...)},
 	}
 }
 
@@ -77,9 +49,9 @@ func readFromCases() []testCase {
 	long := strings.Repeat("0123456789", 10_000)
 	return []testCase{
 		{name: "copy: from a string", handler: copying(func() io.Reader { return strings.NewReader("body") })},
-		{name: "copy: from a reader", handler: copying(func() io.Reader { return source("body") })},
-		{name: "copy: 1000 bytes", handler: copying(func() io.Reader { return source(long[:1000]) })},
-		{name: "copy: 100 KB", session: early, handler: copying(func() io.Reader { return source(long) })},
+		{name: "copy: from a reader", handler: copied("body")},
+		{name: "copy: 1000 bytes", handler: copied(long[:1000])},
+		{name: "copy: 100 KB", session: early, handler: copied(long)},
 		{name: "copy: 1000 bytes, then an error", handler: copying(func() io.Reader { return failing(long[:1000]) })},
 		{name: "copy: 100 KB, then an error", session: early, handler: copying(func() io.Reader { return failing(long) })},
 		{name: "copy: an error at once, then 502", handler: func(x *exchange, w http.ResponseWriter, _ *http.Request) {
@@ -88,41 +60,25 @@ func readFromCases() []testCase {
 			w.Header().Set("X-Why", err.Error())
 			http.Error(w, "upstream failed", http.StatusBadGateway)
 		}},
-		{name: "copy: nothing, then 404", handler: func(x *exchange, w http.ResponseWriter, _ *http.Request) {
-			x.wrote(io.Copy(w, source("")))
-			w.Header().Set("X-Why", "empty")
-			w.WriteHeader(404)
-			io.WriteString(w, "nothing there")
-		}},
+		{name: "copy: nothing, then 404", handler: steps(copied(""), set("X-Why: empty"), status(404), text("nothing there"))},
 		{name: "copy: nothing of a long declared length, then 404", handler: func(x *exchange, w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100000")
 			x.wrote(io.Copy(w, failing("")))
 			w.Header().Del("Content-Length")
 			w.WriteHeader(404)
 		}},
-		{name: "copy: between writes", session: early, handler: func(x *exchange, w http.ResponseWriter, _ *http.Request) {
-			x.write(w, "before,")
-			x.wrote(io.Copy(w, source(long)))
-			x.write(w, ",after")
-		}},
-		{name: "copy: exactly the declared length", handler: declaredCopy("1000", source, long[:1000])},
-		{name: "copy: more than the declared length", handler: declaredCopy("1000", source, long[:1500])},
-		{name: "copy: less than the declared length", handler: declaredCopy("1000", source, long[:500])},
-		{name: "copy: long, exactly the declared length", session: early, handler: declaredCopy("100000", source, long)},
-		{name: "copy: long, less than the declared length", session: early, handler: declaredCopy("100000", source, long[:90_000])},
+		{name: "copy: between writes", session: early, handler: steps(text("before,"), copied(long), text(",after"))},
+		{name: "copy: exactly the declared length", handler: steps(set("Content-Length: 1000"), copied(long[:1000]))},
+		{name: "copy: more than the declared length", handler: steps(set("Content-Length: 1000"), copied(long[:1500]))},
+		{name: "copy: less than the declared length", handler: steps(set("Content-Length: 1000"), copied(long[:500]))},
+		{name: "copy: long, exactly the declared length", session: early, handler: steps(set("Content-Length: 100000"), copied(long))},
+		{name: "copy: long, less than the declared length", session: early, handler: steps(set("Content-Length: 100000"), copied(long[:90_000]))},
 		{name: "copy: a file", session: early, handler: fromFile(0, 0)},
 		{name: "copy: a file of declared length", session: early, handler: fromFile(300_000, 0)},
 		{name: "copy: a range of a file", request: request{header: []string{"Range: bytes=5-14"}}, handler: plain(func(w http.ResponseWriter, r *http.Request) {
 			http.ServeContent(w, r, "a.txt", time.Unix(1e9, 0), strings.NewReader(long))
 		})},
 		{name: "copy: a part of a file", session: early, handler: fromFile(200_000, 200_000)},
-	}
-}
-
-func declaredCopy(length string, from func(string) io.Reader, body string) handler {
-	return func(x *exchange, w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Length", length)
-		x.wrote(io.Copy(w, from(body)))
 	}
 }
 
@@ -156,16 +112,14 @@ func fromFile(declared, limit int64) handler {
 const ownAnswer = "HTTP/1.1 299 Own\r\nContent-Length: 3\r\nX-Own: 1\r\n\r\nown"
 
 func hijackCases() []testCase {
-	// taking takes the connection over after what before does, and answers on it.
-	taking := func(before func(x *exchange, w http.ResponseWriter)) handler {
-		return func(x *exchange, w http.ResponseWriter, _ *http.Request) {
-			before(x, w)
+	// taking takes the connection over after what comes before, and answers on it.
+	taking := func(before ...handler) handler {
+		return steps(append(before, func(x *exchange, w http.ResponseWriter, _ *http.Request) {
 			answerOn(x, w, func(conn net.Conn, _ *bufio.ReadWriter) { x.write(conn, ownAnswer) })
-		}
+		})...)
 	}
-	nothing := func(*exchange, http.ResponseWriter) {}
 	return []testCase{
-		{name: "hijack: an own answer", on: http1, session: never, handler: taking(nothing)},
+		{name: "hijack: an own answer", on: http1, session: never, handler: taking()},
 		{name: "hijack: is refused", on: http2, handler: func(x *exchange, w http.ResponseWriter, _ *http.Request) {
 			_, _, err := http.NewResponseController(w).Hijack()
 			x.note("hijacked, %v", err)
@@ -181,18 +135,11 @@ func hijackCases() []testCase {
 				x.write(conn, ownAnswer)
 			})
 		}},
-		{name: "hijack: after a status", on: http1, session: early, handler: taking(func(_ *exchange, w http.ResponseWriter) { w.WriteHeader(201) })},
-		{name: "hijack: after a flush", on: http1, session: early, handler: taking(func(_ *exchange, w http.ResponseWriter) {
-			io.WriteString(w, "flushed")
-			w.(http.Flusher).Flush()
-		})},
-		{name: "hijack: after a part of the body", on: http1, session: early, handler: taking(func(_ *exchange, w http.ResponseWriter) {
-			io.WriteString(w, "a part")
-		})},
-		{name: "hijack: after a long body of declared length", on: http1, session: early, handler: taking(func(_ *exchange, w http.ResponseWriter) {
-			w.Header().Set("Content-Length", "100000")
-			io.WriteString(w, strings.Repeat("x", 100_000))
-		})},
+		{name: "hijack: after a status", on: http1, session: early, handler: taking(status(201))},
+		{name: "hijack: after a flush", on: http1, session: early, handler: taking(text("flushed"), flush)},
+		{name: "hijack: after a part of the body", on: http1, session: early, handler: taking(text("a part"))},
+		{name: "hijack: after a long body of declared length", on: http1, session: early,
+			handler: taking(set("Content-Length: 100000"), text(strings.Repeat("x", 100_000)))},
 		{name: "hijack: what the client has sent already", on: http1, session: never, request: request{after: "ping\n"},
 			handler: func(x *exchange, w http.ResponseWriter, _ *http.Request) {
 				answerOn(x, w, func(conn net.Conn, stream *bufio.ReadWriter) {
@@ -258,14 +205,10 @@ func compressCases() (cases []testCase) {
 			{"a page with a type", get, atEnd, answering(page, "Content-Type: text/x-own")},
 			{"404", get, atEnd, plain(http.NotFound)},
 			{"a long page", get, early, answering(strings.Repeat(page, 2000))},
-			{"a flush", get, early, plain(func(w http.ResponseWriter, _ *http.Request) {
-				io.WriteString(w, page)
-				w.(http.Flusher).Flush()
-				io.WriteString(w, page)
-			})},
-			{"a copy", get, atEnd, func(x *exchange, w http.ResponseWriter, _ *http.Request) { x.wrote(io.Copy(w, source(page))) }},
+			{"a flush", get, early, steps(text(page), flush, text(page))},
+			{"a copy", get, atEnd, copied(page)},
 			{"own Vary", get, atEnd, answering(page, "Vary: Accept")},
-			{"204", get, atEnd, plain(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) })},
+			{"204", get, atEnd, status(204)},
 		} {
 			inside := h.session
 			if h.name == "a long page" {
