@@ -76,7 +76,7 @@ func TestARememberedSessionOutlivesTheBrowser(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{
-			Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly}),
+			Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly, "/remember": middleware.Optimistic}),
 		}, rememberer())
 		v := newVisitor(t)
 		v.get(s.URL+"/add").wantMaxAge(t, 0)
@@ -289,22 +289,4 @@ func TestRememberAfterReopen(t *testing.T) {
 			}
 		})
 	}
-}
-
-// In mode Optimistic, too, Remember sets the cookie, and another's write is not lost to it.
-func TestRememberInModeOptimistic(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		for _, runs := range []int32{1, 2} {
-			p := newPair(t, r, middleware.Options{}, func(p *pair, run int32, _ http.ResponseWriter, req *http.Request) {
-				if runs == 2 && run == 1 {
-					p.another(t, "/add")
-				}
-				session.FromContext(req.Context()).Remember(month)
-			})
-			p.v.get(p.here.URL+"/page").wantMaxAge(t, month)
-			p.v.wantLeft(t, p.here, r, month)
-			p.wantRuns(t, runs)
-			p.v.get(p.here.URL+"/get").want(t, 200, fmt.Sprint(runs))
-		}
-	})
 }

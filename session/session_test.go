@@ -3,13 +3,14 @@ package session_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -84,27 +85,6 @@ func TestKeysAreThoseAtTheTimeOfTheCall(t *testing.T) {
 	}
 }
 
-func TestIDAndCommitAreThoseOfWhoeverKeepsTheSession(t *testing.T) {
-	t.Parallel()
-	id := "old"
-	type key struct{}
-	failed := errors.New("the store is away")
-	s := openWith(t, keep.Config{Keeper: keeper{id: func() string { return id }, commit: func(ctx context.Context) error {
-		if ctx.Value(key{}) != "the handler's" {
-			t.Error("Commit got another context")
-		}
-		return failed
-	}}})
-	if err := s.Commit(context.WithValue(t.Context(), key{}, "the handler's")); !errors.Is(err, failed) {
-		t.Errorf("Commit = %v, want %v", err, failed)
-	}
-	before := s.ID()
-	id = "new"
-	if before != "old" || s.ID() != "new" {
-		t.Errorf("ID was %q, then %q", before, s.ID())
-	}
-}
-
 func TestCommitWithoutAStoreSealsAndStillTellsOfAFailedSet(t *testing.T) {
 	t.Parallel()
 	var s session.Session
@@ -122,16 +102,14 @@ func TestCommitWithoutAStoreSealsAndStillTellsOfAFailedSet(t *testing.T) {
 
 // A keeper is a keep.Keeper of functions. Those that are nil must not be called, but for late.
 type keeper struct {
-	id     func() string
-	commit func(context.Context) error
 	reopen func(context.Context) error
 	late   func(method, key, sealed string)
 }
 
 var _ keep.Keeper = keeper{}
 
-func (k keeper) SessionID() string                       { return k.id() }
-func (k keeper) CommitSession(ctx context.Context) error { return k.commit(ctx) }
+func (k keeper) SessionID() string                       { return "" }
+func (k keeper) CommitSession(context.Context) error     { return nil }
 func (k keeper) ReopenSession(ctx context.Context) error { return k.reopen(ctx) }
 
 func (k keeper) ChangedLate(method, key, sealed string) {
@@ -287,5 +265,88 @@ func BenchmarkVisit(b *testing.B) {
 		if change, err := s.Seal("test"); err != nil || !change.Changed {
 			b.Fatal(change, err)
 		}
+	}
+}
+
+func TestGoroutinesOfOneRequestMayShareItsSession(t *testing.T) {
+	t.Parallel()
+	const workers, rounds = 4, 100
+	var s session.Session
+	s.Set("shared", []int{0, 0})
+	var wg sync.WaitGroup
+	each := func(do func(i int)) {
+		wg.Go(func() {
+			for i := range rounds {
+				do(i)
+			}
+		})
+	}
+	for w := range workers {
+		own := fmt.Sprint("own", w)
+		each(func(i int) {
+			s.Set(own, i)
+			s.Set("shared", []int{w, i})
+			s.Set(own+"gone", i)
+			if got, ok := session.Pop[int](&s, own+"gone"); !ok || got != i {
+				t.Errorf("Pop(%s) = %d, %v, want %d", own+"gone", got, ok, i)
+			}
+			if got, ok := session.Get[int](&s, own); !ok || got != i {
+				t.Errorf("Get(%s) = %d, %v, want %d", own, got, ok, i)
+			}
+		})
+	}
+	// Each reader calls one method only: nothing else orders it after a writer.
+	each(func(int) {
+		if got, ok := session.Get[[]int](&s, "shared"); !ok || len(got) != 2 {
+			t.Errorf("Get = %v, %v", got, ok)
+		}
+	})
+	each(func(int) {
+		if got := keys(&s); !slices.IsSorted(got) || !slices.Contains(got, "shared") {
+			t.Errorf("Keys = %q", got)
+		}
+	})
+	each(func(int) { s.Len() })
+	wg.Wait()
+	if s.Len() != 1+workers {
+		t.Errorf("the keys are %q", keys(&s))
+	}
+}
+
+// However a Set and the Seal race, the value is either stored or reported.
+func TestASetThatRacesTheSealIsNeverLostInSilence(t *testing.T) {
+	t.Parallel()
+	const workers, rounds = 8, 50
+	var mu sync.Mutex
+	late := map[string]bool{}
+	s := openWith(t, keep.Config{Keeper: keeper{late: func(_, key, _ string) {
+		mu.Lock()
+		defer mu.Unlock()
+		late[key] = true
+	}}})
+	var wg sync.WaitGroup
+	half := make(chan struct{}) // closed when the first worker is half way
+	for w := range workers {
+		wg.Go(func() {
+			for i := range rounds {
+				if w == 0 && i == rounds/2 {
+					close(half)
+				}
+				s.Set(fmt.Sprint(w, "-", i), i)
+			}
+		})
+	}
+	<-half
+	change := seal(t, s)
+	wg.Wait()
+
+	stored := open(t, string(change.Data()))
+	for key := range stored.Keys() {
+		if late[key] {
+			t.Errorf("%s is both stored and reported as late", key)
+		}
+	}
+	if got := stored.Len() + len(late); got != workers*rounds {
+		t.Errorf("%d stored + %d late = %d of %d", stored.Len(), len(late), got, workers*rounds)
 	}
 }

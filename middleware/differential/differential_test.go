@@ -18,8 +18,7 @@ package differential
 //	cases_test.go            what a case is; all files whose names begin with case_ have some
 //	variants_test.go         the ways to run one: without the sessions, and in each mode
 //	exchange_test.go         one run: a server for one connection, and what its handler saw
-//	http1_test.go            the client for HTTP/1.0 and 1.1, which sees each byte
-//	http2_test.go            the client for HTTP/2
+//	client_test.go           the clients: for HTTP/1.0 and 1.1, which sees each byte, and for HTTP/2
 //	transcript_test.go       an exchange as lines
 //	differences_test.go      compares transcripts; the rule for what the sessions add
 //	difference_list_test.go  the list of the differences that remain

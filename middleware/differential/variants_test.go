@@ -143,11 +143,11 @@ func (s *site) begin(t *testing.T) string {
 }
 
 // noting notes what the sessions log in the transcript of the request.
-type noting struct{}
+type noting struct{ slog.Handler }
 
 func (noting) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelInfo }
 func (n noting) WithAttrs([]slog.Attr) slog.Handler         { return n }
-func (n noting) WithGroup(string) slog.Handler              { return n }
+
 func (noting) Handle(ctx context.Context, r slog.Record) error {
 	line := r.Message
 	r.Attrs(func(a slog.Attr) bool {
