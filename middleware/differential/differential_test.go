@@ -19,8 +19,8 @@ package differential
 //	variants_test.go         the ways to run one: without the sessions, and in each mode
 //	exchange_test.go         one run: a server for one connection, and what its handler saw
 //	client_test.go           the clients: for HTTP/1.0 and 1.1, which sees each byte, and for HTTP/2
-//	transcript_test.go       an exchange as lines
-//	differences_test.go      compares transcripts; the rule for what the sessions add
+//	differences_test.go      an exchange as lines, the rule for what the sessions add to them, and
+//	                         how they are compared
 //	difference_list_test.go  the list of the differences that remain
 
 import (
