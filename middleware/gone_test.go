@@ -96,18 +96,14 @@ func TestWhatAnAnswerDoesToTheCookie(t *testing.T) {
 // that waited behind it is refused.
 func TestAWaitingRequestFindsTheSessionEnded(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		busy, free := pausing(mux)
-		s, v := begun(t, r, middleware.Options{}, mux)
+		s, v := begun(t, r, middleware.Options{}, app())
 		old := with(t, v.cookies(s)...)
-		writing := old.start(s.URL + "/pause")
-		<-busy
+		free := old.hold(s.URL + "/pause")
 		leaving := v.start(s.URL + "/logout")
 		synctest.Wait()
 		late := old.start(s.URL + "/add")
 		synctest.Wait()
-		close(free)
-		(<-writing).want(t, 200, "stored")
+		free().want(t, 200, "stored")
 		(<-leaving).want(t, 200, "")
 		(<-late).want(t, 409, "*")
 		old.get(s.URL+"/get").want(t, 200, "0")
@@ -173,22 +169,18 @@ func TestRenewMovesTheSession(t *testing.T) {
 func TestAStaleHolderCannotWrite(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		busy, free := pausing(mux)
 		const maxHold = 10 * time.Second
-		s, v := begun(t, r, middleware.Options{MaxHold: maxHold}, mux)
-		elsewhere := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+		s, v := begun(t, r, middleware.Options{MaxHold: maxHold}, app())
+		elsewhere := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
 		_, lock := keysOf(v.get(s.URL + "/id").body)
-		stale := v.start(s.URL + "/pause")
-		<-busy
+		free := v.hold(s.URL + "/pause")
 		if r.IsReal() {
 			r.Do(t, "DEL", lock)
 		} else {
 			redistest.Elapse(maxHold)
 		}
 		with(t, v.cookies(s)...).get(elsewhere.URL+"/add").want(t, 200, "2")
-		close(free)
-		(<-stale).want(t, 503, "*")
+		free().want(t, 503, "*")
 		v.get(s.URL+"/get").want(t, 200, "2")
 		if len(s.log.Lines("lock was lost")) != 1 {
 			t.Errorf("log:\n%s", s.log)

@@ -139,14 +139,8 @@ func TestAnOptimisticWriteWaitsForTheHolder(t *testing.T) {
 			p := newPair(t, r, middleware.Options{}, func(_ *pair, _ int32, w http.ResponseWriter, req *http.Request) {
 				fmt.Fprint(w, add(session.FromContext(req.Context())))
 			})
-			mux := app()
-			busy, free := pausing(mux)
-			if path == "/hold" {
-				busy, free = holding(mux)
-			}
-			holder := newSite(t, r.Pool(t, 2), middleware.Options{}, mux)
-			held := p.tab(t).start(holder.URL + path)
-			<-busy
+			holder := newSite(t, r.Pool(t, 2), middleware.Options{}, app())
+			free := p.tab(t).hold(holder.URL + path)
 			got := p.v.start(p.here.URL + "/page")
 			synctest.Wait()
 			proxy := redistest.NewProxy(t, r)
@@ -161,8 +155,7 @@ func TestAnOptimisticWriteWaitsForTheHolder(t *testing.T) {
 			if len(got) > 0 {
 				t.Error("it was answered while another held the session")
 			}
-			close(free)
-			(<-held).want(t, 200, "*")
+			free().want(t, 200, "*")
 			(<-got).want(t, 200, want.answer)
 			p.wantRuns(t, want.runs)
 			p.wantFree(t)

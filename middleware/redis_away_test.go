@@ -72,15 +72,11 @@ func TestRedisPausedIs503WithinTheTimeout(t *testing.T) {
 func TestRedisOutOfMemoryAtTheCommitFreesTheLock(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
-	mux := app()
-	busy, free := pausing(mux)
-	s, v := begun(t, r, middleware.Options{}, mux)
+	s, v := begun(t, r, middleware.Options{}, app())
 	_, lock := keysOf(v.get(s.URL + "/id").body)
-	done := v.start(s.URL + "/pause")
-	<-busy
+	free := v.hold(s.URL + "/pause")
 	r.Do(t, "CONFIG", "SET", "maxmemory", "1")
-	close(free)
-	a := <-done
+	a := free()
 	a.want(t, 503, "*")
 	if r.Exists(t, lock) {
 		t.Error("the lock is still there")

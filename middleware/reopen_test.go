@@ -106,7 +106,6 @@ func TestReopenInModeReadOnly(t *testing.T) {
 			must(t, s.Reopen(req.Context()))
 			s.Set("n", 100)
 		})
-		busy, free := pausing(mux)
 		s, v := begun(t, r, middleware.Options{Mode: byPath(map[string]middleware.Mode{"/watch": middleware.ReadOnly})}, mux)
 		watch := v.start(s.URL + "/watch")
 		for n := 2; n < 5; n++ {
@@ -116,14 +115,12 @@ func TestReopenInModeReadOnly(t *testing.T) {
 				t.Errorf("read %d, want %d", got, n)
 			}
 		}
-		pause := v.start(s.URL + "/pause")
-		<-busy
+		free := v.hold(s.URL + "/pause")
 		more <- struct{}{}
 		if got := <-read; got != 4 {
 			t.Errorf("read %d beside a holder, want 4", got)
 		}
-		close(free)
-		(<-pause).want(t, 200, "stored")
+		free().want(t, 200, "stored")
 		close(more)
 		(<-watch).want(t, 500, "*") // ErrReadOnly
 		v.get(s.URL+"/get").want(t, 200, "500")

@@ -215,10 +215,8 @@ func TestWrappedTwice(t *testing.T) {
 // a wait.
 func TestAContextThatEndsWithACauseOfItsOwn(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		busy, free := holding(mux)
 		s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
-			inner := sessions(mux)
+			inner := sessions(app())
 			return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 				if req.URL.Path == "/add" && req.URL.RawQuery != "" {
 					ctx, cancel := context.WithTimeoutCause(req.Context(), 20*time.Millisecond, errors.New("our own cause"))
@@ -230,10 +228,8 @@ func TestAContextThatEndsWithACauseOfItsOwn(t *testing.T) {
 		})
 		v := newVisitor(t)
 		v.get(s.URL+"/add").want(t, 200, "1")
-		done := v.start(s.URL + "/hold")
-		<-busy
+		free := v.hold(s.URL + "/hold")
 		v.get(s.URL+"/add?impatient").want(t, 503, "*")
-		close(free)
-		(<-done).want(t, 200, "")
+		free().want(t, 200, "")
 	})
 }

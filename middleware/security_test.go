@@ -28,7 +28,6 @@ func TestTheTokenIsInSetCookieOnly(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
-		busy, free := pausing(mux)
 		mux.HandleFunc("/chan", func(_ http.ResponseWriter, req *http.Request) {
 			session.FromContext(req.Context()).Set("c", make(chan int))
 		})
@@ -76,11 +75,9 @@ func TestTheTokenIsInSetCookieOnly(t *testing.T) {
 		see(v.get(s.URL+"/set/readonly"), 500)
 		see(v.get(s.URL+"/lose"), 503)
 		old := with(t, v.cookies(s)...)
-		done := old.start(s.URL + "/pause")
-		<-busy
+		free := old.hold(s.URL + "/pause")
 		see(old.get(s.URL+"/add"), 503) // it is held for too long
-		close(free)
-		see(<-done, 200)
+		see(free(), 200)
 		see(v.get(s.URL+"/logout"), 200)
 		see(old.get(s.URL+"/add"), 409)
 		see(old.get(s.URL+"/logout"), 200)
@@ -94,15 +91,11 @@ func TestTheTokenIsInSetCookieOnly(t *testing.T) {
 // the session, which key in Redis it concerns, what Redis has said.
 func TestErrorAnswersRevealNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		holding, free := pausing(mux)
-		s, v := begun(t, r, middleware.Options{LockWait: 50 * time.Millisecond}, mux)
+		s, v := begun(t, r, middleware.Options{LockWait: 50 * time.Millisecond}, app())
 		id := v.get(s.URL + "/id").body
-		done := v.start(s.URL + "/pause")
-		<-holding
+		free := v.hold(s.URL + "/pause")
 		busy := v.get(s.URL + "/add")
-		close(free)
-		(<-done).want(t, 200, "stored")
+		free().want(t, 200, "stored")
 		r.Do(t, "SET", recordOf(id), "damaged", "PX", 60_000)
 		broken := v.get(s.URL + "/add")
 		r.Do(t, "DEL", recordOf(id))

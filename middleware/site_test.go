@@ -13,6 +13,8 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,7 +91,42 @@ func app() *http.ServeMux {
 	})
 	handle(mux, "/logout", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Destroy() })
 	mux.HandleFunc("/nothing", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("/hold", func(_ http.ResponseWriter, r *http.Request) { waitUntilFree(r) })
+	handle(mux, "/pause", func(s *session.Session, w http.ResponseWriter, r *http.Request) {
+		waitUntilFree(r)
+		s.Set("n", 500)
+		fmt.Fprint(w, "stored")
+	})
 	return mux
+}
+
+// hold sends a request that keeps its session, to /hold or, if it is to write, to /pause. It returns
+// when the handler has begun. free lets that go on, and returns the answer.
+func (v *visitor) hold(url string) (free func() answer) {
+	h := held{make(chan struct{}), make(chan struct{})}
+	key := fmt.Sprint(helds.Add(1))
+	allHeld.Store(key, h)
+	done := v.start(url + "?held=" + key)
+	<-h.begun
+	return func() answer {
+		close(h.free)
+		return <-done
+	}
+}
+
+// held is what the visitor and the handler of such a request know in common.
+type held struct{ begun, free chan struct{} }
+
+var (
+	helds   atomic.Int32
+	allHeld sync.Map // by the number in the request
+)
+
+func waitUntilFree(r *http.Request) {
+	if h, ok := allHeld.Load(r.URL.Query().Get("held")); ok {
+		close(h.(held).begun)
+		<-h.(held).free
+	}
 }
 
 // A visitor is a browser: it keeps cookies.
@@ -346,28 +383,6 @@ func welcoming() *http.ServeMux {
 		fmt.Fprint(w, user)
 	})
 	return mux
-}
-
-// pausing adds /pause to mux: it stores n = 500 and returns once free is closed.
-func pausing(mux *http.ServeMux) (busy, free chan struct{}) {
-	busy, free = make(chan struct{}), make(chan struct{})
-	handle(mux, "/pause", func(s *session.Session, w http.ResponseWriter, _ *http.Request) {
-		close(busy)
-		<-free
-		s.Set("n", 500)
-		fmt.Fprint(w, "stored")
-	})
-	return busy, free
-}
-
-// holding adds /hold to mux, which keeps its session until free is closed.
-func holding(mux *http.ServeMux) (busy, free chan struct{}) {
-	busy, free = make(chan struct{}), make(chan struct{})
-	mux.HandleFunc("/hold", func(http.ResponseWriter, *http.Request) {
-		close(busy)
-		<-free
-	})
-	return busy, free
 }
 
 // add is app's /add, for handlers that do more.

@@ -24,14 +24,11 @@ import (
 func TestAWaitEndsWith503(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		busy, free := holding(mux)
 		o := middleware.Options{LockWait: 100 * time.Millisecond}
-		here, elsewhere := newSite(t, r.Pool(t, 4), o, mux), newSite(t, r.Pool(t, 4), o, mux)
+		here, elsewhere := newSite(t, r.Pool(t, 4), o, app()), newSite(t, r.Pool(t, 4), o, app())
 		v := newVisitor(t).everywhere()
 		v.get(here.URL+"/add").want(t, 200, "1")
-		done := v.start(here.URL + "/hold")
-		<-busy
+		free := v.hold(here.URL + "/hold")
 		for _, s := range []*site{here, elsewhere} { // in the holder's process, and in another
 			began := time.Now()
 			a := v.get(s.URL + "/add")
@@ -43,8 +40,7 @@ func TestAWaitEndsWith503(t *testing.T) {
 				t.Errorf("log:\n%s", s.log)
 			}
 		}
-		close(free)
-		(<-done).want(t, 200, "")
+		free().want(t, 200, "")
 		v.get(here.URL+"/get").want(t, 200, "1")
 	})
 }
@@ -55,11 +51,8 @@ func TestAWaitEndsWith503(t *testing.T) {
 func TestTheQueueIsBoundedAndLeftAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
-			mux := app()
-			busy, free := holding(mux)
-			s, v := begun(t, r, middleware.Options{MaxWaiters: 1, LockWait: time.Minute}, mux)
-			held := v.start(s.URL + "/hold")
-			<-busy
+			s, v := begun(t, r, middleware.Options{MaxWaiters: 1, LockWait: time.Minute}, app())
+			free := v.hold(s.URL + "/hold")
 			for range 2 { // the place is taken, and free again
 				ctx, leave := context.WithCancel(t.Context())
 				left := make(chan answer)
@@ -76,8 +69,7 @@ func TestTheQueueIsBoundedAndLeftAtOnce(t *testing.T) {
 			if len(s.log.Lines("too many wait")) != 2 {
 				t.Errorf("log:\n%s", s.log)
 			}
-			close(free)
-			(<-held).want(t, 200, "")
+			free().want(t, 200, "")
 			v.get(s.URL+"/get").want(t, 200, "1")
 		}
 	})
@@ -133,23 +125,19 @@ func TestAKilledHolderBlocksForItsLeaseOnly(t *testing.T) {
 // P7: a living holder keeps its session for much longer than the lease.
 func TestALivingHolderKeepsItsLock(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		busy, free := pausing(mux)
 		const lease = 10 * time.Second
-		s := newSiteOn(t, store.New(r.Pool(t, 4), store.Options{Lease: lease}), middleware.Options{LockWait: time.Minute}, mux)
+		s := newSiteOn(t, store.New(r.Pool(t, 4), store.Options{Lease: lease}), middleware.Options{LockWait: time.Minute}, app())
 		v := newVisitor(t)
 		v.get(s.URL+"/add").want(t, 200, "1")
 		_, lock := keysOf(v.get(s.URL + "/id").body)
-		held := v.start(s.URL + "/pause")
-		<-busy
+		free := v.hold(s.URL + "/pause")
 		token, _ := r.Get(t, lock)
 		next := v.start(s.URL + "/add")
 		redistest.Elapse(3 * lease)
 		if now, _ := r.Get(t, lock); now != token || token == "" {
 			t.Errorf("the lock's token was %q and is %q", token, now)
 		}
-		close(free)
-		(<-held).want(t, 200, "stored")
+		free().want(t, 200, "stored")
 		(<-next).want(t, 200, "501")
 	})
 }
@@ -248,7 +236,7 @@ func TestARequestWaitsOnceHoweverOftenItStarts(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		const lockWait = 5 * time.Second
 		mux := app()
-		busy, free := holding(mux)
+		var free func() answer
 		mux.HandleFunc("/lazy", func(w http.ResponseWriter, req *http.Request) {
 			began := time.Now()
 			for range 5 {
@@ -259,17 +247,14 @@ func TestARequestWaitsOnceHoweverOftenItStarts(t *testing.T) {
 			if waited := time.Since(began); waited < lockWait || waited > lockWait+time.Second {
 				t.Errorf("waited %v, want %v in all", waited, lockWait)
 			}
-			close(free)
-			synctest.Wait()
+			free()
 			s, err := session.Start(req.Context())
 			must(t, err)
 			fmt.Fprint(w, add(s))
 		})
 		s, v := begun(t, r, middleware.Options{LockWait: lockWait, Mode: byPath(map[string]middleware.Mode{"/lazy": middleware.Lazy})}, mux)
-		held := v.start(s.URL + "/hold")
-		<-busy
+		free = v.hold(s.URL + "/hold")
 		v.get(s.URL+"/lazy").want(t, 200, "2")
-		(<-held).want(t, 200, "")
 	})
 }
 
@@ -355,10 +340,8 @@ func TestAWaitingRequestHoldsItsBodyAndLittleMore(t *testing.T) {
 		"one byte":     {1, rest},
 	} {
 		t.Run(name, func(t *testing.T) {
-			mux := app()
-			busy, free := holding(mux)
 			arrived := make(chan struct{}, waiting)
-			s := newSessions(t, redistest.Embedded(t), middleware.Options{LockWait: time.Minute}).Handler(mux)
+			s := newSessions(t, redistest.Embedded(t), middleware.Options{LockWait: time.Minute}).Handler(app())
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 				req.Body = &watchedBody{req.Body, test.sent, arrived}
 				s.ServeHTTP(w, req)
@@ -367,8 +350,7 @@ func TestAWaitingRequestHoldsItsBodyAndLittleMore(t *testing.T) {
 			v := newVisitor(t)
 			a := v.get(srv.URL + "/add")
 			a.want(t, 200, "1")
-			held := v.start(srv.URL + "/hold")
-			<-busy
+			free := v.hold(srv.URL + "/hold")
 
 			wires := make([]*wire, waiting)
 			for i := range wires {
@@ -396,8 +378,7 @@ func TestAWaitingRequestHoldsItsBodyAndLittleMore(t *testing.T) {
 			for _, w := range wires {
 				w.Close()
 			}
-			close(free)
-			(<-held).want(t, 200, "")
+			free().want(t, 200, "")
 		})
 	}
 }
