@@ -34,8 +34,7 @@ func TestTheCookieIsSafeByDefault(t *testing.T) {
 // P11: the secret is in the cookie, and nowhere else: Redis and the log know its
 // hash, the public id.
 func TestTheSecretStaysInTheCookie(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		mux.HandleFunc("/lose", func(_ http.ResponseWriter, req *http.Request) {
 			loseLock(t, r, req)
@@ -97,8 +96,7 @@ func TestKeyRotation(t *testing.T) {
 // which the browser sends them: those with longer paths first, then older ones. So neither a
 // forged cookie nor one whose session is over hides the visitor's own.
 func TestOfSeveralCookiesTheFirstLiveOneCounts(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: func(req *http.Request) middleware.Mode {
 			if req.URL.RawQuery == "read-only" {
 				return middleware.ReadOnly
@@ -336,8 +334,7 @@ func TestACookieOfAnotherNameIsForged(t *testing.T) {
 			shop := newSite(t, r.Pool(t, 4), middleware.Options{Cookie: http.Cookie{Name: c[0]}}, app())
 			other := http.Cookie{Name: c[1], Secure: strings.HasPrefix(c[1], "__Host-")}
 			admin := newSite(t, proxy.Pool(t, 4), middleware.Options{Cookie: other}, app())
-			v := newVisitor(t)
-			v.get(shop.URL+"/add").want(t, 200, "1")
+			v := shop.visitor(t)
 			v.get(shop.URL+"/get").want(t, 200, "1")
 			theirs := &http.Cookie{Name: c[1], Value: v.cookies(shop)[0].Value}
 			with(t, theirs).get(admin.URL+"/get").want(t, 200, "0")
@@ -354,8 +351,7 @@ func TestASessionOfAnotherPrefixIsUnknown(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		shop := newSiteOn(t, store.New(r.Pool(t, 4), store.Options{Prefix: "shop:"}), middleware.Options{}, app())
 		admin := newSiteOn(t, store.New(r.Pool(t, 4), store.Options{Prefix: "admin:"}), middleware.Options{}, app())
-		v := newVisitor(t)
-		v.get(shop.URL+"/add").want(t, 200, "1")
+		v := shop.visitor(t)
 		id := v.get(shop.URL + "/id").body
 		shared := with(t, v.cookies(shop)...)
 		shared.get(admin.URL+"/get").want(t, 200, "0")

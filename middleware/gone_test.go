@@ -116,12 +116,10 @@ func TestAWaitingRequestFindsTheSessionEnded(t *testing.T) {
 // P4: a write that comes after the logout is refused. It brings nothing back,
 // and its answer leaves the visitor's cookies alone.
 func TestAWriteAfterTheLogoutIsRefused(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
 		for _, end := range []string{"/logout", "/login"} {
-			v := newVisitor(t)
-			v.get(s.URL+"/add").want(t, 200, "1")
+			v := s.visitor(t)
 			old := with(t, v.cookies(s)...)
 			record, lock := keysOf(v.get(s.URL + "/id").body)
 			v.get(s.URL+end).want(t, 200, "")
@@ -167,8 +165,7 @@ func TestRenewMovesTheSession(t *testing.T) {
 
 // P3: a holder whose lock is over, or gone, cannot write over the next one.
 func TestAStaleHolderCannotWrite(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		const maxHold = 10 * time.Second
 		s, v := begun(t, r, middleware.Options{MaxHold: maxHold}, app())
 		elsewhere := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
@@ -251,8 +248,7 @@ func TestNobodyIsShutOut(t *testing.T) {
 // P4: a double click on "Log in". The browser drops the first request, but its handler has
 // begun, and what it does is saved. The second one is logged in.
 func TestADoubleClickOnLogin(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		mux := welcoming()
 		busy, free := make(chan struct{}, 2), make(chan struct{})
 		mux.HandleFunc("/slow-login", func(w http.ResponseWriter, req *http.Request) {

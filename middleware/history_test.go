@@ -26,8 +26,7 @@ import (
 // P1, P4: increments that are made in every way there is, among reads, logins and logouts, are
 // linearizable, in two processes.
 func TestHistoriesWithReopenDiscardAndUpdate(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		ctx, enough := context.WithCancel(t.Context())
 		defer enough()
 		var requests atomic.Int32
@@ -355,8 +354,7 @@ func crowd(t *testing.T, r *redistest.Server, locker func() locker.Locker, reque
 
 // P1: of 100 concurrent writes to one session, in two processes, 100 stay.
 func TestConcurrentWritesAllStay(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		crowd(t, r, nil, 100, func(int) (method, path string) { return http.MethodPost, "/add" }, "101")
 	})
 }
@@ -372,8 +370,7 @@ func mixed(i int) (method, path string) {
 // P1: of 100 concurrent GETs that each add 1, in two processes, 100 are kept, beside POSTs that
 // do so, too.
 func TestConcurrentOptimisticWritesAllStay(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) { crowd(t, r, nil, 120, mixed, "121") })
+	onEach(t, func(t *testing.T, r *redistest.Server) { crowd(t, r, nil, 120, mixed, "121") })
 }
 
 // With a Locker of one's own nothing is saved without it. All the same nothing is lost.

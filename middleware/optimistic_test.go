@@ -100,8 +100,7 @@ func (p *pair) wantFree(t *testing.T) {
 // what is stored by then. Of the first time nothing is left: neither in the session nor in the
 // answer.
 func TestAnOptimisticHandlerRunsAgain(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		p := newPair(t, r, middleware.Options{}, func(p *pair, run int32, w http.ResponseWriter, req *http.Request) {
 			s := session.FromContext(req.Context())
 			n := add(s)
@@ -319,8 +318,7 @@ func TestAClientThatGoesAwayUndoesNothing(t *testing.T) {
 					<-req.Context().Done()
 				})
 				s := newSiteOn(t, store.New(r.Pool(t, 4), o), middleware.Options{Mode: optimisticGets, LockWait: time.Minute}, mux)
-				v := newVisitor(t)
-				v.post(s.URL+"/add").want(t, 200, "1")
+				v := s.visitor(t)
 				key = recordOf(v.get(s.URL + "/id").body)
 				before, _ := r.Get(t, key)
 				ctx, cancel := context.WithCancel(t.Context())

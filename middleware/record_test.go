@@ -16,8 +16,7 @@ import (
 // P13: a record that cannot be used is reported, stays as it is, and does not stay
 // locked; OnCorrupt may decide to replace it.
 func TestARecordThatCannotBeUsed(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		o := middleware.Options{Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly}), MaxBytes: 1000}
 		strict := newSite(t, r.Pool(t, 4), o, app())
 		o.OnCorrupt = func(_ *http.Request, err error) error {

@@ -17,8 +17,7 @@ import (
 // P8: without Redis there is an error, rather than an empty session; and with Redis
 // all works again, without anyone's help.
 func TestRedisStoppedIs503AndComesBack(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		modes := map[string]middleware.Mode{"/add": middleware.Exclusive, "/get": middleware.ReadOnly}
 		s, v := begun(t, r, middleware.Options{Mode: byPath(modes)}, app())
 		r.Stop(t)
@@ -42,13 +41,11 @@ func TestRedisStoppedIs503AndComesBack(t *testing.T) {
 // P8: a Redis that hangs costs the timeout and a quarter, not more. Requests that wait for one
 // session fail together, not one after another.
 func TestRedisPausedIs503WithinTheTimeout(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		for _, crowd := range []int{1, 20} {
 			st := store.New(r.Pool(t, 4), store.Options{Timeout: time.Second})
 			s := newSiteOn(t, st, middleware.Options{LockWait: time.Minute}, app())
-			v := newVisitor(t)
-			v.get(s.URL+"/add").want(t, 200, "1")
+			v := s.visitor(t)
 			r.Pause(t)
 			began := time.Now()
 			var waiting sync.WaitGroup
@@ -170,8 +167,7 @@ func TestRedisFallsSilentAndAllAreAnsweredInTime(t *testing.T) {
 			})
 			st := store.New(r.Pool(t, 8), store.Options{Lease: 5 * time.Second, Timeout: timeout})
 			s := newSiteOn(t, st, middleware.Options{LockWait: time.Minute, MaxBytes: maxBytes}, mux)
-			v := newVisitor(t)
-			v.get(s.URL+"/add").want(t, 200, "1")
+			v := s.visitor(t)
 
 			var began time.Time // of the silence
 			var line sync.WaitGroup

@@ -20,8 +20,7 @@ import (
 // P1: a handler gives its session back for slow work, and then goes on with what is stored by
 // then, which another process has written.
 func TestReopenGoesOnWithWhatIsStoredByThen(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		working, done := make(chan struct{}), make(chan struct{})
 		mux := app()
 		handle(mux, "/upload", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
@@ -36,8 +35,7 @@ func TestReopenGoesOnWithWhatIsStoredByThen(t *testing.T) {
 			s.Set("done", true)
 		})
 		here, elsewhere := newSite(t, r.Pool(t, 4), middleware.Options{}, mux), newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-		v := newVisitor(t)
-		v.get(here.URL+"/add").want(t, 200, "1")
+		v := here.visitor(t)
 		tab := with(t, v.cookies(here)...)
 		slow := v.start(here.URL + "/upload")
 		<-working
@@ -145,8 +143,7 @@ func TestEachReopenMayWait(t *testing.T) {
 			fmt.Fprint(w, add(s))
 		})
 		s := newSiteOn(t, st, middleware.Options{LockWait: wait}, mux)
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+		v := s.visitor(t)
 		v.get(s.URL+"/again").want(t, 200, "2")
 	})
 }
@@ -320,14 +317,12 @@ func TestReopenWhereItCannotBe(t *testing.T) {
 		}, session.ErrClosed, 500, "5"},
 	} {
 		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
-			mux := app()
-			mux.HandleFunc("/reopen", func(_ http.ResponseWriter, req *http.Request) {
-				err := test.do(session.FromContext(req.Context()), req.Context())
+			s, v := begunWith(t, r, middleware.Options{}, "/reopen", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+				err := test.do(s, req.Context())
 				if err == nil || test.want != nil && !errors.Is(err, test.want) {
 					t.Errorf("Reopen = %v, want %v", err, test.want)
 				}
 			})
-			s, v := begun(t, r, middleware.Options{}, mux)
 			v.get(s.URL+"/reopen").want(t, test.status, "*")
 			v.get(s.URL+"/get").want(t, 200, test.n)
 		})
@@ -353,8 +348,7 @@ func TestReopenEndsWithTheHandler(t *testing.T) {
 			synctest.Wait() // the first one waits
 		})
 		s := newSiteOn(t, st, middleware.Options{LockWait: time.Minute}, mux)
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+		v := s.visitor(t)
 		v.get(s.URL+"/leave").want(t, 200, "")
 		for range 2 {
 			if err := <-errs; err == nil || !strings.Contains(err.Error(), "after the handler has returned") {

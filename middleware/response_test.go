@@ -20,12 +20,10 @@ import (
 // A client that sends its body slowly does not hold its session meanwhile.
 func TestASlowBodyHoldsNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		mux.HandleFunc("/form", func(w http.ResponseWriter, req *http.Request) {
-			session.FromContext(req.Context()).Set("n", 40)
+		s, v := begunWith(t, r, middleware.Options{LockWait: 5 * time.Second}, "/form", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			s.Set("n", 40)
 			fmt.Fprint(w, req.PostFormValue("a"))
 		})
-		s, v := begun(t, r, middleware.Options{LockWait: 5 * time.Second}, mux)
 		body, slow := io.Pipe()
 		req, err := http.NewRequest(http.MethodPost, s.URL+"/form", body)
 		must(t, err)
@@ -69,8 +67,7 @@ func answersTwice(w http.ResponseWriter, req *http.Request) {
 
 // P2: nothing of the handler's answer gets out when its session was not saved.
 func TestAFailedCommitReplacesTheAnswer(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		writes := map[string]func(w http.ResponseWriter, req *http.Request){
 			"/body":     func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "secret success") },
 			"/redirect": func(w http.ResponseWriter, req *http.Request) { http.Redirect(w, req, "/done", http.StatusSeeOther) },

@@ -205,8 +205,7 @@ func TestWrappedTwice(t *testing.T) {
 		s := around(t, r, middleware.Options{LockWait: 100 * time.Millisecond}, func(sessions func(http.Handler) http.Handler) http.Handler {
 			return sessions(http.TimeoutHandler(sessions(app()), time.Minute, "too slow"))
 		})
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+		v := s.visitor(t)
 		v.get(s.URL+"/add").want(t, 200, "2")
 	})
 }
@@ -226,8 +225,7 @@ func TestAContextThatEndsWithACauseOfItsOwn(t *testing.T) {
 				inner.ServeHTTP(w, req)
 			})
 		})
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+		v := s.visitor(t)
 		free := v.hold(s.URL + "/hold")
 		v.get(s.URL+"/add?impatient").want(t, 503, "*")
 		free().want(t, 200, "")

@@ -25,8 +25,7 @@ import (
 // ASVS 3.3.4: the session's token reaches the client in Set-Cookie, and in no other
 // way: in no body, no other header, no error.
 func TestTheTokenIsInSetCookieOnly(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		mux.HandleFunc("/chan", func(_ http.ResponseWriter, req *http.Request) {
 			session.FromContext(req.Context()).Set("c", make(chan int))
@@ -183,16 +182,14 @@ func TestTheKeysAloneOpenNoSession(t *testing.T) {
 // ASVS 7.2.4: whatever cookie an attacker plants in a visitor's browser before the
 // login, it is worth nothing after it.
 func TestAPlantedSessionIsWorthNothingAfterTheLogin(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, welcoming())
 		for name, before := range map[string]func(attacker *visitor, id string){
 			"alive":      func(*visitor, string) {},
 			"timed out":  func(_ *visitor, id string) { r.Do(t, "DEL", recordOf(id)) },
 			"just ended": func(attacker *visitor, _ string) { attacker.get(s.URL+"/logout").want(t, 200, "") },
 		} {
-			attacker := newVisitor(t)
-			attacker.get(s.URL+"/add").want(t, 200, "1")
+			attacker := s.visitor(t)
 			id := attacker.get(s.URL + "/id").body
 			planted := attacker.cookies(s)
 			before(attacker, id)

@@ -258,9 +258,16 @@ func inFakeTime(t *testing.T, name string, f func(t *testing.T, r *redistest.Ser
 // begun serves mux, and returns a visitor whose session has n = 1.
 func begun(t *testing.T, r *redistest.Server, o middleware.Options, mux http.Handler) (*site, *visitor) {
 	t.Helper()
-	s, v := newSite(t, r.Pool(t, 4), o, mux), newVisitor(t)
+	s := newSite(t, r.Pool(t, 4), o, mux)
+	return s, s.visitor(t)
+}
+
+// visitor returns one whose session has n = 1.
+func (s *site) visitor(t *testing.T) *visitor {
+	t.Helper()
+	v := newVisitor(t)
 	v.get(s.URL+"/add").want(t, 200, "1")
-	return s, v
+	return v
 }
 
 // begunWith is begun with app and one more route.
@@ -312,6 +319,13 @@ func inBubble(t *testing.T, f func(t *testing.T, r *redistest.Server)) {
 	t.Helper()
 	t.Parallel()
 	redistest.InFakeTime(t, f)
+}
+
+// onEach runs the test in fake time and, beside it, on a real Redis.
+func onEach(t *testing.T, f func(t *testing.T, r *redistest.Server)) {
+	t.Helper()
+	t.Parallel()
+	redistest.Each(t, f)
 }
 
 // A wire is one connection to a server, for what http.Client hides: which bytes there are, and

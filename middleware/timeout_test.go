@@ -60,8 +60,7 @@ func TestOnlyWhatOpensTheSessionKeepsItAlive(t *testing.T) {
 			"/get": middleware.ReadOnly, "/lazy": middleware.Lazy, "/none": middleware.None,
 		})}, mux)
 		for path, extends := range map[string]bool{"/get": true, "/nothing": true, "/add": true, "/lazy": false, "/none": false} {
-			v := newVisitor(t)
-			v.get(s.URL+"/add").want(t, 200, "1")
+			v := s.visitor(t)
 			redistest.Elapse(59 * time.Minute)
 			v.get(s.URL+path).want(t, 200, "*")
 			redistest.Elapse(59 * time.Minute)
@@ -74,8 +73,7 @@ func TestOnlyWhatOpensTheSessionKeepsItAlive(t *testing.T) {
 
 // P12: a visitor who never pauses is logged out nevertheless.
 func TestTheAbsoluteTimeoutCannotBeExtended(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		s, v := begun(t, r, middleware.Options{
 			TTL: time.Hour, Lifetime: 2 * time.Hour,
 			Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly}),
@@ -226,8 +224,7 @@ func (v *visitor) wantLeft(t *testing.T, s *site, r *redistest.Server, want time
 // P12: a session that is remembered at the login lasts for that long, used or not, in Redis and in
 // the browser, whatever happens to it; until it is forgotten.
 func TestARememberedSessionOutlivesTheBrowser(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{
 			Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly, "/remember": middleware.Optimistic}),
 		}, rememberer())

@@ -89,8 +89,7 @@ func (p *programSite) token(t *testing.T, path, token string) string {
 
 // With Options.Token a session lives as with a cookie, and no cookie is read or set.
 func TestATokenInPlaceOfACookie(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		p := newProgramSite(t, r)
 		guest := p.token(t, "/begin", "")
 		p.ask(t, "/add", guest).want(t, 200, "11")

@@ -24,8 +24,7 @@ import (
 // P2 and P7: a panic saves nothing, frees the lock, leaves nothing in the
 // header, and goes on as a panic.
 func TestAPanicReleasesTheLockAndSavesNothing(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		before := func(w http.ResponseWriter, req *http.Request) {
 			session.FromContext(req.Context()).Set("n", 66)
@@ -83,8 +82,7 @@ func TestTheCookieOfACommitOutlivesAPanic(t *testing.T) {
 		s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
 			return recoverer(sessions(mux))
 		})
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+		v := s.visitor(t)
 		a := v.post(s.URL + "/panic")
 		a.want(t, 500, "boom")
 		if a.Header.Get("Cache-Control") != "no-store" {
@@ -366,8 +364,7 @@ func TestAChangeDuringTheCommitIsAnError(t *testing.T) {
 			}
 		})
 		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, mux)
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+		v := s.visitor(t)
 		proxy.Inject(func(redistest.Command) redistest.Fault {
 			if s := running.Swap(nil); s != nil {
 				s.Set("n", 6)

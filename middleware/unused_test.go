@@ -47,12 +47,10 @@ func TestNoCookieAndNothingWrittenIsFree(t *testing.T) {
 
 // P9: an id that Redis does not know is never adopted, and leaves no lock.
 func TestAnUnknownIDIsNotAdopted(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, app())
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+		v := s.visitor(t)
 		planted := v.cookies(s)
 		id := v.get(s.URL + "/id").body
 		r.Do(t, "FLUSHALL")
@@ -78,8 +76,7 @@ func TestAnUnknownIDIsNotAdopted(t *testing.T) {
 
 // P10: counted on the wire, once Redis knows the scripts.
 func TestRequestsToRedisAreCounted(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		mux := app()
 		handle(mux, "/same", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
@@ -121,8 +118,7 @@ func TestRequestsToRedisAreCounted(t *testing.T) {
 			{"/login", 3, "take and read; write the new id; bury the old one and release"},
 			{"/logout", 2, "take and read; bury and release"},
 		} {
-			v := newVisitor(t)
-			v.get(s.URL+"/add").want(t, 200, "1")
+			v := s.visitor(t)
 			proxy.Forget()
 			visit(c.path)(v)
 			if n := proxy.RoundTrips(); n != c.want {

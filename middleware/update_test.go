@@ -20,8 +20,7 @@ func adding(s *session.Session) error { add(s); return nil }
 
 // P1: jobs and requests of one session, in two processes, run one after another. Nothing is lost.
 func TestUpdatesAndRequestsLoseNothing(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		sites := []*site{newSite(t, r.Pool(t, 8), middleware.Options{}, app()), newSite(t, r.Pool(t, 8), middleware.Options{}, app())}
 		v, id := sites[0].begins(t)
 		var crowd sync.WaitGroup

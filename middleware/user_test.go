@@ -115,8 +115,7 @@ func TestASessionOfOneUserAfterAnother(t *testing.T) {
 			session.FromContext(r.Context()).Remember(month)
 		})
 		s = newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+		v := s.visitor(t)
 		v.get(s.URL+"/login/ann").want(t, 200, "")
 		for _, path := range []string{"/renew", "/remember", "/login/ann", "/add"} {
 			before := v.get(s.URL + "/id").body
@@ -174,8 +173,7 @@ func TestALoginAfterTheLifetimeBeginsAnew(t *testing.T) {
 		mux.Handle("/", users(nil))
 		s := newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
 		for range 2 { // ann is logged in nowhere else, and then she is
-			v := newVisitor(t)
-			v.get(s.URL+"/add").want(t, 200, "1")
+			v := s.visitor(t)
 			v.get(s.URL+"/remember").want(t, 200, "")
 			redistest.Elapse(48 * time.Hour)
 			newVisitor(t).get(s.URL+"/login/ann").want(t, 200, "")
@@ -191,8 +189,7 @@ func TestALoginAfterTheLifetimeBeginsAnew(t *testing.T) {
 func TestBadUsersAndIDs(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newUserSite(t, r, middleware.Options{})
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+		v := s.visitor(t)
 		long, half := strings.Repeat("x", 513), strings.Repeat("A", 16)+"."+strings.Repeat("A", 10)
 		v.get(s.URL+"/login/"+long).want(t, 500, "*")
 		v.get(s.URL+"/login/%FF").want(t, 500, "*")
@@ -280,8 +277,7 @@ func TestADamagedSessionOfAUserIsReplaced(t *testing.T) {
 // visitAs returns a visitor who is logged in.
 func visitAs(t *testing.T, s *site, user string) *visitor {
 	t.Helper()
-	v := newVisitor(t)
-	v.get(s.URL+"/add").want(t, 200, "1")
+	v := s.visitor(t)
 	v.get(s.URL+"/login/"+user).want(t, 200, "")
 	v.get(s.URL+"/user").want(t, 200, user)
 	return v
@@ -299,8 +295,7 @@ func wantUsers(t *testing.T, s *site, want map[*visitor]string) {
 // whomever, does not escape: neither what it writes, nor a new id, nor another login. Its context
 // ends, and sessions that are not meant go on.
 func TestARequestUnderWayDoesNotEscapeTheEnd(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		ends := map[string]func(s *site, own, thief string) error{
 			"one":    func(s *site, _, thief string) error { return s.sessions.End(t.Context(), thief) },
 			"others": func(s *site, own, _ string) error { _, err := s.sessions.EndAll(t.Context(), "ann", own); return err },

@@ -22,8 +22,7 @@ import (
 
 // P5: a wait ends, with an answer that says when to try again.
 func TestAWaitEndsWith503(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		o := middleware.Options{LockWait: 100 * time.Millisecond}
 		here, elsewhere := newSite(t, r.Pool(t, 4), o, app()), newSite(t, r.Pool(t, 4), o, app())
 		v := newVisitor(t).everywhere()
@@ -91,8 +90,7 @@ func TestAPoolOfTwoServesAHundred(t *testing.T) {
 			var crowd sync.WaitGroup
 			var visitors []*visitor
 			for range 5 { // five sessions, twenty requests each
-				v := newVisitor(t)
-				v.get(s.URL+"/add").want(t, 200, "1")
+				v := s.visitor(t)
 				visitors = append(visitors, v)
 				for range 20 {
 					crowd.Go(func() { v.get(s.URL+"/work").want(t, 200, "*") })
@@ -108,8 +106,7 @@ func TestAPoolOfTwoServesAHundred(t *testing.T) {
 
 // P7: a process that was killed blocks its session for at most the lease.
 func TestAKilledHolderBlocksForItsLeaseOnly(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		s, v := begun(t, r, middleware.Options{}, app())
 		_, lock := keysOf(v.get(s.URL + "/id").body)
 		const lease = 300 * time.Millisecond
@@ -127,8 +124,7 @@ func TestALivingHolderKeepsItsLock(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		const lease = 10 * time.Second
 		s := newSiteOn(t, store.New(r.Pool(t, 4), store.Options{Lease: lease}), middleware.Options{LockWait: time.Minute}, app())
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+		v := s.visitor(t)
 		_, lock := keysOf(v.get(s.URL + "/id").body)
 		free := v.hold(s.URL + "/pause")
 		token, _ := r.Get(t, lock)
@@ -167,8 +163,7 @@ func TestALostLockEndsTheContext(t *testing.T) {
 				})
 				st := store.New(r.Pool(t, 4), store.Options{Lease: 9 * time.Second})
 				s := newSiteOn(t, st, middleware.Options{Mode: byPath(map[string]middleware.Mode{"/wait": mode})}, mux)
-				v := newVisitor(t)
-				v.get(s.URL+"/add").want(t, 200, "1")
+				v := s.visitor(t)
 				// It wrote nothing, so nothing was lost: the answer stands.
 				v.get(s.URL+"/wait").want(t, 200, "nothing to save, after 3s")
 			})

@@ -169,12 +169,9 @@ func routingCases() []testCase {
 		m.HandleFunc("GET /shop/{item}/{rest...}", func(w http.ResponseWriter, r *http.Request) { shown(x, w, r) })
 		m.ServeHTTP(w, r)
 	}
-	patternOutside := func(x *exchange, next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			next.ServeHTTP(w, r)
-			x.note("outside: pattern %q, item %q", r.Pattern, r.PathValue("item"))
-		})
-	}
+	patternOutside := seenOutside(func(x *exchange, _ http.ResponseWriter, r *http.Request) {
+		x.note("outside: pattern %q, item %q", r.Pattern, r.PathValue("item"))
+	})
 	strip := func(_ *exchange, next http.Handler) http.Handler { return http.StripPrefix("/shop", next) }
 	shop := request{target: "/shop/7/a/b?q=1"}
 	return []testCase{
@@ -186,12 +183,9 @@ func routingCases() []testCase {
 		{name: "request: as it is", request: request{method: "POST", target: "/a%2Fb?q=1&q=2", header: []string{"X-A: 1", "x-a: 2", "Referer: /r"}, body: "body"}, handler: describe},
 		{name: "request: chunked", on: not10, request: request{method: "PUT", body: "body", chunked: true}, handler: describe},
 		{name: "request: OPTIONS *", on: http1, session: never, request: request{method: "OPTIONS", target: "*"}, handler: describe},
-		{name: "request: changed for those outside", outside: func(x *exchange, next http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				next.ServeHTTP(w, r)
-				x.note("outside: %s, X-Seen %q, close %t", r.URL.Path, r.Header.Get("X-Seen"), r.Close)
-			})
-		}, handler: plain(func(_ http.ResponseWriter, r *http.Request) {
+		{name: "request: changed for those outside", outside: seenOutside(func(x *exchange, _ http.ResponseWriter, r *http.Request) {
+			x.note("outside: %s, X-Seen %q, close %t", r.URL.Path, r.Header.Get("X-Seen"), r.Close)
+		}), handler: plain(func(_ http.ResponseWriter, r *http.Request) {
 			r.Header.Set("X-Seen", "yes")
 			r.URL.Path = "/changed"
 		})},

@@ -80,18 +80,12 @@ func forms() []testCase {
 			x.note("value %q", r.FormValue("a"))
 			x.note("form %v, of the body %v", r.Form, r.PostForm)
 		}},
-		{name: "form: seen outside", request: form, outside: func(x *exchange, next http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				next.ServeHTTP(w, r)
-				x.note("form %v", r.Form)
-			})
-		}, handler: plain(func(w http.ResponseWriter, r *http.Request) { r.ParseForm() })},
-		{name: "form: upload", request: upload, outside: func(x *exchange, next http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				next.ServeHTTP(w, r)
-				x.note("net/http can remove the files: %t", r.MultipartForm != nil)
-			})
-		}, handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
+		{name: "form: seen outside", request: form, outside: seenOutside(func(x *exchange, _ http.ResponseWriter, r *http.Request) {
+			x.note("form %v", r.Form)
+		}), handler: plain(func(w http.ResponseWriter, r *http.Request) { r.ParseForm() })},
+		{name: "form: upload", request: upload, outside: seenOutside(func(x *exchange, _ http.ResponseWriter, r *http.Request) {
+			x.note("net/http can remove the files: %t", r.MultipartForm != nil)
+		}), handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
 			x.note("parsed, %v", r.ParseMultipartForm(100))
 			f, h, err := r.FormFile("f")
 			if err != nil {

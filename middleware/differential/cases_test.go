@@ -179,3 +179,13 @@ func await(s string) handler {
 }
 
 func boom(*exchange, http.ResponseWriter, *http.Request) { panic("boom") }
+
+// seenOutside wraps the sessions in one who looks at what they have left.
+func seenOutside(look handler) func(*exchange, http.Handler) http.Handler {
+	return func(x *exchange, next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			next.ServeHTTP(w, r)
+			look(x, w, r)
+		})
+	}
+}

@@ -162,52 +162,38 @@ func TestDown(t *testing.T) {
 // What cannot be done fails the test with a reason.
 func TestMisuse(t *testing.T) {
 	t.Parallel()
-	for reason, test := range map[string]func(tb testing.TB){
-		"Options.TTL": func(tb testing.TB) { sessiontest.New(tb, middleware.Options{TTL: -1}) },
-		"before Serve": func(tb testing.TB) {
-			st := sessiontest.New(tb, middleware.Options{})
-			want(t, st.Client(nil), st.URL+"/", 501, "*")
+	for reason, test := range map[string]func(tb testing.TB, st *sessiontest.Site, ann *http.Client){
+		"Options.TTL": func(tb testing.TB, _ *sessiontest.Site, _ *http.Client) {
+			sessiontest.New(tb, middleware.Options{TTL: -1})
 		},
-		"could not be made": func(tb testing.TB) {
-			st := sessiontest.New(tb, middleware.Options{})
+		"before Serve": func(_ testing.TB, st *sessiontest.Site, ann *http.Client) {
+			want(t, ann, st.URL+"/", 501, "*")
+		},
+		"could not be made": func(_ testing.TB, st *sessiontest.Site, _ *http.Client) {
 			st.Client(func(s *session.Session) { s.Set("n", make(chan int)) })
 		},
-		"Busy: the client has no session": func(tb testing.TB) {
-			st := sessiontest.New(tb, middleware.Options{})
-			st.Busy(st.Client(nil))
-		},
-		"End: the client has no session": func(tb testing.TB) {
-			st := sessiontest.New(tb, middleware.Options{})
-			st.End(&http.Client{})
-		},
-		"copy": func(tb testing.TB) {
-			st := served(tb, middleware.Options{})
-			st.Session(st.Client(one)).Set("n", "2")
-		},
-		"Change: the client has no session": func(tb testing.TB) {
-			st := served(tb, middleware.Options{})
+		"Busy: the client has no session": func(_ testing.TB, st *sessiontest.Site, _ *http.Client) { st.Busy(st.Client(nil)) },
+		"End: the client has no session":  func(_ testing.TB, st *sessiontest.Site, _ *http.Client) { st.End(&http.Client{}) },
+		"Change: the client has no session": func(_ testing.TB, st *sessiontest.Site, _ *http.Client) {
 			st.Change(st.Client(nil), func(*session.Session) {})
 		},
-		"no request holds": func(tb testing.TB) {
-			st := sessiontest.New(tb, middleware.Options{})
-			st.Lose(st.Client(one))
-		},
-		"a request holds": func(tb testing.TB) {
-			st := sessiontest.New(tb, middleware.Options{})
-			ann := st.Client(one)
+		"copy":             func(_ testing.TB, st *sessiontest.Site, ann *http.Client) { st.Session(ann).Set("n", "2") },
+		"no request holds": func(_ testing.TB, st *sessiontest.Site, ann *http.Client) { st.Lose(ann) },
+		"a request holds": func(_ testing.TB, st *sessiontest.Site, ann *http.Client) {
 			st.Busy(ann)
 			st.Expire(ann)
 		},
-		"store: loading": func(tb testing.TB) {
-			st := sessiontest.New(tb, middleware.Options{})
-			ann := st.Client(one)
+		"store: loading": func(_ testing.TB, st *sessiontest.Site, ann *http.Client) {
 			st.Down()
 			st.Session(ann)
 		},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			t.Parallel()
-			wantFailure(t, test, reason)
+			wantFailure(t, func(tb testing.TB) {
+				st := sessiontest.New(tb, middleware.Options{})
+				test(tb, st, st.Client(one))
+			}, reason)
 		})
 	}
 }
