@@ -141,34 +141,33 @@ func TestALivingHolderKeepsItsLock(t *testing.T) {
 // P7: a holder whose lock is lost learns it when it is to be renewed, from its context, also after a
 // Reopen.
 func TestALostLockEndsTheContext(t *testing.T) {
-	t.Parallel()
-	for _, mode := range []middleware.Mode{middleware.Exclusive, middleware.Lazy} {
-		for _, reopened := range []bool{false, true} {
-			inFakeTime(t, fmt.Sprintf("%v, reopened %v", mode, reopened), func(t *testing.T, r *redistest.Server) {
-				mux := app()
-				mux.HandleFunc("/wait", func(w http.ResponseWriter, req *http.Request) {
-					own, err := session.Start(req.Context())
-					must(t, err)
-					if reopened {
-						must(t, own.Commit(req.Context()))
-						must(t, own.Reopen(req.Context()))
-					}
-					loseLock(t, r, req)
-					began := time.Now()
-					<-req.Context().Done()
-					if cause := context.Cause(req.Context()); !errors.Is(cause, store.ErrLost) || !strings.Contains(cause.Error(), "its key is gone") {
-						t.Errorf("the context's cause is %v", cause)
-					}
-					fmt.Fprint(w, "nothing to save, after ", time.Since(began).Round(time.Second))
-				})
-				st := store.New(r.Pool(t, 4), store.Options{Lease: 9 * time.Second})
-				s := newSiteOn(t, st, middleware.Options{Mode: byPath(map[string]middleware.Mode{"/wait": mode})}, mux)
-				v := s.visitor(t)
-				// It wrote nothing, so nothing was lost: the answer stands.
-				v.get(s.URL+"/wait").want(t, 200, "nothing to save, after 3s")
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		for _, mode := range []middleware.Mode{middleware.Exclusive, middleware.Lazy} {
+			mux := app()
+			mux.HandleFunc("/wait", func(w http.ResponseWriter, req *http.Request) {
+				own, err := session.Start(req.Context())
+				must(t, err)
+				if req.URL.RawQuery == "reopened" {
+					must(t, own.Commit(req.Context()))
+					must(t, own.Reopen(req.Context()))
+				}
+				loseLock(t, r, req)
+				began := time.Now()
+				<-req.Context().Done()
+				if cause := context.Cause(req.Context()); !errors.Is(cause, store.ErrLost) || !strings.Contains(cause.Error(), "its key is gone") {
+					t.Errorf("the context's cause is %v", cause)
+				}
+				fmt.Fprint(w, "nothing to save, after ", time.Since(began).Round(time.Second))
 			})
+			st := store.New(r.Pool(t, 4), store.Options{Lease: 9 * time.Second})
+			s := newSiteOn(t, st, middleware.Options{Mode: byPath(map[string]middleware.Mode{"/wait": mode})}, mux)
+			v := s.visitor(t)
+			for _, query := range []string{"", "?reopened"} {
+				// It wrote nothing, so nothing was lost: the answer stands.
+				v.get(s.URL+"/wait"+query).want(t, 200, "nothing to save, after 3s")
+			}
 		}
-	}
+	})
 }
 
 // lateContext is a context whose timer is late, as it may be on a busy machine: its
