@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,60 +14,27 @@ import (
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
-	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
+	"github.com/gomodule/redigo/redis"
 	"github.com/gorilla/securecookie"
 )
 
-// count returns the cookie and the id of a new session with n in it.
-func (s *site) count(t *testing.T, n int) (*http.Cookie, string) {
-	t.Helper()
-	v := newVisitor(t)
-	for i := range n {
-		v.get(s.URL+"/add").want(t, 200, fmt.Sprint(i+1))
-	}
-	return v.cookie(s), v.get(s.URL + "/id").body
-}
-
-// end ends the session of a cookie, and leaves a tombstone or nothing at all.
-func (s *site) end(t *testing.T, r *redistest.Server, c *http.Cookie, tombstone bool) {
-	t.Helper()
-	id := with(t, c).get(s.URL + "/id").body
-	with(t, c).get(s.URL+"/logout").want(t, 200, "")
-	if !tombstone {
-		r.Do(t, "DEL", recordOf(id))
-	}
-}
-
-// P11: the defaults are the safe ones. Otherwise the cookie is as the options say, except that it
-// is always HttpOnly.
+// P11: the defaults are the safe ones.
 func TestTheCookieIsSafeByDefault(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		option http.Cookie
-		want   string // behind the value
-	}{
-		"__Host-session": {http.Cookie{}, "; Path=/; HttpOnly; Secure; SameSite=Lax"},
-		"mine": {http.Cookie{Name: "mine", Path: "/app", MaxAge: 3600, SameSite: http.SameSiteStrictMode, Domain: "example.org"},
-			"; Path=/app; Domain=example.org; Max-Age=3600; HttpOnly; SameSite=Strict"},
-	} {
-		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
-			s, err := middleware.New(store.New(r.Pool(t, 4), steady), middleware.Options{Keys: [][]byte{testKey}, Cookie: c.option})
-			must(t, err)
-			w := serveOnce(t, s.Handler(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { add(session.FromContext(req.Context())) })))
-			got := w.Header().Get("Set-Cookie")
-			if !strings.HasPrefix(got, name+"=") || got[strings.Index(got, ";"):] != c.want || w.Header().Get("Cache-Control") != "no-store" {
-				t.Errorf("%v", w.Header())
-			}
-		})
-	}
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s, err := middleware.New(store.New(r.Pool(t, 4), steady), middleware.Options{Keys: [][]byte{testKey}})
+		must(t, err)
+		got := serveOnce(t, s.Handler(http.HandlerFunc(writes))).Header().Get("Set-Cookie")
+		if !regexp.MustCompile(`^__Host-session=[^;]+; Path=/; HttpOnly; Secure; SameSite=Lax$`).MatchString(got) {
+			t.Errorf("Set-Cookie: %s", got)
+		}
+	})
 }
 
 // P11: the secret is in the cookie, and nowhere else: Redis and the log know its
 // hash, the public id.
 func TestTheSecretStaysInTheCookie(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		mux.HandleFunc("/lose", func(_ http.ResponseWriter, req *http.Request) {
 			loseLock(t, r, req)
@@ -129,8 +96,7 @@ func TestKeyRotation(t *testing.T) {
 // which the browser sends them: those with longer paths first, then older ones. So neither a
 // forged cookie nor one whose session is over hides the visitor's own.
 func TestOfSeveralCookiesTheFirstLiveOneCounts(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: func(req *http.Request) middleware.Mode {
 			if req.URL.RawQuery == "read-only" {
 				return middleware.ReadOnly
@@ -285,4 +251,131 @@ func TestTheOtherCookiesAreNotWaitedFor(t *testing.T) {
 			t.Errorf("the answer took %v, want at most %v", took, most)
 		}
 	})
+}
+
+// ASVS 3.3: all patterns that New takes, and what it makes of them.
+var patterns = map[string]struct {
+	o    http.Cookie
+	want string // behind the value
+}{
+	"plain HTTP": {http.Cookie{Name: "sid"}, "; Path=/; HttpOnly; SameSite=Lax"},
+	"strict":     {http.Cookie{Name: "__Host-id", Secure: true, SameSite: http.SameSiteStrictMode}, "; Path=/; HttpOnly; Secure; SameSite=Strict"},
+	"browser's":  {http.Cookie{Name: "sid", SameSite: http.SameSiteDefaultMode}, "; Path=/; HttpOnly"},
+	"subdomains": {http.Cookie{Name: "__Secure-id", Secure: true, Domain: "example.org"}, "; Path=/; Domain=example.org; HttpOnly; Secure; SameSite=Lax"},
+	"part":       {http.Cookie{Name: "__Secure-id", Secure: true, Path: "/app"}, "; Path=/app; HttpOnly; Secure; SameSite=Lax"},
+	"embedded":   {http.Cookie{Name: "__Host-id", Secure: true, SameSite: http.SameSiteNoneMode, Partitioned: true}, "; Path=/; HttpOnly; Secure; SameSite=None; Partitioned"},
+	"all of it": {http.Cookie{Name: "mine", Path: "/app", MaxAge: 3600, SameSite: http.SameSiteStrictMode, Domain: "example.org"},
+		"; Path=/app; Domain=example.org; Max-Age=3600; HttpOnly; SameSite=Strict"},
+}
+
+var maxAge = regexp.MustCompile(`; Max-Age=\d+`)
+
+// ASVS 3.3.2, 3.3.4 and 7.4.1: HttpOnly always, and SameSite unless it is left to the
+// browser. And a logout deletes the very cookie that was set: browsers keep one with
+// another path or domain, and ignore a __Host- cookie without Secure.
+func TestTheCookieIsDeletedAsItWasSet(t *testing.T) {
+	t.Parallel()
+	for name, p := range patterns {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			s, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), middleware.Options{Keys: [][]byte{testKey}, Cookie: p.o})
+			must(t, err)
+			ask := func(path, cookie string) string {
+				w := &recorder{header: http.Header{}}
+				s.Handler(app()).ServeHTTP(w, as(request(http.MethodPost, cookie), path))
+				return w.header.Get("Set-Cookie")
+			}
+			set := ask("/login", "")
+			pair, _, _ := strings.Cut(set, ";")
+			if strings.TrimPrefix(set, pair) != p.want {
+				t.Errorf("it is set by %s, want %s", set, p.want)
+			}
+			name, _, _ := strings.Cut(pair, "=")
+			want := name + "=" + strings.Replace(maxAge.ReplaceAllString(p.want, ""), "; HttpOnly", "; Max-Age=0; HttpOnly", 1)
+			if got := ask("/logout", pair); got != want {
+				t.Errorf("it is deleted by %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// ASVS 3.3.5: name and value fit into the 4096 bytes that browsers keep, whatever the
+// name.
+func TestTheCookieFitsIntoABrowser(t *testing.T) {
+	t.Parallel()
+	st := store.New(redistest.Embedded(t).Pool(t, 4), store.Options{})
+	var longest int
+	for size := 3000; size <= 5000; size++ {
+		s, err := middleware.New(st, cookie(http.Cookie{Name: strings.Repeat("n", size)}))
+		if err != nil {
+			if !strings.Contains(err.Error(), "Name") || len(err.Error()) > 300 {
+				t.Fatal(err)
+			}
+			break
+		}
+		longest = size
+		w := &recorder{header: http.Header{}}
+		s.Handler(users(nil)).ServeHTTP(w, as(request(http.MethodPost, ""), "/login/ann")) // a user's is longer
+		pair, _, _ := strings.Cut(w.header.Get("Set-Cookie"), ";")
+		if len(pair)-len("=") > 4096 || len(pair) < size+100 {
+			t.Fatalf("with a name of %d bytes, it has %d", size, len(pair))
+		}
+	}
+	if longest < 3000 || longest > 4000 {
+		t.Errorf("the longest name has %d bytes", longest)
+	}
+}
+
+// The cookie's name is signed, too: an application does not accept the cookie of
+// another that has the same key.
+func TestACookieOfAnotherNameIsForged(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		proxy := redistest.NewProxy(t, r)
+		for _, c := range [][2]string{{"shop", "admin"}, {"a", "a|1"}, {"sid", "SID"}, {"sid", "__Host-sid"}} {
+			shop := newSite(t, r.Pool(t, 4), middleware.Options{Cookie: http.Cookie{Name: c[0]}}, app())
+			other := http.Cookie{Name: c[1], Secure: strings.HasPrefix(c[1], "__Host-")}
+			admin := newSite(t, proxy.Pool(t, 4), middleware.Options{Cookie: other}, app())
+			v := shop.visitor(t)
+			v.get(shop.URL+"/get").want(t, 200, "1")
+			theirs := &http.Cookie{Name: c[1], Value: v.cookies(shop)[0].Value}
+			with(t, theirs).get(admin.URL+"/get").want(t, 200, "0")
+			if proxy.Requests() > 0 {
+				t.Errorf("%s for %s leads to Redis", c[0], c[1])
+			}
+		}
+	})
+}
+
+// Two applications with the same key and cookie name, but different Prefixes: the
+// session of the one is unknown to the other, and not adopted.
+func TestASessionOfAnotherPrefixIsUnknown(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		shop := newSiteOn(t, store.New(r.Pool(t, 4), store.Options{Prefix: "shop:"}), middleware.Options{}, app())
+		admin := newSiteOn(t, store.New(r.Pool(t, 4), store.Options{Prefix: "admin:"}), middleware.Options{}, app())
+		v := shop.visitor(t)
+		id := v.get(shop.URL + "/id").body
+		shared := with(t, v.cookies(shop)...)
+		shared.get(admin.URL+"/get").want(t, 200, "0")
+		shared.get(admin.URL+"/add").want(t, 200, "1")
+		if r.Exists(t, "admin:{"+id+"}") {
+			t.Error("the id was adopted")
+		}
+		shared.get(shop.URL+"/get").want(t, 200, "1")
+	})
+}
+
+// Nothing in the options can end a header and begin another.
+func TestACookieOptionCannotInjectAHeader(t *testing.T) {
+	t.Parallel()
+	st := store.New(&redis.Pool{}, store.Options{})
+	for _, evil := range []string{"a\r\nX-Evil: 1", "a\nb", "a;Domain=evil.org", "a\x00", "a\x7f"} {
+		for field, c := range map[string]http.Cookie{
+			"Name":   {Name: evil},
+			"Path":   {Name: "sid", Path: "/" + evil},
+			"Domain": {Name: "sid", Domain: evil},
+		} {
+			if _, err := middleware.New(st, cookie(c)); err == nil {
+				t.Errorf("%s %q is taken", field, evil)
+			}
+		}
+	}
 }

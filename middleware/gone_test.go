@@ -13,48 +13,6 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// navigate is what a click does.
-func (v *visitor) navigate(method, url string) answer {
-	return v.fetch(context.Background(), method, url, "navigate")
-}
-
-// background is what a script does.
-func (v *visitor) background(method, url string) answer {
-	return v.fetch(context.Background(), method, url, "cors")
-}
-
-func (v *visitor) fetch(ctx context.Context, method, url, mode string) answer {
-	v.t.Helper()
-	req, err := http.NewRequestWithContext(ctx, method, url, nil)
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	req.Header.Set("Sec-Fetch-Mode", mode)
-	return v.do(req)
-}
-
-// welcoming is app, with /user, which says who is logged in.
-func welcoming() *http.ServeMux {
-	mux := app()
-	handle(mux, "/user", func(s *session.Session, w http.ResponseWriter, _ *http.Request) {
-		user, _ := session.Get[string](s, "user")
-		fmt.Fprint(w, user)
-	})
-	return mux
-}
-
-// pausing adds /pause to mux: it stores n = 500 and returns once free is closed.
-func pausing(mux *http.ServeMux) (busy, free chan struct{}) {
-	busy, free = make(chan struct{}), make(chan struct{})
-	handle(mux, "/pause", func(s *session.Session, w http.ResponseWriter, _ *http.Request) {
-		close(busy)
-		<-free
-		s.Set("n", 500)
-		fmt.Fprint(w, "stored")
-	})
-	return busy, free
-}
-
 // P4: what a request does, and what its cookie is worth, decide together about the answer and
 // the client's cookie.
 func TestWhatAnAnswerDoesToTheCookie(t *testing.T) {
@@ -87,14 +45,12 @@ func TestWhatAnAnswerDoesToTheCookie(t *testing.T) {
 			"fail-and-logout": deletes, "login-and-logout": deletes, "set?flush": leaves},
 	} {
 		inFakeTime(t, cookie, func(t *testing.T, r *redistest.Server) {
-			mux := app()
-			handle(mux, "/do/{what}", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			s := siteWith(t, r, middleware.Options{}, "/do/{what}", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 				doing[req.PathValue("what")](s)
 				if req.URL.RawQuery == "flush" {
 					w.(http.Flusher).Flush()
 				}
 			})
-			s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
 			for what, want := range row {
 				v := newVisitor(t)
 				if cookie != "none" {
@@ -140,18 +96,14 @@ func TestWhatAnAnswerDoesToTheCookie(t *testing.T) {
 // that waited behind it is refused.
 func TestAWaitingRequestFindsTheSessionEnded(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		busy, free := pausing(mux)
-		s, v := begun(t, r, middleware.Options{}, mux)
+		s, v := begun(t, r, middleware.Options{}, app())
 		old := with(t, v.cookies(s)...)
-		writing := old.start(s.URL + "/pause")
-		<-busy
+		free := old.hold(s.URL + "/pause")
 		leaving := v.start(s.URL + "/logout")
 		synctest.Wait()
 		late := old.start(s.URL + "/add")
 		synctest.Wait()
-		close(free)
-		(<-writing).want(t, 200, "stored")
+		free().want(t, 200, "stored")
 		(<-leaving).want(t, 200, "")
 		(<-late).want(t, 409, "*")
 		old.get(s.URL+"/get").want(t, 200, "0")
@@ -164,12 +116,10 @@ func TestAWaitingRequestFindsTheSessionEnded(t *testing.T) {
 // P4: a write that comes after the logout is refused. It brings nothing back,
 // and its answer leaves the visitor's cookies alone.
 func TestAWriteAfterTheLogoutIsRefused(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
 		for _, end := range []string{"/logout", "/login"} {
-			v := newVisitor(t)
-			v.get(s.URL+"/add").want(t, 200, "1")
+			v := s.visitor(t)
 			old := with(t, v.cookies(s)...)
 			record, lock := keysOf(v.get(s.URL + "/id").body)
 			v.get(s.URL+end).want(t, 200, "")
@@ -198,9 +148,7 @@ func TestAWriteAfterTheLogoutIsRefused(t *testing.T) {
 // P4: a new id takes the data and the age of the old one with it.
 func TestRenewMovesTheSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		handle(mux, "/renew", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Renew() })
-		s, v := begun(t, r, middleware.Options{}, mux)
+		s, v := begunWith(t, r, middleware.Options{}, "/renew", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Renew() })
 		before := v.get(s.URL + "/id").body
 		if a := v.get(s.URL + "/renew"); !a.sets() {
 			t.Fatalf("no new cookie: %v", a.Header)
@@ -217,23 +165,19 @@ func TestRenewMovesTheSession(t *testing.T) {
 
 // P3: a holder whose lock is over, or gone, cannot write over the next one.
 func TestAStaleHolderCannotWrite(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		busy, free := pausing(mux)
-		s, v := begun(t, r, middleware.Options{}, mux)
-		elsewhere := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+	onEach(t, func(t *testing.T, r *redistest.Server) {
+		const maxHold = 10 * time.Second
+		s, v := begun(t, r, middleware.Options{MaxHold: maxHold}, app())
+		elsewhere := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
 		_, lock := keysOf(v.get(s.URL + "/id").body)
-		stale := v.start(s.URL + "/pause")
-		<-busy
+		free := v.hold(s.URL + "/pause")
 		if r.IsReal() {
 			r.Do(t, "DEL", lock)
 		} else {
-			redistest.Elapse(time.Minute) // the default of MaxHold
+			redistest.Elapse(maxHold)
 		}
 		with(t, v.cookies(s)...).get(elsewhere.URL+"/add").want(t, 200, "2")
-		close(free)
-		(<-stale).want(t, 503, "*")
+		free().want(t, 503, "*")
 		v.get(s.URL+"/get").want(t, 200, "2")
 		if len(s.log.Lines("lock was lost")) != 1 {
 			t.Errorf("log:\n%s", s.log)
@@ -304,8 +248,7 @@ func TestNobodyIsShutOut(t *testing.T) {
 // P4: a double click on "Log in". The browser drops the first request, but its handler has
 // begun, and what it does is saved. The second one is logged in.
 func TestADoubleClickOnLogin(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		mux := welcoming()
 		busy, free := make(chan struct{}, 2), make(chan struct{})
 		mux.HandleFunc("/slow-login", func(w http.ResponseWriter, req *http.Request) {

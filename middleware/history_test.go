@@ -6,12 +6,18 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/history"
+	"github.com/a2139e8d/latchkey/internal/logtest"
 	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
@@ -20,8 +26,7 @@ import (
 // P1, P4: increments that are made in every way there is, among reads, logins and logouts, are
 // linearizable, in two processes.
 func TestHistoriesWithReopenDiscardAndUpdate(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		ctx, enough := context.WithCancel(t.Context())
 		defer enough()
 		var requests atomic.Int32
@@ -120,4 +125,260 @@ func (h *historian) counted(s *session.Session, r *http.Request) (n int, err err
 		n = add(s)
 	}
 	return n, nil
+}
+
+// P14: users log in, renew, end one of their sessions, all others and all, and list them, among
+// increments and reads of several sessions at once, in two processes. What was ended before a
+// request began is never seen alive by it, a list shows what is alive, and all else is linearizable.
+// Only requests whose session is ended under them are refused.
+func TestHistoriesOfUsers(t *testing.T) {
+	t.Parallel()
+	r := redistest.Real(t)
+	for _, clients := range []int{1, 6} { // one waits for nobody, so other commands are sent
+		a := playUsers(t, store.Options{}, r.URL, r.URL)
+		a.Sound = true
+		runUsers(t, a, clients)
+	}
+}
+
+// The same holds if replies are lost, so that an end whose answer was lost may have taken effect, or
+// not, and if commands arrive much too late.
+func TestHistoriesOfUsersOverBadNetworks(t *testing.T) {
+	t.Parallel()
+	r := redistest.Real(t)
+	for name, fault := range map[string]redistest.Fault{"replies are lost": redistest.DropReply, "commands never come": redistest.HangCommand} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			one, two := redistest.NewProxy(t, r), redistest.NewProxy(t, r)
+			a := playUsers(t, store.Options{Lease: time.Second, Timeout: 200 * time.Millisecond}, one.URL, two.URL)
+			for _, p := range []*redistest.Proxy{one, two} {
+				p.Inject(func(redistest.Command) redistest.Fault {
+					if rand.IntN(200) == 0 {
+						return fault
+					}
+					return redistest.Pass
+				})
+			}
+			runUsers(t, a, 6)
+		})
+	}
+}
+
+// playUsers serves the sessions of users in a process for each URL of Redis.
+func playUsers(t *testing.T, o store.Options, urls ...string) *history.Account {
+	t.Helper()
+	var sites history.Sites
+	var sessions *middleware.Sessions
+	for _, url := range urls {
+		st, err := store.Open(url, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := &clerk{}
+		h.sessions, err = middleware.New(st, middleware.Options{
+			Keys: [][]byte{testKey}, Cookie: http.Cookie{Name: "sid"}, Mode: clerkMode,
+			Device: func(r *http.Request) string { return r.URL.Query().Get("label") },
+			Logger: new(logtest.Buffer).Logger(),
+			OnError: func(w http.ResponseWriter, r *http.Request, err error) {
+				w.Header().Set("X-User", *r.Context().Value(seenKey{}).(*string)) // also where it was refused
+				w.WriteHeader(middleware.Status(err))
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.inside = h.sessions.Handler(http.HandlerFunc(h.inSession))
+		srv := httptest.NewServer(h)
+		t.Cleanup(func() {
+			srv.Close()
+			_ = st.Close() // what matters has been checked
+		})
+		sites.Add(srv.URL)
+		sessions = h.sessions
+	}
+	transport := &http.Transport{MaxIdleConnsPerHost: 100}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &history.Account{
+		HTTP:   &http.Client{Transport: transport, Timeout: time.Minute},
+		Site:   sites.Any,
+		Reads:  []string{"/count", "/look", "/look"},
+		Writes: []string{"/incr", "/incr", "/incr/reopen", "/incr/optimistic"},
+		ID: func(cookie string) string {
+			id, _ := sessions.ID(strings.TrimPrefix(cookie, "sid="))
+			return id
+		},
+	}
+}
+
+// runUsers makes requests from some clients, and checks what they saw.
+func runUsers(t *testing.T, a *history.Account, clients int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	seed := rand.Uint64()
+	a.Run(ctx, clients, seed)
+	if err := a.Check(); err != nil {
+		t.Errorf("seed %d: %v", seed, err)
+	}
+	answered := a.Answered()
+	t.Logf("answered: %v; %d not", answered, a.Silent())
+	if answered["login"] == 0 || answered["incr"] == 0 {
+		t.Error("no login or no write was answered")
+	}
+}
+
+// A clerk is what users ask.
+type clerk struct {
+	sessions *middleware.Sessions
+	inside   http.Handler
+}
+
+// seenKey is that of the user whose session a request's handler has seen.
+type seenKey struct{}
+
+func clerkMode(r *http.Request) middleware.Mode {
+	switch r.URL.Path {
+	case "/count":
+		return middleware.ReadOnly
+	case "/incr/optimistic":
+		return middleware.Optimistic
+	}
+	return middleware.Exclusive
+}
+
+func (c *clerk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r = r.WithContext(context.WithValue(r.Context(), seenKey{}, new(string)))
+	ctx, user, id := r.Context(), r.URL.Query().Get("user"), r.URL.Query().Get("id")
+	var err error
+	switch r.URL.Path {
+	case "/end":
+		err = c.sessions.End(ctx, id)
+		if errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound) {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		if err == nil {
+			w.WriteHeader(http.StatusNoContent)
+		}
+	case "/end-all":
+		var n int
+		if n, err = c.sessions.EndAll(ctx, user, id); err == nil {
+			fmt.Fprintln(w, n)
+		}
+	case "/list":
+		var all []middleware.Info
+		all, err = c.sessions.List(ctx, user)
+		for _, info := range all {
+			fmt.Fprintln(w, info.Device)
+		}
+	case "/incr/optimistic":
+		r.Method = http.MethodGet // the only ones that are
+		c.inside.ServeHTTP(w, r)
+	default:
+		c.inside.ServeHTTP(w, r)
+	}
+	if err != nil {
+		w.WriteHeader(middleware.Status(err))
+	}
+}
+
+func (c *clerk) inSession(w http.ResponseWriter, r *http.Request) {
+	s := session.FromContext(r.Context())
+	if r.URL.Path == "/incr/reopen" && !s.IsNew() {
+		err := s.Commit(r.Context())
+		if runtime.Gosched(); err == nil {
+			err = s.Reopen(r.Context())
+		}
+		if err != nil {
+			w.WriteHeader(middleware.Status(err))
+			return
+		}
+	}
+	n, _ := session.Get[int](s, "n")
+	*r.Context().Value(seenKey{}).(*string) = s.User()
+	w.Header().Set("X-User", s.User())
+	switch what := r.URL.Path[1:]; what {
+	case "login":
+		s.Login(r.URL.Query().Get("user"))
+	case "renew":
+		s.Renew()
+	case "logout":
+		s.Destroy()
+		w.WriteHeader(http.StatusNoContent)
+		return
+	default:
+		if strings.HasPrefix(what, "incr") {
+			n = add(s)
+		}
+	}
+	work(r.Context())
+	fmt.Fprintln(w, n)
+}
+
+// work lets other requests come while a session is held.
+func work(ctx context.Context) {
+	select {
+	case <-time.After(rand.N(500 * time.Microsecond)):
+	case <-ctx.Done():
+	}
+}
+
+// crowd makes requests of one visitor, all at once and in two processes. They have n in their
+// session in the end.
+func crowd(t *testing.T, r *redistest.Server, locker func() locker.Locker, requests int, request func(i int) (method, path string), n string) {
+	t.Helper()
+	var sites []*site
+	for range 2 {
+		o := steady
+		if locker != nil {
+			o.Locker = locker()
+		}
+		sites = append(sites, newSiteOn(t, store.New(r.Pool(t, 10), o), middleware.Options{Mode: optimisticGets, LockWait: time.Minute}, app()))
+	}
+	v := newVisitor(t).everywhere()
+	var all sync.WaitGroup
+	for i := range requests {
+		if i == 0 {
+			v.post(sites[0].URL+"/add").want(t, 200, "1")
+		}
+		all.Go(func() {
+			method, path := request(i)
+			if a := v.send(t.Context(), method, sites[i%2].URL+path, nil); a.err != nil || a.StatusCode != 200 {
+				t.Errorf("request %d: %v %d %s", i, a.err, a.StatusCode, a.body)
+			}
+		})
+	}
+	all.Wait()
+	v.get(sites[0].URL+"/get").want(t, 200, n)
+}
+
+// P1: of 100 concurrent writes to one session, in two processes, 100 stay.
+func TestConcurrentWritesAllStay(t *testing.T) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
+		crowd(t, r, nil, 100, func(int) (method, path string) { return http.MethodPost, "/add" }, "101")
+	})
+}
+
+// mixed are GETs, which are optimistic, and some POSTs.
+func mixed(i int) (method, path string) {
+	if i%6 == 0 {
+		return http.MethodPost, "/add"
+	}
+	return http.MethodGet, "/add"
+}
+
+// P1: of 100 concurrent GETs that each add 1, in two processes, 100 are kept, beside POSTs that
+// do so, too.
+func TestConcurrentOptimisticWritesAllStay(t *testing.T) {
+	onEach(t, func(t *testing.T, r *redistest.Server) { crowd(t, r, nil, 120, mixed, "121") })
+}
+
+// With a Locker of one's own nothing is saved without it. All the same nothing is lost.
+func TestOptimisticWithALocker(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		own := func() locker.Locker {
+			return locker.NewSpin(r.Pool(t, 4), locker.Options{Wait: time.Minute, Timeout: 20 * time.Second})
+		}
+		crowd(t, r, own, 20, mixed, "21")
+	})
 }

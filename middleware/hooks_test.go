@@ -95,12 +95,10 @@ func TestNoHookForAFailedCommit(t *testing.T) {
 	} {
 		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
 			var log audit
-			mux := app()
-			handle(mux, "/change", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
+			s := siteWith(t, r, middleware.Options{Hooks: log.hooks()}, "/change", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
 				change(s)
 				r.Stop(t)
 			})
-			s := newSite(t, r.Pool(t, 4), middleware.Options{Hooks: log.hooks()}, mux)
 			v := newVisitor(t)
 			if name != "begin" {
 				v.post(s.URL+"/add").want(t, 200, "1")
@@ -147,8 +145,7 @@ func TestNothingIsHeldDuringAHook(t *testing.T) {
 		}
 		s = newSite(t, r.Pool(t, 4), middleware.Options{Hooks: hooks, Mode: byPath(map[string]middleware.Mode{"/lazy": middleware.Lazy})}, mux)
 		for _, path := range []string{"/login", "/early-login"} {
-			v := newVisitor(t)
-			v.post(s.URL+"/add").want(t, 200, "1")
+			v := s.visitor(t)
 			v.post(s.URL+path).want(t, 200, "")
 			v.get(s.URL+"/get").want(t, 200, "2")
 		}
@@ -166,8 +163,7 @@ func TestAHookThatPanics(t *testing.T) {
 		s := around(t, r, middleware.Options{Hooks: hooks}, func(sessions func(http.Handler) http.Handler) http.Handler {
 			return recoverer(sessions(app()))
 		})
-		v := newVisitor(t)
-		v.post(s.URL+"/add").want(t, 200, "1")
+		v := s.visitor(t)
 		kept := with(t, v.cookies(s)...)
 		v.post(s.URL+"/logout").want(t, 500, "no disk")
 		kept.get(s.URL+"/get").want(t, 200, "0")

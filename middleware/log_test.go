@@ -95,12 +95,10 @@ func TestWhatIsSetAfterDestroyIsReported(t *testing.T) {
 		"a login after Destroy is dropped": func(s *session.Session) { s.Login("ann") },
 	} {
 		inFakeTime(t, line, func(t *testing.T, r *redistest.Server) {
-			mux := app()
-			handle(mux, "/goodbye", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
+			s, v := begunWith(t, r, middleware.Options{}, "/goodbye", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
 				s.Destroy()
 				late(s)
 			})
-			s, v := begun(t, r, middleware.Options{}, mux)
 			v.get(s.URL+"/goodbye").want(t, 200, "")
 			if len(s.log.Lines(line)) != 1 {
 				t.Errorf("log:\n%s", s.log)

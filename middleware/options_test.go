@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -64,6 +66,9 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		{"SameSite", st, cookie(http.Cookie{Name: "a", SameSite: 9}), []string{"SameSite is 9"}},
 		{"long name", st, cookie(http.Cookie{Name: strings.Repeat("a", 4000)}), []string{"Name has 4000 bytes", "3584"}},
 		{"bad name", st, cookie(http.Cookie{Name: "a b"}), []string{"a b", "Name"}},
+		{"bad name of tokens", st, token(http.Cookie{Name: "a b"}), []string{"a b"}},
+		{"Secure tokens", st, token(http.Cookie{Name: "api", Secure: true}), []string{"only Name"}},
+		{"MaxAge of tokens", st, token(http.Cookie{MaxAge: 3600}), []string{"only Name"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -85,6 +90,10 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 
 func cookie(c http.Cookie) middleware.Options {
 	return middleware.Options{Keys: [][]byte{testKey}, Cookie: c}
+}
+
+func token(c http.Cookie) middleware.Options {
+	return middleware.Options{Keys: [][]byte{testKey}, Cookie: c, Token: middleware.Bearer}
 }
 
 // The status says whether another try may help.
@@ -123,4 +132,32 @@ func TestOnErrorAnswers(t *testing.T) {
 			t.Errorf("%v\n%s", a.Header, s.log)
 		}
 	})
+}
+
+// P12: "never" may be written as the largest number there is, and no sum with it
+// overflows. A visitor who is taken for a new one each time would always read 1.
+func TestTheLargestOptionsMeanNever(t *testing.T) {
+	t.Parallel()
+	const never time.Duration = math.MaxInt64
+	r := redistest.Real(t)
+	for name, o := range map[string]middleware.Options{
+		"Lifetime": {Lifetime: never},
+		"all": {TTL: never, Lifetime: never, LockWait: never, MaxHold: never,
+			MaxWaiters: math.MaxInt, MaxBytes: math.MaxInt, Buffer: math.MaxInt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o.Mode = byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly})
+			mux := app()
+			mux.HandleFunc("/copy", func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = io.Copy(w, io.LimitReader(strings.NewReader("copied"), 9))
+			})
+			s, v := begun(t, r, o, mux)
+			v.get(s.URL+"/add").want(t, 200, "2")
+			v.get(s.URL+"/get").want(t, 200, "2")
+			v.get(s.URL+"/login").want(t, 200, "")
+			v.get(s.URL+"/add").want(t, 200, "3")
+			v.get(s.URL+"/copy").want(t, 200, "copied")
+		})
+	}
 }

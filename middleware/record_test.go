@@ -16,8 +16,7 @@ import (
 // P13: a record that cannot be used is reported, stays as it is, and does not stay
 // locked; OnCorrupt may decide to replace it.
 func TestARecordThatCannotBeUsed(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		o := middleware.Options{Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly}), MaxBytes: 1000}
 		strict := newSite(t, r.Pool(t, 4), o, app())
 		o.OnCorrupt = func(_ *http.Request, err error) error {
@@ -69,13 +68,11 @@ func TestARecordThatCannotBeUsed(t *testing.T) {
 // P13: a session that is too large is refused as a whole.
 func TestASessionOverMaxBytesIsRefused(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		handle(mux, "/grow", func(s *session.Session, w http.ResponseWriter, _ *http.Request) {
+		s := siteWith(t, r, middleware.Options{MaxBytes: 1000}, "/grow", func(s *session.Session, w http.ResponseWriter, _ *http.Request) {
 			s.Set("n", 77)
 			s.Set("big", strings.Repeat("x", 2000))
 			fmt.Fprint(w, "grown")
 		})
-		s := newSite(t, r.Pool(t, 4), middleware.Options{MaxBytes: 1000}, mux)
 		v := newVisitor(t).everywhere()
 		a := v.get(s.URL + "/grow")
 		a.want(t, 500, "*")

@@ -1,22 +1,23 @@
 package middleware_test
 
 import (
-	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
 )
 
 // P8: without Redis there is an error, rather than an empty session; and with Redis
 // all works again, without anyone's help.
 func TestRedisStoppedIs503AndComesBack(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		modes := map[string]middleware.Mode{"/add": middleware.Exclusive, "/get": middleware.ReadOnly}
 		s, v := begun(t, r, middleware.Options{Mode: byPath(modes)}, app())
 		r.Stop(t)
@@ -40,13 +41,11 @@ func TestRedisStoppedIs503AndComesBack(t *testing.T) {
 // P8: a Redis that hangs costs the timeout and a quarter, not more. Requests that wait for one
 // session fail together, not one after another.
 func TestRedisPausedIs503WithinTheTimeout(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		for _, crowd := range []int{1, 20} {
 			st := store.New(r.Pool(t, 4), store.Options{Timeout: time.Second})
 			s := newSiteOn(t, st, middleware.Options{LockWait: time.Minute}, app())
-			v := newVisitor(t)
-			v.get(s.URL+"/add").want(t, 200, "1")
+			v := s.visitor(t)
 			r.Pause(t)
 			began := time.Now()
 			var waiting sync.WaitGroup
@@ -65,64 +64,16 @@ func TestRedisPausedIs503WithinTheTimeout(t *testing.T) {
 	})
 }
 
-// P8: scripts that Redis has forgotten are sent again.
-func TestScriptFlushUnderLoad(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
-		s, v := begun(t, r, middleware.Options{}, app())
-		var crowd sync.WaitGroup
-		for i := range 60 {
-			crowd.Go(func() {
-				if i%10 == 0 {
-					r.Do(t, "SCRIPT", "FLUSH")
-				}
-				v.get(fmt.Sprintf("%s/set/k%d", s.URL, i)).want(t, 200, "")
-			})
-		}
-		crowd.Wait()
-		v.get(s.URL+"/len").want(t, 200, "61")
-	})
-}
-
-// P8: when Redis may not write, nothing is answered as saved, the lock does not
-// stay, and all is well afterwards.
-func TestRedisThatRefusesWrites(t *testing.T) {
-	t.Parallel()
-	r := redistest.Real(t)
-	for name, switches := range map[string]struct{ off, on []any }{
-		"out of memory": {[]any{"SET", "maxmemory", "1"}, []any{"SET", "maxmemory", "0"}},
-		"read-only":     {[]any{"127.0.0.1", "1"}, []any{"NO", "ONE"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			command := map[string]string{"out of memory": "CONFIG", "read-only": "REPLICAOF"}[name]
-			s, v := begun(t, r, middleware.Options{}, app())
-			r.Do(t, command, switches.off...)
-			v.get(s.URL+"/add").want(t, 503, "*")
-			a := newVisitor(t).get(s.URL + "/add")
-			a.want(t, 503, "*")
-			if a.sets() {
-				t.Error("a cookie for a session that was not saved")
-			}
-			r.Do(t, command, switches.on...)
-			v.get(s.URL+"/add").want(t, 200, "2")
-		})
-	}
-}
-
 // P8: memory that runs out between the take and the commit does not leave the
 // session shut for a lease.
 func TestRedisOutOfMemoryAtTheCommitFreesTheLock(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
-	mux := app()
-	busy, free := pausing(mux)
-	s, v := begun(t, r, middleware.Options{}, mux)
+	s, v := begun(t, r, middleware.Options{}, app())
 	_, lock := keysOf(v.get(s.URL + "/id").body)
-	done := v.start(s.URL + "/pause")
-	<-busy
+	free := v.hold(s.URL + "/pause")
 	r.Do(t, "CONFIG", "SET", "maxmemory", "1")
-	close(free)
-	a := <-done
+	a := free()
 	a.want(t, 503, "*")
 	if r.Exists(t, lock) {
 		t.Error("the lock is still there")
@@ -132,4 +83,117 @@ func TestRedisOutOfMemoryAtTheCommitFreesTheLock(t *testing.T) {
 	}
 	r.Do(t, "CONFIG", "SET", "maxmemory", "0")
 	v.get(s.URL+"/get").want(t, 200, "1")
+}
+
+// P8: a full Redis costs what has to be stored, and no more. Who only reads is served, in every
+// mode, and who logs out is out.
+func TestAFullRedisServesReadersAndLogouts(t *testing.T) {
+	t.Parallel()
+	r := redistest.Real(t)
+	modes := map[string]middleware.Mode{"/id": middleware.ReadOnly}
+	s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: byPath(modes)}, app())
+	ann, bob := newVisitor(t), newVisitor(t)
+	ann.get(s.URL+"/add").want(t, 200, "1")
+	bob.get(s.URL+"/add").want(t, 200, "1")
+	id := ann.get(s.URL + "/id").body
+	old := ann.cookies(s)
+
+	r.Fill(t)
+	ann.get(s.URL+"/get").want(t, 200, "1")
+	ann.get(s.URL+"/id").want(t, 200, id)
+	for what, a := range map[string]answer{
+		"a write":       ann.get(s.URL + "/add"),
+		"a login":       ann.get(s.URL + "/login"),
+		"a new session": newVisitor(t).get(s.URL + "/add"),
+	} {
+		if a.StatusCode != 503 || a.sets() || strings.Contains(a.body, "OOM") {
+			t.Errorf("%s: %d %q, cookie %v", what, a.StatusCode, a.body, a.sets())
+		}
+	}
+	if len(s.log.Lines("it is full")) != 3 {
+		t.Errorf("the log does not say three times that Redis is full:\n%s", s.log)
+	}
+	newVisitor(t).get(s.URL+"/get").want(t, 200, "0")
+	ann.get(s.URL+"/get").want(t, 200, "1") // a login that failed has ended nothing
+
+	ann.get(s.URL+"/logout").want(t, 200, "")
+	thief := with(t, old...)
+	thief.get(s.URL+"/get").want(t, 200, "0")
+	thief.post(s.URL+"/add").want(t, 409, "*")
+
+	r.Empty(t)
+	bob.get(s.URL+"/add").want(t, 200, "2")
+	ann.get(s.URL+"/add").want(t, 200, "1")
+}
+
+// P8: Redis falls silent while requests hold the session or wait for it. Whatever they
+// do, and wherever they are in line, all are answered within the Timeout and a quarter.
+func TestRedisFallsSilentAndAllAreAnsweredInTime(t *testing.T) {
+	t.Parallel()
+	const timeout = 400 * time.Millisecond
+	const maxBytes = 4 << 10 // which /large exceeds
+	for name, paths := range map[string][]string{
+		"one":                            {"/add"},
+		"one that reads":                 {"/get"},
+		"a login":                        {"/login"},
+		"a logout":                       {"/logout"},
+		"a panic":                        {"/panic"},
+		"a crowd":                        {"/add", "/add", "/add", "/add", "/add"},
+		"a crowd of readers":             {"/get", "/get", "/get", "/get", "/get"},
+		"a login last in a crowd":        {"/add", "/add", "/add", "/login"},
+		"a panic last in a crowd":        {"/add", "/add", "/add", "/panic"},
+		"a panic amid a crowd":           {"/add", "/add", "/panic", "/add", "/add"},
+		"one too large, last in a crowd": {"/add", "/add", "/large"},
+		"a slow one amid a crowd":        {"/add", "/slow", "/add", "/add", "/add"},
+	} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			busy, free := make(chan struct{}), make(chan struct{})
+			first := sync.OnceFunc(func() {
+				close(busy)
+				<-free
+			})
+			mux := app()
+			mux.HandleFunc("/panic", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+			handle(mux, "/large", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
+				s.Set("large", make([]byte, maxBytes))
+			})
+			handle(mux, "/slow", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
+				<-time.After(30 * time.Millisecond) // longer than requests run ahead of Redis
+				s.Set("slow", 1)
+			})
+			mux.HandleFunc("/first/{path}", func(w http.ResponseWriter, r *http.Request) {
+				first()
+				http.StripPrefix("/first", mux).ServeHTTP(w, r)
+			})
+			st := store.New(r.Pool(t, 8), store.Options{Lease: 5 * time.Second, Timeout: timeout})
+			s := newSiteOn(t, st, middleware.Options{LockWait: time.Minute, MaxBytes: maxBytes}, mux)
+			v := s.visitor(t)
+
+			var began time.Time // of the silence
+			var line sync.WaitGroup
+			for i, path := range paths {
+				if i == 0 {
+					path = "/first" + path
+				}
+				line.Go(func() {
+					a := v.post(s.URL + path)
+					if took := time.Since(began); took > timeout*5/4 {
+						t.Errorf("request %d, %s, was answered %v after Redis fell silent", i, path, took)
+					}
+					if a.err == nil && a.StatusCode < 400 {
+						t.Errorf("request %d, %s: %d, though Redis is silent", i, path, a.StatusCode)
+					}
+				})
+				synctest.Wait() // the next one is behind it
+			}
+			<-busy
+			r.Pause(t)
+			began = time.Now()
+			close(free)
+			line.Wait()
+			r.Resume(t)
+			redistest.Elapse(time.Second)
+			v.get(s.URL+"/nothing").want(t, 200, "")
+		})
+	}
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
@@ -15,26 +17,10 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// add is app's /add, for handlers that do more.
-func add(s *session.Session) int {
-	n, _ := session.Get[int](s, "n")
-	s.Set("n", n+1)
-	return n + 1
-}
-
-// must is for what works on a good day.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Error(err)
-	}
-}
-
 // P1: a handler gives its session back for slow work, and then goes on with what is stored by
 // then, which another process has written.
 func TestReopenGoesOnWithWhatIsStoredByThen(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		working, done := make(chan struct{}), make(chan struct{})
 		mux := app()
 		handle(mux, "/upload", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
@@ -49,8 +35,7 @@ func TestReopenGoesOnWithWhatIsStoredByThen(t *testing.T) {
 			s.Set("done", true)
 		})
 		here, elsewhere := newSite(t, r.Pool(t, 4), middleware.Options{}, mux), newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-		v := newVisitor(t)
-		v.get(here.URL+"/add").want(t, 200, "1")
+		v := here.visitor(t)
 		tab := with(t, v.cookies(here)...)
 		slow := v.start(here.URL + "/upload")
 		<-working
@@ -80,8 +65,7 @@ func TestTheAnswerHasOneCookieHoweverOftenItIsReopened(t *testing.T) {
 		"renewed, then changed": {func(s *session.Session) { s.Renew(); s.Set("a", 1) }, func(s *session.Session) { s.Set("b", 2) }},
 	} {
 		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
-			mux := app()
-			handle(mux, "/twice", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			s := siteWith(t, r, middleware.Options{}, "/twice", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 				test.first(s)
 				must(t, s.Commit(req.Context()))
 				must(t, s.Reopen(req.Context()))
@@ -92,7 +76,6 @@ func TestTheAnswerHasOneCookieHoweverOftenItIsReopened(t *testing.T) {
 				must(t, s.Commit(req.Context()))
 				fmt.Fprint(w, s.ID())
 			})
-			s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
 			v := newVisitor(t)
 			a := v.get(s.URL + "/twice")
 			if a.StatusCode != 200 || len(a.Header["Set-Cookie"]) != 1 || a.Header.Get("Cache-Control") != "no-store" {
@@ -104,38 +87,11 @@ func TestTheAnswerHasOneCookieHoweverOftenItIsReopened(t *testing.T) {
 	}
 }
 
-// P9: without a session, Commit and Reopen cost nothing.
-func TestReopenWithoutASessionIsFree(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		proxy := redistest.NewProxy(t, r)
-		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
-			s := session.FromContext(req.Context())
-			for range 3 {
-				must(t, s.Commit(req.Context()))
-				must(t, s.Reopen(req.Context()))
-			}
-		}))
-		a := newVisitor(t).get(s.URL)
-		a.want(t, 200, "")
-		if a.sets() || len(proxy.Commands()) > 0 {
-			t.Errorf("cookie %q, commands %q", a.Header.Get("Set-Cookie"), proxy.Commands())
-		}
-	})
-}
-
-// In mode Lazy a session that was started can be reopened. In mode ReadOnly it is read again, also
-// while another request holds it, and stays as it is.
-func TestReopenInOtherModes(t *testing.T) {
+// In mode ReadOnly a session that is reopened is read again, also while another request holds it, and
+// stays as it is.
+func TestReopenInModeReadOnly(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
-		mux.HandleFunc("/lazy", func(w http.ResponseWriter, req *http.Request) {
-			s, err := session.Start(req.Context())
-			must(t, err)
-			add(s)
-			must(t, s.Commit(req.Context()))
-			must(t, s.Reopen(req.Context()))
-			fmt.Fprint(w, add(s))
-		})
 		more, read := make(chan struct{}), make(chan int)
 		handle(mux, "/watch", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
 			must(t, s.Commit(req.Context()))
@@ -148,28 +104,21 @@ func TestReopenInOtherModes(t *testing.T) {
 			must(t, s.Reopen(req.Context()))
 			s.Set("n", 100)
 		})
-		busy, free := pausing(mux)
-		s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: byPath(map[string]middleware.Mode{
-			"/lazy": middleware.Lazy, "/watch": middleware.ReadOnly})}, mux)
-		v := newVisitor(t)
-		v.get(s.URL+"/lazy").want(t, 200, "2")
-		watch, pause := make(chan answer, 1), make(chan answer, 1)
-		go func() { watch <- v.get(s.URL + "/watch") }()
-		for n := 3; n < 6; n++ {
+		s, v := begun(t, r, middleware.Options{Mode: byPath(map[string]middleware.Mode{"/watch": middleware.ReadOnly})}, mux)
+		watch := v.start(s.URL + "/watch")
+		for n := 2; n < 5; n++ {
 			v.get(s.URL+"/add").want(t, 200, fmt.Sprint(n))
 			more <- struct{}{}
 			if got := <-read; got != n {
 				t.Errorf("read %d, want %d", got, n)
 			}
 		}
-		go func() { pause <- v.get(s.URL + "/pause") }()
-		<-busy
+		free := v.hold(s.URL + "/pause")
 		more <- struct{}{}
-		if got := <-read; got != 5 {
-			t.Errorf("read %d beside a holder, want 5", got)
+		if got := <-read; got != 4 {
+			t.Errorf("read %d beside a holder, want 4", got)
 		}
-		close(free)
-		(<-pause).want(t, 200, "stored")
+		free().want(t, 200, "stored")
 		close(more)
 		(<-watch).want(t, 500, "*") // ErrReadOnly
 		v.get(s.URL+"/get").want(t, 200, "500")
@@ -194,38 +143,248 @@ func TestEachReopenMayWait(t *testing.T) {
 			fmt.Fprint(w, add(s))
 		})
 		s := newSiteOn(t, st, middleware.Options{LockWait: wait}, mux)
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+		v := s.visitor(t)
 		v.get(s.URL+"/again").want(t, 200, "2")
 	})
 }
 
-// P2: what a client has sent is saved although it has gone away meanwhile, if the handler wants so.
-func TestReopenForAClientThatHasGone(t *testing.T) {
+// P2: once the answer has begun it cannot take a cookie to the client. What needs one is not saved,
+// and the answer is cut off, so that nobody takes it for a success. A logout needs none.
+func TestACommitThatNeedsACookieIsTooLateOnceTheAnswerHasBegun(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		visits bool // there is a session
+		change func(s *session.Session, ctx context.Context)
+		fails  bool
+		keys   int // that it has afterwards
+	}{
+		"a login":       {true, func(s *session.Session, _ context.Context) { s.Renew(); s.Set("user", "ann") }, true, 1},
+		"a new session": {false, func(s *session.Session, _ context.Context) { s.Set("user", "ann") }, true, 0},
+		"a remember":    {true, func(s *session.Session, _ context.Context) { add(s); s.Remember(month) }, true, 1},
+		"a logout":      {true, func(s *session.Session, _ context.Context) { s.Destroy() }, false, 0},
+		"a write":       {true, func(s *session.Session, _ context.Context) { s.Set("user", "ann") }, false, 2},
+		"nothing":       {false, func(s *session.Session, _ context.Context) { s.Len() }, false, 0},
+		"a second try": {true, func(s *session.Session, ctx context.Context) {
+			s.Set("user", make(chan int))
+			if s.Commit(ctx) == nil {
+				t.Error("a channel was saved")
+			}
+			must(t, s.Reopen(ctx))
+			s.Set("user", "ann")
+		}, false, 2},
+	} {
+		for _, explicit := range []bool{true, false} {
+			inFakeTime(t, fmt.Sprint(name, explicit), func(t *testing.T, r *redistest.Server) {
+				s := siteWith(t, r, middleware.Options{LockWait: time.Second}, "/begun", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+					w.(http.Flusher).Flush()
+					must(t, s.Reopen(req.Context()))
+					test.change(s, req.Context())
+					if explicit {
+						err := s.Commit(req.Context())
+						if (err != nil) != test.fails || err != nil && !strings.Contains(err.Error(), "no cookie can reach the client") {
+							t.Errorf("Commit = %v", err)
+						}
+					}
+					fmt.Fprint(w, "all is well")
+				})
+				v := newVisitor(t)
+				if test.visits {
+					v.get(s.URL+"/add").want(t, 200, "1")
+				}
+				a := v.post(s.URL + "/begun")
+				if (a.err != nil) != test.fails || a.sets() {
+					t.Errorf("answer %q, %v, header %v", a.body, a.err, a.Header)
+				}
+				if lines := s.log.Lines("kind=other", "no cookie can reach"); (len(lines) == 1) != test.fails {
+					t.Errorf("log: %q", lines)
+				}
+				v.get(s.URL+"/len").want(t, 200, fmt.Sprint(test.keys)) // at once: the lock is free
+			})
+		}
+	}
+}
+
+// A request's goroutines reopen and commit its session in turn, others read it all the while, and
+// the answer begins in between. All is saved, and other requests lose nothing either.
+func TestGoroutinesReopenTheSessionAtOnce(t *testing.T) {
+	t.Parallel()
+	r := redistest.Real(t) // who waits for a mutex does not let time pass in a bubble
+	mux := app()
+	handle(mux, "/crowd", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+		s.Set("begun", true)
+		must(t, s.Commit(req.Context()))
+		var crowd sync.WaitGroup
+		var turn sync.Mutex
+		for i := range 8 {
+			crowd.Go(func() {
+				turn.Lock()
+				defer turn.Unlock()
+				must(t, s.Reopen(req.Context()))
+				s.Set(fmt.Sprint("own", i), i)
+				must(t, s.Commit(req.Context()))
+			})
+			crowd.Go(func() {
+				if n := s.Len(); n < 2 || s.IsNew() || s.ID() == "" {
+					t.Errorf("a goroutine sees %d keys", n)
+				}
+			})
+		}
+		turn.Lock()
+		w.(http.Flusher).Flush()
+		turn.Unlock()
+		crowd.Wait()
+	})
+	sites := []*site{newSite(t, r.Pool(t, 4), middleware.Options{}, mux), newSite(t, r.Pool(t, 4), middleware.Options{}, mux)}
+	v := newVisitor(t).everywhere()
+	v.get(sites[0].URL+"/add").want(t, 200, "1")
+	var others sync.WaitGroup
+	for i := range 16 {
+		others.Go(func() { v.get(sites[i%2].URL+"/set/"+fmt.Sprint("other", i)).want(t, 200, "") })
+	}
+	v.get(sites[0].URL+"/crowd").want(t, 200, "")
+	others.Wait()
+	v.get(sites[1].URL+"/len").want(t, 200, "26")
+}
+
+// P4: out means out, also for a request that has given its session back for a while. What is
+// reopened is the request's own session or nothing.
+func TestReopenOfASessionThatIsOver(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		for name, over := range map[string]func(s *site, tab *visitor, id string){
+			"logout": func(s *site, tab *visitor, _ string) { tab.get(s.URL+"/logout").want(t, 200, "") },
+			"login":  func(s *site, tab *visitor, _ string) { tab.get(s.URL+"/login").want(t, 200, "") },
+			"time":   func(_ *site, _ *visitor, id string) { r.Do(t, "DEL", recordOf(id)) },
+			"itself": func(*site, *visitor, string) {},
+		} {
+			var s *site
+			var tab *visitor
+			s, v := begunWith(t, r, middleware.Options{}, "/slow", func(own *session.Session, w http.ResponseWriter, req *http.Request) {
+				if name == "itself" {
+					own.Destroy()
+				}
+				must(t, own.Commit(req.Context()))
+				over(s, tab, own.ID())
+				for range 2 { // it stays so
+					err := own.Reopen(req.Context())
+					if !errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound) != (name == "time") || middleware.Status(err) != 409 {
+						t.Errorf("%s: Reopen = %v", name, err)
+					}
+				}
+				fmt.Fprint(w, "sorry")
+			})
+			tab = with(t, v.cookies(s)...)
+			a := v.get(s.URL + "/slow")
+			a.want(t, 200, "sorry")
+			if a.sets() != (name == "itself") || len(s.log.Lines("kind=gone", "Reopen")) != 2 {
+				t.Errorf("%s: header %v, log:\n%s", name, a.Header, s.log)
+			}
+		}
+	})
+}
+
+// Reopen where it cannot be is a clear error, and nothing is lost.
+func TestReopenWhereItCannotBe(t *testing.T) {
+	t.Parallel()
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, test := range map[string]struct {
+		do     func(s *session.Session, ctx context.Context) error
+		want   error // nil: any
+		status int
+		n      string // what is stored
+	}{
+		"before Commit": {func(s *session.Session, ctx context.Context) error { s.Set("n", 5); return s.Reopen(ctx) },
+			session.ErrOpen, 200, "5"},
+		"after its context": {func(s *session.Session, ctx context.Context) error {
+			s.Set("n", 5)
+			_ = s.Commit(ctx)
+			return s.Reopen(canceled)
+		}, context.Canceled, 200, "5"},
+		"after a commit that failed": {func(s *session.Session, ctx context.Context) error {
+			s.Set("n", make(chan int))
+			_ = s.Commit(ctx)
+			err := s.Reopen(ctx)
+			s.Set("n", 5)
+			return err
+		}, nil, 500, "1"},
+		"after a late change": {func(s *session.Session, ctx context.Context) error {
+			s.Set("n", 5)
+			_ = s.Commit(ctx)
+			s.Set("n", 6)
+			err := s.Reopen(ctx)
+			s.Set("n", 7)
+			return err
+		}, session.ErrClosed, 500, "5"},
+	} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			s, v := begunWith(t, r, middleware.Options{}, "/reopen", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+				err := test.do(s, req.Context())
+				if err == nil || test.want != nil && !errors.Is(err, test.want) {
+					t.Errorf("Reopen = %v, want %v", err, test.want)
+				}
+			})
+			v.get(s.URL+"/reopen").want(t, test.status, "*")
+			v.get(s.URL+"/get").want(t, 200, test.n)
+		})
+	}
+}
+
+// A goroutine that outlives its handler cannot reopen the session, nor go on waiting for it.
+func TestReopenEndsWithTheHandler(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
-		working, done := make(chan struct{}), make(chan struct{})
-		mux.HandleFunc("/upload", func(_ http.ResponseWriter, req *http.Request) {
-			defer close(done)
-			s := session.FromContext(req.Context())
+		errs := make(chan error, 2)
+		holding := make(chan *store.Hold, 1)
+		st := store.New(r.Pool(t, 4), store.Options{})
+		handle(mux, "/leave", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
 			must(t, s.Commit(req.Context()))
-			close(working)
-			<-req.Context().Done()
-			if err := s.Reopen(req.Context()); !errors.Is(err, context.Canceled) {
+			h, err := st.Take(t.Context(), s.ID(), store.Terms{})
+			must(t, err)
+			holding <- h
+			go func() {
+				errs <- s.Reopen(context.WithoutCancel(req.Context())) // waits for h
+				errs <- s.Reopen(context.WithoutCancel(req.Context()))
+			}()
+			synctest.Wait() // the first one waits
+		})
+		s := newSiteOn(t, st, middleware.Options{LockWait: time.Minute}, mux)
+		v := s.visitor(t)
+		v.get(s.URL+"/leave").want(t, 200, "")
+		for range 2 {
+			if err := <-errs; err == nil || !strings.Contains(err.Error(), "after the handler has returned") {
 				t.Errorf("Reopen = %v", err)
 			}
-			ctx := context.WithoutCancel(req.Context())
-			must(t, s.Reopen(ctx))
-			add(s)
-			must(t, s.Commit(ctx))
-		})
-		s, v := begun(t, r, middleware.Options{}, mux)
-		ctx, leave := context.WithCancel(t.Context())
-		go func() { <-working; leave() }()
-		if a := v.send(ctx, http.MethodGet, s.URL+"/upload", nil); !errors.Is(a.err, context.Canceled) {
-			t.Errorf("%v", a.err)
 		}
-		<-done
-		v.get(s.URL+"/get").want(t, 200, "2")
+		(<-holding).Release(t.Context())
+		v.get(s.URL+"/add").want(t, 200, "2")
+	})
+}
+
+// P2: a second commit that fails takes the place of the answer, and says that the first one has
+// not. The cookie of that stays, since nothing else leads to what was saved.
+func TestASecondCommitThatFails(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s := siteWith(t, r, middleware.Options{}, "/twice", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			s.Set("n", 5)
+			must(t, s.Commit(req.Context()))
+			must(t, s.Reopen(req.Context()))
+			s.Set("n", 6)
+			loseLock(t, r, req)
+			fmt.Fprint(w, "all is well")
+		})
+		v := newVisitor(t)
+		for cookies := range 2 { // with a session, and without
+			if cookies == 0 {
+				v.get(s.URL+"/add").want(t, 200, "1")
+			} else {
+				v = newVisitor(t)
+			}
+			a := v.get(s.URL + "/twice")
+			a.want(t, 503, notAllSaved)
+			if len(a.Header["Set-Cookie"]) != cookies || a.Header.Get("Cache-Control") != "no-store" {
+				t.Errorf("header %v", a.Header)
+			}
+			v.get(s.URL+"/get").want(t, 200, "5")
+		}
 	})
 }

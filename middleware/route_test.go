@@ -1,6 +1,8 @@
 package middleware_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -13,15 +15,6 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
 )
-
-// newSessions returns sessions whose cookie is called sid.
-func newSessions(t *testing.T, r *redistest.Server, o middleware.Options) *middleware.Sessions {
-	t.Helper()
-	o.Keys, o.Cookie.Name = [][]byte{testKey}, "sid"
-	s, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), o)
-	must(t, err)
-	return s
-}
 
 // routes are an application each of whose routes has a mode of its own.
 func routes(s *middleware.Sessions) *http.ServeMux {
@@ -95,47 +88,146 @@ func holdElsewhere(t *testing.T, r *redistest.Server) {
 }
 
 // Where a session was opened before its route was known, in another mode than the route's, the
-// route cannot keep what its mode promises, and says so.
+// route cannot keep what its mode promises, and says so. A mode that does not exist is refused, too.
 func TestAModeThatComesTooLateIsRefused(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		var mode middleware.Mode
-		s := newSessions(t, r, middleware.Options{Mode: func(*http.Request) middleware.Mode { return mode }})
 		nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-		var of http.Handler
-		handler := s.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { of.ServeHTTP(w, r) }))
-		wrap := []func(http.Handler) http.Handler{s.Exclusive, s.ReadOnly, s.Optimistic, s.Lazy, s.None}
-		for m := middleware.Exclusive; m <= middleware.None; m++ {
+		for m := middleware.Mode(-1); m <= middleware.None+1; m++ {
+			log := &logtest.Buffer{}
+			s := newSessions(t, r, middleware.Options{Logger: log.Logger(), Mode: func(*http.Request) middleware.Mode { return m }})
+			wrap := []func(http.Handler) http.Handler{s.Exclusive, s.ReadOnly, s.Optimistic, s.Lazy, s.None}
 			for route := middleware.Exclusive; route <= middleware.None; route++ {
-				mode, of = m, wrap[route](nothing)
-				want := http.StatusInternalServerError
-				if m == middleware.Lazy || m == middleware.None || m == route || m == middleware.Exclusive && route == middleware.Lazy {
-					want = http.StatusOK
+				want, says := 500, fmt.Sprintf("the route is %v, its session was opened as %v", route, m)
+				switch {
+				case m == middleware.Lazy, m == middleware.None, m == route, m == middleware.Exclusive && route == middleware.Lazy:
+					want, says = 200, ""
+				case m < middleware.Exclusive, m > middleware.None:
+					says = fmt.Sprintf("Mode(%d)", m)
 				}
-				if got := serveOnce(t, handler).Code; got != want {
-					t.Errorf("opened as %v, the route is %v: %d, want %d", m, route, got, want)
+				got := serveOnce(t, s.Handler(wrapped{wrap[route](nothing)})).Code
+				if got != want || says != "" && len(log.Lines(says)) == 0 {
+					t.Errorf("opened as %v, the route is %v: %d, want %d; log:\n%s", m, route, got, want, log)
 				}
 			}
 		}
 	})
 }
 
-// Of an application with many routes, the log says which one it is. A mode that does not exist is
-// refused, too.
-func TestTheLogSaysWhichModeIsWrong(t *testing.T) {
-	t.Parallel()
-	for says, mode := range map[string]middleware.Mode{
-		"the route / is ReadOnly, its session was opened as Exclusive": middleware.Exclusive,
-		"Mode(-1)": -1,
-		"Mode(5)":  middleware.None + 1,
-	} {
-		log := &logtest.Buffer{}
-		s := newSessions(t, redistest.Embedded(t), middleware.Options{Logger: log.Logger(),
-			Mode: func(*http.Request) middleware.Mode { return mode }})
-		mux := http.NewServeMux()
-		mux.Handle("/", s.ReadOnly(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("%s: the handler ran", says) })))
-		code := serveOnce(t, s.Handler(http.HandlerFunc(mux.ServeHTTP))).Code // so Handler cannot see the mux
-		if code != 500 || len(log.Lines(says)) != 1 {
-			t.Errorf("%s: status %d; log:\n%s", says, code, log)
-		}
+// wrapped is a router that cannot be asked which route it will take.
+type wrapped struct{ http.Handler }
+
+// cartsAndStaff returns two sessions for one request: a shop may keep its visitors' carts in one,
+// and its staff's work in another.
+func cartsAndStaff(t *testing.T, r *redistest.Server, modes ...middleware.Mode) (carts, staff *middleware.Sessions, log *logtest.Buffer) {
+	t.Helper()
+	log = &logtest.Buffer{}
+	var both [2]*middleware.Sessions
+	for i, name := range []string{"cart", "staff"} {
+		var err error
+		both[i], err = middleware.New(store.New(r.Pool(t, 4), steady), middleware.Options{
+			Keys: [][]byte{testKey}, Cookie: http.Cookie{Name: name}, Logger: log.Logger(),
+			Mode: func(*http.Request) middleware.Mode { return modes[i] },
+		})
+		must(t, err)
 	}
+	return both[0], both[1], log
+}
+
+// A handler finds the inner session, or that of the Sessions that it asks, also behind a route of
+// the outer ones.
+func TestTwoSessionsOnOneRequest(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		for _, mode := range []middleware.Mode{middleware.Exclusive, middleware.Lazy} {
+			carts, staff, log := cartsAndStaff(t, r, mode, middleware.Exclusive)
+			both := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				inner := session.FromContext(r.Context())
+				fmt.Fprint(w, inner == staff.FromContext(r.Context()), inner == carts.FromContext(r.Context()))
+			})
+			for name, inside := range map[string]http.Handler{
+				"wrapped once more":    carts.Handler(carts.Exclusive(both)),
+				"a route of the carts": carts.Exclusive(both),
+			} {
+				if got := serveOnce(t, carts.Handler(staff.Handler(inside))).Body.String(); got != "true false" {
+					t.Errorf("%v, %s: the inner session is the staff's, the carts': %s", mode, name, got)
+				}
+			}
+			if log.String() != "" {
+				t.Errorf("two Sessions with two cookies are nothing to log:\n%s", log)
+			}
+			again, _, log := cartsAndStaff(t, r, mode, middleware.Exclusive)
+			serveOnce(t, carts.Handler(again.Handler(http.NotFoundHandler())))
+			if len(log.Lines("cookie=cart")) != 1 {
+				t.Errorf("two Sessions with one cookie are not reported:\n%s", log)
+			}
+		}
+		carts, staff, _ := cartsAndStaff(t, r, middleware.Exclusive, middleware.Exclusive)
+		defer func() {
+			if recover() == nil {
+				t.Error("FromContext found a session of Sessions that are not around the handler")
+			}
+		}()
+		serveOnce(t, staff.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { carts.FromContext(r.Context()) })))
+	})
+}
+
+// The inner of two sessions is saved first. If the outer one fails then, or the handler around
+// the inner one panics, the client gets the inner one's cookie all the same.
+func TestTheInnerCookieOutlivesTheOuterFailure(t *testing.T) {
+	t.Parallel()
+	for name, outer := range map[string]func(own *session.Session){
+		"cannot be saved": func(own *session.Session) { own.Set("f", func() {}) },
+		"panics":          func(*session.Session) { panic("after the login") },
+	} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			carts, staff, _ := cartsAndStaff(t, r, middleware.Exclusive, middleware.Exclusive)
+			login := staff.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				session.FromContext(r.Context()).Set("user", "ann")
+				w.Header().Set("X-Handler", "yes")
+				fmt.Fprint(w, "welcome")
+			}))
+			a := serveOnce(t, recoverer(carts.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				session.FromContext(r.Context()).Set("n", 1)
+				login.ServeHTTP(w, r)
+				outer(session.FromContext(r.Context()))
+			})))).Result()
+			if cookies := a.Cookies(); a.StatusCode != 500 || len(cookies) != 1 || cookies[0].Name != "staff" ||
+				a.Header.Get("X-Handler") != "" || a.Header.Get("Cache-Control") != "no-store" {
+				t.Errorf("%d, header %v", a.StatusCode, a.Header)
+			}
+		})
+	}
+}
+
+// A handler that is wrapped twice has one session, and does not wait for itself,
+// whatever is between the two.
+func TestWrappedTwice(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s := around(t, r, middleware.Options{LockWait: 100 * time.Millisecond}, func(sessions func(http.Handler) http.Handler) http.Handler {
+			return sessions(http.TimeoutHandler(sessions(app()), time.Minute, "too slow"))
+		})
+		v := s.visitor(t)
+		v.get(s.URL+"/add").want(t, 200, "2")
+	})
+}
+
+// Whatever cause an outer handler gives for the end of a wait, it counts as the end of
+// a wait.
+func TestAContextThatEndsWithACauseOfItsOwn(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
+			inner := sessions(app())
+			return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				if req.URL.Path == "/add" && req.URL.RawQuery != "" {
+					ctx, cancel := context.WithTimeoutCause(req.Context(), 20*time.Millisecond, errors.New("our own cause"))
+					defer cancel()
+					req = req.WithContext(ctx)
+				}
+				inner.ServeHTTP(w, req)
+			})
+		})
+		v := s.visitor(t)
+		free := v.hold(s.URL + "/hold")
+		v.get(s.URL+"/add?impatient").want(t, 503, "*")
+		free().want(t, 200, "")
+	})
 }

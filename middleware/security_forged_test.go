@@ -1,7 +1,13 @@
 package middleware_test
 
 import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"flag"
+	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -120,4 +126,121 @@ func BenchmarkForgedCookie(b *testing.B) {
 	for _, kind := range forgeries {
 		b.Run(kind.name, func(b *testing.B) { serve(b, h, http.MethodPost, kind.forge(f), nil) })
 	}
+}
+
+// sign makes a cookie by hand, the way securecookie documents it: what an attacker
+// with the key could make.
+func sign(key []byte, name string, at time.Time, secret []byte) string {
+	text := fmt.Sprintf("%d|%s|", at.Unix(), base64.URLEncoding.EncodeToString(secret))
+	mac := hmac.New(sha256.New, key)
+	_, _ = io.WriteString(mac, name+"|"+strings.TrimSuffix(text, "|"))
+	return base64.URLEncoding.EncodeToString(mac.Sum([]byte(text)))
+}
+
+// A forger makes Cookie headers that no program with this key has issued. It starts
+// from two genuine cookies.
+type forger struct {
+	random *rand.Rand
+	mine   string
+	other  string
+}
+
+func (f *forger) bytes(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(f.random.Uint32())
+	}
+	return b
+}
+
+// plain is what a cookie's value says, to be changed.
+func plain(value string) []byte {
+	b, err := base64.URLEncoding.DecodeString(value)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+const (
+	base64Digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	manyCookies  = 40 // in one header
+)
+
+// forgeries are the ways to forge the cookie "sid". Each gives a Cookie header with so
+// many cookies in it.
+var forgeries = []struct {
+	name    string
+	cookies int
+	forge   func(f *forger) string
+}{
+	{"random bytes", 1, func(f *forger) string { return "sid=" + base64.URLEncoding.EncodeToString(f.bytes(88)) }},
+	{"random text", 1, func(f *forger) string {
+		text := f.bytes(f.random.IntN(200))
+		for i := range text {
+			text[i] = "!#$%&'()*+-./:<=>?@[]^_`{|}~0aA"[text[i]%31] // all that net/http lets through
+		}
+		return "sid=" + string(text)
+	}},
+	{"truncated", 1, func(f *forger) string { return "sid=" + f.mine[:f.random.IntN(len(f.mine))] }},
+	{"one bit flipped", 1, func(f *forger) string {
+		b := plain(f.mine)
+		b[f.random.IntN(len(b))] ^= 1 << f.random.IntN(8)
+		return "sid=" + base64.URLEncoding.EncodeToString(b)
+	}},
+	{"my signature on another's secret", 1, func(f *forger) string {
+		mine, other := plain(f.mine), plain(f.other)
+		return "sid=" + base64.URLEncoding.EncodeToString(append(other[:len(other)-32], mine[len(mine)-32:]...))
+	}},
+	{"my signature on a random secret", 1, func(f *forger) string {
+		b := plain(f.mine)
+		copy(b[11:55], base64.URLEncoding.EncodeToString(f.bytes(32)))
+		return "sid=" + base64.URLEncoding.EncodeToString(b)
+	}},
+	{"expired", 1, func(f *forger) string {
+		old := time.Now().Add(-400*24*time.Hour - time.Duration(2+f.random.IntN(1e6))*time.Second)
+		return "sid=" + sign(testKey, "sid", old, f.bytes(32))
+	}},
+	{"foreign key", 1, func(f *forger) string { return "sid=" + sign(f.bytes(32), "sid", time.Now(), f.bytes(32)) }},
+	{"empty key", 1, func(f *forger) string {
+		return "sid=" + sign(make([]byte, 32*f.random.IntN(2)), "sid", time.Now(), f.bytes(32))
+	}},
+	{"signed for another name", 1, func(f *forger) string {
+		names := []string{"", "SID", "__Host-sid", "sid|1", "theme"}
+		return "sid=" + sign(testKey, names[f.random.IntN(len(names))], time.Now(), f.bytes(32))
+	}},
+	{"signed, but not 32 bytes", 1, func(f *forger) string {
+		sizes := []int{0, 1, 31, 33, 64}
+		return "sid=" + sign(testKey, "sid", time.Now(), f.bytes(sizes[f.random.IntN(len(sizes))]))
+	}},
+	{"not canonical", 1, func(f *forger) string { // but decodes to the genuine one
+		digits := strings.TrimRight(f.mine, "=")
+		last := strings.IndexByte(base64Digits, digits[len(digits)-1])
+		variants := []string{
+			digits, digits + "=", f.mine + "=", // another padding
+			digits[:len(digits)-1] + base64Digits[last^(1+f.random.IntN(15)):][:1] + "==", // bits that nobody reads
+			f.mine[:60] + "\n" + f.mine[60:],                                              // which base64 skips
+		}
+		if other := strings.NewReplacer("-", "+", "_", "/").Replace(f.mine); other != f.mine {
+			variants = append(variants, other) // another alphabet
+		}
+		return "sid=" + variants[f.random.IntN(len(variants))]
+	}},
+	{"secret without a signature", 1, func(f *forger) string {
+		return "sid=" + string(plain(f.mine)[11:55])
+	}},
+	{"oversized", 1, func(f *forger) string {
+		return "sid=" + f.mine + strings.Repeat("A", 393+f.random.IntN(4000))
+	}},
+	{"another cookie's name", 1, func(f *forger) string {
+		names := []string{"__Host-sid", "__Secure-sid", "SID", "sid2", "xsid", "si", "sid.", "sid|", "\u2000sid"}
+		return names[f.random.IntN(len(names))] + "=" + f.mine
+	}},
+	{"many of the same name", manyCookies, func(f *forger) string {
+		var all bytes.Buffer
+		for range manyCookies {
+			fmt.Fprintf(&all, "sid=%s; ", base64.URLEncoding.EncodeToString(f.bytes(88)))
+		}
+		return all.String()
+	}},
 }

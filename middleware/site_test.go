@@ -1,21 +1,26 @@
 package middleware_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/logtest"
 	"github.com/a2139e8d/latchkey/internal/memnet"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
@@ -86,7 +91,42 @@ func app() *http.ServeMux {
 	})
 	handle(mux, "/logout", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Destroy() })
 	mux.HandleFunc("/nothing", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("/hold", func(_ http.ResponseWriter, r *http.Request) { waitUntilFree(r) })
+	handle(mux, "/pause", func(s *session.Session, w http.ResponseWriter, r *http.Request) {
+		waitUntilFree(r)
+		s.Set("n", 500)
+		fmt.Fprint(w, "stored")
+	})
 	return mux
+}
+
+// hold sends a request that keeps its session, to /hold or, if it is to write, to /pause. It returns
+// when the handler has begun. free lets that go on, and returns the answer.
+func (v *visitor) hold(url string) (free func() answer) {
+	h := held{make(chan struct{}), make(chan struct{})}
+	key := fmt.Sprint(helds.Add(1))
+	allHeld.Store(key, h)
+	done := v.start(url + "?held=" + key)
+	<-h.begun
+	return func() answer {
+		close(h.free)
+		return <-done
+	}
+}
+
+// held is what the visitor and the handler of such a request know in common.
+type held struct{ begun, free chan struct{} }
+
+var (
+	helds   atomic.Int32
+	allHeld sync.Map // by the number in the request
+)
+
+func waitUntilFree(r *http.Request) {
+	if h, ok := allHeld.Load(r.URL.Query().Get("held")); ok {
+		close(h.(held).begun)
+		<-h.(held).free
+	}
 }
 
 // A visitor is a browser: it keeps cookies.
@@ -192,4 +232,264 @@ func keysOf(id string) (record, lock string) {
 		record = "latchkey:{" + tag + "}:" + rest
 	}
 	return record, record + ".lock"
+}
+
+// around serves handlers that are around the sessions, which newSite cannot: its own
+// sessions stay out of the way.
+func around(t *testing.T, r *redistest.Server, o middleware.Options, wrap func(sessions func(http.Handler) http.Handler) http.Handler) *site {
+	t.Helper()
+	o.Keys, o.Cookie.Name = [][]byte{testKey}, "sid"
+	o.Logger = slog.New(slog.DiscardHandler)
+	sessions, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), o)
+	must(t, err)
+	none := middleware.Options{Mode: func(*http.Request) middleware.Mode { return middleware.None }}
+	return newSite(t, r.Pool(t, 1), none, wrap(sessions.Handler))
+}
+
+// inFakeTime runs f as a subtest, in fake time, with a Redis of its own.
+func inFakeTime(t *testing.T, name string, f func(t *testing.T, r *redistest.Server)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		redistest.InFakeTime(t, f)
+	})
+}
+
+// begun serves mux, and returns a visitor whose session has n = 1.
+func begun(t *testing.T, r *redistest.Server, o middleware.Options, mux http.Handler) (*site, *visitor) {
+	t.Helper()
+	s := newSite(t, r.Pool(t, 4), o, mux)
+	return s, s.visitor(t)
+}
+
+// visitor returns one whose session has n = 1.
+func (s *site) visitor(t *testing.T) *visitor {
+	t.Helper()
+	v := newVisitor(t)
+	v.get(s.URL+"/add").want(t, 200, "1")
+	return v
+}
+
+// begunWith is begun with app and one more route.
+func begunWith(t *testing.T, r *redistest.Server, o middleware.Options, path string,
+	h func(s *session.Session, w http.ResponseWriter, req *http.Request)) (*site, *visitor) {
+	t.Helper()
+	mux := app()
+	handle(mux, path, h)
+	return begun(t, r, o, mux)
+}
+
+// siteWith serves app and one more route.
+func siteWith(t *testing.T, r *redistest.Server, o middleware.Options, path string,
+	h func(s *session.Session, w http.ResponseWriter, req *http.Request)) *site {
+	t.Helper()
+	mux := app()
+	handle(mux, path, h)
+	return newSite(t, r.Pool(t, 4), o, mux)
+}
+
+// start sends a request and does not wait for its answer.
+func (v *visitor) start(url string) chan answer {
+	done := make(chan answer, 1)
+	go func() { done <- v.get(url) }()
+	return done
+}
+
+// handle adds a handler that uses the session.
+func handle(mux *http.ServeMux, path string, h func(s *session.Session, w http.ResponseWriter, req *http.Request)) {
+	mux.HandleFunc(path, func(w http.ResponseWriter, req *http.Request) { h(session.FromContext(req.Context()), w, req) })
+}
+
+// everywhere lets the visitor have one session with several sites: processes of one program have
+// one name for their visitors.
+func (v *visitor) everywhere() *visitor {
+	v.Jar = oneName{v.Jar}
+	return v
+}
+
+type oneName struct{ http.CookieJar }
+
+func (j oneName) Cookies(*url.URL) []*http.Cookie           { return j.CookieJar.Cookies(nameOfAll) }
+func (j oneName) SetCookies(_ *url.URL, set []*http.Cookie) { j.CookieJar.SetCookies(nameOfAll, set) }
+
+var nameOfAll = &url.URL{Scheme: "http", Host: "site.memory"}
+
+// inBubble runs the test in fake time, with a Redis of its own, beside other tests.
+func inBubble(t *testing.T, f func(t *testing.T, r *redistest.Server)) {
+	t.Helper()
+	t.Parallel()
+	redistest.InFakeTime(t, f)
+}
+
+// onEach runs the test in fake time and, beside it, on a real Redis.
+func onEach(t *testing.T, f func(t *testing.T, r *redistest.Server)) {
+	t.Helper()
+	t.Parallel()
+	redistest.Each(t, f)
+}
+
+// A wire is one connection to a server, for what http.Client hides: which bytes there are, and
+// whether the connection stays whole.
+type wire struct {
+	net.Conn
+	t *testing.T
+	*bufio.Reader
+}
+
+func (w *wire) Read(p []byte) (int, error) { return w.Reader.Read(p) }
+
+func dial(t *testing.T, srv *httptest.Server) *wire {
+	t.Helper()
+	c, err := memnet.DialContext(t.Context(), "tcp", srv.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return &wire{c, t, bufio.NewReader(c)}
+}
+
+func (w *wire) send(text string) {
+	w.t.Helper()
+	if _, err := io.WriteString(w, text); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// read reads one answer, informational ones included.
+func (w *wire) read() answer {
+	res, err := http.ReadResponse(w.Reader, nil)
+	if err != nil {
+		return answer{Response: &http.Response{}, err: err}
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return answer{res, string(body), err}
+}
+
+// navigate is what a click does.
+func (v *visitor) navigate(method, url string) answer {
+	return v.fetch(context.Background(), method, url, "navigate")
+}
+
+// background is what a script does.
+func (v *visitor) background(method, url string) answer {
+	return v.fetch(context.Background(), method, url, "cors")
+}
+
+func (v *visitor) fetch(ctx context.Context, method, url, mode string) answer {
+	v.t.Helper()
+	req, err := http.NewRequestWithContext(ctx, method, url, nil)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	req.Header.Set("Sec-Fetch-Mode", mode)
+	return v.do(req)
+}
+
+// welcoming is app, with /user, which says who is logged in.
+func welcoming() *http.ServeMux {
+	mux := app()
+	handle(mux, "/user", func(s *session.Session, w http.ResponseWriter, _ *http.Request) {
+		user, _ := session.Get[string](s, "user")
+		fmt.Fprint(w, user)
+	})
+	return mux
+}
+
+// add is app's /add, for handlers that do more.
+func add(s *session.Session) int {
+	n, _ := session.Get[int](s, "n")
+	s.Set("n", n+1)
+	return n + 1
+}
+
+// must is for what works on a good day.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// newSessions returns sessions whose cookie is called sid.
+func newSessions(t *testing.T, r *redistest.Server, o middleware.Options) *middleware.Sessions {
+	t.Helper()
+	o.Keys, o.Cookie.Name = [][]byte{testKey}, "sid"
+	s, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), o)
+	must(t, err)
+	return s
+}
+
+func byPath(modes map[string]middleware.Mode) func(*http.Request) middleware.Mode {
+	return func(r *http.Request) middleware.Mode { return modes[r.URL.Path] }
+}
+
+// as returns the request as if it were for another path.
+func as(r *http.Request, path string) *http.Request {
+	r = r.Clone(r.Context())
+	r.URL.Path = path
+	return r
+}
+
+// loseLock makes the commit of the running request fail, as after a pause that
+// outlasted the lease.
+func loseLock(t *testing.T, r *redistest.Server, req *http.Request) {
+	_, lock := keysOf(session.FromContext(req.Context()).ID())
+	r.Do(t, "DEL", lock)
+}
+
+func recordOf(id string) string {
+	record, _ := keysOf(id)
+	return record
+}
+
+// serveOnce returns a handler's answer to a request without a cookie.
+func serveOnce(t *testing.T, h http.Handler) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/", nil))
+	return w
+}
+
+// recoverer is a framework's recovery, inside the sessions.
+func recoverer(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if p := recover(); p != nil {
+				http.Error(w, fmt.Sprint(p), http.StatusInternalServerError)
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// count returns the cookie and the id of a new session with n in it.
+func (s *site) count(t *testing.T, n int) (*http.Cookie, string) {
+	t.Helper()
+	v := newVisitor(t)
+	for i := range n {
+		v.get(s.URL+"/add").want(t, 200, fmt.Sprint(i+1))
+	}
+	return v.cookie(s), v.get(s.URL + "/id").body
+}
+
+// end ends the session of a cookie, and leaves a tombstone or nothing at all.
+func (s *site) end(t *testing.T, r *redistest.Server, c *http.Cookie, tombstone bool) {
+	t.Helper()
+	id := with(t, c).get(s.URL + "/id").body
+	with(t, c).get(s.URL+"/logout").want(t, 200, "")
+	if !tombstone {
+		r.Do(t, "DEL", recordOf(id))
+	}
+}
+
+// begins begins a session that has n = 1, and returns its id.
+func (s *site) begins(t *testing.T) (v *visitor, id string) {
+	t.Helper()
+	v = newVisitor(t).everywhere()
+	v.get(s.URL+"/add").want(t, 200, "1")
+	return v, v.get(s.URL + "/id").body
 }

@@ -11,10 +11,6 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-func byPath(modes map[string]middleware.Mode) func(*http.Request) middleware.Mode {
-	return func(r *http.Request) middleware.Mode { return modes[r.URL.Path] }
-}
-
 // P9: a request without a session that writes nothing costs no Redis command and gets
 // no cookie, in any mode.
 func TestNoCookieAndNothingWrittenIsFree(t *testing.T) {
@@ -26,11 +22,17 @@ func TestNoCookieAndNothingWrittenIsFree(t *testing.T) {
 			s.Set("flash", "hello")
 			_, _ = session.Pop[string](s, "flash")
 		})
+		handle(mux, "/reopen", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+			for range 3 {
+				must(t, s.Commit(req.Context()))
+				must(t, s.Reopen(req.Context()))
+			}
+		})
 		for name, mode := range map[string]middleware.Mode{"exclusive": middleware.Exclusive, "read-only": middleware.ReadOnly, "optimistic": middleware.Optimistic, "lazy": middleware.Lazy, "none": middleware.None} {
 			s := newSite(t, proxy.Pool(t, 4), middleware.Options{Mode: func(*http.Request) middleware.Mode { return mode }}, mux)
 			paths := []string{"/nothing"}
 			if name == "exclusive" {
-				paths = append(paths, "/get", "/pop", "/logout", "/id")
+				paths = append(paths, "/get", "/pop", "/logout", "/id", "/reopen")
 			}
 			for _, path := range paths {
 				a := newVisitor(t).get(s.URL + path)
@@ -45,12 +47,10 @@ func TestNoCookieAndNothingWrittenIsFree(t *testing.T) {
 
 // P9: an id that Redis does not know is never adopted, and leaves no lock.
 func TestAnUnknownIDIsNotAdopted(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, app())
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+		v := s.visitor(t)
 		planted := v.cookies(s)
 		id := v.get(s.URL + "/id").body
 		r.Do(t, "FLUSHALL")
@@ -76,8 +76,7 @@ func TestAnUnknownIDIsNotAdopted(t *testing.T) {
 
 // P10: counted on the wire, once Redis knows the scripts.
 func TestRequestsToRedisAreCounted(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
 		mux := app()
 		handle(mux, "/same", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
@@ -119,8 +118,7 @@ func TestRequestsToRedisAreCounted(t *testing.T) {
 			{"/login", 3, "take and read; write the new id; bury the old one and release"},
 			{"/logout", 2, "take and read; bury and release"},
 		} {
-			v := newVisitor(t)
-			v.get(s.URL+"/add").want(t, 200, "1")
+			v := s.visitor(t)
 			proxy.Forget()
 			visit(c.path)(v)
 			if n := proxy.RoundTrips(); n != c.want {
@@ -132,33 +130,6 @@ func TestRequestsToRedisAreCounted(t *testing.T) {
 		if n := proxy.Requests(); n != 1 {
 			t.Errorf("a new session: %d requests, want 1", n)
 		}
-	})
-}
-
-// as returns the request as if it were for another path.
-func as(r *http.Request, path string) *http.Request {
-	r = r.Clone(r.Context())
-	r.URL.Path = path
-	return r
-}
-
-// A read-only request waits for nobody and sees what was last saved. A write in it is an
-// error.
-func TestReadOnlyDoesNotWait(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		busy, free := pausing(mux)
-		s, v := begun(t, r, middleware.Options{Mode: byPath(map[string]middleware.Mode{"/get": middleware.ReadOnly, "/set/x": middleware.ReadOnly})}, mux)
-		done := v.start(s.URL + "/pause")
-		<-busy
-		v.get(s.URL+"/get").want(t, 200, "1")
-		v.get(s.URL+"/set/x").want(t, 500, "*")
-		if len(s.log.Lines("reading only")) != 1 {
-			t.Errorf("log:\n%s", s.log)
-		}
-		close(free)
-		(<-done).want(t, 200, "stored")
-		v.get(s.URL+"/get").want(t, 200, "500")
 	})
 }
 

@@ -16,20 +16,11 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// begins begins a session that has n = 1, and returns its id.
-func (s *site) begins(t *testing.T) (v *visitor, id string) {
-	t.Helper()
-	v = newVisitor(t).everywhere()
-	v.get(s.URL+"/add").want(t, 200, "1")
-	return v, v.get(s.URL + "/id").body
-}
-
 func adding(s *session.Session) error { add(s); return nil }
 
 // P1: jobs and requests of one session, in two processes, run one after another. Nothing is lost.
 func TestUpdatesAndRequestsLoseNothing(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		sites := []*site{newSite(t, r.Pool(t, 8), middleware.Options{}, app()), newSite(t, r.Pool(t, 8), middleware.Options{}, app())}
 		v, id := sites[0].begins(t)
 		var crowd sync.WaitGroup
@@ -142,26 +133,6 @@ func TestUpdateRefuses(t *testing.T) {
 		h.Release(t.Context())
 		if _, err := s.sessions.Peek(t.Context(), leaving); !errors.Is(err, store.ErrGone) {
 			t.Errorf("Peek of an ended session = %v", err)
-		}
-	})
-}
-
-// What is no id never reaches Redis.
-func TestUpdateAndPeekOfWhatIsNoID(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		proxy := redistest.NewProxy(t, r)
-		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, app())
-		for _, id := range []string{"", "a", strings.Repeat("A", 21), strings.Repeat("A", 23), strings.Repeat("A", 1<<20),
-			strings.Repeat("A", 21) + "B", strings.Repeat("A", 21) + "=", strings.Repeat("A", 20) + "}x", strings.Repeat("A", 20) + "\n\n", "\nAAAAAAAAAAAAAAAAAAAAAA"} {
-			_, peeked := s.sessions.Peek(t.Context(), id)
-			for _, err := range []error{s.sessions.Update(t.Context(), id, adding), peeked} {
-				if err == nil || !strings.Contains(err.Error(), "22 characters of base64url") {
-					t.Errorf("%.40q: %v", id, err)
-				}
-			}
-		}
-		if commands := proxy.Commands(); len(commands) > 0 {
-			t.Errorf("commands: %q", commands)
 		}
 	})
 }

@@ -1,10 +1,12 @@
 package middleware_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
@@ -113,8 +115,7 @@ func TestASessionOfOneUserAfterAnother(t *testing.T) {
 			session.FromContext(r.Context()).Remember(month)
 		})
 		s = newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+		v := s.visitor(t)
 		v.get(s.URL+"/login/ann").want(t, 200, "")
 		for _, path := range []string{"/renew", "/remember", "/login/ann", "/add"} {
 			before := v.get(s.URL + "/id").body
@@ -172,8 +173,7 @@ func TestALoginAfterTheLifetimeBeginsAnew(t *testing.T) {
 		mux.Handle("/", users(nil))
 		s := newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
 		for range 2 { // ann is logged in nowhere else, and then she is
-			v := newVisitor(t)
-			v.get(s.URL+"/add").want(t, 200, "1")
+			v := s.visitor(t)
 			v.get(s.URL+"/remember").want(t, 200, "")
 			redistest.Elapse(48 * time.Hour)
 			newVisitor(t).get(s.URL+"/login/ann").want(t, 200, "")
@@ -189,8 +189,7 @@ func TestALoginAfterTheLifetimeBeginsAnew(t *testing.T) {
 func TestBadUsersAndIDs(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newUserSite(t, r, middleware.Options{})
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+		v := s.visitor(t)
 		long, half := strings.Repeat("x", 513), strings.Repeat("A", 16)+"."+strings.Repeat("A", 10)
 		v.get(s.URL+"/login/"+long).want(t, 500, "*")
 		v.get(s.URL+"/login/%FF").want(t, 500, "*")
@@ -199,31 +198,220 @@ func TestBadUsersAndIDs(t *testing.T) {
 		if log := s.log.String(); !strings.Contains(log, "1 to 512 bytes of valid UTF-8") {
 			t.Errorf("the log does not name the rule: %s", log)
 		}
-		end := func(id string) func() (int, error) {
-			return func() (int, error) { return 0, s.sessions.End(t.Context(), id) }
+		for _, id := range []string{"", "x", half, half + "%", strings.Repeat("A", 21) + "B", strings.Repeat("A", 28), strings.Repeat("A", 1<<20)} {
+			_, peeked := s.sessions.Peek(t.Context(), id)
+			ended, updated := s.sessions.End(t.Context(), id), s.sessions.Update(t.Context(), id, adding)
+			for what, err := range map[string]error{"Peek": peeked, "End": ended, "Update": updated} {
+				if err == nil || !strings.Contains(err.Error(), "public id") {
+					t.Errorf("%s of %.40q: %v", what, id, err)
+				}
+			}
 		}
-		endAll := func(user string, except ...string) func() (int, error) {
-			return func() (int, error) { return s.sessions.EndAll(t.Context(), user, except...) }
+		if err := s.sessions.End(t.Context(), strings.Repeat("A", 22)); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("End of an unknown id: %v", err)
 		}
 		for _, test := range []struct {
-			do   func() (int, error)
-			n    int
-			says string // of its error
+			user   string
+			except []string
+			n      int
+			says   string // of its error
 		}{
-			{end(""), 0, "public id"}, {end("x"), 0, "public id"}, {end(strings.Repeat("A", 28)), 0, "public id"},
-			{end(half), 0, "public id"}, {end(half + "%"), 0, "public id"},
-			{end(strings.Repeat("A", 22)), 0, store.ErrNotFound.Error()},
-			{endAll("ann", "not the id"), 0, "public id"},
-			{endAll(""), 0, "user"}, {endAll(long), 0, "user"},
-			{endAll("nobody"), 0, ""},
-			{endAll("ann", ""), 1, ""}, // all but none
+			{"ann", []string{"not the id"}, 0, "public id"},
+			{"", nil, 0, "user"},
+			{long, nil, 0, "user"},
+			{"nobody", nil, 0, ""},
+			{"ann", []string{""}, 1, ""}, // all but none
 		} {
-			if n, err := test.do(); n != test.n || (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
-				t.Errorf("%d, %v; want %d, %q", n, err, test.n, test.says)
+			n, err := s.sessions.EndAll(t.Context(), test.user, test.except...)
+			if n != test.n || (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+				t.Errorf("EndAll of %.40q: %d, %v; want %d, %q", test.user, n, err, test.n, test.says)
 			}
 		}
 		if list, err := s.sessions.List(t.Context(), ""); len(list) > 0 || err != nil {
 			t.Errorf("List without a user: %v, %v", list, err)
 		}
+	})
+}
+
+// A user's session whose record is damaged, as a whole or only in what it holds, begins again as one
+// that nobody has logged in to, if OnCorrupt says so, in each mode: it is saved and read like any
+// other, has another id, and can be logged in to again.
+func TestADamagedSessionOfAUserIsReplaced(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		for _, mode := range []middleware.Mode{middleware.Exclusive, middleware.Optimistic} {
+			s := newUserSite(t, r, middleware.Options{
+				Mode:      byPath(map[string]middleware.Mode{"/add": mode}),
+				OnCorrupt: func(*http.Request, error) error { return nil },
+				GuestTTL:  5 * time.Minute,
+			})
+			for _, damage := range []func(string) string{
+				func(string) string { return "junk" },
+				func(string) string { return `{"v":2,"s":"0123456789abcdef","c":1700000000000,"d":{}}` },
+				func(record string) string { return strings.Replace(record, `{}]`, `[1]]`, 1) },
+			} {
+				ann := newVisitor(t)
+				ann.get(s.URL+"/login/ann").want(t, 200, "")
+				id := ann.get(s.URL + "/id").body
+				stored, _ := r.Get(t, recordOf(id))
+				damaged := damage(stored)
+				if damaged == stored {
+					t.Fatalf("no values in %s", stored)
+				}
+				r.Do(t, "SET", recordOf(id), damaged, "PX", 60000)
+				ann.get(s.URL+"/add").want(t, 200, "1")
+				ann.get(s.URL+"/add").want(t, 200, "2")
+				ann.get(s.URL+"/user").want(t, 200, "")
+				ann.wantLeft(t, s, r, 5*time.Minute)
+				if ann.get(s.URL+"/id").body == id {
+					t.Errorf("%v: it has the id of the user's session", mode)
+				}
+				ann.get(s.URL+"/login/ann").want(t, 200, "")
+				ann.wantLeft(t, s, r, 30*time.Minute)
+				ann.get(s.URL+"/add").want(t, 200, "3")
+				ann.get(s.URL+"/user").want(t, 200, "ann")
+			}
+		}
+	})
+}
+
+// visitAs returns a visitor who is logged in.
+func visitAs(t *testing.T, s *site, user string) *visitor {
+	t.Helper()
+	v := s.visitor(t)
+	v.get(s.URL+"/login/"+user).want(t, 200, "")
+	v.get(s.URL+"/user").want(t, 200, user)
+	return v
+}
+
+// wantUsers checks who is logged in where.
+func wantUsers(t *testing.T, s *site, want map[*visitor]string) {
+	t.Helper()
+	for v, user := range want {
+		v.get(s.URL+"/user").want(t, 200, user)
+	}
+}
+
+// P14, ASVS 7.4.2, 7.4.3, 7.4.5 and 7.5.2: what is under way in a session when that is ended, by
+// whomever, does not escape: neither what it writes, nor a new id, nor another login. Its context
+// ends, and sessions that are not meant go on.
+func TestARequestUnderWayDoesNotEscapeTheEnd(t *testing.T) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
+		ends := map[string]func(s *site, own, thief string) error{
+			"one":    func(s *site, _, thief string) error { return s.sessions.End(t.Context(), thief) },
+			"others": func(s *site, own, _ string) error { _, err := s.sessions.EndAll(t.Context(), "ann", own); return err },
+			"all":    func(s *site, _, _ string) error { _, err := s.sessions.EndAll(t.Context(), "ann"); return err },
+		}
+		changes := map[string]func(*session.Session){
+			"add":   func(*session.Session) {},
+			"renew": (*session.Session).Renew,
+			"again": func(s *session.Session) { s.Login("ann") },
+			"bob":   func(s *session.Session) { s.Login("bob") },
+		}
+		for how, end := range ends {
+			for what, change := range changes {
+				if r.IsReal() && what != "renew" {
+					continue // each takes as long as a renewal of the lease
+				}
+				var s *site
+				var own, thief *visitor
+				mux := users(func() *middleware.Sessions { return s.sessions })
+				handle(mux, "/slow", func(theirs *session.Session, _ http.ResponseWriter, req *http.Request) {
+					must(t, end(s, own.get(s.URL+"/id").body, theirs.ID()))
+					<-req.Context().Done()
+					change(theirs)
+					theirs.Set("n", 100)
+				})
+				s = newSiteOn(t, store.New(r.Pool(t, 8), store.Options{Lease: 3 * time.Second, Timeout: 20 * time.Second}), middleware.Options{}, mux)
+				own, thief = visitAs(t, s, "ann"), visitAs(t, s, "ann")
+				bob, guest := visitAs(t, s, "bob"), newVisitor(t)
+				guest.get(s.URL+"/add").want(t, 200, "1")
+				a := thief.get(s.URL + "/slow")
+				if a.StatusCode != http.StatusServiceUnavailable && a.StatusCode != http.StatusConflict || a.sets() {
+					t.Errorf("%s, %s: the thief's answer is %d %q, %v", how, what, a.StatusCode, a.body, a.Header)
+				}
+				left := map[string]string{"one": "ann", "others": "ann", "all": ""}[how]
+				wantUsers(t, s, map[*visitor]string{own: left, thief: "", bob: "bob", guest: ""})
+				guest.get(s.URL+"/get").want(t, 200, "1")
+				own.get(s.URL+"/logout").want(t, 200, "")
+				bob.get(s.URL+"/logout").want(t, 200, "")
+				for _, user := range []string{"ann", "bob"} {
+					if list, err := s.sessions.List(t.Context(), user); len(list) > 0 || err != nil {
+						t.Errorf("%s, %s: %s still has %+v, %v", how, what, user, list, err)
+					}
+				}
+			}
+		}
+	})
+}
+
+// ASVS 7.4.3: ended are also sessions that are much older than the one that ends them.
+func TestAllOtherSessionsOfAUserCanBeEnded(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s := newUserSite(t, r, middleware.Options{TTL: 60 * time.Hour, Lifetime: 60 * time.Hour})
+		thief := visitAs(t, s, "ann")
+		redistest.Elapse(50 * time.Hour)
+		laptop, phone, bob := visitAs(t, s, "ann"), visitAs(t, s, "ann"), visitAs(t, s, "bob")
+		thief.get(s.URL+"/user").want(t, 200, "ann")
+		laptop.get(s.URL+"/end/others").want(t, 200, "2")
+		wantUsers(t, s, map[*visitor]string{laptop: "ann", phone: "", thief: "", bob: "bob"})
+		laptop.get(s.URL+"/login/ann").want(t, 200, "") // logging in once more keeps it that way
+		phone.get(s.URL+"/login/ann").want(t, 200, "")
+		wantUsers(t, s, map[*visitor]string{laptop: "ann", phone: "ann", thief: "", bob: "bob"})
+	})
+}
+
+// Two sessions of a user that end each other at the same time are both over, and neither waits for the
+// other, though each holds its own. No thief stays in place of the user.
+func TestTwoSessionsThatEndEachOtherAreBothOver(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		free := make(chan struct{})
+		var s *site
+		mux := users(func() *middleware.Sessions { return s.sessions })
+		handle(mux, "/end-others", func(own *session.Session, _ http.ResponseWriter, req *http.Request) {
+			user := own.User() // is open now
+			<-free
+			_, err := s.sessions.EndAll(req.Context(), user, own.ID())
+			must(t, err)
+			own.Renew()
+		})
+		s = newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
+		one, two := visitAs(t, s, "ann"), visitAs(t, s, "ann")
+		first, second := one.start(s.URL+"/end-others"), two.start(s.URL+"/end-others")
+		synctest.Wait()
+		close(free)
+		<-first
+		<-second
+		wantUsers(t, s, map[*visitor]string{one: "", two: ""})
+		one.get(s.URL+"/login/ann").want(t, 200, "")
+		wantUsers(t, s, map[*visitor]string{one: "ann", two: ""})
+	})
+}
+
+// ASVS 7.4.3: a login with the old password that is under way when that is changed, and all sessions
+// ended, does not escape, if it looks once more after it has stored its session.
+func TestALoginWithTheOldPasswordDoesNotEscape(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		var s *site
+		var laptop *visitor
+		password := "old"
+		mux := users(func() *middleware.Sessions { return s.sessions })
+		handle(mux, "/slow-login", func(own *session.Session, w http.ResponseWriter, req *http.Request) {
+			given := password // it was right
+			password = "new"  // which another request does, before EndAll
+			laptop.get(s.URL+"/end/others").want(t, 200, "0")
+			own.Login("ann")
+			must(t, own.Commit(req.Context()))
+			if password != given {
+				must(t, s.sessions.End(req.Context(), own.ID()))
+				http.Error(w, "wrong password", http.StatusForbidden)
+				return
+			}
+			fmt.Fprint(w, "welcome")
+		})
+		s = newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
+		laptop = visitAs(t, s, "ann")
+		thief := newVisitor(t)
+		thief.get(s.URL+"/slow-login").want(t, http.StatusForbidden, "*")
+		wantUsers(t, s, map[*visitor]string{laptop: "ann", thief: ""})
 	})
 }

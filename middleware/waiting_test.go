@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -17,28 +20,14 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// holding adds /hold to mux, which keeps its session until free is closed.
-func holding(mux *http.ServeMux) (busy, free chan struct{}) {
-	busy, free = make(chan struct{}), make(chan struct{})
-	mux.HandleFunc("/hold", func(http.ResponseWriter, *http.Request) {
-		close(busy)
-		<-free
-	})
-	return busy, free
-}
-
 // P5: a wait ends, with an answer that says when to try again.
 func TestAWaitEndsWith503(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		busy, free := holding(mux)
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		o := middleware.Options{LockWait: 100 * time.Millisecond}
-		here, elsewhere := newSite(t, r.Pool(t, 4), o, mux), newSite(t, r.Pool(t, 4), o, mux)
+		here, elsewhere := newSite(t, r.Pool(t, 4), o, app()), newSite(t, r.Pool(t, 4), o, app())
 		v := newVisitor(t).everywhere()
 		v.get(here.URL+"/add").want(t, 200, "1")
-		done := v.start(here.URL + "/hold")
-		<-busy
+		free := v.hold(here.URL + "/hold")
 		for _, s := range []*site{here, elsewhere} { // in the holder's process, and in another
 			began := time.Now()
 			a := v.get(s.URL + "/add")
@@ -50,8 +39,7 @@ func TestAWaitEndsWith503(t *testing.T) {
 				t.Errorf("log:\n%s", s.log)
 			}
 		}
-		close(free)
-		(<-done).want(t, 200, "")
+		free().want(t, 200, "")
 		v.get(here.URL+"/get").want(t, 200, "1")
 	})
 }
@@ -62,11 +50,8 @@ func TestAWaitEndsWith503(t *testing.T) {
 func TestTheQueueIsBoundedAndLeftAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
-			mux := app()
-			busy, free := holding(mux)
-			s, v := begun(t, r, middleware.Options{MaxWaiters: 1, LockWait: time.Minute}, mux)
-			held := v.start(s.URL + "/hold")
-			<-busy
+			s, v := begun(t, r, middleware.Options{MaxWaiters: 1, LockWait: time.Minute}, app())
+			free := v.hold(s.URL + "/hold")
 			for range 2 { // the place is taken, and free again
 				ctx, leave := context.WithCancel(t.Context())
 				left := make(chan answer)
@@ -83,8 +68,7 @@ func TestTheQueueIsBoundedAndLeftAtOnce(t *testing.T) {
 			if len(s.log.Lines("too many wait")) != 2 {
 				t.Errorf("log:\n%s", s.log)
 			}
-			close(free)
-			(<-held).want(t, 200, "")
+			free().want(t, 200, "")
 			v.get(s.URL+"/get").want(t, 200, "1")
 		}
 	})
@@ -106,8 +90,7 @@ func TestAPoolOfTwoServesAHundred(t *testing.T) {
 			var crowd sync.WaitGroup
 			var visitors []*visitor
 			for range 5 { // five sessions, twenty requests each
-				v := newVisitor(t)
-				v.get(s.URL+"/add").want(t, 200, "1")
+				v := s.visitor(t)
 				visitors = append(visitors, v)
 				for range 20 {
 					crowd.Go(func() { v.get(s.URL+"/work").want(t, 200, "*") })
@@ -123,8 +106,7 @@ func TestAPoolOfTwoServesAHundred(t *testing.T) {
 
 // P7: a process that was killed blocks its session for at most the lease.
 func TestAKilledHolderBlocksForItsLeaseOnly(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Server) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
 		s, v := begun(t, r, middleware.Options{}, app())
 		_, lock := keysOf(v.get(s.URL + "/id").body)
 		const lease = 300 * time.Millisecond
@@ -140,35 +122,35 @@ func TestAKilledHolderBlocksForItsLeaseOnly(t *testing.T) {
 // P7: a living holder keeps its session for much longer than the lease.
 func TestALivingHolderKeepsItsLock(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		mux := app()
-		busy, free := pausing(mux)
 		const lease = 10 * time.Second
-		s := newSiteOn(t, store.New(r.Pool(t, 4), store.Options{Lease: lease}), middleware.Options{LockWait: time.Minute}, mux)
-		v := newVisitor(t)
-		v.get(s.URL+"/add").want(t, 200, "1")
+		s := newSiteOn(t, store.New(r.Pool(t, 4), store.Options{Lease: lease}), middleware.Options{LockWait: time.Minute}, app())
+		v := s.visitor(t)
 		_, lock := keysOf(v.get(s.URL + "/id").body)
-		held := v.start(s.URL + "/pause")
-		<-busy
+		free := v.hold(s.URL + "/pause")
 		token, _ := r.Get(t, lock)
 		next := v.start(s.URL + "/add")
 		redistest.Elapse(3 * lease)
 		if now, _ := r.Get(t, lock); now != token || token == "" {
 			t.Errorf("the lock's token was %q and is %q", token, now)
 		}
-		close(free)
-		(<-held).want(t, 200, "stored")
+		free().want(t, 200, "stored")
 		(<-next).want(t, 200, "501")
 	})
 }
 
-// P7: a holder whose lock is lost learns it when it is to be renewed, from its context.
+// P7: a holder whose lock is lost learns it when it is to be renewed, from its context, also after a
+// Reopen.
 func TestALostLockEndsTheContext(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		for _, mode := range []middleware.Mode{middleware.Exclusive, middleware.Lazy} {
 			mux := app()
 			mux.HandleFunc("/wait", func(w http.ResponseWriter, req *http.Request) {
-				_, err := session.Start(req.Context())
+				own, err := session.Start(req.Context())
 				must(t, err)
+				if req.URL.RawQuery == "reopened" {
+					must(t, own.Commit(req.Context()))
+					must(t, own.Reopen(req.Context()))
+				}
 				loseLock(t, r, req)
 				began := time.Now()
 				<-req.Context().Done()
@@ -179,10 +161,242 @@ func TestALostLockEndsTheContext(t *testing.T) {
 			})
 			st := store.New(r.Pool(t, 4), store.Options{Lease: 9 * time.Second})
 			s := newSiteOn(t, st, middleware.Options{Mode: byPath(map[string]middleware.Mode{"/wait": mode})}, mux)
-			v := newVisitor(t)
-			v.get(s.URL+"/add").want(t, 200, "1")
-			// It wrote nothing, so nothing was lost: the answer stands.
-			v.get(s.URL+"/wait").want(t, 200, "nothing to save, after 3s")
+			v := s.visitor(t)
+			for _, query := range []string{"", "?reopened"} {
+				// It wrote nothing, so nothing was lost: the answer stands.
+				v.get(s.URL+"/wait"+query).want(t, 200, "nothing to save, after 3s")
+			}
 		}
 	})
+}
+
+// lateContext is a context whose timer is late, as it may be on a busy machine: its
+// deadline is over a little before it ends.
+type lateContext struct {
+	context.Context
+	deadline time.Time
+}
+
+func (c lateContext) Deadline() (time.Time, bool) { return c.deadline, true }
+
+// P5: a request's deadline is its own. Redis is silent for a while, for longer than the
+// first request in line may wait. Those behind it may wait longer, and all are served.
+func TestOneRequestsDeadlineSendsNobodyElseAway(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		s := newSite(t, r.Pool(t, 1), middleware.Options{}, mux)
+		outer := s.Config.Handler
+		s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			if req.URL.Path == "/nothing" {
+				deadline := time.Now().Add(time.Second)
+				ctx, cancel := context.WithDeadline(req.Context(), deadline.Add(20*time.Millisecond))
+				defer cancel()
+				req = req.WithContext(lateContext{ctx, deadline})
+			}
+			outer.ServeHTTP(w, req)
+		})
+		visitors := []*visitor{newVisitor(t), newVisitor(t), newVisitor(t)}
+		for _, v := range visitors {
+			v.get(s.URL+"/add").want(t, 200, "1")
+		}
+
+		r.Pause(t)
+		var all sync.WaitGroup
+		for _, v := range visitors {
+			all.Go(func() {
+				if a := v.get(s.URL + "/nothing"); a.err == nil && a.StatusCode == 200 {
+					t.Error("a request that had no time was served by a Redis that was silent")
+				}
+			})
+			synctest.Wait() // it is in line
+			for range 10 {
+				all.Go(func() {
+					if a := v.get(s.URL + "/add"); a.err != nil || a.StatusCode != 200 {
+						t.Errorf("a request with all the time in the world: %d %q %v", a.StatusCode, a.body, a.err)
+					}
+				})
+			}
+		}
+		redistest.Elapse(5 * time.Second)
+		r.Resume(t)
+		all.Wait()
+	})
+}
+
+// P5: in mode Lazy, too, a request waits for at most LockWait in all, however often
+// its handler calls Start. When the time is used up each further Start is one try,
+// which succeeds once the session is free.
+func TestARequestWaitsOnceHoweverOftenItStarts(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		const lockWait = 5 * time.Second
+		mux := app()
+		var free func() answer
+		mux.HandleFunc("/lazy", func(w http.ResponseWriter, req *http.Request) {
+			began := time.Now()
+			for range 5 {
+				if _, err := session.Start(req.Context()); !errors.Is(err, store.ErrTimeout) {
+					t.Errorf("the session is held, and Start says %v", err)
+				}
+			}
+			if waited := time.Since(began); waited < lockWait || waited > lockWait+time.Second {
+				t.Errorf("waited %v, want %v in all", waited, lockWait)
+			}
+			free()
+			s, err := session.Start(req.Context())
+			must(t, err)
+			fmt.Fprint(w, add(s))
+		})
+		s, v := begun(t, r, middleware.Options{LockWait: lockWait, Mode: byPath(map[string]middleware.Mode{"/lazy": middleware.Lazy})}, mux)
+		free = v.hold(s.URL + "/hold")
+		v.get(s.URL+"/lazy").want(t, 200, "2")
+	})
+}
+
+// withDeadlines serves mux with sessions inside a handler that sets deadlines, of a second.
+func withDeadlines(t *testing.T, r *redistest.Server, mode middleware.Mode, mux http.Handler) *site {
+	t.Helper()
+	o := middleware.Options{Mode: func(*http.Request) middleware.Mode { return mode }}
+	return around(t, r, o, func(sessions func(http.Handler) http.Handler) http.Handler {
+		inner := sessions(mux)
+		return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			ctx, cancel := context.WithTimeout(req.Context(), time.Second)
+			defer cancel()
+			inner.ServeHTTP(w, req.WithContext(ctx))
+		})
+	})
+}
+
+// P2: whoever set a request's deadline has answered by the time it is over. So nothing of the
+// request is saved, however it ends, and it sets no cookie. If it has changed nothing, it loses
+// nothing, and is answered as ever.
+func TestARequestWhoseDeadlineIsOverSavesNothing(t *testing.T) {
+	t.Parallel()
+	endings := map[string]func(w http.ResponseWriter, req *http.Request){
+		"end":   func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "done") },
+		"flush": func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush() },
+		"commit": func(_ http.ResponseWriter, req *http.Request) {
+			s, _ := session.Start(req.Context())
+			if err := s.Commit(req.Context()); !s.IsNew() && !errors.Is(err, context.DeadlineExceeded) {
+				panic(fmt.Sprint("Commit = ", err))
+			}
+		},
+	}
+	for _, mode := range []middleware.Mode{middleware.Exclusive, middleware.Lazy} {
+		inFakeTime(t, mode.String(), func(t *testing.T, r *redistest.Server) {
+			mux := http.NewServeMux()
+			mux.HandleFunc("/{change}/{ending}", func(w http.ResponseWriter, req *http.Request) {
+				s, err := session.Start(req.Context())
+				must(t, err)
+				if change := changes[req.PathValue("change")]; change != nil {
+					change(s)
+				}
+				<-req.Context().Done()
+				endings[req.PathValue("ending")](w, req)
+			})
+			mux.HandleFunc("/count", func(w http.ResponseWriter, req *http.Request) {
+				s, err := session.Start(req.Context())
+				must(t, err)
+				fmt.Fprint(w, add(s))
+			})
+			s := withDeadlines(t, r, mode, mux)
+			v := newVisitor(t)
+			v.get(s.URL+"/count").want(t, 200, "1")
+			count := 1
+			for change := range changes {
+				for ending := range endings {
+					a := v.get(s.URL + "/" + change + "/" + ending)
+					a.want(t, 503, "*")
+					if b := newVisitor(t).get(s.URL + "/" + change + "/" + ending); a.sets() || b.sets() {
+						t.Errorf("%s, %s: %v %v", change, ending, a.Header, b.Header)
+					}
+					count++
+					v.get(s.URL+"/count").want(t, 200, fmt.Sprint(count))
+				}
+			}
+			v.get(s.URL+"/nothing/end").want(t, 200, "done")
+			v.get(s.URL+"/count").want(t, 200, fmt.Sprint(count+1))
+		})
+	}
+}
+
+// P5: a waiting request holds its body, once, and little more; one whose body has not come yet
+// holds no room for it. Not parallel: it looks at the memory of the whole program.
+func TestAWaitingRequestHoldsItsBodyAndLittleMore(t *testing.T) {
+	const (
+		waiting = 100
+		buffer  = 64 << 10
+		rest    = 24 << 10 // net/http's buffers, the request, its goroutine's objects
+	)
+	for name, test := range map[string]struct {
+		sent, most int
+	}{
+		"whole bodies": {buffer, buffer + rest},
+		"one byte":     {1, rest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			arrived := make(chan struct{}, waiting)
+			s := newSessions(t, redistest.Embedded(t), middleware.Options{LockWait: time.Minute}).Handler(app())
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				req.Body = &watchedBody{req.Body, test.sent, arrived}
+				s.ServeHTTP(w, req)
+			}))
+			defer srv.Close()
+			v := newVisitor(t)
+			a := v.get(srv.URL + "/add")
+			a.want(t, 200, "1")
+			free := v.hold(srv.URL + "/hold")
+
+			wires := make([]*wire, waiting)
+			for i := range wires {
+				wires[i] = dial(t, srv)
+			}
+			head := fmt.Sprintf("POST /add HTTP/1.1\r\nHost: a\r\nCookie: sid=%s\r\nContent-Length: %d\r\n\r\n", a.Cookies()[0].Value, buffer)
+			content := string(make([]byte, test.sent))
+			before := heap()
+			for _, w := range wires {
+				w.send(head)
+				w.send(content)
+			}
+			for range wires {
+				select {
+				case <-arrived:
+				case <-time.After(20 * time.Second):
+					t.Fatal("bodies are not read while their requests wait")
+				}
+			}
+			each := (heap() - before) / waiting
+			t.Logf("%d bytes for each waiting request", each)
+			if each < test.sent || each > test.most {
+				t.Errorf("a waiting request holds %d bytes: want from %d to %d", each, test.sent, test.most)
+			}
+			for _, w := range wires {
+				w.Close()
+			}
+			free().want(t, 200, "")
+		})
+	}
+}
+
+// A watchedBody says when so many bytes of it were read.
+type watchedBody struct {
+	io.ReadCloser
+	left    int
+	arrived chan<- struct{}
+}
+
+func (b *watchedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= n; b.left == 0 {
+		b.arrived <- struct{}{}
+	}
+	return n, err
+}
+
+// heap returns the bytes of all objects in use.
+func heap() int {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC() // what sync.Pools hold goes with the second
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
 }

@@ -3,9 +3,12 @@ package session_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/session"
@@ -114,30 +117,220 @@ func TestASetOfWhatJSONCannotHoldFailsTheCommit(t *testing.T) {
 	}
 }
 
+// The error of a write names the first call that changed something.
 func TestAReadOnlySessionMayBeReadAndNotWritten(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		do   func(*session.Session)
-		want error
+		do    func(*session.Session)
+		names string // "" if nothing is wrong
 	}{
-		"reads":           {func(s *session.Session) { session.Get[int](s, "a"); s.Keys(); s.Len(); s.IsNew(); s.ID() }, nil},
-		"no real changes": {func(s *session.Session) { s.Set("a", 1); s.Delete("b"); session.Pop[int](s, "b") }, nil},
-		"Set":             {func(s *session.Session) { s.Set("a", 2) }, session.ErrReadOnly},
-		"Delete":          {func(s *session.Session) { s.Delete("a") }, session.ErrReadOnly},
-		"Pop":             {func(s *session.Session) { session.Pop[int](s, "a") }, session.ErrReadOnly},
-		"Clear":           {(*session.Session).Clear, session.ErrReadOnly},
-		"Renew":           {(*session.Session).Renew, session.ErrReadOnly},
-		"Destroy":         {(*session.Session).Destroy, session.ErrReadOnly},
+		"reads":           {func(s *session.Session) { session.Get[int](s, "a"); s.Keys(); s.Len(); s.IsNew(); s.ID() }, ""},
+		"no real changes": {func(s *session.Session) { s.Set("a", 1); s.Delete("b"); session.Pop[int](s, "b") }, ""},
+		"Set":             {func(s *session.Session) { s.Set("a", 2) }, `Set("a")`},
+		"Delete":          {func(s *session.Session) { s.Delete("a"); s.Set("late", 1) }, `Delete("a")`},
+		"Pop":             {func(s *session.Session) { session.Pop[int](s, "b"); session.Pop[int](s, "a") }, `Delete("a")`},
+		"Clear":           {(*session.Session).Clear, "Clear: "},
+		"Renew":           {func(s *session.Session) { s.Renew(); s.Set("user", "ann") }, "Renew: "},
+		"Destroy":         {(*session.Session).Destroy, "Destroy: "},
+		"Remember":        {func(s *session.Session) { s.Remember(time.Hour); s.Renew() }, "Remember: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := openWith(t, keep.Config{Data: []byte(`{"a":1}`), ReadOnly: true})
 			test.do(s)
 			for range 2 { // a second Seal says the same
-				if change, err := s.Seal("the test"); !errors.Is(err, test.want) || change.Data() != nil {
-					t.Errorf("Seal = %s, %v, want no data and %v", change.Data(), err, test.want)
+				change, err := s.Seal("the test")
+				if errors.Is(err, session.ErrReadOnly) != (test.names != "") || change.Data() != nil {
+					t.Errorf("Seal = %s, %v", change.Data(), err)
+				}
+				if err != nil && !strings.Contains(err.Error(), test.names) {
+					t.Errorf("%v does not name %s", err, test.names)
 				}
 			}
 		})
+	}
+}
+
+// call is the report of a late change.
+type call struct{ method, key, sealed string }
+
+func TestAChangeAfterTheSealIsReportedAndNotDone(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		do   func(*session.Session)
+		want call
+	}{
+		"Set":           {func(s *session.Session) { s.Set("a", 2) }, call{"Set", "a", "the first Flush"}},
+		"Set, no JSON":  {func(s *session.Session) { s.Set("a", make(chan int)) }, call{"Set", "a", "the first Flush"}},
+		"Set, the same": {func(s *session.Session) { s.Set("a", 1) }, call{"Set", "a", "the first Flush"}},
+		"Delete":        {func(s *session.Session) { s.Delete("a") }, call{"Delete", "a", "the first Flush"}},
+		"Pop":           {func(s *session.Session) { session.Pop[int](s, "a") }, call{"Delete", "a", "the first Flush"}},
+		"Clear":         {(*session.Session).Clear, call{"Clear", "", "the first Flush"}},
+		"Renew":         {(*session.Session).Renew, call{"Renew", "", "the first Flush"}},
+		"Destroy":       {(*session.Session).Destroy, call{"Destroy", "", "the first Flush"}},
+		"Remember":      {func(s *session.Session) { s.Remember(1) }, call{"Remember", "", "the first Flush"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var s *session.Session
+			var got []call
+			s = openWith(t, keep.Config{
+				Data: []byte(`{"a":1}`),
+				Keeper: keeper{late: func(method, key, sealed string) {
+					s.Len() // a keeper may use the session
+					got = append(got, call{method, key, sealed})
+				}},
+			})
+			_, err := s.Seal("the first Flush")
+			must(t, err)
+			if len(got) > 0 {
+				t.Errorf("reported before there was a change: %v", got)
+			}
+			test.do(s)
+			if len(got) != 1 || got[0] != test.want {
+				t.Errorf("reported %q, want %q", got, test.want)
+			}
+			if got := maps.Collect(indexed(s)); len(got) != 1 || got["a"] != "1" {
+				t.Errorf("the session became %v", got)
+			}
+			change, err := s.Seal("the end of the handler")
+			if err != nil || change.Changed || change.Renewed || change.Destroyed || change.Data() != nil {
+				t.Errorf("a second Seal = %+v, %v, want no change", change, err)
+			}
+			test.do(s)
+			if len(got) != 2 || got[1] != test.want {
+				t.Errorf("reported %q: the second Seal counts, want the first", got)
+			}
+		})
+	}
+}
+
+var errTooLarge = errors.New("too large")
+
+func openLimited(t *testing.T, data string, limit int) *session.Session {
+	return openWith(t, keep.Config{Data: []byte(data), MaxBytes: limit, TooLarge: errTooLarge})
+}
+
+// The Set for which there is no room fails, not the commit much later, and it keeps nothing: a
+// handler that stores what a client sends it holds no more than MaxBytes of it.
+func TestASetFindsNoRoom(t *testing.T) {
+	t.Parallel()
+	s := openLimited(t, "{}", 1000)
+	for i := range 10_000 {
+		s.Set(fmt.Sprint("field", i), i)
+	}
+	if s.Len() > 100 {
+		t.Errorf("a session of at most 1000 bytes holds %d values", s.Len())
+	}
+	_, err := s.Seal("test")
+	if !errors.Is(err, errTooLarge) || !strings.Contains(err.Error(), `Set("field`) {
+		t.Errorf("Seal = %v, want ErrTooLarge, and the key that had no room", err)
+	}
+}
+
+func TestRoomIsCountedToTheByte(t *testing.T) {
+	t.Parallel()
+	const stored = `{"a":1,"b":"two","\"quoted\"":3}`
+	for name, do := range map[string]func(*session.Session){
+		"a new value":         func(s *session.Session) { s.Set("new", "value") },
+		"a new quoted key":    func(s *session.Session) { s.Set(`"`, 1) },
+		"a longer value":      func(s *session.Session) { s.Set("b", "three") },
+		"a shorter value":     func(s *session.Session) { s.Set("b", "") },
+		"less of one, more":   func(s *session.Session) { s.Delete(`"quoted"`); s.Set("long", "0123456789") },
+		"cleared, and filled": func(s *session.Session) { s.Clear(); s.Set("d", 1); s.Set("e", 1) },
+	} {
+		unlimited := openLimited(t, stored, 0)
+		do(unlimited)
+		size := len(seal(t, unlimited).Data())
+		fits, tight := openLimited(t, stored, max(size, len(stored))), openLimited(t, stored, size-1)
+		do(fits)
+		seal(t, fits)
+		do(tight)
+		_, err := tight.Seal("test")
+		if shrinks := name == "a shorter value"; errors.Is(err, errTooLarge) == shrinks {
+			t.Errorf("%s: %d bytes where %d are allowed: %v", name, size, size-1, err)
+		}
+	}
+}
+
+// What Remember leaves to the commit. A session is saved for it, unless nothing would be different.
+func TestRemember(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	for name, tt := range map[string]struct {
+		record     string
+		remembered bool
+		do         func(*session.Session)
+		want       session.Change
+	}{
+		"an old one":           {`{"a":1}`, false, func(s *session.Session) { s.Remember(day) }, session.Change{Changed: true, Remembered: true, Remember: day}},
+		"the longest":          {`{"a":1}`, false, func(s *session.Session) { s.Remember(400 * day) }, session.Change{Changed: true, Remembered: true, Remember: 400 * day}},
+		"again":                {`{"a":1}`, true, func(s *session.Session) { s.Remember(day) }, session.Change{Changed: true, Remembered: true, Remember: day}},
+		"the last one counts":  {`{}`, false, func(s *session.Session) { s.Remember(day); s.Remember(2 * day) }, session.Change{Changed: true, Remembered: true, Remember: 2 * day}},
+		"taken back":           {`{}`, false, func(s *session.Session) { s.Remember(day); s.Remember(0) }, session.Change{}},
+		"forgotten":            {`{}`, true, func(s *session.Session) { s.Remember(0) }, session.Change{Changed: true, Remembered: true}},
+		"nothing to forget":    {`{}`, false, func(s *session.Session) { s.Remember(0) }, session.Change{}},
+		"a new one":            {"", false, func(s *session.Session) { s.Set("a", 1); s.Remember(day) }, session.Change{Changed: true, Remembered: true, Remember: day}},
+		"nothing to remember":  {"", false, func(s *session.Session) { s.Remember(day) }, session.Change{Remembered: true, Remember: day}},
+		"a login":              {`{}`, false, func(s *session.Session) { s.Renew(); s.Remember(day) }, session.Change{Changed: true, Renewed: true, Remembered: true, Remember: day}},
+		"wrong, but destroyed": {`{}`, false, func(s *session.Session) { s.Remember(-day); s.Destroy() }, session.Change{Destroyed: true}},
+	} {
+		config := keep.Config{Remembered: tt.remembered}
+		if tt.record != "" {
+			config.Data = []byte(tt.record)
+		}
+		s := openWith(t, config)
+		tt.do(s)
+		got, err := s.Seal("test")
+		if stored := got.Snapshot != nil; err != nil || stored != (tt.want.Changed && !tt.want.Destroyed) {
+			t.Errorf("%s: something to be stored: %v, %v", name, stored, err)
+		}
+		if got.Snapshot = nil; got != tt.want {
+			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
+		}
+	}
+}
+
+// A time that cannot be is an error that sticks, and says the rule.
+func TestRememberRefuses(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		-1:                   "Remember(-1ns): it must not be negative",
+		400*24*time.Hour + 1: "at most 400 days",
+		1<<63 - 1:            "at most 400 days",
+		-1 << 63:             "must not be negative",
+		-time.Second:         "Remember(-1s)",
+	} {
+		s := open(t, `{"a":1}`)
+		s.Remember(d)
+		s.Remember(time.Hour) // does not make up for it
+		if _, err := s.Seal("test"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Remember(%v): %v, want %q", d, err, want)
+		}
+	}
+}
+
+// Discard takes a Remember back, and Reopen begins with what was saved: without another call
+// nothing is to be remembered, but what is remembered can be forgotten.
+func TestRememberWithDiscardAndReopen(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	s := openWith(t, keep.Config{Data: []byte(`{"a":1}`)})
+	s.Remember(day)
+	s.Discard()
+	if got := seal(t, s); got != (session.Change{}) {
+		t.Errorf("after Discard: %+v", got)
+	}
+	for _, d := range []time.Duration{day, 0} {
+		must(t, s.Reopen(t.Context()))
+		s.Remember(d)
+		if got := seal(t, s); !got.Remembered || got.Remember != d {
+			t.Errorf("after Remember(%v): %+v", d, got)
+		}
+	}
+	must(t, s.Reopen(t.Context()))
+	s.Remember(0)
+	if got := seal(t, s); got != (session.Change{}) {
+		t.Errorf("after it was forgotten: %+v", got)
 	}
 }

@@ -2,10 +2,17 @@ package session_test
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
+	"fmt"
+	"maps"
 	"math"
+	"math/rand/v2"
+	"reflect"
 	"slices"
+	"strconv"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/session"
@@ -48,8 +55,8 @@ func keys(s *session.Session) []string { return slices.Collect(s.Keys()) }
 func TestTheZeroSessionIsEmptyNewAndUsable(t *testing.T) {
 	t.Parallel()
 	var s session.Session
-	if s.Len() != 0 || len(keys(&s)) != 0 || s.ID() != "" || !s.IsNew() {
-		t.Errorf("Len %d, Keys %v, ID %q, IsNew %v", s.Len(), keys(&s), s.ID(), s.IsNew())
+	if s.Len() != 0 || len(keys(&s)) != 0 || s.ID() != "" || !s.IsNew() || !s.Expires().IsZero() {
+		t.Errorf("Len %d, Keys %v, ID %q, IsNew %v, Expires %v", s.Len(), keys(&s), s.ID(), s.IsNew(), s.Expires())
 	}
 	s.Delete("absent")
 	s.Clear()
@@ -78,27 +85,6 @@ func TestKeysAreThoseAtTheTimeOfTheCall(t *testing.T) {
 	}
 }
 
-func TestIDAndCommitAreThoseOfWhoeverKeepsTheSession(t *testing.T) {
-	t.Parallel()
-	id := "old"
-	type key struct{}
-	failed := errors.New("the store is away")
-	s := openWith(t, keep.Config{Keeper: keeper{id: func() string { return id }, commit: func(ctx context.Context) error {
-		if ctx.Value(key{}) != "the handler's" {
-			t.Error("Commit got another context")
-		}
-		return failed
-	}}})
-	if err := s.Commit(context.WithValue(t.Context(), key{}, "the handler's")); !errors.Is(err, failed) {
-		t.Errorf("Commit = %v, want %v", err, failed)
-	}
-	before := s.ID()
-	id = "new"
-	if before != "old" || s.ID() != "new" {
-		t.Errorf("ID was %q, then %q", before, s.ID())
-	}
-}
-
 func TestCommitWithoutAStoreSealsAndStillTellsOfAFailedSet(t *testing.T) {
 	t.Parallel()
 	var s session.Session
@@ -111,5 +97,256 @@ func TestCommitWithoutAStoreSealsAndStillTellsOfAFailedSet(t *testing.T) {
 	s.Set("late", 1)
 	if s.Len() != 0 {
 		t.Error("a Set after the Commit went through")
+	}
+}
+
+// A keeper is a keep.Keeper of functions. Those that are nil must not be called, but for late.
+type keeper struct {
+	reopen func(context.Context) error
+	late   func(method, key, sealed string)
+}
+
+var _ keep.Keeper = keeper{}
+
+func (k keeper) SessionID() string                       { return "" }
+func (k keeper) CommitSession(context.Context) error     { return nil }
+func (k keeper) ReopenSession(ctx context.Context) error { return k.reopen(ctx) }
+
+func (k keeper) ChangedLate(method, key, sealed string) {
+	if k.late != nil {
+		k.late(method, key, sealed)
+	}
+}
+
+func (k keeper) SessionExpires(bool, bool, bool, time.Duration) time.Time { return time.Time{} }
+
+// A hot session is opened with the snapshot of the request before, again and again. Whatever is done
+// to it, it holds what a map would hold to which the same was done. Sessions that are opened with
+// the same snapshot share nothing that can change: those before stay as they were.
+func TestASessionIsAMap(t *testing.T) {
+	t.Parallel()
+	for name, keys := range map[string]int{"few values": 5, "many values": 300} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seed := rand.Uint64()
+			random := rand.New(rand.NewPCG(seed, 0))
+			defer func() {
+				if t.Failed() {
+					t.Logf("seed %d", seed)
+				}
+			}()
+			want := map[string]int{}
+			var snapshots []*session.Snapshot
+			var encoded []string
+			config := keep.Config{Data: []byte("{}")}
+			for generation := range 500 {
+				s := openWith(t, config)
+				steps := random.IntN(4)
+				if generation%50 == 0 {
+					steps = 10 * keys
+				}
+				for range steps {
+					key := strconv.Itoa(random.IntN(keys))
+					switch n := random.IntN(500); {
+					case n == 0:
+						s.Clear()
+						clear(want)
+					case n < 200:
+						s.Delete(key)
+						delete(want, key)
+					default:
+						s.Set(key, generation)
+						want[key] = generation
+					}
+					n, ok := session.Get[int](s, key)
+					if m, there := want[key]; n != m || ok != there || s.Len() != len(want) {
+						t.Fatalf("generation %d: %s is %d, %v, want %d, %v; %d values, want %d", generation, key, n, ok, m, there, s.Len(), len(want))
+					}
+				}
+				s.Set("last", generation)
+				want["last"] = generation
+				if got := slices.Collect(s.Keys()); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
+					t.Fatalf("generation %d: the keys are %q, want those of %v", generation, got, want)
+				}
+				change := seal(t, s)
+				config = keep.Config{Data: change.Data(), Snapshot: change.Snapshot}
+				got := map[string]int{}
+				if err := json.Unmarshal(config.Data, &got); err != nil || !maps.Equal(got, want) || change.Snapshot.Size() != len(config.Data) {
+					t.Fatalf("generation %d: %s, %v, of size %d, want %v", generation, config.Data, err, change.Snapshot.Size(), want)
+				}
+				snapshots, encoded = append(snapshots, change.Snapshot), append(encoded, string(config.Data))
+			}
+			for i, snapshot := range snapshots {
+				if got := string(snapshot.AppendTo(nil)); got != encoded[i] {
+					t.Fatalf("snapshot %d was %s and is %s", i, encoded[i], got)
+				}
+			}
+		})
+	}
+}
+
+// ownCopy checks that changing one Get's value changes neither the next one's nor what
+// is stored.
+func ownCopy[T any](v T, spoil func(T)) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		var s session.Session
+		s.Set("key", v)
+		first, ok := session.Get[T](&s, "key")
+		if !ok {
+			t.Fatal("Get = false")
+		}
+		spoil(first)
+		if second, _ := session.Get[T](&s, "key"); !reflect.DeepEqual(second, v) {
+			t.Errorf("the second Get = %v, want %v", second, v)
+		}
+		if stored, _ := session.Get[T](nextRequest(t, &s), "key"); !reflect.DeepEqual(stored, v) {
+			t.Errorf("stored %v, want %v", stored, v)
+		}
+	}
+}
+
+func TestEveryGetReturnsAFreshCopy(t *testing.T) {
+	t.Parallel()
+	t.Run("slice", ownCopy([]int{1, 2, 3}, func(v []int) { v[0] = 9; slices.Reverse(v) }))
+	t.Run("bytes", ownCopy([]byte("abc"), func(v []byte) { clear(v) }))
+	t.Run("map", ownCopy(map[string]int{"a": 1}, func(v map[string]int) { v["a"], v["b"] = 2, 3 }))
+	t.Run("pointer", ownCopy(&address{City: "London"}, func(v *address) { v.City = "Paris" }))
+	t.Run("nested", ownCopy(person{Home: &address{Lines: []string{"a"}}}, func(v person) { v.Home.Lines[0] = "b" }))
+	t.Run("any", ownCopy[any]([]any{"a"}, func(v any) { v.([]any)[0] = "b" }))
+	t.Run("raw JSON", ownCopy(json.RawMessage(`[1,2]`), func(v json.RawMessage) { copy(v, "{{{{") }))
+}
+
+func TestWhatASessionWasGivenMayChangeLater(t *testing.T) {
+	t.Parallel()
+	data := []byte(`{"a":"before"}`)
+	s := openWith(t, keep.Config{Data: data})
+	clear(data)
+	list, raw := []string{"a"}, json.RawMessage(`"a"`)
+	s.Set("list", list)
+	s.Set("raw", raw)
+	list[0] = "b"
+	copy(raw, `"b"`)
+	if got := string(seal(t, s).Data()); got != `{"a":"before","list":["a"],"raw":"a"}` {
+		t.Errorf("stored %s", got)
+	}
+}
+
+func TestPopShowsAFlashMessageOnce(t *testing.T) {
+	t.Parallel()
+	s := open(t, `{"flash":"saved"}`)
+	if got, ok := session.Pop[int](s, "flash"); ok || got != 0 { // which is of another type
+		t.Errorf("Pop of another type = %d, %v", got, ok)
+	}
+	if got, ok := session.Pop[string](s, "flash"); !ok || got != "saved" {
+		t.Errorf("the first Pop = %q, %v", got, ok)
+	}
+	if got, ok := session.Pop[string](s, "flash"); ok || got != "" {
+		t.Errorf("the second Pop = %q, %v", got, ok)
+	}
+	if change := seal(t, s); !change.Changed || string(change.Data()) != "{}" {
+		t.Errorf("Seal = %+v, want the record without the message", change)
+	}
+}
+
+// BenchmarkVisit is what the package costs a request to a session of five values, of which one is
+// read and written.
+func BenchmarkVisit(b *testing.B) {
+	data := []byte(`{"cart":{"items":[4711,815],"coin":"EUR"},"csrf":"Xq8yGmB1Zr0uVt5wN3kD7cJ2hS9fLp4A",` +
+		`"name":"Ada Lovelace","user":"8c3f0f2e-5f0a-4d8e-9a36-0d2a6a3f7b11","visits":1000}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		s, err := session.Open(keep.Config{Data: data})
+		if err != nil {
+			b.Fatal(err)
+		}
+		visits, _ := session.Get[int](s, "visits")
+		s.Set("visits", visits+1)
+		if change, err := s.Seal("test"); err != nil || !change.Changed {
+			b.Fatal(change, err)
+		}
+	}
+}
+
+func TestGoroutinesOfOneRequestMayShareItsSession(t *testing.T) {
+	t.Parallel()
+	const workers, rounds = 4, 100
+	var s session.Session
+	s.Set("shared", []int{0, 0})
+	var wg sync.WaitGroup
+	each := func(do func(i int)) {
+		wg.Go(func() {
+			for i := range rounds {
+				do(i)
+			}
+		})
+	}
+	for w := range workers {
+		own := fmt.Sprint("own", w)
+		each(func(i int) {
+			s.Set(own, i)
+			s.Set("shared", []int{w, i})
+			s.Set(own+"gone", i)
+			if got, ok := session.Pop[int](&s, own+"gone"); !ok || got != i {
+				t.Errorf("Pop(%s) = %d, %v, want %d", own+"gone", got, ok, i)
+			}
+			if got, ok := session.Get[int](&s, own); !ok || got != i {
+				t.Errorf("Get(%s) = %d, %v, want %d", own, got, ok, i)
+			}
+		})
+	}
+	// Each reader calls one method only: nothing else orders it after a writer.
+	each(func(int) {
+		if got, ok := session.Get[[]int](&s, "shared"); !ok || len(got) != 2 {
+			t.Errorf("Get = %v, %v", got, ok)
+		}
+	})
+	each(func(int) {
+		if got := keys(&s); !slices.IsSorted(got) || !slices.Contains(got, "shared") {
+			t.Errorf("Keys = %q", got)
+		}
+	})
+	each(func(int) { s.Len() })
+	wg.Wait()
+	if s.Len() != 1+workers {
+		t.Errorf("the keys are %q", keys(&s))
+	}
+}
+
+// However a Set and the Seal race, the value is either stored or reported.
+func TestASetThatRacesTheSealIsNeverLostInSilence(t *testing.T) {
+	t.Parallel()
+	const workers, rounds = 8, 50
+	var mu sync.Mutex
+	late := map[string]bool{}
+	s := openWith(t, keep.Config{Keeper: keeper{late: func(_, key, _ string) {
+		mu.Lock()
+		defer mu.Unlock()
+		late[key] = true
+	}}})
+	var wg sync.WaitGroup
+	half := make(chan struct{}) // closed when the first worker is half way
+	for w := range workers {
+		wg.Go(func() {
+			for i := range rounds {
+				if w == 0 && i == rounds/2 {
+					close(half)
+				}
+				s.Set(fmt.Sprint(w, "-", i), i)
+			}
+		})
+	}
+	<-half
+	change := seal(t, s)
+	wg.Wait()
+
+	stored := open(t, string(change.Data()))
+	for key := range stored.Keys() {
+		if late[key] {
+			t.Errorf("%s is both stored and reported as late", key)
+		}
+	}
+	if got := stored.Len() + len(late); got != workers*rounds {
+		t.Errorf("%d stored + %d late = %d of %d", stored.Len(), len(late), got, workers*rounds)
 	}
 }

@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -114,4 +115,77 @@ func post(body string) request { return request{method: http.MethodPost, body: b
 // plain makes a case's handler of one that notes nothing.
 func plain(h func(w http.ResponseWriter, r *http.Request)) handler {
 	return func(_ *exchange, w http.ResponseWriter, r *http.Request) { h(w, r) }
+}
+
+// steps does one after another. Most handlers here are a few of the following.
+func steps(all ...handler) handler {
+	return func(x *exchange, w http.ResponseWriter, r *http.Request) {
+		for _, do := range all {
+			do(x, w, r)
+		}
+	}
+}
+
+func status(code int) handler {
+	return plain(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) })
+}
+
+func text(s string) handler {
+	return func(x *exchange, w http.ResponseWriter, _ *http.Request) { x.wrote(io.WriteString(w, s)) }
+}
+
+func copied(s string) handler {
+	return func(x *exchange, w http.ResponseWriter, _ *http.Request) { x.wrote(io.Copy(w, source(s))) }
+}
+
+// set sets a line of the header.
+func set(line string) handler {
+	name, value, _ := strings.Cut(line, ": ")
+	return plain(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set(name, value) })
+}
+
+func unset(name string) handler {
+	return plain(func(w http.ResponseWriter, _ *http.Request) { w.Header().Del(name) })
+}
+
+// none keeps net/http from setting a header by itself.
+func none(name string) handler {
+	return plain(func(w http.ResponseWriter, _ *http.Request) { w.Header()[name] = nil })
+}
+
+func flush(_ *exchange, w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush() }
+
+func tryFlush(x *exchange, w http.ResponseWriter, _ *http.Request) {
+	x.note("flushed, %v", http.NewResponseController(w).Flush())
+}
+
+func fullDuplex(x *exchange, w http.ResponseWriter, _ *http.Request) {
+	x.note("enabled, %v", http.NewResponseController(w).EnableFullDuplex())
+}
+
+// readFive reads five bytes of the body, if there are as many.
+func readFive(x *exchange, _ http.ResponseWriter, r *http.Request) {
+	n, err := io.ReadFull(r.Body, make([]byte, 5))
+	x.note("read %d, %v", n, err)
+}
+
+func closeBody(x *exchange, _ http.ResponseWriter, r *http.Request) {
+	x.note("closed, %v", r.Body.Close())
+}
+
+// await waits until the client has this.
+func await(s string) handler {
+	return func(x *exchange, _ http.ResponseWriter, _ *http.Request) { x.await(s) }
+}
+
+func boom(*exchange, http.ResponseWriter, *http.Request) { panic("boom") }
+
+// seenOutside wraps the sessions in one who looks at what they have left.
+func seenOutside(look handler) func(*exchange, http.Handler) http.Handler {
+	return func(x *exchange, next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			next.ServeHTTP(w, r)
+			look(x, w, r)
+		})
+	}
 }

@@ -7,7 +7,7 @@
 // -all, one variant is run over each protocol, and another over HTTP/1.1. make test does both.
 //
 // An exchange becomes a transcript of plain lines, which are compared. What the sessions mean to
-// add to an answer is computed by one rule, in additions_test.go, from the answer without them.
+// add to an answer is computed by one rule, in differences_test.go, from the answer without them.
 // All other differences are listed in difference_list_test.go, each with its reason. One that is
 // not listed fails, and so does one that is listed and does not occur.
 package differential
@@ -15,19 +15,13 @@ package differential
 // Where things are:
 //
 //	differential_test.go     runs the cases, and reports what differs
-//	cases_test.go            what a case is
-//	variants_test.go         the ways to run one: without the sessions, and in each mode
-//	exchange_test.go         one run: a server for one connection, and what its handler saw
-//	connection_test.go       the connection, and what has arrived on it
-//	http1_test.go            the client for HTTP/1.0 and 1.1, which sees each byte
-//	http2_test.go            the client for HTTP/2
-//	transcript_test.go       an exchange as lines
-//	additions_test.go        the rule for what the sessions add
-//	diff_test.go             compares transcripts
-//	differences_test.go      what is listed of a difference that remains
-//	difference_list_test.go  the list, and the others of that name
-//
-// All other files have cases, by theme.
+//	cases_test.go            what a case is; all files whose names begin with case_ have some
+//	exchange_test.go         one run: a server for one connection, and what its handler saw; the
+//	                         ways to run a case: without the sessions, and in each mode
+//	client_test.go           the clients: for HTTP/1.0 and 1.1, which sees each byte, and for HTTP/2
+//	differences_test.go      an exchange as lines, the rule for what the sessions add to them, and
+//	                         how they are compared
+//	difference_list_test.go  the list of the differences that remain
 
 import (
 	"flag"

@@ -59,10 +59,6 @@ func app(sessions *middleware.Sessions) http.Handler {
 	mux.HandleFunc("/logout", func(_ http.ResponseWriter, r *http.Request) {
 		session.FromContext(r.Context()).Destroy()
 	})
-	mux.HandleFunc("/late", func(w http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(w).Flush()
-		session.FromContext(r.Context()).Set("n", "late")
-	})
 	return sessions.Handler(mux)
 }
 

@@ -2,15 +2,19 @@ package sessiontest_test
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/middleware/sessiontest"
 	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
 )
 
 // Whatever the program's options are, a client has its session.
@@ -158,52 +162,233 @@ func TestDown(t *testing.T) {
 // What cannot be done fails the test with a reason.
 func TestMisuse(t *testing.T) {
 	t.Parallel()
-	for reason, test := range map[string]func(tb testing.TB){
-		"Options.TTL": func(tb testing.TB) { sessiontest.New(tb, middleware.Options{TTL: -1}) },
-		"before Serve": func(tb testing.TB) {
-			st := sessiontest.New(tb, middleware.Options{})
-			want(t, st.Client(nil), st.URL+"/", 501, "*")
+	for reason, test := range map[string]func(tb testing.TB, st *sessiontest.Site, ann *http.Client){
+		"Options.TTL": func(tb testing.TB, _ *sessiontest.Site, _ *http.Client) {
+			sessiontest.New(tb, middleware.Options{TTL: -1})
 		},
-		"could not be made": func(tb testing.TB) {
-			st := sessiontest.New(tb, middleware.Options{})
+		"before Serve": func(_ testing.TB, st *sessiontest.Site, ann *http.Client) {
+			want(t, ann, st.URL+"/", 501, "*")
+		},
+		"could not be made": func(_ testing.TB, st *sessiontest.Site, _ *http.Client) {
 			st.Client(func(s *session.Session) { s.Set("n", make(chan int)) })
 		},
-		"Busy: the client has no session": func(tb testing.TB) {
-			st := sessiontest.New(tb, middleware.Options{})
-			st.Busy(st.Client(nil))
-		},
-		"End: the client has no session": func(tb testing.TB) {
-			st := sessiontest.New(tb, middleware.Options{})
-			st.End(&http.Client{})
-		},
-		"copy": func(tb testing.TB) {
-			st := served(tb, middleware.Options{})
-			st.Session(st.Client(one)).Set("n", "2")
-		},
-		"Change: the client has no session": func(tb testing.TB) {
-			st := served(tb, middleware.Options{})
+		"Busy: the client has no session": func(_ testing.TB, st *sessiontest.Site, _ *http.Client) { st.Busy(st.Client(nil)) },
+		"End: the client has no session":  func(_ testing.TB, st *sessiontest.Site, _ *http.Client) { st.End(&http.Client{}) },
+		"Change: the client has no session": func(_ testing.TB, st *sessiontest.Site, _ *http.Client) {
 			st.Change(st.Client(nil), func(*session.Session) {})
 		},
-		"no request holds": func(tb testing.TB) {
-			st := sessiontest.New(tb, middleware.Options{})
-			st.Lose(st.Client(one))
-		},
-		"a request holds": func(tb testing.TB) {
-			st := sessiontest.New(tb, middleware.Options{})
-			ann := st.Client(one)
+		"copy":             func(_ testing.TB, st *sessiontest.Site, ann *http.Client) { st.Session(ann).Set("n", "2") },
+		"no request holds": func(_ testing.TB, st *sessiontest.Site, ann *http.Client) { st.Lose(ann) },
+		"a request holds": func(_ testing.TB, st *sessiontest.Site, ann *http.Client) {
 			st.Busy(ann)
 			st.Expire(ann)
 		},
-		"store: loading": func(tb testing.TB) {
-			st := sessiontest.New(tb, middleware.Options{})
-			ann := st.Client(one)
+		"store: loading": func(_ testing.TB, st *sessiontest.Site, ann *http.Client) {
 			st.Down()
 			st.Session(ann)
 		},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			t.Parallel()
-			wantFailure(t, test, reason)
+			wantFailure(t, func(tb testing.TB) {
+				st := sessiontest.New(tb, middleware.Options{})
+				test(tb, st, st.Client(one))
+			}, reason)
 		})
+	}
+}
+
+func asAnn(s *session.Session) {
+	s.Login("ann")
+	s.Set("n", "1")
+}
+
+// A client may be logged in, and then the session says as whom. What the program does with that, the
+// test sees.
+func TestAClientWhoIsLoggedIn(t *testing.T) {
+	t.Parallel()
+	st := served(t, middleware.Options{})
+	laptop, phone, guest := st.Client(asAnn), st.Client(asAnn), st.Client(one)
+	list, err := st.Sessions.List(t.Context(), "ann")
+	if err != nil || len(list) != 2 || list[0].ID != st.Session(phone).ID() && list[1].ID != st.Session(phone).ID() {
+		t.Errorf("ann has %+v, %v", list, err)
+	}
+	want(t, guest, st.URL+"/login-as?user=bob", 200, "")
+	want(t, laptop, st.URL+"/end-others", 200, "1")
+	for c, user := range map[*http.Client]string{laptop: "ann", phone: "", guest: "bob"} {
+		if got := st.Session(c).User(); got != user {
+			t.Errorf("the session is of %q, want %q", got, user)
+		}
+	}
+}
+
+// What happens to sessions of guests, happens to those of users in the same way.
+func TestWhatHappensToASession(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		happens func(st *sessiontest.Site, c *http.Client)
+		status  int  // of a request that writes
+		lives   bool // afterwards
+	}{
+		"Change": {func(st *sessiontest.Site, c *http.Client) { st.Change(c, func(s *session.Session) { s.Set("n", "2") }) }, 200, true},
+		"End":    {func(st *sessiontest.Site, c *http.Client) { st.End(c) }, 409, false},
+		"Expire": {func(st *sessiontest.Site, c *http.Client) { st.Expire(c) }, 200, false},
+		"Full":   {func(st *sessiontest.Site, _ *http.Client) { st.Full() }, 503, true},
+		"Busy":   {func(st *sessiontest.Site, c *http.Client) { st.Busy(c) }, 503, true},
+	} {
+		for user, begin := range map[string]func(*session.Session){"ann": asAnn, "": one} {
+			t.Run(name+" "+user, func(t *testing.T) {
+				t.Parallel()
+				st := served(t, middleware.Options{LockWait: 50 * time.Millisecond})
+				c := st.Client(begin)
+				id := st.Session(c).ID()
+				tt.happens(st, c)
+				want(t, c, st.URL+"/set?n=3", tt.status, "*")
+				if s := st.Session(c); (s.ID() == id && !s.IsNew()) != tt.lives || tt.lives && s.User() != user {
+					t.Errorf("session %q of %q is now %q of %q", id, user, s.ID(), s.User())
+				}
+			})
+		}
+	}
+}
+
+// A Redis that is full here behaves as a real one does.
+func TestFullIsAsARealOne(t *testing.T) {
+	t.Parallel()
+	st := sessiontest.New(t, middleware.Options{})
+	embedded := whatAFullRedisDoes(t, st.Sessions, func() func() { return st.Full() })
+
+	r := redistest.Real(t, "--maxmemory-policy", "noeviction")
+	o := middleware.Options{Keys: [][]byte{make([]byte, 32)}, Logger: slog.New(slog.DiscardHandler)}
+	real, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := whatAFullRedisDoes(t, real, func() func() {
+		r.Do(t, "CONFIG", "SET", "maxmemory", "1")
+		return func() { r.Do(t, "CONFIG", "SET", "maxmemory", "0") }
+	})
+	if embedded != want {
+		t.Errorf("embedded:\n%sreal:\n%s", embedded, want)
+	}
+}
+
+// whatAFullRedisDoes returns the answers to all kinds of requests: first while Redis is full, or
+// becomes so while the request holds its session, and then once more. Each has a session of its own.
+func whatAFullRedisDoes(t *testing.T, sessions *middleware.Sessions, fill func() (free func())) string {
+	t.Helper()
+	var duringHandler func()
+	site := sessions.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		duringHandler()
+		app(sessions).ServeHTTP(w, r)
+	}))
+	send := func(path string, cookies []*http.Cookie) *http.Response {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, nil)
+		for _, c := range cookies {
+			r.AddCookie(c)
+		}
+		w := httptest.NewRecorder()
+		site.ServeHTTP(w, r)
+		return w.Result()
+	}
+	answers := ""
+	for _, path := range []string{"/get", "/set?n=2", "/set?n=1", "/login", "/login-as?user=ann", "/logout", "begin"} {
+		for _, held := range []bool{false, true} {
+			duringHandler = func() {}
+			cookies := send("/set?n=1", nil).Cookies()
+			if len(cookies) != 1 {
+				t.Fatal("a session cannot be made")
+			}
+			if path == "begin" {
+				path, cookies = "/set?n=1", nil
+			}
+			free := func() {}
+			if held {
+				duringHandler = func() { free = fill() }
+			} else {
+				free = fill()
+			}
+			full := send(path, cookies).Status
+			free()
+			duringHandler = func() {}
+			again := send(path, cookies).Status
+			answers += fmt.Sprintf("%s, held %v: %s, then %s\n", path, held, full, again)
+		}
+	}
+	return answers
+}
+
+// afterwards serves a handler that changes its session after begin, and sends it a request.
+func afterwards(tb testing.TB, st *sessiontest.Site, begin func(w http.ResponseWriter, r *http.Request)) {
+	st.Serve(st.Sessions.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begin(w, r)
+		session.FromContext(r.Context()).Set("flash", "ordered")
+	})))
+	res, err := st.Client(one).Post(st.URL, "", nil)
+	if err == nil {
+		res.Body.Close()
+	}
+}
+
+func commit(_ http.ResponseWriter, r *http.Request) {
+	_ = session.FromContext(r.Context()).Commit(r.Context())
+}
+
+// A change that comes too late fails the test, which is told the call, the key and what had saved
+// the session.
+func TestALateChangeFailsTheTest(t *testing.T) {
+	t.Parallel()
+	for by, begin := range map[string]http.HandlerFunc{
+		"Commit": commit,
+		"Flush":  func(w http.ResponseWriter, _ *http.Request) { _ = http.NewResponseController(w).Flush() },
+		"Options.Buffer": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(strings.Repeat("x", 70_000)))
+		},
+	} {
+		t.Run(by, func(t *testing.T) {
+			t.Parallel()
+			wantFailure(t, func(tb testing.TB) {
+				afterwards(tb, sessiontest.New(tb, middleware.Options{}), begin)
+			}, "Set", `"flash"`, by)
+		})
+	}
+}
+
+// A late change that was expected fails nothing; a second one does, and so does one that does not
+// come.
+func TestALateChangeMayBeExpected(t *testing.T) {
+	t.Parallel()
+	if failures := failuresOf(t, func(tb testing.TB) {
+		afterwards(tb, sessiontest.New(tb, middleware.Options{}), func(http.ResponseWriter, *http.Request) {}) // in time
+		st := sessiontest.New(tb, middleware.Options{})
+		st.ExpectLateChange()
+		afterwards(tb, st, commit)
+	}); len(failures) > 0 {
+		t.Errorf("it fails with %q", failures)
+	}
+	wantFailure(t, func(tb testing.TB) {
+		st := sessiontest.New(tb, middleware.Options{})
+		st.ExpectLateChange()
+		afterwards(tb, st, func(w http.ResponseWriter, r *http.Request) {
+			commit(w, r)
+			session.FromContext(r.Context()).Delete("expected")
+		})
+	}, "Set", `"flash"`)
+	wantFailure(t, func(tb testing.TB) {
+		sessiontest.New(tb, middleware.Options{}).ExpectLateChange()
+	}, "1 did not come")
+}
+
+// The program's own logger still gets everything.
+func TestTheProgramsLogger(t *testing.T) {
+	t.Parallel()
+	var own strings.Builder
+	failures := failuresOf(t, func(tb testing.TB) {
+		st := sessiontest.New(tb, middleware.Options{Logger: slog.New(slog.NewTextHandler(&own, nil)).With("app", "shop")})
+		st.ExpectLateChange()
+		afterwards(tb, st, commit)
+	})
+	if len(failures) > 0 || !strings.Contains(own.String(), "changed after it was saved") || !strings.Contains(own.String(), "app=shop") {
+		t.Errorf("failures %q, log %q", failures, own.String())
 	}
 }

@@ -1,11 +1,13 @@
 package differential
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 )
 
 func bodyCases() []testCase {
@@ -32,24 +34,9 @@ func bodiesRead() []testCase {
 			x.note("trailer %v", r.Trailer)
 		}},
 		{name: "body: comes slowly", request: dripping, handler: echo},
-		{name: "body: read to its end and beyond", request: post("body"), handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
-			echo(x, w, r)
-			n, err := r.Body.Read(make([]byte, 5))
-			x.note("read %d, %v", n, err)
-		}},
-		{name: "body: read after Close", request: post("body"), handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
-			x.note("closed, %v", r.Body.Close())
-			n, err := r.Body.Read(make([]byte, 5))
-			x.note("read %d, %v", n, err)
-			x.note("closed, %v", r.Body.Close())
-		}},
-		{name: "body: closed after a part", request: post("a longer body"), handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
-			n, err := io.ReadFull(r.Body, make([]byte, 5))
-			x.note("read %d, %v", n, err)
-			x.note("closed, %v", r.Body.Close())
-			n, err = r.Body.Read(make([]byte, 5))
-			x.note("read %d, %v", n, err)
-		}},
+		{name: "body: read to its end and beyond", request: post("body"), handler: steps(echo, readFive)},
+		{name: "body: read after Close", request: post("body"), handler: steps(closeBody, readFive, closeBody)},
+		{name: "body: closed after a part", request: post("a longer body"), handler: steps(readFive, closeBody, readFive)},
 		// Over HTTP/2 it depends on what is quicker: the server resets the stream, or the body is read.
 		{name: "body: was read from outside", request: post("a longer body"), handler: echo, outside: func(_ *exchange, next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -71,9 +58,7 @@ func bodiesNotRead() []testCase {
 		{name: "unread: 60 KB", request: post(strings.Repeat("x", 60_000)), handler: ignoring},
 		{name: "unread: 300 KB", request: post(long), handler: ignoring},
 		{name: "unread: and no answer", request: post("body"), handler: plain(func(http.ResponseWriter, *http.Request) {})},
-		{name: "unread: and a flush", session: early, request: post("body"), handler: plain(func(w http.ResponseWriter, _ *http.Request) {
-			w.(http.Flusher).Flush()
-		})},
+		{name: "unread: and a flush", session: early, request: post("body"), handler: flush},
 	}
 }
 
@@ -95,18 +80,12 @@ func forms() []testCase {
 			x.note("value %q", r.FormValue("a"))
 			x.note("form %v, of the body %v", r.Form, r.PostForm)
 		}},
-		{name: "form: seen outside", request: form, outside: func(x *exchange, next http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				next.ServeHTTP(w, r)
-				x.note("form %v", r.Form)
-			})
-		}, handler: plain(func(w http.ResponseWriter, r *http.Request) { r.ParseForm() })},
-		{name: "form: upload", request: upload, outside: func(x *exchange, next http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				next.ServeHTTP(w, r)
-				x.note("net/http can remove the files: %t", r.MultipartForm != nil)
-			})
-		}, handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
+		{name: "form: seen outside", request: form, outside: seenOutside(func(x *exchange, _ http.ResponseWriter, r *http.Request) {
+			x.note("form %v", r.Form)
+		}), handler: plain(func(w http.ResponseWriter, r *http.Request) { r.ParseForm() })},
+		{name: "form: upload", request: upload, outside: seenOutside(func(x *exchange, _ http.ResponseWriter, r *http.Request) {
+			x.note("net/http can remove the files: %t", r.MultipartForm != nil)
+		}), handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
 			x.note("parsed, %v", r.ParseMultipartForm(100))
 			f, h, err := r.FormFile("f")
 			if err != nil {
@@ -123,4 +102,51 @@ func forms() []testCase {
 			return http.MaxBytesHandler(next, 1000)
 		}},
 	}
+}
+
+// A client that expects 100 Continue asks for permission before it sends its body.
+func expectCases() []testCase {
+	r := post("body")
+	r.header = []string{"Expect: 100-continue"}
+	return []testCase{
+		{name: "expect: the body is read", on: not10, request: r, handler: echo},
+		{name: "expect: the body is not read", on: not10, request: r, handler: answering("answer")},
+		{name: "expect: refused with 413", on: not10, request: r, handler: steps(status(http.StatusRequestEntityTooLarge), text("too large"))},
+		{name: "expect: permitted by hand", on: not10, request: r, handler: steps(status(http.StatusContinue), echo)},
+		{name: "expect: the body after a write", on: http1[1:], request: r, server: func(s *http.Server) { s.ReadTimeout = time.Second },
+			handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
+				io.WriteString(w, "first, ")
+				b, err := io.ReadAll(r.Body)
+				x.note("read %q, failed %t", b, err != nil)
+			}},
+	}
+}
+
+func deadlineCases() []testCase {
+	past := time.Now().Add(-time.Second)
+	return []testCase{
+		{name: "deadline: for writing, over", session: never, handler: func(x *exchange, w http.ResponseWriter, _ *http.Request) {
+			x.note("set, %v", http.NewResponseController(w).SetWriteDeadline(past))
+			x.write(w, "lost")
+		}},
+		{name: "full duplex: is enabled", request: post("body"), handler: steps(fullDuplex, echo)},
+		{name: "full duplex: the body after a flush", on: not10, session: early,
+			request: request{method: "POST", body: strings.Repeat("x", 1000), chunked: true},
+			handler: steps(fullDuplex, text("first, "), flush, await("first"), echo)},
+		{name: "half duplex: the body after a flush", on: http1, session: early, request: post("body"), handler: steps(flush, echo)},
+		{name: "context: ends after the handler", handler: func(x *exchange, w http.ResponseWriter, r *http.Request) {
+			x.note("error of the context: %v", r.Context().Err())
+			x.handlers.Go(func() {
+				<-x.ended
+				x.note("afterwards: %v, %v", r.Context().Err(), context.Cause(r.Context()))
+			})
+		}},
+	}
+}
+
+// echo reads the body, notes it, and answers with its length.
+func echo(x *exchange, w http.ResponseWriter, r *http.Request) {
+	b, err := io.ReadAll(r.Body)
+	x.note("read %s, %v", shortened(string(b)), err)
+	x.wrote(w.Write([]byte(strings.Repeat("e", len(b)))))
 }

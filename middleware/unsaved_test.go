@@ -1,0 +1,424 @@
+package middleware_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+)
+
+// P2 and P7: a panic saves nothing, frees the lock, leaves nothing in the
+// header, and goes on as a panic.
+func TestAPanicReleasesTheLockAndSavesNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		before := func(w http.ResponseWriter, req *http.Request) {
+			session.FromContext(req.Context()).Set("n", 66)
+			w.Header().Set("X-Handler", "yes")
+			fmt.Fprint(w, "half an answer")
+		}
+		mux.HandleFunc("/panic", func(w http.ResponseWriter, req *http.Request) { before(w, req); panic("boom") })
+		mux.HandleFunc("/abort", func(w http.ResponseWriter, req *http.Request) { before(w, req); panic(http.ErrAbortHandler) })
+		mux.HandleFunc("/goexit", func(w http.ResponseWriter, req *http.Request) { before(w, req); runtime.Goexit() })
+		mux.HandleFunc("/later", func(w http.ResponseWriter, req *http.Request) {
+			before(w, req)
+			w.(http.Flusher).Flush()
+			panic("boom")
+		})
+		handle(mux, "/reopened", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			s.Set("kept", true)
+			must(t, s.Commit(req.Context()))
+			must(t, s.Reopen(req.Context()))
+			before(w, req)
+			panic(http.ErrAbortHandler)
+		})
+		s, v := begun(t, r, middleware.Options{}, mux)
+		for _, path := range []string{"/panic", "/abort", "/reopened"} {
+			if a := v.post(s.URL + path); a.err == nil {
+				t.Errorf("%s: answered %d %q", path, a.StatusCode, a.body)
+			}
+			v.get(s.URL+"/get").want(t, 200, "1")
+		}
+		if n := len(s.log.Lines("panic serving")); n != 1 {
+			t.Errorf("net/http has seen %d panics with a trace, want 1", n)
+		}
+		// The first byte has left, so the session was saved, as promised.
+		if a := v.post(s.URL + "/later"); a.err == nil {
+			t.Errorf("/later: the answer looks complete")
+		}
+		v.get(s.URL+"/get").want(t, 200, "66")
+		if a := v.post(s.URL + "/goexit"); a.err == nil {
+			t.Errorf("/goexit: answered %d %q", a.StatusCode, a.body)
+		}
+		v.get(s.URL+"/add").want(t, 200, "67")
+	})
+}
+
+// What a handler had committed before it panicked is saved, so an answer has its cookie, or the
+// visitor would lose the session. That the handler broke the rule then is no obstacle.
+func TestTheCookieOfACommitOutlivesAPanic(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		handle(mux, "/panic", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			s.Renew()
+			_ = s.Commit(req.Context())
+			s.Set("n", 9)
+			panic("boom")
+		})
+		s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
+			return recoverer(sessions(mux))
+		})
+		v := s.visitor(t)
+		a := v.post(s.URL + "/panic")
+		a.want(t, 500, "boom")
+		if a.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%v", a.Header)
+		}
+		v.get(s.URL+"/add").want(t, 200, "2")
+	})
+}
+
+// A Commit after the handler's panic must not report that the session was saved.
+func TestCommitAfterAPanicIsAnError(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		panicked, committed := make(chan struct{}), make(chan error, 1)
+		s, v := begunWith(t, r, middleware.Options{}, "/panic", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+			go func() {
+				<-panicked
+				committed <- s.Commit(req.Context())
+			}()
+			s.Set("n", 5)
+			panic(http.ErrAbortHandler)
+		})
+		if a := v.post(s.URL + "/panic"); a.err == nil {
+			t.Errorf("answered %d", a.StatusCode)
+		}
+		close(panicked)
+		if err := <-committed; err == nil || !strings.Contains(err.Error(), "panicked") {
+			t.Errorf("Commit returned %v", err)
+		}
+	})
+}
+
+// What the application has put into the options may panic, too: the lock is free afterwards, also
+// if something inside the sessions recovers.
+func TestAPanicInAnOptionFreesTheLock(t *testing.T) {
+	t.Parallel()
+	panics := func(context.Context) { panic("an option") }
+	lazy := func(*http.Request) middleware.Mode { return middleware.Lazy }
+	for name, o := range map[string]middleware.Options{
+		"Logger":    {Logger: slog.New(handling{slog.DiscardHandler, panics})},
+		"OnCorrupt": {Mode: lazy, OnCorrupt: func(*http.Request, error) error { panic("an option") }},
+	} {
+		for where, recovers := range map[string]bool{"inside": true, "outside": false} {
+			inFakeTime(t, name+" recovered "+where, func(t *testing.T, r *redistest.Server) {
+				cookie, id := newSite(t, r.Pool(t, 4), middleware.Options{}, app()).count(t, 1)
+				record, lock := keysOf(id)
+				if name == "OnCorrupt" {
+					r.Do(t, "SET", record, "damaged", "KEEPTTL")
+				}
+				recovered := false
+				caught := func() { recovered = recover() != nil || recovered }
+				req := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
+				req.AddCookie(cookie)
+				func() {
+					defer caught()
+					newSessions(t, r, o).Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						if recovers {
+							defer caught()
+						}
+						own, err := session.Start(r.Context())
+						must(t, err)
+						own.Destroy()
+						own.Set("dropped", "which is logged")
+						if recovers {
+							_ = own.Commit(r.Context())
+						}
+					})).ServeHTTP(httptest.NewRecorder(), req)
+				}()
+				synctest.Wait()
+				if !recovered || r.Exists(t, lock) {
+					t.Errorf("something has panicked: %v; the lock is there: %v", recovered, r.Exists(t, lock))
+				}
+			})
+		}
+	}
+}
+
+// What a handler discards is not saved, and its answer goes out. What it does after that is saved.
+func TestDiscard(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s := siteWith(t, r, middleware.Options{}, "/discard", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			add(s)
+			s.Set("half", make(chan int)) // which would fail the commit
+			s.Renew()
+			s.Destroy()
+			s.Discard()
+			if what := req.FormValue("then"); what != "" {
+				s.Set(what, 1)
+			}
+			fmt.Fprint(w, "sorry")
+		})
+		v := newVisitor(t)
+		for range 2 { // of a new visitor, and of one with a session
+			a := v.get(s.URL + "/discard")
+			a.want(t, 200, "sorry")
+			if a.sets() {
+				t.Errorf("header %v", a.Header)
+			}
+			v.get(s.URL+"/add").want(t, 200, "*")
+		}
+		v.get(s.URL+"/get").want(t, 200, "2")
+		v.get(s.URL+"/discard?then=flash").want(t, 200, "sorry")
+		v.get(s.URL+"/len").want(t, 200, "2")
+	})
+}
+
+// P7: Options.Discard keeps half-done work out of the session where the answer is an error that
+// something inside the sessions has made, such as a framework's recovery.
+func TestAnswersThatAreErrorsSaveNothingIfToldSo(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		answer func(w http.ResponseWriter, s *session.Session)
+		status int
+		saved  string
+	}{
+		"a panic":       {func(http.ResponseWriter, *session.Session) { panic("oh") }, 500, "0"},
+		"a 500":         {func(w http.ResponseWriter, _ *session.Session) { http.Error(w, "oh", 500) }, 500, "0"},
+		"a flushed 500": {func(w http.ResponseWriter, _ *session.Session) { w.WriteHeader(500); w.(http.Flusher).Flush() }, 500, "0"},
+		"a long 500":    {func(w http.ResponseWriter, _ *session.Session) { http.Error(w, strings.Repeat("oh", 1<<16), 500) }, 500, "0"},
+		"a 404":         {func(w http.ResponseWriter, _ *session.Session) { http.Error(w, "oh", 404) }, 404, "1"},
+		"nothing":       {func(http.ResponseWriter, *session.Session) {}, 200, "1"},
+		"a 500 and Commit": {func(w http.ResponseWriter, s *session.Session) {
+			w.WriteHeader(500)
+			must(t, s.Commit(context.Background()))
+		}, 500, "1"},
+		"a 500, reopened": {func(w http.ResponseWriter, s *session.Session) {
+			w.WriteHeader(500)
+			must(t, s.Commit(context.Background()))
+			w.(http.Flusher).Flush()
+			must(t, s.Reopen(context.Background()))
+			add(s)
+		}, 500, "1"},
+	} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			mux := app()
+			mux.Handle("/half", recoverer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				s := session.FromContext(req.Context())
+				add(s)
+				test.answer(w, s)
+			})))
+			s := newSite(t, r.Pool(t, 4), middleware.Options{Discard: func(status int) bool { return status >= 500 }}, mux)
+			v := newVisitor(t)
+			v.get(s.URL+"/half").want(t, test.status, "*")
+			v.get(s.URL+"/get").want(t, 200, test.saved)
+		})
+	}
+}
+
+const notAllSaved = "Not all of this was saved. Please check before you try again."
+
+// changes are all ways to change a session that has n.
+var changes = map[string]func(s *session.Session){
+	"Set":     func(s *session.Session) { s.Set("n", -9) },
+	"Delete":  func(s *session.Session) { s.Delete("n") },
+	"Clear":   func(s *session.Session) { s.Clear() },
+	"Renew":   func(s *session.Session) { s.Renew() },
+	"Destroy": func(s *session.Session) { s.Destroy() },
+}
+
+// P2: a handler changes the session after its Commit, and nothing of the answer has left yet. The
+// client gets an error, whatever the handler answers or has answered. The connection stays whole:
+// a browser would repeat the request, and so the handler's work.
+func TestALateChangeIsAnError(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("all is well", 10_000)
+	for name, answer := range map[string]func(w http.ResponseWriter, late func()){
+		"nothing":      func(_ http.ResponseWriter, late func()) { late() },
+		"before+after": func(w http.ResponseWriter, late func()) { fmt.Fprint(w, "all"); late(); fmt.Fprint(w, "all is well") },
+		"large":        func(w http.ResponseWriter, late func()) { late(); fmt.Fprint(w, large) },
+		"copied":       func(w http.ResponseWriter, late func()) { late(); _, _ = io.Copy(w, strings.NewReader(large)) },
+		"flushed":      func(w http.ResponseWriter, late func()) { fmt.Fprint(w, "all"); late(); w.(http.Flusher).Flush() },
+		"redirect":     func(w http.ResponseWriter, late func()) { w.Header().Set("Location", "/"); w.WriteHeader(303); late() },
+		"hijacked": func(w http.ResponseWriter, late func()) {
+			late()
+			if c, _, err := w.(http.Hijacker).Hijack(); !errors.Is(err, session.ErrClosed) {
+				c.Close()
+			}
+		},
+	} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			runs := 0
+			s := siteWith(t, r, middleware.Options{}, "/late", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+				runs++
+				s.Set("n", 5)
+				w.Header().Set("X-Handler", "yes")
+				must(t, s.Commit(req.Context()))
+				answer(w, func() { s.Set("flash", "ordered") })
+			})
+			c := dial(t, s.Server)
+			c.send("POST /late HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+			a := c.read()
+			a.want(t, 500, notAllSaved)
+			if a.Header.Get("X-Handler") != "" || a.Header.Get("Location") != "" || a.Header.Get("Cache-Control") != "no-store" {
+				t.Errorf("header: %v", a.Header)
+			}
+			if len(a.Cookies()) != 1 {
+				t.Fatalf("what was saved is lost: %v", a.Header)
+			}
+			cookie := a.Cookies()[0]
+			c.send("GET /get HTTP/1.1\r\nHost: a\r\nCookie: " + cookie.Name + "=" + cookie.Value + "\r\n\r\n")
+			c.read().want(t, 200, "5")
+			if runs != 1 {
+				t.Errorf("the handler ran %d times", runs)
+			}
+			if lines := s.log.Lines("session changed after it was saved"); len(lines) != 1 ||
+				!strings.Contains(lines[0], "key=flash") || !strings.Contains(lines[0], "change it before Commit") {
+				t.Errorf("log: %q", lines)
+			}
+		})
+	}
+}
+
+// P2: what is set after the commit cannot be saved. It is not lost in silence
+// either: no client takes an answer that has begun for complete, not even one whose length was
+// declared and which was written in full. If nothing has left, OnError sees which change it was.
+func TestAChangeAfterTheAnswerHasBegunCutsItOff(t *testing.T) {
+	t.Parallel()
+	for name, begin := range map[string]func(w http.ResponseWriter){
+		"not begun": func(http.ResponseWriter) {},
+		"flush":     func(w http.ResponseWriter) { w.(http.Flusher).Flush() },
+		"overflow":  func(w http.ResponseWriter) { fmt.Fprint(w, strings.Repeat("x", 70_000)) },
+		"little":    func(w http.ResponseWriter) { fmt.Fprint(w, strings.Repeat("x", 51)) }, // net/http keeps it
+		"complete": func(w http.ResponseWriter) {
+			w.Header().Set("Content-Length", "70000")
+			for range 70 {
+				fmt.Fprint(w, strings.Repeat("x", 1000))
+			}
+		},
+	} {
+		for method, change := range changes {
+			inFakeTime(t, name+"/"+method, func(t *testing.T, r *redistest.Server) {
+				mux := app()
+				handle(mux, "/late", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+					must(t, s.Commit(req.Context()))
+					begin(w)
+					change(s)
+					if n, err := fmt.Fprint(w, "all is well"); !errors.Is(err, session.ErrClosed) {
+						t.Errorf("wrote %d bytes after the broken rule: %v", n, err)
+					}
+				})
+				var seen error
+				o := middleware.Options{Buffer: 50, OnError: func(w http.ResponseWriter, _ *http.Request, err error) {
+					seen = err
+					w.WriteHeader(middleware.Status(err))
+				}}
+				s, v := begun(t, r, o, mux)
+				a := v.post(s.URL + "/late")
+				if name == "not begun" {
+					a.want(t, 500, "")
+					if !errors.Is(seen, session.ErrClosed) || !strings.Contains(seen.Error(), method+" after Commit") {
+						t.Errorf("OnError got %v", seen)
+					}
+				} else if a.StatusCode != 200 || a.err == nil || strings.Contains(a.body, "all is well") {
+					t.Errorf("the client got %d %q, error %v", a.StatusCode, a.body, a.err) // without a header it would send it again
+				}
+				lines := s.log.Lines("session changed after it was saved")
+				if len(lines) != 1 || !strings.Contains(lines[0], "rule=") || !strings.Contains(lines[0], "call="+method) {
+					t.Errorf("log: %q", lines)
+				}
+				v.get(s.URL+"/get").want(t, 200, "1")
+			})
+		}
+	}
+}
+
+// P2: a change by another goroutine, while the commit is on its way to Redis.
+func TestAChangeDuringTheCommitIsAnError(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		proxy := redistest.NewProxy(t, r)
+		var running atomic.Pointer[session.Session]
+		mux := app()
+		handle(mux, "/late", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			s.Set("n", 5)
+			running.Store(s)
+			w.Header().Set("Content-Length", "11")
+			fmt.Fprint(w, "all is well")
+			if req.URL.RawQuery == "flush" { // complete, and out at once
+				w.(http.Flusher).Flush()
+			}
+		})
+		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, mux)
+		v := s.visitor(t)
+		proxy.Inject(func(redistest.Command) redistest.Fault {
+			if s := running.Swap(nil); s != nil {
+				s.Set("n", 6)
+			}
+			return redistest.Pass
+		})
+		for _, path := range []string{"/late", "/late?flush"} {
+			v.get(s.URL+"/set/other").want(t, 200, "")
+			v.post(s.URL+path).want(t, 500, notAllSaved)
+		}
+		v.get(s.URL+"/get").want(t, 200, "5")
+	})
+}
+
+// P2: once the handler has the connection, cutting the answer off means closing it. If the change
+// comes while the connection changes hands, the handler does not get it.
+func TestALateChangeClosesAHijackedConnection(t *testing.T) {
+	t.Parallel()
+	for during, want := range map[bool]error{false: nil, true: session.ErrClosed} {
+		inFakeTime(t, fmt.Sprint("during Hijack: ", during), func(t *testing.T, r *redistest.Server) {
+			s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+					taking := &taking{ResponseWriter: w, over: func() {}}
+					sessions(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+						late := func() { session.FromContext(req.Context()).Set("n", 5) }
+						if during {
+							taking.over = late
+						}
+						conn, _, err := w.(http.Hijacker).Hijack()
+						if !errors.Is(err, want) {
+							t.Errorf("Hijack = %v, want %v", err, want)
+						}
+						if err == nil {
+							defer conn.Close()
+							late()
+							_, _ = fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+						}
+					})).ServeHTTP(taking, req)
+				})
+			})
+			if a := newVisitor(t).post(s.URL); a.err == nil {
+				t.Errorf("the client got %d %q", a.StatusCode, a.body)
+			}
+		})
+	}
+}
+
+// A taking does something when the connection is taken over, but not handed out yet.
+type taking struct {
+	http.ResponseWriter
+	over func()
+}
+
+func (w *taking) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, stream, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	w.over()
+	return conn, stream, err
+}
