@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -52,11 +53,24 @@ func TestEveryDefectIsSeenBySomeSuite(t *testing.T) {
 		}
 		seen[d.what] = true
 		for _, s := range d.suites {
-			if s.kind == "simulation" && !slices.Contains(profiles, s.choice) {
-				t.Errorf("%s %q: the simulation has no profile %q", d.promise, d.what, s.choice)
+			if s.kind == "simulation" && !slices.Contains(profiles, s.choice) || (s.kind == "tests" || s.kind == "faults") && !declares(t, s.in, s.choice) {
+				t.Errorf("%s %q: there is no %q in %s", d.promise, d.what, s.choice, s.in)
 			}
 		}
 	}
+}
+
+// declares reports whether a package has a test of that name.
+func declares(t *testing.T, in, name string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", "..", in, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name == "" || slices.ContainsFunc(files, func(file string) bool {
+		text, err := os.ReadFile(file)
+		return err == nil && strings.Contains(string(text), "\nfunc "+name+"(")
+	})
 }
 
 // The score tells what was found, and what was not.

@@ -31,7 +31,7 @@ var userListDefects = []defect{
 		seenBy(tests("store", "TestRequestsOfUsers"))},
 	{"P14", "a Renew does not ask for the session before",
 		edits(overlay.Rule("a session that was ended is not renewed").False()),
-		seenBy(tests("store", "TestARenewOfAnEndedSessionBeginsNone"))},
+		seenBy(tests("store", "TestARenewDoesNotOutliveTheEnd"))},
 	{"P14", "End leaves the session on the list",
 		edits(overlay.Rule("a session that is ended leaves the list").Drop()),
 		seenBy(tests("middleware", "TestHistoriesOfUsers"))},
