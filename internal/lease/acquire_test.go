@@ -158,24 +158,6 @@ func TestAcquireContextEnds(t *testing.T) {
 	}
 }
 
-// The pauses between tries grow as the Backoff says, each by chance half as long or up to the whole.
-func TestAcquireBacksOff(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var f fake
-		f.Put("k", "another", time.Hour)
-		<-wait(t.Context(), new(Group), &f, Options{Wait: 10 * s, Backoff: Backoff{Min: s / 2, Max: 2 * s}})
-		tries := f.Made("Take")
-		if n := len(tries); n < 6 || n > 11 { // pauses 1/2, 1, 2, 2, ..., or half of that
-			t.Fatalf("%d tries in 10 s", n)
-		}
-		for i, most := range []time.Duration{s / 2, s, 2 * s, 2 * s, 2 * s} {
-			if pause := tries[i+1].At.Sub(tries[i].At); pause < most/2 || pause > most {
-				t.Errorf("pause %d: %v, want %v to %v", i, pause, most/2, most)
-			}
-		}
-	})
-}
-
 // A crowd in one process costs Redis one contender. Its callers are served in the order in which they
 // came, each by a token of its own, and nobody waits for those of another key.
 func TestCallersAreServedInOrder(t *testing.T) {

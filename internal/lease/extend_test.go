@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,16 +62,26 @@ func TestExtendAsksForWholeMilliseconds(t *testing.T) {
 	})
 }
 
-// A loss is final. Extend and Unlock only tell whether another has the lock, and do not take it
-// back behind the back of those who were told.
+// A loss is final. Extend and Unlock, whichever comes first, only tell whether another has the lock,
+// and do not take it back behind the back of those who were told. Unlock says why it was lost, too.
 func TestALossIsFinal(t *testing.T) {
+	extend := func(t *testing.T, l *Lease) error { return l.Extend(t.Context(), time.Hour) }
+	unlock := func(t *testing.T, l *Lease) error {
+		err := l.Unlock(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "MaxHold") {
+			t.Errorf("Unlock does not say why: %v", err)
+		}
+		return err
+	}
 	for name, tt := range map[string]struct {
 		holder string // of the key, "me" for the lease itself
+		calls  []func(*testing.T, *Lease) error
 		want   error
 	}{
-		"nobody took it":           {"", ErrExpired},
-		"another did":              {"another", ErrLost},
-		"its token is still there": {"me", ErrExpired},
+		"nobody took it":                {"", []func(*testing.T, *Lease) error{extend, unlock}, ErrExpired},
+		"another did":                   {"another", []func(*testing.T, *Lease) error{extend, unlock}, ErrLost},
+		"its token is there for Extend": {"me", []func(*testing.T, *Lease) error{extend, unlock}, ErrExpired},
+		"its token is there for Unlock": {"me", []func(*testing.T, *Lease) error{unlock}, ErrExpired},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var f fake
@@ -83,11 +94,10 @@ func TestALossIsFinal(t *testing.T) {
 				default:
 					f.Put("k", tt.holder, time.Hour)
 				}
-				if err := l.Extend(t.Context(), time.Hour); !errors.Is(err, tt.want) {
-					t.Errorf("Extend: %v, want %v", err, tt.want)
-				}
-				if err := l.Unlock(t.Context()); !errors.Is(err, tt.want) {
-					t.Errorf("Unlock: %v, want %v", err, tt.want)
+				for _, call := range tt.calls {
+					if err := call(t, l); !errors.Is(err, tt.want) {
+						t.Errorf("%v, want %v", err, tt.want)
+					}
 				}
 				mustUnlock(t, l) // again, which does nothing
 				if holder := f.Holder("k"); holder == l.Token() || tt.want == ErrLost && holder != "another" {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
-	"github.com/gomodule/redigo/redis"
 )
 
 // hasty are options for tests in which Redis does not answer. The lease is so long that no lock of
@@ -39,66 +38,6 @@ func sequence(proxy *redistest.Proxy, faults ...redistest.Fault) {
 	})
 }
 
-// The network fails while a lock is taken. Either it was taken all the same, or the caller is told
-// so, and then it is free: at once, or soon after the command that was late.
-func TestFaultsOnTake(t *testing.T) {
-	for name, faults := range map[string][]redistest.Fault{
-		"DropReply, four times":  {redistest.DropReply, redistest.DropReply, redistest.DropReply, redistest.DropReply},
-		"DropCommand, twice":     {redistest.DropCommand, redistest.DropCommand},
-		"CutReply, twice":        {redistest.CutReply, redistest.CutReply},
-		"Hang, also when swept":  {redistest.Hang, redistest.Hang},
-		"HangCommand":            {redistest.HangCommand},
-		"DropReply, HangCommand": {redistest.DropReply, redistest.HangCommand},
-		"HangCommand, DropReply": {redistest.HangCommand, redistest.DropReply},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inMemory(t, func(t *testing.T, server *redistest.Server) {
-				p, proxy := newProxied(t, server, hasty)
-				sequence(proxy, faults...)
-				l, err := p.lock(t, hasty)
-				switch {
-				case err == nil:
-					if holder, _ := server.Get(t, "k"); holder != l.Token() {
-						t.Errorf("the key holds %q, not the lease's token", holder)
-					}
-					mustUnlock(t, l)
-				case !errors.Is(err, ErrUnavailable):
-					t.Error(err)
-				default:
-					proxy.Release() // now what was held back takes effect
-					eventually(t, "the sweep", func() bool { return !server.Exists(t, "k") })
-				}
-				wantIdle(t, p.group)
-				redistest.Elapse(time.Hour)
-			})
-		})
-	}
-}
-
-// The reply is lost, and then Redis cannot even be reached to ask again. That the second try
-// certainly did nothing says nothing about the first.
-func TestFaultAndThenNoConnection(t *testing.T) {
-	inMemory(t, func(t *testing.T, server *redistest.Server) {
-		mustUnlock(t, newProcess(t, server).mustLock(t, patient))
-		proxy := redistest.NewProxy(t, server)
-		pool, dials := proxy.Pool(t, 1), 0
-		dial := pool.Dial
-		pool.Dial = func() (redis.Conn, error) {
-			if dials++; dials == 2 {
-				return nil, errors.New("no route to host")
-			}
-			return dial()
-		}
-		p := newProcessOver(t, pool, patient.Timeout)
-		sequence(proxy, redistest.DropReply)
-		if _, err := p.lock(t, hasty); !errors.Is(err, ErrUnavailable) {
-			t.Error(err)
-		}
-		eventually(t, "the sweep", func() bool { return !server.Exists(t, "k") })
-		redistest.Elapse(time.Hour)
-	})
-}
-
 // One lost reply is no reason to fail: the command is sent again, and finds the token there.
 func TestFaultIsRepaired(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
@@ -118,45 +57,6 @@ func TestFaultIsRepaired(t *testing.T) {
 			if server.Exists(t, "k") {
 				t.Error("the lock is not free")
 			}
-		}
-	})
-}
-
-// A release that comes late, when its sender has given up and another has the lock, does nothing.
-func TestFaultLateRelease(t *testing.T) {
-	inMemory(t, func(t *testing.T, server *redistest.Server) {
-		p, proxy := newProxied(t, server, hasty)
-		l := p.mustLock(t, hasty)
-		sequence(proxy, redistest.HangCommand)
-		if err := l.Unlock(t.Context()); !errors.Is(err, ErrUnavailable) {
-			t.Errorf("Unlock: %v", err)
-		}
-		wantIdle(t, p.group)
-		server.Do(t, "DEL", "k")
-		other := newProcess(t, server).mustLock(t, patient)
-		proxy.Release()
-		mustUnlock(t, other)
-	})
-}
-
-// Scripts vanish from Redis at any time: that costs a round trip, and nothing else.
-func TestScriptFlush(t *testing.T) {
-	onServers(t, func(t *testing.T, server *redistest.Server) {
-		p := newProcess(t, server)
-		for i := range 30 {
-			flush := func(when int) {
-				if i%3 == when {
-					server.Do(t, "SCRIPT", "FLUSH")
-				}
-			}
-			flush(0)
-			l := p.mustLock(t, patient)
-			flush(1)
-			if err := l.Extend(t.Context(), time.Minute); err != nil {
-				t.Error(err)
-			}
-			flush(2)
-			mustUnlock(t, l)
 		}
 	})
 }

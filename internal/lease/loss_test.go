@@ -29,16 +29,17 @@ func TestTheCauseOfALossSaysWhy(t *testing.T) {
 		options Options
 		extend  func(call) error
 		lose    func(l *Lease)
+		once    bool // no other extension is tried
 		why     string
 	}{
-		"held for too long":         {Options{Lease: 3 * s, MaxHold: 7 * s}, nil, nil, "held for longer than MaxHold, which is 7s"},
-		"Redis is away":             {Options{Lease: 9 * s}, fails(errRefused), nil, "no try to extend it has succeeded for 6s: redis is unavailable"},
-		"Redis was away before":     {Options{Lease: 3 * s, MaxHold: 7 * s}, first(fails(errRefused)), nil, "held for longer than MaxHold"},
-		"another has it":            {Options{}, fails(ErrLost), nil, "lock was lost"},
-		"its key is gone":           {Options{}, fails(ErrExpired), nil, "its key is gone"},
-		"its key is something else": {Options{}, fails(ErrForeign), nil, "the lock's key belongs to something else"},
-		"its Extend finds it":       {Options{}, fails(ErrLost), func(l *Lease) { _ = l.Extend(context.Background(), s) }, "lock was lost"},
-		"what it had read is void":  {Options{}, nil, func(l *Lease) { l.Lose(errNoReply) }, "the reply was lost"},
+		"held for too long":         {Options{Lease: 3 * s, MaxHold: 7 * s}, nil, nil, false, "held for longer than MaxHold, which is 7s"},
+		"Redis is away":             {Options{Lease: 9 * s}, fails(errRefused), nil, false, "no try to extend it has succeeded for 6s: redis is unavailable"},
+		"Redis was away before":     {Options{Lease: 3 * s, MaxHold: 7 * s}, first(fails(errRefused)), nil, false, "held for longer than MaxHold"},
+		"another has it":            {Options{}, fails(ErrLost), nil, true, "lock was lost"},
+		"its key is gone":           {Options{}, fails(ErrExpired), nil, true, "its key is gone"},
+		"its key is something else": {Options{}, fails(ErrForeign), nil, true, "the lock's key belongs to something else"},
+		"its Extend finds it":       {Options{}, fails(ErrLost), func(l *Lease) { _ = l.Extend(context.Background(), s) }, true, "lock was lost"},
+		"what it had read is void":  {Options{}, nil, func(l *Lease) { l.Lose(errNoReply) }, false, "the reply was lost"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := fake{hooks{extend: tt.extend}}
@@ -50,7 +51,6 @@ func TestTheCauseOfALossSaysWhy(t *testing.T) {
 							t.Error("the lease is not over")
 						}
 						_ = l.Extend(context.Background(), s)
-						_ = l.Unlock(context.Background())
 						calls <- cause
 					})
 				}
@@ -65,20 +65,13 @@ func TestTheCauseOfALossSaysWhy(t *testing.T) {
 				for range 2 {
 					wantErrLost(t, <-calls, tt.why)
 				}
+				late, cancel := context.WithCancelCause(t.Context())
+				l.OnLost(cancel)
+				wantErrLost(t, context.Cause(late), tt.why)
+				if tt.once {
+					f.wantCalls(t, "Extend", 1)
+				}
 				wantIdle(t, g)
-			})
-			t.Run("asked later", func(t *testing.T) {
-				f := fake{hooks{extend: tt.extend}}
-				withLease(t, &f, tt.options, func(t *testing.T, _ *Group, l *Lease) {
-					if tt.lose != nil {
-						tt.lose(l)
-					}
-					redistest.Elapse(time.Minute)
-					ctx, cancel := context.WithCancelCause(t.Context())
-					l.OnLost(cancel)
-					wantErrLost(t, context.Cause(ctx), tt.why)
-					wantLost(t, l, true)
-				})
 			})
 		})
 	}

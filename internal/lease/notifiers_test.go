@@ -115,26 +115,3 @@ func TestNotifiersWithoutShardedChannels(t *testing.T) {
 		line.want(t, 0, 1)
 	})
 }
-
-// The tag of a channel is what puts the key into its slot. A place must be one word.
-func TestChannelTag(t *testing.T) {
-	t.Parallel()
-	for key, want := range map[string]string{
-		"latchkey:{id}.lock": "{id}",
-		"plain":              "{plain}",
-		"{a}{b}":             "{a}",
-		"a{b":                "{a{b}",
-		"two {words}":        "{words}",
-		"{}a":                "", // these get a number
-		"a}b":                "",
-		"two words":          "",
-		"{two words}":        "",
-		"line\n":             "",
-		"":                   "",
-	} {
-		tag := channelTag(key)
-		if want != "" && tag != want || slot(hashed(tag)) != slot(hashed(key)) || strings.ContainsAny(tag, " \n") {
-			t.Errorf("%q: %q, want %q", key, tag, want)
-		}
-	}
-}

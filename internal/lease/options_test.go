@@ -74,36 +74,6 @@ func TestBackoffStaysInBounds(t *testing.T) {
 	}
 }
 
-// The pause after a try: by the backoff, or until the holder's lease ends. Sleeping on until
-// somewhat later costs little; waking too early costs another try.
-func TestPolicyNext(t *testing.T) {
-	t.Parallel()
-	const ms = time.Millisecond
-	backoff := Backoff{Min: 4 * ms, Max: 16 * ms}
-	for name, tt := range map[string]struct {
-		policy         Policy
-		left, patience time.Duration
-		want           time.Duration
-		worth          bool
-	}{
-		"Poll":                     {Poll, s, 10 * s, 4 * ms, true},
-		"Poll without hope":        {Poll, 20 * s, 10 * s, 4 * ms, true},
-		"Poll for ever":            {Poll, forever, 10 * s, 4 * ms, true},
-		"LeaseEnd":                 {LeaseEnd, s, 10 * s, s + 5*ms, true},
-		"LeaseEnd, just enough":    {LeaseEnd, 10*s - 4*ms, 10 * s, 10*s - 2*ms, true},
-		"LeaseEnd, at the end":     {LeaseEnd, 10 * s, 10 * s, 10 * s, true},
-		"LeaseEnd, too long":       {LeaseEnd, 10*s + 1, 10 * s, 0, false},
-		"LeaseEnd, for ever":       {LeaseEnd, forever, 10 * s, 0, false},
-		"LeaseEnd, nobody knows":   {LeaseEnd, 0, 10 * s, 4 * ms, true},
-		"LeaseEnd, no time at all": {LeaseEnd, 1, -1, 0, false},
-	} {
-		o := Options{Policy: tt.policy, Backoff: backoff}
-		if got, worth := o.next(0, tt.left, tt.patience, almostOne); got.Round(ms) != tt.want || worth != tt.worth {
-			t.Errorf("%s: %v, %v; want %v, %v", name, got, worth, tt.want, tt.worth)
-		}
-	}
-}
-
 // Somebody holds the lock for longer than the caller may wait. With LeaseEnd it is told so at once,
 // wherever the holder is, and by whichever of its limits.
 func TestPolicyLeaseEndGivesUp(t *testing.T) {

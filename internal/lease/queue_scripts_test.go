@@ -305,12 +305,13 @@ func TestQueueIsSomethingElse(t *testing.T) {
 	})
 }
 
-// The queue is in the slot of its lock, and is that of no other lock.
+// The queue is in the slot of its lock, and is that of no other lock. So is the channel of a place,
+// which is one word.
 func TestQueueKey(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
 	for _, key := range []string{
-		"k", "a:{b}", "{b}", "{b}.lock", "latchkey:{x}.lock", "{", "a{b", "{{b", "{{b}", "{a{b}", "a{b}{c}", "{}b{c}", "k.queue", "k.queue{k}", "}", "a}", "{}", "{}a", "{}}", "a}b{c", "1}{}", "two words", "", "{}{1}",
+		"k", "a:{b}", "{b}", "{b}.lock", "latchkey:{x}.lock", "{", "a{b", "{{b", "{{b}", "{a{b}", "a{b}{c}", "{}b{c}", "k.queue", "k.queue{k}", "}", "a}", "{}", "{}a", "{}}", "a}b{c", "1}{}", "two words", "{two words}", "two {words}", "line\n", "", "{}{1}",
 	} {
 		queue := queueKey(key)
 		if other, twice := seen[queue]; twice {
@@ -319,6 +320,9 @@ func TestQueueKey(t *testing.T) {
 		seen[queue] = key
 		if slot(hashed(queue)) != slot(hashed(key)) {
 			t.Errorf("%q and its queue %q are in two slots", key, queue)
+		}
+		if tag := channelTag(key); slot(hashed(tag)) != slot(hashed(key)) || len(strings.Fields(tag)) != 1 {
+			t.Errorf("%q has the channel tag %q", key, tag)
 		}
 	}
 }

@@ -157,32 +157,6 @@ func TestRenewalGivesUpAtTheEnd(t *testing.T) {
 	}
 }
 
-// The key was deleted or taken over: that is the end, without another word, whether the renewal
-// finds it or the holder's Extend.
-func TestAnExtensionFindsTheLoss(t *testing.T) {
-	for _, answer := range []error{ErrLost, ErrExpired, ErrForeign} {
-		for who, find := range map[string]func(t *testing.T, l *Lease){
-			"the renewal": func(*testing.T, *Lease) { redistest.Elapse(3 * s) },
-			"Extend": func(t *testing.T, l *Lease) {
-				if err := l.Extend(t.Context(), s); !errors.Is(err, answer) {
-					t.Error(err)
-				}
-			},
-		} {
-			t.Run(fmt.Sprint(who, ": ", answer), func(t *testing.T) {
-				f := fake{hooks{extend: fails(answer)}}
-				withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, g *Group, l *Lease) {
-					find(t, l)
-					wantLost(t, l, true)
-					redistest.Elapse(time.Hour)
-					f.wantCalls(t, "Extend", 1)
-					wantIdle(t, g)
-				})
-			})
-		}
-	}
-}
-
 // Unlock comes while a renewal is on its way. It does not wait for that, and whatever it answers is
 // of no importance any more.
 func TestRenewalIsOvertakenByUnlock(t *testing.T) {

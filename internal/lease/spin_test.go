@@ -3,9 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -156,34 +154,6 @@ func TestSpinExtendAndCoolDown(t *testing.T) {
 	})
 }
 
-// However small the pool, and even if others use all of it, a holder can always release, and so all
-// get their turn.
-func TestPoolIsSmall(t *testing.T) {
-	onServers(t, func(t *testing.T, server *redistest.Server) {
-		pool := server.Pool(t, 1)
-		defer pool.Get().Close()
-		p := newProcessOver(t, pool, patient.Timeout)
-		const callers = 50
-		for _, keys := range []int{1, callers} {
-			n := make([]int, keys) // each guarded by its lock
-			var all sync.WaitGroup
-			for i := range callers {
-				all.Go(func() {
-					l, err := p.group.Lock(t.Context(), fmt.Sprint("k", i%keys), p.spin, patient)
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					n[i%keys]++
-					mustUnlock(t, l)
-				})
-			}
-			all.Wait()
-		}
-		wantIdle(t, p.group)
-	})
-}
-
 // A hundred callers of a process wait for a lock that another process holds, and send Redis next to
 // nothing: one of them stands for all, and waits until it is told.
 func TestWaitingSendsNextToNothing(t *testing.T) {
@@ -202,24 +172,4 @@ func TestWaitingSendsNextToNothing(t *testing.T) {
 		mustUnlock(t, l)
 		wantRest(t, server, p)
 	})
-}
-
-// A connection to what has become a replica is given up, whatever pool made it: the next one may lead
-// to the new master.
-func TestConnectionToReplicaIsGivenUp(t *testing.T) {
-	t.Parallel()
-	server := redistest.Real(t)
-	pool, dialled := server.Pool(t, 4), 0
-	dial := pool.Dial
-	pool.Dial = func() (redis.Conn, error) { dialled++; return dial() }
-	q := newScriptsOver(t, server, pool)
-	server.Do(t, "REPLICAOF", "127.0.0.1", "1") // nobody is there
-	if _, err := q.spin.Take(t.Context(), "k", "A", "", time.Minute); !errors.Is(err, ErrUnavailable) {
-		t.Fatal(err)
-	}
-	server.Do(t, "REPLICAOF", "NO", "ONE")
-	q.wantTaken("A", "")
-	if dialled != 2 {
-		t.Errorf("%d connections were made, want a new one after the refusal", dialled)
-	}
 }
