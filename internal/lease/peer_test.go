@@ -57,6 +57,36 @@ func newProcessOver(t *testing.T, pool *redis.Pool, timeout time.Duration) *peer
 	}
 }
 
+func newProcesses(t *testing.T, server *redistest.Server, n int) (peers []*peer) {
+	for range n {
+		peers = append(peers, newProcess(t, server))
+	}
+	return peers
+}
+
+// takeTurns is a crowd of callers in each of the processes, who take the lock so often. What they do
+// while they hold it nothing else guards.
+func takeTurns(t *testing.T, processes []*peer, callers, times int, hold func(process int)) {
+	t.Helper()
+	var all sync.WaitGroup
+	for i, p := range processes {
+		for range callers {
+			all.Go(func() {
+				for range times {
+					l, err := p.lock(t, patient)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					hold(i)
+					mustUnlock(t, l)
+				}
+			})
+		}
+	}
+	all.Wait()
+}
+
 func (p *peer) lock(t *testing.T, o Options) (*Lease, error) {
 	return p.group.Lock(t.Context(), "k", p.spin, o)
 }

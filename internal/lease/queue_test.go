@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -457,36 +456,15 @@ func TestQuitOfWhatComesLater(t *testing.T) {
 // While all wait, no process is served more often than another, and each is told by one subscription.
 func TestTheQueueIsFair(t *testing.T) {
 	inMemory(t, func(t *testing.T, server *redistest.Server) {
-		const processes, callers, times = 4, 3, 600
-		served, total := make([]int, processes), 0 // guarded by the lock
-		var all sync.WaitGroup
-		var peers []*peer
-		for i := range processes {
-			p := newProcess(t, server)
-			peers = append(peers, p)
-			for range callers {
-				all.Go(func() {
-					for {
-						l, err := p.lock(t, patient)
-						if err != nil {
-							t.Error(err)
-							return
-						}
-						pause(time.Millisecond)
-						more := total < times
-						if more {
-							served[i]++
-							total++
-						}
-						mustUnlock(t, l)
-						if !more {
-							return
-						}
-					}
-				})
+		const callers, times = 3, 70
+		peers := newProcesses(t, server, 4)
+		served, total := make([]int, len(peers)), 0 // guarded by the lock
+		takeTurns(t, peers, callers, times, func(process int) {
+			pause(time.Millisecond)
+			if total++; total <= 2*callers*times { // later not all wait any more
+				served[process]++
 			}
-		}
-		all.Wait()
+		})
 		if least, most := slices.Min(served), slices.Max(served); float64(most) > 1.3*float64(least) {
 			t.Errorf("served %v", served)
 		}
@@ -510,35 +488,18 @@ func TestACrowdInSeveralProcesses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Real(t)
-			const processes, callers, times = 3, 4, 25
+			peers := newProcesses(t, server, 3)
 			n := 0
-			var all sync.WaitGroup
-			var peers []*peer
-			for range processes {
-				p := newProcess(t, server)
-				peers = append(peers, p)
-				for range callers {
-					all.Go(func() {
-						for range times {
-							l, err := p.lock(t, patient)
-							if err != nil {
-								t.Error(err)
-								return
-							}
-							read := n
-							runtime.Gosched() // an invitation to all that are not kept out
-							n = read + 1
-							if n%20 == 0 {
-								disturb(t, server)
-							}
-							mustUnlock(t, l)
-						}
-					})
+			takeTurns(t, peers, 4, 25, func(int) {
+				read := n
+				runtime.Gosched() // an invitation to all that are not kept out
+				n = read + 1
+				if n%20 == 0 {
+					disturb(t, server)
 				}
-			}
-			all.Wait()
-			if n != processes*callers*times {
-				t.Errorf("counted %d of %d", n, processes*callers*times)
+			})
+			if n != 3*4*25 {
+				t.Errorf("counted %d of %d", n, 3*4*25)
 			}
 			wantRest(t, server, peers...)
 		})
@@ -559,27 +520,15 @@ func TestTheQueueWithFewRights(t *testing.T) {
 		"nothing but the least": {"~k", "resetchannels"},
 	} {
 		user := addUser(t, server, &user, rules...)
-		n := 0
-		var all sync.WaitGroup
+		var peers []*peer
 		for range 3 {
-			pool := poolAs(t, server, user)
-			p := newProcessOver(t, pool, patient.Timeout)
-			for range 2 {
-				all.Go(func() {
-					for range 4 {
-						l, err := p.lock(t, patient)
-						if err != nil {
-							t.Errorf("%s: %v", name, err)
-							return
-						}
-						n++
-						runtime.Gosched()
-						mustUnlock(t, l)
-					}
-				})
-			}
+			peers = append(peers, newProcessOver(t, poolAs(t, server, user), patient.Timeout))
 		}
-		all.Wait()
+		n := 0
+		takeTurns(t, peers, 2, 4, func(int) {
+			n++
+			runtime.Gosched()
+		})
 		if keys := server.Keys(t); n != 24 || len(keys) != 0 {
 			t.Errorf("%s: counted %d of 24; left behind: %q", name, n, keys)
 		}
