@@ -33,37 +33,34 @@ func wait(ctx context.Context, g *Group, a Algorithm, o Options) <-chan result {
 // The wait is over after Options.Wait, whoever stands in the way: another process, a caller of this
 // one, or the one after the other.
 func TestAcquireWaitIsBounded(t *testing.T) {
-	for name, tt := range map[string]struct{ here, elsewhere time.Duration }{
+	type situation struct{ here, elsewhere time.Duration }
+	each(t, map[string]situation{
 		"held by another process": {0, time.Hour},
 		"held in this process":    {time.Hour, 0},
 		"by both, in turn":        {2 * s, time.Hour},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				var g Group
-				var f fake
-				if tt.here > 0 {
-					l := lock(t, &g, &f, Options{Lease: time.Hour})
-					time.AfterFunc(tt.here, func() {
-						f.Put("k", "another", tt.elsewhere)
-						_ = l.Unlock(t.Context())
-					})
-				} else {
-					f.Put("k", "another", tt.elsewhere)
-				}
-				r := <-wait(t.Context(), &g, &f, Options{Wait: 3 * s})
-				if !errors.Is(r.err, ErrTimeout) || r.took != 3*s || !strings.Contains(r.err.Error(), "waited 3s for k: ") {
-					t.Errorf("after %v: %v", r.took, r.err)
-				}
-				if tt.here <= 3*s {
-					wantIdle(t, &g)
-				}
-				if tt.here == 0 {
-					f.wantCalls(t, "Release", 0) // nothing is to be cleaned up
-				}
+	}, func(t *testing.T, tt situation) {
+		var g Group
+		var f fake
+		if tt.here > 0 {
+			l := lock(t, &g, &f, Options{Lease: time.Hour})
+			time.AfterFunc(tt.here, func() {
+				f.Put("k", "another", tt.elsewhere)
+				_ = l.Unlock(t.Context())
 			})
-		})
-	}
+		} else {
+			f.Put("k", "another", tt.elsewhere)
+		}
+		r := <-wait(t.Context(), &g, &f, Options{Wait: 3 * s})
+		if !errors.Is(r.err, ErrTimeout) || r.took != 3*s || !strings.Contains(r.err.Error(), "waited 3s for k: ") {
+			t.Errorf("after %v: %v", r.took, r.err)
+		}
+		if tt.here <= 3*s {
+			wantIdle(t, &g)
+		}
+		if tt.here == 0 {
+			f.wantCalls(t, "Release", 0) // nothing is to be cleaned up
+		}
+	})
 }
 
 // The time that Redis takes to answer counts, too. A try that has begun is let finish, since nobody
@@ -114,48 +111,45 @@ func TestAcquireContextEnds(t *testing.T) {
 		ctx, cancel := context.WithTimeout(ctx, d)
 		return ctx, cancel
 	}
-	for name, tt := range map[string]struct {
+	type situation struct {
 		end   func(context.Context, time.Duration) (context.Context, func())
 		after time.Duration
 		here  bool // whether it waits in line, or for another process
 		want  error
-	}{
+	}
+	each(t, map[string]situation{
 		"cancelled in line":         {cancelled, s, true, gone},
 		"cancelled between tries":   {cancelled, s, false, gone},
 		"cancelled before":          {cancelled, 0, false, gone},
 		"out of time in line":       {deadline, s, true, context.DeadlineExceeded},
 		"out of time between tries": {deadline, s, false, context.DeadlineExceeded},
 		"out of time before":        {deadline, 0, false, context.DeadlineExceeded},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				var g Group
-				var f fake
-				free := func() { f.Put("k", "another", 0) }
-				if tt.here {
-					l := lock(t, &g, &f, Options{})
-					free = func() { mustUnlock(t, l) }
-				} else {
-					f.Put("k", "another", time.Hour)
-				}
-				ctx, cancel := tt.end(t.Context(), tt.after)
-				defer cancel()
-				r := <-wait(ctx, &g, &f, Options{})
-				if !errors.Is(r.err, tt.want) || errors.Is(r.err, ErrUnavailable) || r.took != tt.after {
-					t.Errorf("after %v: %v, want %v at once, and no complaint about Redis", r.took, r.err, tt.want)
-				}
-				free()
-				wantIdle(t, &g)
-				tries := len(f.Made("Take"))
-				if tt.after == 0 && tries > 0 {
-					t.Errorf("Redis was asked %d times", tries)
-				}
-				redistest.Elapse(time.Hour)
-				f.wantHolder(t, "")
-				f.wantCalls(t, "Take", tries)
-			})
-		})
-	}
+	}, func(t *testing.T, tt situation) {
+		var g Group
+		var f fake
+		free := func() { f.Put("k", "another", 0) }
+		if tt.here {
+			l := lock(t, &g, &f, Options{})
+			free = func() { mustUnlock(t, l) }
+		} else {
+			f.Put("k", "another", time.Hour)
+		}
+		ctx, cancel := tt.end(t.Context(), tt.after)
+		defer cancel()
+		r := <-wait(ctx, &g, &f, Options{})
+		if !errors.Is(r.err, tt.want) || errors.Is(r.err, ErrUnavailable) || r.took != tt.after {
+			t.Errorf("after %v: %v, want %v at once, and no complaint about Redis", r.took, r.err, tt.want)
+		}
+		free()
+		wantIdle(t, &g)
+		tries := len(f.Made("Take"))
+		if tt.after == 0 && tries > 0 {
+			t.Errorf("Redis was asked %d times", tries)
+		}
+		redistest.Elapse(time.Hour)
+		f.wantHolder(t, "")
+		f.wantCalls(t, "Take", tries)
+	})
 }
 
 // A crowd in one process costs Redis one contender. Its callers are served in the order in which they
@@ -389,42 +383,39 @@ func TestAlgorithmDoesNotReturn(t *testing.T) {
 // The reply to a Take is lost. Whether and when it was done nobody knows; however it was, the lock is
 // free again, long before its lease is over: by sweeps at intervals that double, from 20 ms on.
 func TestSweepAfterLostReply(t *testing.T) {
-	for name, tt := range map[string]struct {
+	type situation struct {
 		landings []time.Duration // when the command, and repetitions of it, take effect
 		err      error
-	}{
+	}
+	each(t, map[string]situation{
 		"done":                        {[]time.Duration{0}, errNoReply},
 		"done, says another client":   {[]time.Duration{0}, errOther},
 		"lands a little later":        {[]time.Duration{time.Millisecond}, errNoReply},
 		"lands later, another client": {[]time.Duration{s}, errOther},
 		"lands half a lease later":    {[]time.Duration{time.Minute / 2}, errNoReply},
 		"lands again and again":       {[]time.Duration{0, s / 10, s}, errNoReply},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				var g Group
-				f := fake{hooks{take: lands(tt.err, tt.landings...)}}
-				begin := time.Now()
-				if r := <-wait(t.Context(), &g, &f, Options{Lease: time.Minute}); !errors.Is(r.err, ErrUnavailable) {
-					t.Fatal(r.err)
-				}
-				wantIdle(t, &g)
-				f.wantHolder(t, "")
-				redistest.Elapse(max(20*time.Millisecond, 2*slices.Max(tt.landings)))
-				f.wantHolder(t, "")
-				redistest.Elapse(time.Hour)
-				sweeps := f.Made("Release")
-				if last := sweeps[len(sweeps)-1].At.Sub(begin); len(sweeps) > 15 || last < time.Minute || last > 2*time.Minute {
-					t.Errorf("%d sweeps, the last after %v, want one to two leases", len(sweeps), last)
-				}
-				for _, c := range sweeps {
-					if c.Token != f.Made("Take")[0].Token || c.D != 0 {
-						t.Errorf("a sweep for something else: %+v", c)
-					}
-				}
-			})
-		})
-	}
+	}, func(t *testing.T, tt situation) {
+		var g Group
+		f := fake{hooks{take: lands(tt.err, tt.landings...)}}
+		begin := time.Now()
+		if r := <-wait(t.Context(), &g, &f, Options{Lease: time.Minute}); !errors.Is(r.err, ErrUnavailable) {
+			t.Fatal(r.err)
+		}
+		wantIdle(t, &g)
+		f.wantHolder(t, "")
+		redistest.Elapse(max(20*time.Millisecond, 2*slices.Max(tt.landings)))
+		f.wantHolder(t, "")
+		redistest.Elapse(time.Hour)
+		sweeps := f.Made("Release")
+		if last := sweeps[len(sweeps)-1].At.Sub(begin); len(sweeps) > 15 || last < time.Minute || last > 2*time.Minute {
+			t.Errorf("%d sweeps, the last after %v, want one to two leases", len(sweeps), last)
+		}
+		for _, c := range sweeps {
+			if c.Token != f.Made("Take")[0].Token || c.D != 0 {
+				t.Errorf("a sweep for something else: %+v", c)
+			}
+		}
+	})
 }
 
 // Redis is away for a while, with the token in it. The caller has waited for Take already; the first

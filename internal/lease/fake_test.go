@@ -145,6 +145,16 @@ func inBubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
+// each runs f in fake time for each row of a table.
+func each[T any](t *testing.T, table map[string]T, f func(t *testing.T, row T)) {
+	t.Helper()
+	for name, row := range table {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) { f(t, row) })
+		})
+	}
+}
+
 // withLease runs do in fake time, with a lease on k.
 func withLease(t *testing.T, f *fake, o Options, do func(t *testing.T, g *Group, l *Lease)) {
 	t.Helper()

@@ -29,7 +29,6 @@ func withCrowd(t *testing.T, n int, f func(c *crowd, l *Lease)) {
 			c.join(t.Context(), Options{Wait: time.Minute})
 		}
 		f(c, l)
-		wantRest(t, server, c.peer)
 	})
 }
 

@@ -77,44 +77,41 @@ func TestBackoffStaysInBounds(t *testing.T) {
 // Somebody holds the lock for longer than the caller may wait. With LeaseEnd it is told so at once,
 // wherever the holder is, and by whichever of its limits.
 func TestPolicyLeaseEndGivesUp(t *testing.T) {
-	for name, tt := range map[string]struct {
+	type situation struct {
 		here, behind bool // in this process, or in another; behind another caller
 		lease        time.Duration
 		deadline     time.Duration // where it is not Options.Wait
 		tries        int
-	}{
+	}
+	each(t, map[string]situation{
 		"another process":           {false, false, 10*s + 1, time.Hour, 1},
 		"another, by its deadline":  {false, false, 5 * s, 4 * s, 1},
 		"another, without end":      {false, false, 1 << 62, time.Hour, 1},
 		"another, behind a caller":  {false, true, 10*s + 1, time.Hour, 1},
 		"this process":              {true, false, 10*s + time.Millisecond, time.Hour, 1},
 		"this one, by its deadline": {true, false, 5 * s, 4 * s, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				var g Group
-				var f fake
-				if tt.here {
-					l := lock(t, &g, &f, Options{Lease: tt.lease})
-					defer mustUnlock(t, l)
-				} else {
-					f.Put("k", newToken("", time.Now()), tt.lease)
-				}
-				if tt.behind {
-					wait(t.Context(), &g, &f, Options{Wait: time.Hour, Policy: LeaseEnd})
-					synctest.Wait()
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
-				defer cancel()
-				r := <-wait(ctx, &g, &f, Options{Wait: 10 * s, Policy: LeaseEnd, Held: held})
-				if _, named := errors.AsType[heldError](r.err); !named || !errors.Is(r.err, ErrTimeout) || r.took > 0 {
-					t.Errorf("after %v: %v", r.took, r.err)
-				}
-				f.wantCalls(t, "Take", tt.tries)
-				redistest.Elapse(time.Minute)
-			})
-		})
-	}
+	}, func(t *testing.T, tt situation) {
+		var g Group
+		var f fake
+		if tt.here {
+			l := lock(t, &g, &f, Options{Lease: tt.lease})
+			defer mustUnlock(t, l)
+		} else {
+			f.Put("k", newToken("", time.Now()), tt.lease)
+		}
+		if tt.behind {
+			wait(t.Context(), &g, &f, Options{Wait: time.Hour, Policy: LeaseEnd})
+			synctest.Wait()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
+		defer cancel()
+		r := <-wait(ctx, &g, &f, Options{Wait: 10 * s, Policy: LeaseEnd, Held: held})
+		if _, named := errors.AsType[heldError](r.err); !named || !errors.Is(r.err, ErrTimeout) || r.took > 0 {
+			t.Errorf("after %v: %v", r.took, r.err)
+		}
+		f.wantCalls(t, "Take", tt.tries)
+		redistest.Elapse(time.Minute)
+	})
 }
 
 // If the lease ends in time, the wait is one sleep until then: two tries, rather than one every few
@@ -183,6 +180,7 @@ func TestPolicyKeyWithoutEnd(t *testing.T) {
 			t.Error(err)
 		}
 		p.spin.wantCalls(t, "Take", 1)
+		server.Do(t, "DEL", "k")
 	})
 }
 

@@ -42,8 +42,13 @@ type peer struct {
 	line  *line
 }
 
+// newProcess returns one of which, in fake time, nothing may be left after the test.
 func newProcess(t *testing.T, server *redistest.Server) *peer {
-	return newProcessOver(t, server.Pool(t, 8), patient.Timeout)
+	p := newProcessOver(t, server.Pool(t, 8), patient.Timeout)
+	if !server.IsReal() {
+		t.Cleanup(func() { wantRest(t, server, p) })
+	}
+	return p
 }
 
 func newProcessOver(t *testing.T, pool *redis.Pool, timeout time.Duration) *peer {

@@ -103,6 +103,7 @@ func TestSpinKeyOfAnotherType(t *testing.T) {
 		if server.Do(t, "LPUSH", "k", "more") != int64(2) {
 			t.Error("it was changed")
 		}
+		server.Do(t, "DEL", "k")
 	})
 }
 
@@ -170,6 +171,5 @@ func TestWaitingSendsNextToNothing(t *testing.T) {
 		}
 		cancel()
 		mustUnlock(t, l)
-		wantRest(t, server, p)
 	})
 }
