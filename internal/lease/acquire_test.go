@@ -91,7 +91,6 @@ func TestEachWaitEndsInTime(t *testing.T) {
 			}
 		}
 		mustUnlock(t, l)
-		wantIdle(t, g)
 	})
 }
 
@@ -221,7 +220,6 @@ func TestCallersAreFull(t *testing.T) {
 					}
 				}
 				mustUnlock(t, l)
-				wantIdle(t, g)
 			})
 		})
 	}
@@ -279,7 +277,6 @@ func TestCallersAreDismissed(t *testing.T) {
 		synctest.Wait()
 		mustUnlock(t, l)
 		mustUnlock(t, (<-later).lease)
-		wantIdle(t, g)
 	})
 }
 
@@ -341,43 +338,39 @@ func TestTakenForNobodyIsGivenBack(t *testing.T) {
 // An algorithm that panics, or a test that ends with FailNow in it, must not keep the next one in
 // line waiting.
 func TestAlgorithmDoesNotReturn(t *testing.T) {
-	for name, leave := range map[string]func(){"panic": func() { panic("a bug") }, "Goexit": runtime.Goexit} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				var g Group
-				var f fake
-				once := true
-				hook := func(c call) error {
-					if once {
-						once = false
-						leave()
-					}
-					return c.do()
-				}
-				f.take, f.extend, f.release = hook, hook, hook
-				failing := func(f func()) {
-					once = true
-					done := make(chan struct{})
-					go func() {
-						defer close(done)
-						defer func() { _ = recover() }()
-						f()
-						t.Error("it returned")
-					}()
-					<-done
-				}
-				failing(func() { g.Lock(t.Context(), "k", &f, Options{}) })
-				wantIdle(t, &g)
-				l := lock(t, &g, &f, Options{})
-				failing(func() { l.Extend(t.Context(), s) })
-				if err := l.Extend(t.Context(), s); err != nil {
-					t.Errorf("the next Extend: %v", err)
-				}
-				failing(func() { l.Unlock(t.Context()) })
-				wantIdle(t, &g)
-			})
-		})
-	}
+	each(t, map[string]func(){"panic": func() { panic("a bug") }, "Goexit": runtime.Goexit}, func(t *testing.T, leave func()) {
+		var g Group
+		var f fake
+		once := true
+		hook := func(c call) error {
+			if once {
+				once = false
+				leave()
+			}
+			return c.do()
+		}
+		f.take, f.extend, f.release = hook, hook, hook
+		failing := func(f func()) {
+			once = true
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				defer func() { _ = recover() }()
+				f()
+				t.Error("it returned")
+			}()
+			<-done
+		}
+		failing(func() { g.Lock(t.Context(), "k", &f, Options{}) })
+		wantIdle(t, &g)
+		l := lock(t, &g, &f, Options{})
+		failing(func() { l.Extend(t.Context(), s) })
+		if err := l.Extend(t.Context(), s); err != nil {
+			t.Errorf("the next Extend: %v", err)
+		}
+		failing(func() { l.Unlock(t.Context()) })
+		wantIdle(t, &g)
+	})
 }
 
 // The reply to a Take is lost. Whether and when it was done nobody knows; however it was, the lock is

@@ -15,26 +15,23 @@ import (
 // What was asked for lasts beyond MaxHold. A shorter time does not last: the lease is renewed as
 // before, until MaxHold or what was asked for beyond that.
 func TestExtendLastsBeyondMaxHold(t *testing.T) {
-	for name, asked := range map[string][]time.Duration{
+	each(t, map[string][]time.Duration{
 		"longer":           {time.Hour},
 		"longer, and less": {time.Hour, s},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var f fake
-			withLease(t, &f, Options{Lease: 9 * s, MaxHold: 20 * s}, func(t *testing.T, _ *Group, l *Lease) {
-				for _, d := range asked {
-					if err := l.Extend(t.Context(), d); err != nil {
-						t.Fatal(err)
-					}
-				}
-				redistest.Elapse(time.Hour - 1)
-				wantLost(t, l, false)
-				f.wantHolder(t, l.Token())
-				redistest.Elapse(1)
-				wantLost(t, l, true)
-			})
-		})
-	}
+	}, func(t *testing.T, asked []time.Duration) {
+		var f fake
+		_, l := newLease(t, &f, Options{Lease: 9 * s, MaxHold: 20 * s})
+		for _, d := range asked {
+			if err := l.Extend(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+		}
+		redistest.Elapse(time.Hour - 1)
+		wantLost(t, l, false)
+		f.wantHolder(t, l.Token())
+		redistest.Elapse(1)
+		wantLost(t, l, true)
+	})
 }
 
 // An extension is at least a millisecond, and in whole ones, in which Redis counts. What was given
@@ -73,76 +70,70 @@ func TestALossIsFinal(t *testing.T) {
 		}
 		return err
 	}
-	for name, tt := range map[string]struct {
+	type situation struct {
 		holder string // of the key, "me" for the lease itself
 		calls  []func(*testing.T, *Lease) error
 		want   error
-	}{
+	}
+	each(t, map[string]situation{
 		"nobody took it":                {"", []func(*testing.T, *Lease) error{extend, unlock}, ErrExpired},
 		"another did":                   {"another", []func(*testing.T, *Lease) error{extend, unlock}, ErrLost},
 		"its token is there for Extend": {"me", []func(*testing.T, *Lease) error{extend, unlock}, ErrExpired},
 		"its token is there for Unlock": {"me", []func(*testing.T, *Lease) error{unlock}, ErrExpired},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var f fake
-			withLease(t, &f, Options{Lease: s, MaxHold: s}, func(t *testing.T, g *Group, l *Lease) {
-				redistest.Elapse(s)
-				switch tt.holder {
-				case "":
-				case "me":
-					f.Put("k", l.Token(), time.Hour)
-				default:
-					f.Put("k", tt.holder, time.Hour)
-				}
-				for _, call := range tt.calls {
-					if err := call(t, l); !errors.Is(err, tt.want) {
-						t.Errorf("%v, want %v", err, tt.want)
-					}
-				}
-				mustUnlock(t, l) // again, which does nothing
-				if holder := f.Holder("k"); holder == l.Token() || tt.want == ErrLost && holder != "another" {
-					t.Errorf("the lock holds %q", holder)
-				}
-				wantIdle(t, g)
-			})
-		})
-	}
+	}, func(t *testing.T, tt situation) {
+		var f fake
+		_, l := newLease(t, &f, Options{Lease: s, MaxHold: s})
+		redistest.Elapse(s)
+		switch tt.holder {
+		case "":
+		case "me":
+			f.Put("k", l.Token(), time.Hour)
+		default:
+			f.Put("k", tt.holder, time.Hour)
+		}
+		for _, call := range tt.calls {
+			if err := call(t, l); !errors.Is(err, tt.want) {
+				t.Errorf("%v, want %v", err, tt.want)
+			}
+		}
+		mustUnlock(t, l) // again, which does nothing
+		if holder := f.Holder("k"); holder == l.Token() || tt.want == ErrLost && holder != "another" {
+			t.Errorf("the lock holds %q", holder)
+		}
+	})
 }
 
 // Redis does not answer to Extend, or refuses. That is no loss yet: there is the rest of the lease
 // to get through. An extension that shortens the lease may have been done without an answer, so the
 // holder must reckon with it. One that Redis refused changes nothing.
 func TestExtendInDoubt(t *testing.T) {
-	for name, tt := range map[string]struct {
+	type situation struct {
 		by     time.Duration
 		extend func(call) error
 		valid  time.Duration // from then on
 		lasts  time.Duration // until it is lost
-	}{
+	}
+	each(t, map[string]situation{
 		"for longer":            {time.Hour, first(lands(errNoReply, 0)), 9 * s, time.Minute},
 		"for longer, refused":   {time.Hour, first(fails(errRefused)), 9 * s, time.Minute},
 		"for less":              {s, first(lands(errNoReply, 0)), s, time.Minute},
 		"for less, and no more": {s, func(c call) error { return []error{lands(errNoReply, 0)(c), errRefused}[min(c.n-1, 1)] }, s, s},
 		"for less, refused":     {s, fails(errRefused), 9 * s, 9 * s},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := fake{hooks{extend: tt.extend}}
-			withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, g *Group, l *Lease) {
-				if err := l.Extend(t.Context(), tt.by); !errors.Is(err, ErrUnavailable) {
-					t.Errorf("Extend: %v", err)
-				}
-				if v := l.Validity(); v != tt.valid {
-					t.Errorf("the holder relies on %v, want %v", v, tt.valid)
-				}
-				redistest.Elapse(tt.lasts - 1)
-				wantLost(t, l, false)
-				f.wantHolder(t, l.Token())
-				redistest.Elapse(1)
-				wantLost(t, l, true)
-				wantIdle(t, g)
-			})
-		})
-	}
+	}, func(t *testing.T, tt situation) {
+		f := fake{hooks{extend: tt.extend}}
+		_, l := newLease(t, &f, Options{Lease: 9 * s})
+		if err := l.Extend(t.Context(), tt.by); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("Extend: %v", err)
+		}
+		if v := l.Validity(); v != tt.valid {
+			t.Errorf("the holder relies on %v, want %v", v, tt.valid)
+		}
+		redistest.Elapse(tt.lasts - 1)
+		wantLost(t, l, false)
+		f.wantHolder(t, l.Token())
+		redistest.Elapse(1)
+		wantLost(t, l, true)
+	})
 }
 
 // The lease ends while Extend waits for Redis. The holder is told then, and not when the answer

@@ -159,9 +159,22 @@ func each[T any](t *testing.T, table map[string]T, f func(t *testing.T, row T)) 
 func withLease(t *testing.T, f *fake, o Options, do func(t *testing.T, g *Group, l *Lease)) {
 	t.Helper()
 	inBubble(t, func(t *testing.T) {
-		g := new(Group)
-		do(t, g, lock(t, g, f, o))
+		g, l := newLease(t, f, o)
+		do(t, g, l)
 	})
+}
+
+// newLease returns a lease on k, and its group, of which nothing may be left after the test.
+func newLease(t *testing.T, f *fake, o Options) (*Group, *Lease) {
+	t.Helper()
+	g := new(Group)
+	l := lock(t, g, f, o)
+	t.Cleanup(func() {
+		_ = l.Unlock(context.Background())
+		synctest.Wait()
+		wantIdle(t, g)
+	})
+	return g, l
 }
 
 // lock takes the lock of k, which is free or becomes so.

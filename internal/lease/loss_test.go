@@ -25,13 +25,14 @@ func wantErrLost(t *testing.T, err error, why string) {
 // A holder that has lost its lock learns why, whenever it asks. What it wants to be called then may do
 // with the lease what it likes, and is called once.
 func TestTheCauseOfALossSaysWhy(t *testing.T) {
-	for name, tt := range map[string]struct {
+	type situation struct {
 		options Options
 		extend  func(call) error
 		lose    func(l *Lease)
 		once    bool // no other extension is tried
 		why     string
-	}{
+	}
+	each(t, map[string]situation{
 		"held for too long":         {Options{Lease: 3 * s, MaxHold: 7 * s}, nil, nil, false, "held for longer than MaxHold, which is 7s"},
 		"Redis is away":             {Options{Lease: 9 * s}, fails(errRefused), nil, false, "no try to extend it has succeeded for 6s: redis is unavailable"},
 		"Redis was away before":     {Options{Lease: 3 * s, MaxHold: 7 * s}, first(fails(errRefused)), nil, false, "held for longer than MaxHold"},
@@ -40,41 +41,37 @@ func TestTheCauseOfALossSaysWhy(t *testing.T) {
 		"its key is something else": {Options{}, fails(ErrForeign), nil, true, "the lock's key belongs to something else"},
 		"its Extend finds it":       {Options{}, fails(ErrLost), func(l *Lease) { _ = l.Extend(context.Background(), s) }, true, "lock was lost"},
 		"what it had read is void":  {Options{}, nil, func(l *Lease) { l.Lose(errNoReply) }, false, "the reply was lost"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := fake{hooks{extend: tt.extend}}
-			withLease(t, &f, tt.options, func(t *testing.T, g *Group, l *Lease) {
-				calls, told := make(chan error, 4), l.Lost()
-				for range 2 {
-					l.OnLost(func(cause error) {
-						if l.Validity() != 0 || !isLost(l) {
-							t.Error("the lease is not over")
-						}
-						_ = l.Extend(context.Background(), s)
-						calls <- cause
-					})
+	}, func(t *testing.T, tt situation) {
+		f := fake{hooks{extend: tt.extend}}
+		_, l := newLease(t, &f, tt.options)
+		calls, told := make(chan error, 4), l.Lost()
+		for range 2 {
+			l.OnLost(func(cause error) {
+				if l.Validity() != 0 || !isLost(l) {
+					t.Error("the lease is not over")
 				}
-				if tt.lose != nil {
-					tt.lose(l)
-				}
-				<-told
-				redistest.Elapse(time.Minute)
-				if len(calls) != 2 {
-					t.Fatalf("called %d times, want once for each OnLost", len(calls))
-				}
-				for range 2 {
-					wantErrLost(t, <-calls, tt.why)
-				}
-				late, cancel := context.WithCancelCause(t.Context())
-				l.OnLost(cancel)
-				wantErrLost(t, context.Cause(late), tt.why)
-				if tt.once {
-					f.wantCalls(t, "Extend", 1)
-				}
-				wantIdle(t, g)
+				_ = l.Extend(context.Background(), s)
+				calls <- cause
 			})
-		})
-	}
+		}
+		if tt.lose != nil {
+			tt.lose(l)
+		}
+		<-told
+		redistest.Elapse(time.Minute)
+		if len(calls) != 2 {
+			t.Fatalf("called %d times, want once for each OnLost", len(calls))
+		}
+		for range 2 {
+			wantErrLost(t, <-calls, tt.why)
+		}
+		late, cancel := context.WithCancelCause(t.Context())
+		l.OnLost(cancel)
+		wantErrLost(t, context.Cause(late), tt.why)
+		if tt.once {
+			f.wantCalls(t, "Extend", 1)
+		}
+	})
 }
 
 // Redis says who has the lock instead. An empty value is no token: it is foreign, as any other that

@@ -117,30 +117,26 @@ func TestPolicyLeaseEndGivesUp(t *testing.T) {
 // If the lease ends in time, the wait is one sleep until then: two tries, rather than one every few
 // milliseconds. Where Redis may not tell how long the lease lasts, the only way is to look.
 func TestPolicyLeaseEndSleeps(t *testing.T) {
-	for name, told := range map[string]bool{"Redis tells the end": true, "nobody knows the end": false} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				var g Group
-				var f fake
-				var a Algorithm = &f
-				if !told {
-					a = secretive{&f}
-				}
-				f.Put("k", "another", s)
-				r := <-wait(t.Context(), &g, a, Options{Policy: LeaseEnd})
-				if r.err != nil {
-					t.Fatal(r.err)
-				}
-				if r.took < s || r.took > s+20*time.Millisecond {
-					t.Errorf("it was taken after %v", r.took)
-				}
-				if n := len(f.Made("Take")); told != (n == 2) || !told && n < 50 {
-					t.Errorf("%d tries", n)
-				}
-				mustUnlock(t, r.lease)
-			})
-		})
-	}
+	each(t, map[string]bool{"Redis tells the end": true, "nobody knows the end": false}, func(t *testing.T, told bool) {
+		var g Group
+		var f fake
+		var a Algorithm = &f
+		if !told {
+			a = secretive{&f}
+		}
+		f.Put("k", "another", s)
+		r := <-wait(t.Context(), &g, a, Options{Policy: LeaseEnd})
+		if r.err != nil {
+			t.Fatal(r.err)
+		}
+		if r.took < s || r.took > s+20*time.Millisecond {
+			t.Errorf("it was taken after %v", r.took)
+		}
+		if n := len(f.Made("Take")); told != (n == 2) || !told && n < 50 {
+			t.Errorf("%d tries", n)
+		}
+		mustUnlock(t, r.lease)
+	})
 }
 
 // A secretive fake does not tell how long a lease lasts.
@@ -186,24 +182,20 @@ func TestPolicyKeyWithoutEnd(t *testing.T) {
 
 // NoWait is one try, and no wait in line.
 func TestPolicyNoWait(t *testing.T) {
-	for name, p := range map[string]Policy{"Poll": Poll, "LeaseEnd": LeaseEnd} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				var g Group
-				var f fake
-				o := Options{Wait: NoWait, Policy: p}
-				f.Put("k", "another", s)
-				if r := <-wait(t.Context(), &g, &f, o); !errors.Is(r.err, ErrTimeout) || r.took > 1 {
-					t.Errorf("held by another process: after %v: %v", r.took, r.err)
-				}
-				redistest.Elapse(s)
-				l := lock(t, &g, &f, o)
-				if r := <-wait(t.Context(), &g, &f, o); !errors.Is(r.err, ErrTimeout) || r.took > 1 {
-					t.Errorf("held here: after %v: %v", r.took, r.err)
-				}
-				f.wantCalls(t, "Take", 2)
-				mustUnlock(t, l)
-			})
-		})
-	}
+	each(t, map[string]Policy{"Poll": Poll, "LeaseEnd": LeaseEnd}, func(t *testing.T, p Policy) {
+		var g Group
+		var f fake
+		o := Options{Wait: NoWait, Policy: p}
+		f.Put("k", "another", s)
+		if r := <-wait(t.Context(), &g, &f, o); !errors.Is(r.err, ErrTimeout) || r.took > 1 {
+			t.Errorf("held by another process: after %v: %v", r.took, r.err)
+		}
+		redistest.Elapse(s)
+		l := lock(t, &g, &f, o)
+		if r := <-wait(t.Context(), &g, &f, o); !errors.Is(r.err, ErrTimeout) || r.took > 1 {
+			t.Errorf("held here: after %v: %v", r.took, r.err)
+		}
+		f.wantCalls(t, "Take", 2)
+		mustUnlock(t, l)
+	})
 }

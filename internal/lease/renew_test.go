@@ -95,7 +95,6 @@ func TestRenewalStopsAtMaxHold(t *testing.T) {
 			t.Errorf("Unlock of the lost lock: %v", err)
 		}
 		mustUnlock(t, <-next)
-		wantIdle(t, g)
 	})
 }
 
@@ -134,45 +133,38 @@ func TestRenewalOutlastsAnOutage(t *testing.T) {
 // Redis stays away, whether it refuses or says nothing, even for longer than it was asked to. The
 // lease is lost when it is over: not before, and not after.
 func TestRenewalGivesUpAtTheEnd(t *testing.T) {
-	for name, extend := range map[string]func(call) error{
+	each(t, map[string]func(call) error{
 		"refuses":     fails(errRefused),
 		"says no":     func(c call) error { <-c.ctx.Done(); return errNoReply },
 		"is silent":   func(call) error { pause(time.Hour); return errNoReply },
 		"is too late": slowly(6 * s),
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := fake{hooks{extend: extend}}
-			withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, g *Group, l *Lease) {
-				go g.Lock(t.Context(), "k", &f, Options{Wait: time.Hour})
-				redistest.Elapse(9*s - 1)
-				wantLost(t, l, false)
-				redistest.Elapse(1)
-				wantLost(t, l, true)
-				if holder := f.Holder("k"); holder == "" || holder == l.Token() {
-					t.Errorf("the next in line did not get the lock, %q has it", holder)
-				}
-				redistest.Elapse(2 * time.Hour) // let the silent one return
-			})
-		})
-	}
+	}, func(t *testing.T, extend func(call) error) {
+		f := fake{hooks{extend: extend}}
+		g, l := newLease(t, &f, Options{Lease: 9 * s})
+		go g.Lock(t.Context(), "k", &f, Options{Wait: time.Hour})
+		redistest.Elapse(9*s - 1)
+		wantLost(t, l, false)
+		redistest.Elapse(1)
+		wantLost(t, l, true)
+		if holder := f.Holder("k"); holder == "" || holder == l.Token() {
+			t.Errorf("the next in line did not get the lock, %q has it", holder)
+		}
+		redistest.Elapse(2 * time.Hour) // let the silent one return
+	})
 }
 
 // Unlock comes while a renewal is on its way. It does not wait for that, and whatever it answers is
 // of no importance any more.
 func TestRenewalIsOvertakenByUnlock(t *testing.T) {
-	for name, answer := range map[string]error{"extended": nil, "expired": ErrExpired, "no reply": errNoReply} {
-		t.Run(name, func(t *testing.T) {
-			f := fake{hooks{extend: func(call) error { pause(s); return answer }}}
-			withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, g *Group, l *Lease) {
-				redistest.Elapse(3*s + s/2)
-				begin := time.Now()
-				mustUnlock(t, l)
-				wantTook(t, begin, 0)
-				redistest.Elapse(time.Hour)
-				f.wantCalls(t, "Extend", 1)
-				wantLost(t, l, false)
-				wantIdle(t, g)
-			})
-		})
-	}
+	each(t, map[string]error{"extended": nil, "expired": ErrExpired, "no reply": errNoReply}, func(t *testing.T, answer error) {
+		f := fake{hooks{extend: func(call) error { pause(s); return answer }}}
+		_, l := newLease(t, &f, Options{Lease: 9 * s})
+		redistest.Elapse(3*s + s/2)
+		begin := time.Now()
+		mustUnlock(t, l)
+		wantTook(t, begin, 0)
+		redistest.Elapse(time.Hour)
+		f.wantCalls(t, "Extend", 1)
+		wantLost(t, l, false)
+	})
 }
