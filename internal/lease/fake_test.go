@@ -68,7 +68,7 @@ func slowly(d time.Duration) func(call) error {
 }
 
 // pause is for goroutines of a bubble that are not the test's own, which has redistest.Elapse.
-func pause(d time.Duration) { time.Sleep(d) }
+func pause(d time.Duration) { time.Sleep(d) } // in a bubble, or between two tries
 
 // lands is a hook: the command takes effect after each of these times, and the answer is err.
 func lands(err error, after ...time.Duration) func(call) error {

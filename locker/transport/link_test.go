@@ -1,8 +1,13 @@
 package transport
 
 import (
+	"io"
+	"net"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
 )
 
 // Nothing waits for the replies of others before it is sent, and each gets its own.
@@ -70,5 +75,161 @@ func TestLinkWriterLeaves(t *testing.T) {
 		w.wantCommands("c")
 		w.answer("b", "c")
 		wantReplies(b, c)
+	})
+}
+
+// A connection that breaks: the callers with a reply have it, and the others learn that their
+// commands may have been done.
+func TestLinkBreaks(t *testing.T) {
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		w, a := p.begin("a")
+		b, c := p.ask(t.Context(), "b"), p.ask(t.Context(), "c")
+		w.wantCommands("b", "c")
+		w.answer("a")
+		w.say("$1\r\nb") // half of it
+		w.Close()
+		a.wantReply()
+		b.wantBroken()
+		c.wantBroken()
+		p.wantServed("d")
+	})
+}
+
+// It breaks while commands are sent. Those behind were certainly not sent, and go to the next
+// connection, without their callers noticing.
+func TestLinkBreaksWhileSending(t *testing.T) {
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		w, first := p.begin("first")
+		a, b := p.ask(t.Context(), strings.Repeat("x", 20_000)), p.ask(t.Context(), "b")
+		a.wantWaiting() // a's write lasts
+		w.Close()
+		first.wantBroken()
+		a.wantBroken()
+		w = p.accept()
+		w.serve(b)
+	})
+}
+
+// A connection that breaks while somebody writes ends the exchanges only when that has ended: the
+// arguments are read until then.
+func TestLinkBreaksDuringWrite(t *testing.T) {
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		written := make(chan struct{})
+		p.pool.Dial = func() (redis.Conn, error) { return redis.NewConn(slow{written}, 0, 0), nil }
+		a, b := p.ask(t.Context(), "a"), p.ask(t.Context(), "b")
+		p.client.Reset()
+		a.wantWaiting()
+		b.wantWaiting()
+		p.pool.Dial = p.dial
+		close(written)
+		a.wantBroken()
+		w := p.accept()
+		w.wantCommands("b") // which was not sent
+		w.answer("b")
+		b.wantReply()
+	})
+}
+
+// A slow connection takes its time to end a write, even when it has been closed.
+type slow struct{ written chan struct{} }
+
+func (s slow) Write([]byte) (int, error)      { <-s.written; return 0, io.ErrClosedPipe }
+func (s slow) Read([]byte) (int, error)       { <-s.written; return 0, io.ErrClosedPipe }
+func (slow) Close() error                     { return nil }
+func (slow) SetReadDeadline(time.Time) error  { return nil }
+func (slow) SetWriteDeadline(time.Time) error { return nil }
+func (slow) SetDeadline(time.Time) error      { return nil }
+func (slow) LocalAddr() net.Addr              { return nil }
+func (slow) RemoteAddr() net.Addr             { return nil }
+
+// Redigo panics where a reply is absurd, or a command has no name. That breaks the connection, not
+// the process.
+func TestLinkPanics(t *testing.T) {
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		w, a := p.begin("a")
+		b := p.ask(t.Context(), "b")
+		w.wantCommands("b")
+		w.say("$9223372036854775807\r\n")
+		a.wantBroken()
+		b.wantBroken()
+		nameless := p.do(t.Context(), "nameless", Command{})
+		p.accept()
+		nameless.wantBroken()
+		p.wantServed("c")
+	})
+}
+
+// A reply before the command has been sent belongs to another. The connection is no good, and
+// the command goes nowhere.
+func TestLinkReplyComesTooSoon(t *testing.T) {
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		w, first := p.begin("first")
+		a, large := p.ask(t.Context(), "a"), p.ask(t.Context(), strings.Repeat("x", 20_000))
+		w.wantCommands("a") // and the large one is being written
+		w.answer("first", "a", "a")
+		wantReplies(first, a)
+		large.wantBroken()
+		if rest, err := io.ReadAll(w.r); len(rest) > 20_000 || err != nil {
+			t.Errorf("%d bytes of the command, %v", len(rest), err)
+		}
+	})
+}
+
+const readOnly = "-READONLY You can't write against a read only replica.\r\n"
+
+// After a failover the open connection leads to a replica. Its replies are still replies, but
+// the next exchange goes to whoever is master now.
+func TestLinkIsDemoted(t *testing.T) {
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		w, a := p.begin("a")
+		b := p.ask(t.Context(), "b")
+		w.wantCommands("b")
+		w.say("-ERR user_script:1: READONLY You can't write against a read only replica.\r\n")
+		<-a.done
+		other, c := p.begin("c")
+		w.answer("b")
+		b.wantReply()
+		other.answer("c")
+		c.wantReply()
+		p.wantServedOn(other, "last")
+		w.wantEnd()
+	})
+}
+
+// A crowd learns one after another that the server was demoted, or that the connection breaks in the
+// end. That says nothing about the connection that the first of them has led to: it is kept.
+func TestLinkIsDemotedOnce(t *testing.T) {
+	each(t, map[string]func(w *wire, b *asked){
+		"demoted again": func(w *wire, b *asked) { w.say(readOnly); <-b.done },
+		"breaks":        func(w *wire, b *asked) { w.Close(); b.wantBroken() },
+	}, func(t *testing.T, end func(w *wire, b *asked)) {
+		p := newPuppet(t)
+		w, a := p.begin("a")
+		b := p.ask(t.Context(), "b")
+		w.wantCommands("b")
+		w.say(readOnly)
+		<-a.done
+		other, c := p.begin("c")
+		end(w, b)
+		d := p.ask(t.Context(), "d")
+		p.wantNoConnection()
+		other.wantCommands("d")
+		other.answer("c", "d")
+		wantReplies(c, d)
+	})
+}
+
+// A stray reply has come, says the layer above: nothing on this connection can be trusted.
+func TestReset(t *testing.T) {
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		w, a := p.begin("a")
+		b := p.ask(t.Context(), "b")
+		w.wantCommands("b")
+		p.client.Reset()
+		a.wantBroken()
+		b.wantBroken()
+		w.wantEnd()
+		p.client.Reset() // of nothing
+		p.wantServed("c")
 	})
 }

@@ -1,9 +1,16 @@
 package transport_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
+
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/memnet"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/a2139e8d/latchkey/locker/transport/clienttest"
@@ -33,4 +40,71 @@ func start(t testing.TB) clienttest.Server {
 		Pause:   func() { s.Pause(t) },
 		Resume:  func() { s.Resume(t) },
 	}
+}
+
+// Any number of callers share one connection, and take none of the pool. Each gets its own reply,
+// also where commands and replies fill all that the network keeps.
+func TestCrowd(t *testing.T) {
+	t.Parallel()
+	for name, size := range map[string]int{"small records": 0, "large records": 200_000} {
+		t.Run(name, func(t *testing.T) {
+			server := redistest.Real(t)
+			pool := server.Pool(t, 1)
+			defer pool.Get().Close() // there is none to be had
+			dialled, dial := 0, pool.Dial
+			pool.Dial = func() (redis.Conn, error) { dialled++; return dial() }
+			client := transport.NewRedigo(pool, time.Minute)
+			defer client.Close()
+			padding := strings.Repeat("x", size)
+			var all sync.WaitGroup
+			for i := range 64 {
+				all.Go(func() {
+					want := fmt.Sprint(i, padding)
+					replies, err := client.Do(t.Context(), "", transport.Command{"PING", want})
+					if err != nil {
+						t.Error(err)
+					} else if got := fmt.Sprintf("%s", replies[0]); got != want {
+						t.Errorf("asked for %.20q, got %.20q", want, got)
+					}
+				})
+			}
+			all.Wait()
+			if dialled != 1 {
+				t.Errorf("%d connections", dialled)
+			}
+		})
+	}
+}
+
+// Also where to connect takes exchanges of its own, a silent server keeps nobody for longer than the
+// timeout and a little: less than two of them.
+func TestSilentServerWithPassword(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, server *redistest.Server) {
+		const timeout = 2 * time.Second
+		client := transport.NewRedigo(&redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+			return redis.DialContext(ctx, "tcp", server.Addr, redis.DialContextFunc(memnet.DialContext), redis.DialPassword("pass"))
+		}}, timeout)
+		defer client.Close()
+		ping := transport.Command{"PING"}
+		if _, err := client.Do(t.Context(), "", ping); err != nil {
+			t.Fatal(err)
+		}
+		server.Pause(t)
+		for range 2 { // the first time there is a connection
+			var all sync.WaitGroup
+			for range 8 {
+				all.Go(func() {
+					begun := time.Now()
+					_, err := client.Do(t.Context(), "", ping)
+					if !errors.Is(err, transport.ErrUnavailable) || time.Since(begun) > timeout*7/4 {
+						t.Errorf("%v, after %v", err, time.Since(begun))
+					}
+				})
+				redistest.Elapse(timeout / 32)
+			}
+			all.Wait()
+		}
+		server.Resume(t)
+	})
 }

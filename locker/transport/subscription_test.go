@@ -41,18 +41,15 @@ func TestSubscribeIsCancelled(t *testing.T) {
 // Redigo panics where a message is absurd. That ends the subscription, not the process.
 func TestSubscriptionPanics(t *testing.T) {
 	const absurd = "$9223372036854775807\r\n"
-	for name, text := range map[string]string{
+	each(t, map[string]string{
 		"at first": absurd, "later": "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n" + absurd,
-	} {
-		t.Run(name, func(t *testing.T) {
-			withPuppet(t, func(t *testing.T, p *puppet) {
-				w, done := p.subscribing(t.Context())
-				w.say(text)
-				if err := <-done; !errors.Is(err, ErrUnavailable) {
-					t.Error(err)
-				}
-				w.wantEnd()
-			})
-		})
-	}
+	}, func(t *testing.T, text string) {
+		p := newPuppet(t)
+		w, done := p.subscribing(t.Context())
+		w.say(text)
+		if err := <-done; !errors.Is(err, ErrUnavailable) {
+			t.Error(err)
+		}
+		w.wantEnd()
+	})
 }
