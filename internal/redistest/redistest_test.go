@@ -3,10 +3,8 @@ package redistest_test
 import (
 	"errors"
 	"flag"
-	"io/fs"
 	"os"
 	"slices"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -48,23 +46,6 @@ func TestReads(t *testing.T) {
 	})
 }
 
-func TestKeysExpire(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		s.Do(t, "SET", "long", "v", "PX", 60_000)
-		const ttl = 30 * time.Millisecond
-		begin := time.Now()
-		s.Do(t, "SET", "k", "v", "PX", ttl.Milliseconds())
-		redistest.Eventually(t, "expiry", func() bool { return !s.Exists(t, "k") })
-		if lived := time.Since(begin); lived < ttl {
-			t.Errorf("the key lived for %v, less than its %v", lived, ttl)
-		}
-		if !s.Exists(t, "long") {
-			t.Error("the other key expired with it")
-		}
-	})
-}
-
 // An embedded server is reached as a real one is.
 func TestEmbedded(t *testing.T) {
 	t.Parallel()
@@ -76,23 +57,6 @@ func TestEmbedded(t *testing.T) {
 	c.Close()
 	s.Do(t, "SET", "k", "v", "PX", 30)
 	redistest.Eventually(t, "expiry", func() bool { return !s.Exists(t, "k") })
-}
-
-// A script sees a key for as long as it runs, or not at all.
-func TestTimeStandsStillInScripts(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		const script = `
-			local first = redis.call('EXISTS', KEYS[1])
-			for i = 1, 2000 do redis.call('GET', 'other') end
-			return first == redis.call('EXISTS', KEYS[1])`
-		for range 20 {
-			s.Do(t, "SET", "k", "v", "PX", 3)
-			if s.Do(t, "EVAL", script, 1, "k") == nil {
-				t.Fatal("the key expired between two calls of a script")
-			}
-		}
-	})
 }
 
 func TestRestartIsEmpty(t *testing.T) {
@@ -135,35 +99,4 @@ func TestPause(t *testing.T) {
 	s.Resume(t)
 	redistest.Eventually(t, "late SET", func() bool { return s.Exists(t, "k") })
 	s.Pause(t) // and let the cleanup kill it like this
-}
-
-func TestRealFlagsAndSocket(t *testing.T) {
-	t.Parallel()
-	s := redistest.Real(t, "--databases", "3")
-	got, err := redis.Strings(s.Do(t, "CONFIG", "GET", "databases"), nil)
-	if err != nil || got[1] != "3" {
-		t.Errorf("databases = %q, %v", got, err)
-	}
-	info, err := os.Stat(s.Socket())
-	if err != nil || info.Mode().Type() != fs.ModeSocket {
-		t.Errorf("socket: %v, %v", info, err)
-	}
-}
-
-func TestDoIsSafeForConcurrentUse(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		var wg sync.WaitGroup
-		for range 8 {
-			wg.Go(func() {
-				for range 50 {
-					s.Do(t, "LPUSH", "n", "x")
-				}
-			})
-		}
-		wg.Wait()
-		if got := s.Do(t, "LPUSH", "n", "x"); got != int64(401) {
-			t.Errorf("the list has %v entries, want 401", got)
-		}
-	})
 }
