@@ -208,9 +208,7 @@ func TestCallersAreFull(t *testing.T) {
 					t.Errorf("one too many: after %v: %v", r.took, r.err)
 				}
 				cancel()
-				if r := <-waiting[0]; !errors.Is(r.err, context.Canceled) {
-					t.Errorf("who has given up: %v", r.err)
-				}
+				wantError(t, (<-waiting[0]).err, context.Canceled)
 				waiting = append(waiting[1:], wait(t.Context(), g, &f, o))
 				synctest.Wait()
 				for _, got := range waiting {
@@ -289,9 +287,7 @@ func TestAcquirePassesErrorsOn(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				var g Group
 				f := fake{hooks{take: fails(why)}}
-				if r := <-wait(t.Context(), &g, &f, Options{}); !errors.Is(r.err, why) {
-					t.Error(r.err)
-				}
+				wantError(t, (<-wait(t.Context(), &g, &f, Options{})).err, why)
 				ctx, cancel := context.WithCancelCause(t.Context())
 				f.take = func(call) error { cancel(gone); return why }
 				if r := <-wait(ctx, &g, &f, Options{}); !errors.Is(r.err, why) || !errors.Is(r.err, gone) {
@@ -321,9 +317,7 @@ func TestTakenForNobodyIsGivenBack(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				defer cancel(nil)
 				f := fake{hooks{take: func(c call) error { after(func() { cancel(gone) }); return c.do() }}}
-				if r := <-wait(ctx, &g, &f, Options{Lease: s}); !errors.Is(r.err, want) {
-					t.Errorf("%v, want %v", r.err, want)
-				}
+				wantError(t, (<-wait(ctx, &g, &f, Options{Lease: s})).err, want)
 				f.wantHolder(t, "")
 				wantIdle(t, &g)
 				redistest.Elapse(time.Hour)

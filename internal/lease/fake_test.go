@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -11,7 +12,13 @@ import (
 
 	"github.com/a2139e8d/latchkey/internal/leasetest"
 	"github.com/a2139e8d/latchkey/locker/transport"
+	"go.uber.org/goleak"
 )
+
+// TestMain checks that no lock, lost or given back, leaves a goroutine behind.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
 
 // second-long times read well, and cost nothing in a bubble.
 const s = time.Second
@@ -187,14 +194,20 @@ func lock(t *testing.T, g *Group, a Algorithm, o Options) *Lease {
 	return l
 }
 
+// wantError says what an error is; nil: there is none.
+func wantError(t *testing.T, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("the error is %v, want %v", err, want)
+	}
+}
+
 func mustUnlock(t *testing.T, l *Lease) {
 	t.Helper()
 	if l == nil {
 		t.Fatal("there is no lease")
 	}
-	if err := l.Unlock(t.Context()); err != nil {
-		t.Error(err)
-	}
+	wantError(t, l.Unlock(t.Context()), nil)
 }
 
 // isLost tells whether the holder has been told.

@@ -177,9 +177,7 @@ func TestHandoffToWhoHasGone(t *testing.T) {
 				c.t.Errorf("Extend of %+v: %v", c.spin.Made("Extend"), err)
 			}
 		}
-		if r := <-c.got[0]; !errors.Is(r.err, context.Canceled) {
-			c.t.Errorf("who had gone got %v", r.err)
-		}
+		wantError(c.t, (<-c.got[0]).err, context.Canceled)
 		if tt.next {
 			mustUnlock(c.t, c.holds(1))
 		}
@@ -202,9 +200,7 @@ func TestHandoffInDoubt(t *testing.T) {
 		c, l := newCrowd(t, 2)
 		c.spin.pass = first(fail)
 		begin := time.Now()
-		if err := l.Unlock(c.t.Context()); !errors.Is(err, ErrUnavailable) {
-			c.t.Errorf("Unlock: %v", err)
-		}
+		wantError(c.t, l.Unlock(c.t.Context()), ErrUnavailable)
 		for _, got := range c.got {
 			r := <-got
 			if r.err != nil {
@@ -247,9 +243,7 @@ func TestHandoffOfWhatIsLost(t *testing.T) {
 		go func() {
 			defer close(done)
 			defer func() { _ = recover() }()
-			if err := l.Unlock(c.t.Context()); !errors.Is(err, tt.want) {
-				c.t.Errorf("Unlock: %v", err)
-			}
+			wantError(c.t, l.Unlock(c.t.Context()), tt.want)
 		}()
 		<-done
 		mustWin(c.t, c.got[0])

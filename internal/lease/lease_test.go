@@ -2,7 +2,6 @@ package lease
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -48,9 +47,7 @@ func TestUnlockWithEndedContext(t *testing.T) {
 	withLease(t, &f, Options{}, func(t *testing.T, _ *Group, l *Lease) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := l.Unlock(ctx); err != nil {
-			t.Error(err)
-		}
+		wantError(t, l.Unlock(ctx), nil)
 		f.wantHolder(t, "")
 	})
 }
@@ -59,9 +56,7 @@ func TestUnlockWithEndedContext(t *testing.T) {
 func TestUnlockWithoutRedis(t *testing.T) {
 	f := fake{hooks{release: fails(errNoReply)}}
 	withLease(t, &f, Options{Lease: s}, func(t *testing.T, g *Group, l *Lease) {
-		if err := l.Unlock(t.Context()); !errors.Is(err, ErrUnavailable) {
-			t.Error(err)
-		}
+		wantError(t, l.Unlock(t.Context()), ErrUnavailable)
 		wantIdle(t, g)
 		begin := time.Now()
 		_ = lock(t, g, &f, Options{Lease: s}).Unlock(t.Context())
@@ -82,13 +77,9 @@ func TestUnlockAfter(t *testing.T) {
 					t.Error("a negative delay is no error")
 				}
 				f.wantHolder(t, l.Token())
-				if err := l.UnlockAfter(t.Context(), delay); err != nil {
-					t.Error(err)
-				}
+				wantError(t, l.UnlockAfter(t.Context(), delay), nil)
 				wantIdle(t, g)
-				if err := l.Extend(t.Context(), time.Hour); !errors.Is(err, ErrExpired) {
-					t.Errorf("Extend during the cool-down: %v", err)
-				}
+				wantError(t, l.Extend(t.Context(), time.Hour), ErrExpired)
 				redistest.Elapse(want - 1)
 				f.wantHolder(t, l.Token())
 				redistest.Elapse(1)
@@ -104,9 +95,7 @@ func TestUnlockAfterWaitsForExtension(t *testing.T) {
 	f := fake{hooks{extend: slowly(s)}}
 	withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, _ *Group, l *Lease) {
 		redistest.Elapse(3*s + s/2) // the renewal is half-way
-		if err := l.UnlockAfter(t.Context(), time.Hour); err != nil {
-			t.Error(err)
-		}
+		wantError(t, l.UnlockAfter(t.Context(), time.Hour), nil)
 		redistest.Elapse(time.Minute)
 		f.wantHolder(t, l.Token())
 	})

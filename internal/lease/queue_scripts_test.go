@@ -108,9 +108,7 @@ func (q *scripts) releases(token string) {
 func (q *scripts) quit(place string) {
 	q.t.Helper()
 	for range 2 {
-		if err := q.spin.Quit(q.t.Context(), "k", place); err != nil {
-			q.t.Error(err)
-		}
+		wantError(q.t, q.spin.Quit(q.t.Context(), "k", place), nil)
 	}
 }
 
@@ -246,9 +244,7 @@ func TestQueuePass(t *testing.T) {
 		q.wantLock("B", time.Minute)
 		q.wantHeld("D", deaf("d"))
 		wantPass("B", "C", true, nil)
-		if err := q.spin.Extend(t.Context(), "k", "B", time.Hour); !errors.Is(err, ErrLost) {
-			t.Errorf("Extend of an old token: %v", err)
-		}
+		wantError(t, q.spin.Extend(t.Context(), "k", "B", time.Hour), ErrLost)
 		q.releases("C")
 		wantPass("C", "E", false, ErrLost) // it is D's turn
 		q.wantTaken("D", deaf("d"))

@@ -310,9 +310,7 @@ func TestQuit(t *testing.T) {
 				o := slow
 				o.Wait = tt.wait
 				if tt.want != nil {
-					if r := <-p.joins(t, ctx, server, o); !errors.Is(r.err, tt.want) {
-						t.Error(r.err)
-					}
+					wantError(t, (<-p.joins(t, ctx, server, o)).err, tt.want)
 				} else {
 					p.spin.take = func(c call) error {
 						if _ = c.do(); c.n == 3 && name == "it panics" {
@@ -396,9 +394,7 @@ func TestQuitIsInNobodysWay(t *testing.T) {
 		if !tt.turn {
 			mustUnlock(t, l)
 		}
-		if r := <-going; !errors.Is(r.err, context.Canceled) {
-			t.Error(r.err)
-		}
+		wantError(t, (<-going).err, context.Canceled)
 		mustWin(t, got)
 		wantTook(t, begin, 0)
 	})
