@@ -36,7 +36,6 @@ func TestAcquireWaitIsBounded(t *testing.T) {
 	type situation struct{ here, elsewhere time.Duration }
 	each(t, map[string]situation{
 		"held by another process": {0, time.Hour},
-		"held in this process":    {time.Hour, 0},
 		"by both, in turn":        {2 * s, time.Hour},
 	}, func(t *testing.T, tt situation) {
 		var g Group
@@ -98,31 +97,18 @@ func TestEachWaitEndsInTime(t *testing.T) {
 // place in line, no token, no pending try. Who has gone before asks for nothing.
 func TestAcquireContextEnds(t *testing.T) {
 	gone := errors.New("the client has gone")
-	cancelled := func(ctx context.Context, d time.Duration) (context.Context, func()) {
-		ctx, cancel := context.WithCancelCause(ctx)
-		if d == 0 {
-			cancel(gone)
-		}
-		stop := time.AfterFunc(d, func() { cancel(gone) })
-		return ctx, func() { stop.Stop(); cancel(nil) }
-	}
-	deadline := func(ctx context.Context, d time.Duration) (context.Context, func()) {
-		ctx, cancel := context.WithTimeout(ctx, d)
-		return ctx, cancel
-	}
 	type situation struct {
-		end   func(context.Context, time.Duration) (context.Context, func())
-		after time.Duration
-		here  bool // whether it waits in line, or for another process
-		want  error
+		cancelled bool // or else out of time
+		after     time.Duration
+		here      bool // whether it waits in line, or for another process
 	}
 	each(t, map[string]situation{
-		"cancelled in line":         {cancelled, s, true, gone},
-		"cancelled between tries":   {cancelled, s, false, gone},
-		"cancelled before":          {cancelled, 0, false, gone},
-		"out of time in line":       {deadline, s, true, context.DeadlineExceeded},
-		"out of time between tries": {deadline, s, false, context.DeadlineExceeded},
-		"out of time before":        {deadline, 0, false, context.DeadlineExceeded},
+		"cancelled in line":         {true, s, true},
+		"cancelled between tries":   {true, s, false},
+		"cancelled before":          {true, 0, false},
+		"out of time in line":       {false, s, true},
+		"out of time between tries": {false, s, false},
+		"out of time before":        {false, 0, false},
 	}, func(t *testing.T, tt situation) {
 		var g Group
 		var f fake
@@ -133,11 +119,21 @@ func TestAcquireContextEnds(t *testing.T) {
 		} else {
 			f.Put("k", "another", time.Hour)
 		}
-		ctx, cancel := tt.end(t.Context(), tt.after)
-		defer cancel()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		want := gone
+		if tt.cancelled {
+			time.AfterFunc(tt.after, func() { cancel(gone) })
+			synctest.Wait()
+		} else {
+			var stop func()
+			ctx, stop = context.WithTimeout(ctx, tt.after)
+			defer stop()
+			want = context.DeadlineExceeded
+		}
 		r := <-wait(ctx, &g, &f, Options{})
-		if !errors.Is(r.err, tt.want) || errors.Is(r.err, ErrUnavailable) || r.took != tt.after {
-			t.Errorf("after %v: %v, want %v at once, and no complaint about Redis", r.took, r.err, tt.want)
+		if !errors.Is(r.err, want) || errors.Is(r.err, ErrUnavailable) || r.took != tt.after {
+			t.Errorf("after %v: %v, want %v at once, and no complaint about Redis", r.took, r.err, want)
 		}
 		free()
 		wantIdle(t, &g)

@@ -148,18 +148,6 @@ func TestExtendTakesTooLong(t *testing.T) {
 	})
 }
 
-// Redis is not waited for longer than the lease lasts.
-func TestExtendAsksWithinTheLease(t *testing.T) {
-	f := fake{hooks{extend: func(c call) error { <-c.ctx.Done(); return errNoReply }}}
-	withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, _ *Group, l *Lease) {
-		begin := time.Now()
-		wantError(t, l.Extend(context.Background(), s), ErrUnavailable)
-		wantTook(t, begin, 9*s)
-		synctest.Wait()
-		wantLost(t, l, true)
-	})
-}
-
 // Extensions do not overtake one another, so the same one is the last here and in Redis.
 func TestExtendOneAfterAnother(t *testing.T) {
 	running := 0

@@ -272,33 +272,6 @@ func TestHandOverWithoutExchange(t *testing.T) {
 	})
 }
 
-// What is not held, or was held for its whole turn, is not handed over.
-func TestHandOverOfNothing(t *testing.T) {
-	type situation struct {
-		before func(c *crowd, l *Lease)
-		held   bool
-	}
-	each(t, map[string]situation{
-		"nobody waits":             {func(_ *crowd, l *Lease) { l.Dismiss(ErrTimeout) }, true},
-		"others have a turn":       {func(*crowd, *Lease) { redistest.Elapse(maxTimeAlone) }, true},
-		"it was given back":        {func(_ *crowd, l *Lease) { l.Stop(false); l.Leave() }, false},
-		"it was lost":              {func(_ *crowd, l *Lease) { l.Lose(ErrLost) }, false},
-		"it was held for too long": {func(*crowd, *Lease) { redistest.Elapse(DefaultMaxHold + time.Millisecond) }, false},
-	}, func(t *testing.T, tt situation) {
-		c, l := newCrowd(t, 0)
-		c.join(c.t.Context(), Options{Wait: time.Hour})
-		tt.before(c, l)
-		if next, held, _ := l.Stop(false); held != tt.held || held && next.Token != "" {
-			c.t.Errorf("it was held: %v, and %q is next", held, next.Token)
-		}
-		l.Leave()
-		c.server.Do(c.t, "DEL", "k")
-		if r := <-c.got[0]; r.err == nil {
-			mustUnlock(c.t, r.lease)
-		}
-	})
-}
-
 // The lock that was handed over is lost when the caller looks at it. It waits again, with what is left of
 // its time, before those who came after it, and is not turned away since there are many.
 func TestHandOverOfALostLock(t *testing.T) {

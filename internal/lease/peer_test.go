@@ -62,6 +62,14 @@ func newProcessOver(t *testing.T, pool *redis.Pool, timeout time.Duration) *peer
 	}
 }
 
+// withTwo runs f in fake time, with two processes.
+func withTwo(t *testing.T, f func(t *testing.T, server *redistest.Server, holder, p *peer)) {
+	t.Helper()
+	inMemory(t, func(t *testing.T, server *redistest.Server) {
+		f(t, server, newProcess(t, server), newProcess(t, server))
+	})
+}
+
 func newProcesses(t *testing.T, server *redistest.Server, n int) (peers []*peer) {
 	for range n {
 		peers = append(peers, newProcess(t, server))

@@ -42,8 +42,7 @@ func TestTheLockGoesByTheQueue(t *testing.T) {
 // that is meant is woken. The subscription ends soon after the last of them has gone, also if it was
 // only being made then, and serves who comes before.
 func TestASubscriptionIsShared(t *testing.T) {
-	inMemory(t, func(t *testing.T, server *redistest.Server) {
-		holder, p := newProcess(t, server), newProcess(t, server)
+	withTwo(t, func(t *testing.T, server *redistest.Server, holder, p *peer) {
 		l := holder.mustLock(t, slow)
 		other, err := holder.group.Lock(t.Context(), "other", holder.spin, slow)
 		if err != nil {
@@ -178,8 +177,7 @@ func TestWhoIsNotToldAsks(t *testing.T) {
 // Messages are heard, and get lost. The first costs one fall-back step, and from then on nobody
 // relies on them.
 func TestMessagesThatGetLostAreNotReliedOn(t *testing.T) {
-	inMemory(t, func(t *testing.T, server *redistest.Server) {
-		holder, p := newProcess(t, server), newProcess(t, server)
+	withTwo(t, func(t *testing.T, server *redistest.Server, holder, p *peer) {
 		p.line.set(func() { p.line.lossy = true })
 		for _, most := range []time.Duration{fallback, asking, asking} {
 			l := holder.mustLock(t, slow)
@@ -197,8 +195,7 @@ func TestMessagesThatGetLostAreNotReliedOn(t *testing.T) {
 // the lock becomes free by itself. Whoever takes it must not leave a place behind, which would get
 // the lock later, when nobody is there to take it.
 func TestTheLockIsWonWhileTheSubscriptionIsBroken(t *testing.T) {
-	inMemory(t, func(t *testing.T, server *redistest.Server) {
-		holder, p := newProcess(t, server), newProcess(t, server)
+	withTwo(t, func(t *testing.T, server *redistest.Server, holder, p *peer) {
 		l := holder.mustLock(t, slow)
 		got := p.joins(t, t.Context(), server, slow)
 		mustUnlock(t, l)
@@ -276,8 +273,7 @@ func TestThereIsNoQueue(t *testing.T) {
 
 // Whoever asks once, or sleeps until the lease ends, waits in no queue.
 func TestWhoDoesNotPollDoesNotQueue(t *testing.T) {
-	inMemory(t, func(t *testing.T, server *redistest.Server) {
-		holder, p := newProcess(t, server), newProcess(t, server)
+	withTwo(t, func(t *testing.T, server *redistest.Server, holder, p *peer) {
 		l := holder.mustLock(t, slow)
 		for _, o := range []Options{{Wait: NoWait}, {Policy: LeaseEnd, Wait: s}} {
 			if _, err := p.lock(t, o); !errors.Is(err, ErrTimeout) {
@@ -302,8 +298,7 @@ func TestQuit(t *testing.T) {
 		"its test failed": {time.Minute, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inMemory(t, func(t *testing.T, server *redistest.Server) {
-				holder, p := newProcess(t, server), newProcess(t, server)
+			withTwo(t, func(t *testing.T, server *redistest.Server, holder, p *peer) {
 				l := holder.mustLock(t, slow)
 				ctx, cancel := context.WithCancelCause(t.Context())
 				time.AfterFunc(2*s, func() { cancel(gone) })

@@ -158,8 +158,7 @@ func TestSpinExtendAndCoolDown(t *testing.T) {
 // A hundred callers of a process wait for a lock that another process holds, and send Redis next to
 // nothing: one of them stands for all, and waits until it is told.
 func TestWaitingSendsNextToNothing(t *testing.T) {
-	inMemory(t, func(t *testing.T, server *redistest.Server) {
-		holder, p := newProcess(t, server), newProcess(t, server)
+	withTwo(t, func(t *testing.T, server *redistest.Server, holder, p *peer) {
 		l := holder.mustLock(t, slow)
 		ctx, cancel := context.WithCancel(t.Context())
 		for range 100 {

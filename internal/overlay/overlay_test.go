@@ -53,30 +53,3 @@ func TestWriteAddsToWhatIsChangedAlready(t *testing.T) {
 		}
 	}
 }
-
-func TestApplyRefusesWhatIsNotThere(t *testing.T) {
-	dir := sources(t, map[string]string{"a.go": "package a\n\nfunc f() { gg(); gg() }\n"})
-	for _, tt := range []struct {
-		edit Edit
-		want []string // of the error
-	}{
-		{In(dir, "h").Drop("gg()"), []string{dir + " h: gg()", "has no h"}},
-		{In(dir, "f").Drop("hh()"), []string{dir + " f: hh()", "nothing matches"}},
-		{In(dir, "f").Drop("gg()"), []string{dir + " f: gg()", "2 places match"}},
-		{In(dir, "f").Drop("gg("), []string{"expected"}},
-		{In(dir, "f").Set("1"), []string{"no constant"}},
-		{In(dir, "f").Begin("$recv.g()"), []string{"does not fit in"}},
-		{In(dir, "f").All().Replace("gg()", "gg("), []string{"does not fit in"}},
-		{In(dir, "f").InStrings("a", "b"), []string{"no string has it"}},
-		{In("nowhere", "f").Drop("gg()"), []string{"nowhere f", "has no f"}},
-		{Append(filepath.Dir(dir), "a directory"), []string{dir[:4]}},
-		{Rule("no such rule").True(), []string{"rule: no such rule", "0 lines"}},
-	} {
-		_, err := Apply([]Edit{tt.edit})
-		for _, want := range tt.want {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("the error is %v, without %q", err, want)
-			}
-		}
-	}
-}

@@ -283,6 +283,16 @@ func (w *wire) wantEnd() {
 	}
 }
 
+// wantEndAfter is wantEnd, and says how long that takes.
+func (w *wire) wantEndAfter(want time.Duration) {
+	w.t.Helper()
+	begun := time.Now()
+	w.wantEnd()
+	if after := time.Since(begun); after != want {
+		w.t.Errorf("the connection ends after %v, want %v", after, want)
+	}
+}
+
 // answer replies to those with the given names, in one write.
 func (w *wire) answer(names ...string) {
 	var text []byte
