@@ -187,36 +187,33 @@ func TestCallersAreServedInOrder(t *testing.T) {
 // At most MaxWaiters callers wait for a key, and the next is turned away at once. Who gives up makes
 // room at once, and the others keep their order.
 func TestCallersAreFull(t *testing.T) {
-	for _, most := range []int{0, 3} {
+	each(t, map[string]int{"as many as by default": 0, "three": 3}, func(t *testing.T, most int) {
 		var f fake
 		o := Options{MaxWaiters: most}
-		t.Run("", func(t *testing.T) {
-			withLease(t, &f, o, func(t *testing.T, g *Group, l *Lease) {
-				ctx, cancel := context.WithCancel(t.Context())
-				waiting := []<-chan result{wait(ctx, g, &f, o)}
-				synctest.Wait()
-				for range o.WithDefaults().MaxWaiters - 1 {
-					waiting = append(waiting, wait(t.Context(), g, &f, o))
-					synctest.Wait()
-				}
-				r := <-wait(t.Context(), g, &f, o)
-				if !errors.Is(r.err, ErrTooManyWaiters) || r.took != 0 || !strings.Contains(r.err.Error(), "k: too many") {
-					t.Errorf("one too many: after %v: %v", r.took, r.err)
-				}
-				cancel()
-				wantError(t, (<-waiting[0]).err, context.Canceled)
-				waiting = append(waiting[1:], wait(t.Context(), g, &f, o))
-				synctest.Wait()
-				for _, got := range waiting {
-					mustUnlock(t, l)
-					if l = (<-got).lease; l == nil {
-						t.Fatal("somebody who waits is not served")
-					}
-				}
-				mustUnlock(t, l)
-			})
-		})
-	}
+		g, l := newLease(t, &f, o)
+		ctx, cancel := context.WithCancel(t.Context())
+		waiting := []<-chan result{wait(ctx, g, &f, o)}
+		synctest.Wait()
+		for range o.WithDefaults().MaxWaiters - 1 {
+			waiting = append(waiting, wait(t.Context(), g, &f, o))
+			synctest.Wait()
+		}
+		r := <-wait(t.Context(), g, &f, o)
+		if !errors.Is(r.err, ErrTooManyWaiters) || r.took != 0 || !strings.Contains(r.err.Error(), "k: too many") {
+			t.Errorf("one too many: after %v: %v", r.took, r.err)
+		}
+		cancel()
+		wantError(t, (<-waiting[0]).err, context.Canceled)
+		waiting = append(waiting[1:], wait(t.Context(), g, &f, o))
+		synctest.Wait()
+		for _, got := range waiting {
+			mustUnlock(t, l)
+			if l = (<-got).lease; l == nil {
+				t.Fatal("somebody who waits is not served")
+			}
+		}
+		mustUnlock(t, l)
+	})
 }
 
 // The turn comes to a caller that is giving up just then. It goes on to the next one, where there is
@@ -274,55 +271,63 @@ func TestCallersAreDismissed(t *testing.T) {
 	})
 }
 
+// Redis is silent until the caller's own deadline, which is no verdict on Redis: the next one is not
+// sent away with it.
+func TestADeadlineIsNoVerdictOnRedis(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var g Group
+		f := fake{hooks{take: first(func(c call) error { <-c.ctx.Done(); return errSilent })}}
+		ctx, cancel := context.WithTimeout(t.Context(), s)
+		defer cancel()
+		hurried := wait(ctx, &g, &f, Options{})
+		synctest.Wait()
+		next := wait(t.Context(), &g, &f, Options{})
+		wantError(t, (<-hurried).err, context.DeadlineExceeded)
+		mustUnlock(t, (<-next).lease)
+	})
+}
+
 // An error that is none of Redis's ends the wait as it is. If the caller has gone meanwhile, the
 // error says both.
 func TestAcquirePassesErrorsOn(t *testing.T) {
 	no, gone := errors.New("no such record"), errors.New("the client has gone")
-	for _, why := range []error{no, errRefused} {
-		t.Run(why.Error(), func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				var g Group
-				f := fake{hooks{take: fails(why)}}
-				wantError(t, (<-wait(t.Context(), &g, &f, Options{})).err, why)
-				ctx, cancel := context.WithCancelCause(t.Context())
-				f.take = func(call) error { cancel(gone); return why }
-				if r := <-wait(ctx, &g, &f, Options{}); !errors.Is(r.err, why) || !errors.Is(r.err, gone) {
-					t.Error(r.err)
-				}
-				redistest.Elapse(time.Hour)
-				if calls := f.Calls(); len(calls) != 2 { // a refusal is an answer: there is nothing to sweep
-					t.Errorf("calls %+v, want only those that failed", calls)
-				}
-				wantIdle(t, &g)
-			})
-		})
-	}
+	each(t, map[string]error{"of another kind": no, "a refusal": errRefused}, func(t *testing.T, why error) {
+		var g Group
+		f := fake{hooks{take: fails(why)}}
+		wantError(t, (<-wait(t.Context(), &g, &f, Options{})).err, why)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		f.take = func(call) error { cancel(gone); return why }
+		if r := <-wait(ctx, &g, &f, Options{}); !errors.Is(r.err, why) || !errors.Is(r.err, gone) {
+			t.Error(r.err)
+		}
+		redistest.Elapse(time.Hour)
+		if calls := f.Calls(); len(calls) != 2 { // a refusal is an answer: there is nothing to sweep
+			t.Errorf("calls %+v, want only those that failed", calls)
+		}
+		wantIdle(t, &g)
+	})
 }
 
 // Take succeeds, but whoever asked has gone meanwhile, or the answer has taken as long as the lease:
 // then the lock may be another's already. It is given back.
 func TestTakenForNobodyIsGivenBack(t *testing.T) {
 	gone := errors.New("the client has gone")
-	for want, after := range map[error]func(cancel func()){
-		gone:           func(cancel func()) { cancel() },
-		ErrUnavailable: func(func()) { pause(s) },
-	} {
-		t.Run(want.Error(), func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				var g Group
-				ctx, cancel := context.WithCancelCause(t.Context())
-				defer cancel(nil)
-				f := fake{hooks{take: func(c call) error { after(func() { cancel(gone) }); return c.do() }}}
-				wantError(t, (<-wait(ctx, &g, &f, Options{Lease: s})).err, want)
-				f.wantHolder(t, "")
-				wantIdle(t, &g)
-				redistest.Elapse(time.Hour)
-				if want == gone { // its reply had come, so one command is enough
-					f.wantCalls(t, "Release", 1)
-				}
-			})
-		})
-	}
+	each(t, map[string]error{"who asked has gone": gone, "a lease has passed": ErrUnavailable}, func(t *testing.T, want error) {
+		var g Group
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		f := fake{hooks{take: func(c call) error { cancel(gone); return c.do() }}}
+		if want != gone {
+			f.take = slowly(s)
+		}
+		wantError(t, (<-wait(ctx, &g, &f, Options{Lease: s})).err, want)
+		f.wantHolder(t, "")
+		wantIdle(t, &g)
+		redistest.Elapse(time.Hour)
+		if want == gone { // its reply had come, so one command is enough
+			f.wantCalls(t, "Release", 1)
+		}
+	})
 }
 
 // An algorithm that panics, or a test that ends with FailNow in it, must not keep the next one in

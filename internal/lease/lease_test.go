@@ -59,24 +59,25 @@ func TestUnlockWithoutRedis(t *testing.T) {
 // After UnlockAfter nobody has the lock for that time, to the moment. A delay that is shorter than
 // what Redis counts in does not become none.
 func TestUnlockAfter(t *testing.T) {
-	for delay, want := range map[time.Duration]time.Duration{time.Minute: time.Minute, 1: time.Millisecond} {
+	type situation struct{ delay, lasts time.Duration }
+	each(t, map[string]situation{
+		"a minute":     {time.Minute, time.Minute},
+		"a nanosecond": {1, time.Millisecond},
+	}, func(t *testing.T, tt situation) {
 		var f fake
-		t.Run(delay.String(), func(t *testing.T) {
-			withLease(t, &f, Options{}, func(t *testing.T, g *Group, l *Lease) {
-				if err := l.UnlockAfter(t.Context(), -1); err == nil {
-					t.Error("a negative delay is no error")
-				}
-				f.wantHolder(t, l.Token())
-				wantError(t, l.UnlockAfter(t.Context(), delay), nil)
-				wantIdle(t, g)
-				wantError(t, l.Extend(t.Context(), time.Hour), ErrExpired)
-				redistest.Elapse(want - 1)
-				f.wantHolder(t, l.Token())
-				redistest.Elapse(1)
-				f.wantHolder(t, "")
-			})
-		})
-	}
+		g, l := newLease(t, &f, Options{})
+		if err := l.UnlockAfter(t.Context(), -1); err == nil {
+			t.Error("a negative delay is no error")
+		}
+		f.wantHolder(t, l.Token())
+		wantError(t, l.UnlockAfter(t.Context(), tt.delay), nil)
+		wantIdle(t, g)
+		wantError(t, l.Extend(t.Context(), time.Hour), ErrExpired)
+		redistest.Elapse(tt.lasts - 1)
+		f.wantHolder(t, l.Token())
+		redistest.Elapse(1)
+		f.wantHolder(t, "")
+	})
 }
 
 // An extension is on its way when the holder sets a cool-down. Were the two to meet, the extension

@@ -168,6 +168,13 @@ func queued(t *testing.T, server *redistest.Server) []string {
 	return strings.Fields(text)
 }
 
+func wantNoQueue(t *testing.T, server *redistest.Server) {
+	t.Helper()
+	if places := queued(t, server); len(places) > 0 {
+		t.Errorf("left in the queue: %q", places)
+	}
+}
+
 // A spin is the algorithm, with hooks.
 type spin struct {
 	hooks

@@ -2,7 +2,6 @@ package lease
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -157,47 +156,6 @@ func withMemory(t *testing.T, f func(t *testing.T, q *scripts)) {
 			})
 		})
 	}
-}
-
-// The lock goes to the places in their order. Asking twice does not change it. Who is not there any
-// more is passed over, and the lock is never free in between. A place that cannot be told has its
-// turn, too, but has to ask soon.
-func TestQueueOrder(t *testing.T) {
-	withMemory(t, func(t *testing.T, q *scripts) {
-		b, toB := q.hears("b")
-		c, toC := q.hears("c")
-		q.wantTaken("A", "")
-		q.wantHeld("D", dead("d"))
-		q.wantHeld("B", b)
-		q.wantHeld("E", dead("e"))
-		q.wantHeld("C", c)
-		q.wantHeld("F", deaf("f"))
-		q.wantHeld("B", b)
-		q.releases("A")
-		q.wantLock(b, s)
-		if m := q.message(toB); m != b {
-			t.Errorf("b was told %q", m)
-		}
-		q.wantHeld("C", c)
-		q.wantHeld("Z", "")
-		q.wantTaken("B", b)
-		q.wantTaken("B", b) // a repetition
-		q.wantLock("B", time.Minute)
-		q.releases("B")
-		if m := q.message(toC); m != c {
-			t.Errorf("c was told %q", m)
-		}
-		q.wantTaken("C", c)
-		q.releases("C")
-		q.wantLock(deaf("f"), s/4)
-		q.wantTaken("F", deaf("f"))
-		q.wantLock("F", time.Minute)
-		q.releases("F")
-		if len(toB)+len(toC) > 0 {
-			t.Error("told more than once")
-		}
-		q.wantNothing()
-	})
 }
 
 // Quit takes a place out, wherever it is, and gives the lock on if the turn has come. Whoever has
@@ -360,7 +318,7 @@ func TestTheDeadAreNotTakenForListening(t *testing.T) {
 			"no pubsub":          {[]any{"+publish"}, true, true},
 			"another subcommand": {[]any{"+publish", "+pubsub|numpat"}, true, true},
 		} {
-			name := fmt.Sprint(name, ", with a listener to all: ", listener)
+			t.Log(name, "with a listener to all:", listener)
 			user := addUser(t, server, &users, append(tt.rights, "~*", "&latchkey:wake:*")...)
 			q := newScriptsOver(t, server, poolAs(t, server, user))
 			q.wantTaken("A", "")
@@ -372,11 +330,9 @@ func TestTheDeadAreNotTakenForListening(t *testing.T) {
 			if tt.mistaken && listener {
 				want = dead("one")
 			}
-			if q.lock() != want {
-				t.Errorf("%s: it is the turn of %q, not of %q", name, want, q.lock())
-			}
+			q.wantLock(want, s)
 			if tt.told && want == living && q.message(heard) != living {
-				t.Errorf("%s: the living was not told", name)
+				t.Error("the living was not told")
 			}
 			server.Do(t, "DEL", "k", queueKey("k"))
 		}

@@ -208,9 +208,7 @@ func TestTheLockIsWonWhileTheSubscriptionIsBroken(t *testing.T) {
 		if r.err != nil {
 			t.Fatal(r.err)
 		}
-		if places := queued(t, server); len(places) > 0 {
-			t.Errorf("left in the queue: %q", places)
-		}
+		wantNoQueue(t, server)
 		mustUnlock(t, r.lease)
 	})
 }
@@ -288,48 +286,42 @@ func TestWhoDoesNotPollDoesNotQueue(t *testing.T) {
 // Whoever gives up waiting takes the place out of the queue, with one exchange.
 func TestQuit(t *testing.T) {
 	gone := errors.New("gone")
-	for name, tt := range map[string]struct {
+	type situation struct {
 		wait time.Duration
-		want error
-	}{
-		"cancelled":       {time.Minute, gone},
-		"its time is up":  {s, ErrTimeout},
-		"it panics":       {time.Minute, nil},
-		"its test failed": {time.Minute, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			withTwo(t, func(t *testing.T, server *redistest.Server, holder, p *peer) {
-				l := holder.mustLock(t, slow)
-				ctx, cancel := context.WithCancelCause(t.Context())
-				time.AfterFunc(2*s, func() { cancel(gone) })
-				o := slow
-				o.Wait = tt.wait
-				if tt.want != nil {
-					wantError(t, (<-p.joins(t, ctx, server, o)).err, tt.want)
-				} else {
-					p.spin.take = func(c call) error {
-						if _ = c.do(); c.n == 3 && name == "it panics" {
-							panic("a bug")
-						} else if c.n == 3 {
-							runtime.Goexit()
-						}
-						return nil
-					}
-					go func() {
-						defer func() { _ = recover() }()
-						_, _ = p.lock(t, o)
-					}()
-				}
-				redistest.Elapse(s)
-				if places := queued(t, server); len(places) > 0 {
-					t.Errorf("left in the queue: %q", places)
-				}
-				p.spin.wantCalls(t, "Quit", 1)
-				p.spin.wantCalls(t, "Release", 0) // of what was not taken
-				mustUnlock(t, l)
-			})
-		})
+		want error // nil: it panics
 	}
+	each(t, map[string]situation{
+		"cancelled":      {time.Minute, gone},
+		"its time is up": {s, ErrTimeout},
+		"it panics":      {time.Minute, nil},
+	}, func(t *testing.T, tt situation) {
+		server := redistest.Memory(t)
+		holder, p := newProcess(t, server), newProcess(t, server)
+		l := holder.mustLock(t, slow)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(2*s, func() { cancel(gone) })
+		o := slow
+		o.Wait = tt.wait
+		if tt.want != nil {
+			wantError(t, (<-p.joins(t, ctx, server, o)).err, tt.want)
+		} else {
+			p.spin.take = func(c call) error {
+				if _ = c.do(); c.n == 3 {
+					panic("a bug")
+				}
+				return nil
+			}
+			go func() {
+				defer func() { _ = recover() }()
+				_, _ = p.lock(t, o)
+			}()
+		}
+		redistest.Elapse(s)
+		wantNoQueue(t, server)
+		p.spin.wantCalls(t, "Quit", 1)
+		p.spin.wantCalls(t, "Release", 0) // of what was not taken
+		mustUnlock(t, l)
+	})
 }
 
 // The place is that of the process: who gives up leaves it to the next caller, ahead of other processes.
@@ -416,13 +408,9 @@ func TestQuitOfWhatComesLater(t *testing.T) {
 		if _, err := p.lock(t, Options{}); !errors.Is(err, ErrUnavailable) {
 			t.Fatal(err)
 		}
-		if places := queued(t, server); len(places) > 0 {
-			t.Errorf("left in the queue: %q", places)
-		}
+		wantNoQueue(t, server)
 		redistest.Elapse(max(20*time.Millisecond, 2*slices.Max(late)) + 1)
-		if places := queued(t, server); len(places) > 0 {
-			t.Errorf("left in the queue: %q", places)
-		}
+		wantNoQueue(t, server)
 		mustUnlock(t, l)
 	})
 }
