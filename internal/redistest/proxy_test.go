@@ -44,18 +44,3 @@ func TestProxyRecords(t *testing.T) {
 		}
 	})
 }
-
-func TestProxyOfStoppedServer(t *testing.T) {
-	through(t, func(t *testing.T, s *redistest.Server, p *redistest.Proxy, c redis.Conn) {
-		s.Stop(t)
-		if _, err := c.Do("PING"); err == nil {
-			t.Error("a stopped server answered")
-		}
-		s.Restart(t)
-		again := p.Pool(t, 1).Get()
-		defer again.Close()
-		if _, err := again.Do("PING"); err != nil {
-			t.Errorf("after Restart: %v", err)
-		}
-	})
-}

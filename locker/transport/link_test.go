@@ -1,12 +1,15 @@
 package transport
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/gomodule/redigo/redis"
 )
 
@@ -231,5 +234,93 @@ func TestReset(t *testing.T) {
 		w.wantEnd()
 		p.client.Reset() // of nothing
 		p.wantServed("c")
+	})
+}
+
+// A connection that nobody uses is closed after a minute. The next exchange makes another.
+func TestLinkIsIdle(t *testing.T) {
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		w := p.wantServed("a")
+		for range 3 {
+			redistest.Elapse(59 * s)
+			p.wantServedOn(w, "b") // still the same
+		}
+		w.wantEndAfter(time.Minute)
+		p.wantServed("c")
+	})
+}
+
+// Close lets those finish that are under way, refuses all others, and closes the connection then, or at
+// once if it is idle.
+func TestClose(t *testing.T) {
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		w, a := p.begin("a")
+		for range 2 {
+			if err := p.client.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		late := p.ask(t.Context(), "late")
+		late.wantError(ErrClosed, false)
+		late.wantTook(0)
+		a.wantWaiting()
+		w.answer("a")
+		a.wantReply()
+		w.wantEnd()
+		if _, err := p.client.Subscribe(t.Context(), "c"); !errors.Is(err, ErrRefused) {
+			t.Errorf("Subscribe: %v", err)
+		}
+
+		idle := newPuppet(t)
+		w = idle.wantServed("a")
+		idle.client.Close()
+		w.wantEndAfter(0)
+	})
+}
+
+// subscribing calls Subscribe, and returns the wire once the command has come.
+func (p *puppet) subscribing(ctx context.Context) (*wire, <-chan error) {
+	p.t.Helper()
+	done := make(chan error, 1)
+	go func() {
+		s, err := p.client.Subscribe(ctx, "c")
+		if err == nil {
+			defer s.Close()
+			_, err = s.Receive()
+		}
+		done <- err
+	}()
+	w := p.accept()
+	w.wantCommands("c")
+	return w, done
+}
+
+// To cancel the context ends a Subscribe that waits for its reply, and its connection.
+func TestSubscribeIsCancelled(t *testing.T) {
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		ctx, cancel := context.WithCancel(t.Context())
+		w, done := p.subscribing(ctx)
+		begun := time.Now()
+		cancel()
+		if err := <-done; !errors.Is(err, ErrUnavailable) || time.Since(begun) > 0 {
+			t.Errorf("%v, after %v", err, time.Since(begun))
+		}
+		w.wantEnd()
+	})
+}
+
+// Redigo panics where a message is absurd. That ends the subscription, not the process.
+func TestSubscriptionPanics(t *testing.T) {
+	const absurd = "$9223372036854775807\r\n"
+	each(t, map[string]string{
+		"at first": absurd, "later": "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n" + absurd,
+	}, func(t *testing.T, text string) {
+		p := newPuppet(t)
+		w, done := p.subscribing(t.Context())
+		w.say(text)
+		if err := <-done; !errors.Is(err, ErrUnavailable) {
+			t.Error(err)
+		}
+		w.wantEnd()
 	})
 }

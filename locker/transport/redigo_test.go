@@ -1,8 +1,6 @@
 package transport_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 
 	"strings"
@@ -10,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2139e8d/latchkey/internal/memnet"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/a2139e8d/latchkey/locker/transport/clienttest"
@@ -74,37 +71,4 @@ func TestCrowd(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Also where to connect takes exchanges of its own, a silent server keeps nobody for longer than the
-// timeout and a little: less than two of them.
-func TestSilentServerWithPassword(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, server *redistest.Server) {
-		const timeout = 2 * time.Second
-		client := transport.NewRedigo(&redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
-			return redis.DialContext(ctx, "tcp", server.Addr, redis.DialContextFunc(memnet.DialContext), redis.DialPassword("pass"))
-		}}, timeout)
-		defer client.Close()
-		ping := transport.Command{"PING"}
-		if _, err := client.Do(t.Context(), "", ping); err != nil {
-			t.Fatal(err)
-		}
-		server.Pause(t)
-		for range 2 { // the first time there is a connection
-			var all sync.WaitGroup
-			for range 8 {
-				all.Go(func() {
-					begun := time.Now()
-					_, err := client.Do(t.Context(), "", ping)
-					if !errors.Is(err, transport.ErrUnavailable) || time.Since(begun) > timeout*7/4 {
-						t.Errorf("%v, after %v", err, time.Since(begun))
-					}
-				})
-				redistest.Elapse(timeout / 32)
-			}
-			all.Wait()
-		}
-		server.Resume(t)
-	})
 }

@@ -138,7 +138,7 @@ func TestDeadlineAndTimeout(t *testing.T) {
 		w := p.accept()
 		w.wantCommands("a")
 		a.wantError(context.DeadlineExceeded, true)
-		w.wantEndAfter(time.Minute-s)
+		w.wantEndAfter(time.Minute - s)
 	})
 }
 
