@@ -265,7 +265,8 @@ func TestQueueKey(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
 	for _, key := range []string{
-		"k", "a:{b}", "{b}", "{b}.lock", "latchkey:{x}.lock", "{", "a{b", "{{b", "{{b}", "{a{b}", "a{b}{c}", "{}b{c}", "k.queue", "k.queue{k}", "}", "a}", "{}", "{}a", "{}}", "a}b{c", "1}{}", "two words", "{two words}", "two {words}", "line\n", "", "{}{1}",
+		"k", "a:{b}", "{b}", "{b}.lock", "latchkey:{x}.lock", "{", "a{b", "{{b", "{{b}", "{a{b}", "a{b}{c}", "{}b{c}",
+		"k.queue", "k.queue{k}", "}", "a}", "{}", "{}a", "{}}", "a}b{c", "1}{}", "two words", "{two words}", "two {words}", "line\n", "", "{}{1}",
 	} {
 		queue := queueKey(key)
 		if other, twice := seen[queue]; twice {
