@@ -33,37 +33,33 @@ func wait(ctx context.Context, g *Group, a Algorithm, o Options) <-chan result {
 // The wait is over after Options.Wait, whoever stands in the way: another process, a caller of this
 // one, or the one after the other.
 func TestAcquireWaitIsBounded(t *testing.T) {
-	for name, tt := range map[string]struct{ here, elsewhere time.Duration }{
+	type situation struct{ here, elsewhere time.Duration }
+	each(t, map[string]situation{
 		"held by another process": {0, time.Hour},
-		"held in this process":    {time.Hour, 0},
 		"by both, in turn":        {2 * s, time.Hour},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				var g Group
-				var f fake
-				if tt.here > 0 {
-					l := lock(t, &g, &f, Options{Lease: time.Hour})
-					time.AfterFunc(tt.here, func() {
-						f.Put("k", "another", tt.elsewhere)
-						_ = l.Unlock(t.Context())
-					})
-				} else {
-					f.Put("k", "another", tt.elsewhere)
-				}
-				r := <-wait(t.Context(), &g, &f, Options{Wait: 3 * s})
-				if !errors.Is(r.err, ErrTimeout) || r.took != 3*s || !strings.Contains(r.err.Error(), "waited 3s for k: ") {
-					t.Errorf("after %v: %v", r.took, r.err)
-				}
-				if tt.here <= 3*s {
-					wantIdle(t, &g)
-				}
-				if tt.here == 0 {
-					f.wantCalls(t, "Release", 0) // nothing is to be cleaned up
-				}
+	}, func(t *testing.T, tt situation) {
+		var g Group
+		var f fake
+		if tt.here > 0 {
+			l := lock(t, &g, &f, Options{Lease: time.Hour})
+			time.AfterFunc(tt.here, func() {
+				f.Put("k", "another", tt.elsewhere)
+				_ = l.Unlock(t.Context())
 			})
-		})
-	}
+		} else {
+			f.Put("k", "another", tt.elsewhere)
+		}
+		r := <-wait(t.Context(), &g, &f, Options{Wait: 3 * s})
+		if !errors.Is(r.err, ErrTimeout) || r.took != 3*s || !strings.Contains(r.err.Error(), "waited 3s for k: ") {
+			t.Errorf("after %v: %v", r.took, r.err)
+		}
+		if tt.here <= 3*s {
+			wantIdle(t, &g)
+		}
+		if tt.here == 0 {
+			f.wantCalls(t, "Release", 0) // nothing is to be cleaned up
+		}
+	})
 }
 
 // The time that Redis takes to answer counts, too. A try that has begun is let finish, since nobody
@@ -94,7 +90,6 @@ func TestEachWaitEndsInTime(t *testing.T) {
 			}
 		}
 		mustUnlock(t, l)
-		wantIdle(t, g)
 	})
 }
 
@@ -102,77 +97,53 @@ func TestEachWaitEndsInTime(t *testing.T) {
 // place in line, no token, no pending try. Who has gone before asks for nothing.
 func TestAcquireContextEnds(t *testing.T) {
 	gone := errors.New("the client has gone")
-	cancelled := func(ctx context.Context, d time.Duration) (context.Context, func()) {
-		ctx, cancel := context.WithCancelCause(ctx)
-		if d == 0 {
-			cancel(gone)
-		}
-		stop := time.AfterFunc(d, func() { cancel(gone) })
-		return ctx, func() { stop.Stop(); cancel(nil) }
+	type situation struct {
+		cancelled bool // or else out of time
+		after     time.Duration
+		here      bool // whether it waits in line, or for another process
 	}
-	deadline := func(ctx context.Context, d time.Duration) (context.Context, func()) {
-		ctx, cancel := context.WithTimeout(ctx, d)
-		return ctx, cancel
-	}
-	for name, tt := range map[string]struct {
-		end   func(context.Context, time.Duration) (context.Context, func())
-		after time.Duration
-		here  bool // whether it waits in line, or for another process
-		want  error
-	}{
-		"cancelled in line":         {cancelled, s, true, gone},
-		"cancelled between tries":   {cancelled, s, false, gone},
-		"cancelled before":          {cancelled, 0, false, gone},
-		"out of time in line":       {deadline, s, true, context.DeadlineExceeded},
-		"out of time between tries": {deadline, s, false, context.DeadlineExceeded},
-		"out of time before":        {deadline, 0, false, context.DeadlineExceeded},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				var g Group
-				var f fake
-				free := func() { f.Put("k", "another", 0) }
-				if tt.here {
-					l := lock(t, &g, &f, Options{})
-					free = func() { mustUnlock(t, l) }
-				} else {
-					f.Put("k", "another", time.Hour)
-				}
-				ctx, cancel := tt.end(t.Context(), tt.after)
-				defer cancel()
-				r := <-wait(ctx, &g, &f, Options{})
-				if !errors.Is(r.err, tt.want) || errors.Is(r.err, ErrUnavailable) || r.took != tt.after {
-					t.Errorf("after %v: %v, want %v at once, and no complaint about Redis", r.took, r.err, tt.want)
-				}
-				free()
-				wantIdle(t, &g)
-				tries := len(f.Made("Take"))
-				if tt.after == 0 && tries > 0 {
-					t.Errorf("Redis was asked %d times", tries)
-				}
-				redistest.Elapse(time.Hour)
-				f.wantHolder(t, "")
-				f.wantCalls(t, "Take", tries)
-			})
-		})
-	}
-}
-
-// The pauses between tries grow as the Backoff says, each by chance half as long or up to the whole.
-func TestAcquireBacksOff(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	each(t, map[string]situation{
+		"cancelled in line":         {true, s, true},
+		"cancelled between tries":   {true, s, false},
+		"cancelled before":          {true, 0, false},
+		"out of time in line":       {false, s, true},
+		"out of time between tries": {false, s, false},
+		"out of time before":        {false, 0, false},
+	}, func(t *testing.T, tt situation) {
+		var g Group
 		var f fake
-		f.Put("k", "another", time.Hour)
-		<-wait(t.Context(), new(Group), &f, Options{Wait: 10 * s, Backoff: Backoff{Min: s / 2, Max: 2 * s}})
-		tries := f.Made("Take")
-		if n := len(tries); n < 6 || n > 11 { // pauses 1/2, 1, 2, 2, ..., or half of that
-			t.Fatalf("%d tries in 10 s", n)
+		free := func() { f.Put("k", "another", 0) }
+		if tt.here {
+			l := lock(t, &g, &f, Options{})
+			free = func() { mustUnlock(t, l) }
+		} else {
+			f.Put("k", "another", time.Hour)
 		}
-		for i, most := range []time.Duration{s / 2, s, 2 * s, 2 * s, 2 * s} {
-			if pause := tries[i+1].At.Sub(tries[i].At); pause < most/2 || pause > most {
-				t.Errorf("pause %d: %v, want %v to %v", i, pause, most/2, most)
-			}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		want := gone
+		if tt.cancelled {
+			time.AfterFunc(tt.after, func() { cancel(gone) })
+			synctest.Wait()
+		} else {
+			var stop func()
+			ctx, stop = context.WithTimeout(ctx, tt.after)
+			defer stop()
+			want = context.DeadlineExceeded
 		}
+		r := <-wait(ctx, &g, &f, Options{})
+		if !errors.Is(r.err, want) || errors.Is(r.err, ErrUnavailable) || r.took != tt.after {
+			t.Errorf("after %v: %v, want %v at once, and no complaint about Redis", r.took, r.err, want)
+		}
+		free()
+		wantIdle(t, &g)
+		tries := len(f.Made("Take"))
+		if tt.after == 0 && tries > 0 {
+			t.Errorf("Redis was asked %d times", tries)
+		}
+		redistest.Elapse(time.Hour)
+		f.wantHolder(t, "")
+		f.wantCalls(t, "Take", tries)
 	})
 }
 
@@ -216,39 +187,33 @@ func TestCallersAreServedInOrder(t *testing.T) {
 // At most MaxWaiters callers wait for a key, and the next is turned away at once. Who gives up makes
 // room at once, and the others keep their order.
 func TestCallersAreFull(t *testing.T) {
-	for _, most := range []int{0, 3} {
+	each(t, map[string]int{"as many as by default": 0, "three": 3}, func(t *testing.T, most int) {
 		var f fake
 		o := Options{MaxWaiters: most}
-		t.Run("", func(t *testing.T) {
-			withLease(t, &f, o, func(t *testing.T, g *Group, l *Lease) {
-				ctx, cancel := context.WithCancel(t.Context())
-				waiting := []<-chan result{wait(ctx, g, &f, o)}
-				synctest.Wait()
-				for range o.WithDefaults().MaxWaiters - 1 {
-					waiting = append(waiting, wait(t.Context(), g, &f, o))
-					synctest.Wait()
-				}
-				r := <-wait(t.Context(), g, &f, o)
-				if !errors.Is(r.err, ErrTooManyWaiters) || r.took != 0 || !strings.Contains(r.err.Error(), "k: too many") {
-					t.Errorf("one too many: after %v: %v", r.took, r.err)
-				}
-				cancel()
-				if r := <-waiting[0]; !errors.Is(r.err, context.Canceled) {
-					t.Errorf("who has given up: %v", r.err)
-				}
-				waiting = append(waiting[1:], wait(t.Context(), g, &f, o))
-				synctest.Wait()
-				for _, got := range waiting {
-					mustUnlock(t, l)
-					if l = (<-got).lease; l == nil {
-						t.Fatal("somebody who waits is not served")
-					}
-				}
-				mustUnlock(t, l)
-				wantIdle(t, g)
-			})
-		})
-	}
+		g, l := newLease(t, &f, o)
+		ctx, cancel := context.WithCancel(t.Context())
+		waiting := []<-chan result{wait(ctx, g, &f, o)}
+		synctest.Wait()
+		for range o.WithDefaults().MaxWaiters - 1 {
+			waiting = append(waiting, wait(t.Context(), g, &f, o))
+			synctest.Wait()
+		}
+		r := <-wait(t.Context(), g, &f, o)
+		if !errors.Is(r.err, ErrTooManyWaiters) || r.took != 0 || !strings.Contains(r.err.Error(), "k: too many") {
+			t.Errorf("one too many: after %v: %v", r.took, r.err)
+		}
+		cancel()
+		wantError(t, (<-waiting[0]).err, context.Canceled)
+		waiting = append(waiting[1:], wait(t.Context(), g, &f, o))
+		synctest.Wait()
+		for _, got := range waiting {
+			mustUnlock(t, l)
+			if l = (<-got).lease; l == nil {
+				t.Fatal("somebody who waits is not served")
+			}
+		}
+		mustUnlock(t, l)
+	})
 }
 
 // The turn comes to a caller that is giving up just then. It goes on to the next one, where there is
@@ -303,7 +268,22 @@ func TestCallersAreDismissed(t *testing.T) {
 		synctest.Wait()
 		mustUnlock(t, l)
 		mustUnlock(t, (<-later).lease)
-		wantIdle(t, g)
+	})
+}
+
+// Redis is silent until the caller's own deadline, which is no verdict on Redis: the next one is not
+// sent away with it.
+func TestADeadlineIsNoVerdictOnRedis(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var g Group
+		f := fake{hooks{take: first(func(c call) error { <-c.ctx.Done(); return errSilent })}}
+		ctx, cancel := context.WithTimeout(t.Context(), s)
+		defer cancel()
+		hurried := wait(ctx, &g, &f, Options{})
+		synctest.Wait()
+		next := wait(t.Context(), &g, &f, Options{})
+		wantError(t, (<-hurried).err, context.DeadlineExceeded)
+		mustUnlock(t, (<-next).lease)
 	})
 }
 
@@ -311,138 +291,119 @@ func TestCallersAreDismissed(t *testing.T) {
 // error says both.
 func TestAcquirePassesErrorsOn(t *testing.T) {
 	no, gone := errors.New("no such record"), errors.New("the client has gone")
-	for _, why := range []error{no, errRefused} {
-		t.Run(why.Error(), func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				var g Group
-				f := fake{hooks{take: fails(why)}}
-				if r := <-wait(t.Context(), &g, &f, Options{}); !errors.Is(r.err, why) {
-					t.Error(r.err)
-				}
-				ctx, cancel := context.WithCancelCause(t.Context())
-				f.take = func(call) error { cancel(gone); return why }
-				if r := <-wait(ctx, &g, &f, Options{}); !errors.Is(r.err, why) || !errors.Is(r.err, gone) {
-					t.Error(r.err)
-				}
-				redistest.Elapse(time.Hour)
-				if calls := f.Calls(); len(calls) != 2 { // a refusal is an answer: there is nothing to sweep
-					t.Errorf("calls %+v, want only those that failed", calls)
-				}
-				wantIdle(t, &g)
-			})
-		})
-	}
+	each(t, map[string]error{"of another kind": no, "a refusal": errRefused}, func(t *testing.T, why error) {
+		var g Group
+		f := fake{hooks{take: fails(why)}}
+		wantError(t, (<-wait(t.Context(), &g, &f, Options{})).err, why)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		f.take = func(call) error { cancel(gone); return why }
+		if r := <-wait(ctx, &g, &f, Options{}); !errors.Is(r.err, why) || !errors.Is(r.err, gone) {
+			t.Error(r.err)
+		}
+		redistest.Elapse(time.Hour)
+		if calls := f.Calls(); len(calls) != 2 { // a refusal is an answer: there is nothing to sweep
+			t.Errorf("calls %+v, want only those that failed", calls)
+		}
+		wantIdle(t, &g)
+	})
 }
 
 // Take succeeds, but whoever asked has gone meanwhile, or the answer has taken as long as the lease:
 // then the lock may be another's already. It is given back.
 func TestTakenForNobodyIsGivenBack(t *testing.T) {
 	gone := errors.New("the client has gone")
-	for want, after := range map[error]func(cancel func()){
-		gone:           func(cancel func()) { cancel() },
-		ErrUnavailable: func(func()) { pause(s) },
-	} {
-		t.Run(want.Error(), func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				var g Group
-				ctx, cancel := context.WithCancelCause(t.Context())
-				defer cancel(nil)
-				f := fake{hooks{take: func(c call) error { after(func() { cancel(gone) }); return c.do() }}}
-				if r := <-wait(ctx, &g, &f, Options{Lease: s}); !errors.Is(r.err, want) {
-					t.Errorf("%v, want %v", r.err, want)
-				}
-				f.wantHolder(t, "")
-				wantIdle(t, &g)
-				redistest.Elapse(time.Hour)
-				if want == gone { // its reply had come, so one command is enough
-					f.wantCalls(t, "Release", 1)
-				}
-			})
-		})
-	}
+	each(t, map[string]error{"who asked has gone": gone, "a lease has passed": ErrUnavailable}, func(t *testing.T, want error) {
+		var g Group
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		f := fake{hooks{take: func(c call) error { cancel(gone); return c.do() }}}
+		if want != gone {
+			f.take = slowly(s)
+		}
+		wantError(t, (<-wait(ctx, &g, &f, Options{Lease: s})).err, want)
+		f.wantHolder(t, "")
+		wantIdle(t, &g)
+		redistest.Elapse(time.Hour)
+		if want == gone { // its reply had come, so one command is enough
+			f.wantCalls(t, "Release", 1)
+		}
+	})
 }
 
 // An algorithm that panics, or a test that ends with FailNow in it, must not keep the next one in
 // line waiting.
 func TestAlgorithmDoesNotReturn(t *testing.T) {
-	for name, leave := range map[string]func(){"panic": func() { panic("a bug") }, "Goexit": runtime.Goexit} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				var g Group
-				var f fake
-				once := true
-				hook := func(c call) error {
-					if once {
-						once = false
-						leave()
-					}
-					return c.do()
-				}
-				f.take, f.extend, f.release = hook, hook, hook
-				failing := func(f func()) {
-					once = true
-					done := make(chan struct{})
-					go func() {
-						defer close(done)
-						defer func() { _ = recover() }()
-						f()
-						t.Error("it returned")
-					}()
-					<-done
-				}
-				failing(func() { g.Lock(t.Context(), "k", &f, Options{}) })
-				wantIdle(t, &g)
-				l := lock(t, &g, &f, Options{})
-				failing(func() { l.Extend(t.Context(), s) })
-				if err := l.Extend(t.Context(), s); err != nil {
-					t.Errorf("the next Extend: %v", err)
-				}
-				failing(func() { l.Unlock(t.Context()) })
-				wantIdle(t, &g)
-			})
-		})
-	}
+	each(t, map[string]func(){"panic": func() { panic("a bug") }, "Goexit": runtime.Goexit}, func(t *testing.T, leave func()) {
+		var g Group
+		var f fake
+		once := true
+		hook := func(c call) error {
+			if once {
+				once = false
+				leave()
+			}
+			return c.do()
+		}
+		f.take, f.extend, f.release = hook, hook, hook
+		failing := func(f func()) {
+			once = true
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				defer func() { _ = recover() }()
+				f()
+				t.Error("it returned")
+			}()
+			<-done
+		}
+		failing(func() { g.Lock(t.Context(), "k", &f, Options{}) })
+		wantIdle(t, &g)
+		l := lock(t, &g, &f, Options{})
+		failing(func() { l.Extend(t.Context(), s) })
+		if err := l.Extend(t.Context(), s); err != nil {
+			t.Errorf("the next Extend: %v", err)
+		}
+		failing(func() { l.Unlock(t.Context()) })
+		wantIdle(t, &g)
+	})
 }
 
 // The reply to a Take is lost. Whether and when it was done nobody knows; however it was, the lock is
 // free again, long before its lease is over: by sweeps at intervals that double, from 20 ms on.
 func TestSweepAfterLostReply(t *testing.T) {
-	for name, tt := range map[string]struct {
+	type situation struct {
 		landings []time.Duration // when the command, and repetitions of it, take effect
 		err      error
-	}{
+	}
+	each(t, map[string]situation{
 		"done":                        {[]time.Duration{0}, errNoReply},
 		"done, says another client":   {[]time.Duration{0}, errOther},
 		"lands a little later":        {[]time.Duration{time.Millisecond}, errNoReply},
 		"lands later, another client": {[]time.Duration{s}, errOther},
 		"lands half a lease later":    {[]time.Duration{time.Minute / 2}, errNoReply},
 		"lands again and again":       {[]time.Duration{0, s / 10, s}, errNoReply},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				var g Group
-				f := fake{hooks{take: lands(tt.err, tt.landings...)}}
-				begin := time.Now()
-				if r := <-wait(t.Context(), &g, &f, Options{Lease: time.Minute}); !errors.Is(r.err, ErrUnavailable) {
-					t.Fatal(r.err)
-				}
-				wantIdle(t, &g)
-				f.wantHolder(t, "")
-				redistest.Elapse(max(20*time.Millisecond, 2*slices.Max(tt.landings)))
-				f.wantHolder(t, "")
-				redistest.Elapse(time.Hour)
-				sweeps := f.Made("Release")
-				if last := sweeps[len(sweeps)-1].At.Sub(begin); len(sweeps) > 15 || last < time.Minute || last > 2*time.Minute {
-					t.Errorf("%d sweeps, the last after %v, want one to two leases", len(sweeps), last)
-				}
-				for _, c := range sweeps {
-					if c.Token != f.Made("Take")[0].Token || c.D != 0 {
-						t.Errorf("a sweep for something else: %+v", c)
-					}
-				}
-			})
-		})
-	}
+	}, func(t *testing.T, tt situation) {
+		var g Group
+		f := fake{hooks{take: lands(tt.err, tt.landings...)}}
+		begin := time.Now()
+		if r := <-wait(t.Context(), &g, &f, Options{Lease: time.Minute}); !errors.Is(r.err, ErrUnavailable) {
+			t.Fatal(r.err)
+		}
+		wantIdle(t, &g)
+		f.wantHolder(t, "")
+		redistest.Elapse(max(20*time.Millisecond, 2*slices.Max(tt.landings)))
+		f.wantHolder(t, "")
+		redistest.Elapse(time.Hour)
+		sweeps := f.Made("Release")
+		if last := sweeps[len(sweeps)-1].At.Sub(begin); len(sweeps) > 15 || last < time.Minute || last > 2*time.Minute {
+			t.Errorf("%d sweeps, the last after %v, want one to two leases", len(sweeps), last)
+		}
+		for _, c := range sweeps {
+			if c.Token != f.Made("Take")[0].Token || c.D != 0 {
+				t.Errorf("a sweep for something else: %+v", c)
+			}
+		}
+	})
 }
 
 // Redis is away for a while, with the token in it. The caller has waited for Take already; the first

@@ -3,7 +3,10 @@ package lease
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,26 +17,21 @@ import (
 // What was asked for lasts beyond MaxHold. A shorter time does not last: the lease is renewed as
 // before, until MaxHold or what was asked for beyond that.
 func TestExtendLastsBeyondMaxHold(t *testing.T) {
-	for name, asked := range map[string][]time.Duration{
+	each(t, map[string][]time.Duration{
 		"longer":           {time.Hour},
 		"longer, and less": {time.Hour, s},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var f fake
-			withLease(t, &f, Options{Lease: 9 * s, MaxHold: 20 * s}, func(t *testing.T, _ *Group, l *Lease) {
-				for _, d := range asked {
-					if err := l.Extend(t.Context(), d); err != nil {
-						t.Fatal(err)
-					}
-				}
-				redistest.Elapse(time.Hour - 1)
-				wantLost(t, l, false)
-				f.wantHolder(t, l.Token())
-				redistest.Elapse(1)
-				wantLost(t, l, true)
-			})
-		})
-	}
+	}, func(t *testing.T, asked []time.Duration) {
+		var f fake
+		_, l := newLease(t, &f, Options{Lease: 9 * s, MaxHold: 20 * s})
+		for _, d := range asked {
+			wantError(t, l.Extend(t.Context(), d), nil)
+		}
+		redistest.Elapse(time.Hour - 1)
+		wantLost(t, l, false)
+		f.wantHolder(t, l.Token())
+		redistest.Elapse(1)
+		wantLost(t, l, true)
+	})
 }
 
 // An extension is at least a millisecond, and in whole ones, in which Redis counts. What was given
@@ -47,92 +45,87 @@ func TestExtendAsksForWholeMilliseconds(t *testing.T) {
 			}
 		}
 		for _, d := range []time.Duration{s + 1, math.MaxInt64} {
-			if err := l.Extend(t.Context(), d); err != nil {
-				t.Error(err)
-			}
+			wantError(t, l.Extend(t.Context(), d), nil)
 		}
 		mustUnlock(t, l)
-		if err := l.Extend(t.Context(), s); !errors.Is(err, ErrExpired) {
-			t.Error(err)
-		}
+		wantError(t, l.Extend(t.Context(), s), ErrExpired)
 		if made := f.Made("Extend"); len(made) != 2 || made[0].D != s+time.Millisecond || made[1].D < time.Hour {
 			t.Errorf("Redis was asked for %+v", made)
 		}
 	})
 }
 
-// A loss is final. Extend and Unlock only tell whether another has the lock, and do not take it
-// back behind the back of those who were told.
+// A loss is final. Extend and Unlock, whichever comes first, only tell whether another has the lock,
+// and do not take it back behind the back of those who were told. Unlock says why it was lost, too.
 func TestALossIsFinal(t *testing.T) {
-	for name, tt := range map[string]struct {
-		holder string // of the key, "me" for the lease itself
-		want   error
-	}{
-		"nobody took it":           {"", ErrExpired},
-		"another did":              {"another", ErrLost},
-		"its token is still there": {"me", ErrExpired},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var f fake
-			withLease(t, &f, Options{Lease: s, MaxHold: s}, func(t *testing.T, g *Group, l *Lease) {
-				redistest.Elapse(s)
-				switch tt.holder {
-				case "":
-				case "me":
-					f.Put("k", l.Token(), time.Hour)
-				default:
-					f.Put("k", tt.holder, time.Hour)
-				}
-				if err := l.Extend(t.Context(), time.Hour); !errors.Is(err, tt.want) {
-					t.Errorf("Extend: %v, want %v", err, tt.want)
-				}
-				if err := l.Unlock(t.Context()); !errors.Is(err, tt.want) {
-					t.Errorf("Unlock: %v, want %v", err, tt.want)
-				}
-				mustUnlock(t, l) // again, which does nothing
-				if holder := f.Holder("k"); holder == l.Token() || tt.want == ErrLost && holder != "another" {
-					t.Errorf("the lock holds %q", holder)
-				}
-				wantIdle(t, g)
-			})
-		})
+	extend := func(t *testing.T, l *Lease) error { return l.Extend(t.Context(), time.Hour) }
+	unlock := func(t *testing.T, l *Lease) error {
+		err := l.Unlock(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "MaxHold") {
+			t.Errorf("Unlock does not say why: %v", err)
+		}
+		return err
 	}
+	type situation struct {
+		holder string // of the key, "me" for the lease itself
+		calls  []func(*testing.T, *Lease) error
+		want   error
+	}
+	each(t, map[string]situation{
+		"nobody took it":                {"", []func(*testing.T, *Lease) error{extend, unlock}, ErrExpired},
+		"another did":                   {"another", []func(*testing.T, *Lease) error{extend, unlock}, ErrLost},
+		"its token is there for Extend": {"me", []func(*testing.T, *Lease) error{extend, unlock}, ErrExpired},
+		"its token is there for Unlock": {"me", []func(*testing.T, *Lease) error{unlock}, ErrExpired},
+	}, func(t *testing.T, tt situation) {
+		var f fake
+		_, l := newLease(t, &f, Options{Lease: s, MaxHold: s})
+		redistest.Elapse(s)
+		switch tt.holder {
+		case "":
+		case "me":
+			f.Put("k", l.Token(), time.Hour)
+		default:
+			f.Put("k", tt.holder, time.Hour)
+		}
+		for _, call := range tt.calls {
+			wantError(t, call(t, l), tt.want)
+		}
+		mustUnlock(t, l) // again, which does nothing
+		if holder := f.Holder("k"); holder == l.Token() || tt.want == ErrLost && holder != "another" {
+			t.Errorf("the lock holds %q", holder)
+		}
+	})
 }
 
 // Redis does not answer to Extend, or refuses. That is no loss yet: there is the rest of the lease
 // to get through. An extension that shortens the lease may have been done without an answer, so the
 // holder must reckon with it. One that Redis refused changes nothing.
 func TestExtendInDoubt(t *testing.T) {
-	for name, tt := range map[string]struct {
+	type situation struct {
 		by     time.Duration
 		extend func(call) error
 		valid  time.Duration // from then on
 		lasts  time.Duration // until it is lost
-	}{
+	}
+	each(t, map[string]situation{
 		"for longer":            {time.Hour, first(lands(errNoReply, 0)), 9 * s, time.Minute},
 		"for longer, refused":   {time.Hour, first(fails(errRefused)), 9 * s, time.Minute},
 		"for less":              {s, first(lands(errNoReply, 0)), s, time.Minute},
 		"for less, and no more": {s, func(c call) error { return []error{lands(errNoReply, 0)(c), errRefused}[min(c.n-1, 1)] }, s, s},
 		"for less, refused":     {s, fails(errRefused), 9 * s, 9 * s},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := fake{hooks{extend: tt.extend}}
-			withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, g *Group, l *Lease) {
-				if err := l.Extend(t.Context(), tt.by); !errors.Is(err, ErrUnavailable) {
-					t.Errorf("Extend: %v", err)
-				}
-				if v := l.Validity(); v != tt.valid {
-					t.Errorf("the holder relies on %v, want %v", v, tt.valid)
-				}
-				redistest.Elapse(tt.lasts - 1)
-				wantLost(t, l, false)
-				f.wantHolder(t, l.Token())
-				redistest.Elapse(1)
-				wantLost(t, l, true)
-				wantIdle(t, g)
-			})
-		})
-	}
+	}, func(t *testing.T, tt situation) {
+		f := fake{hooks{extend: tt.extend}}
+		_, l := newLease(t, &f, Options{Lease: 9 * s})
+		wantError(t, l.Extend(t.Context(), tt.by), ErrUnavailable)
+		if v := l.Validity(); v != tt.valid {
+			t.Errorf("the holder relies on %v, want %v", v, tt.valid)
+		}
+		redistest.Elapse(tt.lasts - 1)
+		wantLost(t, l, false)
+		f.wantHolder(t, l.Token())
+		redistest.Elapse(1)
+		wantLost(t, l, true)
+	})
 }
 
 // The lease ends while Extend waits for Redis. The holder is told then, and not when the answer
@@ -150,24 +143,8 @@ func TestExtendTakesTooLong(t *testing.T) {
 		redistest.Elapse(9 * s)
 		wantLost(t, l, true)
 		wantIdle(t, g)
-		if err := <-extended; !errors.Is(err, ErrExpired) {
-			t.Errorf("Extend: %v", err)
-		}
+		wantError(t, <-extended, ErrExpired)
 		f.wantHolder(t, "")
-	})
-}
-
-// Redis is not waited for longer than the lease lasts.
-func TestExtendAsksWithinTheLease(t *testing.T) {
-	f := fake{hooks{extend: func(c call) error { <-c.ctx.Done(); return errNoReply }}}
-	withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, _ *Group, l *Lease) {
-		begin := time.Now()
-		if err := l.Extend(context.Background(), s); !errors.Is(err, ErrUnavailable) {
-			t.Error(err)
-		}
-		wantTook(t, begin, 9*s)
-		synctest.Wait()
-		wantLost(t, l, true)
 	})
 }
 
@@ -185,9 +162,7 @@ func TestExtendOneAfterAnother(t *testing.T) {
 		redistest.Elapse(3*s - 1) // the lease is about to be renewed
 		for _, d := range []time.Duration{30 * s, 40 * s, 20 * s} {
 			go func() {
-				if err := l.Extend(t.Context(), d); err != nil {
-					t.Error(err)
-				}
+				wantError(t, l.Extend(t.Context(), d), nil)
 			}()
 			synctest.Wait()
 		}
@@ -195,5 +170,161 @@ func TestExtendOneAfterAnother(t *testing.T) {
 		if here, there := l.Validity(), f.Left("k"); here+s != there {
 			t.Errorf("the lease lasts for %v here, and for %v in Redis, which was asked a second before", here, there)
 		}
+	})
+}
+
+// A holder that lives keeps its lock, by one command every third of the lease. One timer serves
+// many leases: those that follow each other, those that are over meanwhile, wherever they are in the
+// list, and one that is due before all others.
+func TestEachLeaseIsRenewedInTime(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var g Group
+		var f fake
+		begin := time.Now()
+		leases := map[string]*Lease{}
+		take := func(key string, lease time.Duration) {
+			t.Helper()
+			l, err := g.Lock(t.Context(), key, &f, Options{Lease: lease, MaxHold: time.Hour})
+			if err != nil {
+				t.Fatal(err)
+			}
+			leases[key] = l
+			redistest.Elapse(s / 2)
+		}
+		take("over", 18*s)
+		take("first", 18*s)
+		take("over, too", 18*s)
+		take("second", 18*s)
+		take("short", 3*s)
+		take("over as well", 18*s)
+		for _, key := range []string{"over, too", "over", "over as well"} {
+			mustUnlock(t, leases[key])
+		}
+		redistest.Elapse(7*s + s/4 - time.Since(begin))
+		var got []string
+		for _, c := range f.Made("Extend") {
+			got = append(got, fmt.Sprint(c.Key, " ", c.At.Sub(begin), " for ", c.D))
+		}
+		want := []string{"short 3s for 3s", "short 4s for 3s", "short 5s for 3s", "short 6s for 3s", "first 6.5s for 18s", "short 7s for 3s"}
+		if !slices.Equal(got, want) {
+			t.Errorf("extended: %q, want %q", got, want)
+		}
+		for _, key := range []string{"first", "second", "short"} {
+			redistest.Elapse(time.Minute)
+			if holder := f.Holder(key); holder != leases[key].Token() {
+				t.Errorf("%q has the lock of %s", holder, key)
+			}
+			mustUnlock(t, leases[key])
+		}
+		wantIdle(t, &g)
+	})
+}
+
+// The timer was set for one that is over, and fires for one that is due sooner.
+func TestARenewalIsNotLateForAnotherThatIsOver(t *testing.T) {
+	var f fake
+	withLease(t, &f, Options{Lease: time.Hour, MaxHold: 2 * time.Hour}, func(t *testing.T, g *Group, l *Lease) {
+		mustUnlock(t, l)
+		l = lock(t, g, &f, Options{Lease: 3 * s})
+		redistest.Elapse(s + s/2)
+		f.wantCalls(t, "Extend", 1)
+		mustUnlock(t, l)
+	})
+}
+
+// MaxHold is the end, to the moment: the lock is free, the holder is told in every way, and the next
+// in line gets its turn.
+func TestRenewalStopsAtMaxHold(t *testing.T) {
+	var f fake
+	withLease(t, &f, Options{Lease: 9 * s, MaxHold: 20 * s}, func(t *testing.T, g *Group, l *Lease) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		l.OnLost(cancel)
+		next := make(chan *Lease, 1)
+		go func() { next <- lock(t, g, &f, Options{Wait: time.Hour}) }()
+
+		redistest.Elapse(20*s - 1)
+		wantLost(t, l, false)
+		f.wantHolder(t, l.Token())
+		if ctx.Err() != nil || len(next) > 0 {
+			t.Error("the lease ended before MaxHold")
+		}
+		redistest.Elapse(1)
+		wantLost(t, l, true)
+		if !errors.Is(context.Cause(ctx), ErrLost) || len(next) == 0 {
+			t.Errorf("the context's cause is %v, and the next in line has the lock: %v", context.Cause(ctx), len(next) > 0)
+		}
+		wantError(t, l.Unlock(t.Context()), ErrLost)
+		mustUnlock(t, <-next)
+	})
+}
+
+// A lease is cut to end at MaxHold, but never to less than what Redis counts in.
+func TestRenewalMaxHoldBelowLease(t *testing.T) {
+	var f fake
+	withLease(t, &f, Options{Lease: 9 * s, MaxHold: 2500 * time.Microsecond}, func(t *testing.T, _ *Group, l *Lease) {
+		if d := f.Made("Take")[0].D; d != 3*time.Millisecond {
+			t.Errorf("taken for %v", d)
+		}
+		redistest.Elapse(3 * time.Millisecond)
+		wantLost(t, l, true)
+		f.wantCalls(t, "Extend", 0)
+	})
+}
+
+// Redis is away for a while, and back before the lease is over: no loss.
+func TestRenewalOutlastsAnOutage(t *testing.T) {
+	var f fake
+	f.extend = func(c call) error {
+		if c.n < 7 {
+			return errRefused
+		}
+		return c.do()
+	}
+	withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, _ *Group, l *Lease) {
+		redistest.Elapse(30 * s)
+		wantLost(t, l, false)
+		f.wantHolder(t, l.Token())
+		if n := len(f.Made("Extend")); n > 20 {
+			t.Errorf("%d extensions in 30 s", n)
+		}
+	})
+}
+
+// Redis stays away, whether it refuses or says nothing, even for longer than it was asked to. The
+// lease is lost when it is over: not before, and not after.
+func TestRenewalGivesUpAtTheEnd(t *testing.T) {
+	each(t, map[string]func(call) error{
+		"refuses":     fails(errRefused),
+		"says no":     func(c call) error { <-c.ctx.Done(); return errNoReply },
+		"is silent":   func(call) error { pause(time.Hour); return errNoReply },
+		"is too late": slowly(6 * s),
+	}, func(t *testing.T, extend func(call) error) {
+		f := fake{hooks{extend: extend}}
+		g, l := newLease(t, &f, Options{Lease: 9 * s})
+		go g.Lock(t.Context(), "k", &f, Options{Wait: time.Hour})
+		redistest.Elapse(9*s - 1)
+		wantLost(t, l, false)
+		redistest.Elapse(1)
+		wantLost(t, l, true)
+		if holder := f.Holder("k"); holder == "" || holder == l.Token() {
+			t.Errorf("the next in line did not get the lock, %q has it", holder)
+		}
+		redistest.Elapse(2 * time.Hour) // let the silent one return
+	})
+}
+
+// Unlock comes while a renewal is on its way. It does not wait for that, and whatever it answers is
+// of no importance any more.
+func TestRenewalIsOvertakenByUnlock(t *testing.T) {
+	each(t, map[string]error{"extended": nil, "expired": ErrExpired, "no reply": errNoReply}, func(t *testing.T, answer error) {
+		f := fake{hooks{extend: func(call) error { pause(s); return answer }}}
+		_, l := newLease(t, &f, Options{Lease: 9 * s})
+		redistest.Elapse(3*s + s/2)
+		begin := time.Now()
+		mustUnlock(t, l)
+		wantTook(t, begin, 0)
+		redistest.Elapse(time.Hour)
+		f.wantCalls(t, "Extend", 1)
+		wantLost(t, l, false)
 	})
 }

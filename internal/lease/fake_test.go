@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -11,7 +12,13 @@ import (
 
 	"github.com/a2139e8d/latchkey/internal/leasetest"
 	"github.com/a2139e8d/latchkey/locker/transport"
+	"go.uber.org/goleak"
 )
+
+// TestMain checks that no lock, lost or given back, leaves a goroutine behind.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
 
 // second-long times read well, and cost nothing in a bubble.
 const s = time.Second
@@ -68,7 +75,7 @@ func slowly(d time.Duration) func(call) error {
 }
 
 // pause is for goroutines of a bubble that are not the test's own, which has redistest.Elapse.
-func pause(d time.Duration) { time.Sleep(d) }
+func pause(d time.Duration) { time.Sleep(d) } // in a bubble, or between two tries
 
 // lands is a hook: the command takes effect after each of these times, and the answer is err.
 func lands(err error, after ...time.Duration) func(call) error {
@@ -145,13 +152,36 @@ func inBubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
+// each runs f in fake time for each row of a table.
+func each[T any](t *testing.T, table map[string]T, f func(t *testing.T, row T)) {
+	t.Helper()
+	for name, row := range table {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) { f(t, row) })
+		})
+	}
+}
+
 // withLease runs do in fake time, with a lease on k.
 func withLease(t *testing.T, f *fake, o Options, do func(t *testing.T, g *Group, l *Lease)) {
 	t.Helper()
 	inBubble(t, func(t *testing.T) {
-		g := new(Group)
-		do(t, g, lock(t, g, f, o))
+		g, l := newLease(t, f, o)
+		do(t, g, l)
 	})
+}
+
+// newLease returns a lease on k, and its group, of which nothing may be left after the test.
+func newLease(t *testing.T, f *fake, o Options) (*Group, *Lease) {
+	t.Helper()
+	g := new(Group)
+	l := lock(t, g, f, o)
+	t.Cleanup(func() {
+		_ = l.Unlock(context.Background())
+		synctest.Wait()
+		wantIdle(t, g)
+	})
+	return g, l
 }
 
 // lock takes the lock of k, which is free or becomes so.
@@ -164,14 +194,20 @@ func lock(t *testing.T, g *Group, a Algorithm, o Options) *Lease {
 	return l
 }
 
+// wantError says what an error is; nil: there is none.
+func wantError(t *testing.T, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("the error is %v, want %v", err, want)
+	}
+}
+
 func mustUnlock(t *testing.T, l *Lease) {
 	t.Helper()
 	if l == nil {
 		t.Fatal("there is no lease")
 	}
-	if err := l.Unlock(t.Context()); err != nil {
-		t.Error(err)
-	}
+	wantError(t, l.Unlock(t.Context()), nil)
 }
 
 // isLost tells whether the holder has been told.

@@ -1,8 +1,10 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -10,20 +12,27 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
 // A lock is given back once, however often and by however many goroutines at once, and is not lost
-// then. The next caller has it with its first try, since its turn comes after the release.
+// then. The next caller has it with its first try, since its turn comes after the release. A context
+// that has ended is no reason to leave the lock shut: that is how a deferred Unlock often comes.
 func TestUnlock(t *testing.T) {
-	f := fake{hooks{release: slowly(s)}}
+	f := fake{hooks{release: func(c call) error {
+		pause(s)
+		return cmp.Or(c.ctx.Err(), c.do())
+	}}}
 	withLease(t, &f, Options{}, func(t *testing.T, g *Group, l *Lease) {
 		f.wantHolder(t, l.Token())
 		next := make(chan *Lease)
 		go func() { next <- lock(t, g, &f, Options{}) }()
 		synctest.Wait()
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
 		var all sync.WaitGroup
 		for range 8 {
-			all.Go(func() { mustUnlock(t, l) })
+			all.Go(func() { wantError(t, l.Unlock(ended), nil) })
 		}
 		all.Wait()
 		mustUnlock(t, <-next)
@@ -37,60 +46,14 @@ func TestUnlock(t *testing.T) {
 	})
 }
 
-// A context that has ended is no reason to leave a lock shut for a lease: that is how a deferred
-// Unlock often comes.
-func TestUnlockWithEndedContext(t *testing.T) {
-	f := fake{hooks{release: func(c call) error {
-		if c.ctx.Err() != nil {
-			return c.ctx.Err()
-		}
-		return c.do()
-	}}}
-	withLease(t, &f, Options{}, func(t *testing.T, _ *Group, l *Lease) {
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if err := l.Unlock(ctx); err != nil {
-			t.Error(err)
-		}
-		f.wantHolder(t, "")
-	})
-}
-
-// Who gives back a lock that it has lost learns what became of it, and why.
-func TestUnlockOfWhatWasLost(t *testing.T) {
-	var f fake
-	withLease(t, &f, Options{Lease: s, MaxHold: s}, func(t *testing.T, _ *Group, l *Lease) {
-		<-l.Lost()
-		err := l.Unlock(t.Context())
-		if want := "nobody took it (it was held for longer than MaxHold, which is 1s)"; !errors.Is(err, ErrExpired) || !strings.Contains(err.Error(), want) {
-			t.Errorf("Unlock: %v, want %q in it", err, want)
-		}
-	})
-}
-
-// The holder was told that the lock is lost, so it must not hear that all was well, even if Redis
-// still has the token.
-func TestUnlockAfterFalseAlarm(t *testing.T) {
-	f := fake{hooks{extend: fails(ErrExpired)}}
-	withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, _ *Group, l *Lease) {
-		redistest.Elapse(3 * s)
-		if err := l.Unlock(t.Context()); !errors.Is(err, ErrExpired) {
-			t.Error(err)
-		}
-		f.wantHolder(t, "")
-	})
-}
-
 // Redis is away: the lock stays shut for its lease, but the next one's turn comes.
 func TestUnlockWithoutRedis(t *testing.T) {
 	f := fake{hooks{release: fails(errNoReply)}}
 	withLease(t, &f, Options{Lease: s}, func(t *testing.T, g *Group, l *Lease) {
-		if err := l.Unlock(t.Context()); !errors.Is(err, ErrUnavailable) {
-			t.Error(err)
-		}
+		wantError(t, l.Unlock(t.Context()), ErrUnavailable)
 		wantIdle(t, g)
 		begin := time.Now()
-		lock(t, g, &f, Options{Lease: s})
+		_ = lock(t, g, &f, Options{Lease: s}).Unlock(t.Context())
 		if took := time.Since(begin); took < s || took > s+20*time.Millisecond {
 			t.Errorf("the next one has it after %v", took)
 		}
@@ -100,28 +63,25 @@ func TestUnlockWithoutRedis(t *testing.T) {
 // After UnlockAfter nobody has the lock for that time, to the moment. A delay that is shorter than
 // what Redis counts in does not become none.
 func TestUnlockAfter(t *testing.T) {
-	for delay, want := range map[time.Duration]time.Duration{time.Minute: time.Minute, 1: time.Millisecond} {
+	type situation struct{ delay, lasts time.Duration }
+	each(t, map[string]situation{
+		"a minute":     {time.Minute, time.Minute},
+		"a nanosecond": {1, time.Millisecond},
+	}, func(t *testing.T, tt situation) {
 		var f fake
-		t.Run(delay.String(), func(t *testing.T) {
-			withLease(t, &f, Options{}, func(t *testing.T, g *Group, l *Lease) {
-				if err := l.UnlockAfter(t.Context(), -1); err == nil {
-					t.Error("a negative delay is no error")
-				}
-				f.wantHolder(t, l.Token())
-				if err := l.UnlockAfter(t.Context(), delay); err != nil {
-					t.Error(err)
-				}
-				wantIdle(t, g)
-				if err := l.Extend(t.Context(), time.Hour); !errors.Is(err, ErrExpired) {
-					t.Errorf("Extend during the cool-down: %v", err)
-				}
-				redistest.Elapse(want - 1)
-				f.wantHolder(t, l.Token())
-				redistest.Elapse(1)
-				f.wantHolder(t, "")
-			})
-		})
-	}
+		g, l := newLease(t, &f, Options{})
+		if err := l.UnlockAfter(t.Context(), -1); err == nil {
+			t.Error("a negative delay is no error")
+		}
+		f.wantHolder(t, l.Token())
+		wantError(t, l.UnlockAfter(t.Context(), tt.delay), nil)
+		wantIdle(t, g)
+		wantError(t, l.Extend(t.Context(), time.Hour), ErrExpired)
+		redistest.Elapse(tt.lasts - 1)
+		f.wantHolder(t, l.Token())
+		redistest.Elapse(1)
+		f.wantHolder(t, "")
+	})
 }
 
 // An extension is on its way when the holder sets a cool-down. Were the two to meet, the extension
@@ -130,10 +90,80 @@ func TestUnlockAfterWaitsForExtension(t *testing.T) {
 	f := fake{hooks{extend: slowly(s)}}
 	withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, _ *Group, l *Lease) {
 		redistest.Elapse(3*s + s/2) // the renewal is half-way
-		if err := l.UnlockAfter(t.Context(), time.Hour); err != nil {
-			t.Error(err)
-		}
+		wantError(t, l.UnlockAfter(t.Context(), time.Hour), nil)
 		redistest.Elapse(time.Minute)
 		f.wantHolder(t, l.Token())
+	})
+}
+
+// Close ends the wait of all callers, of the one that has the turn as well, and the subscription, also
+// one that is only being made. A lease that is held can still be given back. It may be closed twice.
+func TestCloseEndsAllWaits(t *testing.T) {
+	each(t, map[string]time.Duration{"with a subscription": 0, "while subscribing": s}, func(t *testing.T, takes time.Duration) {
+		server := redistest.Memory(t)
+		holder, p := newProcess(t, server), newProcess(t, server)
+		p.line.takes = takes
+		held, err := p.group.Lock(t.Context(), "another", p.spin, slow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := holder.mustLock(t, slow)
+		var waiting []<-chan result
+		for range 3 {
+			waiting = append(waiting, wait(t.Context(), p.group, p.spin, slow))
+		}
+		redistest.Elapse(s / 2)
+		for range 2 {
+			p.group.Close()
+		}
+		for _, got := range waiting {
+			if r := <-got; !errors.Is(r.err, ErrClosed) || !errors.Is(r.err, ErrUnavailable) || !strings.Contains(r.err.Error(), "was closed") || r.took > s/2 {
+				t.Errorf("one that waited got %v after %v", r.err, r.took)
+			}
+		}
+		if _, err := p.lock(t, Options{}); !errors.Is(err, ErrClosed) {
+			t.Errorf("one that comes later got %v", err)
+		}
+		redistest.Elapse(takes)
+		p.line.want(t, 0, 1)
+		mustUnlock(t, held)
+		mustUnlock(t, l)
+	})
+}
+
+// Who is asking Redis as the Group is closed, and its client with it, is told of that, too.
+func TestCloseDuringAnExchange(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var g Group
+		f := fake{hooks{take: func(call) error {
+			g.Close()
+			return fmt.Errorf("%w: %w: the client is closed", ErrUnavailable, transport.ErrRefused)
+		}}}
+		if _, err := g.Lock(t.Context(), "k", &f, Options{}); !errors.Is(err, ErrClosed) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// Sweeps end with their Group, at once.
+func TestCloseEndsSweeps(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var g Group
+		f := fake{hooks{take: lands(errNoReply, 0)}}
+		if _, err := g.Lock(t.Context(), "k", &f, Options{Lease: time.Hour}); !errors.Is(err, ErrUnavailable) {
+			t.Fatal(err)
+		}
+		redistest.Elapse(s)
+		swept := len(f.Made("Release"))
+		if swept < 3 {
+			t.Errorf("swept %d times in a second", swept)
+		}
+		g.Close()
+		g.Sweep(Options{Lease: s, Timeout: s}, true, func(context.Context) bool {
+			t.Error("a sweep began after Close")
+			return true
+		})
+		redistest.Elapse(time.Hour)
+		f.wantCalls(t, "Release", swept)
 	})
 }

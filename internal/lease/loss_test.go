@@ -3,10 +3,12 @@ package lease
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
@@ -25,63 +27,53 @@ func wantErrLost(t *testing.T, err error, why string) {
 // A holder that has lost its lock learns why, whenever it asks. What it wants to be called then may do
 // with the lease what it likes, and is called once.
 func TestTheCauseOfALossSaysWhy(t *testing.T) {
-	for name, tt := range map[string]struct {
+	type situation struct {
 		options Options
 		extend  func(call) error
 		lose    func(l *Lease)
+		once    bool // no other extension is tried
 		why     string
-	}{
-		"held for too long":         {Options{Lease: 3 * s, MaxHold: 7 * s}, nil, nil, "held for longer than MaxHold, which is 7s"},
-		"Redis is away":             {Options{Lease: 9 * s}, fails(errRefused), nil, "no try to extend it has succeeded for 6s: redis is unavailable"},
-		"Redis was away before":     {Options{Lease: 3 * s, MaxHold: 7 * s}, first(fails(errRefused)), nil, "held for longer than MaxHold"},
-		"another has it":            {Options{}, fails(ErrLost), nil, "lock was lost"},
-		"its key is gone":           {Options{}, fails(ErrExpired), nil, "its key is gone"},
-		"its key is something else": {Options{}, fails(ErrForeign), nil, "the lock's key belongs to something else"},
-		"its Extend finds it":       {Options{}, fails(ErrLost), func(l *Lease) { _ = l.Extend(context.Background(), s) }, "lock was lost"},
-		"what it had read is void":  {Options{}, nil, func(l *Lease) { l.Lose(errNoReply) }, "the reply was lost"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := fake{hooks{extend: tt.extend}}
-			withLease(t, &f, tt.options, func(t *testing.T, g *Group, l *Lease) {
-				calls, told := make(chan error, 4), l.Lost()
-				for range 2 {
-					l.OnLost(func(cause error) {
-						if l.Validity() != 0 || !isLost(l) {
-							t.Error("the lease is not over")
-						}
-						_ = l.Extend(context.Background(), s)
-						_ = l.Unlock(context.Background())
-						calls <- cause
-					})
-				}
-				if tt.lose != nil {
-					tt.lose(l)
-				}
-				<-told
-				redistest.Elapse(time.Minute)
-				if len(calls) != 2 {
-					t.Fatalf("called %d times, want once for each OnLost", len(calls))
-				}
-				for range 2 {
-					wantErrLost(t, <-calls, tt.why)
-				}
-				wantIdle(t, g)
-			})
-			t.Run("asked later", func(t *testing.T) {
-				f := fake{hooks{extend: tt.extend}}
-				withLease(t, &f, tt.options, func(t *testing.T, _ *Group, l *Lease) {
-					if tt.lose != nil {
-						tt.lose(l)
-					}
-					redistest.Elapse(time.Minute)
-					ctx, cancel := context.WithCancelCause(t.Context())
-					l.OnLost(cancel)
-					wantErrLost(t, context.Cause(ctx), tt.why)
-					wantLost(t, l, true)
-				})
-			})
-		})
 	}
+	each(t, map[string]situation{
+		"held for too long":         {Options{Lease: 3 * s, MaxHold: 7 * s}, nil, nil, false, "held for longer than MaxHold, which is 7s"},
+		"Redis is away":             {Options{Lease: 9 * s}, fails(errRefused), nil, false, "no try to extend it has succeeded for 6s: redis is unavailable"},
+		"Redis was away before":     {Options{Lease: 3 * s, MaxHold: 7 * s}, first(fails(errRefused)), nil, false, "held for longer than MaxHold"},
+		"another has it":            {Options{}, fails(ErrLost), nil, true, "lock was lost"},
+		"its key is gone":           {Options{}, fails(ErrExpired), nil, true, "its key is gone"},
+		"its key is something else": {Options{}, fails(ErrForeign), nil, true, "the lock's key belongs to something else"},
+		"its Extend finds it":       {Options{}, fails(ErrLost), func(l *Lease) { _ = l.Extend(context.Background(), s) }, true, "lock was lost"},
+		"what it had read is void":  {Options{}, nil, func(l *Lease) { l.Lose(errNoReply) }, false, "the reply was lost"},
+	}, func(t *testing.T, tt situation) {
+		f := fake{hooks{extend: tt.extend}}
+		_, l := newLease(t, &f, tt.options)
+		calls, told := make(chan error, 4), l.Lost()
+		for range 2 {
+			l.OnLost(func(cause error) {
+				if l.Validity() != 0 || !isLost(l) {
+					t.Error("the lease is not over")
+				}
+				_ = l.Extend(context.Background(), s)
+				calls <- cause
+			})
+		}
+		if tt.lose != nil {
+			tt.lose(l)
+		}
+		<-told
+		redistest.Elapse(time.Minute)
+		if len(calls) != 2 {
+			t.Fatalf("called %d times, want once for each OnLost", len(calls))
+		}
+		for range 2 {
+			wantErrLost(t, <-calls, tt.why)
+		}
+		late, cancel := context.WithCancelCause(t.Context())
+		l.OnLost(cancel)
+		wantErrLost(t, context.Cause(late), tt.why)
+		if tt.once {
+			f.wantCalls(t, "Extend", 1)
+		}
+	})
 }
 
 // Redis says who has the lock instead. An empty value is no token: it is foreign, as any other that
@@ -135,4 +127,66 @@ func TestTooManyNamesTheHolder(t *testing.T) {
 		}
 		mustUnlock(t, l)
 	})
+}
+
+// A token reads as what went into it. No two are the same. A label is made fit for a line of a log, and
+// for a short command.
+func TestLabelIsPrintable(t *testing.T) {
+	t.Parallel()
+	now, seen := time.UnixMilli(1_700_000_000_123), map[string]bool{}
+	for label, want := range map[string]string{
+		"":                               "",
+		"POST /cart":                     "POST /cart",
+		" spaces ":                       " spaces ",
+		"x/y z/1":                        "x/y z/1",
+		"ключ":                           "ключ",
+		strings.Repeat("l", 64):          strings.Repeat("l", 64),
+		"a\nb\x00c\x7fd":                 "a\uFFFDb\uFFFDc\uFFFDd",
+		"escape \x1b[31m":                "escape \uFFFD[31m",
+		"no-break\u00a0space, \u202eRTL": "no-break\uFFFDspace, \uFFFDRTL",
+		"broken \xff":                    "broken \uFFFD",
+		strings.Repeat("x", 65):          strings.Repeat("x", 64),
+		strings.Repeat("x", 63) + "ü":    strings.Repeat("x", 63),
+		strings.Repeat("x", 62) + "ü":    strings.Repeat("x", 62) + "ü",
+		strings.Repeat("日", 30):          strings.Repeat("日", 21),
+		strings.Repeat("\x01", 30):       strings.Repeat("\uFFFD", 21),
+	} {
+		token := newToken(label, now)
+		owner, ok := ParseToken(token)
+		if !ok || owner.Label != want || owner.PID != os.Getpid() || !owner.Since.Equal(now) || !utf8.ValidString(token) || seen[token[:IDLength]] {
+			t.Errorf("label %q: %q is read as %+v, %v", label, token, owner, ok)
+		}
+		if seen[token[:IDLength]] = true; owner.Host == "" || strings.ContainsAny(owner.Host, " \n") {
+			t.Errorf("host %q", owner.Host)
+		}
+	}
+}
+
+func TestOwnerFormat(t *testing.T) {
+	t.Parallel()
+	const id = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	since := time.UnixMilli(1_700_000_000_000)
+	for token, want := range map[string]Owner{
+		id + " 1700000000000 web-3/4711":              {"web-3", 4711, "", since},
+		id + " 1700000000000 web-3/4711 POST /cart":   {"web-3", 4711, "POST /cart", since},
+		id + " 1700000000000 a/b/7 x":                 {"a/b", 7, "x", since},
+		"2.1:" + id + " 1700000000000 web-3/4711":     {"web-3", 4711, "", since}, // a Redlock's
+		id + " 1700000000000 web-3/4711 a  b\tc\n":    {"web-3", 4711, "a  b\tc\n", since},
+		id + " 1700000000000 /0":                      {"", 0, "", since},
+		id + id + " 1700000000000 web-3/4711 longer ": {"web-3", 4711, "longer ", since},
+	} {
+		if got, ok := ParseToken(token); !ok || got != want {
+			t.Errorf("%q is read as %+v, %v", token, got, ok)
+		}
+	}
+	for _, junk := range []string{
+		"", " ", "value", id, id + " ", id + " 1700000000000", id + " 1700000000000 ", id + " 1700000000000 web-3",
+		id + " 1700000000000 web-3/", id + " 1700000000000 web-3/x", id + "  web-3/4711", id + " soon web-3/4711",
+		id + " 99999999999999999999 web-3/4711", id + " 1700000000000 web-3/99999999999999999999",
+		id[:IDLength-1] + " 1700000000000 web-3/4711", `{"user": 17, "cart": [1, 2, 3], "a": "b/c"}`, "\x00\xff/\xfe 1 2/3",
+	} {
+		if owner, ok := ParseToken(junk); ok {
+			t.Errorf("%q is taken for a token of %+v", junk, owner)
+		}
+	}
 }

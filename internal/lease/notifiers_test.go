@@ -75,30 +75,6 @@ func TestNotifiersOfOneKeyFollowEachOther(t *testing.T) {
 	})
 }
 
-// When the slot of a key moves, its places ask, since they may have missed something, and have
-// another subscription at once.
-func TestNotifiersFollowSlots(t *testing.T) {
-	withCluster(t, func(t *testing.T, n *Notifiers, line *line, _ func(*place)) {
-		p := n.place("k")
-		synctest.Wait()
-		name := p.choose()
-		for i := range 3 {
-			line.cut(true)
-			synctest.Wait()
-			if len(p.notified) == 0 {
-				t.Error("it does not ask")
-			}
-			<-p.notified
-			p.choose()
-			line.want(t, 1, 2+i)
-			if again := p.choose(); again != name {
-				t.Errorf("it is %s, and was %s", again, name)
-			}
-		}
-		p.leave()
-	})
-}
-
 // Without SSUBSCRIBE, or the right to it, places ask. It is not tried again for each of them.
 func TestNotifiersWithoutShardedChannels(t *testing.T) {
 	withCluster(t, func(t *testing.T, n *Notifiers, line *line, _ func(*place)) {
@@ -114,27 +90,4 @@ func TestNotifiersWithoutShardedChannels(t *testing.T) {
 		}
 		line.want(t, 0, 1)
 	})
-}
-
-// The tag of a channel is what puts the key into its slot. A place must be one word.
-func TestChannelTag(t *testing.T) {
-	t.Parallel()
-	for key, want := range map[string]string{
-		"latchkey:{id}.lock": "{id}",
-		"plain":              "{plain}",
-		"{a}{b}":             "{a}",
-		"a{b":                "{a{b}",
-		"two {words}":        "{words}",
-		"{}a":                "", // these get a number
-		"a}b":                "",
-		"two words":          "",
-		"{two words}":        "",
-		"line\n":             "",
-		"":                   "",
-	} {
-		tag := channelTag(key)
-		if want != "" && tag != want || slot(hashed(tag)) != slot(hashed(key)) || strings.ContainsAny(tag, " \n") {
-			t.Errorf("%q: %q, want %q", key, tag, want)
-		}
-	}
 }

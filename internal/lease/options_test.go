@@ -74,106 +74,69 @@ func TestBackoffStaysInBounds(t *testing.T) {
 	}
 }
 
-// The pause after a try: by the backoff, or until the holder's lease ends. Sleeping on until
-// somewhat later costs little; waking too early costs another try.
-func TestPolicyNext(t *testing.T) {
-	t.Parallel()
-	const ms = time.Millisecond
-	backoff := Backoff{Min: 4 * ms, Max: 16 * ms}
-	for name, tt := range map[string]struct {
-		policy         Policy
-		left, patience time.Duration
-		want           time.Duration
-		worth          bool
-	}{
-		"Poll":                     {Poll, s, 10 * s, 4 * ms, true},
-		"Poll without hope":        {Poll, 20 * s, 10 * s, 4 * ms, true},
-		"Poll for ever":            {Poll, forever, 10 * s, 4 * ms, true},
-		"LeaseEnd":                 {LeaseEnd, s, 10 * s, s + 5*ms, true},
-		"LeaseEnd, just enough":    {LeaseEnd, 10*s - 4*ms, 10 * s, 10*s - 2*ms, true},
-		"LeaseEnd, at the end":     {LeaseEnd, 10 * s, 10 * s, 10 * s, true},
-		"LeaseEnd, too long":       {LeaseEnd, 10*s + 1, 10 * s, 0, false},
-		"LeaseEnd, for ever":       {LeaseEnd, forever, 10 * s, 0, false},
-		"LeaseEnd, nobody knows":   {LeaseEnd, 0, 10 * s, 4 * ms, true},
-		"LeaseEnd, no time at all": {LeaseEnd, 1, -1, 0, false},
-	} {
-		o := Options{Policy: tt.policy, Backoff: backoff}
-		if got, worth := o.next(0, tt.left, tt.patience, almostOne); got.Round(ms) != tt.want || worth != tt.worth {
-			t.Errorf("%s: %v, %v; want %v, %v", name, got, worth, tt.want, tt.worth)
-		}
-	}
-}
-
 // Somebody holds the lock for longer than the caller may wait. With LeaseEnd it is told so at once,
 // wherever the holder is, and by whichever of its limits.
 func TestPolicyLeaseEndGivesUp(t *testing.T) {
-	for name, tt := range map[string]struct {
+	type situation struct {
 		here, behind bool // in this process, or in another; behind another caller
 		lease        time.Duration
 		deadline     time.Duration // where it is not Options.Wait
 		tries        int
-	}{
+	}
+	each(t, map[string]situation{
 		"another process":           {false, false, 10*s + 1, time.Hour, 1},
 		"another, by its deadline":  {false, false, 5 * s, 4 * s, 1},
 		"another, without end":      {false, false, 1 << 62, time.Hour, 1},
 		"another, behind a caller":  {false, true, 10*s + 1, time.Hour, 1},
 		"this process":              {true, false, 10*s + time.Millisecond, time.Hour, 1},
 		"this one, by its deadline": {true, false, 5 * s, 4 * s, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				var g Group
-				var f fake
-				if tt.here {
-					l := lock(t, &g, &f, Options{Lease: tt.lease})
-					defer mustUnlock(t, l)
-				} else {
-					f.Put("k", newToken("", time.Now()), tt.lease)
-				}
-				if tt.behind {
-					wait(t.Context(), &g, &f, Options{Wait: time.Hour, Policy: LeaseEnd})
-					synctest.Wait()
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
-				defer cancel()
-				r := <-wait(ctx, &g, &f, Options{Wait: 10 * s, Policy: LeaseEnd, Held: held})
-				if _, named := errors.AsType[heldError](r.err); !named || !errors.Is(r.err, ErrTimeout) || r.took > 0 {
-					t.Errorf("after %v: %v", r.took, r.err)
-				}
-				f.wantCalls(t, "Take", tt.tries)
-				redistest.Elapse(time.Minute)
-			})
-		})
-	}
+	}, func(t *testing.T, tt situation) {
+		var g Group
+		var f fake
+		if tt.here {
+			l := lock(t, &g, &f, Options{Lease: tt.lease})
+			defer mustUnlock(t, l)
+		} else {
+			f.Put("k", newToken("", time.Now()), tt.lease)
+		}
+		if tt.behind {
+			wait(t.Context(), &g, &f, Options{Wait: time.Hour, Policy: LeaseEnd})
+			synctest.Wait()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
+		defer cancel()
+		r := <-wait(ctx, &g, &f, Options{Wait: 10 * s, Policy: LeaseEnd, Held: held})
+		if _, named := errors.AsType[heldError](r.err); !named || !errors.Is(r.err, ErrTimeout) || r.took > 0 {
+			t.Errorf("after %v: %v", r.took, r.err)
+		}
+		f.wantCalls(t, "Take", tt.tries)
+		redistest.Elapse(time.Minute)
+	})
 }
 
 // If the lease ends in time, the wait is one sleep until then: two tries, rather than one every few
 // milliseconds. Where Redis may not tell how long the lease lasts, the only way is to look.
 func TestPolicyLeaseEndSleeps(t *testing.T) {
-	for name, told := range map[string]bool{"Redis tells the end": true, "nobody knows the end": false} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				var g Group
-				var f fake
-				var a Algorithm = &f
-				if !told {
-					a = secretive{&f}
-				}
-				f.Put("k", "another", s)
-				r := <-wait(t.Context(), &g, a, Options{Policy: LeaseEnd})
-				if r.err != nil {
-					t.Fatal(r.err)
-				}
-				if r.took < s || r.took > s+20*time.Millisecond {
-					t.Errorf("it was taken after %v", r.took)
-				}
-				if n := len(f.Made("Take")); told != (n == 2) || !told && n < 50 {
-					t.Errorf("%d tries", n)
-				}
-				mustUnlock(t, r.lease)
-			})
-		})
-	}
+	each(t, map[string]bool{"Redis tells the end": true, "nobody knows the end": false}, func(t *testing.T, told bool) {
+		var g Group
+		var f fake
+		var a Algorithm = &f
+		if !told {
+			a = secretive{&f}
+		}
+		f.Put("k", "another", s)
+		r := <-wait(t.Context(), &g, a, Options{Policy: LeaseEnd})
+		if r.err != nil {
+			t.Fatal(r.err)
+		}
+		if r.took < s || r.took > s+20*time.Millisecond {
+			t.Errorf("it was taken after %v", r.took)
+		}
+		if n := len(f.Made("Take")); told != (n == 2) || !told && n < 50 {
+			t.Errorf("%d tries", n)
+		}
+		mustUnlock(t, r.lease)
+	})
 }
 
 // A secretive fake does not tell how long a lease lasts.
@@ -213,29 +176,28 @@ func TestPolicyKeyWithoutEnd(t *testing.T) {
 			t.Error(err)
 		}
 		p.spin.wantCalls(t, "Take", 1)
+		server.Do(t, "DEL", "k")
 	})
 }
 
-// NoWait is one try, and no wait in line.
+// NoWait is one try, and no wait in line, whatever the policy.
 func TestPolicyNoWait(t *testing.T) {
-	for name, p := range map[string]Policy{"Poll": Poll, "LeaseEnd": LeaseEnd} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				var g Group
-				var f fake
-				o := Options{Wait: NoWait, Policy: p}
-				f.Put("k", "another", s)
-				if r := <-wait(t.Context(), &g, &f, o); !errors.Is(r.err, ErrTimeout) || r.took > 1 {
-					t.Errorf("held by another process: after %v: %v", r.took, r.err)
-				}
-				redistest.Elapse(s)
-				l := lock(t, &g, &f, o)
-				if r := <-wait(t.Context(), &g, &f, o); !errors.Is(r.err, ErrTimeout) || r.took > 1 {
-					t.Errorf("held here: after %v: %v", r.took, r.err)
-				}
-				f.wantCalls(t, "Take", 2)
-				mustUnlock(t, l)
-			})
-		})
-	}
+	each(t, map[string]Policy{"Poll": Poll, "LeaseEnd": LeaseEnd}, func(t *testing.T, p Policy) {
+		var g Group
+		var f fake
+		o := Options{Wait: NoWait, Policy: p}
+		wantNone := func() {
+			t.Helper()
+			if r := <-wait(t.Context(), &g, &f, o); !errors.Is(r.err, ErrTimeout) || r.took > 1 {
+				t.Errorf("after %v: %v", r.took, r.err)
+			}
+		}
+		f.Put("k", "another", s)
+		wantNone()
+		redistest.Elapse(s)
+		l := lock(t, &g, &f, o)
+		wantNone()
+		f.wantCalls(t, "Take", 2)
+		mustUnlock(t, l)
+	})
 }

@@ -42,8 +42,13 @@ type peer struct {
 	line  *line
 }
 
+// newProcess returns one of which, in fake time, nothing may be left after the test.
 func newProcess(t *testing.T, server *redistest.Server) *peer {
-	return newProcessOver(t, server.Pool(t, 8), patient.Timeout)
+	p := newProcessOver(t, server.Pool(t, 8), patient.Timeout)
+	if !server.IsReal() {
+		t.Cleanup(func() { wantRest(t, server, p) })
+	}
+	return p
 }
 
 func newProcessOver(t *testing.T, pool *redis.Pool, timeout time.Duration) *peer {
@@ -55,6 +60,44 @@ func newProcessOver(t *testing.T, pool *redis.Pool, timeout time.Duration) *peer
 		spin:  &spin{Spin: Spin{Runner: scripting.NewRunner(client, timeout)}},
 		line:  line,
 	}
+}
+
+// withTwo runs f in fake time, with two processes.
+func withTwo(t *testing.T, f func(t *testing.T, server *redistest.Server, holder, p *peer)) {
+	t.Helper()
+	inMemory(t, func(t *testing.T, server *redistest.Server) {
+		f(t, server, newProcess(t, server), newProcess(t, server))
+	})
+}
+
+func newProcesses(t *testing.T, server *redistest.Server, n int) (peers []*peer) {
+	for range n {
+		peers = append(peers, newProcess(t, server))
+	}
+	return peers
+}
+
+// takeTurns is a crowd of callers in each of the processes, who take the lock so often. What they do
+// while they hold it nothing else guards.
+func takeTurns(t *testing.T, processes []*peer, callers, times int, hold func(process int)) {
+	t.Helper()
+	var all sync.WaitGroup
+	for i, p := range processes {
+		for range callers {
+			all.Go(func() {
+				for range times {
+					l, err := p.lock(t, patient)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					hold(i)
+					mustUnlock(t, l)
+				}
+			})
+		}
+	}
+	all.Wait()
 }
 
 func (p *peer) lock(t *testing.T, o Options) (*Lease, error) {
@@ -123,6 +166,13 @@ func queued(t *testing.T, server *redistest.Server) []string {
 	t.Helper()
 	text, _ := server.Get(t, queueKey("k"))
 	return strings.Fields(text)
+}
+
+func wantNoQueue(t *testing.T, server *redistest.Server) {
+	t.Helper()
+	if places := queued(t, server); len(places) > 0 {
+		t.Errorf("left in the queue: %q", places)
+	}
 }
 
 // A spin is the algorithm, with hooks.

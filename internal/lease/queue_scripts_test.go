@@ -2,7 +2,6 @@ package lease
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -108,9 +107,7 @@ func (q *scripts) releases(token string) {
 func (q *scripts) quit(place string) {
 	q.t.Helper()
 	for range 2 {
-		if err := q.spin.Quit(q.t.Context(), "k", place); err != nil {
-			q.t.Error(err)
-		}
+		wantError(q.t, q.spin.Quit(q.t.Context(), "k", place), nil)
 	}
 }
 
@@ -161,47 +158,6 @@ func withMemory(t *testing.T, f func(t *testing.T, q *scripts)) {
 	}
 }
 
-// The lock goes to the places in their order. Asking twice does not change it. Who is not there any
-// more is passed over, and the lock is never free in between. A place that cannot be told has its
-// turn, too, but has to ask soon.
-func TestQueueOrder(t *testing.T) {
-	withMemory(t, func(t *testing.T, q *scripts) {
-		b, toB := q.hears("b")
-		c, toC := q.hears("c")
-		q.wantTaken("A", "")
-		q.wantHeld("D", dead("d"))
-		q.wantHeld("B", b)
-		q.wantHeld("E", dead("e"))
-		q.wantHeld("C", c)
-		q.wantHeld("F", deaf("f"))
-		q.wantHeld("B", b)
-		q.releases("A")
-		q.wantLock(b, s)
-		if m := q.message(toB); m != b {
-			t.Errorf("b was told %q", m)
-		}
-		q.wantHeld("C", c)
-		q.wantHeld("Z", "")
-		q.wantTaken("B", b)
-		q.wantTaken("B", b) // a repetition
-		q.wantLock("B", time.Minute)
-		q.releases("B")
-		if m := q.message(toC); m != c {
-			t.Errorf("c was told %q", m)
-		}
-		q.wantTaken("C", c)
-		q.releases("C")
-		q.wantLock(deaf("f"), s/4)
-		q.wantTaken("F", deaf("f"))
-		q.wantLock("F", time.Minute)
-		q.releases("F")
-		if len(toB)+len(toC) > 0 {
-			t.Error("told more than once")
-		}
-		q.wantNothing()
-	})
-}
-
 // Quit takes a place out, wherever it is, and gives the lock on if the turn has come. Whoever has
 // the lock has no place, however it came to that.
 func TestQueueQuit(t *testing.T) {
@@ -246,9 +202,7 @@ func TestQueuePass(t *testing.T) {
 		q.wantLock("B", time.Minute)
 		q.wantHeld("D", deaf("d"))
 		wantPass("B", "C", true, nil)
-		if err := q.spin.Extend(t.Context(), "k", "B", time.Hour); !errors.Is(err, ErrLost) {
-			t.Errorf("Extend of an old token: %v", err)
-		}
+		wantError(t, q.spin.Extend(t.Context(), "k", "B", time.Hour), ErrLost)
 		q.releases("C")
 		wantPass("C", "E", false, ErrLost) // it is D's turn
 		q.wantTaken("D", deaf("d"))
@@ -305,12 +259,14 @@ func TestQueueIsSomethingElse(t *testing.T) {
 	})
 }
 
-// The queue is in the slot of its lock, and is that of no other lock.
+// The queue is in the slot of its lock, and is that of no other lock. So is the channel of a place,
+// which is one word.
 func TestQueueKey(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
 	for _, key := range []string{
-		"k", "a:{b}", "{b}", "{b}.lock", "latchkey:{x}.lock", "{", "a{b", "{{b", "{{b}", "{a{b}", "a{b}{c}", "{}b{c}", "k.queue", "k.queue{k}", "}", "a}", "{}", "{}a", "{}}", "a}b{c", "1}{}", "two words", "", "{}{1}",
+		"k", "a:{b}", "{b}", "{b}.lock", "latchkey:{x}.lock", "{", "a{b", "{{b", "{{b}", "{a{b}", "a{b}{c}", "{}b{c}",
+		"k.queue", "k.queue{k}", "}", "a}", "{}", "{}a", "{}}", "a}b{c", "1}{}", "two words", "{two words}", "two {words}", "line\n", "", "{}{1}",
 	} {
 		queue := queueKey(key)
 		if other, twice := seen[queue]; twice {
@@ -319,6 +275,9 @@ func TestQueueKey(t *testing.T) {
 		seen[queue] = key
 		if slot(hashed(queue)) != slot(hashed(key)) {
 			t.Errorf("%q and its queue %q are in two slots", key, queue)
+		}
+		if tag := channelTag(key); slot(hashed(tag)) != slot(hashed(key)) || len(strings.Fields(tag)) != 1 {
+			t.Errorf("%q has the channel tag %q", key, tag)
 		}
 	}
 }
@@ -360,7 +319,7 @@ func TestTheDeadAreNotTakenForListening(t *testing.T) {
 			"no pubsub":          {[]any{"+publish"}, true, true},
 			"another subcommand": {[]any{"+publish", "+pubsub|numpat"}, true, true},
 		} {
-			name := fmt.Sprint(name, ", with a listener to all: ", listener)
+			t.Log(name, "with a listener to all:", listener)
 			user := addUser(t, server, &users, append(tt.rights, "~*", "&latchkey:wake:*")...)
 			q := newScriptsOver(t, server, poolAs(t, server, user))
 			q.wantTaken("A", "")
@@ -372,11 +331,9 @@ func TestTheDeadAreNotTakenForListening(t *testing.T) {
 			if tt.mistaken && listener {
 				want = dead("one")
 			}
-			if q.lock() != want {
-				t.Errorf("%s: it is the turn of %q, not of %q", name, want, q.lock())
-			}
+			q.wantLock(want, s)
 			if tt.told && want == living && q.message(heard) != living {
-				t.Errorf("%s: the living was not told", name)
+				t.Error("the living was not told")
 			}
 			server.Do(t, "DEL", "k", queueKey("k"))
 		}

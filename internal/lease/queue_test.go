@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,8 +42,7 @@ func TestTheLockGoesByTheQueue(t *testing.T) {
 // that is meant is woken. The subscription ends soon after the last of them has gone, also if it was
 // only being made then, and serves who comes before.
 func TestASubscriptionIsShared(t *testing.T) {
-	inMemory(t, func(t *testing.T, server *redistest.Server) {
-		holder, p := newProcess(t, server), newProcess(t, server)
+	withTwo(t, func(t *testing.T, server *redistest.Server, holder, p *peer) {
 		l := holder.mustLock(t, slow)
 		other, err := holder.group.Lock(t.Context(), "other", holder.spin, slow)
 		if err != nil {
@@ -81,7 +79,6 @@ func TestASubscriptionIsShared(t *testing.T) {
 		redistest.Elapse(s + idleTime)
 		p.line.want(t, 0, 2)
 		mustUnlock(t, other)
-		wantRest(t, server, p)
 	})
 }
 
@@ -110,14 +107,15 @@ func TestACallerComesAsTheSubscriptionEnds(t *testing.T) {
 // get lost. It has its turn all the same, soon, and leaves nothing behind. A minute later it is told
 // again.
 func TestWhoIsNotToldAsks(t *testing.T) {
-	for name, tt := range map[string]struct {
+	type situation struct {
 		useful bool // the subscription has been, before
 		before func(l *line)
 		after  func(p *peer, server *redistest.Server)
 		deaf   bool          // its place says that it is not told
 		most   time.Duration // for which the lock is nobody's
 		asked  int           // for a subscription
-	}{
+	}
+	each(t, map[string]situation{
 		"denied":         {before: func(l *line) { l.denied = true }, deaf: true, most: asking, asked: 1},
 		"takes too long": {before: func(l *line) { l.takes = 50 * s }, deaf: true, most: asking, asked: 1},
 		"breaks before it is of any use": {
@@ -132,59 +130,54 @@ func TestWhoIsNotToldAsks(t *testing.T) {
 		"the slot moves":     {after: func(p *peer, _ *redistest.Server) { p.line.cut(true) }, asked: 2},
 		"messages get lost":  {before: func(l *line) { l.lossy = true }, most: fallback, asked: 1},
 		"it was passed over": {after: func(p *peer, s *redistest.Server) { s.Do(t, "DEL", queueKey("k")) }, deaf: true, most: asking, asked: 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inMemory(t, func(t *testing.T, server *redistest.Server) {
-				holder, p := newProcess(t, server), newProcess(t, server)
-				if tt.useful {
-					l := holder.mustLock(t, slow)
-					got := p.joins(t, t.Context(), server, slow)
-					mustUnlock(t, l)
-					mustWin(t, got)
-				}
-				if tt.before != nil {
-					p.line.set(func() { tt.before(p.line) })
-				}
-				l := holder.mustLock(t, slow)
-				got := wait(t.Context(), p.group, p.spin, Options{Wait: time.Hour})
-				redistest.Elapse(20 * time.Millisecond)
-				if tt.after != nil {
-					tt.after(p, server)
-				}
-				redistest.Elapse(3 * s)
-				if places := queued(t, server); len(places) != 1 || strings.HasPrefix(places[0], "-") != tt.deaf {
-					t.Errorf("it waits as %q", places)
-				}
-				begin := time.Now()
-				mustUnlock(t, l)
-				mustWin(t, got)
-				if waited := time.Since(begin); waited > tt.most {
-					t.Errorf("the lock was nobody's for %v", waited)
-				}
-				p.line.set(func() {
-					if p.line.asked != tt.asked {
-						t.Errorf("asked for a subscription %d times, want %d", p.line.asked, tt.asked)
-					}
-					p.line.denied, p.line.lossy, p.line.takes = false, false, 0
-				})
-				redistest.Elapse(time.Minute)
-				l = holder.mustLock(t, slow)
-				got = p.joins(t, t.Context(), server, slow)
-				begin = time.Now()
-				mustUnlock(t, l)
-				mustWin(t, got)
-				wantTook(t, begin, 0)
-				wantRest(t, server, holder, p)
-			})
+	}, func(t *testing.T, tt situation) {
+		server := redistest.Memory(t)
+		holder, p := newProcess(t, server), newProcess(t, server)
+		if tt.useful {
+			l := holder.mustLock(t, slow)
+			got := p.joins(t, t.Context(), server, slow)
+			mustUnlock(t, l)
+			mustWin(t, got)
+		}
+		if tt.before != nil {
+			p.line.set(func() { tt.before(p.line) })
+		}
+		l := holder.mustLock(t, slow)
+		got := wait(t.Context(), p.group, p.spin, Options{Wait: time.Hour})
+		redistest.Elapse(20 * time.Millisecond)
+		if tt.after != nil {
+			tt.after(p, server)
+		}
+		redistest.Elapse(3 * s)
+		if places := queued(t, server); len(places) != 1 || strings.HasPrefix(places[0], "-") != tt.deaf {
+			t.Errorf("it waits as %q", places)
+		}
+		begin := time.Now()
+		mustUnlock(t, l)
+		mustWin(t, got)
+		if waited := time.Since(begin); waited > tt.most {
+			t.Errorf("the lock was nobody's for %v", waited)
+		}
+		p.line.set(func() {
+			if p.line.asked != tt.asked {
+				t.Errorf("asked for a subscription %d times, want %d", p.line.asked, tt.asked)
+			}
+			p.line.denied, p.line.lossy, p.line.takes = false, false, 0
 		})
-	}
+		redistest.Elapse(time.Minute)
+		l = holder.mustLock(t, slow)
+		got = p.joins(t, t.Context(), server, slow)
+		begin = time.Now()
+		mustUnlock(t, l)
+		mustWin(t, got)
+		wantTook(t, begin, 0)
+	})
 }
 
 // Messages are heard, and get lost. The first costs one fall-back step, and from then on nobody
 // relies on them.
 func TestMessagesThatGetLostAreNotReliedOn(t *testing.T) {
-	inMemory(t, func(t *testing.T, server *redistest.Server) {
-		holder, p := newProcess(t, server), newProcess(t, server)
+	withTwo(t, func(t *testing.T, server *redistest.Server, holder, p *peer) {
 		p.line.set(func() { p.line.lossy = true })
 		for _, most := range []time.Duration{fallback, asking, asking} {
 			l := holder.mustLock(t, slow)
@@ -195,7 +188,6 @@ func TestMessagesThatGetLostAreNotReliedOn(t *testing.T) {
 				t.Errorf("it took %v, want at most %v", time.Since(begin), most)
 			}
 		}
-		wantRest(t, server, p)
 	})
 }
 
@@ -203,8 +195,7 @@ func TestMessagesThatGetLostAreNotReliedOn(t *testing.T) {
 // the lock becomes free by itself. Whoever takes it must not leave a place behind, which would get
 // the lock later, when nobody is there to take it.
 func TestTheLockIsWonWhileTheSubscriptionIsBroken(t *testing.T) {
-	inMemory(t, func(t *testing.T, server *redistest.Server) {
-		holder, p := newProcess(t, server), newProcess(t, server)
+	withTwo(t, func(t *testing.T, server *redistest.Server, holder, p *peer) {
 		l := holder.mustLock(t, slow)
 		got := p.joins(t, t.Context(), server, slow)
 		mustUnlock(t, l)
@@ -217,11 +208,8 @@ func TestTheLockIsWonWhileTheSubscriptionIsBroken(t *testing.T) {
 		if r.err != nil {
 			t.Fatal(r.err)
 		}
-		if places := queued(t, server); len(places) > 0 {
-			t.Errorf("left in the queue: %q", places)
-		}
+		wantNoQueue(t, server)
 		mustUnlock(t, r.lease)
-		wantRest(t, server, p)
 	})
 }
 
@@ -278,14 +266,12 @@ func TestThereIsNoQueue(t *testing.T) {
 		mustUnlock(t, l)
 		mustWin(t, got)
 		server.Do(t, "DEL", queueKey("k"))
-		wantRest(t, server, p)
 	})
 }
 
 // Whoever asks once, or sleeps until the lease ends, waits in no queue.
 func TestWhoDoesNotPollDoesNotQueue(t *testing.T) {
-	inMemory(t, func(t *testing.T, server *redistest.Server) {
-		holder, p := newProcess(t, server), newProcess(t, server)
+	withTwo(t, func(t *testing.T, server *redistest.Server, holder, p *peer) {
 		l := holder.mustLock(t, slow)
 		for _, o := range []Options{{Wait: NoWait}, {Policy: LeaseEnd, Wait: s}} {
 			if _, err := p.lock(t, o); !errors.Is(err, ErrTimeout) {
@@ -294,59 +280,48 @@ func TestWhoDoesNotPollDoesNotQueue(t *testing.T) {
 		}
 		p.line.want(t, 0, 0)
 		mustUnlock(t, l)
-		wantRest(t, server, p)
 	})
 }
 
 // Whoever gives up waiting takes the place out of the queue, with one exchange.
 func TestQuit(t *testing.T) {
 	gone := errors.New("gone")
-	for name, tt := range map[string]struct {
+	type situation struct {
 		wait time.Duration
-		want error
-	}{
-		"cancelled":       {time.Minute, gone},
-		"its time is up":  {s, ErrTimeout},
-		"it panics":       {time.Minute, nil},
-		"its test failed": {time.Minute, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inMemory(t, func(t *testing.T, server *redistest.Server) {
-				holder, p := newProcess(t, server), newProcess(t, server)
-				l := holder.mustLock(t, slow)
-				ctx, cancel := context.WithCancelCause(t.Context())
-				time.AfterFunc(2*s, func() { cancel(gone) })
-				o := slow
-				o.Wait = tt.wait
-				if tt.want != nil {
-					if r := <-p.joins(t, ctx, server, o); !errors.Is(r.err, tt.want) {
-						t.Error(r.err)
-					}
-				} else {
-					p.spin.take = func(c call) error {
-						if _ = c.do(); c.n == 3 && name == "it panics" {
-							panic("a bug")
-						} else if c.n == 3 {
-							runtime.Goexit()
-						}
-						return nil
-					}
-					go func() {
-						defer func() { _ = recover() }()
-						_, _ = p.lock(t, o)
-					}()
-				}
-				redistest.Elapse(s)
-				if places := queued(t, server); len(places) > 0 {
-					t.Errorf("left in the queue: %q", places)
-				}
-				p.spin.wantCalls(t, "Quit", 1)
-				p.spin.wantCalls(t, "Release", 0) // of what was not taken
-				mustUnlock(t, l)
-				wantRest(t, server, p)
-			})
-		})
+		want error // nil: it panics
 	}
+	each(t, map[string]situation{
+		"cancelled":      {time.Minute, gone},
+		"its time is up": {s, ErrTimeout},
+		"it panics":      {time.Minute, nil},
+	}, func(t *testing.T, tt situation) {
+		server := redistest.Memory(t)
+		holder, p := newProcess(t, server), newProcess(t, server)
+		l := holder.mustLock(t, slow)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(2*s, func() { cancel(gone) })
+		o := slow
+		o.Wait = tt.wait
+		if tt.want != nil {
+			wantError(t, (<-p.joins(t, ctx, server, o)).err, tt.want)
+		} else {
+			p.spin.take = func(c call) error {
+				if _ = c.do(); c.n == 3 {
+					panic("a bug")
+				}
+				return nil
+			}
+			go func() {
+				defer func() { _ = recover() }()
+				_, _ = p.lock(t, o)
+			}()
+		}
+		redistest.Elapse(s)
+		wantNoQueue(t, server)
+		p.spin.wantCalls(t, "Quit", 1)
+		p.spin.wantCalls(t, "Release", 0) // of what was not taken
+		mustUnlock(t, l)
+	})
 }
 
 // The place is that of the process: who gives up leaves it to the next caller, ahead of other processes.
@@ -367,18 +342,18 @@ func TestAProcessKeepsItsTurn(t *testing.T) {
 		}
 		mustUnlock(t, r.lease)
 		mustWin(t, third)
-		wantRest(t, server, p, other)
 	})
 }
 
 // Somebody gives up in a bad moment, or the exchange that takes its place out of the queue fails.
 // The next one has the lock at once when it is given back.
 func TestQuitIsInNobodysWay(t *testing.T) {
-	for name, tt := range map[string]struct {
+	type situation struct {
 		quit  func(call) error
 		turn  bool // the turn comes just then
 		takes bool // and it even takes the lock
-	}{
+	}
+	each(t, map[string]situation{
 		"as the turn comes":     {turn: true},
 		"as it takes the lock":  {takes: true},
 		"no answer":             {quit: first(lands(errNoReply, 0))},
@@ -386,107 +361,72 @@ func TestQuitIsInNobodysWay(t *testing.T) {
 		"comes later":           {quit: first(lands(errNoReply, s))},
 		"says another client":   {quit: first(fails(errOther))},
 		"is done twice, at all": {quit: lands(nil, 0, 0)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inMemory(t, func(t *testing.T, server *redistest.Server) {
-				holder, p, next := newProcess(t, server), newProcess(t, server), newProcess(t, server)
-				l := holder.mustLock(t, slow)
-				p.spin.quit = tt.quit
-				ctx, cancel := context.WithCancel(t.Context())
-				if tt.turn {
-					p.spin.quit = func(c call) error { mustUnlock(t, l); return c.do() }
-				}
-				going, got := p.joins(t, ctx, server, slow), next.joins(t, t.Context(), server, slow)
-				begin := time.Now()
-				if tt.takes {
-					p.spin.take = func(c call) error { cancel(); return c.do() }
-				} else if cancel(); !tt.turn {
-					redistest.Elapse(s / 10)
-					begin = time.Now()
-				}
-				if !tt.turn {
-					mustUnlock(t, l)
-				}
-				if r := <-going; !errors.Is(r.err, context.Canceled) {
-					t.Error(r.err)
-				}
-				mustWin(t, got)
-				wantTook(t, begin, 0)
-				wantRest(t, server, p, next)
-			})
-		})
-	}
+	}, func(t *testing.T, tt situation) {
+		server := redistest.Memory(t)
+		holder, p, next := newProcess(t, server), newProcess(t, server), newProcess(t, server)
+		l := holder.mustLock(t, slow)
+		p.spin.quit = tt.quit
+		ctx, cancel := context.WithCancel(t.Context())
+		if tt.turn {
+			p.spin.quit = func(c call) error { mustUnlock(t, l); return c.do() }
+		}
+		going, got := p.joins(t, ctx, server, slow), next.joins(t, t.Context(), server, slow)
+		begin := time.Now()
+		if tt.takes {
+			p.spin.take = func(c call) error { cancel(); return c.do() }
+		} else if cancel(); !tt.turn {
+			redistest.Elapse(s / 10)
+			begin = time.Now()
+		}
+		if !tt.turn {
+			mustUnlock(t, l)
+		}
+		wantError(t, (<-going).err, context.Canceled)
+		mustWin(t, got)
+		wantTook(t, begin, 0)
+	})
 }
 
 // The exchange that joins the queue, or takes the lock, fails, and comes late, even when the place
 // has been given up. Then the place is in the queue once more, with nobody behind it; but not for long.
 func TestQuitOfWhatComesLater(t *testing.T) {
-	for name, late := range map[string][]time.Duration{
+	each(t, map[string][]time.Duration{
 		"no answer":       {0},
 		"soon":            {10 * time.Millisecond},
 		"again and again": {0, s / 10, s},
 		"half a lease":    {5 * s},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inMemory(t, func(t *testing.T, server *redistest.Server) {
-				holder, p := newProcess(t, server), newProcess(t, server)
-				l := holder.mustLock(t, slow)
-				p.spin.take = func(c call) error {
-					if c.n == 1 {
-						return c.do() // without a place
-					}
-					return lands(errNoReply, late...)(c)
-				}
-				if _, err := p.lock(t, Options{}); !errors.Is(err, ErrUnavailable) {
-					t.Fatal(err)
-				}
-				if places := queued(t, server); len(places) > 0 {
-					t.Errorf("left in the queue: %q", places)
-				}
-				redistest.Elapse(max(20*time.Millisecond, 2*slices.Max(late)) + 1)
-				if places := queued(t, server); len(places) > 0 {
-					t.Errorf("left in the queue: %q", places)
-				}
-				mustUnlock(t, l)
-				wantRest(t, server, p)
-			})
-		})
-	}
+	}, func(t *testing.T, late []time.Duration) {
+		server := redistest.Memory(t)
+		holder, p := newProcess(t, server), newProcess(t, server)
+		l := holder.mustLock(t, slow)
+		p.spin.take = func(c call) error {
+			if c.n == 1 {
+				return c.do() // without a place
+			}
+			return lands(errNoReply, late...)(c)
+		}
+		if _, err := p.lock(t, Options{}); !errors.Is(err, ErrUnavailable) {
+			t.Fatal(err)
+		}
+		wantNoQueue(t, server)
+		redistest.Elapse(max(20*time.Millisecond, 2*slices.Max(late)) + 1)
+		wantNoQueue(t, server)
+		mustUnlock(t, l)
+	})
 }
 
 // While all wait, no process is served more often than another, and each is told by one subscription.
 func TestTheQueueIsFair(t *testing.T) {
 	inMemory(t, func(t *testing.T, server *redistest.Server) {
-		const processes, callers, times = 4, 3, 600
-		served, total := make([]int, processes), 0 // guarded by the lock
-		var all sync.WaitGroup
-		var peers []*peer
-		for i := range processes {
-			p := newProcess(t, server)
-			peers = append(peers, p)
-			for range callers {
-				all.Go(func() {
-					for {
-						l, err := p.lock(t, patient)
-						if err != nil {
-							t.Error(err)
-							return
-						}
-						pause(time.Millisecond)
-						more := total < times
-						if more {
-							served[i]++
-							total++
-						}
-						mustUnlock(t, l)
-						if !more {
-							return
-						}
-					}
-				})
+		const callers, times = 3, 70
+		peers := newProcesses(t, server, 4)
+		served, total := make([]int, len(peers)), 0 // guarded by the lock
+		takeTurns(t, peers, callers, times, func(process int) {
+			pause(time.Millisecond)
+			if total++; total <= 2*callers*times { // later not all wait any more
+				served[process]++
 			}
-		}
-		all.Wait()
+		})
 		if least, most := slices.Min(served), slices.Max(served); float64(most) > 1.3*float64(least) {
 			t.Errorf("served %v", served)
 		}
@@ -510,35 +450,18 @@ func TestACrowdInSeveralProcesses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Real(t)
-			const processes, callers, times = 3, 4, 25
+			peers := newProcesses(t, server, 3)
 			n := 0
-			var all sync.WaitGroup
-			var peers []*peer
-			for range processes {
-				p := newProcess(t, server)
-				peers = append(peers, p)
-				for range callers {
-					all.Go(func() {
-						for range times {
-							l, err := p.lock(t, patient)
-							if err != nil {
-								t.Error(err)
-								return
-							}
-							read := n
-							runtime.Gosched() // an invitation to all that are not kept out
-							n = read + 1
-							if n%20 == 0 {
-								disturb(t, server)
-							}
-							mustUnlock(t, l)
-						}
-					})
+			takeTurns(t, peers, 4, 25, func(int) {
+				read := n
+				runtime.Gosched() // an invitation to all that are not kept out
+				n = read + 1
+				if n%20 == 0 {
+					disturb(t, server)
 				}
-			}
-			all.Wait()
-			if n != processes*callers*times {
-				t.Errorf("counted %d of %d", n, processes*callers*times)
+			})
+			if n != 3*4*25 {
+				t.Errorf("counted %d of %d", n, 3*4*25)
 			}
 			wantRest(t, server, peers...)
 		})
@@ -559,27 +482,15 @@ func TestTheQueueWithFewRights(t *testing.T) {
 		"nothing but the least": {"~k", "resetchannels"},
 	} {
 		user := addUser(t, server, &user, rules...)
-		n := 0
-		var all sync.WaitGroup
+		var peers []*peer
 		for range 3 {
-			pool := poolAs(t, server, user)
-			p := newProcessOver(t, pool, patient.Timeout)
-			for range 2 {
-				all.Go(func() {
-					for range 4 {
-						l, err := p.lock(t, patient)
-						if err != nil {
-							t.Errorf("%s: %v", name, err)
-							return
-						}
-						n++
-						runtime.Gosched()
-						mustUnlock(t, l)
-					}
-				})
-			}
+			peers = append(peers, newProcessOver(t, poolAs(t, server, user), patient.Timeout))
 		}
-		all.Wait()
+		n := 0
+		takeTurns(t, peers, 2, 4, func(int) {
+			n++
+			runtime.Gosched()
+		})
 		if keys := server.Keys(t); n != 24 || len(keys) != 0 {
 			t.Errorf("%s: counted %d of 24; left behind: %q", name, n, keys)
 		}

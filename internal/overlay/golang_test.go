@@ -81,9 +81,10 @@ func TestAnEditChangesOnePlaceOfGo(t *testing.T) {
 	}
 }
 
-func TestAPatternThatMatchesNothing(t *testing.T) {
-	dir := sources(t, map[string]string{"a.go": goSource})
-	add := In(dir, "counter.add")
+// An edit that finds no place, or more than one, or does not fit there, is refused by its name.
+func TestApplyRefusesWhatDoesNotFit(t *testing.T) {
+	dir := sources(t, map[string]string{"a.go": goSource + "\nfunc f() { gg(); gg() }\n"})
+	add, f := In(dir, "counter.add"), In(dir, "f")
 	for _, edit := range []Edit{
 		add.Drop("c.n += x\nreturn x"),      // they do not follow one another
 		add.Replace("x + y", "x"),           // no such operator
@@ -100,9 +101,19 @@ func TestAPatternThatMatchesNothing(t *testing.T) {
 		In(dir, "twice").Begin("_ = $r1"),   // it has no result
 		In(dir, "limit").Replace("$1", "2"), // it is no function
 		In(dir, "kinds").Begin("_ = 1"),
+		In(dir, "h").Drop("gg()"), // there is no h
+		In("nowhere", "f").Drop("gg()"),
+		f.Drop("hh()"),
+		f.Drop("gg()"), // two places
+		f.Drop("gg("),
+		f.Set("1"), // it is no constant
+		f.All().Replace("gg()", "gg("),
+		f.InStrings("a", "b"),
+		Append(filepath.Dir(dir), "a directory"),
+		Rule("no such rule").True(),
 	} {
-		if changed, err := Apply([]Edit{edit}); err == nil {
-			t.Errorf("%s: no error, and\n%s", edit.name, changed)
+		if changed, err := Apply([]Edit{edit}); err == nil || !strings.Contains(err.Error(), edit.name) {
+			t.Errorf("%s: %v, and\n%s", edit.name, err, changed)
 		}
 	}
 }

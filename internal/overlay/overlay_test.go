@@ -54,29 +54,75 @@ func TestWriteAddsToWhatIsChangedAlready(t *testing.T) {
 	}
 }
 
-func TestApplyRefusesWhatIsNotThere(t *testing.T) {
-	dir := sources(t, map[string]string{"a.go": "package a\n\nfunc f() { gg(); gg() }\n"})
+const luaSource = `-- A script.
+if found == ARGV[1] -- rule: one
+  and f(KEYS[1]) then -- rule: two
+  return lost and 3 or 0 -- rule: three
+end
+local ours = a == b -- rule: four
+  or (c -- rule: five
+    and d)
+-- of a user: call('ZREM', KEYS[2], member) -- rule: six
+set(queue, found .. place .. ' ', 'PX', max(1, a)) -- rule: seven -- not of a user
+if x then -- rule: twice
+end
+if y then -- rule: twice
+end
+`
+
+func TestAnEditChangesALineOfLua(t *testing.T) {
+	script, err := absolute("store/script.lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := sources(t, map[string]string{"script.lua": luaSource})
+	text, err := json.Marshal(list{map[string]string{script: filepath.Join(dir, "script.lua")}})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "list"), text, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(Env, filepath.Join(dir, "list"))
 	for _, tt := range []struct {
-		edit Edit
-		want []string // of the error
+		edit    Edit
+		old, by string // "": it is refused
 	}{
-		{In(dir, "h").Drop("gg()"), []string{dir + " h: gg()", "has no h"}},
-		{In(dir, "f").Drop("hh()"), []string{dir + " f: hh()", "nothing matches"}},
-		{In(dir, "f").Drop("gg()"), []string{dir + " f: gg()", "2 places match"}},
-		{In(dir, "f").Drop("gg("), []string{"expected"}},
-		{In(dir, "f").Set("1"), []string{"no constant"}},
-		{In(dir, "f").Begin("$recv.g()"), []string{"does not fit in"}},
-		{In(dir, "f").All().Replace("gg()", "gg("), []string{"does not fit in"}},
-		{In(dir, "f").InStrings("a", "b"), []string{"no string has it"}},
-		{In("nowhere", "f").Drop("gg()"), []string{"nowhere f", "has no f"}},
-		{Append(filepath.Dir(dir), "a directory"), []string{dir[:4]}},
-		{Rule("no such rule").True(), []string{"rule: no such rule", "0 lines"}},
+		{Rule("one").True(), "if found == ARGV[1] --", "if true --"},
+		{Rule("two").False(), "and f(KEYS[1]) then", "and false then"},
+		{Rule("two").Or("KEYS[4]"), "and f(KEYS[1]) then", "and (KEYS[4] or f(KEYS[1])) then"},
+		{Rule("one").And("KEYS[4]"), "found == ARGV[1]", "(KEYS[4] and found == ARGV[1])"},
+		{Rule("three").False(), "return lost and 3 or 0", "return false"},
+		{Rule("three").Swap("3", "0"), "lost and 3 or 0", "lost and 0 or 0"},
+		{Rule("four").False(), "local ours = a == b", "local ours = false"},
+		{Rule("six").Drop(), "-- of a user: call('ZREM', KEYS[2], member) -- rule: six", ""},
+		{Rule("six").Before("x()"), "-- of a user: call", "-- of a user: x()\n-- of a user: call"},
+		{Rule("seven").After("x()"), "max(1, a)) --", "max(1, a))\nx() --"},
+		{Rule("seven").Call("f(q, p, 'PX', t)", "f(q, g(p, 'p'), 'EX', t)"), "set(queue, found .. place .. ' ', 'PX', max(1, a))",
+			"set(queue, g(found .. place .. ' ', 'p'), 'EX', max(1, a))"},
+		{Rule("seven").Call("max(1, a)", "2"), "max(1, a)", "2"},
+		{Rule("twice").All().True(), "if x then -- rule: twice\nend\nif y then", "if true then -- rule: twice\nend\nif true then"},
+		{edit: Rule("twice").True()},
+		{edit: Rule("none").True()},
+		{edit: Rule("five").True()}, // it is cut in two
+		{edit: Rule("six").True()},  // it is no condition
+		{edit: Rule("three").Swap("lost", "found")},
+		{edit: Rule("three").Swap("4", "0")},
+		{edit: Rule("seven").Call("f(q)", "f()")},
+		{edit: Rule("seven").Call("f(q, p, 'EX', t)", "f()")},
+		{edit: Rule("seven").Call("f(q, q, 'PX', t)", "f()")},
+		{edit: Rule("seven").Call("set", "f()")},
 	} {
-		_, err := Apply([]Edit{tt.edit})
-		for _, want := range tt.want {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("the error is %v, without %q", err, want)
+		changed, err := Apply([]Edit{tt.edit})
+		if tt.old == "" {
+			if err == nil {
+				t.Errorf("%s is not refused:\n%s", tt.edit.name, changed[script])
 			}
+			continue
+		}
+		want := strings.Replace(luaSource, tt.old, tt.by, 1)
+		if err != nil || changed[script] != want || want == luaSource {
+			t.Errorf("%q by %q: %v\n%s", tt.old, tt.by, err, changed[script])
 		}
 	}
 }

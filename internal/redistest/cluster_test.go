@@ -71,32 +71,6 @@ func TestClusterMovesSlots(t *testing.T) {
 // quick is how long a node may be silent until it counts as dead.
 var quick = []string{"--cluster-node-timeout", "2000"}
 
-// When a master dies, its replica takes over, with all data; and when it comes back, it is a
-// replica of that.
-func TestClusterFailsOver(t *testing.T) {
-	t.Parallel()
-	c := redistest.NewCluster(t, 3, 1, quick...)
-	master := c.Owner(t, c.Slot(t, "k"))
-	replica := c.ReplicaOf(t, master)
-	if err := set(t, master, "k"); err != nil {
-		t.Fatal(err)
-	}
-	redistest.Eventually(t, "the replica has the key", func() bool { return slices.Equal(replica.Keys(t), []string{"k"}) })
-	master.Stop(t)
-	c.AwaitMaster(t, replica)
-	redistest.Eventually(t, "the replica has the slot", func() bool { return set(t, replica, "k") == nil })
-	master.Restart(t)
-	redistest.Eventually(t, "the old master gives in", func() bool { return !master.IsMaster(t) })
-	c.AwaitReady(t)
-	if c.ReplicaOf(t, replica) != master {
-		t.Error("the old master is no replica of the new one")
-	}
-	c.Failover(t, master)
-	if err := set(t, master, "k"); err != nil {
-		t.Errorf("after a failover by command: %v", err)
-	}
-}
-
 // A master that is cut off from all other nodes still answers, until it notices; what it takes
 // meanwhile does not reach its replica, which takes over. When they meet again it gives in.
 func TestClusterPartition(t *testing.T) {

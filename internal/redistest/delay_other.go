@@ -4,4 +4,4 @@ package redistest
 
 import "time"
 
-func sleepUntil(t time.Time) { time.Sleep(time.Until(t)) }
+func sleepUntil(t time.Time) { time.Sleep(time.Until(t)) } // the delay itself

@@ -11,16 +11,22 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A round trip takes twice the delay.
-func TestDelay(t *testing.T) {
-	t.Parallel()
-	s := redistest.Real(t)
-	const oneWay = 5 * time.Millisecond
-	c, err := redis.Dial("tcp", redistest.NewDelay(t, s.Addr, oneWay))
+// delayed returns a connection to a Redis that is so far away.
+func delayed(t *testing.T, oneWay time.Duration) redis.Conn {
+	t.Helper()
+	c, err := redis.Dial("tcp", redistest.NewDelay(t, redistest.Real(t).Addr, oneWay))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// A round trip takes twice the delay.
+func TestDelay(t *testing.T) {
+	t.Parallel()
+	const oneWay = 5 * time.Millisecond
+	c := delayed(t, oneWay)
 	for range 20 {
 		begun := time.Now()
 		if _, err := c.Do("PING"); err != nil {
@@ -36,13 +42,8 @@ func TestDelay(t *testing.T) {
 // back after one delay, not after a hundred; and so does what is large.
 func TestDelayIsNoBottleneck(t *testing.T) {
 	t.Parallel()
-	s := redistest.Real(t)
 	const oneWay = 50 * time.Millisecond
-	c, err := redis.Dial("tcp", redistest.NewDelay(t, s.Addr, oneWay))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := delayed(t, oneWay)
 	value := strings.Repeat("x", 100_000)
 	begun := time.Now()
 	for range 100 {

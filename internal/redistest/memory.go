@@ -219,6 +219,6 @@ func (o *outbox) send() {
 
 // Elapse lets time pass in a bubble: all that is due by then is done when it returns.
 func Elapse(d time.Duration) {
-	time.Sleep(d)
+	time.Sleep(d) // in a bubble, where it is exact
 	synctest.Wait()
 }

@@ -1,9 +1,7 @@
 package redistest_test
 
 import (
-	"errors"
 	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/gomodule/redigo/redis"
@@ -43,50 +41,6 @@ func TestProxyRecords(t *testing.T) {
 		p.Forget()
 		if got := p.Requests(); got != 0 {
 			t.Errorf("Requests() after Forget = %d", got)
-		}
-	})
-}
-
-func TestProxyCarriesAllKindsOfValues(t *testing.T) {
-	through(t, func(t *testing.T, s *redistest.Server, p *redistest.Proxy, c redis.Conn) {
-		big := strings.Repeat("0123456789abcdef", 1<<18) // 4 MiB
-		if _, err := c.Do("SET", "big", big); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := redis.String(c.Do("GET", "big")); got != big || err != nil {
-			t.Errorf("big value: %d bytes, %v", len(got), err)
-		}
-		if got, err := c.Do("GET", "none"); got != nil || err != nil {
-			t.Errorf("null: %v, %v", got, err)
-		}
-		var refused redis.Error
-		if _, err := c.Do("LPUSH", "big", "x"); !errors.As(err, &refused) {
-			t.Errorf("error reply: %v", err)
-		}
-		got, err := c.Do("EVAL", `return {1, 'a', {2, '', {}}}`, 0)
-		want := []any{int64(1), []byte("a"), []any{int64(2), []byte(""), []any{}}}
-		if !reflect.DeepEqual(got, want) || err != nil {
-			t.Errorf("nested arrays: %v, %v", got, err)
-		}
-		c.Send("LPUSH", "a", "1") // three commands at once
-		c.Send("LPUSH", "a", "2")
-		if got, err := redis.Int(c.Do("LPUSH", "a", "3")); got != 3 || err != nil {
-			t.Errorf("pipeline: %d, %v", got, err)
-		}
-	})
-}
-
-func TestProxyOfStoppedServer(t *testing.T) {
-	through(t, func(t *testing.T, s *redistest.Server, p *redistest.Proxy, c redis.Conn) {
-		s.Stop(t)
-		if _, err := c.Do("PING"); err == nil {
-			t.Error("a stopped server answered")
-		}
-		s.Restart(t)
-		again := p.Pool(t, 1).Get()
-		defer again.Close()
-		if _, err := again.Do("PING"); err != nil {
-			t.Errorf("after Restart: %v", err)
 		}
 	})
 }

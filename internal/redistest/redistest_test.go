@@ -3,13 +3,8 @@ package redistest_test
 import (
 	"errors"
 	"flag"
-	"io/fs"
-	"os"
-	"slices"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/gomodule/redigo/redis"
 	"go.uber.org/goleak"
@@ -23,76 +18,6 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	_ = flag.Set("test.parallel", "4") // most wait for servers
 	goleak.VerifyTestMain(m)
-}
-
-func TestReads(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		s.Do(t, "SET", "b", "2")
-		s.Do(t, "SET", "a", "1")
-		if got, ok := s.Get(t, "a"); got != "1" || !ok {
-			t.Errorf("Get(a) = %q, %v", got, ok)
-		}
-		if got, ok := s.Get(t, "c"); got != "" || ok {
-			t.Errorf("Get(c) = %q, %v", got, ok)
-		}
-		if !s.Exists(t, "a") || s.Exists(t, "c") {
-			t.Error("Exists is wrong about a or c")
-		}
-		if got, want := s.Keys(t), []string{"a", "b"}; !slices.Equal(got, want) {
-			t.Errorf("Keys() = %q, want %q", got, want)
-		}
-		if s.IsReal() != (s.Socket() != "") {
-			t.Error("IsReal and Socket disagree")
-		}
-	})
-}
-
-func TestKeysExpire(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		s.Do(t, "SET", "long", "v", "PX", 60_000)
-		const ttl = 30 * time.Millisecond
-		begin := time.Now()
-		s.Do(t, "SET", "k", "v", "PX", ttl.Milliseconds())
-		redistest.Eventually(t, "expiry", func() bool { return !s.Exists(t, "k") })
-		if lived := time.Since(begin); lived < ttl {
-			t.Errorf("the key lived for %v, less than its %v", lived, ttl)
-		}
-		if !s.Exists(t, "long") {
-			t.Error("the other key expired with it")
-		}
-	})
-}
-
-// An embedded server is reached as a real one is.
-func TestEmbedded(t *testing.T) {
-	t.Parallel()
-	s := redistest.Embedded(t)
-	c, err := redis.DialURL(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Close()
-	s.Do(t, "SET", "k", "v", "PX", 30)
-	redistest.Eventually(t, "expiry", func() bool { return !s.Exists(t, "k") })
-}
-
-// A script sees a key for as long as it runs, or not at all.
-func TestTimeStandsStillInScripts(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		const script = `
-			local first = redis.call('EXISTS', KEYS[1])
-			for i = 1, 2000 do redis.call('GET', 'other') end
-			return first == redis.call('EXISTS', KEYS[1])`
-		for range 20 {
-			s.Do(t, "SET", "k", "v", "PX", 3)
-			if s.Do(t, "EVAL", script, 1, "k") == nil {
-				t.Fatal("the key expired between two calls of a script")
-			}
-		}
-	})
 }
 
 func TestRestartIsEmpty(t *testing.T) {
@@ -119,51 +44,5 @@ func TestRestartIsEmpty(t *testing.T) {
 		s.Restart(t) // without Stop
 		s.Stop(t)
 		s.Stop(t) // twice
-	})
-}
-
-func TestPause(t *testing.T) {
-	t.Parallel()
-	s := redistest.Real(t)
-	c := s.Pool(t, 1).Get()
-	defer c.Close()
-	s.Pause(t)
-	_, err := redis.DoWithTimeout(c, 50*time.Millisecond, "SET", "k", "v")
-	if !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("paused server: %v, want a timeout", err)
-	}
-	s.Resume(t)
-	redistest.Eventually(t, "late SET", func() bool { return s.Exists(t, "k") })
-	s.Pause(t) // and let the cleanup kill it like this
-}
-
-func TestRealFlagsAndSocket(t *testing.T) {
-	t.Parallel()
-	s := redistest.Real(t, "--databases", "3")
-	got, err := redis.Strings(s.Do(t, "CONFIG", "GET", "databases"), nil)
-	if err != nil || got[1] != "3" {
-		t.Errorf("databases = %q, %v", got, err)
-	}
-	info, err := os.Stat(s.Socket())
-	if err != nil || info.Mode().Type() != fs.ModeSocket {
-		t.Errorf("socket: %v, %v", info, err)
-	}
-}
-
-func TestDoIsSafeForConcurrentUse(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
-		var wg sync.WaitGroup
-		for range 8 {
-			wg.Go(func() {
-				for range 50 {
-					s.Do(t, "LPUSH", "n", "x")
-				}
-			})
-		}
-		wg.Wait()
-		if got := s.Do(t, "LPUSH", "n", "x"); got != int64(401) {
-			t.Errorf("the list has %v entries, want 401", got)
-		}
 	})
 }

@@ -56,15 +56,6 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A connection that broke is no verdict on Redis: the exchange is repeated, with a negative number,
-// since it may have been done.
-func TestRunRepeats(t *testing.T) {
-	t.Parallel()
-	f := knows(meets(errBroken))
-	wantEcho(t, f, 2)
-	f.wantRepetitions(t, 2)
-}
-
 // A refusal is final, and so is a timeout. What breaks again and again is not repeated for ever.
 // Where an earlier try may have been done, the whole may have been, whatever came of the last one.
 func TestRunFails(t *testing.T) {

@@ -30,9 +30,7 @@ func TestDialHangs(t *testing.T) {
 			return nil, errors.New("no route")
 		}
 		a := p.ask(t.Context(), "a")
-		soon, stop := context.WithTimeout(t.Context(), s)
-		defer stop()
-		hurried := p.ask(soon, "hurried")
+		hurried := p.hurry("hurried")
 		hurried.wantError(context.DeadlineExceeded, false)
 		hurried.wantTook(s)
 		patient := p.ask(t.Context(), "patient")
@@ -40,9 +38,7 @@ func TestDialHangs(t *testing.T) {
 		a.wantError(os.ErrDeadlineExceeded, false)
 		a.wantTook(time.Minute)
 		w := p.accept()
-		w.wantCommands("patient")
-		w.answer("patient")
-		patient.wantReply()
+		w.serve(patient)
 		close(forever)
 	})
 }
@@ -102,37 +98,32 @@ func TestDialFails(t *testing.T) {
 // A dial that had begun before an exchange came says nothing of the Redis that the exchange may
 // meet: it has a dial of its own, and no more than one.
 func TestDialFailsThatBeganBefore(t *testing.T) {
-	for name, again := range map[string]bool{"once": false, "twice": true} {
-		t.Run(name, func(t *testing.T) {
-			withPuppet(t, func(t *testing.T, p *puppet) {
-				var dials atomic.Int64
-				fail := errors.New("WRONGPASS")
-				p.pool.Dial = func() (redis.Conn, error) {
-					pause(2 * s)
-					if dials.Add(1) == 1 || again {
-						return nil, fail
-					}
-					return p.dial()
-				}
-				early := p.ask(t.Context(), "early")
-				redistest.Elapse(s)
-				late := p.ask(t.Context(), "late")
-				early.wantError(fail, false)
-				if again {
-					late.wantError(fail, false)
-				} else {
-					w := p.accept()
-					w.wantCommands("late")
-					w.answer("late")
-					late.wantReply()
-				}
-				late.wantTook(3 * s)
-				if n := dials.Load(); n != 2 {
-					t.Errorf("%d dials", n)
-				}
-			})
-		})
-	}
+	each(t, map[string]bool{"once": false, "twice": true}, func(t *testing.T, again bool) {
+		p := newPuppet(t)
+		var dials atomic.Int64
+		fail := errors.New("WRONGPASS")
+		p.pool.Dial = func() (redis.Conn, error) {
+			pause(2 * s)
+			if dials.Add(1) == 1 || again {
+				return nil, fail
+			}
+			return p.dial()
+		}
+		early := p.ask(t.Context(), "early")
+		redistest.Elapse(s)
+		late := p.ask(t.Context(), "late")
+		early.wantError(fail, false)
+		if again {
+			late.wantError(fail, false)
+		} else {
+			w := p.accept()
+			w.serve(late)
+		}
+		late.wantTook(3 * s)
+		if n := dials.Load(); n != 2 {
+			t.Errorf("%d dials", n)
+		}
+	})
 }
 
 // A pool that cannot dial is an error that says why, of any kind; a panic of its function is not the

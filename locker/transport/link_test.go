@@ -1,8 +1,16 @@
 package transport
 
 import (
+	"context"
+	"errors"
+	"io"
+	"net"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/gomodule/redigo/redis"
 )
 
 // Nothing waits for the replies of others before it is sent, and each gets its own.
@@ -70,5 +78,249 @@ func TestLinkWriterLeaves(t *testing.T) {
 		w.wantCommands("c")
 		w.answer("b", "c")
 		wantReplies(b, c)
+	})
+}
+
+// A connection that breaks: the callers with a reply have it, and the others learn that their
+// commands may have been done.
+func TestLinkBreaks(t *testing.T) {
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		w, a := p.begin("a")
+		b, c := p.ask(t.Context(), "b"), p.ask(t.Context(), "c")
+		w.wantCommands("b", "c")
+		w.answer("a")
+		w.say("$1\r\nb") // half of it
+		w.Close()
+		a.wantReply()
+		b.wantBroken()
+		c.wantBroken()
+		p.wantServed("d")
+	})
+}
+
+// It breaks while commands are sent. Those behind were certainly not sent, and go to the next
+// connection, without their callers noticing.
+func TestLinkBreaksWhileSending(t *testing.T) {
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		w, first := p.begin("first")
+		a, b := p.ask(t.Context(), strings.Repeat("x", 20_000)), p.ask(t.Context(), "b")
+		a.wantWaiting() // a's write lasts
+		w.Close()
+		first.wantBroken()
+		a.wantBroken()
+		w = p.accept()
+		w.serve(b)
+	})
+}
+
+// A connection that breaks while somebody writes ends the exchanges only when that has ended: the
+// arguments are read until then.
+func TestLinkBreaksDuringWrite(t *testing.T) {
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		written := make(chan struct{})
+		p.pool.Dial = func() (redis.Conn, error) { return redis.NewConn(slow{written}, 0, 0), nil }
+		a, b := p.ask(t.Context(), "a"), p.ask(t.Context(), "b")
+		p.client.Reset()
+		a.wantWaiting()
+		b.wantWaiting()
+		p.pool.Dial = p.dial
+		close(written)
+		a.wantBroken()
+		w := p.accept()
+		w.wantCommands("b") // which was not sent
+		w.answer("b")
+		b.wantReply()
+	})
+}
+
+// A slow connection takes its time to end a write, even when it has been closed.
+type slow struct{ written chan struct{} }
+
+func (s slow) Write([]byte) (int, error)      { <-s.written; return 0, io.ErrClosedPipe }
+func (s slow) Read([]byte) (int, error)       { <-s.written; return 0, io.ErrClosedPipe }
+func (slow) Close() error                     { return nil }
+func (slow) SetReadDeadline(time.Time) error  { return nil }
+func (slow) SetWriteDeadline(time.Time) error { return nil }
+func (slow) SetDeadline(time.Time) error      { return nil }
+func (slow) LocalAddr() net.Addr              { return nil }
+func (slow) RemoteAddr() net.Addr             { return nil }
+
+// Redigo panics where a reply is absurd, or a command has no name. That breaks the connection, not
+// the process.
+func TestLinkPanics(t *testing.T) {
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		w, a := p.begin("a")
+		b := p.ask(t.Context(), "b")
+		w.wantCommands("b")
+		w.say("$9223372036854775807\r\n")
+		a.wantBroken()
+		b.wantBroken()
+		nameless := p.do(t.Context(), "nameless", Command{})
+		p.accept()
+		nameless.wantBroken()
+		p.wantServed("c")
+	})
+}
+
+// A reply before the command has been sent belongs to another. The connection is no good, and
+// the command goes nowhere.
+func TestLinkReplyComesTooSoon(t *testing.T) {
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		w, first := p.begin("first")
+		a, large := p.ask(t.Context(), "a"), p.ask(t.Context(), strings.Repeat("x", 20_000))
+		w.wantCommands("a") // and the large one is being written
+		w.answer("first", "a", "a")
+		wantReplies(first, a)
+		large.wantBroken()
+		if rest, err := io.ReadAll(w.r); len(rest) > 20_000 || err != nil {
+			t.Errorf("%d bytes of the command, %v", len(rest), err)
+		}
+	})
+}
+
+const readOnly = "-READONLY You can't write against a read only replica.\r\n"
+
+// After a failover the open connection leads to a replica. Its replies are still replies, but
+// the next exchange goes to whoever is master now.
+func TestLinkIsDemoted(t *testing.T) {
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		w, a := p.begin("a")
+		b := p.ask(t.Context(), "b")
+		w.wantCommands("b")
+		w.say("-ERR user_script:1: READONLY You can't write against a read only replica.\r\n")
+		<-a.done
+		other, c := p.begin("c")
+		w.answer("b")
+		b.wantReply()
+		other.answer("c")
+		c.wantReply()
+		p.wantServedOn(other, "last")
+		w.wantEnd()
+	})
+}
+
+// A crowd learns one after another that the server was demoted, or that the connection breaks in the
+// end. That says nothing about the connection that the first of them has led to: it is kept.
+func TestLinkIsDemotedOnce(t *testing.T) {
+	each(t, map[string]func(w *wire, b *asked){
+		"demoted again": func(w *wire, b *asked) { w.say(readOnly); <-b.done },
+		"breaks":        func(w *wire, b *asked) { w.Close(); b.wantBroken() },
+	}, func(t *testing.T, end func(w *wire, b *asked)) {
+		p := newPuppet(t)
+		w, a := p.begin("a")
+		b := p.ask(t.Context(), "b")
+		w.wantCommands("b")
+		w.say(readOnly)
+		<-a.done
+		other, c := p.begin("c")
+		end(w, b)
+		d := p.ask(t.Context(), "d")
+		p.wantNoConnection()
+		other.wantCommands("d")
+		other.answer("c", "d")
+		wantReplies(c, d)
+	})
+}
+
+// A stray reply has come, says the layer above: nothing on this connection can be trusted.
+func TestReset(t *testing.T) {
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		w, a := p.begin("a")
+		b := p.ask(t.Context(), "b")
+		w.wantCommands("b")
+		p.client.Reset()
+		a.wantBroken()
+		b.wantBroken()
+		w.wantEnd()
+		p.client.Reset() // of nothing
+		p.wantServed("c")
+	})
+}
+
+// A connection that nobody uses is closed after a minute. The next exchange makes another.
+func TestLinkIsIdle(t *testing.T) {
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		w := p.wantServed("a")
+		for range 3 {
+			redistest.Elapse(59 * s)
+			p.wantServedOn(w, "b") // still the same
+		}
+		w.wantEndAfter(time.Minute)
+		p.wantServed("c")
+	})
+}
+
+// Close lets those finish that are under way, refuses all others, and closes the connection then, or at
+// once if it is idle.
+func TestClose(t *testing.T) {
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		w, a := p.begin("a")
+		for range 2 {
+			if err := p.client.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		late := p.ask(t.Context(), "late")
+		late.wantError(ErrClosed, false)
+		late.wantTook(0)
+		a.wantWaiting()
+		w.answer("a")
+		a.wantReply()
+		w.wantEnd()
+		if _, err := p.client.Subscribe(t.Context(), "c"); !errors.Is(err, ErrRefused) {
+			t.Errorf("Subscribe: %v", err)
+		}
+
+		idle := newPuppet(t)
+		w = idle.wantServed("a")
+		idle.client.Close()
+		w.wantEndAfter(0)
+	})
+}
+
+// subscribing calls Subscribe, and returns the wire once the command has come.
+func (p *puppet) subscribing(ctx context.Context) (*wire, <-chan error) {
+	p.t.Helper()
+	done := make(chan error, 1)
+	go func() {
+		s, err := p.client.Subscribe(ctx, "c")
+		if err == nil {
+			defer s.Close()
+			_, err = s.Receive()
+		}
+		done <- err
+	}()
+	w := p.accept()
+	w.wantCommands("c")
+	return w, done
+}
+
+// To cancel the context ends a Subscribe that waits for its reply, and its connection.
+func TestSubscribeIsCancelled(t *testing.T) {
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		ctx, cancel := context.WithCancel(t.Context())
+		w, done := p.subscribing(ctx)
+		begun := time.Now()
+		cancel()
+		if err := <-done; !errors.Is(err, ErrUnavailable) || time.Since(begun) > 0 {
+			t.Errorf("%v, after %v", err, time.Since(begun))
+		}
+		w.wantEnd()
+	})
+}
+
+// Redigo panics where a message is absurd. That ends the subscription, not the process.
+func TestSubscriptionPanics(t *testing.T) {
+	const absurd = "$9223372036854775807\r\n"
+	each(t, map[string]string{
+		"at first": absurd, "later": "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n" + absurd,
+	}, func(t *testing.T, text string) {
+		p := newPuppet(t)
+		w, done := p.subscribing(t.Context())
+		w.say(text)
+		if err := <-done; !errors.Is(err, ErrUnavailable) {
+			t.Error(err)
+		}
+		w.wantEnd()
 	})
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A second connection is made while the first is stuck, and takes what comes meanwhile.
+// A second connection is made while the first is stuck, and takes what comes meanwhile. There are no
+// more than two, even if both are stuck.
 func TestLinkIsStuck(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, first := p.begin("first")
@@ -21,29 +22,15 @@ func TestLinkIsStuck(t *testing.T) {
 		other := p.acceptProbe()
 		b := p.ask(t.Context(), "b")
 		other.wantCommands("b")
-		other.answer("PING", "b")
-		b.wantReply()
-		w.answer("first", "a")
-		wantReplies(first, a)
-		p.wantServedOn(w, "c")
-		p.wantNoConnection()
-	})
-}
-
-// There are no more than two, even if both are stuck.
-func TestLinksAreFew(t *testing.T) {
-	withPuppet(t, func(t *testing.T, p *puppet) {
-		w, first := p.begin("first")
-		other := p.acceptProbe()
-		second := p.ask(t.Context(), "second")
-		other.wantCommands("second")
 		redistest.Elapse(8 * s)
-		third := p.ask(t.Context(), "third")
-		other.wantCommands("third")
+		c := p.ask(t.Context(), "c")
+		other.wantCommands("c")
 		p.wantNoConnection()
-		w.answer("first")
-		other.answer("PING", "second", "third")
-		wantReplies(first, second, third)
+		other.answer("PING", "b", "c")
+		w.answer("first", "a")
+		wantReplies(b, c, first, a)
+		p.wantServedOn(w, "d")
+		p.wantNoConnection()
 	})
 }
 
@@ -99,9 +86,7 @@ func TestLinkIsDeadBeforeItIsDialled(t *testing.T) {
 		first := p.ask(t.Context(), "first")
 		other := p.acceptProbe()
 		other.answer("PING")
-		other.wantCommands("first")
-		other.answer("first")
-		first.wantReply()
+		other.serve(first)
 		first.wantTook(15 * s)
 	})
 }
@@ -123,20 +108,6 @@ func TestLinkIsSlow(t *testing.T) {
 		w.answer("c")
 		first.wantReply()
 		wantReplies(all...)
-	})
-}
-
-// A Redis that was paused answers on both, but not at the same moment.
-func TestLinkHasTimeAfterAProbe(t *testing.T) {
-	withPuppet(t, func(t *testing.T, p *puppet) {
-		w, first := p.begin("first")
-		other := p.acceptProbe()
-		redistest.Elapse(7 * s)
-		other.answer("PING")
-		redistest.Elapse(7 * s)
-		w.answer("first")
-		first.wantReply()
-		p.wantNoConnection()
 	})
 }
 

@@ -13,7 +13,13 @@ import (
 	"time"
 
 	"github.com/gomodule/redigo/redis"
+	"go.uber.org/goleak"
 )
+
+// TestMain checks that no exchange, however it ended, leaves a goroutine behind.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
 
 const s = time.Second
 
@@ -23,8 +29,19 @@ func withPuppet(t *testing.T, f func(t *testing.T, p *puppet)) {
 	synctest.Test(t, func(t *testing.T) { f(t, newPuppet(t)) })
 }
 
+// each runs f in fake time for each row of a table.
+func each[T any](t *testing.T, table map[string]T, f func(t *testing.T, row T)) {
+	t.Helper()
+	for name, row := range table {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { f(t, row) })
+		})
+	}
+}
+
 // pause is for goroutines of a bubble that are not the test's own, which has redistest.Elapse.
-func pause(d time.Duration) { time.Sleep(d) }
+func pause(d time.Duration) { time.Sleep(d) } // in a bubble
 
 // A puppet is a Redis that the test plays itself, in a bubble. Its connections are in memory
 // and keep nothing: a write lasts until the other side has read it.
@@ -111,6 +128,13 @@ func (p *puppet) ask(ctx context.Context, name string) *asked {
 	return p.do(ctx, name, Command{"ECHO", name})
 }
 
+// hurry is ask with a second, in place of a minute.
+func (p *puppet) hurry(name string) *asked {
+	ctx, stop := context.WithTimeout(p.t.Context(), s)
+	p.t.Cleanup(stop)
+	return p.ask(ctx, name)
+}
+
 func (p *puppet) do(ctx context.Context, name string, commands ...Command) *asked {
 	a := &asked{t: p.t, name: name, done: make(chan struct{})}
 	began := time.Now()
@@ -153,10 +177,7 @@ func (p *puppet) wantServed(name string) *wire {
 // wantServedOn is wantServed on a connection that is there.
 func (p *puppet) wantServedOn(w *wire, name string) {
 	p.t.Helper()
-	a := p.ask(p.t.Context(), name)
-	w.wantCommands(name)
-	w.answer(name)
-	a.wantReply()
+	w.serve(p.ask(p.t.Context(), name))
 }
 
 // wantReplies waits for all of these.
@@ -262,6 +283,16 @@ func (w *wire) wantEnd() {
 	}
 }
 
+// wantEndAfter is wantEnd, and says how long that takes.
+func (w *wire) wantEndAfter(want time.Duration) {
+	w.t.Helper()
+	begun := time.Now()
+	w.wantEnd()
+	if after := time.Since(begun); after != want {
+		w.t.Errorf("the connection ends after %v, want %v", after, want)
+	}
+}
+
 // answer replies to those with the given names, in one write.
 func (w *wire) answer(names ...string) {
 	var text []byte
@@ -272,6 +303,14 @@ func (w *wire) answer(names ...string) {
 		text = fmt.Appendf(text, "$%d\r\n%s\r\n", len(name), name)
 	}
 	w.say(string(text))
+}
+
+// serve reads a command, and replies to it.
+func (w *wire) serve(a *asked) {
+	w.t.Helper()
+	w.wantCommands(a.name)
+	w.answer(a.name)
+	a.wantReply()
 }
 
 // say sends text, unless the client has closed the connection.

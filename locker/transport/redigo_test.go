@@ -1,6 +1,10 @@
 package transport_test
 
 import (
+	"fmt"
+
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,5 +36,39 @@ func start(t testing.TB) clienttest.Server {
 		Restart: func() { s.Restart(t) },
 		Pause:   func() { s.Pause(t) },
 		Resume:  func() { s.Resume(t) },
+	}
+}
+
+// Any number of callers share one connection, and take none of the pool. Each gets its own reply,
+// also where commands and replies fill all that the network keeps.
+func TestCrowd(t *testing.T) {
+	t.Parallel()
+	for name, size := range map[string]int{"small records": 0, "large records": 200_000} {
+		t.Run(name, func(t *testing.T) {
+			server := redistest.Real(t)
+			pool := server.Pool(t, 1)
+			defer pool.Get().Close() // there is none to be had
+			dialled, dial := 0, pool.Dial
+			pool.Dial = func() (redis.Conn, error) { dialled++; return dial() }
+			client := transport.NewRedigo(pool, time.Minute)
+			defer client.Close()
+			padding := strings.Repeat("x", size)
+			var all sync.WaitGroup
+			for i := range 64 {
+				all.Go(func() {
+					want := fmt.Sprint(i, padding)
+					replies, err := client.Do(t.Context(), "", transport.Command{"PING", want})
+					if err != nil {
+						t.Error(err)
+					} else if got := fmt.Sprintf("%s", replies[0]); got != want {
+						t.Errorf("asked for %.20q, got %.20q", want, got)
+					}
+				})
+			}
+			all.Wait()
+			if dialled != 1 {
+				t.Errorf("%d connections", dialled)
+			}
+		})
 	}
 }

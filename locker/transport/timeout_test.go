@@ -3,8 +3,10 @@ package transport
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
@@ -50,9 +52,7 @@ func TestTimeoutGivesUpAllConnections(t *testing.T) {
 func TestWriteHangs(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		a := p.ask(t.Context(), "a")
-		soon, stop := context.WithTimeout(t.Context(), s)
-		defer stop()
-		hurried := p.ask(soon, "hurried")
+		hurried := p.hurry("hurried")
 		redistest.Elapse(s)
 		b := p.ask(t.Context(), "b")
 		hurried.wantError(context.DeadlineExceeded, false)
@@ -61,9 +61,7 @@ func TestWriteHangs(t *testing.T) {
 		p.accept()
 		p.accept()
 		w := p.accept() // b goes to another
-		w.wantCommands("b")
-		w.answer("b")
-		b.wantReply()
+		w.serve(b)
 		b.wantTook(59 * s)
 	})
 }
@@ -88,11 +86,126 @@ func TestWriteHangsForTheNext(t *testing.T) {
 // The same if the one whose write hangs has little time.
 func TestWriteHangsForOneWithLittleTime(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
-		soon, stop := context.WithTimeout(t.Context(), s)
-		defer stop()
-		hurried := p.ask(soon, "hurried")
+		hurried := p.hurry("hurried")
 		p.accept()
 		hurried.wantError(context.DeadlineExceeded, true)
 		hurried.wantTook(s)
+	})
+}
+
+// A caller has less time than an exchange may take, and leaves, wherever it stands among others or
+// alone. The others notice nothing, and its reply, when it comes, is nobody's.
+func TestDeadlineOfTheFirst(t *testing.T) {
+	each(t, map[string][]string{
+		"alone": {"hurried"}, "the first": {"hurried", "b", "c"}, "in the middle": {"a", "hurried", "c"}, "the last": {"a", "hurried"},
+	}, func(t *testing.T, crowd []string) {
+		p := newPuppet(t)
+		var w *wire
+		var others []*asked
+		var hurried *asked
+		for _, who := range crowd {
+			if who == "hurried" {
+				hurried = p.hurry(who)
+			} else {
+				others = append(others, p.ask(t.Context(), who))
+			}
+			if w == nil {
+				w = p.accept()
+			}
+			w.wantCommands(who)
+		}
+		hurried.wantError(context.DeadlineExceeded, true)
+		hurried.wantTook(s)
+		i := slices.Index(crowd, "hurried")
+		w.answer(crowd[:i+1]...)
+		wantReplies(others[:i]...)
+		for _, a := range others[i:] {
+			a.wantWaiting()
+		}
+		w.answer(crowd[i+1:]...)
+		wantReplies(others...)
+		p.wantServedOn(w, "next") // on the same connection
+	})
+}
+
+// A short deadline that was not answered does not save a Redis that hangs: the connection breaks
+// when the exchange could not have been answered in time for anybody.
+func TestDeadlineAndTimeout(t *testing.T) {
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		short, stop := context.WithTimeout(t.Context(), s)
+		defer stop()
+		a := p.ask(short, "a")
+		w := p.accept()
+		w.wantCommands("a")
+		a.wantError(context.DeadlineExceeded, true)
+		w.wantEndAfter(time.Minute - s)
+	})
+}
+
+// To cancel does not break off what was sent: the outcome would never be known. And still it waits
+// no longer than its time.
+func TestCancel(t *testing.T) {
+	each(t, map[string]bool{"and it is answered": true, "and it is not": false}, func(t *testing.T, answered bool) {
+		p := newPuppet(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		short, stop := context.WithTimeout(ctx, 30*s)
+		defer stop()
+		w, a := p.begin("a")
+		b, c := p.ask(ctx, "b"), p.ask(short, "c")
+		w.wantCommands("b", "c")
+		cancel()
+		b.wantWaiting()
+		c.wantWaiting()
+		if answered {
+			w.answer("a", "b", "c")
+			wantReplies(a, b, c)
+			c.wantTook(0) // and not until its deadline
+			return
+		}
+		c.wantError(context.DeadlineExceeded, true)
+		c.wantTook(30 * s)
+		a.wantError(os.ErrDeadlineExceeded, true)
+		b.wantError(os.ErrDeadlineExceeded, true)
+		b.wantTook(time.Minute)
+	})
+}
+
+// What was not sent yet, since somebody else's write lasts, can be withdrawn at any time. What is
+// before it, and behind it, is sent all the same.
+func TestWithdraw(t *testing.T) {
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		w, first := p.begin("first")
+		large := strings.Repeat("x", 20_000)
+		ctx, cancel := context.WithCancel(t.Context())
+		a := p.ask(t.Context(), large)
+		cancelled, b, hurried := p.ask(ctx, "cancelled"), p.ask(t.Context(), "b"), p.hurry("hurried")
+		cancel()
+		cancelled.wantError(context.Canceled, false)
+		cancelled.wantTook(0)
+		hurried.wantError(context.DeadlineExceeded, false)
+		hurried.wantTook(s)
+		w.wantCommands(large, "b")
+		w.wantSilence()
+		w.answer("first", large, "b")
+		wantReplies(first, a, b)
+	})
+}
+
+// What was withdrawn may have been what the flush was to wait for.
+func TestWithdrawTheLast(t *testing.T) {
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		w, first := p.begin("first")
+		large := strings.Repeat("x", 20_000)
+		a, b := p.ask(t.Context(), "a"), p.ask(t.Context(), large)
+		ctx, cancel := context.WithCancel(t.Context())
+		last := p.ask(ctx, "last")
+		w.wantCommands("a")
+		synctest.Wait() // b is being written, and last is behind it
+		cancel()
+		last.wantError(context.Canceled, false)
+		w.wantCommands(large)
+		w.answer("first", "a", large)
+		wantReplies(first, a, b)
+		b.wantTook(0)
 	})
 }

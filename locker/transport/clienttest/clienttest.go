@@ -207,7 +207,7 @@ func (c *check) wantAmbiguous(err error) {
 // eventually waits until ok.
 func (c *check) eventually(what string, ok func() bool) {
 	c.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) { // between two tries
 		if time.Now().After(end) {
 			c.Fatalf("never happened: %s", what)
 		}
