@@ -9,6 +9,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/a2139e8d/latchkey/store"
 	"github.com/a2139e8d/latchkey/store/rueidisstore"
@@ -163,8 +164,10 @@ func (r *redis) explained(err error) error {
 		text = fmt.Sprintf("no answer within %v", r.o.Timeout)
 	case tlsError:
 		text = "it does not speak TLS: the URL's scheme would be redis or valkey"
-	case errors.Is(err, io.EOF) && r.option.TLSConfig == nil:
-		text = "it has closed the connection; if it wants TLS, write rediss or valkeys as the URL's scheme"
+	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET): // whichever comes first, and without our port
+		if text = "it has closed the connection"; r.option.TLSConfig == nil {
+			hint = "; if it wants TLS, write rediss or valkeys as the URL's scheme"
+		}
 	case strings.Contains(text, "unknown message type") || strings.Contains(text, "unexpected simple string"):
 		text = "what answers there is no Redis"
 	case strings.HasPrefix(text, "NOAUTH"):
