@@ -13,7 +13,7 @@ MODULES = cmd/bench cmd/latchkey store/goredisstore store/rueidisstore internal/
 test: setup
 	$(GO) test -race -shuffle=on ./...
 
-# The rest, as CI runs it behind make test: half an hour. What each part is, and how long it
+# The rest, as CI runs it behind make test: a quarter of an hour. What each part is, and how long it
 # takes, is in .ci/README.md.
 test-all: setup
 	$(GO) test -count=1 ./middleware/differential -all
@@ -27,6 +27,7 @@ test-all: setup
 # The tests of the other modules: both clients, on one server and on clusters, the operator's
 # command, the benchmarks' own, frameworks, the move from other libraries.
 modules: setup
+	@.ci/nginx
 	cd store/goredisstore && $(GO) test -race -shuffle=on ./... -cluster
 	cd store/rueidisstore && $(GO) test -race -shuffle=on ./... -cluster
 	cd cmd/latchkey && $(GO) test -race -shuffle=on ./...
