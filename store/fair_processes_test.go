@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -97,4 +98,33 @@ func TestABusyProcessGetsItsTurns(t *testing.T) {
 			}))
 		}
 	}
+}
+
+// P5: a client that leaves while Redis is asked for its session is kept until Redis has answered that,
+// and by nothing else, although another of its process waits for the lock that it has got.
+func TestAClientThatLeavesIsKeptByOneExchange(t *testing.T) {
+	const oneWay = 50 * time.Millisecond
+	o := patient
+	o.Lease = 5 * oneWay // of which so little is left after an exchange that the next needs one
+	fakeTime(func(t *testing.T, s *redistest.Server) {
+		create(t, process(t, s), "0")
+		st := openFar(t, s.Pool(t, 8), oneWay, o)
+		_, err := st.Load(t.Context(), theID, Terms{}) // which dials
+		must(t, err)
+		ctx, leave := context.WithCancel(t.Context())
+		time.AfterFunc(oneWay/2, leave)
+		var behind sync.WaitGroup
+		behind.Go(func() {
+			lapse(oneWay / 4)
+			h, err := st.Take(t.Context(), theID, Terms{LockWait: time.Minute})
+			must(t, err)
+			must(t, h.Touch(t.Context()))
+		})
+		begun := time.Now()
+		_, err = st.Take(ctx, theID, Terms{LockWait: time.Minute})
+		if took := time.Since(begun); !errors.Is(err, context.Canceled) || took > 2*oneWay {
+			t.Errorf("after %v: %v", took, err)
+		}
+		behind.Wait()
+	})(t)
 }

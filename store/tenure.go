@@ -96,14 +96,14 @@ func (t *tenure) admit(ctx context.Context, h *Hold, l *lease.Lease) (again bool
 	h.joined = t.lease != nil
 	t.lease = l
 	switch {
-	case ctx.Err() != nil && t.err == nil:
-		t.giveUp(l)
+	case ctx.Err() != nil && !h.joined:
+		t.turnDown(l, context.Cause(ctx))
 		return true, nil
 	case !h.joined:
 		err = t.read
 	case t.err != nil: // what it was to build on is void
 		return true, nil
-	case l.Validity() == 0:
+	case ctx.Err() != nil || l.Validity() == 0:
 		t.giveUp(l)
 		return true, nil
 	case !t.askedSince(l.Began()):
@@ -180,6 +180,22 @@ func (t *tenure) giveUp(l *lease.Lease) {
 	if !ended {
 		t.passOn(context.Background(), l, next)
 	}
+}
+
+// turnDown ends a tenure whose first hold does not begin, since its caller has left: that has waited
+// for an exchange, and must not wait for another. So the next in line goes on if that needs none;
+// else the lock is freed in the background. It is called with mu held.
+func (t *tenure) turnDown(l *lease.Lease, why error) {
+	next, _, _ := l.Stop(t.others)
+	defer l.Leave()
+	if next.Fresh && t.read == nil && t.err == nil && t.askedSince(next.Began) {
+		if given := l.HandOver(next, t.others); given != nil {
+			t.lease = given
+			return
+		}
+	}
+	t.err = cmp.Or(t.err, why)
+	l.Sweep(t.token)
 }
 
 // free frees the lock where its hold cannot begin. l keeps its turn, so that nobody who came later

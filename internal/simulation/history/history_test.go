@@ -149,6 +149,24 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// A session ends with its lifetime, but for that of a login which the handler made when it was over.
+func TestALateLoginBeginsTheLifetime(t *testing.T) {
+	minute := terms()
+	minute.TTL, minute.Lifetime = time.Hour, time.Minute
+	logsIn := func(r *Request) { r.Effect, r.SetID, r.SetUser = Renew, "T", "ann" }
+	isIn := func(r *Request) { r.Cookie, r.ID, r.User = "T", "T", "ann" }
+	for name, tt := range map[string]struct {
+		story
+		broken string
+	}{
+		"used for longer":         {begun.write(59_000, 59_002, 1).look(61_000, 61_002, 1, 2), "a session ends with its lifetime"},
+		"a login in time":         {begun.write(59_000, 59_002, 1).but(logsIn).look(61_000, 61_002, 1, 2).but(isIn), "a session ends with its lifetime"},
+		"a login when it is over": {begun.write(59_990, 60_020, 1).but(logsIn).look(61_000, 61_002, 1, 2).but(isIn), ""},
+	} {
+		t.Run(name, func(t *testing.T) { judge(t, minute, tt.story, tt.broken) })
+	}
+}
+
 // judge asserts that a story breaks a rule, or none.
 func judge(t *testing.T, terms Terms, s story, rule string) {
 	t.Helper()

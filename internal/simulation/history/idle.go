@@ -1,6 +1,9 @@
 package history
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // inTime reports whether a request came early enough for a session that was to live
 // until then, so that it must be there, however long the request had to wait. That is
@@ -36,12 +39,33 @@ func (h *history) idle() {
 			if lives := h.idleUntil(rs, z); lives > 0 && z.Asked > lives+slack {
 				h.broken("an idle session runs out", with(z), "#%d asked for it at %s, but it was to live until %s", z.Number, ms(z.Asked), ms(lives))
 			}
-			w := h.writers[h.root(last(z.Saw))]
+			w := h.beginning(last(z.Saw))
 			if w != nil && z.Asked > w.Done+h.Lifetime+slack {
 				h.broken("a session ends with its lifetime", with(w, z), "#%d asked for it at %s; it was created before %s", z.Number, ms(z.Asked), ms(w.Done))
 			}
 		}
 	}
+}
+
+// beginning returns the request from which a version's lifetime counts: the one that made its session,
+// or a login in it when the lifetime was over already, in the hands of the handler.
+func (h *history) beginning(version int) *Request {
+	chain := []int{version}
+	for range len(h.all) { // a history that is broken may go in circles
+		if version = h.parent(version); version == 0 {
+			break
+		}
+		chain = append(chain, version)
+	}
+	var first *Request
+	for _, version := range slices.Backward(chain) {
+		w := h.writers[version]
+		anew := first != nil && w != nil && w.Effect == Renew && w.SetUser != "" && w.Done >= first.Open+h.Lifetime
+		if first == nil || anew {
+			first = w
+		}
+	}
+	return first
 }
 
 // idleUntil returns until when others may have put the idle time-out off. Whoever takes or waits for
