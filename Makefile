@@ -18,7 +18,7 @@ test: setup
 test-all: setup
 	$(GO) test -count=1 ./middleware/differential -all
 	$(MAKE) modules
-	$(MAKE) simulate N=1000000
+	$(MAKE) simulate N=1000000 SEED=1
 	$(MAKE) model
 	$(MAKE) test-servers
 	$(MAKE) faults SHORT=1
