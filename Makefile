@@ -51,7 +51,6 @@ test-servers: setup
 # Latchkey in fake time, with all faults: N requests, from SEED on, with one PROFILE or all.
 # SEED brings a run back, and so does PLAN, a file that a failure has written to bin/simulate.
 # If it does not, EXACTLY=1 does: it builds a Go runtime that leaves nothing to chance.
-# simulate-broken shows that the simulation finds what is broken on purpose.
 N ?= 3000000
 simulate:
 	@mkdir -p bin/simulate

@@ -93,7 +93,7 @@ func nginxBinary() (string, error) {
 			return path, nil
 		}
 	}
-	return "", errors.New("found no nginx: all tests behind a cache were left out; `make test` installs it, and NGINX may name one")
+	return "", errors.New("found no nginx: all tests behind a cache were left out; `make modules` installs it, and NGINX may name one")
 }
 
 // Tests behind nginx are left out if there is none. That is not to pass in silence, so this one

@@ -16,8 +16,9 @@ package differential
 //
 //	differential_test.go     runs the cases, and reports what differs
 //	cases_test.go            what a case is; all files whose names begin with case_ have some
-//	exchange_test.go         one run: a server for one connection, and what its handler saw; the
-//	                         ways to run a case: without the sessions, and in each mode
+//	exchange_test.go         one run: a server for one connection, and what its handler saw
+//	connection_test.go       the connection, and the bytes that have arrived on it
+//	site_test.go             the ways to run a case: without the sessions, and in each mode
 //	client_test.go           the clients: for HTTP/1.0 and 1.1, which sees each byte, and for HTTP/2
 //	differences_test.go      an exchange as lines, the rule for what the sessions add to them, and
 //	                         how they are compared

@@ -1,0 +1,139 @@
+package middleware_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// P14, ASVS 7.4.2, 7.4.3, 7.4.5 and 7.5.2: what is under way in a session when that is ended, by
+// whomever, does not escape: neither what it writes, nor a new id, nor another login. Its context
+// ends, and sessions that are not meant go on.
+func TestARequestUnderWayDoesNotEscapeTheEnd(t *testing.T) {
+	onEach(t, func(t *testing.T, r *redistest.Server) {
+		ends := map[string]func(s *site, own, thief string) error{
+			"one":    func(s *site, _, thief string) error { return s.sessions.End(t.Context(), thief) },
+			"others": func(s *site, own, _ string) error { _, err := s.sessions.EndAll(t.Context(), "ann", own); return err },
+			"all":    func(s *site, _, _ string) error { _, err := s.sessions.EndAll(t.Context(), "ann"); return err },
+		}
+		changes := map[string]func(*session.Session){
+			"add":   func(*session.Session) {},
+			"renew": (*session.Session).Renew,
+			"again": func(s *session.Session) { s.Login("ann") },
+			"bob":   func(s *session.Session) { s.Login("bob") },
+		}
+		for how, end := range ends {
+			for what, change := range changes {
+				if r.IsReal() && what != "renew" {
+					continue // each takes as long as a renewal of the lease
+				}
+				var s *site
+				var own, thief *visitor
+				mux := users(func() *middleware.Sessions { return s.sessions })
+				handle(mux, "/slow", func(theirs *session.Session, _ http.ResponseWriter, req *http.Request) {
+					must(t, end(s, own.get(s.URL+"/id").body, theirs.ID()))
+					<-req.Context().Done()
+					change(theirs)
+					theirs.Set("n", 100)
+				})
+				s = newSiteOn(t, store.New(r.Pool(t, 8), store.Options{Lease: 3 * time.Second, Timeout: 20 * time.Second}), middleware.Options{}, mux)
+				own, thief = visitAs(t, s, "ann"), visitAs(t, s, "ann")
+				bob, guest := visitAs(t, s, "bob"), newVisitor(t)
+				guest.get(s.URL+"/add").want(t, 200, "1")
+				a := thief.get(s.URL + "/slow")
+				if a.StatusCode != http.StatusServiceUnavailable && a.StatusCode != http.StatusConflict || a.sets() {
+					t.Errorf("%s, %s: the thief's answer is %d %q, %v", how, what, a.StatusCode, a.body, a.Header)
+				}
+				left := map[string]string{"one": "ann", "others": "ann", "all": ""}[how]
+				wantUsers(t, s, map[*visitor]string{own: left, thief: "", bob: "bob", guest: ""})
+				guest.get(s.URL+"/get").want(t, 200, "1")
+				own.get(s.URL+"/logout").want(t, 200, "")
+				bob.get(s.URL+"/logout").want(t, 200, "")
+				for _, user := range []string{"ann", "bob"} {
+					if list, err := s.sessions.List(t.Context(), user); len(list) > 0 || err != nil {
+						t.Errorf("%s, %s: %s still has %+v, %v", how, what, user, list, err)
+					}
+				}
+			}
+		}
+	})
+}
+
+// ASVS 7.4.3: ended are also sessions that are much older than the one that ends them.
+func TestAllOtherSessionsOfAUserCanBeEnded(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s := newUserSite(t, r, middleware.Options{TTL: 60 * time.Hour, Lifetime: 60 * time.Hour})
+		thief := visitAs(t, s, "ann")
+		redistest.Elapse(50 * time.Hour)
+		laptop, phone, bob := visitAs(t, s, "ann"), visitAs(t, s, "ann"), visitAs(t, s, "bob")
+		thief.get(s.URL+"/user").want(t, 200, "ann")
+		laptop.get(s.URL+"/end/others").want(t, 200, "2")
+		wantUsers(t, s, map[*visitor]string{laptop: "ann", phone: "", thief: "", bob: "bob"})
+		laptop.get(s.URL+"/login/ann").want(t, 200, "") // logging in once more keeps it that way
+		phone.get(s.URL+"/login/ann").want(t, 200, "")
+		wantUsers(t, s, map[*visitor]string{laptop: "ann", phone: "ann", thief: "", bob: "bob"})
+	})
+}
+
+// Two sessions of a user that end each other at the same time are both over, and neither waits for the
+// other, though each holds its own. No thief stays in place of the user.
+func TestTwoSessionsThatEndEachOtherAreBothOver(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		free := make(chan struct{})
+		var s *site
+		mux := users(func() *middleware.Sessions { return s.sessions })
+		handle(mux, "/end-others", func(own *session.Session, _ http.ResponseWriter, req *http.Request) {
+			user := own.User() // is open now
+			<-free
+			_, err := s.sessions.EndAll(req.Context(), user, own.ID())
+			must(t, err)
+			own.Renew()
+		})
+		s = newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
+		one, two := visitAs(t, s, "ann"), visitAs(t, s, "ann")
+		first, second := one.start(s.URL+"/end-others"), two.start(s.URL+"/end-others")
+		synctest.Wait()
+		close(free)
+		<-first
+		<-second
+		wantUsers(t, s, map[*visitor]string{one: "", two: ""})
+		one.get(s.URL+"/login/ann").want(t, 200, "")
+		wantUsers(t, s, map[*visitor]string{one: "ann", two: ""})
+	})
+}
+
+// ASVS 7.4.3: a login with the old password that is under way when that is changed, and all sessions
+// ended, does not escape, if it looks once more after it has stored its session.
+func TestALoginWithTheOldPasswordDoesNotEscape(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		var s *site
+		var laptop *visitor
+		password := "old"
+		mux := users(func() *middleware.Sessions { return s.sessions })
+		handle(mux, "/slow-login", func(own *session.Session, w http.ResponseWriter, req *http.Request) {
+			given := password // it was right
+			password = "new"  // which another request does, before EndAll
+			laptop.get(s.URL+"/end/others").want(t, 200, "0")
+			own.Login("ann")
+			must(t, own.Commit(req.Context()))
+			if password != given {
+				must(t, s.sessions.End(req.Context(), own.ID()))
+				http.Error(w, "wrong password", http.StatusForbidden)
+				return
+			}
+			fmt.Fprint(w, "welcome")
+		})
+		s = newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
+		laptop = visitAs(t, s, "ann")
+		thief := newVisitor(t)
+		thief.get(s.URL+"/slow-login").want(t, http.StatusForbidden, "*")
+		wantUsers(t, s, map[*visitor]string{laptop: "ann", thief: ""})
+	})
+}
