@@ -181,7 +181,7 @@ func (rq *request) beginID(
 	case do == renew:
 		hold := rq.giveBack()
 		hold.Record.Created, hold.Record.Own = record.Created, record.Own
-		hold.Record.User, hold.Record.Device = record.User, record.Device
+		hold.Record.User, hold.Record.Device, hold.Record.Arrived = record.User, record.Device, record.Arrived
 		err = hold.Renew(ctx, id, change.Data())
 		record.Own = hold.Record.Own // of which the new id does not keep all
 	default:

@@ -213,7 +213,7 @@ func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, mode Mode, patt
 		return
 	}
 	rw := &response{
-		request: request{sessions: s, mode: mode, pattern: pattern, base: r},
+		request: request{sessions: s, mode: mode, pattern: pattern, base: r, arrived: time.Now()},
 		inner:   w,
 		before:  snapshot(w.Header()),
 		tail:    tail{declared: -1},

@@ -185,7 +185,7 @@ func (rw *response) again() *response {
 	return &response{
 		request: request{
 			sessions: first.sessions, mode: Optimistic, pattern: first.route(), base: base,
-			id: first.knownID(), hold: a.hold, attempt: &attempt{again: true, over: a.over, err: a.err},
+			id: first.knownID(), arrived: first.arrived, hold: a.hold, attempt: &attempt{again: true, over: a.over, err: a.err},
 		},
 		inner:  rw.inner,
 		before: snapshot(rw.inner.Header()),

@@ -65,6 +65,7 @@ type request struct {
 	secret  secret.Secret // of a new session that has an id
 	created int64         // Unix ms: what is stored began then; 0: nothing is, or endedNow
 	own     *store.Times  // of what is stored
+	arrived time.Time     // the request; or its last EndAll was done then, since a login in it comes after that
 }
 
 // start returns the handler's request, whose context has the session: opened, or
@@ -233,6 +234,13 @@ func (rq *request) handBack(r *http.Request) {
 	rq.idMu.Lock()
 	defer rq.idMu.Unlock()
 	rq.pattern = cmp.Or(rq.pattern, r.Pattern)
+}
+
+// arrive makes the request count as one that has arrived now.
+func (rq *request) arrive() {
+	rq.idMu.Lock()
+	defer rq.idMu.Unlock()
+	rq.arrived = time.Now()
 }
 
 func (rq *request) identify(id string) {

@@ -76,6 +76,9 @@ func (rq *request) give(record *store.Record, user string) {
 		return
 	}
 	record.User, record.Device = user, ""
+	rq.idMu.Lock()
+	record.Arrived = rq.arrived
+	rq.idMu.Unlock()
 	if device := rq.sessions.options.Device; device != nil {
 		text := device(rq.base)
 		record.Device = strings.ToValidUTF8(text[:min(len(text), maxDevice)], "")
@@ -144,6 +147,10 @@ func (s *Sessions) End(ctx context.Context, id string) error {
 //
 // Without except it is over, too: call Destroy, so that the client forgets its cookie.
 //
+// A login whose request arrived before this was done is refused if it would be stored after it, with an
+// error that wraps store.ErrGone: it may have checked a password that has been changed since. A request
+// whose context ctx is, or is derived from, counts as one that has arrived after this.
+//
 // An except that is no id at all is an error, so that what was to be spared is not ended; "" spares none.
 func (s *Sessions) EndAll(ctx context.Context, user string, except ...string) (int, error) {
 	for _, id := range except {
@@ -152,6 +159,11 @@ func (s *Sessions) EndAll(ctx context.Context, user string, except ...string) (i
 		}
 	}
 	ended, err := s.store.EndUser(ctx, user, except...)
+	// What its own request has checked is not older than this.
+	rq, _ := ctx.Value(requestKey{}).(*request)
+	for ; rq != nil; rq = rq.outer {
+		rq.arrive()
+	}
 	for _, id := range ended {
 		s.options.Hooks.call(context.WithoutCancel(ctx), event{do: destroy, old: id})
 	}

@@ -57,6 +57,13 @@ func tapped(t *testing.T, s *redistest.Server, o Options) (*Store, *redistest.Pr
 	return New(p.Pool(t, 2), o), p
 }
 
+// knowing makes a store know Redis's clock, as after its first login. In a bubble that is the bubble's.
+func knowing(st *Store) *Store {
+	now := time.Now()
+	st.clock.learn(now.UnixMicro(), now)
+	return st
+}
+
 // lapse lets time pass: the work of a handler, say. In a bubble it is exact.
 func lapse(d time.Duration) { time.Sleep(d) }
 
@@ -178,7 +185,7 @@ func asSent(script *scripting.Script) string {
 func learn(t *testing.T, s *redistest.Server) {
 	t.Helper()
 	for _, script := range []*scripting.Script{
-		takeScript, loadScript, commitScript, optimisticScript, createScript, replaceScript, dropScript, loginScript,
+		takeScript, loadScript, commitScript, optimisticScript, createScript, replaceScript, dropScript, loginScript, endAllScript,
 	} {
 		if _, known := sent.Load(script); !known {
 			p := redistest.NewProxy(t, s.Another(t))

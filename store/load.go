@@ -205,13 +205,15 @@ func (s *Store) create(ctx context.Context, id, old string, record Record, t Ter
 	if (len(keys) == userKeys) != (record.User != "") {
 		return errTag
 	}
-	x := scripting.Exchange{Script: createScript, Keys: keys[:1],
-		Args: []any{record.name, record.text(s.box(id)), t.expiry(&record, now)}}
+	ttl := t.expiry(&record, now)
+	x := scripting.Exchange{Script: createScript, Keys: keys[:1], Args: []any{record.name, record.text(s.box(id)), ttl}}
+	// What has timed out leaves nothing by which a copy would know that it was there.
+	within := min(s.within(), time.Duration(ttl)*time.Millisecond)
 	if record.User != "" {
-		s.prepareLogin(&x, keys, old, &record, t, now)
-		return s.runLogin(ctx, x, id)
+		s.prepareLogin(&x, id, keys, old, &record, t, now)
+		return s.runLogin(ctx, x, id, within, cmp.Or(record.Arrived, now))
 	}
-	_, reply, err := s.runner.Exchange(ctx, x)
+	reply, err := s.inTime(ctx, x, within)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@
 //	<prefix>{ID}.lock.queue  the processes that wait for the lock, while there are any
 //
 // and while a large record is being saved, one more, which nobody reads: see staged.go. The sessions of a
-// user have other names, and share two keys more: see user.go.
+// user have other names, and share three keys more: see user.go.
 //
 // An exclusive request is two exchanges: [Store.Take] takes the lock and reads the record in one
 // write (see take.go), [Hold.Save] writes the record and releases the lock in one script. Requests of one process
@@ -56,6 +56,9 @@
 //
 // # Clocks
 //
+// What a command does that comes long after it was sent, and finds no trace of what it did the first
+// time, is bounded by Redis's clock: see clock.go.
+//
 // The idle timeout is Redis's to keep, by the record's TTL. The absolute one counts from the
 // creation time in the record, by the clocks of the processes, so it is as exact as these agree.
 package store
@@ -89,7 +92,8 @@ package store
 // timer. With another Locker (external.go) the steps are the same, in five exchanges. Of the
 // other files, load.go reads without a lock, optimistic.go saves without one, staged.go sends large
 // records, record.go knows a record's form, with times.go, user_record.go and seal.go, and scripts.go the
-// scripts. user.go is the story of the sessions of a user, and user_sessions.go lists and ends them.
+// scripts. user.go is the story of the sessions of a user: user_list.go lists them, user_sessions.go begins
+// and ends them, and user_prune.go makes room for a login. clock.go is about commands that come late.
 
 import (
 	"cmp"
@@ -180,6 +184,7 @@ type Store struct {
 	err     error         // what is wrong with the options
 	ring    *keyring      // of Options.Encryption; nil without
 	unkeyed error         // what is wrong with that
+	clock   clock
 }
 
 // New returns a store that dials as pool does, by its DialContext or Dial, which should have a
@@ -199,7 +204,7 @@ func New(pool *redis.Pool, o Options) *Store {
 // which Options.Timeout should be equal to. It stays the caller's, unless it has a method
 // CloseWithStore() error: [Store.Close] calls that. For errors see [New].
 func NewOn(c transport.Client, o Options) *Store {
-	s := &Store{options: o, alone: maxAlone, err: cmp.Or(o.check(), o.checkDialling())}
+	s := &Store{options: o, alone: maxAlone, clock: clock{began: time.Now()}, err: cmp.Or(o.check(), o.checkDialling())}
 	if c == nil {
 		c, s.err = transport.NewRedigo(nil, time.Second), errors.New("store: the client is nil")
 	}

@@ -111,5 +111,5 @@ func TestALoginThatIsEndedAtOnce(t *testing.T) {
 
 // interrupt opens a store that does something after the first exchange.
 func interrupt(t *testing.T, s *redistest.Server, do func()) *Store {
-	return NewOn(&interrupted{Client: transport.NewRedigo(s.Pool(t, 8), time.Minute), do: do}, patient)
+	return knowing(NewOn(&interrupted{Client: transport.NewRedigo(s.Pool(t, 8), time.Minute), do: do}, patient))
 }

@@ -7,7 +7,7 @@ import "github.com/a2139e8d/latchkey/internal/overlay"
 func laterEntry(then string) []overlay.Edit {
 	return edits(
 		overlay.Rule("a login is on the list at once").Drop(),
-		overlay.Rule("a list lasts as long as its sessions").Call("math.max(a, b)", "math.max(a, ARGV[4] - ARGV[5] + 600000)"),
+		overlay.Rule("a list lasts as long as its sessions").Call("math.max(a, b)", "math.max(a, ARGV[7] + 600000)"),
 		overlay.In("store", "Store.login").Begin(`add := func() error {
 	record, list := $2.Keys.At(0), $2.Keys.At(1)
 	end := time.Now().Add(24*time.Hour).UnixMilli()
