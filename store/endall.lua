@@ -27,8 +27,6 @@ for before, name in string.gmatch(user[2] or '', ' (%d+) (%w+)') do
 end
 local today = math.floor(now / 1000)
 local found, kept = redis.call('ZRANGE', list, today, '+inf', 'BYSCORE'), {}
-redis.call('PEXPIRE', marked, '1', 'GT') -- sessions can be ended, however full Redis is
-redis.call('SET', calls, done, 'PX', 3600000) -- rule: when the sessions of a user were ended is remembered for an hour
 if mark then -- else it is lost, and they are over
   mark = string.format('%d', string.sub(mark, 1, 15) + 1) -- rule: each EndAll has an epoch of its own
   for i = 4, #ARGV - 1 do
@@ -38,20 +36,20 @@ if mark then -- else it is lost, and they are over
     end
   end
 end
-local result = {now}
+-- What deletes comes first: sessions can be ended, however full Redis is.
 if not next(kept) then
   redis.call('DEL', list, marked) -- rule: where no session stays, the mark is gone
-  for i, member in ipairs(found) do
-    result[i + 1] = member
+else
+  for _, member in ipairs(redis.call('ZRANGE', list, 0, -1)) do
+    if not kept[member] then
+      redis.call('ZREM', list, member)
+    end
   end
-  return result
+  redis.call('PEXPIRE', marked, '1', 'GT') -- deletes nothing, if they all stay
+  redis.call('SET', marked, mark, 'KEEPTTL')
 end
-redis.call('SET', marked, mark, 'KEEPTTL')
-for _, member in ipairs(redis.call('ZRANGE', list, 0, -1)) do
-  if not kept[member] then
-    redis.call('ZREM', list, member)
-  end
-end
+redis.call('SET', calls, done, 'PX', 3600000) -- rule: when the sessions of a user were ended is remembered for an hour
+local result = {now}
 for _, member in ipairs(found) do
   if not kept[member] then
     result[#result + 1] = member

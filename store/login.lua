@@ -24,11 +24,9 @@ local again = redis.call('PTTL', KEYS[1]) ~= -2
 if again and not is(KEYS[1], ARGV[4]) then
   return 0
 end
-local user, alive = redis.call('MGET', marked, KEYS[4]), redis.call('ZCARD', list)
-local mark, ended = user[1], user[2]
-if not mark or alive == 0 then -- one of them is lost, or there are no sessions
-  mark, alive = nil, 0
-end
+local user, size = redis.call('MGET', marked, KEYS[4]), redis.call('ZCARD', list)
+local mark, ended = size > 0 and user[1], user[2]
+local alive = mark and size or 0 -- without list or mark, which are lost together, there is no session
 if again then
   if alive == 0 or not redis.call('ZSCORE', list, member) then
     return {1} -- it was ended since
@@ -68,14 +66,15 @@ local epoch = mark and string.sub(mark, 1, 15) or ARGV[11]
 local head, rest = string.match(ARGV[5], '^(.-,"g":)%d+(.*)$')
 -- Before all other writes: on a full Redis it is refused, but not in a script that has written something.
 redis.call('SET', KEYS[1], head .. epoch .. rest, 'PX', ARGV[6]) -- rule: a login begins with its user's epoch
-if not mark then
+if mark then
+  redis.call('ZREMRANGEBYSCORE', list, '-inf', today)
+elseif size > 0 then
   redis.call('DEL', list)
 end
-redis.call('ZREMRANGEBYSCORE', list, '-inf', today)
 -- Last, so that the list has at least this one.
 redis.call('ZADD', list, today + ARGV[7], member) -- rule: a login is on the list at once
-local last = redis.call('ZRANGE', list, -1, -1, 'WITHSCORES')
-local left = math.max(1, last[2] - today + 600000) -- rule: a list lasts as long as its sessions
+local ends = mark and redis.call('ZRANGE', list, -1, -1, 'WITHSCORES')[2] or today + ARGV[7]
+local left = math.max(1, ends - today + 600000) -- rule: a list lasts as long as its sessions
 redis.call('PEXPIRE', list, left)
 redis.call('SET', marked, mark or epoch, 'PX', left)
 return result
