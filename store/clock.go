@@ -11,32 +11,34 @@ import (
 
 // # Late commands
 //
-// A command may reach Redis long after it was sent, also a second time: a proxy that resets a connection
-// may still pass on what it has read from it. Nearly all scripts know by what they find that they have been
-// done, or that others have written since. Three do not, once the traces of what they did are gone: a
-// record that is created, a login, and the end of all of a user's sessions. So they are done only for a
-// while after they were sent, by Redis's clock:
+// Redis may get a command long after it was sent, or twice: a proxy that has reset a connection may still
+// pass on what it has read from it. Most scripts find out from what is stored that they have been
+// done. Three cannot, once that has expired: they create a record, log in, and end all sessions of a
+// user. So these are done only for a short time after they were sent, by Redis's clock:
 //
-//   - create.lua and login.lua for less than a tombstone lasts, and than the record does. Until
+//   - create.lua and login.lua for less time than the record lives, and than its tombstone does. Until
 //     then a copy finds one of the two.
-//   - endall.lua keeps the names of the calls of which a copy may still come, and does none twice.
+//   - endall.lua remembers its calls for longer than a copy may come, and does none twice.
 //
-// No clocks need agree for that. The process knows Redis's clock from what Redis has said, and counts on
-// from there by its own monotonic clock. It begins to count when the reply is there, which is later than
-// Redis has said it: so it takes Redis's time to be earlier than it is, or right, and nothing is done later
-// than it should be. If it is wrong by too much, since Redis's clock was set, another node of a cluster
-// has another time, or nothing is known yet, the script does nothing and says what time it is, and is sent once
-// more with that. So the first such exchange of a process costs one more.
+// No clocks need to agree. A reply tells the process Redis's time, and from then on it counts by its
+// own monotonic clock. The reply was on its way for a while, so the process takes Redis's time to be
+// that much earlier than it is, and never later: no command is done after its time. A script refuses if
+// the process is too wrong, since it knows nothing yet, say, or Redis's clock was set. Then it does
+// nothing and returns the time, and is sent once more. So the first of these commands in a process
+// costs one exchange more. (After Redis's clock was set back by hours, a copy of what it has refused then
+// would be done that many hours later.)
 //
-// By the same clock a login says when its request arrived, and is compared with the last EndUser. What it
-// says is too early by the time that a reply was on its way. If it is refused for that, it says it
-// once more, by the clock of that refusal; only a reply that was slower than what lies between the two
-// makes one refused that was later: the safe side. After an EndUser of this process that cannot
-// happen, since its reply has set the clock. (If the clocks of a cluster's nodes are apart, and it is
-// another's, a login that is on its way for as long may pass.)
+// # A login that is overtaken
+//
+// A login says when its request arrived, and is refused if that was before the last EndUser of its user. Both
+// times are Redis's. That of the arrival is too early by as long as the reply was on its way that told
+// the time. So who is refused asks once more, with the time that the refusal has told. A login is refused in
+// vain only if it arrives within one such way after EndUser was done; and never in the process that
+// called EndUser, whose reply told the time. On a cluster whose nodes have different times the difference
+// counts, too: a login may pass that arrived before EndUser by less than that.
 
-// maxWithin is half of what a tombstone lasts: the other half is for a Redis whose clock was set back
-// by less, and is not noticed.
+// maxWithin is half of what a tombstone lasts. The other half is for a clock that is ahead by as much,
+// which the scripts let pass.
 const maxWithin = tombstoneTime / 2
 
 // within returns for how long a command may be done after it was sent: for as long as its caller waits.
@@ -48,8 +50,8 @@ type clock struct {
 	then  atomic.Int64 // what Redis's clock said at began, in Unix µs, or less; 0: it is not known
 }
 
-// learn notes what Redis's clock has said, in a reply that was there at heard. What is known is only
-// changed where it was too early.
+// learn notes what Redis's clock said in a reply that had come at heard. It changes what is known only if
+// that was too early.
 func (c *clock) learn(now int64, heard time.Time) {
 	then := now - heard.Sub(c.began).Microseconds()
 	for {
@@ -60,9 +62,9 @@ func (c *clock) learn(now int64, heard time.Time) {
 	}
 }
 
-// inTime runs a script that includes clock.lua. It is done for a while after it was sent, or never: its
-// first arguments are when that is and within; and after these, for each of the moments, what Redis's clock
-// said then.
+// inTime runs a script that includes clock.lua, which does nothing if Redis gets it later than within after it
+// was sent. Its first arguments are when it was sent, and within. Then follows each of the moments, by
+// Redis's clock.
 func (s *Store) inTime(
 	ctx context.Context, x scripting.Exchange, within time.Duration, moments ...time.Time,
 ) (reply scripting.Reply, err error) {
@@ -94,7 +96,7 @@ func (s *Store) inTime(
 		default:
 			return reply, nil
 		}
-		if sent > now { // else only what is later than what is known is new
+		if sent > now { // what is known is ahead
 			s.clock.then.CompareAndSwap(known, 0)
 		}
 		s.clock.learn(now, time.Now())
