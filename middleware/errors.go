@@ -23,6 +23,7 @@ type rule struct {
 var rules = []rule{
 	{context.Canceled, "canceled", http.StatusServiceUnavailable, slog.LevelDebug},
 	{store.ErrGone, "gone", http.StatusConflict, slog.LevelInfo},
+	{store.ErrNotFound, "not_found", http.StatusNotFound, slog.LevelInfo},
 	{store.ErrTimeout, "timeout", http.StatusServiceUnavailable, slog.LevelWarn},
 	{store.ErrTooManyWaiters, "too_many_waiters", http.StatusServiceUnavailable, slog.LevelWarn},
 	{store.ErrUnavailable, "unavailable", http.StatusServiceUnavailable, slog.LevelError},
@@ -51,10 +52,11 @@ func ruleOf(err error) rule {
 //     lost, another request has changed it, Redis or the client has gone away, or the request's own
 //     deadline is over;
 //   - 409 for a write to a session that another request has ended;
+//   - 404 for store.ErrNotFound, which End, Peek and Update return for an id that leads to no session.
+//     Options.OnError is never called with it: a request without a session begins one;
 //   - 403 for a login of a user who is logged in too often: see Options.MaxSessions;
 //   - 500 for the rest, which are mistakes: a value that cannot be encoded, a change that
-//     comes too late, a session that is too large, a record that cannot be read. So is store.ErrNotFound, which
-//     only End, Peek and Update return: look for that first.
+//     comes too late, a session that is too large, a record that cannot be read.
 func Status(err error) int { return ruleOf(err).status }
 
 // A gone says why a session is over, where that was not another request, and is an ErrGone.
