@@ -133,7 +133,10 @@ func (rq *request) changeID(
 			do, err = leave, nil
 		}
 	case refuse:
-		return fmt.Errorf("middleware: session %s: %w", rq.SessionID(), store.ErrGone)
+		if err = fmt.Errorf("middleware: session %s: %w", rq.SessionID(), store.ErrGone); s.cookies.token != nil {
+			err = fmt.Errorf("%w: %w", errNoAccess, err)
+		}
+		return err
 	default:
 		return rq.beginID(ctx, by, do, change, done)
 	}
@@ -151,6 +154,8 @@ func (rq *request) beginID(
 ) error {
 	s := rq.sessions
 	switch byToken := s.cookies.token != nil; {
+	case byToken && by == handlerEnd && do == create && !change.Renewed:
+		return fmt.Errorf("%w: %w", errNoAccess, errNobody) // which is a mistake of the client, or of the handler
 	case byToken && by == handlerEnd:
 		return errNobody
 	case !byToken && rq.begun:
