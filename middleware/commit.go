@@ -47,11 +47,11 @@ func (rq *request) commitOpen(by string, done *event) error {
 	defer rq.unlock()     // where carryOut has not
 	change, err := rq.session.Seal(by)
 	if errors.Is(err, session.ErrReadOnly) {
-		err = fmt.Errorf("middleware: %s: %w", rq.label(), err)
+		err = fmt.Errorf("middleware: %.64s: %w", rq.label(), err)
 	}
 	if change.Dropped != "" {
 		rq.log(slog.LevelWarn, "dropped", "a value that was set after Destroy is dropped: call Clear, Renew and Set instead",
-			slog.String("key", change.Dropped))
+			keyAttr(change.Dropped))
 	}
 	if change.DroppedLogin {
 		rq.log(slog.LevelWarn, "dropped", droppedLogin)
