@@ -89,7 +89,7 @@ package store
 // timer. With another Locker (external.go) the steps are the same, in five exchanges. Of the
 // other files, load.go reads without a lock, optimistic.go saves without one, staged.go sends large
 // records, record.go knows a record's form, with times.go, user_record.go and seal.go, and scripts.go the
-// scripts. user.go is the story of the sessions of a user, and user_sessions.go lists and ends them.
+// scripts. guard.go is what a connection of Open passes. user.go is the story of the sessions of a user, and user_sessions.go lists and ends them.
 
 import (
 	"cmp"
