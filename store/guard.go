@@ -25,6 +25,7 @@ type guard struct {
 const (
 	maxString   = 512 << 20 // bytes; proto-max-bulk-len is no larger by default
 	maxElements = 1 << 20   // the sessions of one user, say
+	asArray     = 1 << 10   // elements that an array counts for besides, since redigo goes down into each
 )
 
 var errAbsurd = errors.New("a reply announces an absurd length")
@@ -73,7 +74,7 @@ func (g *guard) seesLine() bool {
 		g.string = g.length + len("\r\n")
 	case '*':
 		g.elements += g.length
-		g.announced += g.length
+		g.announced += g.length + asArray
 	}
 	if g.kind = 0; g.announced > maxElements {
 		return false
