@@ -47,11 +47,11 @@ func (rq *request) commitOpen(by string, done *event) error {
 	defer rq.unlock()     // where carryOut has not
 	change, err := rq.session.Seal(by)
 	if errors.Is(err, session.ErrReadOnly) {
-		err = fmt.Errorf("middleware: %s: %w", rq.label(), err)
+		err = fmt.Errorf("middleware: %.64s: %w", rq.label(), err)
 	}
 	if change.Dropped != "" {
 		rq.log(slog.LevelWarn, "dropped", "a value that was set after Destroy is dropped: call Clear, Renew and Set instead",
-			slog.String("key", change.Dropped))
+			keyAttr(change.Dropped))
 	}
 	if change.DroppedLogin {
 		rq.log(slog.LevelWarn, "dropped", droppedLogin)
@@ -133,7 +133,10 @@ func (rq *request) changeID(
 			do, err = leave, nil
 		}
 	case refuse:
-		return fmt.Errorf("middleware: session %s: %w", rq.SessionID(), store.ErrGone)
+		if err = fmt.Errorf("middleware: session %s: %w", rq.SessionID(), store.ErrGone); s.cookies.token != nil {
+			err = fmt.Errorf("%w: %w", errNoAccess, err)
+		}
+		return err
 	default:
 		return rq.beginID(ctx, by, do, change, done)
 	}
@@ -151,6 +154,8 @@ func (rq *request) beginID(
 ) error {
 	s := rq.sessions
 	switch byToken := s.cookies.token != nil; {
+	case byToken && by == handlerEnd && do == create && !change.Renewed:
+		return fmt.Errorf("%w: %w", errNoAccess, errNobody) // which is a mistake of the client, or of the handler
 	case byToken && by == handlerEnd:
 		return errNobody
 	case !byToken && rq.begun:

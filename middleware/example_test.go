@@ -285,7 +285,7 @@ func ExampleSessions_List() {
 		if err == nil && isTheirs { // nobody may end what is another's
 			err = sessions.End(r.Context(), id)
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, store.ErrGone) && !errors.Is(err, store.ErrNotFound) { // else it is over
 			slog.ErrorContext(r.Context(), "ending a session", "id", id, "error", err)
 			http.Error(w, "please try again", middleware.Status(err))
 			return

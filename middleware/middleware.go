@@ -37,7 +37,8 @@ package middleware
 //	Sessions.Handler       middleware.go
 //	 routeOf               route.go       asks the mux for the route, which may have a mode
 //	 Sessions.serve        middleware.go
-//	  response.run         middleware.go   a second time where mode Optimistic wants it: optimistic.go
+//	  response.run         middleware.go   a second time where mode Optimistic wants it: optimistic.go,
+//	                                       and draft.go for what the first one does to its answer
 //	  request.start        request.go
 //	    cookies.read       cookie.go      finds the cookie
 //	      checker.id       check.go       verifies it: secret, then public id
@@ -242,6 +243,7 @@ func (rw *response) run(next http.Handler) (again bool) {
 		rw.fail(err)
 		return false
 	}
+	rw.draft = rw.newDraft()
 	func() {
 		defer rq.handBack(r)
 		next.ServeHTTP(rw.writer(), r)

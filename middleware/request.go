@@ -47,6 +47,7 @@ type request struct {
 	hold      *store.Hold      // not nil while locked
 	attempt   *attempt         // in mode Optimistic
 	waited    time.Duration    // for the lock, since it was to be opened
+	refused   bool             // a session.Start has failed
 	committed bool             // and not reopened since
 	saved     bool             // a commit has changed something
 	begun     bool             // the answer has, after a commit that succeeded
@@ -126,6 +127,7 @@ func (rq *request) open(ctx context.Context, ids []string) (*session.Session, er
 	opened, err := rq.use(ctx, record, err)
 	if err != nil {
 		if rq.mode == Lazy { // the handler answers this, and need not log it
+			rq.refused = true
 			rq.logFailure(err)
 		}
 		return nil, err

@@ -26,7 +26,10 @@ const (
 	secretSize = 32
 )
 
-// id returns the public id: that of the secret, or where there is a tag, that and half of it.
+// id returns the public id: that of the secret, or where there is a tag, that and the first half of it,
+// 66 bits. That is for luck: of a user's million sessions two would have the same with a probability of
+// 10^-8, and a new one never takes the place of another. What it means for those who have a signing
+// key is in SECURITY.md.
 func (k cookieKey) id() string { return tagged(k.tag, k.secret.ID()) }
 
 // isOfUser reports whether a public id has a tag.

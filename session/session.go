@@ -90,7 +90,7 @@ func (s *Session) Set(key string, v any) {
 			changed, err = s.put(entry{key, raw})
 		}
 		if err != nil && s.err == nil {
-			s.err = fmt.Errorf("session: Set(%q): %w", key, err)
+			s.err = fmt.Errorf("session: Set(%.64q): %w", key, err)
 		}
 		return changed
 	})
@@ -158,7 +158,7 @@ func (s *Session) mutate(method, key string, do func() bool) {
 		if s.config.ReadOnly && s.culprit == "" && s.change.wanted() {
 			s.culprit = method
 			if key != "" {
-				s.culprit = fmt.Sprintf("%s(%q)", method, key)
+				s.culprit = fmt.Sprintf("%s(%.64q)", method, key)
 			}
 		}
 	}

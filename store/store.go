@@ -93,7 +93,8 @@ package store
 // other files, load.go reads without a lock, optimistic.go saves without one, staged.go sends large
 // records, record.go knows a record's form, with times.go, user_record.go and seal.go, and scripts.go the
 // scripts. user.go is the story of the sessions of a user: user_list.go lists them, user_sessions.go begins
-// and ends them, and user_prune.go makes room for a login. clock.go is about commands that come late.
+// and ends them, and user_prune.go makes room for a login. clock.go is about commands that come late, and
+// guard.go about replies that are absurd.
 
 import (
 	"cmp"

@@ -43,6 +43,9 @@ var errStray = errors.New("a reply belongs to another exchange")
 
 // NewRedigo returns a client that makes connections as the pool does, but takes none from
 // it. Each exchange takes at most timeout. The client should be closed after use.
+//
+// Redigo takes memory for a reply as soon as that announces its length. Where something else than Redis
+// may answer, the pool must dial connections on which that does no harm, as store.Open does.
 func NewRedigo(pool *redis.Pool, timeout time.Duration) *Redigo {
 	if pool == nil {
 		pool = &redis.Pool{Dial: func() (redis.Conn, error) { return nil, errors.New("the pool is nil") }}
