@@ -221,7 +221,6 @@ func (rq *request) giveUp(by string) {
 // unlock is called with mu held.
 func (rq *request) unlock() {
 	if rq.hold != nil {
-		rq.hold.Release(context.WithoutCancel(rq.base.Context()))
-		rq.hold = nil
+		rq.giveBack().Release(context.WithoutCancel(rq.base.Context()))
 	}
 }

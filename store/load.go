@@ -93,7 +93,7 @@ func (s *Store) read(ctx context.Context, id string, t Terms) ([]byte, time.Dura
 	if plainly {
 		text, had, err = s.loadPlainly(ctx, keys, t, begun)
 	}
-	if !plainly || text == nil && (err == nil || scripting.Ambiguous(err) && !scripting.Unanswered(err)) {
+	if !plainly || text == nil && (err == nil || scripting.Broken(err)) {
 		text, err = s.loadByScript(ctx, keys, t, had, begun)
 	}
 	return text, time.Duration(had) * time.Millisecond, err

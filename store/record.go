@@ -42,7 +42,8 @@ func (r Record) Encoded() []byte {
 }
 
 // A Content is what is to be saved, encoded only when it is sent: on a hot session most of what is
-// saved is replaced before that. It never changes, and is used by several goroutines at once.
+// saved is replaced before that. It never changes, and is used by several goroutines at once. If
+// AppendTo panics, saving it fails with [ErrUnavailable].
 type Content interface {
 	// Size returns the size of the encoded form.
 	Size() int

@@ -96,7 +96,7 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration, 
 	}
 	replies, err := k.store.runner.Plain(ctx, k.keys.At(1), k.commands[:]...)
 	if err != nil {
-		again := scripting.Ambiguous(err) && !scripting.Unanswered(err)
+		again := scripting.Broken(err)
 		return lease.Attempt{}, !again, err
 	}
 	left, _ := replies[1].(int64)

@@ -156,7 +156,7 @@ func (s *Store) appendListed(
 func (s *Store) look(ctx context.Context, slot string, commands ...transport.Command) ([]any, error) {
 	replies, err := s.runner.Numbered(ctx, slot, slices.Clone(commands)...)
 	for range 2 {
-		if !scripting.Ambiguous(err) || scripting.Unanswered(err) {
+		if !scripting.Broken(err) {
 			break
 		}
 		replies, err = s.runner.Numbered(ctx, slot, slices.Clone(commands)...)

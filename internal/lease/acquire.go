@@ -84,6 +84,7 @@ type acquisition struct {
 	until     time.Time     // and until then the lock was not to become free by itself
 	ambiguous bool          // a reply was lost, so the token may have the lock
 	won       bool          // it has got it
+	swept     bool          // nothing is left in Redis, or is being swept
 	patience  time.Duration // how long the caller may be kept by cleaning up
 }
 
@@ -151,6 +152,7 @@ func (a *acquisition) fail(found Attempt, err error) error {
 		a.group.sweep(*a.options, a.patience, a.ambiguous, a.free)
 		a.patience -= time.Since(begun)
 	}
+	a.swept = true
 	if end, ok := a.caller.Deadline(); ok && !time.Now().Before(end) {
 		<-a.caller.Done() // its timer may be a little late
 	}
@@ -171,6 +173,9 @@ func (a *acquisition) end() {
 	p := a.place
 	if p != nil {
 		p.ambiguous = p.ambiguous || a.ambiguous
+	}
+	if !a.won && !a.swept { // the algorithm has panicked, or called runtime.Goexit
+		a.Sweep(a.token)
 	}
 	switch {
 	case !a.won:
