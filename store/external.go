@@ -34,17 +34,17 @@ func takeExternal(ctx context.Context, h *Hold) error {
 	}
 	unending := terms
 	unending.Lifetime = 0 // it may end while the session is held
-	read, _, _ := parseStored(text)
+	read, _, _ := parseStored(text, s.bond(h.id))
 	e := &external{base: foreignName, box: s.box(h.id), stop: s.keepInUse(ctx, h.id, unending, min(terms.TTL, terms.idle(&read)))}
 	l, err := s.lockExternal(ctx, h)
 	if err != nil {
 		e.stop()
 		return err
 	}
-	h.fence, h.lease, h.stamp = e, l, lease.NewID()
+	h.fence, h.lease, h.stamp = e, l, s.newStamp(h.id)
 	text, err = s.load(ctx, h.id, terms)
 	if err == nil {
-		h.Record, err = parse(h.id, text, e.box)
+		h.Record, err = parse(text, s.form(h.id))
 		e.base = h.Record.name
 		if len(text) > h.terms.MaxBytes {
 			err = fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, len(text))

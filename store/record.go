@@ -93,6 +93,22 @@ func (s *Store) recordKey(id string) string {
 //
 // For one that is encrypted see seal.go. The stamp is the id of the writer's token. Another format
 // gets another v. A process that does not know it refuses the record instead of guessing.
+//
+// # Whose a record is
+//
+// A stamp begins with four characters that are derived from the session's key: see [lease.Bond]. So a
+// record that stands at another key, since a person has copied it, or that comes in the reply to
+// another call, is never taken for this session's. Where the reply is known to be the call's, it
+// is [ErrCorrupt]: scripts return the number of their call, and a take its token. Where it is not, which
+// is with the plain reads, a script asks again, and says so or has the right one.
+//
+// What else a reply may say has no such mark, and needs none:
+//
+//   - That there is no record, or a tombstone, only scripts say, of the key that they were given.
+//   - The mark of a user comes in one reply with the record that it is compared with.
+//   - A PTTL, a PEXPIRE or a SET whose reply is another call's decides on whether a script is asked as
+//     well, which looks for itself; on when a record ends that nobody has used meanwhile; and on what
+//     is said of its end to those that only look.
 const head = `{"v":2,"s":"`
 
 // formatRecord returns the stored form of a record with that stamp.
@@ -152,15 +168,49 @@ func formatTombstone(token string, now time.Time) []byte {
 	return fmt.Appendf(nil, `%s%s","gone":%d}`, head, token, now.UnixMilli())
 }
 
-// parseRecord is the inverse of Record.text, and accepts nothing else. Whether
-// the data makes sense is for package session to say. The error wraps ErrCorrupt, and comes
-// with the record's name.
-func parseRecord(text []byte, b *box) (Record, error) {
-	r, sealed, err := parseStored(text)
+// A form is what all records of a session have in common.
+type form struct {
+	bond   lease.Bond // their stamps begin with it
+	ofUser bool
+	box    *box // seals and opens them
+}
+
+// form returns that of the session's records.
+func (s *Store) form(id string) form {
+	_, _, ofUser := cutTag(id)
+	return form{s.bond(id), ofUser, s.box(id)}
+}
+
+// bond returns that of the session's lock.
+func (s *Store) bond(id string) lease.Bond {
+	if tag, rest, ofUser := cutTag(id); ofUser {
+		return lease.BondOf(s.options.Prefix, "{", tag, "}:", rest, ".lock")
+	}
+	return lease.BondOf(s.options.Prefix, "{", id, "}.lock")
+}
+
+// newStamp returns a stamp for a record of the session.
+func (s *Store) newStamp(id string) string { return lease.NewID(s.bond(id)) }
+
+// parse returns the record of a session. Whether the data makes sense is for package session to say. The
+// error wraps ErrCorrupt, and comes with the record's name.
+func parse(text []byte, f form) (Record, error) {
+	r, err := parseRecord(text, f)
+	if f.ofUser && err == nil {
+		if err = r.unwrap(); err != nil {
+			r = Record{name: r.name}
+		}
+	}
+	return r, err
+}
+
+// parseRecord is the inverse of Record.text, and accepts nothing else.
+func parseRecord(text []byte, f form) (Record, error) {
+	r, sealed, err := parseStored(text, f.bond)
 	if err != nil {
 		return r, err
 	}
-	data, err := b.open(text, r.Data, sealed)
+	data, err := f.box.open(text, r.Data, sealed)
 	if err != nil {
 		return Record{name: r.name}, err
 	}
@@ -170,15 +220,18 @@ func parseRecord(text []byte, b *box) (Record, error) {
 
 // parseStored is parseRecord except that it does not open what is sealed, and does not say whether
 // it may be.
-func parseStored(text []byte) (r Record, sealed bool, _ error) {
+func parseStored(text []byte, bond lease.Bond) (r Record, sealed bool, _ error) {
 	r.name = recordName(text)
 	rest, ok := bytes.CutPrefix(text, []byte(head))
 	if !ok {
 		return r, false, fmt.Errorf("%w: its head is not that of format 2", ErrCorrupt)
 	}
 	stamp, rest, ok := bytes.Cut(rest, []byte(`","c":`))
-	if !ok || string(stamp) != r.name && !isToken(stamp) {
-		return r, false, fmt.Errorf("%w: no creation time", ErrCorrupt)
+	switch {
+	case !ok || string(stamp) != r.name:
+		return r, false, fmt.Errorf("%w: its stamp, or no creation time", ErrCorrupt)
+	case lease.BondIn(r.name) != bond:
+		return r, false, fmt.Errorf("%w: it is another session's", ErrCorrupt)
 	}
 	digits := rest[:max(0, bytes.IndexByte(rest, ','))]
 	created, err := strconv.ParseInt(string(digits), 10, 64)

@@ -21,10 +21,10 @@ func tampered(t testing.TB) map[string][]byte {
 	head := len(record) - sealBytes - len(data) - 1
 	edit := func(f func(b []byte) []byte) []byte { return f(bytes.Clone(record)) }
 	return map[string][]byte{
-		"moved to another id":  Record{Data: []byte(data), Created: born, name: "ABCDEFGHIJKLMNOP"}.text(boxOf(t, encrypted(newKey), newID)),
+		"moved to another id":  Record{Data: []byte(data), Created: born, name: theStamp}.text(boxOf(t, encrypted(newKey), newID)),
 		"under another prefix": sealed(t, otherPrefix, data),
 		"an unknown key":       sealed(t, encrypted(oldKey), data),
-		"not sealed":           formatRecord("ABCDEFGHIJKLMNOP", born, []byte(data)),
+		"not sealed":           formatRecord(theStamp, born, []byte(data)),
 		"only a key id":        edit(func(b []byte) []byte { return append(b[:head+keyIDBytes], '}') }),
 		"nothing at all":       edit(func(b []byte) []byte { return append(b[:head], '}') }),
 		"longer":               edit(func(b []byte) []byte { return append(b[:len(b)-1], "x}"...) }),
@@ -68,7 +68,7 @@ func TestEachByteOfASealedRecordCounts(t *testing.T) {
 	t.Parallel()
 	b := boxOf(t, encrypted(newKey), theID)
 	record := sealed(t, encrypted(newKey), `{"user":"ann"}`)
-	own := Record{Data: []byte("1"), Created: born, Own: &Times{time.Minute, born.Add(time.Hour)}, name: "ABCDEFGHIJKLMNOP"}
+	own := Record{Data: []byte("1"), Created: born, Own: &Times{time.Minute, born.Add(time.Hour)}, name: theStamp}
 	for _, record := range [][]byte{record, own.text(b)} {
 		eachByteCounts(t, record, b)
 	}
@@ -76,19 +76,19 @@ func TestEachByteOfASealedRecordCounts(t *testing.T) {
 
 func eachByteCounts(t *testing.T, record []byte, b *box) {
 	t.Helper()
-	if _, err := parseRecord(record, b); err != nil {
+	if _, err := parseRecord(record, form{bond: theForm.bond, box: b}); err != nil {
 		t.Errorf("as it was: %v", err)
 	}
 	for i := range record {
 		for bit := range 8 {
 			changed := bytes.Clone(record)
 			changed[i] ^= 1 << bit
-			if r, err := parseRecord(changed, b); err == nil || r.Data != nil {
+			if r, err := parseRecord(changed, form{bond: theForm.bond, box: b}); err == nil || r.Data != nil {
 				t.Errorf("%q is opened as %+v", changed, r)
 			}
 		}
 		for _, cut := range [][]byte{record[:i], slices.Delete(bytes.Clone(record), i, i+1)} {
-			r, err := parseRecord(cut, b)
+			r, err := parseRecord(cut, form{bond: theForm.bond, box: b})
 			wantError(t, fmt.Sprintf("%q", cut), err, ErrCorrupt)
 			if r.Data != nil {
 				t.Errorf("%q is opened as %+v", cut, r)
@@ -108,16 +108,16 @@ func FuzzOpenSealed(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, stored []byte) {
 		// The seeds are sealed anew in each process, so what a corpus has of them is not genuine.
-		if r, err := parseRecord(stored, b); err == nil && string(r.Data) != `{"user":"ann"}` {
+		if r, err := parseRecord(stored, form{bond: theForm.bond, box: b}); err == nil && string(r.Data) != `{"user":"ann"}` {
 			t.Errorf("%q is opened as %q", stored, r.Data)
 		} else if err != nil {
 			wantError(t, "parseRecord", err, ErrCorrupt)
 		}
-		if _, sealed, err := parseStored(stored); sealed && err == nil && !seenByScripts.Match(stored) {
+		if _, sealed, err := parseStored(stored, theForm.bond); sealed && err == nil && !seenByScripts.Match(stored) {
 			t.Errorf("scripts cannot read %q", stored)
 		}
 		changed := append(bytes.Clone(record), stored...)
-		if r, err := parseRecord(changed, b); err == nil && len(stored) > 0 {
+		if r, err := parseRecord(changed, form{bond: theForm.bond, box: b}); err == nil && len(stored) > 0 {
 			t.Errorf("%q is opened as %q", changed, r.Data)
 		}
 	})

@@ -136,7 +136,7 @@ func (s *Store) appendListed(
 		if !found || left <= 0 || strings.HasPrefix(string(text[min(len(text), 28):]), `","gone"`) {
 			continue // it has timed out, or was ended just now
 		}
-		record, err := parse(id, text, s.box(id))
+		record, err := parse(text, s.form(id))
 		l := Listed{ID: id, User: user, Device: record.Device}
 		l.Expires = now.Add(time.Duration(left) * time.Millisecond)
 		if err == nil {

@@ -73,17 +73,6 @@ func cutQuoted(b []byte) (s string, rest []byte, ok bool) {
 	return s, b[end+2:], true
 }
 
-// parse returns the record of a session.
-func parse(id string, text []byte, b *box) (Record, error) {
-	r, err := parseRecord(text, b)
-	if _, _, ofUser := cutTag(id); ofUser && err == nil {
-		if err = r.unwrap(); err != nil {
-			r = Record{name: r.name}
-		}
-	}
-	return r, err
-}
-
 // # The epoch
 
 // An epoch is 15 digits. None is used twice, or so unlikely that it does not matter: 50 bits are

@@ -88,7 +88,7 @@ func (s *Store) end(ctx context.Context, id string) error {
 		return err
 	}
 	keys := s.recordKeys(id)
-	tombstone := formatTombstone(lease.NewID(), time.Now())
+	tombstone := formatTombstone(s.newStamp(id), time.Now())
 	x := scripting.Exchange{Script: endScript, Keys: keys[:1],
 		Args: []any{tombstone, tombstoneTime.Milliseconds()}}
 	askToEnd(&x, keys)
