@@ -34,7 +34,7 @@ func takeExternal(ctx context.Context, h *Hold) error {
 	}
 	unending := terms
 	unending.Lifetime = 0 // it may end while the session is held
-	read, _, _ := parseStored(text, s.bond(h.id))
+	read, _, _, _ := parseHead(text, s.bond(h.id))
 	e := &external{base: foreignName, box: s.box(h.id), stop: s.keepInUse(ctx, h.id, unending, min(terms.TTL, terms.idle(&read)))}
 	l, err := s.lockExternal(ctx, h)
 	if err != nil {

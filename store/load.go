@@ -149,7 +149,7 @@ func (s *Store) loadPlainly(ctx context.Context, keys scripting.Keys, bond lease
 	before, _ := replies[0].(int64)
 	_, done := replies[1].(int64)
 	text, _ = scripting.Text(found)
-	record, _, err := parseStored(text, bond)
+	record, _, _, err := parseHead(text, bond)
 	left := t.left(&record, now).Milliseconds()
 	guest := record.Own != nil && record.Own.Idle > 0 && t.TTL > 0 && !t.Quiet
 	if guest {
@@ -199,6 +199,7 @@ func (s *Store) create(ctx context.Context, id, old string, record Record, t Ter
 	if err := s.usable(); err != nil {
 		return err
 	}
+	record.Device = shortened(record.Device)
 	if err := t.fits(s.sizeOf(record)); err != nil {
 		return err
 	}

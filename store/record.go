@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"crypto/cipher"
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
@@ -122,14 +123,12 @@ func (r Record) text(b *box) []byte {
 		return b.seal(r)
 	}
 	text := r.appendHead(make([]byte, 0, r.size()), plainMark)
-	return append(r.appendData(text), '}')
+	return append(r.appendData(r.appendDevice(text)), '}')
 }
 
-// appendData appends what was saved.
+// appendData appends what was saved, behind what appendDevice has appended.
 func (r Record) appendData(b []byte) []byte {
-	if r.User != "" {
-		b = r.wrap(b)
-	}
+	b = r.appendUser(b)
 	if r.Content != nil {
 		b = r.Content.AppendTo(b)
 	}
@@ -148,7 +147,7 @@ func (r Record) size() int {
 		size += r.Content.Size()
 	}
 	if r.User != "" {
-		size += len(r.wrap(room[:0])) + len("]")
+		size += len(r.appendUser(r.appendDevice(room[:0]))) + len("]")
 	}
 	return size
 }
@@ -192,55 +191,71 @@ func (s *Store) bond(id string) lease.Bond {
 // newStamp returns a stamp for a record of the session.
 func (s *Store) newStamp(id string) string { return lease.NewID(s.bond(id)) }
 
-// parse returns the record of a session. Whether the data makes sense is for package session to say. The
-// error wraps ErrCorrupt, and comes with the record's name.
+// parse is the inverse of Record.text, and accepts nothing else. Whether the data makes sense is for
+// package session to say. The error wraps ErrCorrupt, and comes with the record's name.
 func parse(text []byte, f form) (Record, error) {
-	r, err := parseRecord(text, f)
-	if f.ofUser && err == nil {
-		if err = r.unwrap(); err != nil {
-			r = Record{name: r.name}
-		}
-	}
-	return r, err
-}
-
-// parseRecord is the inverse of Record.text, and accepts nothing else.
-func parseRecord(text []byte, f form) (Record, error) {
-	r, sealed, err := parseStored(text, f.bond)
-	if err != nil {
-		return r, err
-	}
-	data, err := f.box.open(text, r.Data, sealed)
+	r, at, seal, err := parseBeginning(text, f)
 	if err != nil {
 		return Record{name: r.name}, err
+	}
+	data, ok := bytes.CutSuffix(text[at:], []byte("}"))
+	if !ok || len(data) == 0 {
+		return Record{name: r.name}, errCutOff
+	}
+	if seal != nil {
+		if data, err = open(seal, data, text[:at]); err != nil {
+			return Record{name: r.name}, err
+		}
+	}
+	if f.ofUser {
+		if r.User, data, err = cutUser(data); err != nil {
+			return Record{name: r.name}, err
+		}
 	}
 	r.Data = data
 	return r, nil
 }
 
-// parseStored is parseRecord except that it does not open what is sealed, and does not say whether
-// it may be.
-func parseStored(text []byte, bond lease.Bond) (r Record, sealed bool, _ error) {
+// parseBeginning is parse for what stands before the data, or before the user. It does not need the
+// rest, which begins at a byte, and is to be opened by seal if it is sealed.
+func parseBeginning(text []byte, f form) (r Record, at int, seal cipher.AEAD, err error) {
+	r, at, sealed, err := parseHead(text, f.bond)
+	if err == nil {
+		seal, err = f.box.opener(text[at:], sealed)
+	}
+	if err == nil && seal != nil {
+		at += keyIDBytes
+	}
+	if err == nil && f.ofUser {
+		r.Device, at, err = cutDevice(text, at, seal)
+	}
+	return r, at, seal, err
+}
+
+var errCutOff = fmt.Errorf("%w: it is cut off", ErrCorrupt)
+
+// parseHead is parse for what is neither sealed nor the user's, and what follows begins at a byte.
+func parseHead(text []byte, bond lease.Bond) (r Record, at int, sealed bool, _ error) {
 	r.name = recordName(text)
 	rest, ok := bytes.CutPrefix(text, []byte(head))
 	if !ok {
-		return r, false, fmt.Errorf("%w: its head is not that of format 2", ErrCorrupt)
+		return r, 0, false, fmt.Errorf("%w: its head is not that of format 2", ErrCorrupt)
 	}
 	stamp, rest, ok := bytes.Cut(rest, []byte(`","c":`))
 	switch {
 	case !ok || string(stamp) != r.name:
-		return r, false, fmt.Errorf("%w: its stamp, or no creation time", ErrCorrupt)
+		return r, 0, false, fmt.Errorf("%w: its stamp, or no creation time", ErrCorrupt)
 	case lease.BondIn(r.name) != bond:
-		return r, false, fmt.Errorf("%w: it is another session's", ErrCorrupt)
+		return r, 0, false, fmt.Errorf("%w: it is another session's", ErrCorrupt)
 	}
 	digits := rest[:max(0, bytes.IndexByte(rest, ','))]
 	created, err := strconv.ParseInt(string(digits), 10, 64)
 	if err != nil || digits[0] < '0' || digits[0] == '0' && len(digits) > 1 {
-		return r, false, fmt.Errorf("%w: creation time is not a number", ErrCorrupt)
+		return r, 0, false, fmt.Errorf("%w: creation time is not a number", ErrCorrupt)
 	}
 	epoch, rest, ok := cutEpoch(rest[len(digits):])
 	if !ok {
-		return r, false, fmt.Errorf("%w: its epoch", ErrCorrupt)
+		return r, 0, false, fmt.Errorf("%w: its epoch", ErrCorrupt)
 	}
 	own, rest, ok := cutTimes(rest)
 	data, plain := bytes.CutPrefix(rest, []byte(plainMark))
@@ -248,14 +263,10 @@ func parseStored(text []byte, bond lease.Bond) (r Record, sealed bool, _ error) 
 		data, sealed = bytes.CutPrefix(rest, []byte(sealedMark))
 	}
 	if !ok || !plain && !sealed {
-		return r, false, fmt.Errorf("%w: what is between its creation time and its data", ErrCorrupt)
+		return r, 0, false, fmt.Errorf("%w: what is between its creation time and its data", ErrCorrupt)
 	}
-	data, ok = bytes.CutSuffix(data, []byte("}"))
-	if !ok || len(data) == 0 {
-		return r, false, fmt.Errorf("%w: it is cut off", ErrCorrupt)
-	}
-	r.Data, r.Created, r.Own, r.epoch = data, time.UnixMilli(created), own, epoch
-	return r, sealed, nil
+	r.Created, r.Own, r.epoch = time.UnixMilli(created), own, epoch
+	return r, len(text) - len(data), sealed, nil
 }
 
 const (
@@ -286,7 +297,7 @@ func isToken(b []byte) bool {
 }
 
 // sizeOf returns the size of r's stored form, without encoding it.
-func (s *Store) sizeOf(r Record) int { return r.size() + s.ring.overhead() }
+func (s *Store) sizeOf(r Record) int { return r.size() + s.ring.overhead(&r) }
 
 // fits returns an error for a record that is too large when it is stored.
 func (t Terms) fits(size int) error {

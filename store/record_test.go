@@ -60,7 +60,7 @@ func TestParseRecordRefuses(t *testing.T) {
 		"something unknown":     `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":1,"x":5,"d":{}}`,
 		"something between":     `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":1,"i":5,,"d":{}}`,
 	} {
-		got, err := parseRecord([]byte(stored), form{bond: lease.BondIn("ABCD")})
+		got, err := parse([]byte(stored), form{bond: lease.BondIn("ABCD")})
 		if !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: got %+v, %v, want ErrCorrupt", name, got, err)
 		}
@@ -74,7 +74,7 @@ var seenByScripts = regexp.MustCompile(`^\{"v":2,"s":"([0-9A-Za-z]+)","c":(\d+)(
 // scripts see in it what Go sees.
 func FuzzParseRecord(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stored []byte) {
-		r, err := parseRecord(stored, form{bond: lease.BondIn("ABCD")})
+		r, err := parse(stored, form{bond: lease.BondIn("ABCD")})
 		if err != nil {
 			if !errors.Is(err, ErrCorrupt) {
 				t.Errorf("error %v, want ErrCorrupt", err)

@@ -56,7 +56,7 @@ func TestSealedForm(t *testing.T) {
 		t.Error("two seals do not differ in their nonces alone")
 	}
 	for _, record := range [][]byte{one, two} {
-		if r, err := parseRecord(record, form{bond: theForm.bond, box: boxOf(t, encrypted(newKey), theID)}); string(r.Data) != data || !r.Created.Equal(born) || err != nil {
+		if r, err := parse(record, form{bond: theForm.bond, box: boxOf(t, encrypted(newKey), theID)}); string(r.Data) != data || !r.Created.Equal(born) || err != nil {
 			t.Errorf("opened it is %q of %v, %v", r.Data, r.Created, err)
 		}
 	}

@@ -21,7 +21,7 @@ func TestScriptsSeeTheTimesThatGoSees(t *testing.T) {
 			for _, age := range []time.Duration{0, 23*time.Hour + 30*time.Minute, 25 * time.Hour} {
 				for _, data := range []string{`"d":{}`, `"d":{"u":5,"i":7}`, `"d":","u":5,"`, `"e":","u":5,"d":{}`, "\"e\":\x00\xff\n"} {
 					stored := fmt.Sprintf(`{"v":2,"s":"%s","c":%d%s,%s}`, theStamp, born.UnixMilli(), own, data)
-					r, _, err := parseStored([]byte(stored), theForm.bond)
+					r, _, _, err := parseHead([]byte(stored), theForm.bond)
 					if err != nil {
 						t.Fatalf("%s: %v", stored, err)
 					}

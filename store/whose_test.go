@@ -18,6 +18,7 @@ import (
 type crossing struct {
 	transport.Client
 	at    int // it is the n-th of each
+	after int // of so many calls of each, in pairs
 	calls atomic.Int32
 	first chan []any
 	done  chan struct{}
@@ -25,16 +26,17 @@ type crossing struct {
 
 func (c *crossing) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
 	replies, err := c.Client.Do(ctx, key, commands...)
-	switch c.calls.Add(1) {
-	case 1:
+	switch n := int(c.calls.Add(1)) - 1; {
+	case n >= 2*(c.after+1):
+	case n%2 == 0:
 		c.first <- replies
 		<-c.done
-	case 2:
+	default:
 		others := <-c.first
-		if c.at < min(len(others), len(replies)) {
+		if n/2 == c.after && c.at < min(len(others), len(replies)) {
 			others[c.at], replies[c.at] = replies[c.at], others[c.at]
 		}
-		close(c.done)
+		c.done <- struct{}{}
 	}
 	return replies, err
 }

@@ -3,7 +3,7 @@ package main
 import "github.com/a2139e8d/latchkey/internal/overlay"
 
 // anysRecord makes a record be read at whatever key it stands.
-var anysRecord = overlay.In("store", "parseStored").False("lease.BondIn(r.name) != b")
+var anysRecord = overlay.In("store", "parseHead").False("lease.BondIn(r.name) != b")
 
 // The connections to Redis, whose replies have no names.
 var transportDefects = []defect{
@@ -17,7 +17,7 @@ var transportDefects = []defect{
 		edits(anysRecord),
 		seenBy(tests("store", "TestAKeyThatWasCopied"), tests("store", "TestRepliesThatChangePlaces"))},
 	{"P11", "a plain read that has another's record does not ask again",
-		edits(overlay.In("store", "Store.loadPlainly").Replace("parseStored(t, b)", "parseStored(t, lease.BondIn(recordName(t)))")),
+		edits(overlay.In("store", "Store.loadPlainly").Replace("parseHead(t, b)", "parseHead(t, lease.BondIn(recordName(t)))")),
 		seenBy(tests("store", "TestRepliesThatChangePlaces"))},
 	// If the record were looked at, that would hide it.
 	{"P11", "the number of a read comes ahead of its last reply",
