@@ -68,7 +68,7 @@ func BondIn(token string) (bond Bond) {
 // NewID returns IDLength letters and digits: a bond, and 71 random bits. It need not be secret, only
 // unique: of all that ever had one lock, or wrote one record. Of a million, two are equal with a
 // probability of 10^-9.
-func NewID(bond Bond) string { return string(appendID(nil, bond)) }
+func NewID(bond Bond) string { return string(appendID(make([]byte, 0, IDLength), bond)) }
 
 const idLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
