@@ -118,7 +118,8 @@ type Options struct {
 	Token func(*http.Request) string
 	// MaxSessions is how many sessions a user may have, see session.Login. A login beyond that ends the
 	// one that would end first; or with RefuseLogin it fails with store.ErrTooManySessions, and is
-	// answered with 403; that without MaxSessions is an error. Default: any number.
+	// answered with 403; that without MaxSessions is an error. Default 1,000: more than people have, and
+	// so few that a program which logs in again and again, and keeps no cookie, costs others nothing.
 	MaxSessions int
 	RefuseLogin bool
 	// Device says where a user logs in, for [Sessions.List]: browser and place, say. At most 256

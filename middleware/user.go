@@ -89,7 +89,7 @@ func (rq *request) give(record *store.Record, user string) {
 }
 
 // List returns the sessions of a user, newest first. It waits for nobody, and uses none of them. It
-// asks Redis once, and once more for each 200 sessions. The one of a request is that whose ID is
+// asks Redis once, and once more for each 25 sessions. The one of a request is that whose ID is
 // that of session.FromContext. A user who has none is no error, nor is "", which is what User returns
 // where nobody is logged in.
 //

@@ -34,7 +34,7 @@ func takeExternal(ctx context.Context, h *Hold) (err error) {
 	}
 	unending := terms
 	unending.Lifetime = 0 // it may end while the session is held
-	read, _, _ := parseStored(text)
+	read, _, _, _ := parseHead(text, s.bond(h.id))
 	e := &external{base: foreignName, box: s.box(h.id), stop: s.keepInUse(ctx, h.id, unending, min(terms.TTL, terms.idle(&read)))}
 	taken := false
 	defer func() { // also where the Locker or the client panics, or calls runtime.Goexit
@@ -51,10 +51,10 @@ func takeExternal(ctx context.Context, h *Hold) (err error) {
 	if err != nil {
 		return err
 	}
-	h.fence, h.stamp = e, lease.NewID()
+	h.fence, h.stamp = e, s.newStamp(h.id)
 	text, err = s.load(ctx, h.id, terms)
 	if err == nil {
-		h.Record, err = parse(h.id, text, e.box)
+		h.Record, err = parse(text, s.form(h.id))
 		e.base = h.Record.name
 		if len(text) > h.terms.MaxBytes {
 			err = fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, len(text))

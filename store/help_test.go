@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/internal/scripting"
 	"github.com/a2139e8d/latchkey/locker/transport"
@@ -26,6 +27,12 @@ const (
 	theLock   = theRecord + ".lock"
 	newID     = "0b7d94e6a1c35f28"
 	newRecord = "latchkey:{" + newID + "}"
+)
+
+// theStamp is that of a record of the session, and theForm that of all of them.
+var (
+	theForm  = form{bond: lease.BondOf(theLock)}
+	theStamp = string(theForm.bond[:]) + "EFGHIJKLMNOP"
 )
 
 // patient are options for tests that are not about time: nothing runs out on a

@@ -181,7 +181,7 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 		h.Record.Own = h.Record.Own.renewed()
 	} // else its record was replaced, and it is a guest's
 	record := h.Record
-	record.Data, record.Content, record.name, record.epoch = data, nil, h.stamp, ""
+	record.Data, record.Content, record.name, record.epoch = data, nil, h.store.newStamp(id), ""
 	err := h.store.create(ctx, id, h.id, record, h.terms)
 	ambiguous := scripting.Ambiguous(err)
 	if err != nil {
@@ -190,7 +190,7 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 		err = h.end(ctx)
 	}
 	if err != nil {
-		h.store.dropLater(id, h.stamp, ambiguous)
+		h.store.dropLater(id, record.name, ambiguous)
 	}
 	return failed("renewing", h.id, err)
 }

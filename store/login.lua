@@ -46,7 +46,7 @@ else
   end
 end
 local today, surplus, result = math.floor(now / 1000), {}, {1}
-if most >= 0 and alive > 0 then
+if most >= 0 and alive > most then
   for _, other in ipairs(redis.call('ZRANGE', list, '(' .. today, '+inf', 'BYSCORE')) do -- rule: sessions on the list that have not expired count
     if other ~= old and other ~= member then
       surplus[#surplus + 1] = other

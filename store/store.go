@@ -27,7 +27,7 @@
 // "is it still mine?" and the write, and a command may reach Redis long after it was sent. So each
 // script that changes a record keeps one rule: a write replaces exactly the record that its writer
 // has read, or has written itself, or it does nothing. Each write puts a new stamp into the record,
-// 80 random bits, so no two records are ever equal, and to compare the stamp is to compare the
+// 71 random bits, so no two records of a session are ever equal, and to compare the stamp is to compare the
 // record. A holder that fails this test gets [ErrLost] and has changed nothing.
 //
 // The lock only keeps others out while a holder works. Where it is next to the record (the

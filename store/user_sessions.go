@@ -88,7 +88,7 @@ func (s *Store) end(ctx context.Context, id string) error {
 		return err
 	}
 	keys := s.recordKeys(id)
-	tombstone := formatTombstone(lease.NewID(), time.Now())
+	tombstone := formatTombstone(s.newStamp(id), time.Now())
 	x := scripting.Exchange{Script: endScript, Keys: keys[:1],
 		Args: []any{tombstone, tombstoneTime.Milliseconds()}}
 	askToEnd(&x, keys)
@@ -136,7 +136,7 @@ func (s *Store) EndUser(ctx context.Context, user string, except ...string) (end
 }
 
 func (s *Store) endTag(ctx context.Context, tag string, except []string) (ended []string, _ error) {
-	args := []any{lease.NewID()}
+	args := []any{s.newStamp(tag)}
 	for _, id := range except {
 		if itsTag, rest, ofUser := cutTag(id); ofUser && itsTag == tag {
 			args = append(args, rest)

@@ -43,7 +43,7 @@ var lockDefects = []defect{
 			trustSet),
 		seenBy(simulation("crowd"))},
 	{"P4", "a take does not know a tombstone",
-		edits(plainTake.After("r, e := parse(i, t, b)", "if len(t) > 36 && string(t[28:36]) == `\",\"gone\"` {\n\tr.Data, r.Created, e = []byte(\"{}\"), time.Now(), nil\n}")),
+		edits(plainTake.After("r, e := parse(t, f)", "if len(t) > 36 && string(t[28:36]) == `\",\"gone\"` {\n\tr.Data, r.Created, e = []byte(\"{}\"), time.Now(), nil\n}")),
 		seenBy(tests("store", "TestATakeOfWhatIsNotAsUsual"), simulation("calm"))},
 	{"P4", "a take by the script does not know a tombstone",
 		edits(overlay.Rule("an ended session is not taken").False()),

@@ -2,6 +2,9 @@ package main
 
 import "github.com/a2139e8d/latchkey/internal/overlay"
 
+// anysRecord makes a record be read at whatever key it stands.
+var anysRecord = overlay.In("store", "parseHead").False("lease.BondIn(r.name) != b")
+
 // The connections to Redis, whose replies have no names.
 var transportDefects = []defect{
 	{"P11", "replies have no number",
@@ -10,8 +13,16 @@ var transportDefects = []defect{
 			overlay.In("internal/scripting", "unframe").True("r[n] == c"),
 			overlay.In("internal/scripting", "Runner.Numbered").False("string(n) != strconv.FormatInt(c, 10)")),
 		seenBy(simulation("doubled"), faults("TestWireRepeatsOnOneConnection"))},
+	{"P11", "a record is read at whatever key it stands",
+		edits(anysRecord),
+		seenBy(tests("store", "TestAKeyThatWasCopied"), tests("store", "TestRepliesThatChangePlaces"))},
+	{"P11", "a plain read that has another's record does not ask again",
+		edits(overlay.In("store", "Store.loadPlainly").Replace("parseHead(t, b)", "parseHead(t, lease.BondIn(recordName(t)))")),
+		seenBy(tests("store", "TestRepliesThatChangePlaces"))},
+	// If the record were looked at, that would hide it.
 	{"P11", "the number of a read comes ahead of its last reply",
 		edits(
+			anysRecord,
 			overlay.In("internal/scripting", "Runner.Numbered").After("r, e := q.plainly(c, s, a)", `if n := len(r); n > 1 {
 	r[n-2], r[n-1] = r[n-1], r[n-2]
 }`),

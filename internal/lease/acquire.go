@@ -105,7 +105,7 @@ func (l *Lease) acquire(turn bool) error {
 	for try := 0; ; try++ {
 		sent := time.Now()
 		if !a.ambiguous { // a token says since when, so each try has its own while it can
-			l.token = newToken(l.label, sent)
+			l.token = newToken(BondOf(l.key), l.label, sent)
 		}
 		var found Attempt
 		name, err := "", error(nil)
