@@ -145,7 +145,8 @@ type Options struct {
 	// Default: the spin lock next to the record, which needs two exchanges per
 	// request or less; any other needs five. Its own options then say how long it is
 	// held. All processes should use the same: different ones do not keep each other
-	// out. Nothing is lost then, but the second one to save gets ErrLost.
+	// out. Nothing is lost then, but the second one to save gets ErrLost. It knows nothing of the
+	// session: a holder whose session was ended by others learns that when it saves, not before.
 	Locker locker.Locker
 
 	// Encryption keeps what the sessions hold from those that can read Redis. Default: none.
