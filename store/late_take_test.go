@@ -1,10 +1,13 @@
 package store
 
 import (
+	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
 // A client repeats a take whose connection broke. The first copy may reach Redis
@@ -59,6 +62,62 @@ func TestLateSetOfATakeThatGaveUpLeavesNoLock(t *testing.T) {
 		}
 		next := takeBy(t, other, Terms{LockWait: patient.Lease / 10})
 		save(t, next, "2")
+	})
+}
+
+// notified is a client that is notified past a proxy, which does not know messages.
+type notified struct {
+	transport.Client
+	past *transport.Redigo
+}
+
+func (n notified) Subscribe(ctx context.Context, channel string) (transport.Subscription, error) {
+	return n.past.Subscribe(ctx, channel)
+}
+
+// The network has made a copy of the take that waits for a session, and it comes when that has got its
+// answer. It may join the queue once more, but keeps nobody waiting for a place where nobody stands.
+func TestACopyOfATakeKeepsNobodyWaiting(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		p := redistest.NewProxy(t, s)
+		st := NewOn(notified{
+			transport.NewRedigo(p.Pool(t, 2), patient.Timeout), transport.NewRedigo(s.Pool(t, 1), patient.Timeout)}, patient)
+		other := process(t, s)
+		for _, id := range []string{theID, newID} {
+			must(t, other.Create(t.Context(), id, []byte("0"), Terms{}))
+		}
+		another, holder := takeID(t, other, newID), take(t, other)
+		waiting := begin(func() error { // for another session: so its process listens
+			h, err := st.Take(t.Context(), newID, Terms{LockWait: time.Minute})
+			if err == nil {
+				h.Release(t.Context())
+			}
+			return err
+		})
+		lapse(time.Second)
+		p.Forget()
+		_, err := st.Take(t.Context(), theID, Terms{LockWait: 50 * time.Millisecond})
+		wantError(t, "Take", err, ErrTimeout)
+		lapse(time.Second)
+		for _, cmd := range p.Commands() {
+			if runs(cmd, takeScript) && strings.Contains(strings.Join(cmd.Args, " "), theLock) {
+				again(t, s, cmd)
+			}
+		}
+		if !s.Exists(t, theQueue) {
+			t.Fatal("no copy has joined the queue")
+		}
+		for n := range 3 {
+			begun := time.Now()
+			save(t, holder, "1")
+			if holder = take(t, other); time.Since(begun) > 100*time.Millisecond {
+				t.Errorf("request %d after it has waited for %v", n+1, time.Since(begun))
+			}
+		}
+		save(t, holder, "1")
+		another.Release(t.Context())
+		wantError(t, "the other Take", waiting.wait(), nil)
 	})
 }
 

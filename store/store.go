@@ -212,7 +212,7 @@ func NewOn(c transport.Client, o Options) *Store {
 	s.options.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
 	s.options.Timeout = cmp.Or(o.Timeout, locker.DefaultTimeout)
 	s.runner = scripting.NewRunner(c, s.options.Timeout)
-	s.group.Notifiers = lease.NewNotifiers(c)
+	s.group.Notifiers = lease.NewNotifiers(c, lease.Spin{Runner: s.runner}.Quit)
 	s.locking = lease.Options{Lease: o.Lease, Timeout: o.Timeout, Held: func(err error, o lease.Owner, d time.Duration) error {
 		return &locker.HeldError{Owner: locker.Owner(o), For: d, Err: err}
 	}}.WithDefaults()

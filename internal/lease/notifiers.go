@@ -15,6 +15,7 @@ import (
 type Notifiers struct {
 	cluster transport.ClusterClient // nil: the client does not know clusters
 	shared  *notifier               // of all keys, where it is no cluster
+	quit    func(ctx context.Context, key, place string) error
 
 	mu     sync.Mutex // guards the rest; before that of a notifier
 	keys   map[string]*notifier
@@ -27,9 +28,9 @@ type Subscriber interface {
 	Subscribe(ctx context.Context, channel string) (transport.Subscription, error)
 }
 
-// NewNotifiers returns Notifiers that have not subscribed yet.
-func NewNotifiers(s Subscriber) *Notifiers {
-	n := &Notifiers{shared: newNotifier("", s.Subscribe, func() {}), keys: make(map[string]*notifier)}
+// NewNotifiers returns Notifiers that have not subscribed yet. quit is that of the [Queue].
+func NewNotifiers(s Subscriber, quit func(ctx context.Context, key, place string) error) *Notifiers {
+	n := &Notifiers{shared: newNotifier("", s.Subscribe, quit, func() {}), quit: quit, keys: make(map[string]*notifier)}
 	n.cluster, _ = s.(transport.ClusterClient)
 	return n
 }
@@ -75,7 +76,7 @@ func (n *Notifiers) newFor(key string) *notifier {
 			delete(n.keys, key)
 		}
 	}
-	own = newNotifier(channelTag(key), n.cluster.SubscribeShard, unused)
+	own = newNotifier(channelTag(key), n.cluster.SubscribeShard, n.quit, unused)
 	return own
 }
 
