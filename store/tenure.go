@@ -236,7 +236,7 @@ func (t *tenure) passOn(ctx context.Context, l *lease.Lease, next lease.Next) (a
 			t.lease = given
 			return true
 		}
-		next = lease.Next{} // nobody waits any more
+		next = lease.Next{} // who was next has left
 	}
 	t.leaving = true
 	err := t.settled()
@@ -251,7 +251,7 @@ func (t *tenure) passOn(ctx context.Context, l *lease.Lease, next lease.Next) (a
 	if given := l.Give(next, t.others); given != nil {
 		t.lease = given
 	} else {
-		t.send(ctx, "", 0) // nobody waits any more
+		t.send(ctx, "", 0) // who was next has left
 	}
 	return false
 }

@@ -62,6 +62,9 @@ var waitDefects = []defect{
 	$recv.waiting = append([]*Lease{$recv.waiting[last]}, $recv.waiting[:last]...)
 }`)),
 		seenBy(tests("internal/lease", "TestCallersAreServedInOrder"), simulation("crowd"))},
+	{"P11", "the lock names one who has left",
+		edits(overlay.In("internal/lease", "Group.next").False("len(c.waiting) > 0 && x")),
+		seenBy(tests("store", "TestLockDoesNotNameWhoHasLeft"), tests("internal/lease", "TestHandoffToWhoHasGone"))},
 	{"P6", "who gives up stays in line",
 		edits(overlay.In("internal/lease", "callers.remove").Drop("c.waiting = slices.Delete(c.waiting, i, j)")),
 		seenBy(tests("internal/lease", ""), simulation("crowd"))},

@@ -240,7 +240,7 @@ func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 		if l.Give(next, others) != nil {
 			return nil
 		}
-		token = next.Token // nobody waits for it any more
+		token = next.Token // who was next has left
 	}
 	err := l.algorithm.Release(ctx, l.key, token, after)
 	if !held && err == nil {
