@@ -180,12 +180,12 @@ type Store struct {
 	alone   time.Duration // see maxAlone; tests do not want it to depend on the machine
 	err     error         // what is wrong with the options
 	ring    *keyring      // of Options.Encryption; nil without
-	unkeyed error         // what is wrong with that
 }
 
 // New returns a store that dials as pool does, by its DialContext or Dial, which should have a
 // dial timeout. No connection is taken from the pool, so its size does not matter. What is
-// wrong with the arguments is reported by [Store.Err], which package middleware asks.
+// wrong with the arguments is reported by [Store.Err], which package middleware asks, and is the error
+// of every use of the store.
 func New(pool *redis.Pool, o Options) *Store {
 	client := transport.NewRedigo(pool, cmp.Or(o.Timeout, locker.DefaultTimeout))
 	s := NewOn(client, o)
@@ -207,7 +207,7 @@ func NewOn(c transport.Client, o Options) *Store {
 	if own, ok := c.(interface{ CloseWithStore() error }); ok {
 		s.owned = own.CloseWithStore
 	}
-	s.ring, s.unkeyed = newKeyring(o.Encryption)
+	s.ring, _ = newKeyring(o.Encryption) // else s.err says why
 	s.options.Encryption = Encryption{} // printing a store shows no key
 	s.options.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
 	s.options.Timeout = cmp.Or(o.Timeout, locker.DefaultTimeout)
@@ -249,12 +249,13 @@ func (o Options) checkDialling() error {
 // Err returns what is wrong with the arguments of [New], or nil.
 func (s *Store) Err() error { return s.err }
 
-// usable returns why the store must not be used: with wrong keys it would store plain records.
+// usable returns why the store must not be used: with wrong options it would keep sessions as nobody
+// wanted it, in the plain or under other keys.
 func (s *Store) usable() error {
-	if s.closed.Load() {
+	if s.err == nil && s.closed.Load() {
 		return lease.ErrClosed
 	}
-	return s.unkeyed
+	return s.err
 }
 
 // Ping reports whether Redis answers, for readiness checks and at start. Of a Redis Cluster one node
@@ -264,8 +265,8 @@ func (s *Store) Ping(ctx context.Context) error {
 	if s.err != nil {
 		return s.err
 	}
-	err := error(lease.ErrClosed)
-	if !s.closed.Load() {
+	err := s.usable()
+	if err == nil {
 		keys := make([]string, len(pinged))
 		for i, id := range pinged {
 			keys[i] = s.recordKey(id)
