@@ -215,8 +215,8 @@ func (s *Session) isNew() bool { return s.config.Data == nil && s.config.Snapsho
 //
 // The session can still be read afterwards. A change is a mistake, unless the session is opened
 // again by [Session.Reopen]: it is logged, and the answer becomes an error ([ErrClosed]) or, if it
-// has begun, is cut off. An error means that nothing was saved, unless it wraps the store's
-// ErrUnavailable: then it may have been saved all the same. The answer will be that error, whatever
+// has begun, is cut off. An error means that nothing was saved by then, unless it wraps the
+// store's ErrUnavailable: then it may have been saved all the same. The answer will be that error, whatever
 // the handler writes. Until a Reopen, a second Commit returns what the first one did.
 func (s *Session) Commit(ctx context.Context) error {
 	if s.config.Keeper == nil {

@@ -2,12 +2,14 @@ package store
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/locker/transport"
+	"github.com/gomodule/redigo/redis"
 )
 
 // A client repeats a take whose connection broke. The first copy may reach Redis
@@ -40,6 +42,75 @@ func TestLateTakeAndCommitChangeNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A save is refused since the lock is lost, and the network has made copies of the take and of the commit.
+// They store what was refused if they come one after the other and nobody has written since: that is
+// the exception which Save tells. One of them alone does not, nor both after another's write.
+func TestCopiesOfARefusedSave(t *testing.T) {
+	for name, tt := range map[string]struct {
+		take, commit, written bool
+		want                  string
+	}{
+		"of both":                        {take: true, commit: true, want: "refused"},
+		"of both, when others have held": {take: true, commit: true, written: true, want: "theirs"},
+		"of the take":                    {take: true, want: "0"},
+		"of the commit":                  {commit: true, want: "0"},
+	} {
+		t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {
+			learn(t, s)
+			st, p := tapped(t, s, patient)
+			other := process(t, s)
+			create(t, other, "0")
+			h := take(t, st)
+			s.Do(t, "DEL", theLock) // it was evicted
+			err := h.Save(t.Context(), []byte("refused"))
+			if wantError(t, "Save", err, ErrLost); errors.Is(err, ErrUnavailable) {
+				t.Errorf("Save: %v: it is known what was done", err)
+			}
+			wantData(t, s, "0")
+			if tt.written {
+				save(t, take(t, other), "theirs")
+			}
+			lapse(3 * patient.Lease) // for so long the process sees to it that its token has no lock
+			for _, cmd := range p.Commands() {
+				if tt.take && takesLock(cmd) || tt.commit && runs(cmd, commitScript) {
+					again(t, s, cmd)
+				}
+			}
+			wantData(t, s, tt.want)
+		}))
+	}
+}
+
+// A proxy answers the commit with an error of its own, although Redis has done it. So the error is one that
+// says that the write may be stored.
+func TestAProxysErrorDoesNotSayThatNothingWasStored(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		create(t, process(t, s), "0")
+		p := &mistaken{Client: transport.NewRedigo(s.Pool(t, 2), patient.Timeout)}
+		h := take(t, NewOn(p, patient))
+		p.now = true
+		wantError(t, "Save", h.Save(t.Context(), []byte("1")), ErrUnavailable)
+		wantData(t, s, "1")
+	})
+}
+
+// mistaken is a client behind such a proxy.
+type mistaken struct {
+	transport.Client
+	now bool
+}
+
+func (m *mistaken) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
+	replies, err := m.Client.Do(ctx, key, commands...)
+	if m.now {
+		for i := range replies {
+			replies[i] = redis.Error("upstream failure")
+		}
+	}
+	return replies, err
 }
 
 // The connection breaks with the SET of a take on its way. Another has the lock, so the caller
