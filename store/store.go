@@ -208,7 +208,7 @@ func NewOn(c transport.Client, o Options) *Store {
 		s.owned = own.CloseWithStore
 	}
 	s.ring, _ = newKeyring(o.Encryption) // else s.err says why
-	s.options.Encryption = Encryption{} // printing a store shows no key
+	s.options.Encryption = Encryption{}  // printing a store shows no key
 	s.options.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
 	s.options.Timeout = cmp.Or(o.Timeout, locker.DefaultTimeout)
 	s.runner = scripting.NewRunner(c, s.options.Timeout)
