@@ -39,6 +39,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/a2139e8d/latchkey/internal/excerpt"
 	"github.com/a2139e8d/latchkey/internal/keep"
 )
 
@@ -90,7 +91,7 @@ func (s *Session) Set(key string, v any) {
 			changed, err = s.put(entry{key, raw})
 		}
 		if err != nil && s.err == nil {
-			s.err = fmt.Errorf("session: Set(%q): %w", key, err)
+			s.err = fmt.Errorf("session: Set(%q): %w", excerpt.Of(key), err)
 		}
 		return changed
 	})
@@ -158,7 +159,7 @@ func (s *Session) mutate(method, key string, do func() bool) {
 		if s.config.ReadOnly && s.culprit == "" && s.change.wanted() {
 			s.culprit = method
 			if key != "" {
-				s.culprit = fmt.Sprintf("%s(%q)", method, key)
+				s.culprit = fmt.Sprintf("%s(%q)", method, excerpt.Of(key))
 			}
 		}
 	}

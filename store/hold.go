@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/excerpt"
 	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/internal/scripting"
 	"github.com/a2139e8d/latchkey/locker"
@@ -221,5 +222,5 @@ func failed(doing, id string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("store: %s %s: %w", doing, id, err)
+	return fmt.Errorf("store: %s %s: %w", doing, excerpt.Of(id), err)
 }

@@ -101,6 +101,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/excerpt"
 	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/internal/scripting"
 	"github.com/a2139e8d/latchkey/locker"
@@ -222,7 +223,7 @@ func NewOn(c transport.Client, o Options) *Store {
 func (o Options) check() error {
 	switch {
 	case strings.ContainsAny(o.Prefix, "{}"):
-		return fmt.Errorf("store: Options.Prefix is %q: it must not contain braces", o.Prefix)
+		return fmt.Errorf("store: Options.Prefix is %q: it must not contain braces", excerpt.Of(o.Prefix))
 	case len(o.Prefix) > maxPrefix:
 		return fmt.Errorf("store: Options.Prefix has %d bytes: it must have at most %d", len(o.Prefix), maxPrefix)
 	case o.Lease < 0, o.Lease > 0 && o.Lease < time.Millisecond:

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/excerpt"
 )
 
 // A Lease is a lock that is held, and before that, the wait for it. The methods that
@@ -203,7 +205,7 @@ func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("locker: extending %s: %w", l.key, err)
+		return fmt.Errorf("locker: extending %s: %w", excerpt.Of(l.key), err)
 	}
 	return nil
 }
@@ -235,7 +237,7 @@ func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 			if !errors.Is(err, ErrLost) && !errors.Is(err, ErrExpired) { // either may have it
 				l.Sweep(next.Token, token)
 			}
-			return fmt.Errorf("locker: passing %s on: %w", l.key, err)
+			return fmt.Errorf("locker: passing %s on: %w", excerpt.Of(l.key), err)
 		}
 		if l.Give(next, others) != nil {
 			return nil
@@ -250,8 +252,8 @@ func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 	case err == nil:
 		return nil
 	case !held:
-		return fmt.Errorf("locker: releasing %s: %w (%s)", l.key, err, reason(l.Why()))
+		return fmt.Errorf("locker: releasing %s: %w (%s)", excerpt.Of(l.key), err, reason(l.Why()))
 	default:
-		return fmt.Errorf("locker: releasing %s: %w", l.key, err)
+		return fmt.Errorf("locker: releasing %s: %w", excerpt.Of(l.key), err)
 	}
 }
