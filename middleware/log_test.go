@@ -93,7 +93,7 @@ func TestWhatIsSetAfterDestroyIsReported(t *testing.T) {
 	for line, late := range map[string]func(s *session.Session){
 		"key=flash": func(s *session.Session) { s.Set("flash", "goodbye") },
 		"key=" + strings.Repeat("x", 125) + "…": func(s *session.Session) { s.Set(strings.Repeat("x", 1<<20), "goodbye") },
-		"a login after Destroy is dropped":       func(s *session.Session) { s.Login("ann") },
+		"a login after Destroy is dropped":      func(s *session.Session) { s.Login("ann") },
 	} {
 		inFakeTime(t, line, func(t *testing.T, r *redistest.Server) {
 			s, v := begunWith(t, r, middleware.Options{}, "/goodbye", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
