@@ -8,8 +8,9 @@ import (
 )
 
 // A Lease is a lock that is held. Its methods may be called by any goroutine. Until it is given
-// back, a timer renews it every third of Options.Lease, for as long as MaxHold allows. Between
-// two renewals no goroutine exists.
+// back, a timer renews it every third of Options.Lease, for as long as MaxHold allows; when MaxHold
+// does not allow more, it only asks whether the lock is still held. Between two renewals no goroutine
+// exists.
 type Lease lease.Lease // so that package store can convert it
 
 // Validity returns for how long the holder may rely on the lease if it is not

@@ -35,7 +35,8 @@
 // that has given it back. The lock is shut for a lease then, and nobody holds it.
 //
 // Redis may lose the key: by a failover to a replica that does not have it yet, an eviction, a
-// FLUSHALL. Then two may hold the lock until the first one's renewal, a third of a lease at most.
+// FLUSHALL. Then two may hold the lock until the first one's renewal, a third of a lease at most,
+// or what it has asked for by Extend.
 //
 // # What Redis must permit
 //

@@ -34,5 +34,6 @@ func SpinAlgorithm(c transport.Client) Algorithm { return spinOn(c, DefaultTimeo
 
 func spinOn(c transport.Client, timeout time.Duration) Algorithm {
 	runner := scripting.NewRunner(c, timeout)
-	return ours{lease.Spin{Runner: runner}, lease.NewNotifiers(runner)}
+	spin := lease.Spin{Runner: runner}
+	return ours{spin, lease.NewNotifiers(runner, spin.Quit)}
 }

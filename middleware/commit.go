@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/excerpt"
 	"github.com/a2139e8d/latchkey/internal/secret"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
@@ -47,7 +48,7 @@ func (rq *request) commitOpen(by string, done *event) error {
 	defer rq.unlock()     // where carryOut has not
 	change, err := rq.session.Seal(by)
 	if errors.Is(err, session.ErrReadOnly) {
-		err = fmt.Errorf("middleware: %.64s: %w", rq.label(), err)
+		err = fmt.Errorf("middleware: %s: %w", excerpt.Of(rq.label()), err)
 	}
 	if change.Dropped != "" {
 		rq.log(slog.LevelWarn, "dropped", "a value that was set after Destroy is dropped: call Clear, Renew and Set instead",

@@ -3,10 +3,11 @@ package middleware
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/excerpt"
 )
 
 // log writes a line about the request, unless there were enough of its kind lately. It uses the
@@ -50,7 +51,7 @@ func (rq *request) logFailure(err error) {
 func clip(method string) string { return method[:min(len(method), 16)] }
 
 // keyAttr is a key of a session in a line. A handler may have made it of what a client has sent.
-func keyAttr(key string) slog.Attr { return slog.String("key", fmt.Sprintf("%.64s", key)) }
+func keyAttr(key string) slog.Attr { return slog.String("key", excerpt.Of(key)) }
 
 // perSecond is how many lines of one kind are written in a second.
 const perSecond = 10

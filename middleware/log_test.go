@@ -153,8 +153,9 @@ func TestTheLogSaysWhichRouteFailedAndHow(t *testing.T) {
 func TestWhatIsSetAfterDestroyIsReported(t *testing.T) {
 	t.Parallel()
 	for line, late := range map[string]func(s *session.Session){
-		"key=flash":                        func(s *session.Session) { s.Set("flash", "goodbye") },
-		"a login after Destroy is dropped": func(s *session.Session) { s.Login("ann") },
+		"key=flash": func(s *session.Session) { s.Set("flash", "goodbye") },
+		"key=" + strings.Repeat("x", 125) + "…": func(s *session.Session) { s.Set(strings.Repeat("x", 1<<20), "goodbye") },
+		"a login after Destroy is dropped":      func(s *session.Session) { s.Login("ann") },
 	} {
 		inFakeTime(t, line, func(t *testing.T, r *redistest.Server) {
 			s, v := begunWith(t, r, middleware.Options{}, "/goodbye", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
@@ -163,7 +164,7 @@ func TestWhatIsSetAfterDestroyIsReported(t *testing.T) {
 			})
 			v.get(s.URL+"/goodbye").want(t, 200, "")
 			if len(s.log.Lines(line)) != 1 {
-				t.Errorf("log:\n%s", s.log)
+				t.Errorf("log:\n%.1000s", s.log)
 			}
 			v.get(s.URL+"/get").want(t, 200, "0")
 		})

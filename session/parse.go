@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/a2139e8d/latchkey/internal/excerpt"
 )
 
 // parse splits data into its values without looking into them. It refuses what
@@ -41,7 +43,7 @@ func parseAny(data []byte) ([]entry, error) {
 	for quoted, rest := cutToken(object[1:]); quoted != ""; quoted, rest = cutToken(rest) {
 		key, err := unquote(quoted)
 		if err != nil {
-			return nil, fmt.Errorf("session: stored data: key %.64s: %w", quoted, err)
+			return nil, fmt.Errorf("session: stored data: key %s: %w", excerpt.Of(quoted), err)
 		}
 		var raw string
 		raw, rest = cutToken(rest)
@@ -50,7 +52,7 @@ func parseAny(data []byte) ([]entry, error) {
 	sortByKey(found)
 	for i := 1; i < len(found); i++ {
 		if found[i].key == found[i-1].key {
-			return nil, fmt.Errorf("session: stored data: key %.64q is there twice", found[i].key)
+			return nil, fmt.Errorf("session: stored data: key %q is there twice", excerpt.Of(found[i].key))
 		}
 	}
 	return found, nil

@@ -39,6 +39,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/a2139e8d/latchkey/internal/excerpt"
 	"github.com/a2139e8d/latchkey/internal/keep"
 )
 
@@ -90,7 +91,7 @@ func (s *Session) Set(key string, v any) {
 			changed, err = s.put(entry{key, raw})
 		}
 		if err != nil && s.err == nil {
-			s.err = fmt.Errorf("session: Set(%.64q): %w", key, err)
+			s.err = fmt.Errorf("session: Set(%q): %w", excerpt.Of(key), err)
 		}
 		return changed
 	})
@@ -165,7 +166,7 @@ func (s *Session) mutateOpen(method, key string, do func() bool) (sealed string)
 		if s.config.ReadOnly && s.culprit == "" && s.change.wanted() {
 			s.culprit = method
 			if key != "" {
-				s.culprit = fmt.Sprintf("%s(%.64q)", method, key)
+				s.culprit = fmt.Sprintf("%s(%q)", method, excerpt.Of(key))
 			}
 		}
 	}
@@ -219,8 +220,8 @@ func (s *Session) isNew() bool { return s.config.Data == nil && s.config.Snapsho
 //
 // The session can still be read afterwards. A change is a mistake, unless the session is opened
 // again by [Session.Reopen]: it is logged, and the answer becomes an error ([ErrClosed]) or, if it
-// has begun, is cut off. An error means that nothing was saved, unless it wraps the store's
-// ErrUnavailable: then it may have been saved all the same. The answer will be that error, whatever
+// has begun, is cut off. An error means that nothing was saved by then, unless it wraps the
+// store's ErrUnavailable: then it may have been saved all the same. The answer will be that error, whatever
 // the handler writes. Until a Reopen, a second Commit returns what the first one did.
 func (s *Session) Commit(ctx context.Context) error {
 	if s.config.Keeper == nil {

@@ -3,6 +3,7 @@ package session_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"math/big"
 	"reflect"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/session"
 )
 
@@ -192,5 +194,29 @@ func TestAStructMayLoseAndGainFieldsWhileOldSessionsAreAround(t *testing.T) {
 	}
 	if got, ok := session.Get[newer](s, "user"); !ok || got != (newer{Name: "Ada"}) {
 		t.Errorf("Get = %+v, %v", got, ok)
+	}
+}
+
+// A key may have any size. Errors name no more of it than fits a line.
+func TestErrorsCutALongKey(t *testing.T) {
+	t.Parallel()
+	key := strings.Repeat("k\n", 1<<16)
+	set, readOnly := open(t, "{}"), openWith(t, keep.Config{Data: []byte("{}"), ReadOnly: true})
+	set.Set(key, make(chan int))
+	readOnly.Set(key, 1)
+	_, setting := set.Seal("the test")
+	_, reading := readOnly.Seal("the test")
+	full := open(t, "{}")
+	full.Set(key, "text")
+	quoted, _ := json.Marshal(key)
+	_, opening := session.Open(keep.Config{Data: fmt.Appendf(nil, "{%s:1,%s:2}", quoted, quoted)})
+	var n int
+	for what, err := range map[string]error{
+		"Set": setting, "Set of what is read only": reading, "Decode": set.Decode(key, &n), "Decode of another type": full.Decode(key, &n),
+		"Open": opening,
+	} {
+		if err == nil || len(err.Error()) > 500 {
+			t.Errorf("%s: %.200v", what, err)
+		}
 	}
 }

@@ -1,4 +1,4 @@
--- Makes a held lock end some time from now, and the record outlast it: a session that
+-- Makes a held lock last for some time from now, and the record outlast it: a session that
 -- is held does not time out.
 -- KEYS[1] record   KEYS[2] lock
 -- ARGV[1] token    ARGV[2] time in ms   ARGV[3] base: the record's name
@@ -12,6 +12,7 @@ end
 if not is(KEYS[1], ARGV[3]) then
   return {changed(KEYS[1])}
 end
-redis.call('PEXPIRE', KEYS[2], ARGV[2]) -- rule: a lock that is renewed lasts longer
+-- GT: a copy that comes late may find the token of the next holder, which has longer.
+redis.call('PEXPIRE', KEYS[2], ARGV[2], 'GT') -- rule: a lock that is renewed lasts longer
 redis.call('PEXPIRE', KEYS[1], ARGV[2] + 2000, 'GT') -- rule: a record outlasts its renewed lock
 return {1}

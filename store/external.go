@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/excerpt"
 	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/internal/scripting"
 	"github.com/a2139e8d/latchkey/locker"
@@ -30,7 +31,7 @@ func takeExternal(ctx context.Context, h *Hold) (err error) {
 	}
 	text, err := s.load(ctx, h.id, terms)
 	if err != nil && !unusable(err) {
-		return fmt.Errorf("%s: %w", h.id, err) // an unknown id takes no lock
+		return fmt.Errorf("%s: %w", excerpt.Of(h.id), err) // an unknown id takes no lock
 	}
 	unending := terms
 	unending.Lifetime = 0 // it may end while the session is held
@@ -64,7 +65,7 @@ func takeExternal(ctx context.Context, h *Hold) (err error) {
 		}
 	}
 	if err != nil && !unusable(err) {
-		return fmt.Errorf("%s: %w", h.id, err)
+		return fmt.Errorf("%s: %w", excerpt.Of(h.id), err)
 	}
 	taken = true
 	return err

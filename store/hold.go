@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/excerpt"
 	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/internal/scripting"
 	"github.com/a2139e8d/latchkey/locker"
@@ -128,8 +129,10 @@ func (h *Hold) OnLost(cancel context.CancelCauseFunc) { h.lease.OnLost(cancel) }
 // Save stores data and gives the session back. It keeps data, which must not be changed
 // afterwards. The error wraps [ErrLost], [ErrTooLarge] or [ErrUnavailable]. If it wraps
 // ErrUnavailable, the data may have been stored all the same, also where it wraps ErrLost: the
-// reply to the commit was lost then, and its repetition was refused. With ErrLost or ErrTooLarge
-// alone nothing was stored.
+// reply to the commit was lost then, and its repetition was refused. With ErrTooLarge alone nothing
+// was stored. With ErrLost alone nothing was stored by then; but if the network has made copies of
+// both the take and the commit, and these arrive later, while nobody has the lock and before anybody
+// has written, they store the data.
 func (h *Hold) Save(ctx context.Context, data []byte) error {
 	return h.save(ctx, Record{Data: data})
 }
@@ -231,5 +234,5 @@ func failed(doing, id string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("store: %s %s: %w", doing, id, err)
+	return fmt.Errorf("store: %s %s: %w", doing, excerpt.Of(id), err)
 }

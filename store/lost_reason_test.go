@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,6 +68,33 @@ func TestTheCauseOfALostSessionSaysWhy(t *testing.T) {
 			wantLoss(t, h.Save(t.Context(), []byte("3")), loss.why)
 		}))
 	}
+}
+
+// Errors do not become long, nor more than a line, by what somebody else has chosen.
+func TestErrorsAreShort(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		const junk = "x\n\x1b[2J"
+		st, long := process(t, s), strings.Repeat(junk, 100)
+		want := func(what string, err, kind error) {
+			t.Helper()
+			wantError(t, what, err, kind)
+			if text := fmt.Sprint(err); len(text) > 500 || strings.ContainsAny(text, "\n\x1b") {
+				t.Errorf("%s: %q", what, text)
+			}
+		}
+		_, err := st.Take(t.Context(), long, Terms{})
+		want("Take", err, ErrNotFound)
+		_, err = st.Load(t.Context(), long, Terms{})
+		want("Load", err, ErrNotFound)
+		want("End", st.End(t.Context(), long), ErrNotFound)
+		create(t, st, "0")
+		now := fmt.Sprint(time.Now().UnixMilli())
+		s.Do(t, "SET", theLock, "ABCDEFGHIJKLMNOP "+now+" "+strings.Repeat(junk, 100)+"/1 "+long, "PX", 60_000)
+		_, err = st.Take(t.Context(), theID, Terms{LockWait: time.Millisecond})
+		want("Take of a session with a strange lock", err, ErrTimeout)
+		prefixed := New(s.Pool(t, 1), Options{Prefix: "{" + long})
+		want("Err", prefixed.Err(), prefixed.Err())
+	})
 }
 
 // A hold is lost while the commit of the one before is under way. That one was in time, so

@@ -106,6 +106,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/excerpt"
 	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/internal/scripting"
 	"github.com/a2139e8d/latchkey/locker"
@@ -150,7 +151,8 @@ type Options struct {
 	// Default: the spin lock next to the record, which needs two exchanges per
 	// request or less; any other needs five. Its own options then say how long it is
 	// held. All processes should use the same: different ones do not keep each other
-	// out. Nothing is lost then, but the second one to save gets ErrLost.
+	// out. Nothing is lost then, but the second one to save gets ErrLost. It knows nothing of the
+	// session: a holder whose session was ended by others learns that when it saves, not before.
 	Locker locker.Locker
 
 	// Encryption keeps what the sessions hold from those that can read Redis. Default: none.
@@ -184,13 +186,13 @@ type Store struct {
 	alone   time.Duration // see maxAlone; tests do not want it to depend on the machine
 	err     error         // what is wrong with the options
 	ring    *keyring      // of Options.Encryption; nil without
-	unkeyed error         // what is wrong with that
 	clock   clock
 }
 
 // New returns a store that dials as pool does, by its DialContext or Dial, which should have a
 // dial timeout. No connection is taken from the pool, so its size does not matter. What is
-// wrong with the arguments is reported by [Store.Err], which package middleware asks.
+// wrong with the arguments is reported by [Store.Err], which package middleware asks, and is the error
+// of every use of the store.
 func New(pool *redis.Pool, o Options) *Store {
 	client := transport.NewRedigo(pool, cmp.Or(o.Timeout, locker.DefaultTimeout))
 	s := NewOn(client, o)
@@ -212,12 +214,12 @@ func NewOn(c transport.Client, o Options) *Store {
 	if own, ok := c.(interface{ CloseWithStore() error }); ok {
 		s.owned = own.CloseWithStore
 	}
-	s.ring, s.unkeyed = newKeyring(o.Encryption)
-	s.options.Encryption = Encryption{} // printing a store shows no key
+	s.ring, _ = newKeyring(o.Encryption) // else s.err says why
+	s.options.Encryption = Encryption{}  // printing a store shows no key
 	s.options.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
 	s.options.Timeout = cmp.Or(o.Timeout, locker.DefaultTimeout)
 	s.runner = scripting.NewRunner(c, s.options.Timeout)
-	s.group.Notifiers = lease.NewNotifiers(s.runner)
+	s.group.Notifiers = lease.NewNotifiers(s.runner, lease.Spin{Runner: s.runner}.Quit)
 	s.locking = lease.Options{Lease: o.Lease, Timeout: o.Timeout, Held: func(err error, o lease.Owner, d time.Duration) error {
 		return &locker.HeldError{Owner: locker.Owner(o), For: d, Err: err}
 	}}.WithDefaults()
@@ -227,7 +229,7 @@ func NewOn(c transport.Client, o Options) *Store {
 func (o Options) check() error {
 	switch {
 	case strings.ContainsAny(o.Prefix, "{}"):
-		return fmt.Errorf("store: Options.Prefix is %q: it must not contain braces", o.Prefix)
+		return fmt.Errorf("store: Options.Prefix is %q: it must not contain braces", excerpt.Of(o.Prefix))
 	case len(o.Prefix) > maxPrefix:
 		return fmt.Errorf("store: Options.Prefix has %d bytes: it must have at most %d", len(o.Prefix), maxPrefix)
 	case o.Lease < 0, o.Lease > 0 && o.Lease < time.Millisecond:
@@ -254,12 +256,13 @@ func (o Options) checkDialling() error {
 // Err returns what is wrong with the arguments of [New], or nil.
 func (s *Store) Err() error { return s.err }
 
-// usable returns why the store must not be used: with wrong keys it would store plain records.
+// usable returns why the store must not be used: with wrong options it would keep sessions as nobody
+// wanted it, in the plain or under other keys.
 func (s *Store) usable() error {
-	if s.closed.Load() {
+	if s.err == nil && s.closed.Load() {
 		return lease.ErrClosed
 	}
-	return s.unkeyed
+	return s.err
 }
 
 // Ping reports whether Redis answers, for readiness checks and at start. Of a Redis Cluster one node
@@ -269,8 +272,8 @@ func (s *Store) Ping(ctx context.Context) error {
 	if s.err != nil {
 		return s.err
 	}
-	err := error(lease.ErrClosed)
-	if !s.closed.Load() {
+	err := s.usable()
+	if err == nil {
 		keys := make([]string, len(pinged))
 		for i, id := range pinged {
 			keys[i] = s.recordKey(id)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/excerpt"
 	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
@@ -113,7 +114,7 @@ func (t *tenure) admit(ctx context.Context, h *Hold, l *lease.Lease) (again bool
 		err = fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, t.size)
 	case h.terms.expired(&t.record, time.Now()):
 		t.giveUp(l)
-		return false, fmt.Errorf("%s: %w", t.id, ErrNotFound)
+		return false, fmt.Errorf("%s: %w", excerpt.Of(t.id), ErrNotFound)
 	}
 	h.fence, h.lease, h.Record = t, l, t.record
 	h.stamp, _, _ = strings.Cut(l.Token(), " ") // which names it; the rest says who it is
@@ -244,7 +245,7 @@ func (t *tenure) passOn(ctx context.Context, l *lease.Lease, next lease.Next) (a
 			t.lease = given
 			return true
 		}
-		next = lease.Next{} // nobody waits any more
+		next = lease.Next{} // who was next has left
 	}
 	t.leaving = true
 	err := t.settled()
@@ -259,7 +260,7 @@ func (t *tenure) passOn(ctx context.Context, l *lease.Lease, next lease.Next) (a
 	if given := l.Give(next, t.others); given != nil {
 		t.lease = given
 	} else {
-		t.send(ctx, "", 0) // nobody waits any more
+		t.send(ctx, "", 0) // who was next has left
 	}
 	return false
 }

@@ -112,6 +112,34 @@ func TestLockNamesThePresentHolder(t *testing.T) {
 	})
 }
 
+// Nor does it say that somebody holds it who has left while the commit gave it to them.
+func TestLockDoesNotNameWhoHasLeft(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		d.st.alone = 0 // so that the session goes on with the commit
+		first := takeBy(t, d.st, Terms{Label: "first"})
+		ctx, leave := context.WithCancel(t.Context())
+		left := begin(func() error {
+			_, err := d.st.Take(ctx, theID, Terms{Label: "left"})
+			return err
+		})
+		synctest.Wait()
+		waiting := guests(t, d.st, 1, Terms{Label: "stays"})
+		letGo := d.holdBack(t)
+		one := saving(t, first, "1")
+		synctest.Wait()
+		leave()
+		wantError(t, "Take of the one that has left", left.wait(), context.Canceled)
+		letGo()
+		wantError(t, "Save", one.wait(), nil)
+		h := waiting[0].holds(t, "1")
+		if lock, _ := d.Get(t, theLock); !strings.HasPrefix(lock, h.stamp) || !strings.HasSuffix(lock, " stays") {
+			t.Errorf("the lock is %q, the holder has the stamp %s", lock, h.stamp)
+		}
+		save(t, h, "2")
+		d.wantQuiet(t, "2")
+	})
+}
+
 // P6: two processes in which a crowd waits take turns. None has many in a row while the other waits.
 func TestProcessesTakeTurns(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {

@@ -1,11 +1,16 @@
 package store
 
 import (
+	"context"
+	"crypto/tls"
+	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/gomodule/redigo/redis"
 )
 
@@ -53,9 +58,6 @@ func TestOptionsCheck(t *testing.T) {
 	} {
 		made := New(&redis.Pool{}, tt.options)
 		wantMessage(t, made.Err(), tt.want)
-		if made.Err() != nil {
-			wantMessage(t, made.Ping(t.Context()), tt.want)
-		}
 
 		opened, err := Open("redis://localhost", tt.options)
 		wantMessage(t, err, tt.want)
@@ -65,15 +67,57 @@ func TestOptionsCheck(t *testing.T) {
 	}
 }
 
+// A store with wrong options does nothing, and says why, whatever it is asked for.
+func TestAStoreWithWrongOptionsIsOfNoUse(t *testing.T) {
+	t.Parallel()
+	s := redistest.Embedded(t)
+	good := process(t, s)
+	create(t, good, "0")
+	read, err := good.Load(t.Context(), theID, Terms{})
+	must(t, err)
+	before := s.Keys(t)
+	for name, o := range map[string]Options{
+		"prefix": {Prefix: "{app}:"}, "lease": {Lease: -1}, "timeout": {Timeout: 1}, "TLS": {TLS: &tls.Config{}},
+		"encryption": {Encryption: Encryption{WritePlain: true}},
+	} {
+		st := New(s.Pool(t, 1), o)
+		for call, use := range map[string]func(ctx context.Context) error{
+			"Take":   func(ctx context.Context) error { _, err := st.Take(ctx, theID, Terms{}); return err },
+			"Load":   func(ctx context.Context) error { _, err := st.Load(ctx, theID, Terms{}); return err },
+			"Peek":   func(ctx context.Context) error { _, _, err := st.Peek(ctx, theID, Terms{}); return err },
+			"Create": func(ctx context.Context) error { return st.Create(ctx, newID, []byte("0"), Terms{}) },
+			"CreateRecord": func(ctx context.Context) error {
+				return st.CreateRecord(ctx, idOf(good, "ann", 1), recordOfUser("ann"), Terms{})
+			},
+			"SaveLoaded": func(ctx context.Context) error {
+				_, err := st.SaveLoaded(ctx, theID, read, text("1"), Terms{})
+				return err
+			},
+			"ListUser": func(ctx context.Context) error { _, err := st.ListUser(ctx, "ann", Terms{}); return err },
+			"End":      func(ctx context.Context) error { return st.End(ctx, theID) },
+			"EndUser":  func(ctx context.Context) error { _, err := st.EndUser(ctx, "ann"); return err },
+			"Ping":     st.Ping,
+		} {
+			if err := use(t.Context()); !errors.Is(err, st.Err()) || st.Err() == nil {
+				t.Errorf("wrong %s: %s: %v, want %v", name, call, err, st.Err())
+			}
+		}
+	}
+	if after := s.Keys(t); !slices.Equal(after, before) {
+		t.Errorf("the keys were %q and are %q", before, after)
+	}
+	wantData(t, s, "0")
+}
+
 // A nil pool, and a nil client, is told at start, and is no panic later.
 func TestNilPool(t *testing.T) {
 	t.Parallel()
 	for want, st := range map[string]*Store{"pool is nil": New(nil, Options{}), "client is nil": NewOn(nil, Options{})} {
 		wantMessage(t, st.Err(), []string{want})
 		_, err := st.Load(t.Context(), theID, Terms{})
-		wantError(t, "Load", err, ErrUnavailable)
+		wantError(t, "Load", err, st.Err())
 		_, err = st.Take(t.Context(), theID, Terms{})
-		wantError(t, "Take", err, ErrUnavailable)
+		wantError(t, "Take", err, st.Err())
 		wantError(t, "Close", st.Close(), nil)
 	}
 }

@@ -2,30 +2,50 @@ package store
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// The holder of a session that was ended is told so when its lease is renewed, by a third of it.
+// The holder of a session that was ended is told so within a third of a lease, also where MaxHold leaves
+// it no other lease after this one.
 func TestALeaseOfAnEndedSession(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		const lease = 10 * time.Second
-		st := New(s.Pool(t, 8), Options{Lease: lease, Timeout: patient.Timeout})
-		for n, end := range []func(id string) error{
-			func(id string) error { return st.End(t.Context(), id) },
-			func(string) error { _, err := st.EndUser(t.Context(), "ann"); return err },
-		} {
-			id := login(t, st, "ann", n)
-			h := takeID(t, st, id)
-			lost := lossOf(t, h)
-			wantError(t, "ending it", end(id), nil)
-			lapse(lease / 2)
-			wantError(t, "the cause", context.Cause(lost), ErrLost)
-			h.Release(t.Context())
-		}
-	})
+	for name, tt := range map[string]struct{ lease, maxHold, held time.Duration }{
+		"of many leases":     {10 * time.Second, time.Minute, 0},
+		"the last of many":   {3 * time.Second, 5 * time.Second, 2100 * time.Millisecond},
+		"the end of that":    {3 * time.Second, 5 * time.Second, 3900 * time.Millisecond},
+		"of a single lease":  {3 * time.Second, 3 * time.Second, 0},
+		"of a longer one":    {10 * time.Second, 10 * time.Second, 0},
+		"of the end of that": {10 * time.Second, 10 * time.Second, 5 * time.Second},
+	} {
+		t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {
+			st := New(s.Pool(t, 8), Options{Lease: tt.lease, Timeout: patient.Timeout})
+			for n, end := range []func(id string) error{
+				func(id string) error { return st.End(t.Context(), id) },
+				func(string) error { _, err := st.EndUser(t.Context(), "ann"); return err },
+			} {
+				id := login(t, st, "ann", n)
+				h, err := st.Take(t.Context(), id, Terms{MaxHold: tt.maxHold})
+				must(t, err)
+				lost := lossOf(t, h)
+				lapse(tt.held)
+				wantError(t, "before the end", context.Cause(lost), nil)
+				wantError(t, "ending it", end(id), nil)
+				ended := time.Now()
+				<-lost.Done()
+				if took := time.Since(ended); took > tt.lease/3+10*time.Millisecond {
+					t.Errorf("it was told after %v, of a lease of %v", took, tt.lease)
+				}
+				if why := context.Cause(lost); !errors.Is(why, ErrLost) || !strings.Contains(why.Error(), "ended") {
+					t.Errorf("it was told: %v", why)
+				}
+				h.Release(t.Context())
+			}
+		}))
+	}
 }
 
 // What was read before the end is not saved after it without a lock either.

@@ -72,6 +72,30 @@ func TestClocksJump(t *testing.T) {
 	})
 }
 
+// The clocks of processes are three hours apart, both ways, and a user logs in at each, and has a session that
+// ends in two hours. All of them are on the list, and an EndAll ends all, whichever process does it.
+func TestClocksApartAndAUsersSessions(t *testing.T) {
+	clockwork.Build(t)
+	s := stage(t, "the clocks of processes are 3 h apart, and a user logs in at each", "P14: all are listed, and ended", setting{})
+	s.run(func(context.Context) {
+		right, ahead, behind := s.demos[0], s.startVariant(&clockwork), s.startVariant(&clockwork)
+		for i, by := range []*demotest.Demo{right, behind} {
+			user := fmt.Sprint("user", i)
+			s.setClock(behind, -22*time.Hour)
+			members := []*guest{s.member(behind, user)}
+			s.setClock(ahead, 3*time.Hour)
+			s.setClock(behind, -3*time.Hour)
+			for _, d := range []*demotest.Demo{ahead, behind, right, ahead} {
+				members = append(members, s.member(d, user))
+			}
+			members[3].mustEndAll(by, right, len(members))
+			for _, g := range members {
+				g.must("a read after it", g.get(right, "/count"), 200, "0")
+			}
+		}
+	})
+}
+
 // The clock of one process jumps past the lifetime of all sessions, and back. Meanwhile
 // they count as ended there, by P12; but they are not damaged, and come back.
 func TestClockPastLifetime(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/excerpt"
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
@@ -71,7 +72,7 @@ func (l *Lease) wait(over error, turn bool) (*Lease, error) {
 			err = ErrClosed // which is why, whatever the client says of itself
 		}
 		took := time.Since(l.began).Round(time.Millisecond)
-		return nil, fmt.Errorf("locker: waited %v for %s: %w", took, l.key, err)
+		return nil, fmt.Errorf("locker: waited %v for %s: %w", took, excerpt.Of(l.key), err)
 	}
 	return l, nil
 }

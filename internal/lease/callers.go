@@ -248,9 +248,13 @@ func (c *callers) next() *Lease {
 	return first
 }
 
-// next is that of callers, for the one that has the turn, like first.
-func (g *Group) next(key string) *Lease {
+// next is that of callers, for the one that has the turn; but nil if that caller has another label.
+func (g *Group) next(key, label string) *Lease {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.keys[key].next()
+	c := g.keys[key]
+	if len(c.waiting) > 0 && c.waiting[0].label != label {
+		return nil
+	}
+	return c.next()
 }

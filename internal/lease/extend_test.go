@@ -259,6 +259,23 @@ func TestRenewalStopsAtMaxHold(t *testing.T) {
 	})
 }
 
+// The last lease before MaxHold has its thirds, too: whoever has lost the lock then learns it then.
+func TestALossInTheLastLease(t *testing.T) {
+	for _, maxHold := range []time.Duration{9 * s, 20 * s} {
+		for _, at := range []time.Duration{maxHold - 7*s, maxHold - 4*s} {
+			t.Run(fmt.Sprint(at, " of ", maxHold), func(t *testing.T) {
+				var f fake
+				withLease(t, &f, Options{Lease: 9 * s, MaxHold: maxHold}, func(t *testing.T, _ *Group, l *Lease) {
+					redistest.Elapse(at)
+					f.Put("k", newToken(BondOf("k"), "another", time.Now()), time.Hour)
+					redistest.Elapse(3 * s)
+					wantLost(t, l, true)
+				})
+			})
+		}
+	}
+}
+
 // A lease is cut to end at MaxHold, but never to less than what Redis counts in.
 func TestRenewalMaxHoldBelowLease(t *testing.T) {
 	var f fake

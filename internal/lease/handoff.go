@@ -38,6 +38,7 @@ type Next struct {
 	// Fresh: more than two thirds of the lease are left. Otherwise it is time for an exchange.
 	Fresh bool
 	Began time.Time // when it came
+	label string    // its own, which is in the token
 	sent  time.Time
 }
 
@@ -65,22 +66,22 @@ func (l *Lease) Stop(others bool) (next Next, held, ended bool) {
 		return next, held, ended
 	}
 	fresh := l.end.Sub(now) >= min(l.options.Lease, l.limit.Sub(now))*2/3
-	return Next{newToken(BondIn(l.token), first.label, now), first.span, fresh, first.began, now}, held, ended
+	return Next{newToken(BondIn(l.token), first.label, now), first.span, fresh, first.began, first.label, now}, held, ended
 }
 
-// HandOver gives the lock to the next caller without an exchange, and returns its lease, nil
-// if none waits any more. Redis still knows an earlier token, which is for HandOver's caller to
+// HandOver gives the lock to the next caller without an exchange, and returns its lease. That is nil
+// if none waits any more, or if the one who is first now has another label: the token would name the
+// wrong one to those who wait. Redis still knows an earlier token, which is for HandOver's caller to
 // bring up to date.
 func (l *Lease) HandOver(next Next, others bool) *Lease { return l.give(next, others, l.end) }
 
-// Give is HandOver where Redis has given the lock to next. Where none waits any more, the lock
-// has to be freed.
+// Give is HandOver where Redis has given the lock to next. If it returns nil, the lock has to be freed.
 func (l *Lease) Give(next Next, others bool) *Lease {
 	return l.give(next, others, l.validUntil(next.sent, next.Span))
 }
 
 func (l *Lease) give(next Next, others bool, end time.Time) *Lease {
-	w := l.group.next(l.key)
+	w := l.group.next(l.key, next.label)
 	if w != nil {
 		l.hand(w, next, others, end)
 	}

@@ -147,9 +147,13 @@ func TestHandoffEndsWithTheTurn(t *testing.T) {
 // Whoever was to have the lock has gone while Redis was told. The next one has it, or else it is free.
 // An extension that is on its way meanwhile is that of the old token.
 func TestHandoffToWhoHasGone(t *testing.T) {
-	type situation struct{ next, extends bool }
+	type situation struct {
+		next, extends bool
+		label         string // of the next one
+	}
 	each(t, map[string]situation{
 		"the next one has it":      {next: true},
+		"one with another label":   {next: true, label: "next"},
 		"nobody waits":             {},
 		"an extension comes later": {extends: true},
 	}, func(t *testing.T, tt situation) {
@@ -157,7 +161,7 @@ func TestHandoffToWhoHasGone(t *testing.T) {
 		ctx, cancel := context.WithCancel(c.t.Context())
 		c.join(ctx, Options{})
 		if tt.next {
-			c.join(c.t.Context(), Options{})
+			c.join(c.t.Context(), Options{Label: tt.label})
 		}
 		c.spin.pass = func(p call) error {
 			cancel()
@@ -179,7 +183,12 @@ func TestHandoffToWhoHasGone(t *testing.T) {
 		}
 		wantError(c.t, (<-c.got[0]).err, context.Canceled)
 		if tt.next {
-			mustUnlock(c.t, c.holds(1))
+			l := c.holds(1)
+			c.wantHolder(l)
+			if o, _ := ParseToken(l.Token()); o.Label != tt.label {
+				c.t.Errorf("the lock says that %q holds it, not %q", o.Label, tt.label)
+			}
+			mustUnlock(c.t, l)
 		}
 		if c.server.Exists(c.t, "k") {
 			c.t.Error("somebody has the lock")

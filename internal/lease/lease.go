@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/excerpt"
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
@@ -42,6 +43,7 @@ type Lease struct {
 	state   state
 	turn    bool                       // it has the turn at the key
 	end     time.Time                  // when the lease runs out, by this process's clock
+	asked   time.Time                  // when it began, or an extension was sent that has succeeded
 	limit   time.Time                  // up to when it is renewed
 	timer   *time.Timer                // once the alarm has gone off, or where there is none
 	lost    chan struct{}              // closed when it is lost; nil until somebody asks for it
@@ -65,25 +67,26 @@ const (
 func (l *Lease) begin(now, end time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.turn, l.end = true, end
+	l.turn, l.end, l.asked = true, end, now
 	l.limit = now.Add(l.options.MaxHold)
 	now = time.Now()
-	wait, late := l.untilRenewal(now), time.Duration(0)
-	if l.end.Before(l.extensible()) { // the end of a lease may not be noticed late
-		late = slack(wait)
-	}
-	if !l.group.hold(l, now.Add(wait), late) {
+	wait := l.untilRenewal(now)
+	due := now.Add(wait)
+	late := min(slack(wait), l.end.Sub(due)) // the end of a lease may not be noticed late
+	if !l.group.hold(l, due, late) {
 		l.setTimer(wait)
 	}
 }
 
-// untilRenewal is how long after now the timer is to fire next: when two thirds of a lease
-// are left, or at its end where it may not be extended any further. Called with mu held.
+// untilRenewal is how long after now the timer is to fire next: when two thirds of a lease are left.
+// Where the lease may not end later than it does, a renewal only asks whether the lock is still held:
+// a third of a lease after the last time, up to the end. Called with mu held.
 func (l *Lease) untilRenewal(now time.Time) time.Duration {
+	wait := l.end.Add(-l.span * 2 / 3).Sub(now)
 	if !l.end.Before(l.extensible()) {
-		return l.end.Sub(now)
+		wait = min(max(wait, l.asked.Add(l.options.Lease/3).Sub(now)), l.end.Sub(now))
 	}
-	return l.end.Add(-l.span * 2 / 3).Sub(now)
+	return wait
 }
 
 // extensible is up to when the timer extends the lease: an extension up to the limit ends before
@@ -214,7 +217,7 @@ func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("locker: extending %s: %w", l.key, err)
+		return fmt.Errorf("locker: extending %s: %w", excerpt.Of(l.key), err)
 	}
 	return nil
 }
@@ -246,12 +249,12 @@ func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 			if !errors.Is(err, ErrLost) && !errors.Is(err, ErrExpired) { // either may have it
 				l.Sweep(next.Token, token)
 			}
-			return fmt.Errorf("locker: passing %s on: %w", l.key, err)
+			return fmt.Errorf("locker: passing %s on: %w", excerpt.Of(l.key), err)
 		}
 		if l.Give(next, others) != nil {
 			return nil
 		}
-		token = next.Token // nobody waits for it any more
+		token = next.Token // who was next has left
 	}
 	err := l.algorithm.Release(ctx, l.key, token, after)
 	if !held && err == nil {
@@ -261,8 +264,8 @@ func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 	case err == nil:
 		return nil
 	case !held:
-		return fmt.Errorf("locker: releasing %s: %w (%s)", l.key, err, reason(l.Why()))
+		return fmt.Errorf("locker: releasing %s: %w (%s)", excerpt.Of(l.key), err, reason(l.Why()))
 	default:
-		return fmt.Errorf("locker: releasing %s: %w", l.key, err)
+		return fmt.Errorf("locker: releasing %s: %w", excerpt.Of(l.key), err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/a2139e8d/latchkey/internal/excerpt"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
@@ -167,11 +168,13 @@ func TestOwnerFormat(t *testing.T) {
 	const id = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	since := time.UnixMilli(1_700_000_000_000)
 	for token, want := range map[string]Owner{
-		id + " 1700000000000 web-3/4711":              {"web-3", 4711, "", since},
-		id + " 1700000000000 web-3/4711 POST /cart":   {"web-3", 4711, "POST /cart", since},
-		id + " 1700000000000 a/b/7 x":                 {"a/b", 7, "x", since},
-		"2.1:" + id + " 1700000000000 web-3/4711":     {"web-3", 4711, "", since}, // a Redlock's
-		id + " 1700000000000 web-3/4711 a  b\tc\n":    {"web-3", 4711, "a  b\tc\n", since},
+		id + " 1700000000000 web-3/4711":            {"web-3", 4711, "", since},
+		id + " 1700000000000 web-3/4711 POST /cart": {"web-3", 4711, "POST /cart", since},
+		id + " 1700000000000 a/b/7 x":               {"a/b", 7, "x", since},
+		"2.1:" + id + " 1700000000000 web-3/4711":   {"web-3", 4711, "", since}, // a Redlock's
+		id + " 1700000000000 web-3/4711 a  b\tc\n":  {"web-3", 4711, "a  b\ufffdc\ufffd", since},
+		id + " 1700000000000 web-3/1 " + strings.Repeat("x", 1<<20): {
+			"web-3", 1, strings.Repeat("x", excerpt.Most-3) + "…", since},
 		id + " 1700000000000 /0":                      {"", 0, "", since},
 		id + id + " 1700000000000 web-3/4711 longer ": {"web-3", 4711, "longer ", since},
 	} {

@@ -29,7 +29,8 @@ const (
 type notifier struct {
 	channel   string
 	subscribe func(ctx context.Context, channel string) (transport.Subscription, error)
-	unused    func() // called without mu, now and then, while there are no places
+	quit      func(ctx context.Context, key, place string) error // see Queue
+	unused    func()                                             // called without mu, now and then, while there are no places
 
 	mu           sync.Mutex // guards all below
 	places       map[int]*place
@@ -49,10 +50,12 @@ type subscription struct {
 }
 
 // newNotifier returns a notifier that has not subscribed yet. tag ends its channel.
-func newNotifier(tag string, subscribe func(context.Context, string) (transport.Subscription, error), unused func()) *notifier {
+func newNotifier(tag string, subscribe func(context.Context, string) (transport.Subscription, error),
+	quit func(ctx context.Context, key, place string) error, unused func()) *notifier {
 	return &notifier{
 		channel:   channelPrefix + rand.Text() + tag,
 		subscribe: subscribe,
+		quit:      quit,
 		unused:    unused,
 		places:    make(map[int]*place),
 		cancel:    func() {},
@@ -150,9 +153,9 @@ func (n *notifier) listen(ctx context.Context, cancel context.CancelFunc) {
 	var err error
 	defer func() { n.ended(s, err) }()
 	for err == nil {
-		var name string
-		if name, err = s.Receive(); err == nil {
-			n.notify(s, name)
+		var message string
+		if message, err = s.Receive(); err == nil {
+			n.notify(s, message)
 		}
 	}
 }
@@ -193,14 +196,19 @@ func (n *notifier) ended(s *subscription, err error) {
 	}
 }
 
-// notify wakes the place that a message names.
-func (n *notifier) notify(s *subscription, name string) {
+// notify wakes the place that a message names. One that has left is given up: a copy of the take that
+// joined the queue may have put it there again.
+func (n *notifier) notify(s *subscription, message string) {
+	name, key, _ := strings.Cut(message, " ")
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s.received = true
 	number, _ := strconv.Atoi(strings.TrimPrefix(name, n.channel+"/")) // 0, which is nobody's, if it is no place of ours
-	if p := n.places[number]; p != nil {
+	switch p := n.places[number]; {
+	case p != nil:
 		p.notify()
+	case number > 0 && !n.closed:
+		go func() { _ = n.quit(context.Background(), key, name) }() // else its turn ends by itself
 	}
 }
 

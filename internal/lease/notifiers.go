@@ -15,6 +15,7 @@ import (
 type Notifiers struct {
 	subscriber Subscriber
 	shared     *notifier // of all keys, where it is no cluster
+	quit       func(ctx context.Context, key, place string) error
 
 	mu     sync.Mutex // guards the rest; before that of a notifier
 	keys   map[string]*notifier
@@ -28,9 +29,10 @@ type Subscriber interface {
 	SubscribeShard(ctx context.Context, channel string) (transport.Subscription, error)
 }
 
-// NewNotifiers returns Notifiers that have not subscribed yet.
-func NewNotifiers(s Subscriber) *Notifiers {
-	return &Notifiers{subscriber: s, shared: newNotifier("", s.Subscribe, func() {}), keys: make(map[string]*notifier)}
+// NewNotifiers returns Notifiers that have not subscribed yet. quit is that of the [Queue].
+func NewNotifiers(s Subscriber, quit func(ctx context.Context, key, place string) error) *Notifiers {
+	shared := newNotifier("", s.Subscribe, quit, func() {})
+	return &Notifiers{subscriber: s, shared: shared, quit: quit, keys: make(map[string]*notifier)}
 }
 
 // place returns a new place for the lock of key, which must leave.
@@ -72,7 +74,7 @@ func (n *Notifiers) newFor(key string) *notifier {
 			delete(n.keys, key)
 		}
 	}
-	own = newNotifier(channelTag(key), n.subscriber.SubscribeShard, unused)
+	own = newNotifier(channelTag(key), n.subscriber.SubscribeShard, n.quit, unused)
 	return own
 }
 

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,10 +15,13 @@ import (
 func withCluster(t *testing.T, f func(t *testing.T, n *Notifiers, line *line, publish func(p *place))) {
 	inMemory(t, func(t *testing.T, server *redistest.Server) {
 		line := &line{Client: transport.NewRedigo(server.Pool(t, 1), patient.Timeout), cluster: true}
-		n := NewNotifiers(line)
+		n := NewNotifiers(line, func(_ context.Context, key, place string) error {
+			t.Errorf("%s of %s is given up", place, key)
+			return nil
+		})
 		f(t, n, line, func(p *place) {
 			name := p.choose()
-			server.Do(t, "PUBLISH", name[:strings.LastIndex(name, "/")], name)
+			server.Do(t, "PUBLISH", name[:strings.LastIndex(name, "/")], name+" the key")
 			synctest.Wait()
 		})
 		redistest.Elapse(max(idleTime, retryTime))

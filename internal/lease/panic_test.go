@@ -61,7 +61,7 @@ func TestSubscriberDoesNotReturn(t *testing.T) {
 		client := transport.NewRedigo(server.Pool(t, 1), patient.Timeout)
 		t.Cleanup(func() { client.Close() })
 		q.line = &line{Client: client}
-		n := NewNotifiers(&q)
+		n := NewNotifiers(&q, func(context.Context, string, string) error { return nil })
 		p := n.place("k")
 		synctest.Wait()
 		if n.listening("k") {

@@ -55,9 +55,10 @@ func newProcessOver(t *testing.T, pool *redis.Pool, timeout time.Duration) *peer
 	client := transport.NewRedigo(pool, timeout)
 	t.Cleanup(func() { client.Close() })
 	line := &line{Client: client}
+	spin := &spin{Spin: Spin{Runner: scripting.NewRunner(client, timeout)}}
 	return &peer{
-		group: &Group{Notifiers: NewNotifiers(line)},
-		spin:  &spin{Spin: Spin{Runner: scripting.NewRunner(client, timeout)}},
+		group: &Group{Notifiers: NewNotifiers(line, spin.Quit)},
+		spin:  spin,
 		line:  line,
 	}
 }

@@ -16,6 +16,10 @@ import (
 // for when it is notified, and now and then without that. So a message that is lost costs a
 // little time, and one too many does nothing. A process that has died does not listen and is
 // passed over at once; one that listens and does not answer is passed over after a second.
+//
+// A copy of a take that the network has made may join the queue when its caller has long gone. The
+// turn of that place of nobody ends as soon as its process is notified; if it is one that cannot be
+// notified, after a quarter of a second. Then it is in the queue no more.
 
 // A place is a process's in the queue of a key. The head of its callers uses it, and leaves it
 // to the next when it gives up. So a process keeps its turn however impatient they are.

@@ -52,18 +52,20 @@ local function quit(queue, place)
   end
 end
 
--- told notifies a place that its turn has come, and returns whether its process listens.
+-- told notifies a place that its turn has come, and returns whether its process listens. The message
+-- is the place and, after a space, the lock: that of a place that the process does not know any more
+-- is given back by it at once.
 -- PUBLISH counts those, too, who listen to all channels; that is used where PUBSUB is not
 -- permitted. Where neither is, each process counts as listening. On a cluster the channel
 -- is in the slot of the lock, in braces, and SPUBLISH counts exactly.
-local function told(place)
-  local channel = string.match(place, '^(.*)/')
+local function told(place, lock)
+  local channel, message = string.match(place, '^(.*)/'), place .. ' ' .. lock
   if string.find(channel, '{', 1, true) then
-    return redis.pcall('SPUBLISH', channel, place) ~= 0
+    return redis.pcall('SPUBLISH', channel, message) ~= 0
   end
   local listening = redis.pcall('PUBSUB', 'NUMSUB', channel)
   return listening[2] ~= 0 -- rule: who listens is notified
-    and redis.pcall('PUBLISH', channel, place) ~= 0
+    and redis.pcall('PUBLISH', channel, message) ~= 0
 end
 
 -- free gives the lock to the first that waits: its place becomes the value of the
@@ -79,7 +81,7 @@ local function free(lock, queue)
     end
     rest = behind
     local deaf = string.sub(place, 1, 1) == '-'
-    if deaf or told(place) then
+    if deaf or told(place, lock) then
       set(lock, place, 'PX', deaf and 250 or 1000) -- rule: the lock is given to the place whose turn it is
       keep(queue, rest) -- rule: the places behind it stay in the queue
       return

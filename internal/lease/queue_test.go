@@ -325,6 +325,56 @@ func TestTheQueueIsFair(t *testing.T) {
 	})
 }
 
+// The network has made a copy of the take that joins the queue, and it comes when its caller has gone. That
+// place of nobody has its turn once. Nobody waits for that for longer than a quarter of a second; nor
+// at all, if its process is notified, or listens no more.
+func TestAPlaceOfNobody(t *testing.T) {
+	for name, tt := range map[string]struct {
+		denied, listens bool
+		waited          time.Duration
+	}{
+		"its process is notified":        {listens: true},
+		"it is not notified":             {denied: true, listens: true, waited: s / 4},
+		"its process listens to nothing": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withTwo(t, func(t *testing.T, server *redistest.Server, holder, p *peer) {
+				p.line.set(func() { p.line.denied = tt.denied })
+				l := holder.mustLock(t, slow)
+				other, err := holder.group.Lock(t.Context(), "other", holder.spin, slow)
+				wantError(t, err, nil)
+				ctx, cancel := context.WithCancel(t.Context())
+				if tt.listens { // for something else
+					go p.group.Lock(ctx, "other", &spin{Spin: p.spin.Spin}, slow)
+					redistest.Elapse(s)
+				}
+				var last func() error
+				p.spin.take = func(c call) error { last = c.do; return c.do() }
+				if _, err = p.lock(t, Options{Wait: s}); !errors.Is(err, ErrTimeout) {
+					t.Fatal(err)
+				}
+				redistest.Elapse(s)
+				wantNoQueue(t, server)
+				wantError(t, last(), nil)
+				if places := queued(t, server); len(places) != 1 {
+					t.Fatalf("%q are in the queue, want one", places)
+				}
+				for _, most := range []time.Duration{tt.waited, 0} {
+					begin := time.Now()
+					mustUnlock(t, l)
+					l = holder.mustLock(t, Options{})
+					if took := time.Since(begin); took > most+20*time.Millisecond {
+						t.Errorf("the lock was nobody's for %v", took)
+					}
+				}
+				mustUnlock(t, l)
+				cancel()
+				mustUnlock(t, other)
+			})
+		})
+	}
+}
+
 // A crowd in several processes counts with a variable that only the lock guards, and all get their
 // turn, whatever happens to the messages between them.
 func TestACrowdInSeveralProcesses(t *testing.T) {

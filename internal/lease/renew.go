@@ -34,6 +34,9 @@ func (l *Lease) extendHeld(ctx context.Context, d time.Duration) (state, error) 
 	var err error
 	if l.state == holding {
 		err = l.extend(ctx, d)
+		if l.state == holding && err == nil && l.limit.Before(l.end) {
+			l.limit = l.end
+		}
 	}
 	return l.state, err
 }
@@ -57,10 +60,7 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 	switch {
 	case l.state != holding:
 	case err == nil:
-		l.end, l.trouble = l.validUntil(sent, d), nil
-		if l.limit.Before(l.end) {
-			l.limit = l.end
-		}
+		l.end, l.asked, l.trouble = l.validUntil(sent, d), sent, nil
 		l.setTimer(l.untilRenewal(now))
 	case errors.Is(err, ErrLost), errors.Is(err, ErrExpired), errors.Is(err, ErrForeign):
 		l.lose(Lost(err))

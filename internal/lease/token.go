@@ -7,7 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
+
+	"github.com/a2139e8d/latchkey/internal/excerpt"
 )
 
 // An Owner is what a token says about its holder; see locker.Owner.
@@ -32,7 +33,7 @@ var process = sync.OnceValue(func() string {
 	if err != nil || host == "" {
 		host = "unknown"
 	}
-	return printable(strings.ReplaceAll(host, " ", "_")) + "/" + strconv.Itoa(os.Getpid())
+	return excerpt.Printable(strings.ReplaceAll(host, " ", "_"), maxLabel) + "/" + strconv.Itoa(os.Getpid())
 })
 
 // IDLength is that of a token's first part, which alone makes it unique.
@@ -94,7 +95,7 @@ func newToken(bond Bond, label string, now time.Time) string {
 	b = append(b, process()...)
 	if label != "" {
 		b = append(b, ' ')
-		b = append(b, printable(label)...)
+		b = append(b, excerpt.Printable(label, maxLabel)...)
 	}
 	return string(b)
 }
@@ -110,33 +111,5 @@ func ParseToken(token string) (Owner, bool) {
 	if len(id) < IDLength || slash < 0 || err1 != nil || err2 != nil {
 		return Owner{}, false
 	}
-	return Owner{Host: process[:slash], PID: pid, Label: label, Since: time.UnixMilli(ms)}, true
-}
-
-// isPlain reports whether s is printable ASCII, as nearly every label is.
-func isPlain(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
-}
-
-// printable makes s fit for a line of a log.
-func printable(s string) string {
-	if len(s) <= maxLabel && isPlain(s) {
-		return s
-	}
-	b := make([]rune, 0, maxLabel)
-	for _, r := range s {
-		if !unicode.IsPrint(r) {
-			r = unicode.ReplacementChar
-		}
-		b = append(b, r)
-	}
-	if s = string(b); len(s) > maxLabel {
-		s = strings.ToValidUTF8(s[:maxLabel], "")
-	}
-	return s
+	return Owner{Host: excerpt.Of(process[:slash]), PID: pid, Label: excerpt.Of(label), Since: time.UnixMilli(ms)}, true
 }

@@ -24,7 +24,8 @@ var (
 	// may be executed yet.
 	ErrUnavailable = errors.New("redis is unavailable")
 	// ErrRefused is an ErrUnavailable where nothing was done: Redis said no, or the commands
-	// were certainly not sent.
+	// were certainly not sent. A proxy that says no by itself is taken for Redis, although it may
+	// say so of what was done.
 	ErrRefused error = refused{}
 	// ErrClosed: the client was closed.
 	ErrClosed = errors.New("the client is closed")
