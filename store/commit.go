@@ -81,12 +81,12 @@ func (t *tenure) send(ctx context.Context, to string, span time.Duration) {
 // before those what Renew needs.
 func (t *tenure) latest() time.Time {
 	most := t.store.options.Timeout
-	return t.since.Add(most + most/8)
+	return t.since.Add(most).Add(most / 8) // the sum may overflow
 }
 
 // isShort reports whether that is sooner than an exchange may be over that begins now.
 func (t *tenure) isShort(now time.Time) bool {
-	return !t.since.IsZero() && t.latest().Before(now.Add(t.store.options.Timeout))
+	return !t.since.IsZero() && now.Sub(t.since) > t.store.options.Timeout/8
 }
 
 // quietly returns base and the time to live as the scripts take them: a negative one is that of a

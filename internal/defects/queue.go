@@ -52,7 +52,7 @@ var waitDefects = []defect{
 		edits(overlay.In("internal/lease", "Lease.remains").Replace("l.options.Wait", "(3 * l.options.Wait)")),
 		seenBy(simulation("calm"), faults("TestClockJumpsBackwards"))},
 	{"P5", "a try that begins late has all the time of an exchange",
-		edits(overlay.In("internal/lease", "acquisition.try").False("end.Sub(sent) < o.Timeout")),
+		edits(overlay.In("internal/lease", "acquisition.try").False("left < o.Timeout-least")),
 		seenBy(tests("internal/lease", "TestALateTryEndsWithTheWait"), simulation("silent"))},
 	{"P5", "a try that is cut short sends away those that wait",
 		edits(overlay.In("internal/lease", "acquisition.fail").False("a.hurried")),

@@ -138,10 +138,11 @@ func (l *Lease) acquire(turn bool) error {
 // has waited, it ends with the wait, or an eighth of that time later: what one has at the least.
 func (a *acquisition) try(sent time.Time) (found Attempt, err error) {
 	ctx, o := a.caller, a.options
-	end := a.began.Add(max(o.Wait, o.Timeout) + o.Timeout/8)
-	if a.hurried = end.Sub(sent) < o.Timeout; a.hurried {
+	least := o.Timeout / 8
+	left := max(o.Wait, o.Timeout) - sent.Sub(a.began)
+	if a.hurried = left < o.Timeout-least; a.hurried {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, end)
+		ctx, cancel = context.WithDeadline(ctx, sent.Add(left+least))
 		defer cancel()
 	}
 	name := ""
