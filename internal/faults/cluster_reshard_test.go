@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os/exec"
 	"slices"
@@ -42,16 +43,21 @@ func TestClusterReshardOfAllSlots(t *testing.T) {
 	})
 }
 
-// All slots move under 100 writers, beside two programs that never rest; with -short, those of one master.
+// Slots move under 100 writers, beside two programs that never rest: those of one master, or all where the
+// test is run by its name and without -short, which takes minutes. -count 2 does that twice.
 // However slow that is, no request takes longer than LockWait and a Timeout and a quarter, which time
 // bounds. A second more is for HTTP, and what the machine was late to wake anybody comes on top.
 //
 // How many requests are refused is the machine's affair: a slot is on its way for as long as the nodes need
 // for 256 of them, and who commits meanwhile has a Timeout. Who comes meanwhile waits.
 func TestClusterReshardBesideBusyLoops(t *testing.T) {
+	givers, what := 1, "a third of the slots moves"
+	if flag.Lookup("test.run").Value.String() != "" && !testing.Short() {
+		givers, what = 3, "all slots move"
+	}
 	for _, client := range []string{"rueidis", "goredis"} {
 		t.Run(client, func(t *testing.T) {
-			s := stageCluster(t, client, unlessShort("all slots move", "a third of the slots moves")+", under 100 writers, beside two busy loops",
+			s := stageCluster(t, client, what+", under 100 writers, beside two busy loops",
 				"P5: 503 after LockWait, and a time-out and a quarter", setting{
 					demos: 3, visitors: 100, clients: 1, logins: true, flags: []string{"-lease", "10s"},
 					longest: lockWait + timeout*5/4 + time.Second,
@@ -61,7 +67,7 @@ func TestClusterReshardBesideBusyLoops(t *testing.T) {
 			}
 			s.run(func(context.Context) {
 				begun := time.Now()
-				s.moveAll(unlessShort(3, 1))
+				s.moveAll(givers)
 				s.seen = fmt.Sprintf("took %v, ", time.Since(begun).Round(100*time.Millisecond))
 			})
 			s.redirected()
