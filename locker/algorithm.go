@@ -17,7 +17,8 @@ import (
 //
 // A token names one holder of one lock, and is never used again. All methods are safe to repeat
 // with the same arguments, since a reply may be lost after Redis did the work. Errors other than
-// the named ones wrap [ErrUnavailable], or end the wait as they are. Times are whole milliseconds.
+// the named ones wrap [ErrUnavailable], or end the wait as they are. A panic is an ErrUnavailable that
+// says where it was; one of Valid counts as 0. Times are whole milliseconds.
 type Algorithm interface {
 	// Take tries to make token, which may be that already, the holder of key for a lease.
 	Take(ctx context.Context, key, token string, lease time.Duration) (Attempt, error)
@@ -88,12 +89,29 @@ func (l *lock) lockBy(ctx context.Context, key string, a lease.Algorithm) (*Leas
 	return (*Lease)(got), err
 }
 
-// theirs is an Algorithm as the engine sees it.
+// theirs is an Algorithm as the engine sees it, which also calls it in goroutines of its own: there a
+// panic would end the process.
 type theirs struct{ Algorithm }
 
-func (t theirs) Take(ctx context.Context, key, token, _ string, span time.Duration) (lease.Attempt, error) {
+func (t theirs) Take(ctx context.Context, key, token, _ string, span time.Duration) (_ lease.Attempt, err error) {
+	defer scripting.Recovered(&err)
 	found, err := t.Algorithm.Take(ctx, key, token, span)
 	return lease.Attempt{Taken: found.Taken, Holder: found.Holder, Left: found.Left, Ambiguous: found.Ambiguous}, err
+}
+
+func (t theirs) Extend(ctx context.Context, key, token string, d time.Duration) (err error) {
+	defer scripting.Recovered(&err)
+	return t.Algorithm.Extend(ctx, key, token, d)
+}
+
+func (t theirs) Release(ctx context.Context, key, token string, after time.Duration) (err error) {
+	defer scripting.Recovered(&err)
+	return t.Algorithm.Release(ctx, key, token, after)
+}
+
+func (t theirs) Valid(lease time.Duration) time.Duration {
+	defer func() { _ = recover() }()
+	return t.Algorithm.Valid(lease)
 }
 
 // ours is an algorithm of the engine as users see it.

@@ -28,7 +28,8 @@ func (l *Lease) Lost() <-chan struct{} { return (*lease.Lease)(l).Lost() }
 //	lease.OnLost(cancel)
 //
 // cancel is called once, in a goroutine of its own, or by OnLost itself if the lease is
-// lost already. It may call the lease's methods.
+// lost already. It may call the lease's methods. If it panics in its goroutine, that is logged by
+// slog.Default.
 func (l *Lease) OnLost(cancel context.CancelCauseFunc) { (*lease.Lease)(l).OnLost(cancel) }
 
 // Extend makes the lease end d from now, beyond MaxHold if need be. It is renewed all the same: a

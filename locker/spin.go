@@ -33,5 +33,6 @@ func (s *Spin) Lock(ctx context.Context, key string) (*Lease, error) { return s.
 func SpinAlgorithm(c transport.Client) Algorithm { return spinOn(c, DefaultTimeout) }
 
 func spinOn(c transport.Client, timeout time.Duration) Algorithm {
-	return ours{lease.Spin{Runner: scripting.NewRunner(c, timeout)}, lease.NewNotifiers(c)}
+	runner := scripting.NewRunner(c, timeout)
+	return ours{lease.Spin{Runner: runner}, lease.NewNotifiers(runner)}
 }

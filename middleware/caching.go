@@ -9,12 +9,13 @@ import (
 // decorate adds the session's part to a header: the cookie, if there are cookies, and what keeps
 // caches from giving one visitor's answer to another. An answer that begins early, before the
 // handler has ended, counts as one that uses the session: nobody knows what the handler will read
-// for the rest of it.
+// for the rest of it. So does one that a session.Start which failed has made what it is.
 func (rw *response) decorate(h http.Header, early bool) {
 	rq := &rw.request
 	rq.mu.Lock()
 	defer rq.mu.Unlock()
-	if rq.session != nil && (early || rq.session.Used()) { // perhaps used after its commit
+	used := rq.session != nil && (early || rq.session.Used()) // perhaps after its commit
+	if used || rq.refused {
 		rw.keepPrivate(h)
 	}
 	if rq.cookie != nil {

@@ -80,6 +80,42 @@ func TestAnAnswerThatBeginsEarlyIsPrivate(t *testing.T) {
 	}
 }
 
+// P11: a handler in mode Lazy may answer in another way if its session cannot be opened. That is an
+// answer to this visitor, too: a cache must not give it to those who are logged in.
+func TestAnAnswerWithoutASessionThatWasWantedIsPrivate(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(h http.Header){
+		"nothing":       func(http.Header) {},
+		"Cache-Control": func(h http.Header) { h.Set("Cache-Control", "max-age=5") },
+	} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			mux := app()
+			mux.HandleFunc("/feed", func(w http.ResponseWriter, req *http.Request) {
+				if _, err := session.Start(req.Context()); err == nil {
+					t.Error("the session was opened")
+				}
+				change(w.Header())
+				fmt.Fprint(w, "feed for guests")
+			})
+			mux.HandleFunc("/static", func(http.ResponseWriter, *http.Request) {})
+			modes := byPath(map[string]middleware.Mode{"/feed": middleware.Lazy, "/static": middleware.Lazy})
+			s, v := begun(t, r, middleware.Options{Mode: modes}, mux)
+			r.Stop(t)
+			want := make(http.Header)
+			want.Set("Cache-Control", "private")
+			change(want)
+			a := v.get(s.URL + "/feed")
+			a.want(t, 200, "feed for guests")
+			if got := a.Header; got.Get("Vary") != "Cookie" || got.Get("Cache-Control") != want.Get("Cache-Control") {
+				t.Errorf("header %v", got)
+			}
+			if got := v.get(s.URL + "/static").Header; got.Get("Vary")+got.Get("Cache-Control") != "" {
+				t.Errorf("where it was not wanted: header %v", got)
+			}
+		})
+	}
+}
+
 // P11: some caches look at the last Vary line only, so there is one.
 func TestVaryIsOneLine(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {

@@ -47,11 +47,11 @@ func (rq *request) commitOpen(by string, done *event) error {
 	defer rq.unlock()     // where carryOut has not
 	change, err := rq.session.Seal(by)
 	if errors.Is(err, session.ErrReadOnly) {
-		err = fmt.Errorf("middleware: %s: %w", rq.label(), err)
+		err = fmt.Errorf("middleware: %.64s: %w", rq.label(), err)
 	}
 	if change.Dropped != "" {
 		rq.log(slog.LevelWarn, "dropped", "a value that was set after Destroy is dropped: call Clear, Renew and Set instead",
-			slog.String("key", change.Dropped))
+			keyAttr(change.Dropped))
 	}
 	if change.DroppedLogin {
 		rq.log(slog.LevelWarn, "dropped", droppedLogin)
@@ -133,7 +133,10 @@ func (rq *request) changeID(
 			do, err = leave, nil
 		}
 	case refuse:
-		return fmt.Errorf("middleware: session %s: %w", rq.SessionID(), store.ErrGone)
+		if err = fmt.Errorf("middleware: session %s: %w", rq.SessionID(), store.ErrGone); s.cookies.token != nil {
+			err = fmt.Errorf("%w: %w", errNoAccess, err)
+		}
+		return err
 	default:
 		return rq.beginID(ctx, by, do, change, done)
 	}
@@ -151,6 +154,8 @@ func (rq *request) beginID(
 ) error {
 	s := rq.sessions
 	switch byToken := s.cookies.token != nil; {
+	case byToken && by == handlerEnd && do == create && !change.Renewed:
+		return fmt.Errorf("%w: %w", errNoAccess, errNobody) // which is a mistake of the client, or of the handler
 	case byToken && by == handlerEnd:
 		return errNobody
 	case !byToken && rq.begun:
@@ -181,7 +186,7 @@ func (rq *request) beginID(
 	case do == renew:
 		hold := rq.giveBack()
 		hold.Record.Created, hold.Record.Own = record.Created, record.Own
-		hold.Record.User, hold.Record.Device = record.User, record.Device
+		hold.Record.User, hold.Record.Device, hold.Record.Arrived = record.User, record.Device, record.Arrived
 		err = hold.Renew(ctx, id, change.Data())
 		record.Own = hold.Record.Own // of which the new id does not keep all
 	default:
@@ -216,7 +221,6 @@ func (rq *request) giveUp(by string) {
 // unlock is called with mu held.
 func (rq *request) unlock() {
 	if rq.hold != nil {
-		rq.hold.Release(context.WithoutCancel(rq.base.Context()))
-		rq.hold = nil
+		rq.giveBack().Release(context.WithoutCancel(rq.base.Context()))
 	}
 }

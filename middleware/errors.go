@@ -22,7 +22,9 @@ type rule struct {
 // went away is nobody's fault, and a logout in another tab is a fact of life.
 var rules = []rule{
 	{context.Canceled, "canceled", http.StatusServiceUnavailable, slog.LevelDebug},
+	{errNoAccess, "no_access", http.StatusUnauthorized, slog.LevelInfo}, // also one that is gone
 	{store.ErrGone, "gone", http.StatusConflict, slog.LevelInfo},
+	{store.ErrNotFound, "not_found", http.StatusNotFound, slog.LevelInfo},
 	{store.ErrTimeout, "timeout", http.StatusServiceUnavailable, slog.LevelWarn},
 	{store.ErrTooManyWaiters, "too_many_waiters", http.StatusServiceUnavailable, slog.LevelWarn},
 	{store.ErrUnavailable, "unavailable", http.StatusServiceUnavailable, slog.LevelError},
@@ -51,10 +53,13 @@ func ruleOf(err error) rule {
 //     lost, another request has changed it, Redis or the client has gone away, or the request's own
 //     deadline is over;
 //   - 409 for a write to a session that another request has ended;
+//   - 401 with Options.Token: the same, and a write of a request that has no token, or one that leads
+//     to no session any more;
+//   - 404 for store.ErrNotFound, which End, Peek and Update return for an id that leads to no session.
+//     Options.OnError is never called with it: a request without a session begins one;
 //   - 403 for a login of a user who is logged in too often: see Options.MaxSessions;
 //   - 500 for the rest, which are mistakes: a value that cannot be encoded, a change that
-//     comes too late, a session that is too large, a record that cannot be read. So is store.ErrNotFound, which
-//     only End, Peek and Update return: look for that first.
+//     comes too late, a session that is too large, a record that cannot be read.
 func Status(err error) int { return ruleOf(err).status }
 
 // A gone says why a session is over, where that was not another request, and is an ErrGone.
@@ -75,6 +80,9 @@ func (s *Sessions) answer(w http.ResponseWriter, rq *request, err error) {
 	if status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1") // seconds
 	}
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", rq.challenge())
+	}
 	if s.options.OnError != nil {
 		s.options.OnError(w, rq.base, err)
 		return
@@ -94,6 +102,8 @@ func (rq *request) sentence(status int, err error) string {
 		return "Not all of this was saved. Please check before you try again."
 	case status == http.StatusServiceUnavailable:
 		return "The session is not available just now. Nothing was saved. Please try again."
+	case status == http.StatusUnauthorized:
+		return "There is no session, or it has ended. Nothing was saved. Please log in."
 	case status == http.StatusForbidden:
 		return "You are logged in too often. Please log out elsewhere first."
 	case status == http.StatusConflict:

@@ -24,7 +24,7 @@ func (rq *request) ChangedLate(method, key, sealed string) {
 		_ = (*conn).Close() // the one way to cut this answer off
 	}
 	rq.log(slog.LevelError, "late", "session changed after it was saved; the change is lost",
-		slog.String("call", method), slog.String("key", key), slog.String("saved_by", sealed),
+		slog.String("call", method), keyAttr(key), slog.String("saved_by", sealed),
 		slog.String("rule", "a session is saved before the first byte of the answer: change it before "+sealed))
 }
 

@@ -3,6 +3,7 @@ package middleware
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -47,6 +48,9 @@ func (rq *request) logFailure(err error) {
 
 // clip keeps a method that a client made up from making a line long.
 func clip(method string) string { return method[:min(len(method), 16)] }
+
+// keyAttr is a key of a session in a line. A handler may have made it of what a client has sent.
+func keyAttr(key string) slog.Attr { return slog.String("key", fmt.Sprintf("%.64s", key)) }
 
 // perSecond is how many lines of one kind are written in a second.
 const perSecond = 10

@@ -2,6 +2,7 @@ package middleware_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -58,6 +59,67 @@ func TestALineIsShort(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Nor does what a handler makes of that: a key, a label, a user, a device. The same holds for errors.
+func TestWhatHandlersMakeOfARequestIsClipped(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("ü", 50_000)
+	update := func(s *middleware.Sessions, r *http.Request, f func(*session.Session)) {
+		own := s.FromContext(r.Context())
+		own.Set("n", 1)
+		must(t, own.Commit(r.Context()))
+		must(t, s.Update(r.Context(), own.ID(), func(its *session.Session) error { f(its); return nil }))
+	}
+	for name, handler := range map[string]func(s *middleware.Sessions, own *session.Session, r *http.Request){
+		"no JSON":   func(_ *middleware.Sessions, own *session.Session, _ *http.Request) { own.Set(long, func() {}) },
+		"too large": func(_ *middleware.Sessions, own *session.Session, _ *http.Request) { own.Set(long, 1) },
+		"read-only": func(_ *middleware.Sessions, own *session.Session, _ *http.Request) { own.Set(long, 1) },
+		"dropped":   func(_ *middleware.Sessions, own *session.Session, _ *http.Request) { own.Destroy(); own.Set(long, 1) },
+		"late": func(_ *middleware.Sessions, own *session.Session, r *http.Request) {
+			must(t, own.Commit(r.Context()))
+			own.Set(long, 1)
+		},
+		"user": func(_ *middleware.Sessions, own *session.Session, _ *http.Request) { own.Login(long) },
+		"dropped in Update": func(s *middleware.Sessions, _ *session.Session, r *http.Request) {
+			update(s, r, func(its *session.Session) { its.Destroy(); its.Set(long, 1) })
+		},
+		"late in Update": func(s *middleware.Sessions, _ *session.Session, r *http.Request) {
+			var kept *session.Session
+			update(s, r, func(its *session.Session) { kept = its })
+			kept.Set(long, 1)
+		},
+	} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			log := &logtest.Buffer{}
+			var answered error
+			s := newSessions(t, r, middleware.Options{Logger: log.Logger(), MaxBytes: 4096,
+				Label:  func(r *http.Request) string { return r.URL.Path },
+				Device: func(r *http.Request) string { return r.UserAgent() },
+				OnError: func(w http.ResponseWriter, _ *http.Request, err error) {
+					answered = err
+					w.WriteHeader(middleware.Status(err))
+				},
+				Mode: func(*http.Request) middleware.Mode {
+					if name == "read-only" {
+						return middleware.ReadOnly
+					}
+					return middleware.Exclusive
+				}})
+			req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/"+long, nil)
+			req.Header.Set("User-Agent", long)
+			s.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				own := session.FromContext(r.Context())
+				if err := own.Decode(long, new(int)); len(err.Error()) > 1000 {
+					t.Errorf("an error of Decode has %d bytes", len(err.Error()))
+				}
+				handler(s, own, r)
+			})).ServeHTTP(httptest.NewRecorder(), req)
+			if n := len(log.String()); n == 0 || n > 1000 || len(fmt.Sprint(answered)) > 1000 {
+				t.Errorf("%d bytes of log, and %.1000v", n, answered)
+			}
+		})
+	}
 }
 
 // Who is paged at night reads in one line which route failed, how, and in what mode.

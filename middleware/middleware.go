@@ -37,7 +37,8 @@ package middleware
 //	Sessions.Handler       middleware.go
 //	 routeOf               route.go       asks the mux for the route, which may have a mode
 //	 Sessions.serve        middleware.go
-//	  response.run         middleware.go   a second time where mode Optimistic wants it: optimistic.go
+//	  response.run         middleware.go   a second time where mode Optimistic wants it: optimistic.go,
+//	                                       and draft.go for what the first one does to its answer
 //	  request.start        request.go
 //	    cookies.read       cookie.go      finds the cookie
 //	      checker.id       check.go       verifies it: secret, then public id
@@ -117,7 +118,8 @@ type Options struct {
 	Token func(*http.Request) string
 	// MaxSessions is how many sessions a user may have, see session.Login. A login beyond that ends the
 	// one that would end first; or with RefuseLogin it fails with store.ErrTooManySessions, and is
-	// answered with 403; that without MaxSessions is an error. Default: any number.
+	// answered with 403; that without MaxSessions is an error. Default 1,000: more than people have, and
+	// so few that a program which logs in again and again, and keeps no cookie, costs others nothing.
 	MaxSessions int
 	RefuseLogin bool
 	// Device says where a user logs in, for [Sessions.List]: browser and place, say. At most 256
@@ -213,7 +215,7 @@ func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, mode Mode, patt
 		return
 	}
 	rw := &response{
-		request: request{sessions: s, mode: mode, pattern: pattern, base: r},
+		request: request{sessions: s, mode: mode, pattern: pattern, base: r, arrived: time.Now()},
 		inner:   w,
 		before:  snapshot(w.Header()),
 		tail:    tail{declared: -1},
@@ -242,6 +244,7 @@ func (rw *response) run(next http.Handler) (again bool) {
 		rw.fail(err)
 		return false
 	}
+	rw.draft = rw.newDraft()
 	func() {
 		defer rq.handBack(r)
 		next.ServeHTTP(rw.writer(), r)

@@ -20,7 +20,8 @@ const (
 	// Optimistic runs the handler on what was last saved, like ReadOnly, and saves what it has
 	// changed, if nobody else has changed the session or holds it: in one more round trip. Else the
 	// session is taken as in mode Exclusive, and if another has changed it, the handler runs a
-	// second time, on what is stored by then; nothing is left of the first time. So what must not
+	// second time, on what is stored by then; nothing is left of the first time, but what it has
+	// changed in the values of the request's context, and informational answers. So what must not
 	// happen twice, such as a mail, belongs behind session.Commit, after which there is no second
 	// time (but maybe an error: store.ErrConflict), or into another mode. For GET, HEAD, OPTIONS and
 	// TRACE; another method is an error. A request with a body, or inside other Sessions, is

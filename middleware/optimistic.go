@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/a2139e8d/latchkey/session"
@@ -47,10 +46,12 @@ import (
 //
 // # What the second run has
 //
-// A request, a response, a context and a session of its own; the header and the URL of the request
-// are those that the first run had in the beginning. The first one's context has ended by then.
+// A request, a response, a context and a session of its own. The request is a deep copy of what the first
+// run had in the beginning: header, URL, forms, trailers. Only the values in its context are the same
+// ones. What the first run has done to its answer and the connection is thrown away: see draft.go. But
+// an informational answer, such as 103, has been sent. The first one's context has ended by then.
 // What it has left running sees that, and can change neither the second one's session nor, by the
-// ResponseWriter that it has, the answer.
+// ResponseWriter or the header that it has, the answer.
 
 var (
 	errUnsafe = errors.New("middleware: mode Optimistic is for GET, HEAD, OPTIONS and TRACE, " +
@@ -60,13 +61,12 @@ var (
 
 // An attempt is what a request in mode Optimistic has in addition, once it has read a record.
 type attempt struct {
-	record store.Record // what the first run has read
-	header http.Header  // of the request, before the first run
-	url    url.URL      // the same
-	again  bool         // this is the second run
-	hold   *store.Hold  // what the second run begins with; nil: there was no session any more
-	over   string       // the id of that session, for which nobody need wait again
-	err    error        // of taking it: its record cannot be used, or the session is over
+	record store.Record  // what the first run has read
+	base   *http.Request // as it came in, for the second run
+	again  bool          // this is the second run
+	hold   *store.Hold   // what the second run begins with; nil: there was no session any more
+	over   string        // the id of that session, for which nobody need wait again
+	err    error         // of taking it: its record cannot be used, or the session is over
 }
 
 // mayRunTwice reports whether the handler may run without a lock. Where that is not certain to do no
@@ -99,8 +99,7 @@ func (rq *request) load(ctx context.Context, id string) (record store.Record, do
 	rq.origin = optimistic
 	record, err = s.store.Load(ctx, id, s.terms)
 	if err == nil {
-		// The values in a header are not copied: programs replace them, and do not write into them.
-		rq.attempt = &attempt{record: record, header: maps.Clone(rq.base.Header), url: *rq.base.URL}
+		rq.attempt = &attempt{record: record, base: rq.base.Clone(rq.base.Context())}
 	}
 	return record, !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrTooLarge), err
 }
@@ -180,12 +179,10 @@ func (rw *response) discard() {
 func (rw *response) again() *response {
 	first := &rw.request
 	a := first.attempt
-	base := first.base.WithContext(first.base.Context()) // a copy
-	base.Header, base.URL = a.header, &a.url
 	return &response{
 		request: request{
-			sessions: first.sessions, mode: Optimistic, pattern: first.route(), base: base,
-			id: first.knownID(), hold: a.hold, attempt: &attempt{again: true, over: a.over, err: a.err},
+			sessions: first.sessions, mode: Optimistic, pattern: first.route(), base: a.base,
+			id: first.knownID(), arrived: first.arrived, hold: a.hold, attempt: &attempt{again: true, over: a.over, err: a.err},
 		},
 		inner:  rw.inner,
 		before: snapshot(rw.inner.Header()),

@@ -107,6 +107,7 @@ func TestStatus(t *testing.T) {
 		context.Canceled:         503,
 		context.DeadlineExceeded: 503,
 		store.ErrGone:            409,
+		store.ErrNotFound:        404,
 		store.ErrTooLarge:        500,
 		store.ErrCorrupt:         500,
 		session.ErrReadOnly:      500,

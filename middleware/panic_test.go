@@ -8,8 +8,10 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
@@ -148,6 +150,68 @@ func TestAPanicInAnOptionFreesTheLock(t *testing.T) {
 				synctest.Wait()
 				if !recovered || r.Exists(t, lock) {
 					t.Errorf("something has panicked: %v; the lock is there: %v", recovered, r.Exists(t, lock))
+				}
+			})
+		}
+	}
+}
+
+// A marshaler does something wrong when it is encoded.
+type marshaler func()
+
+func (m marshaler) MarshalJSON() ([]byte, error) {
+	m()
+	return []byte("1"), nil
+}
+
+// P7: what the application has put into the options, or into the session, costs the request in which it panics, or
+// ends the goroutine. The session is free at once, as it was before.
+func TestWhatTheApplicationDoesWrongCostsItsRequest(t *testing.T) {
+	t.Parallel()
+	for name, bug := range map[string]func(){"panic": func() { panic(http.ErrAbortHandler) }, "Goexit": runtime.Goexit} {
+		for where, path := range map[string]string{
+			"Mode": "/add", "Label": "/add", "Logger": "/bad", "OnError": "/bad", "Discard": "/add", "Device": "/enter",
+			"Hooks.End": "/logout", "a value": "/set",
+		} {
+			inFakeTime(t, name+" in "+where, func(t *testing.T, r *redistest.Server) {
+				var armed atomic.Value
+				wrong := func(option string) {
+					if armed.CompareAndSwap(option, "") {
+						bug()
+					}
+				}
+				mux := app()
+				handle(mux, "/bad", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Set("n", func() {}) })
+				handle(mux, "/enter", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Login("ann") })
+				handle(mux, "/set", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
+					s.Set("n", marshaler(func() { wrong("a value") }))
+				})
+				sessions := newSessions(t, r, middleware.Options{
+					Mode:    func(*http.Request) middleware.Mode { wrong("Mode"); return middleware.Exclusive },
+					Label:   func(*http.Request) string { wrong("Label"); return "a request" },
+					Device:  func(*http.Request) string { wrong("Device"); return "a device" },
+					Discard: func(int) bool { wrong("Discard"); return false },
+					Logger:  slog.New(handling{slog.DiscardHandler, func(context.Context) { wrong("Logger") }}),
+					Hooks:   middleware.Hooks{End: func(context.Context, string) { wrong("Hooks.End") }},
+					OnError: func(w http.ResponseWriter, _ *http.Request, err error) {
+						wrong("OnError")
+						http.Error(w, "", middleware.Status(err))
+					},
+				})
+				none := middleware.Options{Mode: func(*http.Request) middleware.Mode { return middleware.None }}
+				s := newSite(t, r.Pool(t, 1), none, sessions.Handler(mux))
+				v := s.visitor(t)
+				armed.Store(where)
+				if a := v.post(s.URL + path); a.err == nil || armed.Load() != "" {
+					t.Errorf("answered %d %q", a.StatusCode, a.body)
+				}
+				begun, want := time.Now(), "1"
+				if where == "Hooks.End" {
+					want = "0" // what it is told was done
+				}
+				v.get(s.URL+"/get").want(t, 200, want)
+				if took := time.Since(begun); took > 100*time.Millisecond {
+					t.Errorf("the next one was served after %v", took)
 				}
 			})
 		}

@@ -41,11 +41,11 @@ func TestARecordThatCannotBeUsed(t *testing.T) {
 			v := newVisitor(t).everywhere()
 			v.get(strict.URL+"/add").want(t, 200, "1")
 			key, lock := keysOf(v.get(strict.URL + "/id").body)
-			// Created just now, so that it is not simply too old.
+			// Created just now, so that it is not simply too old, and the session's own.
 			stored, _ := r.Get(t, key)
-			_, created, _ := strings.Cut(stored, `"c":`)
-			created, _, _ = strings.Cut(created, ",")
-			record := strings.Replace(record, `"c":1,`, `"c":`+created+",", 1)
+			_, its, _ := strings.Cut(stored, `"s":`)
+			its, _, _ = strings.Cut(its, `,"d":`)
+			record := strings.Replace(record, `"A","c":1`, its, 1)
 			r.Do(t, "SET", key, record, "PX", 60_000)
 			stays := func() {
 				t.Helper()

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/internal/secret"
 	"github.com/a2139e8d/latchkey/middleware"
@@ -160,10 +161,11 @@ func TestARememberedSessionOutlivesItsSignature(t *testing.T) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, rememberer())
 		random := bytes.Repeat([]byte("s"), 32)
 		old := sign(testKey, "sid", time.Now().Add(-390*24*time.Hour), random)
-		stored := fmt.Sprintf(`{"v":2,"s":"ABCDEFGHIJKLMNOP","c":1,"u":%d,"d":{"n":7}}`, time.Now().Add(month).UnixMilli())
 		v := with(t, &http.Cookie{Name: "sid", Value: old})
 		id, err := secret.IDOf(random)
 		must(t, err)
+		stored := fmt.Sprintf(`{"v":2,"s":"%s","c":1,"u":%d,"d":{"n":7}}`,
+			lease.NewID(lease.BondOf(recordOf(id), ".lock")), time.Now().Add(month).UnixMilli())
 		r.Do(t, "SET", recordOf(id), stored, "PX", month.Milliseconds())
 		v.get(s.URL+"/get").want(t, 200, "7")
 		short := v.get(s.URL + "/remember?for=24h")

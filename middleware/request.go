@@ -47,6 +47,7 @@ type request struct {
 	hold      *store.Hold      // not nil while locked
 	attempt   *attempt         // in mode Optimistic
 	waited    time.Duration    // for the lock, since it was to be opened
+	refused   bool             // a session.Start has failed
 	committed bool             // and not reopened since
 	saved     bool             // a commit has changed something
 	begun     bool             // the answer has, after a commit that succeeded
@@ -65,6 +66,7 @@ type request struct {
 	secret  secret.Secret // of a new session that has an id
 	created int64         // Unix ms: what is stored began then; 0: nothing is, or endedNow
 	own     *store.Times  // of what is stored
+	arrived time.Time     // the request; or its last EndAll was done then, since a login in it comes after that
 }
 
 // start returns the handler's request, whose context has the session: opened, or
@@ -125,6 +127,7 @@ func (rq *request) open(ctx context.Context, ids []string) (*session.Session, er
 	opened, err := rq.use(ctx, record, err)
 	if err != nil {
 		if rq.mode == Lazy { // the handler answers this, and need not log it
+			rq.refused = true
 			rq.logFailure(err)
 		}
 		return nil, err
@@ -233,6 +236,13 @@ func (rq *request) handBack(r *http.Request) {
 	rq.idMu.Lock()
 	defer rq.idMu.Unlock()
 	rq.pattern = cmp.Or(rq.pattern, r.Pattern)
+}
+
+// arrive makes the request count as one that has arrived now.
+func (rq *request) arrive() {
+	rq.idMu.Lock()
+	defer rq.idMu.Unlock()
+	rq.arrived = time.Now()
 }
 
 func (rq *request) identify(id string) {

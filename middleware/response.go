@@ -15,6 +15,7 @@ type response struct {
 	inner   http.ResponseWriter
 	request request
 	before  http.Header // what others had set before the handler ran
+	draft   *draft      // not nil in a first run: see draft.go
 
 	status    int         // 0 until the handler has chosen
 	caching   [2]string   // values of Vary and Cache-Control, which need no memory of their own
@@ -52,8 +53,12 @@ func (rw *response) begin(by string) error {
 		rw.fail(*late)
 		return *late
 	}
+	rw.publish()
 	rw.begun = true
 	live, early := rw.inner.Header(), by != handlerEnd
+	if early {
+		defer rw.keepUp()
+	}
 	if rw.status == 0 { // net/http chooses it, at the first byte or the end
 		rw.tail.declared = contentLength(live)
 		rw.decorate(live, early)
@@ -147,6 +152,7 @@ func (rw *response) abandon() {
 	if rw.begun || rw.failed != nil {
 		return
 	}
+	rw.publish()
 	rw.reset()
 	rw.begun, rw.abandoned, rw.tail = true, true, tail{declared: -1}
 }
@@ -161,6 +167,7 @@ func (rw *response) finish() (again bool) {
 		rw.request.giveUp(handlerEnd) // what was reopened while it failed
 		return false
 	}
+	rw.show()
 	rw.commitReopened()
 	if rw.request.late.Load() != nil {
 		rw.cutOff()

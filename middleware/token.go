@@ -23,8 +23,8 @@ import (
 //     commit fails: nobody could ever open it.
 //   - Nothing of this comes too late once the answer has begun: a websocket can Renew and send
 //     the token itself.
-//   - No request counts as a navigation (see navigates): a program that has a dead token gets the 409
-//     when it writes, and logs in again.
+//   - No request counts as a navigation (see navigates): a program whose token is dead, unknown or
+//     missing gets a 401 when it writes, and logs in again.
 
 var (
 	errNoTokens = errors.New("middleware: Token is for Sessions with Options.Token: these have cookies")
@@ -34,22 +34,42 @@ var (
 	errNobody = errors.New("middleware: the handler has ended, so nothing can give the client a new token: " +
 		"call Commit and Sessions.Token where a session begins or gets a new id, " +
 		"and answer with 401 where there should be one")
+	errNoAccess   = errors.New("middleware: a write without the token of a session")
 	errAttributes = errors.New("middleware: Options.Token is set, so there is no cookie: " +
 		"of Options.Cookie only Name may be set")
 )
 
 // Bearer returns the token of a request's Authorization header, as RFC 6750 has it, or "": for
-// Options.Token. Of two such headers it takes none.
+// Options.Token. That is the scheme in any case of letters, one space or more, and a token of letters,
+// digits and -._~+/ with any number of = at its end. Of two such headers it takes none.
 func Bearer(r *http.Request) string {
 	lines := r.Header["Authorization"]
 	if len(lines) != 1 {
 		return ""
 	}
 	scheme, token, _ := strings.Cut(lines[0], " ")
-	if !strings.EqualFold(scheme, "Bearer") {
+	token = strings.TrimLeft(token, " ")
+	if !strings.EqualFold(scheme, "Bearer") || !isToken68(token) {
 		return ""
 	}
 	return token
+}
+
+// isToken68 reports whether s is what RFC 9110 calls a token68, and RFC 6750 a b64token.
+func isToken68(s string) bool {
+	own := strings.TrimRight(s, "=")
+	return own != "" && !strings.ContainsFunc(own, func(c rune) bool {
+		return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && !strings.ContainsRune("-._~+/", c)
+	})
+}
+
+// challenge is the WWW-Authenticate of a 401. By RFC 6750 it says what is wrong with a token only if
+// one was sent.
+func (rq *request) challenge() string {
+	if rq.sessions.cookies.token(rq.base) == "" {
+		return "Bearer"
+	}
+	return `Bearer error="invalid_token"`
 }
 
 // Token returns the token of the request's session, for a handler that gives it to its client: see

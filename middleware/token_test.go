@@ -132,7 +132,7 @@ func TestATokenOfAUser(t *testing.T) {
 			t.Errorf("EndAll: %d, %v", n, err)
 		}
 		p.ask(t, "/user", second).want(t, 200, "")
-		p.ask(t, "/add", second).want(t, 409, "*")
+		p.ask(t, "/add", second).want(t, 401, "*")
 	})
 }
 
@@ -143,9 +143,33 @@ func TestADeadTokenIsRefused(t *testing.T) {
 		p := newProgramSite(t, r)
 		dead := p.token(t, "/begin", "")
 		p.ask(t, "/logout", dead).want(t, 200, "")
-		p.ask(t, "/begin", dead).want(t, 409, "*")
-		p.ask(t, "/begin", dead, "Sec-Fetch-Mode", "navigate").want(t, 409, "*")
+		p.ask(t, "/begin", dead).want(t, 401, "*")
+		p.ask(t, "/begin", dead, "Sec-Fetch-Mode", "navigate").want(t, 401, "*")
 		p.ask(t, "/add", p.token(t, "/log-in", dead)).want(t, 200, "1")
+	})
+}
+
+// A write without a session is a 401, and no error of the program's in the log. The answer says how to
+// come back, and what is wrong with the token only if there was one, as RFC 6750 has it.
+func TestAWriteWithoutATokenIs401(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		p := newProgramSite(t, r)
+		dead, timedOut := p.token(t, "/begin", ""), p.token(t, "/begin", "")
+		p.ask(t, "/logout", dead).want(t, 200, "")
+		if id, ok := p.sessions.ID(timedOut); ok {
+			r.Do(t, "DEL", recordOf(id))
+		}
+		const invalid = `Bearer error="invalid_token"`
+		for token, want := range map[string]string{"": "Bearer", dead: invalid, timedOut: invalid, "forged": invalid} {
+			a := p.ask(t, "/add", token)
+			a.want(t, 401, "There is no session, or it has ended. Nothing was saved. Please log in.")
+			if got := a.Header["Www-Authenticate"]; len(got) != 1 || got[0] != want || a.Header.Get("Cache-Control") != "no-store" {
+				t.Errorf("with %.10q: %q, want %q; all is %v", token, got, want, a.Header)
+			}
+		}
+		if log := p.log.String(); strings.Contains(log, "ERROR") || len(p.log.Lines("status=401")) != 4 {
+			t.Errorf("the log is\n%s", log)
+		}
 	})
 }
 
@@ -154,7 +178,8 @@ func TestADeadTokenIsRefused(t *testing.T) {
 func TestNoSessionThatNobodyCanOpen(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		p := newProgramSite(t, r)
-		p.ask(t, "/add", "").want(t, 500, "*")
+		p.ask(t, "/add", "").want(t, 401, "*")
+		p.ask(t, "/login", "").want(t, 500, "*")
 		if keys := r.Keys(t); len(keys) != 0 {
 			t.Errorf("Redis has %q", keys)
 		}
@@ -248,7 +273,18 @@ func TestBearer(t *testing.T) {
 		{nil, ""},
 		{[]string{"Bearer abc="}, "abc="},
 		{[]string{"bEARER abc"}, "abc"},
+		{[]string{"Bearer  abc"}, "abc"},
+		{[]string{"Bearer   a-b._c~d+e/f=="}, "a-b._c~d+e/f=="},
 		{[]string{"Bearer"}, ""},
+		{[]string{"Bearer "}, ""},
+		{[]string{"Bearer =="}, ""},
+		{[]string{"Bearer a=b"}, ""},
+		{[]string{"Bearer abc def"}, ""},
+		{[]string{"Bearer abc, def"}, ""},
+		{[]string{"Bearer\tabc"}, ""},
+		{[]string{`Bearer "abc"`}, ""},
+		{[]string{"Bearer token=abc"}, ""},
+		{[]string{"Bearer äbc"}, ""},
 		{[]string{"Bearerabc"}, ""},
 		{[]string{"Basic abc"}, ""},
 		{[]string{"Bearer abc", "Bearer abc"}, ""},

@@ -92,7 +92,7 @@ func (u *update) commit(ctx context.Context) error {
 	change, err := u.session.Seal("Update")
 	hold := u.hold
 	if change.Dropped != "" {
-		u.log(slog.LevelWarn, "dropped", "a value that was set after Destroy is dropped", slog.String("key", change.Dropped))
+		u.log(slog.LevelWarn, "dropped", "a value that was set after Destroy is dropped", keyAttr(change.Dropped))
 	}
 	if change.DroppedLogin {
 		u.log(slog.LevelWarn, "dropped", droppedLogin)
@@ -150,7 +150,7 @@ func (u *update) ReopenSession(context.Context) error { return errInside }
 // ChangedLate implements keep.Keeper.
 func (u *update) ChangedLate(method, key, sealed string) {
 	u.log(slog.LevelError, "late", "session changed after it was saved; the change is lost",
-		slog.String("call", method), slog.String("key", key), slog.String("saved_by", sealed),
+		slog.String("call", method), keyAttr(key), slog.String("saved_by", sealed),
 		slog.String("rule", "Update saves the session when its function returns: change it before"))
 }
 

@@ -26,7 +26,10 @@ const (
 	secretSize = 32
 )
 
-// id returns the public id: that of the secret, or where there is a tag, that and half of it.
+// id returns the public id: that of the secret, or where there is a tag, that and the first half of it,
+// 66 bits. That is for luck: of a user's million sessions two would have the same with a probability of
+// 10^-8, and a new one never takes the place of another. What it means for those who have a signing
+// key is in SECURITY.md.
 func (k cookieKey) id() string { return tagged(k.tag, k.secret.ID()) }
 
 // isOfUser reports whether a public id has a tag.
@@ -76,6 +79,9 @@ func (rq *request) give(record *store.Record, user string) {
 		return
 	}
 	record.User, record.Device = user, ""
+	rq.idMu.Lock()
+	record.Arrived = rq.arrived
+	rq.idMu.Unlock()
 	if device := rq.sessions.options.Device; device != nil {
 		text := device(rq.base)
 		record.Device = strings.ToValidUTF8(text[:min(len(text), maxDevice)], "")
@@ -83,7 +89,7 @@ func (rq *request) give(record *store.Record, user string) {
 }
 
 // List returns the sessions of a user, newest first. It waits for nobody, and uses none of them. It
-// asks Redis once, and once more for each 200 sessions. The one of a request is that whose ID is
+// asks Redis once, and once more for each 25 sessions. The one of a request is that whose ID is
 // that of session.FromContext. A user who has none is no error, nor is "", which is what User returns
 // where nobody is logged in.
 //
@@ -144,6 +150,10 @@ func (s *Sessions) End(ctx context.Context, id string) error {
 //
 // Without except it is over, too: call Destroy, so that the client forgets its cookie.
 //
+// A login whose request arrived before this was done is refused if it would be stored after it, with an
+// error that wraps store.ErrGone: it may have checked a password that has been changed since. A request
+// whose context ctx is, or is derived from, counts as one that has arrived after this.
+//
 // An except that is no id at all is an error, so that what was to be spared is not ended; "" spares none.
 func (s *Sessions) EndAll(ctx context.Context, user string, except ...string) (int, error) {
 	for _, id := range except {
@@ -152,6 +162,11 @@ func (s *Sessions) EndAll(ctx context.Context, user string, except ...string) (i
 		}
 	}
 	ended, err := s.store.EndUser(ctx, user, except...)
+	// What its own request has checked is not older than this.
+	rq, _ := ctx.Value(requestKey{}).(*request)
+	for ; rq != nil; rq = rq.outer {
+		rq.arrive()
+	}
 	for _, id := range ended {
 		s.options.Hooks.call(context.WithoutCancel(ctx), event{do: destroy, old: id})
 	}

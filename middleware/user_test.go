@@ -245,7 +245,9 @@ func TestADamagedSessionOfAUserIsReplaced(t *testing.T) {
 			})
 			for _, damage := range []func(string) string{
 				func(string) string { return "junk" },
-				func(string) string { return `{"v":2,"s":"0123456789abcdef","c":1700000000000,"d":{}}` },
+				func(record string) string {
+					return record[:len(`{"v":2,"s":"0123456789abcdef"`)] + `,"c":1700000000000,"d":{}}`
+				},
 				func(record string) string { return strings.Replace(record, `{}]`, `[1]]`, 1) },
 			} {
 				ann := newVisitor(t)

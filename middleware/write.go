@@ -8,8 +8,11 @@ import (
 )
 
 func (rw *response) Header() http.Header {
-	if rw.failed != nil {
+	switch {
+	case rw.failed != nil:
 		return rw.ignored
+	case rw.draft != nil && !rw.begun:
+		return rw.draft.header
 	}
 	return rw.inner.Header()
 }
@@ -24,6 +27,10 @@ func (rw *response) WriteHeader(status int) {
 	case rw.status != 0:
 		rw.reportSuperfluous(status)
 	case rw.informational(status), status < 100, status > 999:
+		if rw.draft != nil {
+			rw.show()
+			rw.draft.note()
+		}
 		rw.inner.WriteHeader(status) // goes out without a commit, being no answer yet; or panics
 	default:
 		rw.explicit = true

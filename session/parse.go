@@ -41,7 +41,7 @@ func parseAny(data []byte) ([]entry, error) {
 	for quoted, rest := cutToken(object[1:]); quoted != ""; quoted, rest = cutToken(rest) {
 		key, err := unquote(quoted)
 		if err != nil {
-			return nil, fmt.Errorf("session: stored data: key %s: %w", quoted, err)
+			return nil, fmt.Errorf("session: stored data: key %.64s: %w", quoted, err)
 		}
 		var raw string
 		raw, rest = cutToken(rest)
@@ -50,7 +50,7 @@ func parseAny(data []byte) ([]entry, error) {
 	sortByKey(found)
 	for i := 1; i < len(found); i++ {
 		if found[i].key == found[i-1].key {
-			return nil, fmt.Errorf("session: stored data: key %q is there twice", found[i].key)
+			return nil, fmt.Errorf("session: stored data: key %.64q is there twice", found[i].key)
 		}
 	}
 	return found, nil

@@ -90,7 +90,7 @@ func (s *Session) Set(key string, v any) {
 			changed, err = s.put(entry{key, raw})
 		}
 		if err != nil && s.err == nil {
-			s.err = fmt.Errorf("session: Set(%q): %w", key, err)
+			s.err = fmt.Errorf("session: Set(%.64q): %w", key, err)
 		}
 		return changed
 	})
@@ -150,22 +150,26 @@ func (s *Session) Destroy() {
 // mutate runs do under the mutex, which reports whether it changed the values. Where the session
 // is sealed already, mutate reports the call instead, since the change would be lost.
 func (s *Session) mutate(method, key string, do func() bool) {
+	if sealed := s.mutateOpen(method, key, do); sealed != "" && s.config.Keeper != nil {
+		s.config.Keeper.ChangedLate(method, key, sealed)
+	}
+}
+
+// mutateOpen returns what has sealed the session, if it is sealed.
+func (s *Session) mutateOpen(method, key string, do func() bool) (sealed string) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.used = true
-	sealed := s.sealed
-	if sealed == "" {
+	if s.sealed == "" {
 		s.change.Changed = do() || s.change.Changed
 		if s.config.ReadOnly && s.culprit == "" && s.change.wanted() {
 			s.culprit = method
 			if key != "" {
-				s.culprit = fmt.Sprintf("%s(%q)", method, key)
+				s.culprit = fmt.Sprintf("%s(%.64q)", method, key)
 			}
 		}
 	}
-	s.mu.Unlock()
-	if sealed != "" && s.config.Keeper != nil {
-		s.config.Keeper.ChangedLate(method, key, sealed)
-	}
+	return s.sealed
 }
 
 // Len returns the number of keys.

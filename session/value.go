@@ -60,10 +60,10 @@ func Pop[T any](s *Session, key string) (T, bool) {
 func (s *Session) Decode(key string, v any) error {
 	raw, ok := s.look(key)
 	if !ok {
-		return fmt.Errorf("session: %q: %w", key, ErrAbsent)
+		return fmt.Errorf("session: %.64q: %w", key, ErrAbsent)
 	}
 	if err := decode(raw, v); err != nil {
-		return fmt.Errorf("session: %q: %w: %w", key, ErrType, err)
+		return fmt.Errorf("session: %.64q: %w: %w", key, ErrType, err)
 	}
 	return nil
 }

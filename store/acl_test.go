@@ -15,7 +15,7 @@ import (
 // What a Redis user must be allowed at the least, as REDIS.md says.
 var leastRights = []any{
 	"on", ">pw", "resetkeys", "~app:*", "resetchannels", "-@all",
-	"+ping", "+get", "+mget", "+getrange", "+set", "+del", "+pexpire", "+pttl", "+rename", "+eval", "+evalsha",
+	"+ping", "+get", "+mget", "+getrange", "+set", "+del", "+pexpire", "+pttl", "+rename", "+time", "+eval", "+evalsha",
 }
 
 // REDIS.md names these rights, and no others.

@@ -35,6 +35,18 @@ func (t *tenure) flush(ctx context.Context, version int) {
 // to "" frees it. It is called when no exchange is under way. It is for others, too, so it does
 // not end with ctx, but by latest.
 func (t *tenure) send(ctx context.Context, to string, span time.Duration) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		err := scripting.ErrExited
+		if v := recover(); v != nil { // of a Content, perhaps another hold's
+			err = scripting.Panicked(v)
+		}
+		t.fail(err, to)
+		t.idle.Broadcast() // those that wait for this exchange, of which there may have been none
+	}()
 	version := t.newest
 	x := scripting.Exchange{Script: commitScript, Keys: t.keys[:ownKeys]}
 	var record, ttl any = "", ""
@@ -65,6 +77,7 @@ func (t *tenure) send(ctx context.Context, to string, span time.Duration) {
 	}
 	t.since = time.Time{}
 	others, err := committed(t.exchange(ctx, x))
+	returned = true
 	clear(t.args[1:]) // a record may be large
 	if err != nil {
 		t.fail(err, to)
@@ -198,20 +211,23 @@ func (t *tenure) waitForOne() {
 
 var errNoTime = fmt.Errorf("%w: another exchange took all of the time: %w", ErrUnavailable, context.DeadlineExceeded)
 
-// exchange runs a script, and gives mu up meanwhile.
-func (t *tenure) exchange(ctx context.Context, x scripting.Exchange) (scripting.Reply, error) {
+// exchange runs a script, and gives mu up meanwhile. It takes it again also if the client ends the
+// goroutine.
+func (t *tenure) exchange(ctx context.Context, x scripting.Exchange) (reply scripting.Reply, err error) {
 	t.sending = true
 	t.mu.Unlock()
 	begun := time.Now()
-	_, reply, err := t.store.runner.Exchange(ctx, x)
-	t.mu.Lock()
-	t.sending, t.silence = false, nil
-	// An extension is not waited for beyond the end of its lease. What took less than a
-	// quarter of Timeout leaves time for another one.
-	if err != nil && scripting.Unanswered(err) && !scripting.Moving(err) && time.Since(begun) >= t.store.options.Timeout/4 {
-		t.silence = err
-	}
-	t.idle.Broadcast()
+	defer func() {
+		t.mu.Lock()
+		t.sending, t.silence = false, nil
+		// An extension is not waited for beyond the end of its lease. What took less than a
+		// quarter of Timeout leaves time for another one.
+		if err != nil && scripting.Unanswered(err) && !scripting.Moving(err) && time.Since(begun) >= t.store.options.Timeout/4 {
+			t.silence = err
+		}
+		t.idle.Broadcast()
+	}()
+	_, reply, err = t.store.runner.Exchange(ctx, x)
 	return reply, err
 }
 

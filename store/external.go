@@ -22,7 +22,7 @@ type external struct {
 
 // takeExternal takes a session under Options.Locker. A record that is there but cannot be
 // used is an error although h.lease is set.
-func takeExternal(ctx context.Context, h *Hold) error {
+func takeExternal(ctx context.Context, h *Hold) (err error) {
 	s, terms := h.store, h.terms
 	terms.MaxBytes = math.MaxInt32 // without the record there is no fence
 	if terms.Quiet {
@@ -34,17 +34,27 @@ func takeExternal(ctx context.Context, h *Hold) error {
 	}
 	unending := terms
 	unending.Lifetime = 0 // it may end while the session is held
-	read, _, _ := parseStored(text)
+	read, _, _, _ := parseHead(text, s.bond(h.id))
 	e := &external{base: foreignName, box: s.box(h.id), stop: s.keepInUse(ctx, h.id, unending, min(terms.TTL, terms.idle(&read)))}
-	l, err := s.lockExternal(ctx, h)
+	taken := false
+	defer func() { // also where the Locker or the client panics, or calls runtime.Goexit
+		switch {
+		case taken:
+		case h.lease == nil:
+			e.stop()
+		default: // nothing was read under it
+			e.release(ctx, h, err)
+			h.lease = nil
+		}
+	}()
+	h.lease, err = s.lockExternal(ctx, h)
 	if err != nil {
-		e.stop()
 		return err
 	}
-	h.fence, h.lease, h.stamp = e, l, lease.NewID()
+	h.fence, h.stamp = e, s.newStamp(h.id)
 	text, err = s.load(ctx, h.id, terms)
 	if err == nil {
-		h.Record, err = parse(h.id, text, e.box)
+		h.Record, err = parse(text, s.form(h.id))
 		e.base = h.Record.name
 		if len(text) > h.terms.MaxBytes {
 			err = fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, len(text))
@@ -54,10 +64,9 @@ func takeExternal(ctx context.Context, h *Hold) error {
 		}
 	}
 	if err != nil && !unusable(err) {
-		e.release(ctx, h, err) // nothing was read under it
-		h.lease = nil
 		return fmt.Errorf("%s: %w", h.id, err)
 	}
+	taken = true
 	return err
 }
 
@@ -97,6 +106,8 @@ func (e *external) end(ctx context.Context, h *Hold, w write) error {
 		return h.lease.Unlock(ctx)
 	}
 	ctx = context.WithoutCancel(ctx)
+	var err error
+	defer func() { e.release(ctx, h, err) }() // the fence decides; the lock has no say in it
 	keys := h.store.recordKeys(h.id)
 	x := scripting.Exchange{Script: replaceScript, Keys: keys[:1]}
 	base, ttl := quietly(e.base, w.ttl)
@@ -106,12 +117,12 @@ func (e *external) end(ctx context.Context, h *Hold, w write) error {
 	} else {
 		ask(&x, keys)
 	}
-	_, reply, err := h.store.runner.Exchange(ctx, x)
+	var reply scripting.Reply
+	_, reply, err = h.store.runner.Exchange(ctx, x)
 	_, err = committed(reply, err)
 	if errors.Is(err, lease.ErrEnded) && h.lease.Validity() == 0 {
 		err = ErrLost // the next holder may have ended this id by a Renew, and the session goes on
 	}
-	e.release(ctx, h, err) // the fence has decided; the lock has no say in it
 	return err
 }
 

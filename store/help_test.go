@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/internal/scripting"
 	"github.com/a2139e8d/latchkey/locker/transport"
@@ -26,6 +27,12 @@ const (
 	theLock   = theRecord + ".lock"
 	newID     = "0b7d94e6a1c35f28"
 	newRecord = "latchkey:{" + newID + "}"
+)
+
+// theStamp is that of a record of the session, and theForm that of all of them.
+var (
+	theForm  = form{bond: lease.BondOf(theLock)}
+	theStamp = string(theForm.bond[:]) + "EFGHIJKLMNOP"
 )
 
 // patient are options for tests that are not about time: nothing runs out on a
@@ -55,6 +62,13 @@ func tapped(t *testing.T, s *redistest.Server, o Options) (*Store, *redistest.Pr
 	t.Helper()
 	p := redistest.NewProxy(t, s)
 	return New(p.Pool(t, 2), o), p
+}
+
+// knowing makes a store know Redis's clock, as after its first login. In a bubble that is the bubble's.
+func knowing(st *Store) *Store {
+	now := time.Now()
+	st.clock.learn(now.UnixMicro(), now)
+	return st
 }
 
 // lapse lets time pass: the work of a handler, say. In a bubble it is exact.
@@ -178,7 +192,7 @@ func asSent(script *scripting.Script) string {
 func learn(t *testing.T, s *redistest.Server) {
 	t.Helper()
 	for _, script := range []*scripting.Script{
-		takeScript, loadScript, commitScript, optimisticScript, createScript, replaceScript, dropScript, loginScript,
+		takeScript, loadScript, commitScript, optimisticScript, createScript, replaceScript, dropScript, loginScript, endAllScript,
 	} {
 		if _, known := sent.Load(script); !known {
 			p := redistest.NewProxy(t, s.Another(t))

@@ -52,6 +52,7 @@ type fence interface {
 // A write is what a hold leaves in Redis.
 type write struct {
 	record  Record    // of a tombstone, the name and the time
+	size    int32     // of its stored form; of a tombstone 0
 	ttl     int64     // ms; negative: see quietly
 	changed bool      // there is a record to be written
 	ended   bool      // it is a tombstone
@@ -140,9 +141,11 @@ func (h *Hold) SaveContent(ctx context.Context, c Content) error {
 }
 
 func (h *Hold) save(ctx context.Context, record Record) error {
+	defer h.letGo(ctx)
 	record.Created, record.Own, record.name = h.Record.Created, h.Record.Own, h.stamp
 	record.User, record.Device, record.epoch = h.Record.User, h.Record.Device, h.Record.epoch
-	err := h.terms.fits(h.store.sizeOf(record))
+	size := h.store.sizeOf(record)
+	err := h.terms.fits(size)
 	if _, _, ofUser := cutTag(h.id); ofUser != (record.User != "") {
 		err = errTag // nobody could read it
 	}
@@ -150,7 +153,7 @@ func (h *Hold) save(ctx context.Context, record Record) error {
 		h.Release(ctx)
 		return failed("saving", h.id, err)
 	}
-	w := write{changed: true, record: record, ttl: h.terms.ttl(&record, time.Now())}
+	w := write{changed: true, record: record, size: int32(size), ttl: h.terms.ttl(&record, time.Now())}
 	return failed("saving", h.id, h.fence.end(ctx, h, w))
 }
 
@@ -173,12 +176,13 @@ func (h *Hold) Destroy(ctx context.Context) error {
 // fails, and the session with it: ending one too many is the safe side. Of Record.Own the new id
 // keeps Until; and Idle, if a user's record was replaced and User is "".
 func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
+	defer h.letGo(ctx)
 	ctx, begun := context.WithoutCancel(ctx), time.Now() // like a commit: those who wait depend on its outcome
 	if _, _, ofUser := cutTag(h.id); !ofUser || h.Record.User != "" {
 		h.Record.Own = h.Record.Own.renewed()
 	} // else its record was replaced, and it is a guest's
 	record := h.Record
-	record.Data, record.Content, record.name, record.epoch = data, nil, h.stamp, ""
+	record.Data, record.Content, record.name, record.epoch = data, nil, h.store.newStamp(id), ""
 	err := h.store.create(ctx, id, h.id, record, h.terms)
 	ambiguous := scripting.Ambiguous(err)
 	if err != nil {
@@ -187,7 +191,7 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 		err = h.end(ctx, begun)
 	}
 	if err != nil {
-		h.store.dropLater(id, h.stamp, ambiguous)
+		h.store.dropLater(id, record.name, ambiguous)
 	}
 	return failed("renewing", h.id, err)
 }
@@ -214,6 +218,14 @@ func (h *Hold) Touch(ctx context.Context) error {
 
 // Release gives the session back and leaves it as it was, as after a panic.
 func (h *Hold) Release(ctx context.Context) { h.fence.release(ctx, h, nil) }
+
+// letGo gives the session back where nothing else has: a Content has panicked, or the client has
+// called runtime.Goexit.
+func (h *Hold) letGo(ctx context.Context) {
+	if !h.over {
+		h.Release(ctx)
+	}
+}
 
 // failed returns the error of an operation on a session, or nil.
 func failed(doing, id string, err error) error {

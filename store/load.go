@@ -24,7 +24,7 @@ func (s *Store) Load(ctx context.Context, id string, t Terms) (Record, error) {
 	text, err := s.load(ctx, id, t)
 	var record Record
 	if err == nil {
-		record, err = parse(id, text, s.box(id))
+		record, err = parse(text, s.form(id))
 	}
 	return record, failed("loading", id, err)
 }
@@ -37,7 +37,7 @@ func (s *Store) Peek(ctx context.Context, id string, t Terms) (record Record, ex
 	look.TTL = 0
 	text, left, err := s.read(ctx, id, look)
 	if err == nil {
-		record, err = parse(id, text, s.box(id))
+		record, err = parse(text, s.form(id))
 	}
 	if err != nil {
 		return Record{}, time.Time{}, failed("looking at", id, err)
@@ -59,7 +59,8 @@ func (s *Store) Peek(ctx context.Context, id string, t Terms) (record Record, ex
 //	PING number
 //
 // in one write. GT: a session that is held may have longer. PING returns the number of the call,
-// behind the record, so that no other call's reply is taken for one of these. PEXPIRE is refused by a
+// behind the record, so that no reply of an earlier call, or of a later one, is taken for one of these. Two that
+// have changed places are found out by the record: see record.go. PEXPIRE is refused by a
 // replica, which may have an old record, and changes nothing where the timeout is not to be put off.
 //
 // Whatever is not as it nearly always is goes to load.lua, which says what it means. It also takes
@@ -91,9 +92,9 @@ func (s *Store) read(ctx context.Context, id string, t Terms) ([]byte, time.Dura
 	var err error
 	plainly := t.TTL == 0 || t.Quiet || t.GuestTTL == 0 && !s.guests.Load()
 	if plainly {
-		text, had, err = s.loadPlainly(ctx, keys, t, begun)
+		text, had, err = s.loadPlainly(ctx, keys, s.bond(id), t, begun)
 	}
-	if !plainly || text == nil && (err == nil || scripting.Ambiguous(err) && !scripting.Unanswered(err)) {
+	if !plainly || text == nil && (err == nil || scripting.Broken(err)) {
 		text, err = s.loadByScript(ctx, keys, t, had, begun)
 	}
 	return text, time.Duration(had) * time.Millisecond, err
@@ -124,7 +125,7 @@ func (s *Store) loadByScript(ctx context.Context, keys scripting.Keys, t Terms, 
 
 // loadPlainly is load without a script. If it returns neither a record nor an error, load.lua must
 // say what is to be made of it. had is the time to live in ms that there was before, or 0.
-func (s *Store) loadPlainly(ctx context.Context, keys scripting.Keys, t Terms, now time.Time) (text []byte, had int64, _ error) {
+func (s *Store) loadPlainly(ctx context.Context, keys scripting.Keys, bond lease.Bond, t Terms, now time.Time) (text []byte, had int64, _ error) {
 	ttl := t.TTL.Milliseconds()
 	fixed := t.TTL >= t.Lifetime && t.Lifetime > 0 // the end is: it is only put off where others had other terms
 	if fixed {
@@ -148,7 +149,7 @@ func (s *Store) loadPlainly(ctx context.Context, keys scripting.Keys, t Terms, n
 	before, _ := replies[0].(int64)
 	_, done := replies[1].(int64)
 	text, _ = scripting.Text(found)
-	record, _, err := parseStored(text)
+	record, _, _, err := parseHead(text, bond)
 	left := t.left(&record, now).Milliseconds()
 	guest := record.Own != nil && record.Own.Idle > 0 && t.TTL > 0 && !t.Quiet
 	if guest {
@@ -170,7 +171,7 @@ func (s *Store) Create(ctx context.Context, id string, data []byte, t Terms) err
 // of its own it has: t.GuestTTL does not matter. What a user's session that fails with
 // ErrUnavailable may have stored is removed in the background.
 func (s *Store) CreateRecord(ctx context.Context, id string, r Record, t Terms) error {
-	r.name = lease.NewID()
+	r.name = s.newStamp(id)
 	err := s.create(ctx, id, "", r, t.withDefaults())
 	if r.User != "" && errors.Is(err, ErrUnavailable) {
 		s.dropLater(id, r.name, scripting.Ambiguous(err))
@@ -198,6 +199,7 @@ func (s *Store) create(ctx context.Context, id, old string, record Record, t Ter
 	if err := s.usable(); err != nil {
 		return err
 	}
+	record.Device = shortened(record.Device)
 	if err := t.fits(s.sizeOf(record)); err != nil {
 		return err
 	}
@@ -205,13 +207,15 @@ func (s *Store) create(ctx context.Context, id, old string, record Record, t Ter
 	if (len(keys) == userKeys) != (record.User != "") {
 		return errTag
 	}
-	x := scripting.Exchange{Script: createScript, Keys: keys[:1],
-		Args: []any{record.name, record.text(s.box(id)), t.expiry(&record, now)}}
+	ttl := t.expiry(&record, now)
+	x := scripting.Exchange{Script: createScript, Keys: keys[:1], Args: []any{record.name, record.text(s.box(id)), ttl}}
+	// What has timed out leaves nothing by which a copy would know that it was there.
+	within := min(s.within(), time.Duration(ttl)*time.Millisecond)
 	if record.User != "" {
-		s.prepareLogin(&x, keys, old, &record, t, now)
-		return s.runLogin(ctx, x, id)
+		s.prepareLogin(&x, id, keys, old, &record, t, now)
+		return s.runLogin(ctx, x, id, within, cmp.Or(record.Arrived, now))
 	}
-	_, reply, err := s.runner.Exchange(ctx, x)
+	reply, err := s.inTime(ctx, x, within)
 	if err != nil {
 		return err
 	}

@@ -150,6 +150,9 @@ func (t target) dial(ctx context.Context, timeout time.Duration, options []redis
 		if end, ok := ctx.Deadline(); ok && err == nil {
 			_ = c.SetDeadline(end) // also for the TLS handshake
 		}
+		if err == nil && !t.tls {
+			return &guard{Conn: c}, nil
+		}
 		return c, err
 	}
 	conn, err := redis.DialContext(ctx, t.network, t.address, append(options, redis.DialContextFunc(dial))...)

@@ -35,7 +35,7 @@ import (
 // held.
 func (s *Store) SaveLoaded(ctx context.Context, id string, read Record, c Content, t Terms) (Record, error) {
 	t = t.withDefaults()
-	record := Record{Content: c, Created: read.Created, Own: read.Own, User: read.User, Device: read.Device, epoch: read.epoch, name: lease.NewID()}
+	record := Record{Content: c, Created: read.Created, Own: read.Own, User: read.User, Device: read.Device, epoch: read.epoch, name: s.newStamp(id)}
 	err := t.fits(s.sizeOf(record))
 	if err == nil {
 		err = s.saveLoaded(context.WithoutCancel(ctx), id, read, record, t)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"crypto/cipher"
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
@@ -21,6 +22,10 @@ type Record struct {
 	// User is whose session it is, and Device what the user's list shows of where it was begun.
 	// They are that of the id: "" where that has no tag. See Tag.
 	User, Device string
+	// Arrived is when the request came that logs User in, for [Store.CreateRecord] and [Hold.Renew]: if
+	// the user's sessions were ended since, it is refused with [ErrGone]. At most an hour ago; zero: now.
+	// It is not stored.
+	Arrived time.Time
 	// Content takes the place of Data, which is nil then, where a Hold of this process has saved it
 	// a moment ago: what was not encoded need not be decoded. See Encoded.
 	Content Content
@@ -38,7 +43,8 @@ func (r Record) Encoded() []byte {
 }
 
 // A Content is what is to be saved, encoded only when it is sent: on a hot session most of what is
-// saved is replaced before that. It never changes, and is used by several goroutines at once.
+// saved is replaced before that. It never changes, and is used by several goroutines at once. If
+// AppendTo panics, saving it fails with [ErrUnavailable].
 type Content interface {
 	// Size returns the size of the encoded form.
 	Size() int
@@ -93,6 +99,22 @@ func (s *Store) recordKey(id string) string {
 //
 // For one that is encrypted see seal.go. The stamp is the id of the writer's token. Another format
 // gets another v. A process that does not know it refuses the record instead of guessing.
+//
+// # Whose a record is
+//
+// A stamp begins with four characters that are derived from the session's key: see [lease.Bond]. So a
+// record that stands at another key, since a person has copied it, or that comes in the reply to
+// another call, is never taken for this session's. Where the reply is known to be the call's, it
+// is [ErrCorrupt]: scripts return the number of their call, and a take its token. Where it is not, which
+// is with the plain reads, a script asks again, and says so or has the right one.
+//
+// What else a reply may say has no such mark, and needs none:
+//
+//   - That there is no record, or a tombstone, only scripts say, of the key that they were given.
+//   - The mark of a user comes in one reply with the record that it is compared with.
+//   - A PTTL, a PEXPIRE or a SET whose reply is another call's decides on whether a script is asked as
+//     well, which looks for itself; on when a record ends that nobody has used meanwhile; and on what
+//     is said of its end to those that only look.
 const head = `{"v":2,"s":"`
 
 // formatRecord returns the stored form of a record with that stamp.
@@ -106,14 +128,12 @@ func (r Record) text(b *box) []byte {
 		return b.seal(r)
 	}
 	text := r.appendHead(make([]byte, 0, r.size()), plainMark)
-	return append(r.appendData(text), '}')
+	return append(r.appendData(r.appendDevice(text)), '}')
 }
 
-// appendData appends what was saved.
+// appendData appends what was saved, behind what appendDevice has appended.
 func (r Record) appendData(b []byte) []byte {
-	if r.User != "" {
-		b = r.wrap(b)
-	}
+	b = r.appendUser(b)
 	if r.Content != nil {
 		b = r.Content.AppendTo(b)
 	}
@@ -132,7 +152,7 @@ func (r Record) size() int {
 		size += r.Content.Size()
 	}
 	if r.User != "" {
-		size += len(r.wrap(room[:0])) + len("]")
+		size += len(r.appendUser(r.appendDevice(room[:0]))) + len("]")
 	}
 	return size
 }
@@ -152,42 +172,95 @@ func formatTombstone(token string, now time.Time) []byte {
 	return fmt.Appendf(nil, `%s%s","gone":%d}`, head, token, now.UnixMilli())
 }
 
-// parseRecord is the inverse of Record.text, and accepts nothing else. Whether
-// the data makes sense is for package session to say. The error wraps ErrCorrupt, and comes
-// with the record's name.
-func parseRecord(text []byte, b *box) (Record, error) {
-	r, sealed, err := parseStored(text)
-	if err != nil {
-		return r, err
+// A form is what all records of a session have in common.
+type form struct {
+	bond   lease.Bond // their stamps begin with it
+	ofUser bool
+	box    *box // seals and opens them
+}
+
+// form returns that of the session's records.
+func (s *Store) form(id string) form {
+	_, _, ofUser := cutTag(id)
+	return form{s.bond(id), ofUser, s.box(id)}
+}
+
+// bond returns that of the session's lock.
+func (s *Store) bond(id string) lease.Bond {
+	if tag, rest, ofUser := cutTag(id); ofUser {
+		return lease.BondOf(s.options.Prefix, "{", tag, "}:", rest, ".lock")
 	}
-	data, err := b.open(text, r.Data, sealed)
+	return lease.BondOf(s.options.Prefix, "{", id, "}.lock")
+}
+
+// newStamp returns a stamp for a record of the session.
+func (s *Store) newStamp(id string) string { return lease.NewID(s.bond(id)) }
+
+// parse is the inverse of Record.text, and accepts nothing else. Whether the data makes sense is for
+// package session to say. The error wraps ErrCorrupt, and comes with the record's name.
+func parse(text []byte, f form) (Record, error) {
+	r, at, seal, err := parseBeginning(text, f)
 	if err != nil {
 		return Record{name: r.name}, err
+	}
+	data, ok := bytes.CutSuffix(text[at:], []byte("}"))
+	if !ok || len(data) == 0 {
+		return Record{name: r.name}, errCutOff
+	}
+	if seal != nil {
+		if data, err = open(seal, data, text[:at]); err != nil {
+			return Record{name: r.name}, err
+		}
+	}
+	if f.ofUser {
+		if r.User, data, err = cutUser(data); err != nil {
+			return Record{name: r.name}, err
+		}
 	}
 	r.Data = data
 	return r, nil
 }
 
-// parseStored is parseRecord except that it does not open what is sealed, and does not say whether
-// it may be.
-func parseStored(text []byte) (r Record, sealed bool, _ error) {
+// parseBeginning is parse for what stands before the data, or before the user. It does not need the
+// rest, which begins at a byte, and is to be opened by seal if it is sealed.
+func parseBeginning(text []byte, f form) (r Record, at int, seal cipher.AEAD, err error) {
+	r, at, sealed, err := parseHead(text, f.bond)
+	if err == nil {
+		seal, err = f.box.opener(text[at:], sealed)
+	}
+	if err == nil && seal != nil {
+		at += keyIDBytes
+	}
+	if err == nil && f.ofUser {
+		r.Device, at, err = cutDevice(text, at, seal)
+	}
+	return r, at, seal, err
+}
+
+var errCutOff = fmt.Errorf("%w: it is cut off", ErrCorrupt)
+
+// parseHead is parse for what is neither sealed nor the user's, and what follows begins at a byte.
+func parseHead(text []byte, bond lease.Bond) (r Record, at int, sealed bool, _ error) {
 	r.name = recordName(text)
 	rest, ok := bytes.CutPrefix(text, []byte(head))
 	if !ok {
-		return r, false, fmt.Errorf("%w: its head is not that of format 2", ErrCorrupt)
+		return r, 0, false, fmt.Errorf("%w: its head is not that of format 2", ErrCorrupt)
 	}
 	stamp, rest, ok := bytes.Cut(rest, []byte(`","c":`))
-	if !ok || string(stamp) != r.name && !isToken(stamp) {
-		return r, false, fmt.Errorf("%w: no creation time", ErrCorrupt)
+	switch {
+	case !ok || string(stamp) != r.name:
+		return r, 0, false, fmt.Errorf("%w: its stamp, or no creation time", ErrCorrupt)
+	case lease.BondIn(r.name) != bond:
+		return r, 0, false, fmt.Errorf("%w: it is another session's", ErrCorrupt)
 	}
 	digits := rest[:max(0, bytes.IndexByte(rest, ','))]
 	created, err := strconv.ParseInt(string(digits), 10, 64)
 	if err != nil || digits[0] < '0' || digits[0] == '0' && len(digits) > 1 {
-		return r, false, fmt.Errorf("%w: creation time is not a number", ErrCorrupt)
+		return r, 0, false, fmt.Errorf("%w: creation time is not a number", ErrCorrupt)
 	}
 	epoch, rest, ok := cutEpoch(rest[len(digits):])
 	if !ok {
-		return r, false, fmt.Errorf("%w: its epoch", ErrCorrupt)
+		return r, 0, false, fmt.Errorf("%w: its epoch", ErrCorrupt)
 	}
 	own, rest, ok := cutTimes(rest)
 	data, plain := bytes.CutPrefix(rest, []byte(plainMark))
@@ -195,14 +268,10 @@ func parseStored(text []byte) (r Record, sealed bool, _ error) {
 		data, sealed = bytes.CutPrefix(rest, []byte(sealedMark))
 	}
 	if !ok || !plain && !sealed {
-		return r, false, fmt.Errorf("%w: what is between its creation time and its data", ErrCorrupt)
+		return r, 0, false, fmt.Errorf("%w: what is between its creation time and its data", ErrCorrupt)
 	}
-	data, ok = bytes.CutSuffix(data, []byte("}"))
-	if !ok || len(data) == 0 {
-		return r, false, fmt.Errorf("%w: it is cut off", ErrCorrupt)
-	}
-	r.Data, r.Created, r.Own, r.epoch = data, time.UnixMilli(created), own, epoch
-	return r, sealed, nil
+	r.Created, r.Own, r.epoch = time.UnixMilli(created), own, epoch
+	return r, len(text) - len(data), sealed, nil
 }
 
 const (
@@ -233,7 +302,7 @@ func isToken(b []byte) bool {
 }
 
 // sizeOf returns the size of r's stored form, without encoding it.
-func (s *Store) sizeOf(r Record) int { return r.size() + s.ring.overhead() }
+func (s *Store) sizeOf(r Record) int { return r.size() + s.ring.overhead(&r) }
 
 // fits returns an error for a record that is too large when it is stored.
 func (t Terms) fits(size int) error {

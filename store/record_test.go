@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/lease"
 )
 
 var born = time.UnixMilli(1_700_000_000_123)
@@ -36,26 +38,29 @@ func TestStoredForm(t *testing.T) {
 func TestParseRecordRefuses(t *testing.T) {
 	t.Parallel()
 	for name, stored := range map[string]string{
-		"later version":         `{"v":3,"s":"A","c":1,"d":{}}`,
-		"other order":           `{"s":"A","v":2,"c":1,"d":{}}`,
-		"spaces":                `{"v":2, "s":"A", "c":1, "d":{}}`,
-		"something after":       `{"v":2,"s":"A","c":1,"d":{}} `,
+		"later version":         `{"v":3,"s":"ABCDEFGHIJKLMNOP","c":1,"d":{}}`,
+		"other order":           `{"s":"ABCDEFGHIJKLMNOP","v":2,"c":1,"d":{}}`,
+		"spaces":                `{"v":2, "s":"ABCDEFGHIJKLMNOP", "c":1, "d":{}}`,
+		"something after":       `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":1,"d":{}} `,
 		"stamp empty":           `{"v":2,"s":"","c":1,"d":{}}`,
-		"stamp with a quote":    `{"v":2,"s":"A\"","c":1,"d":{}}`,
-		"creation empty":        `{"v":2,"s":"A","c":,"d":{}}`,
-		"creation text":         `{"v":2,"s":"A","c":"1","d":{}}`,
-		"creation negative":     `{"v":2,"s":"A","c":-1,"d":{}}`,
-		"creation out of range": `{"v":2,"s":"A","c":9223372036854775808,"d":{}}`,
-		"idle zero":             `{"v":2,"s":"A","c":1,"i":0,"d":{}}`,
-		"idle negative":         `{"v":2,"s":"A","c":1,"i":-5,"d":{}}`,
-		"idle too long":         `{"v":2,"s":"A","c":1,"i":1000000000000,"d":{}}`,
-		"idle twice":            `{"v":2,"s":"A","c":1,"i":5,"i":5,"d":{}}`,
-		"end too late":          `{"v":2,"s":"A","c":1,"u":1000000000000000,"d":{}}`,
-		"end before idle":       `{"v":2,"s":"A","c":1,"u":5,"i":5,"d":{}}`,
-		"something unknown":     `{"v":2,"s":"A","c":1,"x":5,"d":{}}`,
-		"something between":     `{"v":2,"s":"A","c":1,"i":5,,"d":{}}`,
+		"stamp with a quote":    `{"v":2,"s":"ABCDEFGHIJKLMNO\"","c":1,"d":{}}`,
+		"stamp too short":       `{"v":2,"s":"ABCDEFGHIJKLMNO","c":1,"d":{}}`,
+		"stamp too long":        `{"v":2,"s":"ABCDEFGHIJKLMNOPQ","c":1,"d":{}}`,
+		"another's stamp":       `{"v":2,"s":"ABCEDFGHIJKLMNOP","c":1,"d":{}}`,
+		"creation empty":        `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":,"d":{}}`,
+		"creation text":         `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":"1","d":{}}`,
+		"creation negative":     `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":-1,"d":{}}`,
+		"creation out of range": `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":9223372036854775808,"d":{}}`,
+		"idle zero":             `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":1,"i":0,"d":{}}`,
+		"idle negative":         `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":1,"i":-5,"d":{}}`,
+		"idle too long":         `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":1,"i":1000000000000,"d":{}}`,
+		"idle twice":            `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":1,"i":5,"i":5,"d":{}}`,
+		"end too late":          `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":1,"u":1000000000000000,"d":{}}`,
+		"end before idle":       `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":1,"u":5,"i":5,"d":{}}`,
+		"something unknown":     `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":1,"x":5,"d":{}}`,
+		"something between":     `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":1,"i":5,,"d":{}}`,
 	} {
-		got, err := parseRecord([]byte(stored), nil)
+		got, err := parse([]byte(stored), form{bond: lease.BondIn("ABCD")})
 		if !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: got %+v, %v, want ErrCorrupt", name, got, err)
 		}
@@ -69,7 +74,7 @@ var seenByScripts = regexp.MustCompile(`^\{"v":2,"s":"([0-9A-Za-z]+)","c":(\d+)(
 // scripts see in it what Go sees.
 func FuzzParseRecord(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stored []byte) {
-		r, err := parseRecord(stored, nil)
+		r, err := parse(stored, form{bond: lease.BondIn("ABCD")})
 		if err != nil {
 			if !errors.Is(err, ErrCorrupt) {
 				t.Errorf("error %v, want ErrCorrupt", err)

@@ -1,10 +1,12 @@
 package store
 
 import (
+	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 )
@@ -43,10 +45,16 @@ type Encryption struct {
 // with 4, 12, any number of and 16 raw bytes. The scripts know records by their heads, and look at
 // nothing beyond the e. A process that is too old to know it refuses it.
 //
+// Of a user's session, what lists show is sealed apart, so that it can be opened without the rest:
+//
+//	"e":<key id><size><nonce><device><tag><nonce><ciphertext><tag>}
+//
+// with a size of 2 bytes, of what is between it and the next nonce.
+//
 // The data are sealed with AES-256-GCM under a key of this one session, which HKDF derives from
 // one of Keys and the session's key in Redis. So a record is worth nothing under another id or
-// prefix, and the number of random nonces that is safe with one key, 2^32, is never reached. The
-// whole head is authenticated, but for a user's epoch, so nobody can make a session last longer, or give
+// prefix, and the number of random nonces that is safe with one key, 2^32, is never reached. All
+// that is before it is authenticated, but for a user's epoch, so nobody can make a session last longer, or give
 // its stamp to other data. (Who can write to Redis can change the mark as well, so the epoch would keep
 // nobody from bringing a session back.)
 //
@@ -57,7 +65,9 @@ const (
 	sealedMark = `,"e":` // as long as plainMark
 	minKey     = 32
 	keyIDBytes = 4
+	sizeBytes  = 2
 	sealBytes  = keyIDBytes + 12 + 16 // by which a sealed record is longer
+	apartBytes = sizeBytes + 12 + 16  // and that of a user once more
 )
 
 // A keyring has the keys of a store. A nil one encrypts nothing.
@@ -141,10 +151,13 @@ func (k *keyring) find(id []byte) *master {
 	return nil
 }
 
-// overhead is by how much records are longer.
-func (k *keyring) overhead() int {
-	if k == nil || k.writePlain {
+// overhead is by how much a record is longer.
+func (k *keyring) overhead(r *Record) int {
+	switch {
+	case k == nil || k.writePlain:
 		return 0
+	case r.User != "":
+		return sealBytes + apartBytes
 	}
 	return sealBytes
 }
@@ -181,33 +194,68 @@ func (b *box) seals() bool { return b != nil && !b.ring.writePlain }
 
 // seal returns the stored form of r.
 func (b *box) seal(r Record) []byte {
-	m := &b.ring.masters[0]
-	head := r.appendHead(make([]byte, 0, r.size()+sealBytes), sealedMark)
-	begun := append(head, m.id...)
-	plain := r.appendData(begun)[len(begun):]
-	return append(b.with(m).Seal(begun, nil, plain, withoutEpoch(head)), '}') // in place
+	m, epoch := &b.ring.masters[0], r.epoch
+	seal := b.with(m)
+	r.epoch = noEpoch // which it is sealed with
+	text := r.appendHead(make([]byte, 0, r.size()+b.ring.overhead(&r)), sealedMark)
+	text = append(text, m.id...)
+	if r.User != "" {
+		at := len(text)
+		begins := at + sizeBytes
+		text = sealFrom(seal, r.appendDevice(append(text, 0, 0)), begins, at)
+		binary.BigEndian.PutUint16(text[at:], uint16(len(text)-begins))
+	}
+	begins := len(text)
+	text = append(sealFrom(seal, r.appendData(text), begins, begins), '}')
+	if epoch != "" {
+		copy(text[bytes.Index(text, []byte(epochMark))+len(epochMark):], epoch)
+	}
+	return text
 }
 
-// open returns the data of a stored record, which end one byte before it does.
-func (b *box) open(stored, data []byte, sealed bool) ([]byte, error) {
+// sealFrom seals a text from one byte on, in place, together with what is before the other.
+func sealFrom(seal cipher.AEAD, text []byte, begins, before int) []byte {
+	return seal.Seal(text[:begins], nil, text[begins:], text[:before])
+}
+
+// opener returns what opens a stored record's data, nil if they are not sealed. Their beginning is enough.
+func (b *box) opener(data []byte, sealed bool) (cipher.AEAD, error) {
 	switch {
 	case !sealed && (b == nil || b.ring.acceptPlain):
-		return data, nil
+		return nil, nil
 	case !sealed:
 		return nil, fmt.Errorf("%w: it is not sealed, and Options.Encryption does not accept that", ErrCorrupt)
 	case b == nil:
 		return nil, fmt.Errorf("%w: it is sealed, and Options.Encryption has no Keys", ErrCorrupt)
-	case len(data) < sealBytes:
-		return nil, fmt.Errorf("%w: it is cut off", ErrCorrupt)
+	case len(data) < keyIDBytes:
+		return nil, errCutOff
 	}
 	m := b.ring.find(data[:keyIDBytes])
 	if m == nil {
 		return nil, fmt.Errorf("%w: it is sealed with the key %x, which is not in Options.Encryption", ErrCorrupt, data[:keyIDBytes])
 	}
-	head := stored[:len(stored)-len("}")-len(data)]
-	plain, err := b.with(m).Open(nil, nil, data[keyIDBytes:], withoutEpoch(head))
+	return b.with(m), nil
+}
+
+// open opens what was sealed with what is before it.
+func open(seal cipher.AEAD, sealed, before []byte) ([]byte, error) {
+	plain, err := seal.Open(nil, nil, sealed, withoutEpoch(before))
 	if err != nil {
 		return nil, fmt.Errorf("%w: it was changed, or sealed for another session", ErrCorrupt)
 	}
 	return plain, nil
+}
+
+// openDevice opens what of a user's record begins at a byte, and returns where the next part does.
+func openDevice(seal cipher.AEAD, text []byte, at int) (plain []byte, next int, err error) {
+	if len(text) < at+sizeBytes {
+		return nil, at, errCutOff
+	}
+	begins := at + sizeBytes
+	next = begins + int(binary.BigEndian.Uint16(text[at:]))
+	if next > len(text) {
+		return nil, at, errCutOff
+	}
+	plain, err = open(seal, text[begins:next], text[:at])
+	return plain, next, err
 }

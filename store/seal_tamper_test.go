@@ -21,10 +21,10 @@ func tampered(t testing.TB) map[string][]byte {
 	head := len(record) - sealBytes - len(data) - 1
 	edit := func(f func(b []byte) []byte) []byte { return f(bytes.Clone(record)) }
 	return map[string][]byte{
-		"moved to another id":  Record{Data: []byte(data), Created: born, name: "ABCDEFGHIJKLMNOP"}.text(boxOf(t, encrypted(newKey), newID)),
+		"moved to another id":  Record{Data: []byte(data), Created: born, name: theStamp}.text(boxOf(t, encrypted(newKey), newID)),
 		"under another prefix": sealed(t, otherPrefix, data),
 		"an unknown key":       sealed(t, encrypted(oldKey), data),
-		"not sealed":           formatRecord("ABCDEFGHIJKLMNOP", born, []byte(data)),
+		"not sealed":           formatRecord(theStamp, born, []byte(data)),
 		"only a key id":        edit(func(b []byte) []byte { return append(b[:head+keyIDBytes], '}') }),
 		"nothing at all":       edit(func(b []byte) []byte { return append(b[:head], '}') }),
 		"longer":               edit(func(b []byte) []byte { return append(b[:len(b)-1], "x}"...) }),
@@ -68,30 +68,52 @@ func TestEachByteOfASealedRecordCounts(t *testing.T) {
 	t.Parallel()
 	b := boxOf(t, encrypted(newKey), theID)
 	record := sealed(t, encrypted(newKey), `{"user":"ann"}`)
-	own := Record{Data: []byte("1"), Created: born, Own: &Times{time.Minute, born.Add(time.Hour)}, name: "ABCDEFGHIJKLMNOP"}
+	own := Record{Data: []byte("1"), Created: born, Own: &Times{time.Minute, born.Add(time.Hour)}, name: theStamp}
 	for _, record := range [][]byte{record, own.text(b)} {
-		eachByteCounts(t, record, b)
+		eachByteCounts(t, record, form{bond: theForm.bond, box: b})
 	}
+	ofUser := Record{Data: []byte("1"), Created: born, User: "ann", Device: "Firefox", name: theStamp, epoch: "123456789012345"}
+	f := form{theForm.bond, true, b}
+	eachByteCounts(t, ofUser.text(b), f)
+	_, at, _, err := parseBeginning(ofUser.text(b), f)
+	must(t, err)
+	eachByteCountsIn(t, ofUser.text(b)[:at], func(text []byte) ([]byte, error) {
+		r, _, _, err := parseBeginning(text, f)
+		return []byte(r.Device), err
+	})
 }
 
-func eachByteCounts(t *testing.T, record []byte, b *box) {
+func eachByteCounts(t *testing.T, record []byte, f form) {
 	t.Helper()
-	if _, err := parseRecord(record, b); err != nil {
-		t.Errorf("as it was: %v", err)
+	eachByteCountsIn(t, record, func(text []byte) ([]byte, error) {
+		r, err := parse(text, f)
+		return r.Data, err
+	})
+}
+
+// eachByteCountsIn tries all changes of one byte. A user's epoch is Redis's to write.
+func eachByteCountsIn(t *testing.T, record []byte, parse func([]byte) ([]byte, error)) {
+	t.Helper()
+	epoch := bytes.Index(record, []byte(epochMark))
+	if data, err := parse(record); len(data) == 0 || err != nil {
+		t.Errorf("as it was: %q, %v", data, err)
 	}
 	for i := range record {
 		for bit := range 8 {
 			changed := bytes.Clone(record)
 			changed[i] ^= 1 << bit
-			if r, err := parseRecord(changed, b); err == nil || r.Data != nil {
-				t.Errorf("%q is opened as %+v", changed, r)
+			if digit := i - epoch - len(epochMark); epoch >= 0 && digit >= 0 && digit < epochDigits {
+				continue
+			}
+			if data, err := parse(changed); err == nil || len(data) > 0 {
+				t.Errorf("%q is opened as %q", changed, data)
 			}
 		}
 		for _, cut := range [][]byte{record[:i], slices.Delete(bytes.Clone(record), i, i+1)} {
-			r, err := parseRecord(cut, b)
+			data, err := parse(cut)
 			wantError(t, fmt.Sprintf("%q", cut), err, ErrCorrupt)
-			if r.Data != nil {
-				t.Errorf("%q is opened as %+v", cut, r)
+			if len(data) > 0 {
+				t.Errorf("%q is opened as %q", cut, data)
 			}
 		}
 	}
@@ -108,16 +130,16 @@ func FuzzOpenSealed(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, stored []byte) {
 		// The seeds are sealed anew in each process, so what a corpus has of them is not genuine.
-		if r, err := parseRecord(stored, b); err == nil && string(r.Data) != `{"user":"ann"}` {
+		if r, err := parse(stored, form{bond: theForm.bond, box: b}); err == nil && string(r.Data) != `{"user":"ann"}` {
 			t.Errorf("%q is opened as %q", stored, r.Data)
 		} else if err != nil {
-			wantError(t, "parseRecord", err, ErrCorrupt)
+			wantError(t, "parse", err, ErrCorrupt)
 		}
-		if _, sealed, err := parseStored(stored); sealed && err == nil && !seenByScripts.Match(stored) {
+		if _, _, sealed, err := parseHead(stored, theForm.bond); sealed && err == nil && !seenByScripts.Match(stored) {
 			t.Errorf("scripts cannot read %q", stored)
 		}
 		changed := append(bytes.Clone(record), stored...)
-		if r, err := parseRecord(changed, b); err == nil && len(stored) > 0 {
+		if r, err := parse(changed, form{bond: theForm.bond, box: b}); err == nil && len(stored) > 0 {
 			t.Errorf("%q is opened as %q", changed, r.Data)
 		}
 	})

@@ -13,7 +13,7 @@
 //	<prefix>{ID}.lock.queue  the processes that wait for the lock, while there are any
 //
 // and while a large record is being saved, one more, which nobody reads: see staged.go. The sessions of a
-// user have other names, and share two keys more: see user.go.
+// user have other names, and share three keys more: see user.go.
 //
 // An exclusive request is two exchanges: [Store.Take] takes the lock and reads the record in one
 // write (see take.go), [Hold.Save] writes the record and releases the lock in one script. Requests of one process
@@ -27,7 +27,7 @@
 // "is it still mine?" and the write, and a command may reach Redis long after it was sent. So each
 // script that changes a record keeps one rule: a write replaces exactly the record that its writer
 // has read, or has written itself, or it does nothing. Each write puts a new stamp into the record,
-// 80 random bits, so no two records are ever equal, and to compare the stamp is to compare the
+// 71 random bits, so no two records of a session are ever equal, and to compare the stamp is to compare the
 // record. A holder that fails this test gets [ErrLost] and has changed nothing.
 //
 // The lock only keeps others out while a holder works. Where it is next to the record (the
@@ -55,6 +55,9 @@
 // that Redis does not know is never written to.
 //
 // # Clocks
+//
+// What a command does that comes long after it was sent, and finds no trace of what it did the first
+// time, is bounded by Redis's clock: see clock.go.
 //
 // The idle timeout is Redis's to keep, by the record's TTL. The absolute one counts from the
 // creation time in the record, by the clocks of the processes, so it is as exact as these agree.
@@ -89,7 +92,9 @@ package store
 // timer. With another Locker (external.go) the steps are the same, in five exchanges. Of the
 // other files, load.go reads without a lock, optimistic.go saves without one, staged.go sends large
 // records, record.go knows a record's form, with times.go, user_record.go and seal.go, and scripts.go the
-// scripts. user.go is the story of the sessions of a user, and user_sessions.go lists and ends them.
+// scripts. user.go is the story of the sessions of a user: user_list.go lists them, user_sessions.go begins
+// and ends them, and user_prune.go makes room for a login. clock.go is about commands that come late, and
+// guard.go about replies that are absurd.
 
 import (
 	"cmp"
@@ -180,6 +185,7 @@ type Store struct {
 	err     error         // what is wrong with the options
 	ring    *keyring      // of Options.Encryption; nil without
 	unkeyed error         // what is wrong with that
+	clock   clock
 }
 
 // New returns a store that dials as pool does, by its DialContext or Dial, which should have a
@@ -199,7 +205,7 @@ func New(pool *redis.Pool, o Options) *Store {
 // which Options.Timeout should be equal to. It stays the caller's, unless it has a method
 // CloseWithStore() error: [Store.Close] calls that. For errors see [New].
 func NewOn(c transport.Client, o Options) *Store {
-	s := &Store{options: o, alone: maxAlone, err: cmp.Or(o.check(), o.checkDialling())}
+	s := &Store{options: o, alone: maxAlone, clock: clock{began: time.Now()}, err: cmp.Or(o.check(), o.checkDialling())}
 	if c == nil {
 		c, s.err = transport.NewRedigo(nil, time.Second), errors.New("store: the client is nil")
 	}
@@ -211,7 +217,7 @@ func NewOn(c transport.Client, o Options) *Store {
 	s.options.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
 	s.options.Timeout = cmp.Or(o.Timeout, locker.DefaultTimeout)
 	s.runner = scripting.NewRunner(c, s.options.Timeout)
-	s.group.Notifiers = lease.NewNotifiers(c)
+	s.group.Notifiers = lease.NewNotifiers(s.runner)
 	s.locking = lease.Options{Lease: o.Lease, Timeout: o.Timeout, Held: func(err error, o lease.Owner, d time.Duration) error {
 		return &locker.HeldError{Owner: locker.Owner(o), For: d, Err: err}
 	}}.WithDefaults()

@@ -99,7 +99,7 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration, 
 	replies, err := k.store.runner.Plain(ctx, k.keys.At(1), k.commands[:]...)
 	if err != nil {
 		k.unsure = true
-		again := scripting.Ambiguous(err) && !scripting.Unanswered(err)
+		again := scripting.Broken(err)
 		return lease.Attempt{}, !again, err
 	}
 	left, _ := replies[1].(int64)
@@ -112,8 +112,8 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration, 
 		return lease.HeldBy(string(holder)), replies[0] == nil, nil
 	}
 	text, _ := scripting.Text(values[1])
-	b := k.store.box(k.id)
-	parsed, err := parse(k.id, text, b)
+	f := k.form(token)
+	parsed, err := parse(text, f)
 	if !held || err != nil || len(text) > k.terms.MaxBytes || k.terms.expired(&parsed, time.Now()) {
 		return lease.Attempt{}, false, nil
 	}
@@ -124,7 +124,7 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration, 
 			return lease.Attempt{}, false, nil
 		}
 	}
-	t.record, t.base, t.size, t.args[0], t.box = parsed, parsed.name, int32(len(text)), k.set[2], b
+	t.record, t.base, t.size, t.args[0], t.box = parsed, parsed.name, int32(len(text)), k.set[2], f.box
 	return lease.Attempt{Taken: true, Data: t}, true, nil
 }
 
@@ -135,14 +135,19 @@ func (k *taking) begin(token string, asked time.Time) *tenure {
 	return t
 }
 
+// form is that of the session's records; a token is bound to their key, too.
+func (k *taking) form(token string) form {
+	return form{lease.BondIn(token), len(k.keys) == userKeys, k.store.box(k.id)}
+}
+
 // taken reads the reply of take.lua. Where it took the lock, a tenure begins.
 func (k *taking) taken(reply scripting.Reply, token string, asked time.Time) (lease.Attempt, error) {
 	state, _ := reply.IntAt(0)
 	if state == stateBusy {
 		return lease.Held(reply)
 	}
-	t, ok := k.begin(token, asked), true
-	t.box = k.store.box(k.id)
+	t, ok, f := k.begin(token, asked), true, k.form(token)
+	t.box = f.box
 	switch state {
 	case stateFound:
 		var others int64
@@ -165,7 +170,7 @@ func (k *taking) taken(reply scripting.Reply, token string, asked time.Time) (le
 	}
 	if t.read = err; err == nil {
 		t.size = int32(len(text))
-		t.record, t.read = parse(k.id, text, t.box)
+		t.record, t.read = parse(text, f)
 		t.base = t.record.name
 	}
 	return lease.Attempt{Taken: true, Data: t}, nil

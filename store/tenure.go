@@ -151,7 +151,7 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 	if !w.changed {
 		t.write.ttl = w.ttl
 	} else {
-		t.record, t.size, t.write, t.read, t.ended = w.record, int32(t.store.sizeOf(w.record)), w, nil, w.ended
+		t.record, t.size, t.write, t.read, t.ended = w.record, w.size, w, nil, w.ended
 		t.written = version
 	}
 	if t.passOn(ctx, h.lease, next) {
@@ -186,13 +186,13 @@ func (t *tenure) giveUp(l *lease.Lease) {
 	}
 }
 
-// turnDown ends a tenure whose first hold does not begin, since its caller has left: that has waited
-// for an exchange, and must not wait for another. So the next in line goes on if that needs none;
-// else the lock is freed in the background. It is called with mu held.
+// turnDown ends a tenure whose first hold does not begin. Its caller has left after it waited for one
+// exchange, and must not wait for another. If the next in line can go on without an exchange, it does;
+// if not, the lock is freed in the background. It is called with mu held.
 func (t *tenure) turnDown(l *lease.Lease, why error) {
 	next, _, _ := l.Stop(t.others)
 	defer l.Leave()
-	if next.Fresh && t.read == nil && t.err == nil && t.askedSince(next.Began) {
+	if t.usable() && t.goesOn(next) {
 		if given := l.HandOver(next, t.others); given != nil {
 			t.lease = given
 			return
@@ -225,6 +225,14 @@ func (t *tenure) askedSince(began time.Time) bool {
 	return len(t.keys) < userKeys || !t.asked.Before(began)
 }
 
+// usable reports whether another hold can have the session.
+func (t *tenure) usable() bool { return !t.ended && t.read == nil && t.err == nil }
+
+// goesOn reports whether next may have the session before the next exchange.
+func (t *tenure) goesOn(next lease.Next) bool {
+	return next.Fresh && t.newest-t.stored < maxAhead && time.Since(t.heard) < t.store.alone && t.askedSince(next.Began)
+}
+
 // passOn gives the session to the next request in line, where there is one. Either at once:
 // then ahead is set, and the versions are still to be stored. Or with the exchange that stores
 // them, which frees the lock where nobody is next. It is called with mu held.
@@ -232,10 +240,10 @@ func (t *tenure) askedSince(began time.Time) bool {
 // A hold that ends and the next one's beginning are one step: a commit in between would give
 // the lock to the one that ends, for longer than the next may have it.
 func (t *tenure) passOn(ctx context.Context, l *lease.Lease, next lease.Next) (ahead bool) {
-	if t.ended || t.read != nil || t.err != nil { // nobody could use it
+	if !t.usable() {
 		next = lease.Next{}
 	}
-	if next.Fresh && t.newest-t.stored < maxAhead && time.Since(t.heard) < t.store.alone && t.askedSince(next.Began) {
+	if t.goesOn(next) {
 		if given := l.HandOver(next, t.others); given != nil {
 			t.lease = given
 			return true

@@ -26,7 +26,9 @@ type Terms struct {
 	MaxWaiters int
 	MaxBytes   int // of the largest record. Default 1 MiB.
 	// MaxSessions is how many sessions a user may have. A login beyond that ends the one that would
-	// end first, or is refused with ErrTooManySessions if RefuseLogin is set. Default: any number.
+	// end first, or is refused with ErrTooManySessions if RefuseLogin is set. Default 1,000: more than
+	// people have, and so few that a program which logs in again and again, and keeps no cookie, costs
+	// others nothing. The more there are, the longer take a login, a list and their end.
 	MaxSessions int
 	RefuseLogin bool
 	// Quiet: the session is taken by somebody else than its visitor, such as a job, which is no use
@@ -43,6 +45,8 @@ const (
 	DefaultTTL      = 30 * time.Minute
 	DefaultLifetime = 24 * time.Hour
 	DefaultMaxBytes = 1 << 20
+
+	DefaultMaxSessions = 1000
 )
 
 // Check returns the first rule that t breaks. It is for use before the first request.
@@ -70,8 +74,8 @@ func (s *Store) Check(t Terms) error {
 		return fmt.Errorf("GuestTTL is %v and TTL %v: it must not be longer", d.GuestTTL, d.TTL)
 	case d.GuestTTL > maxIdle:
 		return fmt.Errorf("GuestTTL is %v: it must be at most 31 years", d.GuestTTL)
-	case d.RefuseLogin && d.MaxSessions == 0:
-		return errors.New("RefuseLogin is set and MaxSessions is 0, any number: it must say how many are not too many")
+	case t.RefuseLogin && t.MaxSessions == 0:
+		return errors.New("RefuseLogin is set and MaxSessions is 0, the default: it must say how many are not too many")
 	}
 	const rule = "it must be 0 with a Locker of one's own, whose options say it instead"
 	switch {
@@ -103,6 +107,7 @@ func (t Terms) withDefaults() Terms {
 	t.Lifetime = cmp.Or(t.Lifetime, DefaultLifetime)
 	t.LockWait = cmp.Or(t.LockWait, locker.DefaultWait)
 	t.MaxBytes = cmp.Or(t.MaxBytes, DefaultMaxBytes)
+	t.MaxSessions = cmp.Or(t.MaxSessions, DefaultMaxSessions)
 	return t
 }
 

@@ -20,6 +20,7 @@ import (
 //	<prefix>{TAG}.list   the list: a sorted set of IDs, each with the Unix ms at which it ends at the latest
 //	<prefix>{TAG}.user   the mark: an epoch of 15 digits, and the IDs of sessions from earlier epochs that
 //	                     are alive all the same
+//	<prefix>{TAG}.ended  for an hour after they were all ended: when that was; see clock.go
 //
 // Each record has the epoch of its login. The session is alive if its record is there, and the mark
 // has that epoch, or names the session. Whatever takes, reads or commits it asks for the mark in the
@@ -54,7 +55,7 @@ var errUser = fmt.Errorf("store: the name of a user must have 1 to %d bytes", Ma
 var ErrTooManySessions = errors.New("the user is logged in too often")
 
 // Tag returns what begins the ids of the user's sessions that begin now. An id is their
-// base64url, 16 characters, a dot, and 11 characters more. Keys are that short since Redis hashes and
+// base64url, 16 characters, a dot, and 11 characters more, 66 bits. Keys are that short since Redis hashes and
 // compares them a dozen times for a request: with twice that it takes 4 % more.
 func (s *Store) Tag(user string) [tagBytes]byte { return s.tags(user)[0] }
 
@@ -104,6 +105,9 @@ const (
 
 func (s *Store) markKey(tag string) string { return s.options.Prefix + "{" + tag + "}.user" }
 func (s *Store) listKey(tag string) string { return s.options.Prefix + "{" + tag + "}.list" }
+
+// endedKey is for login.lua and endall.lua only.
+func (s *Store) endedKey(tag string) string { return s.options.Prefix + "{" + tag + "}.ended" }
 
 // ask makes the script of x ask for the mark, if keys are those of a user's session, so that it finds
 // the session alive or buried. It is called when x has all other keys.

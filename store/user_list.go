@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/internal/scripting"
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
@@ -21,16 +20,23 @@ type Listed struct {
 	Seen             time.Time // see Terms.Seen
 }
 
-// listedAtOnce is for how many sessions a list asks in one exchange, and listRounds how often it asks
-// for those that have begun meanwhile.
+// A list shows what stands at the beginning of a record, so it asks for that many bytes, however much a
+// session holds. It asks for so few sessions in one exchange, some 10 KB, since others' exchanges wait
+// behind it, on its connection and in Redis. listRounds is how often it asks for those that have begun
+// meanwhile.
 const (
-	listedAtOnce = 200
-	listRounds   = 4
+	listedBytes = 410
+	shownAtOnce = 25
+	listRounds  = 4
 )
 
+// listedAtOnce is how many sessions of a user are asked for their time to live in one exchange.
+const listedAtOnce = 200
+
 // ListUser returns the sessions of a user, newest first. It looks at them without using them: one
-// exchange for the list, and then one for each 200 sessions. The error wraps [ErrUnavailable]. A record that
-// cannot be read is listed without what it does not say.
+// exchange for the list, and then one for each 25 sessions, of less than a kilobyte a session, whatever
+// they hold. The error wraps [ErrUnavailable]. A record that cannot be read is listed without what it does
+// not say.
 func (s *Store) ListUser(ctx context.Context, user string, t Terms) ([]Listed, error) {
 	if err := cmp.Or(s.usable(), checkUser(user)); err != nil {
 		return nil, err
@@ -51,14 +57,18 @@ func (s *Store) ListUser(ctx context.Context, user string, t Terms) ([]Listed, e
 // listTag asks for the list once more behind the last records. By then a Renew may have given a session
 // another id, which is looked up, too, so that no session that is alive all the time is left out; and
 // what is not on the list any more was ended.
+//
+// All commands are plain, so that who may only look at Redis can list. Where replies change places a list may
+// lack sessions, or say when others end, but shows nobody else's: a record is bound to its key, and what is
+// on another user's list is at no key of this one's.
 func (s *Store) listTag(ctx context.Context, tag, user string, t Terms) (all []Listed, _ error) {
 	list, mark := s.listKey(tag), s.markKey(tag)
-	again := []transport.Command{{"PTTL", mark}, {"ZRANGE", list, time.Now().UnixMilli(), "+inf", "BYSCORE"}}
+	again := []transport.Command{{"PTTL", mark}, {"ZRANGE", list, 0, -1}}
 	replies, err := s.look(ctx, list, again...)
 	seen, current := make(map[string]bool), make(map[string]bool)
 	for round := 0; err == nil; round++ {
 		var ids []string
-		if ids, err = s.listed(ctx, tag, replies[len(replies)-2:]); err != nil {
+		if ids, err = s.members(ctx, tag, replies[len(replies)-2:]); err != nil {
 			break
 		}
 		clear(current)
@@ -70,7 +80,7 @@ func (s *Store) listTag(ctx context.Context, tag, user string, t Terms) (all []L
 			break
 		}
 		for len(ids) > 0 && err == nil {
-			some := ids[:min(len(ids), listedAtOnce)]
+			some := ids[:min(len(ids), shownAtOnce)]
 			for _, id := range some {
 				seen[id] = true
 			}
@@ -87,8 +97,8 @@ func (s *Store) listTag(ctx context.Context, tag, user string, t Terms) (all []L
 	return slices.DeleteFunc(all, func(l Listed) bool { return !current[l.ID] }), nil
 }
 
-// listed returns the ids that are on the list, from the replies to PTTL of the mark and ZRANGE.
-func (s *Store) listed(ctx context.Context, tag string, replies []any) (ids []string, _ error) {
+// members returns the ids that are on the list, from the replies to PTTL of the mark and ZRANGE.
+func (s *Store) members(ctx context.Context, tag string, replies []any) (ids []string, _ error) {
 	left, _ := replies[0].(int64)
 	members, ok := replies[1].([]any)
 	if !ok {
@@ -115,40 +125,39 @@ func (s *Store) listed(ctx context.Context, tag string, replies []any) (ids []st
 func (s *Store) appendListed(
 	ctx context.Context, all []Listed, ids []string, user string, t Terms, more ...transport.Command,
 ) ([]Listed, []any, error) {
-	get, commands := transport.Command{"MGET"}, make([]transport.Command, 0, len(ids)+2)
+	commands := make([]transport.Command, 0, 2*len(ids)+3)
 	for _, id := range ids {
 		key := s.recordKey(id)
-		commands = append(commands, transport.Command{"PTTL", key})
-		get = append(get, key)
+		commands = append(commands, transport.Command{"PTTL", key}, transport.Command{"GETRANGE", key, 0, listedBytes - 1})
 	}
-	replies, err := s.look(ctx, s.recordKey(ids[0]), append(append(commands, get), more...)...)
+	replies, err := s.look(ctx, s.recordKey(ids[0]), append(commands, more...)...)
 	if err != nil {
 		return nil, nil, err
 	}
-	texts, _ := replies[len(ids)].([]any)
-	if len(texts) != len(ids) {
-		return nil, nil, lease.Unexpected(scripting.Reply{})
-	}
 	now := time.Now()
 	for i, id := range ids {
-		left, _ := replies[i].(int64)
-		text, found := scripting.Text(texts[i])
-		if !found || left <= 0 || strings.HasPrefix(string(text[min(len(text), 28):]), `","gone"`) {
-			continue // it has timed out, or was ended just now
+		left, _ := replies[2*i].(int64)
+		begins, _ := scripting.Text(replies[2*i+1])
+		if l, shown := s.listed(id, user, begins, time.Duration(left)*time.Millisecond, now, t); shown {
+			all = append(all, l)
 		}
-		record, err := parse(id, text, s.box(id))
-		l := Listed{ID: id, User: user, Device: record.Device}
-		l.Expires = now.Add(time.Duration(left) * time.Millisecond)
-		if err == nil {
-			if t.expired(&record, now) {
-				continue
-			}
-			l.Created, l.Expires = record.Created, earlier(l.Expires, now.Add(t.left(&record, now)))
-			l.Seen = t.Seen(record, now, l.Expires)
-		}
-		all = append(all, l)
 	}
 	return all, replies, nil
+}
+
+// listed returns what the list shows of a session whose record begins with text, and lives for left.
+func (s *Store) listed(id, user string, text []byte, left time.Duration, now time.Time, t Terms) (l Listed, shown bool) {
+	if left <= 0 || strings.HasPrefix(string(text[min(len(text), 28):]), `","gone"`) {
+		return l, false // it has timed out, or was ended just now
+	}
+	l = Listed{ID: id, User: user, Expires: now.Add(left)}
+	r, _, _, err := parseBeginning(text, s.form(id))
+	if err != nil {
+		return l, true
+	}
+	l.Device, l.Created, l.Expires = r.Device, r.Created, earlier(l.Expires, now.Add(t.left(&r, now)))
+	l.Seen = t.Seen(r, now, l.Expires)
+	return l, !t.expired(&r, now)
 }
 
 // look sends commands that only read, up to three times if the connection breaks: the second one may
@@ -156,7 +165,7 @@ func (s *Store) appendListed(
 func (s *Store) look(ctx context.Context, slot string, commands ...transport.Command) ([]any, error) {
 	replies, err := s.runner.Numbered(ctx, slot, slices.Clone(commands)...)
 	for range 2 {
-		if !scripting.Ambiguous(err) || scripting.Unanswered(err) {
+		if !scripting.Broken(err) {
 			break
 		}
 		replies, err = s.runner.Numbered(ctx, slot, slices.Clone(commands)...)

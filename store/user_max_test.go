@@ -67,6 +67,21 @@ func TestMaxSessionsDoesNotCountWhatHasTimedOut(t *testing.T) {
 	})
 }
 
+// Unless it is set, a user has at most a thousand: the next login ends the one that would end first.
+func TestMaxSessionsByDefault(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
+		for n := range DefaultMaxSessions {
+			loginOf(t, st, n, 0)
+		}
+		wantAlive(t, st, idOf(st, "ann", 0), "0")
+		loginOf(t, st, DefaultMaxSessions, 0)
+		wantOver(t, st, idOf(st, "ann", 0))
+		wantAlive(t, st, idOf(st, "ann", 1), "0")
+		wantAlive(t, st, idOf(st, "ann", DefaultMaxSessions), "0")
+	})
+}
+
 // Two logins at once end together as many sessions as are too many, and neither ends the other in vain:
 // the second one counts before the first one has taken off the list what has timed out.
 func TestTwoLoginsAtOnceEndNoMoreThanAreTooMany(t *testing.T) {
@@ -111,5 +126,5 @@ func TestALoginThatIsEndedAtOnce(t *testing.T) {
 
 // interrupt opens a store that does something after the first exchange.
 func interrupt(t *testing.T, s *redistest.Server, do func()) *Store {
-	return NewOn(&interrupted{Client: transport.NewRedigo(s.Pool(t, 8), time.Minute), do: do}, patient)
+	return knowing(NewOn(&interrupted{Client: transport.NewRedigo(s.Pool(t, 8), time.Minute), do: do}, patient))
 }

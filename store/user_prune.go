@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/scripting"
 	"github.com/a2139e8d/latchkey/locker/transport"
@@ -15,8 +16,8 @@ import (
 // where nothing was found, since another login may have taken it off since the script counted first.
 // Logins that came after this one do the same, so their sessions are none of its business: it ends only
 // what it has counted both times.
-func (s *Store) runLogin(ctx context.Context, x scripting.Exchange, id string) error {
-	surplus, err := s.login(ctx, x)
+func (s *Store) runLogin(ctx context.Context, x scripting.Exchange, id string, within time.Duration, arrived time.Time) error {
+	surplus, err := s.login(ctx, x, within, arrived)
 	if len(surplus) == 0 && !errors.Is(err, ErrTooManySessions) {
 		return err
 	}
@@ -24,7 +25,7 @@ func (s *Store) runLogin(ctx context.Context, x scripting.Exchange, id string) e
 	if err := s.prune(ctx, tag); err != nil {
 		return err
 	}
-	still, err := s.login(ctx, x)
+	still, err := s.login(ctx, x, within, arrived)
 	switch {
 	case len(surplus) > 0 && errors.Is(err, errTaken):
 		return nil // it was stored, and has been ended since: by a login that came later, say

@@ -3,10 +3,12 @@ package store
 import (
 	"bytes"
 	"cmp"
+	"crypto/cipher"
 	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
@@ -16,15 +18,24 @@ import (
 // What belongs to the user stands with the data, so that it is encrypted where these are: the
 // record of a user's session has, in place of its data,
 //
-//	["<user>","<device>",<data>]
+//	["<device>","<user>",<data>]
+//
+// The device is the first, so that the beginning of the record has all that a list shows.
 
-// wrap appends the beginning of that.
-func (r *Record) wrap(b []byte) []byte {
-	b = append(b, '[')
-	b = appendQuoted(b, r.User)
-	b = append(b, ',')
-	b = appendQuoted(b, r.Device)
-	return append(b, ',')
+// appendDevice appends the beginning of that.
+func (r Record) appendDevice(b []byte) []byte {
+	if r.User == "" {
+		return b
+	}
+	return append(appendQuoted(append(b, '['), r.Device), ',')
+}
+
+// appendUser appends what is between that and the data.
+func (r Record) appendUser(b []byte) []byte {
+	if r.User == "" {
+		return b
+	}
+	return append(appendQuoted(b, r.User), ',')
 }
 
 // appendQuoted appends s as JSON, as [encoding/json] does it.
@@ -40,17 +51,50 @@ func appendQuoted(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// unwrap is the inverse of wrap, and of what comes behind the data.
-func (r *Record) unwrap() error {
-	rest, opened := bytes.CutPrefix(r.Data, []byte("["))
-	rest, closed := bytes.CutSuffix(rest, []byte("]"))
-	user, rest, ok := cutQuoted(rest)
-	device, rest, okay := cutQuoted(rest)
-	if !opened || !closed || !ok || !okay || user == "" {
-		return fmt.Errorf("%w: it does not say whose it is", ErrCorrupt)
+var errNoUser = fmt.Errorf("%w: it does not say whose it is", ErrCorrupt)
+
+// cutDevice is the inverse of appendDevice for a record in which that is at a byte, and sealed with seal
+// if that is not nil. It returns where the next part begins.
+func cutDevice(text []byte, at int, seal cipher.AEAD) (device string, next int, err error) {
+	begins, next := text[at:], len(text)
+	if seal != nil {
+		if begins, next, err = openDevice(seal, text, at); err != nil {
+			return "", at, err
+		}
 	}
-	r.User, r.Device, r.Data = user, device, rest
-	return nil
+	rest, opened := bytes.CutPrefix(begins, []byte("["))
+	device, rest, ok := cutQuoted(rest)
+	if !opened || !ok || seal != nil && len(rest) > 0 {
+		return "", at, errNoUser
+	}
+	return device, next - len(rest), nil
+}
+
+// cutUser is the inverse of appendUser, and cuts off what is behind the data.
+func cutUser(b []byte) (user string, data []byte, err error) {
+	user, rest, ok := cutQuoted(b)
+	data, closed := bytes.CutSuffix(rest, []byte("]"))
+	if !ok || !closed || user == "" {
+		return "", nil, errNoUser
+	}
+	return user, data, nil
+}
+
+// MaxDevice is the size in bytes of the longest Record.Device that is stored, as JSON has it. The rest of a
+// longer one is cut off.
+const MaxDevice = 256
+
+// shortened returns the longest beginning of a device that is not too long.
+func shortened(device string) string {
+	var room [16]byte
+	for at, size := 0, 0; at < len(device); {
+		_, n := utf8.DecodeRuneInString(device[at:])
+		if size += len(appendQuoted(room[:0], device[at:at+n])) - len(`""`); size > MaxDevice {
+			return device[:at]
+		}
+		at += n
+	}
+	return device
 }
 
 // cutQuoted cuts off a JSON string and the comma behind it.
@@ -71,17 +115,6 @@ func cutQuoted(b []byte) (s string, rest []byte, ok bool) {
 		return "", nil, false
 	}
 	return s, b[end+2:], true
-}
-
-// parse returns the record of a session.
-func parse(id string, text []byte, b *box) (Record, error) {
-	r, err := parseRecord(text, b)
-	if _, _, ofUser := cutTag(id); ofUser && err == nil {
-		if err = r.unwrap(); err != nil {
-			r = Record{name: r.name}
-		}
-	}
-	return r, err
 }
 
 // # The epoch

@@ -18,7 +18,7 @@ var errTag = errors.New("store: the id of a user's session begins with the user'
 // prepareLogin makes x, which is to create the record of a user's session, put it on the list as well.
 // old is the id of the session that it takes the place of, or "".
 func (s *Store) prepareLogin(
-	x *scripting.Exchange, keys scripting.Keys, old string, r *Record, t Terms, now time.Time,
+	x *scripting.Exchange, id string, keys scripting.Keys, old string, r *Record, t Terms, now time.Time,
 ) {
 	before := ""
 	if tag, rest, ofUser := cutTag(old); ofUser && s.listKey(tag) == keys.At(listAt) {
@@ -31,9 +31,9 @@ func (s *Store) prepareLogin(
 	if s.isOf(old, r.User) { // there will not be more than there are
 		most = -1
 	}
-	x.Script, x.Keys = loginScript, scripting.Keys{keys[0], keys[listAt], keys[markAt]}
-	ends := now.Add(t.left(r, now)).UnixMilli()
-	x.Args = append(x.Args, ends, now.UnixMilli(), before, most, refuse, newEpoch())
+	tag, _, _ := cutTag(id)
+	x.Script, x.Keys = loginScript, scripting.Keys{keys[0], keys[listAt], keys[markAt], s.endedKey(tag)}
+	x.Args = append(x.Args, t.left(r, now).Milliseconds(), before, most, refuse, newEpoch())
 }
 
 // isOf reports whether the id is that of a session of the user.
@@ -52,8 +52,8 @@ const (
 
 // login runs a login once, and returns what of the user's list is too many then. Once it is stored,
 // to run it again only counts.
-func (s *Store) login(ctx context.Context, x scripting.Exchange) (surplus []string, err error) {
-	_, reply, err := s.runner.Exchange(ctx, x)
+func (s *Store) login(ctx context.Context, x scripting.Exchange, within time.Duration, arrived time.Time) (surplus []string, err error) {
+	reply, err := s.inTime(ctx, x, within, arrived)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (s *Store) end(ctx context.Context, id string) error {
 		return err
 	}
 	keys := s.recordKeys(id)
-	tombstone := formatTombstone(lease.NewID(), time.Now())
+	tombstone := formatTombstone(s.newStamp(id), time.Now())
 	x := scripting.Exchange{Script: endScript, Keys: keys[:1],
 		Args: []any{tombstone, tombstoneTime.Milliseconds()}}
 	askToEnd(&x, keys)
@@ -110,7 +110,8 @@ func (s *Store) end(ctx context.Context, id string) error {
 // whatever holds them; see [Store.End]. It returns the ids of those that were on the list, of which
 // some may have timed out before; after a broken connection they may be fewer than were ended. A user
 // who has none is no error. The error wraps [ErrUnavailable]: they may have been ended all the same,
-// and to call it again does no harm.
+// and to call it again does no harm. Sessions that begin afterwards are not ended, also if the
+// command is done late or twice.
 //
 // While keys of Encryption are changed, a user has several lists, and it takes several exchanges.
 // Until it returns, some sessions are over and others are not. Of two Renews in opposite directions during
@@ -135,17 +136,21 @@ func (s *Store) EndUser(ctx context.Context, user string, except ...string) (end
 }
 
 func (s *Store) endTag(ctx context.Context, tag string, except []string) (ended []string, _ error) {
-	args := []any{time.Now().UnixMilli()}
+	args := []any{s.newStamp(tag)}
 	for _, id := range except {
 		if itsTag, rest, ofUser := cutTag(id); ofUser && itsTag == tag {
 			args = append(args, rest)
 		}
 	}
-	reply, err := s.runner.Run(ctx, endAllScript, scripting.Keys{s.listKey(tag), s.markKey(tag)}, args...)
+	keys := scripting.Keys{s.listKey(tag), s.markKey(tag), s.endedKey(tag)}
+	reply, err := s.inTime(ctx, scripting.Exchange{Script: endAllScript, Keys: keys, Args: args}, s.within())
 	if err != nil {
 		return nil, err
 	}
-	for i := range reply.Len() {
+	// A request that arrives from now on in this process did so after Redis had done this.
+	now, _ := reply.IntAt(0)
+	s.clock.learn(now, time.Now())
+	for i := 1; i < reply.Len(); i++ {
 		member, ok := reply.TextAt(i)
 		if !ok {
 			return nil, lease.Unexpected(reply)

@@ -67,7 +67,8 @@ func TestRequestsOfUsers(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, p := tapped(t, s, patient)
 		endAll(t, st)
-		_ = st.End(t.Context(), idOf(st, "ann", 0)) // Redis knows the scripts then
+		_ = st.End(t.Context(), idOf(st, "ann", 0))
+		wantListed(t, st, "ann") // Redis knows the scripts then
 		login(t, st, "bob", 1)
 		for n := range 301 {
 			login(t, st, "ann", n)

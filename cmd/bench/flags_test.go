@@ -38,7 +38,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// What is chosen is measured, in the usual order.
+// -workload, -peer, -processes and -delay choose what is measured. The workloads keep their usual order.
 func TestChoice(t *testing.T) {
 	c, err := parseFlags(strings.Fields("-workload page,hot -peer scs -processes 4 -delay 5ms"), io.Discard)
 	if err != nil || len(c.workloads) != 2 || len(c.contenders) != 1 {

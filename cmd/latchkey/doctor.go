@@ -155,7 +155,7 @@ func (j *job) printFindings(all []finding, counts map[string]int64, several bool
 		if several {
 			line += f.Node + "  "
 		}
-		fmt.Fprintln(j.out, line+printable(f.Text))
+		fmt.Fprintln(j.out, printable(line+f.Text))
 	}
 	fmt.Fprintf(j.out, "%d ok, %s, %d wrong\n", counts[fine], plural(counts[note], "note"), counts[wrong])
 }

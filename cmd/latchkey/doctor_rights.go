@@ -17,7 +17,7 @@ type right struct {
 // that wait for each other, which ask again and again.
 var (
 	neededRights = rights("+ping PING", "+get GET KEY", "+mget MGET KEY KEY", "+getrange GETRANGE KEY 0 1",
-		"+set SET KEY 1", "+del DEL KEY", "+pexpire PEXPIRE KEY 1", "+pttl PTTL KEY", "+rename RENAME KEY KEY",
+		"+set SET KEY 1", "+del DEL KEY", "+pexpire PEXPIRE KEY 1", "+pttl PTTL KEY", "+rename RENAME KEY KEY", "+time TIME",
 		"+eval EVAL 1 1 KEY", "+evalsha EVALSHA 1 1 KEY")
 	userRights = rights("+zscore ZSCORE KEY 1", "+zadd ZADD KEY 1 1", "+zrem ZREM KEY 1", "+zcard ZCARD KEY",
 		"+zrange ZRANGE KEY 0 1", "+zremrangebyscore ZREMRANGEBYSCORE KEY 0 1")

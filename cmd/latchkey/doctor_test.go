@@ -191,7 +191,7 @@ func TestDoctorOnRights(t *testing.T) {
 		}
 		return all
 	}
-	least := "~latchkey:* +ping +get +mget +getrange +set +del +pexpire +pttl +rename +eval +evalsha"
+	least := "~latchkey:* +ping +get +mget +getrange +set +del +pexpire +pttl +rename +time +eval +evalsha"
 	users := " +zscore +zadd +zrem +zcard +zrange +zremrangebyscore"
 	waking := " +publish +subscribe +pubsub|numsub &latchkey:wake:*"
 	all := allowed("app", words(least+users+waking)...)["acl"]

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/a2139e8d/latchkey/store"
 )
@@ -61,6 +62,14 @@ func end(j *job) error {
 
 func endOne(j *job, st *store.Store) error {
 	id := j.ids[0]
+	begins := []string{"GETRANGE", j.recordKey(id), "0", strconv.Itoa(headSize)}
+	_, err := j.headOf(id, j.redis.doAll(j.ctx, j.redis.client, [][]string{begins})[0])
+	if errors.Is(err, errForeign) { // End would put a tombstone in its place
+		return fmt.Errorf("%w; it was left as it is", err)
+	}
+	if err != nil {
+		return err
+	}
 	switch err := st.End(j.ctx, id); {
 	case errors.Is(err, store.ErrNotFound):
 		return noSession(id)

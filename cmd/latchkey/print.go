@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,13 +11,37 @@ import (
 	"text/tabwriter"
 	"time"
 	"unicode"
+	"unicode/utf16"
 )
 
 // printJSON writes v as one line.
 func (j *job) printJSON(v any) error {
-	e := json.NewEncoder(j.out)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := j.out.WriteString(escapedJSON(b.String()))
+	return err
+}
+
+// escapedJSON makes a line of JSON fit for a terminal, as printable does with other text: its readers
+// get the same. Such characters are in strings only, but for what is at the line's end.
+func escapedJSON(line string) string {
+	var b strings.Builder
+	for _, r := range line {
+		switch {
+		case r == '\n' || !isControl(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }
 
 // table writes rows of cells below each other. Those of a column whose title begins with > are

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bufio"
+	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 )
 
 // Durations, sizes and counts are as exact as people need them.
@@ -36,6 +40,35 @@ func TestPrintable(t *testing.T) {
 	table(&b, [][]string{{"A", ">N"}, {"Zürich\x07", "1"}, {"東", "1,000"}})
 	if want := "A             N\nZürich\\a      1\n東         1,000\n"; b.String() != want {
 		t.Errorf("%q, want %q", b.String(), want)
+	}
+}
+
+// Nor can it in JSON: there, control characters and those that turn the direction of text are escaped,
+// and what is read from it is the same.
+func TestEscapedJSON(t *testing.T) {
+	t.Parallel()
+	device := "Zürich, 東京 😀"
+	for _, c := range [][2]rune{{0x7f, 0x9f}, {0xad, 0xad}, {0x61c, 0x61c}, {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}, {0xfeff, 0xfeff}, {0xe0001, 0xe0001}} {
+		for r := c[0]; r <= c[1]; r++ {
+			device += string(r)
+		}
+	}
+	var stdout strings.Builder
+	j := &job{out: streams{Writer: bufio.NewWriter(&stdout)}}
+	values := json.RawMessage("{\"a\":\"\u009b2J\xff\"}")
+	if err := errors.Join(j.printJSON(session{Device: device, Values: values}), j.out.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	line := stdout.String()
+	for _, r := range strings.TrimSuffix(line, "\n") {
+		if !unicode.IsPrint(r) {
+			t.Errorf("%U is printed as it is", r)
+		}
+	}
+	contains(t, line, "Zürich, 東京 😀", `\u009b2J`, `\u202e`, `\u2066`)
+	var read session
+	if err := json.Unmarshal([]byte(line), &read); err != nil || read.Device != device {
+		t.Errorf("%v; read is %q, want %q", err, read.Device, device)
 	}
 }
 

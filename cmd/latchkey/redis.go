@@ -164,7 +164,9 @@ func (r *redis) explained(err error) error {
 		text = fmt.Sprintf("no answer within %v", r.o.Timeout)
 	case tlsError:
 		text = "it does not speak TLS: the URL's scheme would be redis or valkey"
-	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET): // whichever comes first, and without our port
+	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
+		// The text of a reset names our own port, which is another at each try: watch would take each
+		// for another reason.
 		if text = "it has closed the connection"; r.option.TLSConfig == nil {
 			hint = "; if it wants TLS, write rediss or valkeys as the URL's scheme"
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/store"
+	"github.com/redis/rueidis"
 )
 
 const showAbout = `Shows a session: when it began, was last used and ends, its size, and who holds
@@ -48,6 +49,27 @@ func show(j *job) error {
 	return s.print(j)
 }
 
+// errForeign is of what is no session, or none that this version knows.
+var errForeign = errors.New("another program has written it, or another version")
+
+// headOf reads the beginning of a session's record.
+func (j *job) headOf(id string, reply rueidis.RedisResult) (head, error) {
+	text, err := reply.ToString()
+	switch {
+	case isWrongType(err):
+		return head{}, fmt.Errorf("session %s: what is at its key is no session: %w", id, errForeign)
+	case err != nil:
+		return head{}, j.redis.explained(err)
+	case text == "":
+		return head{}, noSession(id)
+	}
+	h, ok := parseHead(text)
+	if !ok {
+		return head{}, fmt.Errorf("session %s: its record cannot be read: %w", id, errForeign)
+	}
+	return h, nil
+}
+
 // look reads all of a session that is never encrypted.
 func (j *job) look(id string) (*session, error) {
 	key := j.recordKey(id)
@@ -55,19 +77,10 @@ func (j *job) look(id string) (*session, error) {
 		{"GETRANGE", key, "0", strconv.Itoa(headSize)}, {"STRLEN", key}, {"PTTL", key},
 		{"GET", key + ".lock"}, {"PTTL", key + ".lock"}, {"GET", key + ".lock.queue"}})
 	now := time.Now()
-	text, err := replies[0].ToString()
+	h, err := j.headOf(id, replies[0])
 	switch {
-	case isWrongType(err):
-		return nil, fmt.Errorf("session %s: what is at its key is no session", id)
 	case err != nil:
-		return nil, j.redis.explained(err)
-	case text == "":
-		return nil, noSession(id)
-	}
-	h, ok := parseHead(text)
-	switch {
-	case !ok:
-		return nil, fmt.Errorf("session %s: its record cannot be read: another program has written it, or another version", id)
+		return nil, err
 	case h.gone && h.ended.IsZero():
 		return nil, fmt.Errorf("session %s: %w", id, errEnded)
 	case h.gone:

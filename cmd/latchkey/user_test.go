@@ -85,6 +85,28 @@ func TestEnd(t *testing.T) {
 	fails(t, call(t, s.URL, "end", first), exitError, first, "there is none")
 }
 
+// P13: what is no session, or none that this version can read, is left as it is, and the command says so.
+func TestEndOfWhatIsNoSession(t *testing.T) {
+	s, st := withRedis(t)
+	begin(t, st, second, "{}")
+	ours := s.Do(t, "GET", keyOf(second)).([]byte)
+	for what, put := range map[string][]any{
+		"short":           {"SET", keyOf(first), "garbage"},
+		"long":            {"SET", keyOf(first), strings.Repeat("garbage", 20)},
+		"another version": {"SET", keyOf(first), strings.Replace(string(ours), `"v":`, `"v":9`, 1)},
+		"damaged":         {"SET", keyOf(first), ours[:30]},
+		"a list":          {"RPUSH", keyOf(first), "garbage"},
+	} {
+		s.Do(t, "DEL", keyOf(first))
+		s.Do(t, put[0].(string), put[1:]...)
+		before := s.Do(t, "DUMP", keyOf(first))
+		fails(t, call(t, s.URL, "end", first), exitError, first, "another program has written it, or another version; it was left as it is")
+		if after := s.Do(t, "DUMP", keyOf(first)); fmt.Sprint(after) != fmt.Sprint(before) {
+			t.Errorf("%s: it is %q now", what, after)
+		}
+	}
+}
+
 // end --user ends all sessions of a user but those that are excepted, however many there are, and
 // leaves nothing behind.
 func TestEndOfAUser(t *testing.T) {

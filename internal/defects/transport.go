@@ -2,6 +2,9 @@ package main
 
 import "github.com/a2139e8d/latchkey/internal/overlay"
 
+// anysRecord makes a record be read at whatever key it stands.
+var anysRecord = overlay.In("store", "parseHead").False("lease.BondIn(r.name) != b")
+
 // The connections to Redis, whose replies have no names.
 var transportDefects = []defect{
 	{"P11", "replies have no number",
@@ -10,8 +13,16 @@ var transportDefects = []defect{
 			overlay.In("internal/scripting", "unframe").True("r[n] == c"),
 			overlay.In("internal/scripting", "Runner.Numbered").False("string(n) != strconv.FormatInt(c, 10)")),
 		seenBy(simulation("doubled"), faults("TestWireRepeatsOnOneConnection"))},
+	{"P11", "a record is read at whatever key it stands",
+		edits(anysRecord),
+		seenBy(tests("store", "TestAKeyThatWasCopied"), tests("store", "TestRepliesThatChangePlaces"))},
+	{"P11", "a plain read that has another's record does not ask again",
+		edits(overlay.In("store", "Store.loadPlainly").Replace("parseHead(t, b)", "parseHead(t, lease.BondIn(recordName(t)))")),
+		seenBy(tests("store", "TestRepliesThatChangePlaces"))},
+	// If the record were looked at, that would hide it.
 	{"P11", "the number of a read comes ahead of its last reply",
 		edits(
+			anysRecord,
 			overlay.In("internal/scripting", "Runner.Numbered").After("r, e := q.plainly(c, s, a)", `if n := len(r); n > 1 {
 	r[n-2], r[n-1] = r[n-1], r[n-2]
 }`),
@@ -24,6 +35,9 @@ var transportDefects = []defect{
 	{"P11", "who leaves takes its reply away, too",
 		edits(overlay.In("locker/transport", "link.withdraw").True("!x.taken")),
 		seenBy(tests("locker/transport", "TestDeadlineOfTheFirst"), simulation("crowd"))},
+	{"P8", "what a string holds is taken for a reply of absurd length",
+		edits(overlay.In("store", "guard.sees").False("g.string > 0")),
+		seenBy(tests("store", "TestTheGuardLetsRepliesPass"))},
 	{"P2", "what was sent on a broken connection counts as refused",
 		edits(overlay.In("locker/transport", "link.settle").Replace("fmt.Errorf(m, ErrUnavailable, l.err)", "fmt.Errorf(m, ErrRefused, l.err)")),
 		seenBy(simulation("lost replies"))},
@@ -31,6 +45,15 @@ var transportDefects = []defect{
 		edits(overlay.In("locker/transport", "link.settle").Replace("x.end(nil, fmt.Errorf(m, ErrUnavailable, l.err))",
 			"if x.taken = false; true {\n\tl.client.enqueue(x, time.Now())\n}")),
 		seenBy(simulation("cut"))},
+	{"P7", "a client that panics ends the process",
+		edits(overlay.In("internal/scripting", "Recovered").Return("")),
+		seenBy(tests("store", "TestAClientPanicsAtTheRenewal"))},
+	{"P7", "a panic is repeated, and nobody sees it",
+		edits(overlay.In("internal/scripting", "Broken").True("!mistake")),
+		seenBy(tests("internal/scripting", "TestAPanicIsNotRepeated"))},
+	{"P7", "a connection that has ended the goroutine of a write is used on",
+		edits(overlay.In("locker/transport", "link.apart").Replace("errExited", "error(nil)")),
+		seenBy(tests("locker/transport", "TestAConnectionPanics"))},
 	{"P8", "a connection without replies is kept for too long",
 		edits(overlay.In("locker/transport", "Redigo.Do").Replace("n.Add(c.timeout)", "n.Add(4 * c.timeout)")),
 		seenBy(simulation("silent"))},

@@ -35,7 +35,7 @@ var userDefects = []defect{
 		edits(overlay.Rule("a session of another epoch was ended, unless the mark names it").And("redis.call('EXISTS', KEYS[#KEYS]) == 1")),
 		seenBy(tests("middleware", "TestHistoriesOfUsers"))},
 	{"P14", "a login forgets the epoch",
-		edits(overlay.Rule("a login begins with its user's epoch").Call("f('SET', k, r, 'PX', t)", "f('SET', k, ARGV[2], 'PX', t)")),
+		edits(overlay.Rule("a login begins with its user's epoch").Call("f('SET', k, r, 'PX', t)", "f('SET', k, ARGV[5], 'PX', t)")),
 		seenBy(simulation("users"))},
 	{"P14", "a login begins with an epoch that was there before",
 		edits(overlay.In("store", "newEpoch").Replace("scripting.Chance() * n", "scripting.Chance() * 2")),

@@ -7,7 +7,7 @@ import "github.com/a2139e8d/latchkey/internal/overlay"
 func laterEntry(then string) []overlay.Edit {
 	return edits(
 		overlay.Rule("a login is on the list at once").Drop(),
-		overlay.Rule("a list lasts as long as its sessions").Call("math.max(a, b)", "math.max(a, ARGV[4] - ARGV[5] + 600000)"),
+		overlay.Rule("a list lasts as long as its sessions").Call("math.max(a, b)", "math.max(a, ARGV[7] + 600000)"),
 		overlay.In("store", "Store.login").Begin(`add := func() error {
 	record, list := $2.Keys.At(0), $2.Keys.At(1)
 	end := time.Now().Add(24*time.Hour).UnixMilli()
@@ -60,6 +60,12 @@ for _, member := range members {
 	{"P14", "a list forgets a session that gets a new id",
 		edits(overlay.In("store", "listRounds").Set("1")),
 		seenBy(tests("store", "TestListUserWhileSessionsChange"))},
+	{"P14", "a list reads whole records",
+		edits(overlay.In("store", "listedBytes").Set("1 << 20")),
+		seenBy(tests("store", "TestAListMovesNoMoreThanItShows"))},
+	{"P14", "a list reads too little of a record",
+		edits(overlay.In("store", "listedBytes").Set("400")),
+		seenBy(tests("store", "TestAListMovesNoMoreThanItShows"))},
 	{"P14", "a list that seems lost ends a login",
 		edits(overlay.Rule("a list and a mark that are there stay").False()),
 		seenBy(tests("store", "TestListUserEndsNoLogin"))},

@@ -22,7 +22,7 @@ func framedScripts(tb testing.TB) map[string]string {
 	return all
 }
 
-var seconds = strings.NewReplacer("deaf and 250 or 1000)", "deaf and 25000000 or 10000000)", "'PX', 60000)", "'PX', 60000000)", ", 60000)", ", 60000000)")
+var seconds = strings.NewReplacer("local time = redis.call('TIME')", "local time = {1700000000, 250}", "deaf and 250 or 1000)", "deaf and 25000000 or 10000000)", "'PX', 60000)", "'PX', 60000000)", ", 60000)", ", 60000000)")
 
 // Arguments of those kinds that do not depend on anything, and now and then what is none.
 var arguments = map[string][]string{
@@ -43,6 +43,10 @@ var arguments = map[string][]string{
 	"queue":   {"queue:1", "queue:1", "queue:2"},
 	"list":    {"list:1"},
 	"mark":    {"mark:1"},
+	"ended":   {"ended:1"},
+	"sent":    {"1700000000000000", "1700000000000000", "1700000000500000", "1699999999500000", "1699990000000000", "0", "abc"},
+	"within":  {"1000000", "1000000", "2000000", "x"},
+	"name":    {"A", "A", "B", "C"},
 	"time":    {"time:1"},
 	"note":    {"note:1"},
 }
@@ -178,7 +182,7 @@ func (g generator) some(kinds string) []string {
 
 // disturb returns what others do to the data of the project.
 func (g generator) disturb(p *pair) []string {
-	key := g.argument(p, g.of("record", "lock", "queue", "staged?", "list", "mark", "time", "note"))
+	key := g.argument(p, g.of("record", "lock", "queue", "staged?", "list", "mark", "ended", "time", "note"))
 	switch g.IntN(11) {
 	case 6, 7, 8:
 		return []string{"SET", g.argument(p, "mark"), g.marked(), "PX", g.lease()}

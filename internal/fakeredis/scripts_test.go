@@ -21,7 +21,7 @@ var signatures = map[string]signature{
 	"internal/lease/take.lua":    {"lock queue", "token lease place"},
 	"locker/timestamp.lua":       {"time note", "mode token delay moment"},
 	"store/commit.lua":           {"record lock queue staged?", "token base ttl text/none next? lease?"},
-	"store/create.lua":           {"record", "stamp text lease"},
+	"store/create.lua":           {"record", "sent within stamp text lease"},
 	"store/drop.lua":             {"record", "stamp"},
 	"store/end.lua":              {"record", "text lease"},
 	"store/extend.lua":           {"record lock", "token lease base"},
@@ -30,9 +30,9 @@ var signatures = map[string]signature{
 	"store/replace.lua":          {"record staged?", "base text lease"},
 	"store/take.lua":             {"record lock queue", "token lease size began place idle now"},
 
-	"store/endall.lua":                {"list mark", "now member*"},
+	"store/endall.lua":                {"list mark ended", "sent within name member*"},
 	"store/lost.lua":                  {"list mark", ""},
-	"store/login.lua":                 {"record list mark", "stamp text lease ends now old most refuse epoch"},
+	"store/login.lua":                 {"record list mark ended", "sent within sent stamp text lease lease old most refuse epoch"},
 	"store/commit.lua, of a user":     {"record lock queue staged/list? mark", "token base ttl text/none next? lease? mark"},
 	"store/drop.lua, of a user":       {"record list mark", "stamp"},
 	"store/end.lua, of a user":        {"record list mark", "text lease"},
@@ -49,7 +49,7 @@ const ofUser = ", of a user"
 type signature struct{ keys, args string }
 
 // included are files that are no scripts by themselves.
-var included = []string{"internal/lease/queue.lua", "internal/lease/set.lua", "store/record.lua", "store/times.lua", "store/user.lua"}
+var included = []string{"internal/lease/queue.lua", "internal/lease/set.lua", "store/clock.lua", "store/record.lua", "store/times.lua", "store/user.lua"}
 
 var remarks = regexp.MustCompile(`--.*`)
 

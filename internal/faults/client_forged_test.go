@@ -50,11 +50,14 @@ func TestForgedCookies(t *testing.T) {
 	}
 	commands := 0
 	for _, c := range p.Commands() {
+		if c.Name == "PING" { // which is about no key
+			continue
+		}
 		key := c.Args[0]
 		if c.Name == "EVALSHA" || c.Name == "EVAL" {
 			key = c.Args[2]
 		}
-		if commands++; c.Name != "PING" && !known[sessionOf(key)] {
+		if commands++; !known[sessionOf(key)] {
 			t.Fatalf("a command was about no visitor's session: %.200q", c.Args)
 		}
 	}

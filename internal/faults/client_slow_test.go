@@ -136,7 +136,8 @@ func TestFlood(t *testing.T) { // not parallel, since it measures
 	})
 	row.seen = fmt.Sprintf("the longest wait of others was %v alone, %v flooded; %d of %d were refused",
 		alone.Round(time.Millisecond), flooded.Round(time.Millisecond), refused.Load(), flood)
-	// Of those that wait for a second some are served, and their places taken by others.
+	// One has the session, and 128 wait. While they wait some are served, and others take their places.
+	// So not quite all of the rest are refused.
 	if most, n := int64(flood-129), refused.Load(); n < most*9/10 || strings.Count(d.Log(), "kind=too_many_waiters") == 0 {
 		t.Errorf("%d requests were refused, want about %d, and a word in the log", n, most)
 	}

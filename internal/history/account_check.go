@@ -37,10 +37,7 @@ func (l *life) moves(sound bool) (all []move) {
 	for _, r := range l.done {
 		if r.op.what != list {
 			all = append(all, move{client: r.client, deed: r.op, got: r.got, call: r.call, back: r.back,
-				sound: sound, slack: l.underWay(r, -1), spared: l.spared(r)})
-			if r.op.what == endAll && !sound {
-				all = append(all, move{client: r.client, deed: r.op, call: r.call, back: r.back, again: true})
-			}
+				sound: sound, slack: l.underWay(r, -1), beside: l.beside(r), spared: l.spared(r)})
 			if r.got.user != "" && r.got.status != http.StatusOK { // the handler has seen it, whatever came of that
 				all = append(all, move{client: r.client, deed: deed{what: saw, cookie: r.op.cookie, label: r.op.label}, got: r.got, call: r.call, back: r.back})
 			}
@@ -69,6 +66,13 @@ func (l *life) underWay(r record, label int) (n int) {
 		}
 	}
 	return n
+}
+
+// beside reports whether an EndAll was under way beside r.
+func (l *life) beside(r record) bool {
+	return slices.ContainsFunc(l.done, func(other record) bool {
+		return other.op.what == endAll && other.call < r.back && other.back > r.call
+	})
 }
 
 // spared reports whether an EndAll has spared the session that r has given a new id meanwhile.
@@ -126,9 +130,6 @@ func (p *puzzle) solve(at position) bool {
 	for i := range p.next(&at) {
 		then := at
 		then.add(i)
-		if p.moves[i].again && p.solve(then) { // it was not
-			return true
-		}
 		after, right := p.moves[i].from(at.s)
 		if !right || after == at.s && !p.moves[i].got.known {
 			continue

@@ -9,7 +9,7 @@ import (
 // its number. All of them are one state, since to end them all is one step: there is no moment at
 // which some are over and others are not.
 //
-// Four things are less than that, as they are promised:
+// Five things are less than that, as they are promised:
 //
 //   - A list is made in two steps. So it is judged for each session by itself: what it shows was
 //     alive at some moment of it, and what it does not show was not.
@@ -17,8 +17,9 @@ import (
 //     over, where a list and the count of an EndAll may find both. So they may where such a
 //     request has failed, until its new id is removed.
 //   - So may an EndAll that spares the old one: then it ends the new one.
-//   - How many an EndAll has ended is not known where its reply was lost and it was repeated. It
-//     also ends those who have logged in between the two.
+//   - How many an EndAll has ended is not known if its reply was lost and it was repeated.
+//   - A login is refused if an EndAll was done since its request arrived. When that was is not known
+//     here, so one that was under way beside it is enough.
 
 // accounts is the state.
 type accounts [logins + 1]seat
@@ -48,7 +49,7 @@ type move struct {
 	shown      bool // by the list
 	slack      int  // how many more an EndAll may have found
 	sound      bool
-	again      bool // an EndAll that may have been repeated: the other time
+	beside     bool // an EndAll was under way beside it
 	spared     bool // its session was, by an EndAll under way
 }
 
@@ -114,8 +115,8 @@ func (m *move) login(s accounts) (after accounts, right bool) {
 	if old != nil {
 		begun.n = old.n
 	}
-	if m.got.known && m.got.status != http.StatusOK { // its session was ended under way
-		return s, old == nil && m.cookie != ""
+	if m.got.known && m.got.status != http.StatusOK { // its session was ended under way, or all of the user's were
+		return s, old == nil && m.cookie != "" || m.beside
 	}
 	after = s.without(old)
 	if m.got.known { // else nobody can come with what may have begun

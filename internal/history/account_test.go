@@ -84,6 +84,8 @@ func TestCheckOfAccounts(t *testing.T) {
 		"the list shows nobody's":          {two.list(5, 6, 0, 1, 7), false},
 		"a login where one was ended":      {two.end(5, 6, "a", 204).login(7, 8, 2, "a", "c").write(9, 10, "c", 1).list(11, 12, 1, 2), true},
 		"a login loses what was there":     {two.write(5, 6, "a", 1).login(7, 8, 2, "a", "c").write(9, 10, "c", 1), false},
+		"a login is refused beside it":     {two.tell(5, 8, deed{what: Login, label: 2}, outcome{status: gone}).endAll(6, 7, "", 2), true},
+		"a login is refused after it":      {two.endAll(5, 6, "", 2).tell(7, 8, deed{what: Login, label: 2}, outcome{status: gone}), false},
 		"refused, and nobody has ended it": {two.tell(5, 6, deed{what: Write, cookie: "a"}, outcome{status: gone}), false},
 		"refused, and it was ended":        {two.tell(5, 8, deed{what: Write, cookie: "a"}, outcome{status: gone}).end(6, 7, "a", 204), true},
 	} {
@@ -97,8 +99,8 @@ func TestCheckOfAccounts(t *testing.T) {
 	}
 }
 
-// Where replies are lost an EndAll may be repeated, and ends who has logged in meanwhile; but not
-// those who log in after its answer.
+// If its reply is lost an EndAll is repeated, and says that it has ended fewer. It is done once all the
+// same, and ends nobody who has logged in since.
 func TestARepeatedEndAll(t *testing.T) {
 	t.Parallel()
 	two := tale{}.login(1, 2, 0, "", "a").login(3, 4, 1, "", "b")
@@ -106,7 +108,8 @@ func TestARepeatedEndAll(t *testing.T) {
 		tale
 		right bool
 	}{
-		"a login under way":      {two.endAll(5, 20, "", 1).over(6, 7, "a").over(8, 9, "b").login(10, 11, 2, "", "c").over(21, 22, "c"), true},
+		"a login under way":      {two.endAll(5, 20, "", 0).over(6, 7, "a").over(8, 9, "b").login(10, 11, 2, "", "c").write(21, 22, "c", 1), true},
+		"and it is over":         {two.endAll(5, 20, "", 0).over(6, 7, "a").over(8, 9, "b").login(10, 11, 2, "", "c").over(21, 22, "c"), false},
 		"a login after it":       {two.endAll(5, 20, "", 2).login(21, 22, 2, "", "c").over(23, 24, "c"), false},
 		"one after the other":    {two.endAll(5, 20, "", 2).over(6, 7, "a").write(8, 9, "b", 1), false},
 		"one alive that it ends": {two.endAll(5, 20, "", 2).write(21, 22, "b", 1), false},

@@ -54,7 +54,8 @@ func TestSetback(t *testing.T) {
 	}
 }
 
-// What is right if Redis lost all sessions between 100 and 110 ms, and what is not.
+// Redis lost all sessions between 100 and 110 ms. Each row is what was answered before and after that,
+// and whether it is right.
 func TestForgot(t *testing.T) {
 	const a, b = "a", "b"
 	num := func(n int) Answer { return Answer{Known: true, Status: http.StatusOK, N: n} }

@@ -85,6 +85,7 @@ type acquisition struct {
 	ambiguous bool          // a reply was lost, so the token may have the lock
 	won       bool          // it has got it
 	hurried   bool          // the last try had less time than an exchange has
+	swept     bool          // nothing is left in Redis, or is being swept
 	patience  time.Duration // how long the caller may be kept by cleaning up
 }
 
@@ -105,7 +106,7 @@ func (l *Lease) acquire(turn bool) error {
 	for try := 0; ; try++ {
 		sent := time.Now()
 		if !a.ambiguous { // a token says since when, so each try has its own while it can
-			l.token = newToken(l.label, sent)
+			l.token = newToken(BondOf(l.key), l.label, sent)
 		}
 		found, err := a.try(sent)
 		end := l.validUntil(sent, l.span)
@@ -168,6 +169,7 @@ func (a *acquisition) fail(found Attempt, err error) error {
 		a.group.sweep(*a.options, a.patience, a.ambiguous, a.free)
 		a.patience -= time.Since(begun)
 	}
+	a.swept = true
 	if end, ok := a.caller.Deadline(); ok && !time.Now().Before(end) {
 		<-a.caller.Done() // its timer may be a little late
 	}
@@ -192,6 +194,9 @@ func (a *acquisition) end() {
 	p := a.place
 	if p != nil {
 		p.ambiguous = p.ambiguous || a.ambiguous
+	}
+	if !a.won && !a.swept { // the algorithm has panicked, or called runtime.Goexit
+		a.Sweep(a.token)
 	}
 	switch {
 	case !a.won:

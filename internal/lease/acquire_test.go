@@ -383,22 +383,13 @@ func TestTakenForNobodyIsGivenBack(t *testing.T) {
 }
 
 // An algorithm that panics, or a test that ends with FailNow in it, must not keep the next one in
-// line waiting.
+// line waiting, nor the lock that it may have taken.
 func TestAlgorithmDoesNotReturn(t *testing.T) {
 	each(t, map[string]func(){"panic": func() { panic("a bug") }, "Goexit": runtime.Goexit}, func(t *testing.T, leave func()) {
 		var g Group
 		var f fake
-		once := true
-		hook := func(c call) error {
-			if once {
-				once = false
-				leave()
-			}
-			return c.do()
-		}
-		f.take, f.extend, f.release = hook, hook, hook
-		failing := func(f func()) {
-			once = true
+		failing := func(method *func(call) error, f func()) {
+			*method = func(c call) error { _ = c.do(); leave(); return nil }
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
@@ -407,15 +398,19 @@ func TestAlgorithmDoesNotReturn(t *testing.T) {
 				t.Error("it returned")
 			}()
 			<-done
+			*method = nil
 		}
-		failing(func() { g.Lock(t.Context(), "k", &f, Options{}) })
+		failing(&f.take, func() { g.Lock(t.Context(), "k", &f, Options{}) })
 		wantIdle(t, &g)
+		redistest.Elapse(time.Millisecond)
+		f.wantHolder(t, "")
+		redistest.Elapse(time.Minute) // for the sweeps
 		l := lock(t, &g, &f, Options{})
-		failing(func() { l.Extend(t.Context(), s) })
+		failing(&f.extend, func() { l.Extend(t.Context(), s) })
 		if err := l.Extend(t.Context(), s); err != nil {
 			t.Errorf("the next Extend: %v", err)
 		}
-		failing(func() { l.Unlock(t.Context()) })
+		failing(&f.release, func() { l.Unlock(t.Context()) })
 		wantIdle(t, &g)
 	})
 }

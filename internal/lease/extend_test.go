@@ -55,8 +55,9 @@ func TestExtendAsksForWholeMilliseconds(t *testing.T) {
 	})
 }
 
-// A loss is final. Extend and Unlock, whichever comes first, only tell whether another has the lock,
-// and do not take it back behind the back of those who were told. Unlock says why it was lost, too.
+// A loss is final. After it Extend and Unlock only tell whether another has the lock, whichever of them
+// is called first. They never take the lock back, since the holder was told that it is lost. Unlock also
+// tells why.
 func TestALossIsFinal(t *testing.T) {
 	extend := func(t *testing.T, l *Lease) error { return l.Extend(t.Context(), time.Hour) }
 	unlock := func(t *testing.T, l *Lease) error {
@@ -173,9 +174,9 @@ func TestExtendOneAfterAnother(t *testing.T) {
 	})
 }
 
-// A holder that lives keeps its lock, by one command every third of the lease. One timer serves
-// many leases: those that follow each other, those that are over meanwhile, wherever they are in the
-// list, and one that is due before all others.
+// A lock is renewed for as long as its holder lives, by one command every third of the lease. One timer
+// does that for all leases in a list. Some of them are due one after the other. Some are over before
+// they are due: the first, the last, and one in between. One is new, and due before all others.
 func TestEachLeaseIsRenewedInTime(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var g Group

@@ -65,7 +65,7 @@ func (l *Lease) Stop(others bool) (next Next, held, ended bool) {
 		return next, held, ended
 	}
 	fresh := l.end.Sub(now) >= min(l.options.Lease, l.limit.Sub(now))*2/3
-	return Next{newToken(first.label, now), first.span, fresh, first.began, now}, held, ended
+	return Next{newToken(BondIn(l.token), first.label, now), first.span, fresh, first.began, now}, held, ended
 }
 
 // HandOver gives the lock to the next caller without an exchange, and returns its lease, nil

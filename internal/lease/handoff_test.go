@@ -289,7 +289,7 @@ func TestHandOverOfALostLock(t *testing.T) {
 		next, _, _ := l.Stop(false)
 		l.HandOver(next, false)
 		heir := <-handed
-		c.server.Do(c.t, "SET", "k", newToken("another", time.Now()), "PX", 10_000)
+		c.server.Do(c.t, "SET", "k", newToken(BondOf("k"), "another", time.Now()), "PX", 10_000)
 		heir.Lose(ErrLost) // the next one has the turn, and waits for the other process
 		synctest.Wait()
 		c.join(c.t.Context(), o)
@@ -319,7 +319,7 @@ func TestHandOverOfALostLockAtTheEnd(t *testing.T) {
 		f.release, f.take = silent, silent
 		next, _, _ := l.Stop(false)
 		if next.Token == "" { // the process has had its turn
-			next.Token = newToken("", time.Now())
+			next.Token = newToken(BondOf("k"), "", time.Now())
 		}
 		l.Give(next, false) // a lease that is over
 		if r := <-got; r.err == nil || r.took > most+timeout+timeout/4 {

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
 // A Lease is a lock that is held, and before that, the wait for it. The methods that
@@ -179,10 +182,20 @@ func (l *Lease) lose(why error) {
 		close(l.lost)
 	}
 	for _, cancel := range l.onLost {
-		go cancel(why)
+		go tell(cancel, why)
 	}
 	l.turn = false
 	l.group.leave(l)
+}
+
+// tell calls what the holder wants to be called. A panic there must not end the process.
+func tell(cancel context.CancelCauseFunc, why error) {
+	defer func() {
+		if v := recover(); v != nil {
+			slog.Error("latchkey: what OnLost was to call has failed", slog.String("error", scripting.Panic(v)))
+		}
+	}()
+	cancel(why)
 }
 
 func (l *Lease) Extend(ctx context.Context, d time.Duration) error {

@@ -131,7 +131,8 @@ func TestCloseEndsAllWaits(t *testing.T) {
 	})
 }
 
-// Who is asking Redis as the Group is closed, and its client with it, is told of that, too.
+// The Group and its client are closed while a caller asks Redis for the lock. That caller is told that
+// the Group was closed, too.
 func TestCloseDuringAnExchange(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var g Group

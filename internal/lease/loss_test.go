@@ -82,10 +82,10 @@ func TestALossNamesTheTaker(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		p := newProcess(t, server)
 		for value, why := range map[string]string{
-			newToken("POST /cart", time.Now()): " POST /cart has it now",
-			channelPrefix + "x/1":              "it is the turn of another process",
-			"else":                             "its key has been overwritten",
-			"":                                 "its key has been overwritten",
+			newToken(BondOf("k"), "POST /cart", time.Now()): " POST /cart has it now",
+			channelPrefix + "x/1":                           "it is the turn of another process",
+			"else":                                          "its key has been overwritten",
+			"":                                              "its key has been overwritten",
 		} {
 			l := p.mustLock(t, patient)
 			server.Do(t, "SET", "k", value)
@@ -151,7 +151,7 @@ func TestLabelIsPrintable(t *testing.T) {
 		strings.Repeat("日", 30):          strings.Repeat("日", 21),
 		strings.Repeat("\x01", 30):       strings.Repeat("\uFFFD", 21),
 	} {
-		token := newToken(label, now)
+		token := newToken(BondOf("k"), label, now)
 		owner, ok := ParseToken(token)
 		if !ok || owner.Label != want || owner.PID != os.Getpid() || !owner.Since.Equal(now) || !utf8.ValidString(token) || seen[token[:IDLength]] {
 			t.Errorf("label %q: %q is read as %+v, %v", label, token, owner, ok)

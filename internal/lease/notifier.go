@@ -137,37 +137,52 @@ func (n *notifier) start() {
 	}
 }
 
-// listen is the goroutine of one subscription, until ctx ends or the connection breaks.
+// listen is the goroutine of one subscription, until ctx ends or the connection breaks. What follows
+// a call of the client is deferred, since that may end the goroutine.
 func (n *notifier) listen(ctx context.Context, cancel context.CancelFunc) {
 	defer cancel()
-	starting, started := context.WithTimeout(ctx, subscribeTime)
-	subscribed, err := n.subscribe(starting, n.channel)
-	started()
-	s := &subscription{Subscription: subscribed}
-	n.mu.Lock()
-	switch {
-	case err != nil:
-		n.retry = time.Now().Add(retryTime)
-	case !n.closed:
-		n.subscription = s
-	}
-	n.starting = time.Time{}
-	close(n.ready)
-	n.closeWhenIdle()
-	n.mu.Unlock()
-	if err != nil {
+	s := n.subscribed(ctx)
+	if s == nil {
 		return
 	}
-
 	// Close makes Receive end. It may take a while, so mu is not held meanwhile.
 	context.AfterFunc(ctx, func() { _ = s.Close() })
+	var err error
+	defer func() { n.ended(s, err) }()
 	for err == nil {
 		var name string
 		if name, err = s.Receive(); err == nil {
 			n.notify(s, name)
 		}
 	}
+}
 
+// subscribed subscribes, and returns nil where that fails.
+func (n *notifier) subscribed(ctx context.Context) (s *subscription) {
+	ctx, cancel := context.WithTimeout(ctx, subscribeTime)
+	defer cancel()
+	defer func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		switch {
+		case s == nil:
+			n.retry = time.Now().Add(retryTime)
+		case !n.closed:
+			n.subscription = s
+		}
+		n.starting = time.Time{}
+		close(n.ready)
+		n.closeWhenIdle()
+	}()
+	subscribed, err := n.subscribe(ctx, n.channel)
+	if err == nil {
+		s = &subscription{Subscription: subscribed}
+	}
+	return s
+}
+
+// ended is called when nothing more is received.
+func (n *notifier) ended(s *subscription, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s.received = s.received || errors.Is(err, transport.ErrMoved) // the next one is as good

@@ -13,30 +13,29 @@ import (
 // there are counted. So there each key that is waited for has its own, which listens to a channel
 // in the key's slot, and a script that frees the lock publishes to it by SPUBLISH.
 type Notifiers struct {
-	cluster transport.ClusterClient // nil: the client does not know clusters
-	shared  *notifier               // of all keys, where it is no cluster
+	subscriber Subscriber
+	shared     *notifier // of all keys, where it is no cluster
 
 	mu     sync.Mutex // guards the rest; before that of a notifier
 	keys   map[string]*notifier
 	closed bool
 }
 
-// A Subscriber is the part of a [transport.Client] that Notifiers need. They also use what a
-// [transport.ClusterClient] has.
+// A Subscriber is what Notifiers need of a [scripting.Runner]. Its SubscribeShard is for clusters.
 type Subscriber interface {
+	IsCluster() bool
 	Subscribe(ctx context.Context, channel string) (transport.Subscription, error)
+	SubscribeShard(ctx context.Context, channel string) (transport.Subscription, error)
 }
 
 // NewNotifiers returns Notifiers that have not subscribed yet.
 func NewNotifiers(s Subscriber) *Notifiers {
-	n := &Notifiers{shared: newNotifier("", s.Subscribe, func() {}), keys: make(map[string]*notifier)}
-	n.cluster, _ = s.(transport.ClusterClient)
-	return n
+	return &Notifiers{subscriber: s, shared: newNotifier("", s.Subscribe, func() {}), keys: make(map[string]*notifier)}
 }
 
 // place returns a new place for the lock of key, which must leave.
 func (n *Notifiers) place(key string) *place {
-	if !n.sharded() {
+	if !n.subscriber.IsCluster() {
 		return n.shared.place()
 	}
 	n.mu.Lock()
@@ -54,7 +53,7 @@ func (n *Notifiers) place(key string) *place {
 
 // listening reports whether a place would be notified at once.
 func (n *Notifiers) listening(key string) bool {
-	if !n.sharded() {
+	if !n.subscriber.IsCluster() {
 		return n.shared.listening()
 	}
 	n.mu.Lock()
@@ -62,8 +61,6 @@ func (n *Notifiers) listening(key string) bool {
 	n.mu.Unlock()
 	return own != nil && own.listening()
 }
-
-func (n *Notifiers) sharded() bool { return n.cluster != nil && n.cluster.IsCluster() }
 
 // newFor returns a notifier for one key. It is called with mu held.
 func (n *Notifiers) newFor(key string) *notifier {
@@ -75,7 +72,7 @@ func (n *Notifiers) newFor(key string) *notifier {
 			delete(n.keys, key)
 		}
 	}
-	own = newNotifier(channelTag(key), n.cluster.SubscribeShard, unused)
+	own = newNotifier(channelTag(key), n.subscriber.SubscribeShard, unused)
 	return own
 }
 

@@ -97,7 +97,7 @@ func TestPolicyLeaseEndGivesUp(t *testing.T) {
 			l := lock(t, &g, &f, Options{Lease: tt.lease})
 			defer mustUnlock(t, l)
 		} else {
-			f.Put("k", newToken("", time.Now()), tt.lease)
+			f.Put("k", newToken(BondOf("k"), "", time.Now()), tt.lease)
 		}
 		if tt.behind {
 			wait(t.Context(), &g, &f, Options{Wait: time.Hour, Policy: LeaseEnd})
@@ -169,7 +169,7 @@ func TestPolicyLeaseEndMoves(t *testing.T) {
 func TestPolicyKeyWithoutEnd(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		p := newProcess(t, server)
-		server.Do(t, "SET", "k", newToken("", time.Now()))
+		server.Do(t, "SET", "k", newToken(BondOf("k"), "", time.Now()))
 		o := patient
 		o.Policy = LeaseEnd
 		if _, err := p.lock(t, o); !errors.Is(err, ErrTimeout) {

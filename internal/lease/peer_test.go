@@ -77,8 +77,8 @@ func newProcesses(t *testing.T, server *redistest.Server, n int) (peers []*peer)
 	return peers
 }
 
-// takeTurns is a crowd of callers in each of the processes, who take the lock so often. What they do
-// while they hold it nothing else guards.
+// takeTurns starts so many callers in each process. Each takes the lock so many times, and calls hold
+// while it has it. Nothing but the lock guards what hold changes.
 func takeTurns(t *testing.T, processes []*peer, callers, times int, hold func(process int)) {
 	t.Helper()
 	var all sync.WaitGroup

@@ -200,7 +200,7 @@ func TestTheLockIsWonWhileTheSubscriptionIsBroken(t *testing.T) {
 		got := p.joins(t, t.Context(), server, slow)
 		mustUnlock(t, l)
 		mustWin(t, got) // so that there is hope for another
-		server.Do(t, "SET", "k", newToken("the dead", time.Now()), "PX", 1000)
+		server.Do(t, "SET", "k", newToken(BondOf("k"), "the dead", time.Now()), "PX", 1000)
 		got = p.joins(t, t.Context(), server, Options{})
 		p.line.set(func() { p.line.takes = 90 * s })
 		p.line.cut(false)
@@ -220,7 +220,7 @@ func TestTheHolderIsKilled(t *testing.T) {
 		p := newProcess(t, server)
 		const lease = s / 3
 		begin := time.Now()
-		server.Do(t, "SET", "k", newToken("the dead", begin), "PX", lease.Milliseconds())
+		server.Do(t, "SET", "k", newToken(BondOf("k"), "the dead", begin), "PX", lease.Milliseconds())
 		mustWin(t, wait(t.Context(), p.group, p.spin, patient))
 		if took := time.Since(begin); took < lease-time.Millisecond || took > lease+20*time.Millisecond && !server.IsReal() {
 			t.Errorf("the lock was taken after %v", took)
@@ -237,7 +237,7 @@ func TestTheHolderIsKilled(t *testing.T) {
 func TestTheQueueBesideOthers(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		take := func() bool {
-			return server.Do(t, "SET", "k", newToken("", time.Now()), "NX", "PX", 60_000) != nil
+			return server.Do(t, "SET", "k", newToken(BondOf("k"), "", time.Now()), "NX", "PX", 60_000) != nil
 		}
 		take()
 		p := newProcess(t, server)

@@ -23,11 +23,15 @@ func (g *Group) sweep(o Options, first time.Duration, ambiguous bool, clean func
 	run = func(age, most time.Duration) {
 		ctx, cancel := context.WithTimeout(context.Background(), most)
 		defer cancel()
-		if clean(ctx) && !ambiguous || age >= o.Lease {
-			return
-		}
-		next := max(20*time.Millisecond, age)
-		g.after(next, func() { run(age+next, o.Timeout) })
+		answered := false
+		defer func() { // also where the client ends the goroutine
+			if answered && !ambiguous || age >= o.Lease {
+				return
+			}
+			next := max(20*time.Millisecond, age)
+			g.after(next, func() { run(age+next, o.Timeout) })
+		}()
+		answered = clean(ctx)
 	}
 	if first > 0 {
 		run(0, first)

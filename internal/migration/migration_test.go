@@ -155,8 +155,8 @@ func TestTheAbsoluteTimeoutStays(t *testing.T) {
 	})
 }
 
-// Who is logged in is asked of a session that was not moved, too, and is nobody after its end, until
-// another login.
+// LoggedIn also knows who is logged in to a session that was not moved. After the end of a login that is
+// nobody, until another login.
 func TestLoggedIn(t *testing.T) {
 	t.Parallel()
 	var s session.Session

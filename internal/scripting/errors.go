@@ -28,6 +28,16 @@ func Ambiguous(err error) bool {
 	return errors.Is(err, transport.ErrUnavailable) && !errors.Is(err, transport.ErrRefused)
 }
 
+// Broken reports whether err is that of a connection that broke: what was sent may be sent again. A
+// Redis that is silent has had its time, and a client that panics is a mistake to be seen.
+func Broken(err error) bool {
+	_, mistake := errors.AsType[panicked](err)
+	return Ambiguous(err) && !isTimeout(err) && !mistake
+}
+
+// ErrExited is the error of a call that ended its goroutine.
+var ErrExited = fmt.Errorf("%w: its client has called runtime.Goexit", transport.ErrUnavailable)
+
 // ambiguous is an error, refused or not, after a try that may have been done.
 type ambiguous struct{ error }
 

@@ -42,16 +42,6 @@ type later struct{ error }
 
 func (l later) Unwrap() error { return l.error }
 
-// do is Do, whose error is a later where no node of a cluster was there to take the commands.
-func (r *Runner) do(ctx context.Context, slot string, commands []transport.Command) ([]any, error) {
-	replies, err := r.client.Do(ctx, slot, commands...)
-	if err != nil && r.cluster != nil && r.cluster.IsCluster() && ctx.Err() == nil &&
-		errors.Is(err, transport.ErrRefused) && !isTimeout(err) && !errors.Is(err, transport.ErrClosed) {
-		return nil, later{err}
-	}
-	return replies, err
-}
-
 // putOff is the error of what was put off for as long as an exchange may take: like one that Redis
 // has not answered, it has had its time.
 type putOff struct {

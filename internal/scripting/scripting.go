@@ -67,15 +67,6 @@ func (r *Runner) Run(ctx context.Context, s *Script, keys Keys, args ...any) (Re
 	return reply, err
 }
 
-// stray gives the connections up, unless that has happened since resets was read, and returns the
-// error of the call that has got another's reply.
-func (r *Runner) stray(resets int64) error {
-	if c, ok := r.client.(transport.Resetter); ok && r.resets.CompareAndSwap(resets, resets+1) {
-		c.Reset()
-	}
-	return fmt.Errorf("%w: %w", transport.ErrUnavailable, errStray)
-}
-
 // maxRepeats of an exchange: once does where Redis has restarted; twice is for a bad network.
 const maxRepeats = 2
 
@@ -118,7 +109,7 @@ func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error)
 			err = notInTime(ctx, refusal)
 		}
 		err = patience.explain(err, r.timeout)
-		again := Ambiguous(err) && !isTimeout(err) && repeat < maxRepeats
+		again := Broken(err) && repeat < maxRepeats
 		if repeat > 0 {
 			err = ambiguous{err}
 		}
@@ -223,7 +214,7 @@ func (r *Runner) Ping(ctx context.Context, keys ...string) error {
 	var all sync.WaitGroup
 	for i, key := range keys {
 		all.Go(func() {
-			replies, err := r.client.Do(ctx, key, transport.Command{"GET", key})
+			replies, err := r.do(ctx, key, []transport.Command{{"GET", key}})
 			if err == nil {
 				if refusal, ok := replies[0].(error); ok && strings.HasPrefix(refusal.Error(), moving) {
 					moved[i] = refused(refusal)
@@ -237,14 +228,18 @@ func (r *Runner) Ping(ctx context.Context, keys ...string) error {
 
 // pingAny returns with the first node that answers.
 func (r *Runner) pingAny(ctx context.Context, keys []string) error {
-	if !r.cluster.IsCluster() { // as far as the client knows yet
-		if err := r.ping(ctx, keys[0]); err == nil || !r.cluster.IsCluster() {
+	if !r.IsCluster() { // as far as the client knows yet
+		if err := r.ping(ctx, keys[0]); err == nil || !r.IsCluster() {
 			return err
 		}
 	}
 	answers := make(chan error, len(keys))
 	for _, key := range keys {
-		go func() { answers <- r.ping(ctx, key) }() // ends by the timeout of the client
+		go func() { // ends by the timeout of the client
+			err := ErrExited
+			defer func() { answers <- err }()
+			err = r.ping(ctx, key)
+		}()
 	}
 	var err error
 	for range keys {
@@ -257,9 +252,10 @@ func (r *Runner) pingAny(ctx context.Context, keys []string) error {
 
 // ping asks once more where the connection broke: the server may have closed it since it was idle.
 func (r *Runner) ping(ctx context.Context, key string) error {
-	replies, err := r.client.Do(ctx, key, transport.Command{"PING"})
-	if Ambiguous(err) && !isTimeout(err) {
-		replies, err = r.client.Do(ctx, key, transport.Command{"PING"})
+	commands := []transport.Command{{"PING"}}
+	replies, err := r.do(ctx, key, commands)
+	if Broken(err) {
+		replies, err = r.do(ctx, key, commands)
 	}
 	if err != nil {
 		return err

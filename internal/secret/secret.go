@@ -49,9 +49,10 @@ func (s Secret) Bytes() []byte {
 }
 
 // ID returns the public id: the first 128 bits of the secret's SHA-256, as 22 characters of
-// base64url. It names the session without giving access to it. Half of the hash is enough:
-// nobody chooses secrets, and of a billion random ones two have the same id with a probability
-// of 10^-21.
+// base64url. It names the session without giving access to it. Half of the hash is enough: of a
+// billion random secrets two have the same id with a probability of 10^-21. Only who has a signing key
+// can choose a secret, and to find one with a given id takes 2^128 hashes. (For a session of a user,
+// of whose id package middleware takes the first half, it takes 2^66: see SECURITY.md there.)
 func (s Secret) ID() string { return id(s.Bytes()) }
 
 // IDOf returns the ID of the secret whose [Secret.Bytes] are b, and makes no copy of them. Its

@@ -87,19 +87,23 @@ func newLink(c *Redigo, now time.Time) *link {
 
 func (l *link) dial(ctx context.Context) {
 	defer l.cancel()
-	conn, err := l.client.dial(ctx)
-	if ctx.Err() != nil && err != nil {
-		err = os.ErrDeadlineExceeded
-	}
-	l.client.mu.Lock()
-	defer l.client.mu.Unlock()
-	if err != nil {
-		l.fail(err)
-	} else if l.conn = conn; l.err != nil { // it came too late
-		l.close()
-	} else {
-		l.mind()
-	}
+	var conn redis.Conn
+	err := errExited
+	defer func() {
+		if ctx.Err() != nil && err != nil {
+			err = os.ErrDeadlineExceeded
+		}
+		l.client.mu.Lock()
+		defer l.client.mu.Unlock()
+		if err != nil {
+			l.fail(err)
+		} else if l.conn = conn; l.err != nil { // it came too late
+			go hangUp(conn)
+		} else {
+			l.mind()
+		}
+	}()
+	conn, err = l.client.dial(ctx)
 }
 
 // mind makes sure that one of those that wait works, if one is needed: a caller that writes
@@ -135,21 +139,30 @@ func (l *link) write(x *call) {
 		if l.taken > 1 { // before that, others have nothing to do
 			l.mind()
 		}
-		l.client.mu.Unlock()
-		for i := 0; err == nil && i < len(next.commands); i++ {
-			err = l.conn.Send(next.commands[i][0].(string), next.commands[i][1:]...)
-		}
-		next.sent.Store(err == nil)
-		if err == nil && flushed {
-			err = l.conn.Flush()
-		}
-		l.client.mu.Lock()
+		l.apart(&err, func() (err error) {
+			for i := 0; err == nil && i < len(next.commands); i++ {
+				err = l.conn.Send(next.commands[i][0].(string), next.commands[i][1:]...)
+			}
+			next.sent.Store(err == nil)
+			if err == nil && flushed {
+				err = l.conn.Flush()
+			}
+			return err
+		})
 	}
 	if !flushed && err == nil && l.err == nil { // what was to come next was withdrawn
-		l.client.mu.Unlock()
-		err = l.conn.Flush()
-		l.client.mu.Lock()
+		l.apart(&err, l.conn.Flush)
 	}
+}
+
+// apart does without mu what is up to the connection, which is the application's. What panics there, as
+// redigo does where a reply is absurd, or ends the goroutine breaks the connection, not the process.
+func (l *link) apart(err *error, do func() error) {
+	l.client.mu.Unlock()
+	defer l.client.mu.Lock()
+	*err = errExited
+	defer recovered(err)
+	*err = do()
 }
 
 // read receives replies until x has its own. To go on for those that were sent together with
@@ -161,18 +174,19 @@ func (l *link) read(x *call) {
 	for err == nil && l.err == nil && !x.done {
 		first := l.calls[0]
 		replies, demoted := make([]any, len(first.commands)), false
-		l.client.mu.Unlock()
-		for i := 0; err == nil && i < len(replies); i++ {
-			replies[i], err = redis.ReceiveWithTimeout(l.conn, 0)
-			if refused, ok := err.(redis.Error); ok {
-				replies[i], err = refused, nil
-				demoted = demoted || strings.Contains(string(refused), "READONLY") // also from within a script
+		l.apart(&err, func() (err error) {
+			for i := 0; err == nil && i < len(replies); i++ {
+				replies[i], err = redis.ReceiveWithTimeout(l.conn, 0)
+				if refused, ok := err.(redis.Error); ok {
+					replies[i], err = refused, nil
+					demoted = demoted || strings.Contains(string(refused), "READONLY") // also from within a script
+				}
 			}
-		}
-		if err == nil && !first.sent.Load() {
-			err = errStray
-		}
-		l.client.mu.Lock()
+			if err == nil && !first.sent.Load() {
+				err = errStray
+			}
+			return err
+		})
 		if err == nil {
 			l.calls = slices.Delete(l.calls, 0, 1)
 			l.taken--
@@ -185,13 +199,8 @@ func (l *link) read(x *call) {
 	}
 }
 
-// over is the end of a write or read. Both panic without mu, if at all: redigo does where a reply
-// is absurd, and so does a command without a name. That breaks the connection, not the process.
+// over is the end of a write or read.
 func (l *link) over(busy *bool, err *error) {
-	if r := recover(); r != nil {
-		l.client.mu.Lock()
-		*err = fmt.Errorf("a panic: %v", r)
-	}
 	if *busy = false; *err != nil || l.err != nil {
 		l.fail(*err)
 	}
@@ -219,22 +228,22 @@ func (l *link) fail(err error) {
 		if !l.retired && len(l.calls) > 0 && err != errDead {
 			c.retire() // the other leads to the same server
 		}
-		l.close()
+		if l.conn != nil {
+			go hangUp(l.conn)
+		}
 	}
 	if l.err != nil && !l.writing && !l.reading {
 		l.settle()
 	}
 }
 
-// close closes the connection without mu, since that may take a while. Redigo does not promise
-// that this may be done while others send and receive, but all it does is to close the network
-// connection, which makes them fail.
-func (l *link) close() {
-	if conn := l.conn; conn != nil {
-		l.client.mu.Unlock()
-		_ = conn.Close()
-		l.client.mu.Lock()
-	}
+// hangUp closes a connection, in a goroutine of its own, since that may take a while. Redigo does not
+// promise that this may be done while others send and receive, but all it does is to close the
+// network connection, which makes them fail.
+func hangUp(conn redis.Conn) {
+	var err error
+	defer recovered(&err)
+	err = conn.Close()
 }
 
 // settle ends the calls of a link that has ended. Those that were not sent go to another, unless

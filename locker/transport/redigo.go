@@ -39,10 +39,16 @@ const (
 	maxIdle  = time.Minute
 )
 
-var errStray = errors.New("a reply belongs to another exchange")
+var (
+	errStray  = errors.New("a reply belongs to another exchange")
+	errExited = errors.New("the connection has called runtime.Goexit")
+)
 
 // NewRedigo returns a client that makes connections as the pool does, but takes none from
 // it. Each exchange takes at most timeout. The client should be closed after use.
+//
+// Redigo takes memory for a reply as soon as that announces its length. Where something else than Redis
+// may answer, the pool must dial connections on which that does no harm, as store.Open does.
 func NewRedigo(pool *redis.Pool, timeout time.Duration) *Redigo {
 	if pool == nil {
 		pool = &redis.Pool{Dial: func() (redis.Conn, error) { return nil, errors.New("the pool is nil") }}
@@ -177,10 +183,10 @@ func (c *Redigo) wait(x *call, cancelled <-chan struct{}) bool {
 func (c *Redigo) hurry(ctx context.Context, x *call, end time.Time) ([]any, error) {
 	done := make(chan struct{})
 	go func() {
+		defer close(done)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.finish(ctx, x)
-		close(done)
 	}()
 	timer := time.NewTimer(time.Until(end))
 	defer timer.Stop()

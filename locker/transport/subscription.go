@@ -21,7 +21,7 @@ func (c *Redigo) Subscribe(ctx context.Context, channel string) (Subscription, e
 	if err != nil {
 		return nil, unsent(err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	stop := context.AfterFunc(ctx, func() { hangUp(conn) })
 	s := subscription{redis.PubSubConn{Conn: conn}}
 	if err = s.Subscribe(channel); err == nil {
 		_, err = s.next()
@@ -30,7 +30,7 @@ func (c *Redigo) Subscribe(ctx context.Context, channel string) (Subscription, e
 		err = ctx.Err() // which is why the connection is closed
 	}
 	if err != nil {
-		_ = conn.Close()
+		hangUp(conn)
 		return nil, fmt.Errorf("%w: subscribing: %w", ErrUnavailable, err)
 	}
 	return s, nil

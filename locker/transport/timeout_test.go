@@ -170,8 +170,8 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// What was not sent yet, since somebody else's write lasts, can be withdrawn at any time. What is
-// before it, and behind it, is sent all the same.
+// A command that waits until another's write is done was not sent, and can be withdrawn at any time.
+// The commands before it and behind it are sent all the same.
 func TestWithdraw(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, first := p.begin("first")

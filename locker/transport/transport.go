@@ -41,7 +41,9 @@ func (refused) Unwrap() error { return ErrUnavailable }
 // int or an int64.
 type Command []any
 
-// A Client may be used by any number of goroutines at once.
+// A Client may be used by any number of goroutines at once. If one of its methods panics, or a hook in
+// it does, what was to be done fails with ErrUnavailable, and is not repeated; the error says where the
+// panic was.
 type Client interface {
 	// Do sends the commands in this order, and in one write if the client can. All keys are
 	// in the slot of key. It returns a reply to each command: nil, an int64, a string or

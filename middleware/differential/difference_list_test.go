@@ -135,7 +135,6 @@ var differencesOfHeader = []difference{
 		cases: []string{"writer: what it can do"}, on: http1,
 		lines: []string{
 			"- handler: the writer has StringWriter: true", "+ handler: the writer has StringWriter: false",
-			"- handler: the writer has EnableFullDuplex: true", "+ handler: the writer has EnableFullDuplex: false",
 		},
 		why: "http.ResponseController finds the methods that have nothing to do with the session; io.WriteString needs none.",
 	},
@@ -145,7 +144,6 @@ var differencesOfHeader = []difference{
 			"- handler: the writer has Pusher: true", "+ handler: the writer has Pusher: false",
 			"- handler: the writer has ReaderFrom: false", "+ handler: the writer has ReaderFrom: true",
 			"- handler: the writer has StringWriter: true", "+ handler: the writer has StringWriter: false",
-			"- handler: the writer has EnableFullDuplex: true", "+ handler: the writer has EnableFullDuplex: false",
 		},
 		why: "One writer serves all protocols. Browsers have given up push.",
 	},

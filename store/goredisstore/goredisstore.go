@@ -28,6 +28,7 @@
 // twice without anybody knowing; so it is kept from that, and Latchkey repeats what can be repeated.
 // DialTimeout, ReadTimeout and PoolTimeout may be longer than [store.Options.Timeout], which bounds
 // all of them together. To use hooks, TLS, credentials or another database is the program's affair.
+// A hook that panics fails its exchange with [store.ErrUnavailable], and the error says where that was.
 //
 // # Connections
 //

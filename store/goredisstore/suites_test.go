@@ -61,7 +61,7 @@ func TestOnCluster(t *testing.T) {
 	// The rights of one server, in store/REDIS.md, and those that the package's comment adds.
 	rights := []any{
 		"resetkeys", "~latchkey:*", "resetchannels", "-@all",
-		"+ping", "+get", "+mget", "+getrange", "+set", "+del", "+pexpire", "+pttl", "+rename", "+eval", "+evalsha",
+		"+ping", "+get", "+mget", "+getrange", "+set", "+del", "+pexpire", "+pttl", "+rename", "+time", "+eval", "+evalsha",
 		"+cluster|slots", "+asking",
 		"+spublish", "+ssubscribe", "&latchkey:wake:*", // optional
 	}

@@ -57,18 +57,26 @@ func (c *client) Do(ctx context.Context, key string, commands ...transport.Comma
 // A caller that has less time leaves before that, and breaks no connection that others use.
 func (c *client) guarded(x exchange, now, end time.Time) ([]any, error) {
 	type outcome struct {
-		replies []any
-		err     error
+		replies  []any
+		err      error
+		panicked any
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		replies, err := c.send(x, now)
-		done <- outcome{replies, err}
+		var o outcome
+		defer func() {
+			o.panicked = recover()
+			done <- o
+		}()
+		o.replies, o.err = c.send(x, now)
 	}()
 	timer := time.NewTimer(time.Until(end))
 	defer timer.Stop()
 	select {
 	case o := <-done:
+		if o.panicked != nil { // as it would have been without the goroutine
+			panic(o.panicked)
+		}
 		return o.replies, o.err
 	case <-timer.C:
 		return nil, fmt.Errorf("%w: no reply: %w", transport.ErrUnavailable, context.DeadlineExceeded)
@@ -76,8 +84,9 @@ func (c *client) guarded(x exchange, now, end time.Time) ([]any, error) {
 }
 
 // send sends x, and takes note of how that ended.
-func (c *client) send(x exchange, now time.Time) ([]any, error) {
-	replies, err := c.health.judge(x.send(c.shared.until(now, c.timeout)))
+func (c *client) send(x exchange, now time.Time) (replies []any, err error) {
+	defer func() { c.health.judge(err) }()
+	replies, err = x.send(c.shared.until(now, c.timeout))
 	if x.redis.Mode() == rueidis.ClientModeStandalone && slices.ContainsFunc(replies, isReadOnly) {
 		c.leaveReplica(time.Now())
 	}

@@ -21,12 +21,11 @@ func (h *health) good(now time.Time) bool {
 	return h.pending.Add(1) <= h.most && now.UnixNano()-h.failed.Load() > int64(h.calm)
 }
 
-// judge takes note of the end of an exchange, and returns it.
-func (h *health) judge(replies []any, err error) ([]any, error) {
+// judge takes note of the end of an exchange.
+func (h *health) judge(err error) {
 	if h.pending.Add(-1); err != nil {
 		h.failed.Store(time.Now().UnixNano())
 	}
-	return replies, err
 }
 
 // A sharedDeadline saves each exchange a context of its own: those that begin at about the same

@@ -33,7 +33,7 @@ type dialer = func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn,
 // dialing returns a dialer that dials as o says, and keeps what it has dialled.
 func (l *links) dialing(o rueidis.ClientOption) dialer {
 	return func(ctx context.Context, address string, d *net.Dialer, config *tls.Config) (net.Conn, error) {
-		conn, err := dialAs(o, ctx, address, d, config)
+		conn, err := apart(func() (net.Conn, error) { return dialAs(o, ctx, address, d, config) })
 		if err != nil {
 			return nil, dialError{err}
 		}

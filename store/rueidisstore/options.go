@@ -84,7 +84,30 @@ func adapted(o rueidis.ClientOption, timeout time.Duration) rueidis.ClientOption
 	orElse(&o.Sentinel.Dialer.Timeout, o.Dialer.Timeout) // rueidis has no default for these two
 	orElse(&o.Sentinel.Dialer.KeepAlive, o.Dialer.KeepAlive)
 	orElse(&o.Sentinel.TopologyRefreshInterval, sentinelInterval)
+	if ask := o.AuthCredentialsFn; ask != nil {
+		o.AuthCredentialsFn = func(c rueidis.AuthCredentialsContext) (rueidis.AuthCredentials, error) {
+			return apart(func() (rueidis.AuthCredentials, error) { return ask(c) })
+		}
+	}
 	return o
+}
+
+// apart calls a function of ClientOption's in a goroutine of its own. A panic and a runtime.Goexit are errors:
+// rueidis waits for the outcome, or has called it in a goroutine where a panic would end the process.
+func apart[T any](do func() (T, error)) (result T, err error) {
+	err = errors.New("a function of ClientOption has called runtime.Goexit")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if v := recover(); v != nil {
+				err = fmt.Errorf("a function of ClientOption has panicked: %v", v)
+			}
+		}()
+		result, err = do()
+	}()
+	<-done
+	return result, err
 }
 
 const (

@@ -21,7 +21,7 @@
 //
 // A Redis user needs the rights that store/REDIS.md names, and more on some topologies:
 //
-//	one server   ACL SETUSER latchkey on >PASSWORD resetkeys ~latchkey:* resetchannels -@all +ping +get +mget +getrange +set +del +pexpire +pttl +rename +eval +evalsha
+//	one server   ACL SETUSER latchkey on >PASSWORD resetkeys ~latchkey:* resetchannels -@all +ping +get +mget +getrange +set +del +pexpire +pttl +rename +time +eval +evalsha
 //	to be woken  +publish +subscribe +unsubscribe +pubsub|numsub &latchkey:wake:*
 //	Sentinel     +role
 //	cluster      +cluster|slots +cluster|shards +asking, and to be woken +spublish +ssubscribe +sunsubscribe

@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -107,11 +108,26 @@ func (h *history) parent(version int) int {
 	return 0
 }
 
+// chain yields a version, then the one that it was built on, and so on to the first.
+func (h *history) chain(version int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		v := version
+		for range len(h.all) + 1 { // a history that is broken may go in circles
+			if v == 0 || !yield(v) {
+				return
+			}
+			v = h.parent(v)
+		}
+	}
+}
+
 // affect notes that a version, and all that it was built on, took effect.
 func (h *history) affect(version int) {
-	for version != 0 && !h.effective[version] {
-		h.effective[version] = true
-		version = h.parent(version)
+	for v := range h.chain(version) {
+		if h.effective[v] {
+			return
+		}
+		h.effective[v] = true
 	}
 }
 
@@ -131,12 +147,7 @@ func (h *history) depth(version int) int {
 
 // root returns the first version of those that one was built on.
 func (h *history) root(version int) int {
-	for range len(h.all) {
-		p := h.parent(version)
-		if p == 0 {
-			break
-		}
-		version = p
+	for version = range h.chain(version) {
 	}
 	return version
 }

@@ -50,15 +50,8 @@ func (h *history) idle() {
 // beginning returns the request from which a version's lifetime counts: the one that made its session,
 // or a login in it when the lifetime was over already, in the hands of the handler.
 func (h *history) beginning(version int) *Request {
-	chain := []int{version}
-	for range len(h.all) { // a history that is broken may go in circles
-		if version = h.parent(version); version == 0 {
-			break
-		}
-		chain = append(chain, version)
-	}
 	var first *Request
-	for _, version := range slices.Backward(chain) {
+	for _, version := range slices.Backward(slices.Collect(h.chain(version))) {
 		w := h.writers[version]
 		anew := first != nil && w != nil && w.Effect == Renew && w.SetUser != "" && w.Done >= first.Open+h.Lifetime
 		if first == nil || anew {

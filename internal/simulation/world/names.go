@@ -13,9 +13,10 @@ var tokens = []struct {
 	pattern *regexp.Regexp
 	by      string
 }{
-	{regexp.MustCompile(`\b([A-Z2-7]{5})[A-Z2-7]{11} \d+ \S+/\d+`), "$1…"}, // a token, and whose it is
-	{regexp.MustCompile(`\b([A-Z2-7]{5})[A-Z2-7]{11}\b`), "$1…"},
 	{regexp.MustCompile(`\{([\w-]{5})[\w-]{11}(?:[\w-]{6})?\}`), "{$1…}"},
+	// A token, and whose it is. What it begins with is the same for all of one key.
+	{regexp.MustCompile(`\b[A-Za-z0-9]{4}([A-Za-z0-9]{5})[A-Za-z0-9]{7} \d+ \S+/\d+`), "$1…"},
+	{regexp.MustCompile(`\b[A-Za-z0-9]{4}([A-Za-z0-9]{5})[A-Za-z0-9]{7}\b`), "$1…"},
 }
 
 // scriptNames has a word for each script by its SHA-1.

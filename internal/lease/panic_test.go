@@ -1,0 +1,86 @@
+package lease
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/locker/transport"
+)
+
+// What a holder wants to be called may panic, or end its goroutine. The others are called all the same,
+// and the process lives.
+func TestOnLostPanics(t *testing.T) {
+	var f fake
+	withLease(t, &f, Options{}, func(t *testing.T, _ *Group, l *Lease) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		l.OnLost(func(error) { panic("a bug") })
+		l.OnLost(func(error) { runtime.Goexit() })
+		l.OnLost(cancel)
+		l.Lose(ErrLost)
+		synctest.Wait()
+		wantError(t, context.Cause(ctx), ErrLost)
+	})
+}
+
+// A quitter ends the goroutine that subscribes, or receives, for so many times.
+type quitter struct {
+	*line
+	subscribes, receives int
+}
+
+type quitting struct {
+	transport.Subscription
+	*quitter
+}
+
+func (q *quitter) Subscribe(ctx context.Context, channel string) (transport.Subscription, error) {
+	if q.subscribes--; q.subscribes >= 0 {
+		runtime.Goexit()
+	}
+	s, err := q.line.Subscribe(ctx, channel)
+	return quitting{s, q}, err
+}
+
+func (q quitting) Receive() (string, error) {
+	if q.receives--; q.receives >= 0 {
+		defer q.Close()
+		runtime.Goexit()
+	}
+	return q.Subscription.Receive()
+}
+
+// A client that ends the goroutine of a subscription costs that subscription. Those who wait ask, and the
+// next one is tried in its time.
+func TestSubscriberDoesNotReturn(t *testing.T) {
+	each(t, map[string]quitter{"Subscribe": {subscribes: 1}, "Receive": {receives: 1}}, func(t *testing.T, q quitter) {
+		server := redistest.Memory(t)
+		client := transport.NewRedigo(server.Pool(t, 1), patient.Timeout)
+		t.Cleanup(func() { client.Close() })
+		q.line = &line{Client: client}
+		n := NewNotifiers(&q)
+		p := n.place("k")
+		synctest.Wait()
+		if n.listening("k") {
+			t.Error("nobody listens, and it looks as if one did")
+		}
+		select {
+		case <-p.ready():
+		default:
+			t.Error("those who wait for it wait for ever")
+		}
+		redistest.Elapse(retryTime + time.Millisecond)
+		if p.choose(); !p.isNotified() && !n.listening("k") {
+			synctest.Wait()
+		}
+		if !n.listening("k") {
+			t.Error("nobody has subscribed again")
+		}
+		p.leave()
+		redistest.Elapse(retryTime)
+		q.line.want(t, 0, q.line.asked)
+	})
+}

@@ -1,0 +1,106 @@
+package scripting
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/locker/transport"
+)
+
+// A broken client panics in everything that is asked of it.
+type broken struct{}
+
+func (broken) Do(context.Context, string, ...transport.Command) ([]any, error) { panic("a bug") }
+func (broken) Reset()                                                          { panic("a bug") }
+func (broken) IsCluster() bool                                                 { return false }
+func (broken) Receive() (string, error)                                        { panic("a bug") }
+func (broken) Close() error                                                    { panic("a bug") }
+
+func (broken) Subscribe(_ context.Context, channel string) (transport.Subscription, error) {
+	if channel == "later" {
+		return broken{}, nil
+	}
+	panic("a bug")
+}
+
+func (b broken) SubscribeShard(ctx context.Context, channel string) (transport.Subscription, error) {
+	return b.Subscribe(ctx, channel)
+}
+
+// A client that panics is an error of whatever was to be done, which says where the panic was and with
+// what, and leaves open what has happened.
+func TestAClientThatPanics(t *testing.T) {
+	t.Parallel()
+	r := NewRunner(broken{}, time.Minute)
+	command := transport.Command{"GET", "k"}
+	for name, do := range map[string]func() error{
+		"Run":            func() error { _, err := r.Run(t.Context(), echo, Keys{"k"}, "word"); return err },
+		"Plain":          func() error { _, err := r.Plain(t.Context(), "k", command); return err },
+		"Numbered":       func() error { _, err := r.Numbered(t.Context(), "k", command); return err },
+		"Ping":           func() error { return r.Ping(t.Context()) },
+		"Ping any":       func() error { return r.Ping(t.Context(), "a", "b") },
+		"Reset":          func() error { return r.stray(r.resets.Load()) },
+		"Subscribe":      func() error { _, err := r.Subscribe(t.Context(), "c"); return err },
+		"SubscribeShard": func() error { _, err := r.SubscribeShard(t.Context(), "c"); return err },
+		"Receive": func() error {
+			s, _ := r.Subscribe(t.Context(), "later")
+			_, err := s.Receive()
+			return err
+		},
+		"Close": func() error {
+			s, _ := r.SubscribeShard(t.Context(), "later")
+			return s.Close()
+		},
+	} {
+		err := do()
+		if !Ambiguous(err) || Broken(err) || !strings.Contains(err.Error(), "a panic in github.com/a2139e8d/latchkey/internal/scripting.broken.") ||
+			!strings.Contains(err.Error(), ": a bug") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A panic is not repeated: it is no fault of the network, and must be seen.
+func TestAPanicIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	f := knows(func(x exchange) ([]any, error) {
+		if x.n == 1 {
+			var none *fake
+			none.resets++ // the runtime panics
+		}
+		return x.next()
+	})
+	if _, err := run(t, f); err == nil || len(f.calls) != 1 || !strings.Contains(err.Error(), "TestAPanicIsNotRepeated") {
+		t.Errorf("%v, after %d exchanges", err, len(f.calls))
+	}
+	wantEcho(t, f, 2)
+}
+
+// A client with too few replies, or none, is not believed, and is no panic.
+func TestAClientWithTooFewReplies(t *testing.T) {
+	t.Parallel()
+	f := knows(func(exchange) ([]any, error) { return nil, nil })
+	r := NewRunner(f, time.Minute)
+	if _, err := r.Run(t.Context(), echo, Keys{"k"}); !errors.Is(err, transport.ErrUnavailable) {
+		t.Error(err)
+	}
+	if err := r.Ping(t.Context()); !errors.Is(err, transport.ErrUnavailable) {
+		t.Error(err)
+	}
+}
+
+// A node whose client ends the goroutine does not keep Ping waiting.
+func TestPingWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	f := clusterFake{&fake{do: func(x exchange) ([]any, error) {
+		runtime.Goexit()
+		return nil, nil
+	}}}
+	if err := NewRunner(f, time.Minute).Ping(t.Context(), "a", "b", "c"); !errors.Is(err, transport.ErrUnavailable) {
+		t.Error(err)
+	}
+}

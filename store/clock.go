@@ -1,0 +1,111 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/scripting"
+)
+
+// # Late commands
+//
+// Redis may get a command long after it was sent, or twice: a proxy that has reset a connection may still
+// pass on what it has read from it. Most scripts find out from what is stored that they have been
+// done. Three cannot, once that has expired: they create a record, log in, and end all sessions of a
+// user. So these are done only for a short time after they were sent, by Redis's clock:
+//
+//   - create.lua and login.lua for less time than the record lives, and than its tombstone does. Until
+//     then a copy finds one of the two.
+//   - endall.lua remembers its calls for longer than a copy may come, and does none twice.
+//
+// No clocks need to agree. A reply tells the process Redis's time, and from then on it counts by its
+// own monotonic clock. The reply was on its way for a while, so the process takes Redis's time to be
+// that much earlier than it is, and never later: no command is done after its time. A script refuses if
+// the process is too wrong, since it knows nothing yet, say, or Redis's clock was set. Then it does
+// nothing and returns the time, and is sent once more. So the first of these commands in a process
+// costs one exchange more. (After Redis's clock was set back by hours, a copy of what it has refused then
+// would be done that many hours later.)
+//
+// # A login that is overtaken
+//
+// A login says when its request arrived, and is refused if that was before the last EndUser of its user. Both
+// times are Redis's. That of the arrival is too early by as long as the reply was on its way that told
+// the time. So who is refused asks once more, with the time that the refusal has told. A login is refused in
+// vain only if it arrives within one such way after EndUser was done; and never in the process that
+// called EndUser, whose reply told the time. On a cluster whose nodes have different times the difference
+// counts, too: a login may pass that arrived before EndUser by less than that.
+
+// maxWithin is half of what a tombstone lasts. The other half is for a clock that is ahead by as much,
+// which the scripts let pass.
+const maxWithin = tombstoneTime / 2
+
+// within returns for how long a command may be done after it was sent: for as long as its caller waits.
+func (s *Store) within() time.Duration { return min(s.options.Timeout, maxWithin) }
+
+// A clock is that of Redis, as far as this process knows it.
+type clock struct {
+	began time.Time    // for the monotonic clock
+	then  atomic.Int64 // what Redis's clock said at began, in Unix µs, or less; 0: it is not known
+}
+
+// learn notes what Redis's clock said in a reply that had come at heard. It changes what is known only if
+// that was too early.
+func (c *clock) learn(now int64, heard time.Time) {
+	then := now - heard.Sub(c.began).Microseconds()
+	for {
+		known := c.then.Load()
+		if then <= known || c.then.CompareAndSwap(known, then) {
+			return
+		}
+	}
+}
+
+// inTime runs a script that includes clock.lua, which does nothing if Redis gets it later than within after it
+// was sent. Its first arguments are when it was sent, and within. Then follows each of the moments, by
+// Redis's clock.
+func (s *Store) inTime(
+	ctx context.Context, x scripting.Exchange, within time.Duration, moments ...time.Time,
+) (reply scripting.Reply, err error) {
+	// All tries together take no longer than one exchange may.
+	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+	defer cancel()
+	rest := x.Args
+	for range 3 {
+		known, sent := s.clock.then.Load(), int64(0)
+		at := func(t time.Time) int64 { return known + t.Sub(s.clock.began).Microseconds() }
+		if known != 0 {
+			sent = at(time.Now())
+		}
+		x.Args = append(make([]any, 0, len(rest)+4), sent, within.Microseconds())
+		for _, moment := range moments {
+			x.Args = append(x.Args, at(moment))
+		}
+		x.Args = append(x.Args, rest...)
+		if _, reply, err = s.runner.Exchange(ctx, x); err != nil {
+			return reply, err
+		}
+		refused, _ := reply.IntAt(0)
+		now, _ := reply.IntAt(1)
+		switch refused {
+		case refusedLate:
+			err = fmt.Errorf("%w: Redis's clock is not steady, or it has taken longer than %v", ErrUnavailable, within)
+		case refusedEnded:
+			err = ErrGone
+		default:
+			return reply, nil
+		}
+		if sent > now { // what is known is ahead
+			s.clock.then.CompareAndSwap(known, 0)
+		}
+		s.clock.learn(now, time.Now())
+	}
+	return scripting.Reply{}, err
+}
+
+// What such a script answers if it has done nothing; then follows what Redis's clock says.
+const (
+	refusedLate  = -1
+	refusedEnded = -2
+)

@@ -1,0 +1,86 @@
+package store
+
+import (
+	"errors"
+	"net"
+)
+
+// A guard is a connection of redigo's, which takes memory for a reply as soon as that announces its
+// length: 16 bytes for each element, so that the 13 bytes of "*2147483647" would end the process. A reply
+// that announces more than Redis ever sends is an error of the connection instead. It costs an exchange
+// a nanosecond for each byte of a reply but those in strings.
+//
+// It sees what comes over the network. Over TLS there is none: there nobody but Redis has written that.
+type guard struct {
+	net.Conn
+
+	kind   byte // what the line begins with that is being read; 0: no line is
+	length int  // what it has announced so far
+	string int  // bytes of a string that are still to come, with the end of its line
+
+	elements, announced int // of the present reply: still to come, and in all
+}
+
+// The most that a reply of Redis has.
+const (
+	maxString   = 512 << 20 // bytes; proto-max-bulk-len is no larger by default
+	maxElements = 1 << 20   // the sessions of one user, say
+	asArray     = 1 << 10   // elements that an array counts for besides, since redigo goes down into each
+)
+
+var errAbsurd = errors.New("a reply announces an absurd length")
+
+func (g *guard) Read(p []byte) (int, error) {
+	n, err := g.Conn.Read(p)
+	if !g.sees(p[:n]) {
+		return 0, errAbsurd
+	}
+	return n, err
+}
+
+// sees reports whether what comes next is a reply as any other. It knows as much of the protocol as
+// it needs for that: redigo checks the rest.
+func (g *guard) sees(p []byte) bool {
+	for i := 0; i < len(p); i++ {
+		c := p[i]
+		switch {
+		case g.string > 0:
+			n := min(g.string, len(p)-i)
+			g.string -= n
+			i += n - 1
+		case g.kind == 0:
+			g.kind, g.length = c, 0
+		case c == '\n':
+			if !g.seesLine() {
+				return false
+			}
+		case g.kind != '$' && g.kind != '*':
+		case c == '-': // there is nothing
+			g.kind = ':'
+		case '0' <= c && c <= '9':
+			if g.length = 10*g.length + int(c-'0'); g.length > maxString {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// seesLine is for the end of a line.
+func (g *guard) seesLine() bool {
+	g.elements = max(g.elements-1, 0)
+	switch g.kind {
+	case '$':
+		g.string = g.length + len("\r\n")
+	case '*':
+		g.elements += g.length
+		g.announced += g.length + asArray
+	}
+	if g.kind = 0; g.announced > maxElements {
+		return false
+	}
+	if g.elements == 0 {
+		g.announced = 0
+	}
+	return true
+}
