@@ -13,8 +13,8 @@ type Options struct {
 	// one has it extended every third of it. Default 10 s, at least 1 ms.
 	Lease time.Duration
 	// Wait is the longest time to wait for the lock; NoWait is a single try. An
-	// exchange that is under way by then may take Timeout more; with Redlock,
-	// it and the release after it. Default 10 s.
+	// exchange that is under way by then may take an eighth of Timeout more; with
+	// Redlock, it and the release after it. The first has all of Timeout. Default 10 s.
 	Wait time.Duration
 	// MaxHold is how long a lease is extended. Then it runs out, and the holder
 	// is notified by Lease.Lost. Default 1 min, or Lease where that is longer.

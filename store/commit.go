@@ -33,7 +33,7 @@ func (t *tenure) flush(ctx context.Context, version int) {
 
 // send makes all versions up to the newest stored, and gives the lock to the next holder for span;
 // to "" frees it. It is called when no exchange is under way. It is for others, too, so it does
-// not end with ctx.
+// not end with ctx, but by latest.
 func (t *tenure) send(ctx context.Context, to string, span time.Duration) {
 	returned := false
 	defer func() {
@@ -69,8 +69,14 @@ func (t *tenure) send(ctx context.Context, to string, span time.Duration) {
 		x.Args = append(x.Args, to, span.Milliseconds())
 	}
 	t.ask(&x, base)
-	asked := time.Now()
-	others, err := committed(t.exchange(context.WithoutCancel(ctx), x))
+	ctx, asked := context.WithoutCancel(ctx), time.Now()
+	if t.isShort(asked) {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, t.latest())
+		defer cancel()
+	}
+	t.since = time.Time{}
+	others, err := committed(t.exchange(ctx, x))
 	returned = true
 	clear(t.args[1:]) // a record may be large
 	if err != nil {
@@ -81,6 +87,19 @@ func (t *tenure) send(ctx context.Context, to string, span time.Duration) {
 	if t.err != nil { // the tenure was given up meanwhile, and its next token is nobody's
 		t.lease.Sweep(to)
 	}
+}
+
+// latest is when those that wait for the next exchange have their answer. A hold that ends has the time
+// of one exchange, and an eighth more, however many it needs: the one that is under way, its own, and
+// before those what Renew needs.
+func (t *tenure) latest() time.Time {
+	most := t.store.options.Timeout
+	return t.since.Add(most).Add(most / 8) // the sum may overflow
+}
+
+// isShort reports whether that is sooner than an exchange may be over that begins now.
+func (t *tenure) isShort(now time.Time) bool {
+	return !t.since.IsZero() && now.Sub(t.since) > t.store.options.Timeout/8
 }
 
 // quietly returns base and the time to live as the scripts take them: a negative one is that of a
@@ -126,7 +145,8 @@ func (t *tenure) timeToLive(to string, span time.Duration) int64 {
 func (t *tenure) Extend(ctx context.Context, _, token string, d time.Duration) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for t.sending && t.err == nil { // an extension that comes late is no reason to fail
+	// An extension that comes late is no reason to fail, and a commit extends the lease as well.
+	for (t.sending || !t.since.IsZero()) && t.err == nil {
 		t.idle.Wait()
 	}
 	switch {
@@ -154,7 +174,7 @@ func (t *tenure) Extend(ctx context.Context, _, token string, d time.Duration) e
 // while a commit is under way.
 func (t *tenure) fail(err error, next string) {
 	t.err = err
-	if scripting.Unanswered(err) {
+	if scripting.Unanswered(err) && !scripting.Moving(err) {
 		t.lease.Dismiss(err) // before Lose, which gives the turn to the first of them
 	}
 	t.lease.Lose(err) // the present hold has built on what is void
@@ -172,11 +192,24 @@ func (t *tenure) settled() error {
 // waitForOne waits until the exchange that is under way is over. A hold that has waited for one
 // that Redis has not answered does not wait for another one as well.
 func (t *tenure) waitForOne() {
+	if now := time.Now(); t.isShort(now) { // it may have begun since: an extension, while Renew did something else
+		latest := t.latest()
+		defer time.AfterFunc(latest.Sub(now), func() {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			if t.sending && t.err == nil && t.latest() == latest {
+				t.fail(errNoTime, "")
+				t.idle.Broadcast()
+			}
+		}).Stop()
+	}
 	t.idle.Wait()
 	if !t.sending && t.err == nil && t.silence != nil {
 		t.fail(t.silence, "")
 	}
 }
+
+var errNoTime = fmt.Errorf("%w: another exchange took all of the time: %w", ErrUnavailable, context.DeadlineExceeded)
 
 // exchange runs a script, and gives mu up meanwhile. It takes it again also if the client ends the
 // goroutine.
@@ -189,7 +222,7 @@ func (t *tenure) exchange(ctx context.Context, x scripting.Exchange) (reply scri
 		t.sending, t.silence = false, nil
 		// An extension is not waited for beyond the end of its lease. What took less than a
 		// quarter of Timeout leaves time for another one.
-		if err != nil && scripting.Unanswered(err) && time.Since(begun) >= t.store.options.Timeout/4 {
+		if err != nil && scripting.Unanswered(err) && !scripting.Moving(err) && time.Since(begun) >= t.store.options.Timeout/4 {
 			t.silence = err
 		}
 		t.idle.Broadcast()

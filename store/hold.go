@@ -52,11 +52,12 @@ type fence interface {
 
 // A write is what a hold leaves in Redis.
 type write struct {
-	record  Record // of a tombstone, the name and the time
-	size    int32  // of its stored form; of a tombstone 0
-	ttl     int64  // ms; negative: see quietly
-	changed bool   // there is a record to be written
-	ended   bool   // it is a tombstone
+	record  Record    // of a tombstone, the name and the time
+	size    int32     // of its stored form; of a tombstone 0
+	ttl     int64     // ms; negative: see quietly
+	changed bool      // there is a record to be written
+	ended   bool      // it is a tombstone
+	begun   time.Time // when the hold began to end, if that was before
 }
 
 // text returns the record's stored form, sealed if b seals. A tombstone never is.
@@ -163,7 +164,7 @@ func (h *Hold) save(ctx context.Context, record Record) error {
 // minute. Errors as with Save; or [ErrGone] alone, where it was ended by another and what was read
 // was stored.
 func (h *Hold) Destroy(ctx context.Context) error {
-	err := h.end(ctx)
+	err := h.end(ctx, time.Time{})
 	// One that follows another hold may have read what was not stored: its answer must not show that.
 	if errors.Is(err, lease.ErrEnded) && !errors.Is(err, ErrUnavailable) && !h.joined {
 		err = ErrGone
@@ -179,7 +180,7 @@ func (h *Hold) Destroy(ctx context.Context) error {
 // keeps Until; and Idle, if a user's record was replaced and User is "".
 func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	defer h.letGo(ctx)
-	ctx = context.WithoutCancel(ctx) // like a commit: those who wait depend on its outcome
+	ctx, begun := context.WithoutCancel(ctx), time.Now() // like a commit: those who wait depend on its outcome
 	if _, _, ofUser := cutTag(h.id); !ofUser || h.Record.User != "" {
 		h.Record.Own = h.Record.Own.renewed()
 	} // else its record was replaced, and it is a guest's
@@ -190,7 +191,7 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	if err != nil {
 		h.fence.release(ctx, h, err)
 	} else {
-		err = h.end(ctx)
+		err = h.end(ctx, begun)
 	}
 	if err != nil {
 		h.store.dropLater(id, record.name, ambiguous)
@@ -198,10 +199,10 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	return failed("renewing", h.id, err)
 }
 
-// end leaves a tombstone.
-func (h *Hold) end(ctx context.Context) error {
+// end leaves a tombstone. For begun see write.
+func (h *Hold) end(ctx context.Context, begun time.Time) error {
 	tombstone := Record{Created: time.Now(), name: h.stamp}
-	return h.fence.end(ctx, h, write{changed: true, record: tombstone, ended: true, ttl: tombstoneTime.Milliseconds()})
+	return h.fence.end(ctx, h, write{changed: true, record: tombstone, ended: true, begun: begun, ttl: tombstoneTime.Milliseconds()})
 }
 
 // Touch extends the idle timeout, unless Terms.Quiet says otherwise, and gives the session back.

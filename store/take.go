@@ -39,6 +39,8 @@ type taking struct {
 	id    string
 	keys  scripting.Keys
 	terms *Terms
+	// unsure: SET may have been done, and the token may have the lock for what is left of a lease.
+	unsure bool
 	// The commands of the first try, which need no memory of their own.
 	set      [6]any
 	left     [2]any
@@ -48,7 +50,7 @@ type taking struct {
 
 // Take implements [lease.Algorithm].
 func (k *taking) Take(ctx context.Context, _, token, place string, span time.Duration) (found lease.Attempt, err error) {
-	if place != "" || k.terms.TTL <= span+outlast { // the record would not outlast the lease
+	if place != "" || k.unsure || k.terms.TTL <= span+outlast { // the record would not outlast the lease
 		return k.byScript(ctx, token, place, span)
 	}
 	begun := time.Now()
@@ -96,6 +98,7 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration, 
 	}
 	replies, err := k.store.runner.Plain(ctx, k.keys.At(1), k.commands[:]...)
 	if err != nil {
+		k.unsure = true
 		again := scripting.Broken(err)
 		return lease.Attempt{}, !again, err
 	}

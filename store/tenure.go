@@ -73,6 +73,7 @@ type tenure struct {
 	mark    any          // of a user's session: as it was read, a string
 	box     *box         // seals and opens the record
 	others  bool         // other processes wait, as of heard
+	since   time.Time    // the first of those that wait for the next exchange waits since then; zero: nobody does
 	sending bool         // an exchange is under way
 	leaving bool         // the next one, which somebody waits for, stores all and gives the lock away
 
@@ -139,6 +140,9 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 	}
 	if t.err != nil {
 		return t.err
+	}
+	if begun := cmp.Or(w.begun, time.Now()); t.since.IsZero() || begun.Before(t.since) {
+		t.since = begun
 	}
 	if w.ttl < 0 && t.newest > t.stored {
 		w.ttl = t.write.ttl // a version before it, which goes with it, may be a visitor's
@@ -247,6 +251,10 @@ func (t *tenure) passOn(ctx context.Context, l *lease.Lease, next lease.Next) (a
 		}
 		next = lease.Next{} // who was next has left
 	}
+	if t.since.IsZero() { // a hold without a version
+		t.since = time.Now()
+	}
+	since := t.since
 	t.leaving = true
 	err := t.settled()
 	if t.leaving = false; err == nil {
@@ -260,6 +268,7 @@ func (t *tenure) passOn(ctx context.Context, l *lease.Lease, next lease.Next) (a
 	if given := l.Give(next, t.others); given != nil {
 		t.lease = given
 	} else {
+		t.since = since
 		t.send(ctx, "", 0) // who was next has left
 	}
 	return false

@@ -2,7 +2,9 @@ package faults
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strconv"
 	"sync"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/a2139e8d/latchkey/internal/faults/rig"
 	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/internal/subprocess"
 )
 
 // calm are flags for processes that must not be refused anything, though the machine is busy: none
@@ -30,13 +33,7 @@ func TestClusterReshardOfAllSlots(t *testing.T) {
 			setting{demos: 3, visitors: 100, clients: 1, logins: true, flags: calm, exchange: 10 * time.Second})
 		s.run(func(context.Context) {
 			begun := time.Now()
-			masters, shares := s.cluster.Masters(t), [][]int(nil)
-			for _, master := range masters {
-				shares = append(shares, s.cluster.SlotsOf(t, master))
-			}
-			for i, master := range masters[:givers] {
-				s.cluster.MoveAll(t, shares[i], master, masters[(i+1)%len(masters)])
-			}
+			s.moveAll(givers)
 			s.seen = fmt.Sprintf("took %v, ", time.Since(begun).Round(100*time.Millisecond))
 		})
 		s.redirected()
@@ -44,6 +41,60 @@ func TestClusterReshardOfAllSlots(t *testing.T) {
 			s.Errorf("%d of %d requests were not answered", sum.Silent, sum.Answered)
 		}
 	})
+}
+
+// Slots move under 100 writers, beside two programs that never rest: those of one master, or all where the
+// test is run by its name and without -short, which takes minutes. -count 2 does that twice.
+// However slow that is, no request takes longer than LockWait and a Timeout and a quarter, which time
+// bounds. A second more is for HTTP, and what the machine was late to wake anybody comes on top.
+//
+// How many requests are refused is the machine's affair: a slot is on its way for as long as the nodes need
+// for 256 of them, and who commits meanwhile has a Timeout. Who comes meanwhile waits.
+func TestClusterReshardBesideBusyLoops(t *testing.T) {
+	givers, what := 1, "a third of the slots moves"
+	if flag.Lookup("test.run").Value.String() != "" && !testing.Short() {
+		givers, what = 3, "all slots move"
+	}
+	for _, client := range []string{"rueidis", "goredis"} {
+		t.Run(client, func(t *testing.T) {
+			s := stageCluster(t, client, what+", under 100 writers, beside two busy loops",
+				"P5: 503 after LockWait, and a time-out and a quarter", setting{
+					demos: 3, visitors: 100, clients: 1, logins: true, flags: []string{"-lease", "10s"},
+					longest: lockWait + timeout*5/4 + time.Second,
+				})
+			for range 2 {
+				busyLoop(t)
+			}
+			s.run(func(context.Context) {
+				begun := time.Now()
+				s.moveAll(givers)
+				s.seen = fmt.Sprintf("took %v, ", time.Since(begun).Round(100*time.Millisecond))
+			})
+			s.redirected()
+		})
+	}
+}
+
+// busyLoop keeps a core busy until the test ends.
+func busyLoop(t *testing.T) {
+	t.Helper()
+	p, err := subprocess.Start(exec.Command("sh", "-c", "while :; do :; done"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.EndWith(t)
+}
+
+// moveAll moves all slots of some masters, each to the next master.
+func (s *scene) moveAll(givers int) {
+	s.Helper()
+	masters, shares := s.cluster.Masters(s.T), [][]int(nil)
+	for _, master := range masters {
+		shares = append(shares, s.cluster.SlotsOf(s.T, master))
+	}
+	for i, master := range masters[:givers] {
+		s.cluster.MoveAll(s.T, shares[i], master, masters[(i+1)%len(masters)])
+	}
 }
 
 // A node is added, gets some slots, and visitors with them; then it is removed again. The processes

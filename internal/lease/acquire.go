@@ -85,6 +85,7 @@ type acquisition struct {
 	until     time.Time     // and until then the lock was not to become free by itself
 	ambiguous bool          // a reply was lost, so the token may have the lock
 	won       bool          // it has got it
+	hurried   bool          // the last try had less time than an exchange has
 	swept     bool          // nothing is left in Redis, or is being swept
 	patience  time.Duration // how long the caller may be kept by cleaning up
 }
@@ -108,17 +109,7 @@ func (l *Lease) acquire(turn bool) error {
 		if !a.ambiguous { // a token says since when, so each try has its own while it can
 			l.token = newToken(BondOf(l.key), l.label, sent)
 		}
-		var found Attempt
-		name, err := "", error(nil)
-		if a.place != nil {
-			name, err = a.placeName()
-		}
-		if err == nil {
-			found, err = l.algorithm.Take(l.caller, l.key, l.token, name, l.span)
-		}
-		if name != "" {
-			a.tried(found, err)
-		}
+		found, err := a.try(sent)
 		end := l.validUntil(sent, l.span)
 		switch {
 		case err != nil || !found.Taken:
@@ -134,13 +125,39 @@ func (l *Lease) acquire(turn bool) error {
 			return nil
 		}
 		a.ambiguous = a.ambiguous || found.Ambiguous || scripting.Ambiguous(err)
-		if err == nil {
-			err = a.rest(try, found)
+		if err == nil || scripting.Moving(err) { // a slot that moves is waited for, as a holder is
+			if over := a.rest(try, found); over == nil || err == nil {
+				err = over
+			}
 		}
 		if err != nil {
 			return a.fail(found, err)
 		}
 	}
+}
+
+// try is one try, with the place if there is one. It has the time of an exchange. But where the caller
+// has waited, it ends with the wait, or an eighth of that time later: what one has at the least.
+func (a *acquisition) try(sent time.Time) (found Attempt, err error) {
+	ctx, o := a.caller, a.options
+	least := o.Timeout / 8
+	left := max(o.Wait, o.Timeout) - sent.Sub(a.began)
+	if a.hurried = left < o.Timeout-least; a.hurried {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, sent.Add(left+least))
+		defer cancel()
+	}
+	name := ""
+	if a.place != nil {
+		name, err = a.placeName(ctx)
+	}
+	if err == nil {
+		found, err = a.algorithm.Take(ctx, a.key, a.token, name, a.span)
+	}
+	if name != "" {
+		a.tried(found, err)
+	}
+	return found, err
 }
 
 // fail cleans up after the last try, and returns why there are no more.
@@ -157,9 +174,13 @@ func (a *acquisition) fail(found Attempt, err error) error {
 	if end, ok := a.caller.Deadline(); ok && !time.Now().Before(end) {
 		<-a.caller.Done() // its timer may be a little late
 	}
-	// A Redis that hangs had all the time of an exchange. Those behind would each find that out
-	// in turn, the last one long after its own time. Where the caller had less, it says nothing.
-	if scripting.Unanswered(err) && !errors.Is(a.caller.Err(), context.DeadlineExceeded) {
+	switch {
+	case !scripting.Unanswered(err) || scripting.Moving(err) || errors.Is(a.caller.Err(), context.DeadlineExceeded):
+	case a.hurried: // the wait is over, and that Redis was silent for the rest of it says nothing
+		err = fmt.Errorf("%w: %w", a.timeout(), err)
+	default:
+		// A Redis that hangs had all the time of an exchange. Those behind would each find that out
+		// in turn, the last one long after its own time.
 		a.Dismiss(err)
 	}
 	if ended := context.Cause(a.caller); ended != nil && !errors.Is(err, ended) {
@@ -201,12 +222,12 @@ func (a *acquisition) join() {
 }
 
 // placeName returns the name of the place for the next try, "" for none.
-func (a *acquisition) placeName() (string, error) {
+func (a *acquisition) placeName(ctx context.Context) (string, error) {
 	p, old := a.place, a.place.name
 	if p.choose() == old || old == "" {
 		return p.name, nil
 	}
-	if err := p.queue.Quit(a.caller, a.key, old); err != nil {
+	if err := p.queue.Quit(ctx, a.key, old); err != nil {
 		return "", err
 	}
 	p.queued = false

@@ -62,14 +62,66 @@ func TestAcquireWaitIsBounded(t *testing.T) {
 	})
 }
 
-// The time that Redis takes to answer counts, too. A try that has begun is let finish, since nobody
-// knows what it did otherwise.
+// The time that Redis takes to answer counts, too. A try that has begun is let finish if it can in
+// time, since nobody knows what it did otherwise.
 func TestAcquireWaitIncludesTries(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := fake{hooks{take: func(call) error { pause(2 * s); return nil }}}
 		r := <-wait(t.Context(), new(Group), &f, Options{Wait: 3 * s})
 		if !errors.Is(r.err, ErrTimeout) || r.took.Truncate(s) != 4*s {
 			t.Errorf("after about %v: %v", r.took, r.err)
+		}
+	})
+}
+
+// A try that begins late has until the end of the wait, and an eighth of Timeout. If it is not answered by
+// then, that sends nobody else away. But the first one always has all of Timeout.
+func TestALateTryEndsWithTheWait(t *testing.T) {
+	const timeout = 2 * s
+	type situation struct {
+		wait, silent time.Duration // until when, and from when on
+		takes        time.Duration
+		late         bool
+	}
+	each(t, map[string]situation{
+		"late":         {10 * s, 9 * s, 10*s + timeout/8, true},
+		"at the end":   {10 * s, 10*s - 1, 10*s + timeout/8, true},
+		"in good time": {10 * s, 8 * s, 10 * s, false},
+		"the first":    {s, 0, timeout, false},
+	}, func(t *testing.T, tt situation) {
+		var g Group
+		begun := time.Now()
+		f := fake{hooks{take: func(c call) error {
+			if left := tt.silent - time.Since(begun); left > 0 {
+				pause(min(left, timeout))
+				return c.do()
+			}
+			select {
+			case <-c.ctx.Done():
+			case <-time.After(timeout):
+			}
+			return errSilent
+		}}}
+		f.Put("k", "another", time.Hour)
+		first := wait(t.Context(), &g, &f, Options{Wait: tt.wait, Timeout: timeout, Backoff: Backoff{Min: 1, Max: 1}})
+		synctest.Wait()
+		behind := wait(t.Context(), &g, &f, Options{Wait: time.Hour, Timeout: timeout})
+		if r := <-first; r.took.Round(time.Millisecond) != tt.takes || !errors.Is(r.err, ErrUnavailable) || errors.Is(r.err, ErrTimeout) != tt.late {
+			t.Errorf("after %v: %v", r.took, r.err)
+		}
+		select {
+		case r := <-behind:
+			if tt.late {
+				t.Errorf("the one behind: %v", r.err)
+			}
+		case <-time.After(timeout / 2):
+			if !tt.late {
+				t.Error("the one behind waits on")
+			}
+		}
+		g.Close()
+		if tt.late {
+			<-behind
 		}
 	})
 }

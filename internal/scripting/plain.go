@@ -61,11 +61,12 @@ func (r *Runner) plainly(ctx context.Context, slot string, commands []transport.
 		}
 		if putOff {
 			var inTime bool
-			if ctx, inTime = patience.wait(ctx, end); inTime {
+			if ctx, inTime = patience.wait(ctx, end, why); inTime {
 				continue
 			}
 			err = notInTime(ctx, why)
 		}
+		err = patience.explain(err, r.timeout)
 		switch {
 		case err == nil:
 			return replies, nil

@@ -85,8 +85,38 @@ func TestPutOffForTooLong(t *testing.T) {
 				}
 				begun := time.Now()
 				_, err := NewRunner(clusterFake{knows(always(try))}, time.Second).Run(ctx, echo, Keys{"key"})
-				if took := time.Since(begun); took != want || !errors.Is(err, transport.ErrRefused) || Unanswered(err) == leaves {
+				if took := time.Since(begun); took != want || !errors.Is(err, transport.ErrRefused) || Unanswered(err) == leaves ||
+					Moving(err) != (!leaves && name == "put off") {
 					t.Errorf("%s, the caller leaves: %v: %v after %v", name, leaves, err, took)
+				}
+			})
+		}
+	}
+}
+
+// If the end of its time cuts the last try of an exchange short, it was put off all the same. But a Redis
+// that has fallen silent since it put the exchange off is silent.
+func TestPutOffUntilCutShort(t *testing.T) {
+	t.Parallel()
+	for silence, moving := range map[time.Duration]bool{100 * time.Millisecond: true, 600 * time.Millisecond: false} {
+		for _, plain := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				begun := time.Now()
+				r := NewRunner(knows(func(x exchange) ([]any, error) {
+					if time.Since(begun) < time.Second-silence {
+						return []any{errors.New(tryAgain)}, nil
+					}
+					<-x.ctx.Done()
+					return nil, errSilent
+				}), time.Second)
+				var err error
+				if plain {
+					_, err = r.Plain(t.Context(), "key", transport.Command{"GET", "key"})
+				} else {
+					_, err = r.Run(t.Context(), echo, Keys{"key"})
+				}
+				if Moving(err) != moving || !Unanswered(err) || !Ambiguous(err) || time.Since(begun) != time.Second {
+					t.Errorf("silent for %v, plain %v: %v after %v", silence, plain, err, time.Since(begun))
 				}
 			})
 		}

@@ -102,12 +102,13 @@ func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error)
 			return before, reply, nil
 		}
 		if refusal, ok := err.(later); ok {
-			if ctx, ok = patience.wait(ctx, end); ok {
+			if ctx, ok = patience.wait(ctx, end, refusal); ok {
 				repeat-- // this try does not count: nothing was done
 				continue
 			}
 			err = notInTime(ctx, refusal)
 		}
+		err = patience.explain(err, r.timeout)
 		again := Broken(err) && repeat < maxRepeats
 		if repeat > 0 {
 			err = ambiguous{err}

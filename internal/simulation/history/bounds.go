@@ -7,15 +7,15 @@ const slack = 2 * time.Millisecond
 
 // bounds judges how long requests took.
 //
-// A session is waited for until LockWait is over. The exchange with Redis that is under
-// way then may take a Timeout, and a quarter of one is for cleaning up. A commit waits for
-// the exchange of the same tenure that is under way, and for an extension that comes
-// between, and then makes one, or with Renew two. Each may take nearly a Timeout and still
-// be answered, since messages may be late; that nobody waits for a second one when the
-// first was not answered is shown elsewhere. An optimistic request that wrote waits when it commits.
+// A session is waited for until LockWait is over, or for a Timeout where that is longer. What is under
+// way with Redis then may take an eighth of one more, and where it was in vain, a quarter of one is
+// for cleaning up. A commit has a Timeout, and an eighth of one, for all that it needs: the exchange
+// of the same tenure that is under way, an extension that comes between, its own, and with Renew two.
+// An optimistic request that wrote waits when it commits.
 func (h *history) bounds() {
-	exchange := h.Timeout + h.Timeout/4 + slack
-	wait, commit := h.LockWait+exchange, exchange+2*h.Timeout
+	commit, cleaned := h.Timeout+h.Timeout/8+slack, h.Timeout/4
+	wait := max(h.LockWait, h.Timeout) + h.Timeout/8 + cleaned + slack
+	exchange := h.Timeout + cleaned + slack
 	for i := range h.all {
 		r := &h.all[i]
 		switch {
@@ -28,9 +28,6 @@ func (h *history) bounds() {
 		}
 		if r.Seal > 0 {
 			limit := commit
-			if r.Effect == Renew {
-				limit += h.Timeout
-			}
 			if r.Optimistic { // it may be refused, and then waits for the lock
 				limit += exchange + wait
 			}

@@ -85,12 +85,12 @@ func causeOf(err error) history.Cause {
 		return history.Unavailable // a copy of this commit, or a restart, has taken away what was staged
 	case strings.HasPrefix(string(refused), "ERR ") && !strings.Contains(string(refused), "can't run this command"):
 		return history.Broken
+	case is(err, store.ErrTimeout): // also if its last try was not answered in what was left
+		return history.Timeout
 	case is(err, store.ErrUnavailable):
 		return history.Unavailable
 	case is(err, store.ErrLost):
 		return history.Lost
-	case is(err, store.ErrTimeout):
-		return history.Timeout
 	case is(err, store.ErrTooManyWaiters):
 		return history.TooMany
 	case is(err, store.ErrConflict):
