@@ -26,14 +26,18 @@ import (
 // Redis has said it: so it takes Redis's time to be earlier than it is, or right, and nothing is done later
 // than it should be. If it is wrong by too much, since Redis's clock was set, another node of a cluster
 // has another time, or nothing is known yet, the script does nothing and says what time it is, and is sent once
-// more with that. So the first such exchange of a process costs one more.
+// more with that. So the first such exchange of a process costs one more. (What was sent by a clock that was
+// ahead by an hour, say, since Redis's was set back, is in time an hour later. A copy that comes just then is
+// done.)
 //
 // By the same clock a login says when its request arrived, and is compared with the last EndUser. What it
 // says is too early by the time that a reply was on its way. If it is refused for that, it says it
 // once more, by the clock of that refusal; only a reply that was slower than what lies between the two
 // makes one refused that was later: the safe side. After an EndUser of this process that cannot
 // happen, since its reply has set the clock. (If the clocks of a cluster's nodes are apart, and it is
-// another's, a login that is on its way for as long may pass.)
+// another's, a login that is on its way for as long may pass.) If Redis's clock is set back, an EndUser
+// before that seems to be later than now: the first login writes now in its place, so that no user is shut out
+// for longer.
 
 // maxWithin is half of what a tombstone lasts: the other half is for a Redis whose clock was set back
 // by less, and is not noticed.

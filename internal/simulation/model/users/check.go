@@ -126,6 +126,8 @@ func (n *step) checkReply(i uint8, c *command, r *reply) {
 		n.breaks("%s has ended %s, and it is alive", name(i), name(c.session))
 	case c.kind == take && r.code == 1 && !alive.has(c.session):
 		n.breaks("%s has taken %s, which is over", name(i), name(c.session))
+	case c.kind == commit && !c.tombstone && (r.code == 1 || r.code == 2) && !alive.has(c.session):
+		n.breaks("%s has saved %s, which is over", name(i), name(c.session))
 	case c.kind == take && r.code > 1 && alive.has(c.session):
 		n.breaks("%s is told that %s is over, and it is alive", name(i), name(c.session))
 	}

@@ -73,6 +73,9 @@ func set(session uint8) sessions {
 }
 
 func (s sessions) String() string {
+	if s == 0 {
+		return "none"
+	}
 	text := ""
 	for i := range uint8(maxCalls) {
 		if s.has(i) {
@@ -259,7 +262,7 @@ func look(db *fakeredis.Server, time seconds) (v view) {
 	}
 	v.alive |= ofUser
 	if v.listed != ofUser {
-		v.bad = fmt.Sprintf("%v are on the list, and %v are alive", v.listed, ofUser)
+		v.bad = fmt.Sprintf("on the list: %v; alive: %v", v.listed, ofUser)
 	}
 	for _, key := range db.Keys(at(time)) {
 		if do("PTTL", key).Int() == -1 {
