@@ -14,7 +14,6 @@ const (
 	started  = -10           // when the processes did
 	ttl      = "43200000"    // ms of a session, longer than the model goes on
 	lifetime = ttl
-	horizon  = 43200   // when all sessions end
 	keeps    = "60000" // ms of a tombstone
 	lease    = "10000"
 
@@ -38,6 +37,7 @@ const (
 	kinds
 )
 
+// files are the scripts of the kinds.
 var files = [kinds]string{
 	login:  "store/login.lua",
 	create: "store/create.lua",
@@ -76,7 +76,7 @@ type command struct {
 type commandID uint16
 
 // A textID is the number of a text that Redis has answered; 0 is "".
-type textID uint8
+type textID uint16
 
 const none = 255
 
@@ -86,10 +86,11 @@ type seconds int16
 // A Clock is Redis's, as a process knows it: by how many seconds it is ahead of the model's.
 type Clock seconds
 
+// Unknown is a Clock that a process knows nothing of yet.
+const Unknown Clock = -1 << 15
+
 // Clocks are those of the processes.
 type Clocks [processes]Clock
-
-const Unknown Clock = -1 << 15
 
 // says is what the clock says at t, as scripts want it.
 func (c Clock) says(t seconds) string {

@@ -2,6 +2,7 @@ package users
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -107,6 +108,9 @@ func newServer(s model.Scripts, w Switches) *server {
 func (s *server) id(c command) commandID {
 	id, ok := s.ids[c]
 	if !ok {
+		if len(s.commands) > math.MaxUint16 {
+			panic("the model has room for too few commands")
+		}
 		s.commands = append(s.commands, c)
 		id = commandID(len(s.commands) - 1)
 		s.ids[c] = id
