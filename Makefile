@@ -37,7 +37,7 @@ modules: setup
 
 # The protocol in every order, with every message late, lost or doubled: prints what it has seen.
 model:
-	$(GO) test -count=1 -v -run '^TestProtocol$$' ./internal/simulation/model -all
+	$(GO) test -count=1 -v -run '^TestProtocol$$' ./internal/simulation/model/... -all
 
 # The same promises on the servers that others use: Valkey 8 and 9, Redis 8. servers gets them
 # from Debian into bin/servers, without installing them; test-servers runs what needs a real

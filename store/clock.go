@@ -35,7 +35,9 @@ import (
 // the time. So who is refused asks once more, with the time that the refusal has told. A login is refused in
 // vain only if it arrives within one such way after EndUser was done; and never in the process that
 // called EndUser, whose reply told the time. On a cluster whose nodes have different times the difference
-// counts, too: a login may pass that arrived before EndUser by less than that.
+// counts, too: a login may pass that arrived before EndUser by less than that. After Redis's clock was set back,
+// an EndUser before that seems to be later than now: the first login is refused and writes now in its place,
+// so that no user is shut out for longer.
 
 // maxWithin is half of what a tombstone lasts. The other half is for a clock that is ahead by as much,
 // which the scripts let pass.

@@ -3,6 +3,8 @@ package store
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -143,27 +145,32 @@ func TestACopyOfABeginningBringsNothingBack(t *testing.T) {
 	}
 }
 
-// What has timed out leaves no tombstone. A copy does not bring it back either.
+// What has timed out leaves no tombstone. A copy does not bring it back either, also if the process
+// takes Redis's clock to be ahead by so little that it is not noticed.
 func TestACopyBringsNothingBackThatHasTimedOut(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
-		for _, user := range []string{"", "ann"} {
-			st, proxy := tapped(t, s, patient)
-			var sent []redistest.Command
-			proxy.Inject(func(cmd redistest.Command) redistest.Fault {
-				sent = append(sent, cmd)
-				return redistest.Pass
-			})
-			id, r := theID, Record{Data: []byte("1"), Created: time.Now()}
-			if user != "" {
-				id, r = idOf(st, user, 1), recordOfUser(user)
+		for n, ahead := range []time.Duration{0, 400 * time.Millisecond} {
+			for _, user := range []string{"", "ann"} {
+				st, proxy := tapped(t, s, patient)
+				now := time.Now()
+				st.clock.learn(now.Add(ahead).UnixMicro(), now)
+				var sent []redistest.Command
+				proxy.Inject(func(cmd redistest.Command) redistest.Fault {
+					sent = append(sent, cmd)
+					return redistest.Pass
+				})
+				id, r := fmt.Sprintf("%022d", n), Record{Data: []byte("1"), Created: time.Now()}
+				if user != "" {
+					id, r = idOf(st, user, n), recordOfUser(user)
+				}
+				must(t, st.CreateRecord(t.Context(), id, r, Terms{TTL: time.Second}))
+				lapse(time.Second + time.Millisecond)
+				if again(t, s, sent...); isAlive(t, st, id) {
+					t.Errorf("the session of %q is alive, and the clock was ahead by %v", user, ahead)
+				}
+				must(t, st.Close())
 			}
-			must(t, st.CreateRecord(t.Context(), id, r, Terms{TTL: time.Second}))
-			lapse(time.Second + time.Millisecond)
-			if again(t, s, sent...); isAlive(t, st, id) {
-				t.Errorf("the session of %q is alive", user)
-			}
-			must(t, st.Close())
 		}
 	})
 }
@@ -197,6 +204,35 @@ func TestALoginThatArrivedBeforeEndUserIsRefused(t *testing.T) {
 			lapse(2 * time.Minute)
 			from("before, and forgotten", early, ErrGone)
 			from("after all", time.Now().Add(-59*time.Minute), nil)
+		}
+	})
+}
+
+// After Redis's clock was set back by hours, a user whose sessions were ended can log in again. The first
+// login may be refused, since nobody knows whether its request came before the end.
+func TestAClockThatWasSetBackCostsOneLogin(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st, early := process(t, s), recordOfUser("ann")
+		early.Arrived = time.Now()
+		login(t, st, "ann", 1)
+		lapse(time.Millisecond)
+		endAll(t, st)
+		// What Redis said then is three hours ahead of what it says now.
+		tag, _, _ := cutTag(idOf(st, "ann", 1))
+		key := st.endedKey(tag)
+		ended, _ := s.Get(t, key)
+		at, names, _ := strings.Cut(ended, " ")
+		then, err := strconv.ParseInt(at, 10, 64)
+		must(t, err)
+		s.Do(t, "SET", key, fmt.Sprint(then+(3*time.Hour).Microseconds(), " ", names), "KEEPTTL")
+
+		lapse(time.Second)
+		_ = tryLogin(t, st, 2, lasting)
+		lapse(time.Second)
+		wantError(t, "a login", tryLogin(t, st, 3, lasting), nil)
+		wantError(t, "a login from before", st.CreateRecord(t.Context(), idOf(st, "ann", 4), early, lasting), ErrGone)
+		if left := expiry(t, s, key); left <= 0 || left > time.Hour {
+			t.Errorf("it is remembered for %v", left)
 		}
 	})
 }

@@ -209,8 +209,9 @@ func (s *Store) create(ctx context.Context, id, old string, record Record, t Ter
 	}
 	ttl := t.expiry(&record, now)
 	x := scripting.Exchange{Script: createScript, Keys: keys[:1], Args: []any{record.name, record.text(s.box(id)), ttl}}
-	// What has timed out leaves nothing by which a copy would know that it was there.
-	within := min(s.within(), time.Duration(ttl)*time.Millisecond)
+	// What has timed out leaves nothing by which a copy would know that it was there. For the half see
+	// maxWithin.
+	within := min(s.within(), time.Duration(ttl)*time.Millisecond/2)
 	if record.User != "" {
 		s.prepareLogin(&x, id, keys, old, &record, t, now)
 		return s.runLogin(ctx, x, id, within, cmp.Or(record.Arrived, now))

@@ -18,7 +18,7 @@ type defect struct {
 type suite struct {
 	kind   string
 	in     string // the package of the tests
-	choice string // a pattern for names of tests, a profile, or what three requests do
+	choice string // a pattern for names of tests, a profile, or what requests or calls do
 	says   string // what the report of the failure has in it
 }
 
@@ -34,6 +34,11 @@ func simulation(profile string) suite {
 // model is package model with three requests: what they do, and what is said of the defect.
 func model(requests, says string) suite {
 	return suite{kind: "model", in: "internal/simulation/model", choice: requests, says: says}
+}
+
+// users is package users with up to four calls, in the same way.
+func users(calls, says string) suite {
+	return suite{kind: "model", in: "internal/simulation/model/users", choice: calls, says: says}
 }
 
 // faults is a test with real processes.

@@ -104,7 +104,7 @@ func simulate(ctx context.Context, m binary, s suite, seed uint64) (f finding) {
 	return f
 }
 
-// explore looks at every order of the steps of three requests.
+// explore looks at every order of the steps of some requests or calls.
 func explore(ctx context.Context, m binary, s suite) (f finding) {
 	out, err := m.run(ctx, time.Minute, "-test.run", "^TestProtocol$", "-work", s.choice)
 	f.out = out

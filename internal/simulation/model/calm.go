@@ -7,14 +7,14 @@ import "fmt"
 // is left. It returns how many steps that takes at most.
 func (x *explorer) checkEnds() int {
 	const unknown, open = -2, -1
-	steps := make([]int32, len(x.seen.states))
+	steps := make([]int32, len(x.seen.States))
 	for i := range steps {
 		steps[i] = unknown
 	}
 	type visit struct{ id, edge int32 }
 	var stack []visit
 	longest := int32(0)
-	for root := range int32(len(x.seen.states)) {
+	for root := range int32(len(x.seen.States)) {
 		if steps[root] == unknown {
 			stack = append(stack[:0], visit{root, x.start(root)})
 			steps[root] = open
@@ -67,7 +67,7 @@ func (x *explorer) start(id int32) int32 {
 
 // checkEnd looks at a state in which nothing is to be done any more.
 func (x *explorer) checkEnd(id int32) {
-	s := &x.seen.states[id]
+	s := &x.seen.States[id]
 	v := &x.model.server.views[s.db]
 	bad := ""
 	for r := range s.requests {

@@ -74,5 +74,5 @@
 // what it may find. Redis that restarts, is full, refuses commands or forgets keys; a
 // subscription that is lost while its process lives. Renew's second id, large records that are
 // written without the lock, corrupt records, locks elsewhere. The simulation above this package does these, by
-// chance.
+// chance. How sessions begin and end is explored by package users, below this one.
 package model

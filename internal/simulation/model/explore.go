@@ -50,7 +50,7 @@ type Report struct {
 // shortest.
 type explorer struct {
 	model       *model
-	seen        *seen
+	seen        *Seen[state]
 	parents     []int32
 	transitions int
 	edges       []int32 // calm ones, of each state
@@ -65,22 +65,22 @@ type Explorer struct {
 	server   *server
 	bounds   Bounds
 	switches Switches
-	seen     *seen
+	seen     *Seen[state]
 }
 
 // New returns an explorer.
 func New(s Scripts, b Bounds, w Switches) *Explorer {
-	return &Explorer{newServer(s), b, w, newSeen()}
+	return &Explorer{newServer(s), b, w, NewSeen[state]()}
 }
 
 // Explore goes through all that three requests may come to. work tells what each does: w, l, t, d
 // or o, for a write, a large one, a touch, the end of the session, and a write without the lock.
 func (e *Explorer) Explore(work string) Report {
-	e.seen.forget()
+	e.seen.Forget()
 	m := &model{server: e.server, bounds: e.bounds, switches: e.switches, work: work}
 	x := &explorer{model: m, seen: e.seen}
 	x.run()
-	r := Report{States: len(x.seen.states), Transitions: x.transitions}
+	r := Report{States: len(x.seen.States), Transitions: x.transitions}
 	if x.wrong == "" {
 		r.Longest = x.checkEnds()
 	}
@@ -104,15 +104,15 @@ func (x *explorer) run() {
 			x.edges = append(x.edges, id)
 		}
 	}
-	for ; int(at) < len(x.seen.states) && x.wrong == ""; at++ {
-		s := x.seen.states[at]
+	for ; int(at) < len(x.seen.States) && x.wrong == ""; at++ {
+		s := x.seen.States[at]
 		x.model.next(&s)
 		x.ends = append(x.ends, int32(len(x.edges)))
 	}
 }
 
 func (x *explorer) add(s *state, parent int32) int32 {
-	id, isNew := x.seen.add(s)
+	id, isNew := x.seen.Add(s)
 	if isNew {
 		x.parents = append(x.parents, parent)
 	}
@@ -123,7 +123,7 @@ func (x *explorer) add(s *state, parent int32) int32 {
 func (x *explorer) trace() string {
 	var path []state
 	for at := x.wrongAt; at >= 0; at = x.parents[at] {
-		path = append(path, x.seen.states[at])
+		path = append(path, x.seen.States[at])
 	}
 	x.model.telling = true
 	defer func() { x.model.telling = false }()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/a2139e8d/latchkey/internal/overlay"
@@ -12,9 +13,6 @@ import (
 // Scripts are the texts of the library's scripts, by the name of their file below its
 // root: "store/take.lua".
 type Scripts map[string]string
-
-// includes are what scripts include, by a line that says so.
-var includes = []string{"internal/lease/queue.lua", "internal/lease/set.lua", "store/record.lua", "store/times.lua"}
 
 // files are the scripts of the kinds.
 var files = [kinds]string{
@@ -28,22 +26,45 @@ var files = [kinds]string{
 // Read reads the scripts of the library whose source is in root, as the overlay has them if there is one.
 func Read(root string) (Scripts, error) {
 	s := Scripts{}
-	for _, name := range append(files[:], includes...) {
-		text, err := overlay.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+	for _, dir := range []string{"internal/lease", "store"} {
+		found, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(dir), "*.lua"))
 		if err != nil {
-			return nil, fmt.Errorf("reading a script: %w", err)
+			return nil, err
 		}
-		s[name] = string(text)
+		for _, file := range found {
+			text, err := overlay.ReadFile(file)
+			if err != nil {
+				return nil, fmt.Errorf("reading a script: %w", err)
+			}
+			s[path.Join(dir, filepath.Base(file))] = string(text)
+		}
 	}
 	return s, nil
 }
 
-// whole returns a script with what it includes, as lease.NewScript and newScript of
+var include = regexp.MustCompile(`(?m)^-- include (\w+\.lua)\n`)
+
+// Whole returns a script with what it includes, as lease.NewScript and newScript of
 // package store put it together.
-func (s Scripts) whole(file string) string {
-	text := s[file]
-	for _, name := range includes {
-		text = strings.Replace(text, "-- include "+path.Base(name)+"\n", s[name], 1)
+func (s Scripts) Whole(file string) string {
+	return include.ReplaceAllStringFunc(s[file], func(line string) string {
+		name := include.FindStringSubmatch(line)[1]
+		if ours := path.Join("store", name); s[ours] != "" {
+			return s.Whole(ours)
+		}
+		return s.Whole(path.Join("internal/lease", name)) // what is included is in one of the two
+	})
+}
+
+var notOfUser = regexp.MustCompile(`(?m)^.* -- not of a user\n`)
+
+// OfUser returns the script for sessions of users, as newScript of package store puts it together.
+func (s Scripts) OfUser(file string) string {
+	text := notOfUser.ReplaceAllString(s.Whole(file), "")
+	text = strings.ReplaceAll(text, "-- of a user: ", "")
+	const begin = "-- framed from here\n"
+	if first, rest, framed := strings.Cut(text, begin); framed {
+		return first + s["store/user.lua"] + rest
 	}
-	return text
+	return s["store/user.lua"] + text
 }

@@ -2,49 +2,52 @@ package model
 
 import "hash/maphash"
 
-// A seen is the states that were met, each once, by numbers from 0 on. It is a map from
+// A Seen is the states that were met, each once, by numbers from 0 on. It is a map from
 // states to numbers that keeps the states in a slice only.
-type seen struct {
-	states []state
+type Seen[S comparable] struct {
+	States []S
 	slots  []int32 // a number + 1, or 0; their number is a power of two
 	seed   maphash.Seed
 }
 
-func newSeen() *seen { return &seen{slots: make([]int32, 1<<16), seed: maphash.MakeSeed()} }
+// NewSeen returns one that is empty.
+func NewSeen[S comparable]() *Seen[S] {
+	return &Seen[S]{slots: make([]int32, 1<<16), seed: maphash.MakeSeed()}
+}
 
-// forget makes x empty, and keeps its memory.
-func (x *seen) forget() {
-	x.states = x.states[:0]
+// Forget makes x empty, and keeps its memory.
+func (x *Seen[S]) Forget() {
+	x.States = x.States[:0]
 	clear(x.slots)
 }
 
-// add returns the number of s, and whether it is new.
-func (x *seen) add(s *state) (id int32, isNew bool) {
-	if 2*len(x.states) >= len(x.slots) {
+// Add returns the number of s, and whether it is new.
+func (x *Seen[S]) Add(s *S) (id int32, isNew bool) {
+	if 2*len(x.States) >= len(x.slots) {
 		x.grow()
 	}
 	at := x.find(s)
 	if *at != 0 {
 		return *at - 1, false
 	}
-	x.states = append(x.states, *s)
-	*at = int32(len(x.states))
+	x.States = append(x.States, *s)
+	*at = int32(len(x.States))
 	return *at - 1, true
 }
 
 // find returns the slot of s, or the one where it is to be.
-func (x *seen) find(s *state) *int32 {
+func (x *Seen[S]) find(s *S) *int32 {
 	mask := uint64(len(x.slots) - 1)
 	for i := maphash.Comparable(x.seed, *s) & mask; ; i = (i + 1) & mask {
-		if slot := &x.slots[i]; *slot == 0 || x.states[*slot-1] == *s {
+		if slot := &x.slots[i]; *slot == 0 || x.States[*slot-1] == *s {
 			return slot
 		}
 	}
 }
 
-func (x *seen) grow() {
+func (x *Seen[S]) grow() {
 	x.slots = make([]int32, 2*len(x.slots))
-	for i := range x.states {
-		*x.find(&x.states[i]) = int32(i) + 1
+	for i := range x.States {
+		*x.find(&x.States[i]) = int32(i) + 1
 	}
 }

@@ -1,0 +1,166 @@
+package users
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	maxCalls    = 4
+	processes   = 2  // A and B are in the first, C and D in the second
+	maxCommands = 16 // that are sent
+)
+
+func process(call uint8) uint8 { return call / 2 }
+
+func name(call uint8) string { return string(rune('A' + call)) }
+
+// A word is what a call does. What is said of a session is of the last one that a call before it begins.
+type word struct {
+	begins  bool // a session, whose name is that of the call
+	guest   bool // that is a guest's
+	needs   bool // another session, which has begun
+	first   part
+	most    int8 // sessions of the user; 0: any number
+	refuse  bool // what is more than that, instead of ending it
+	spares  bool // the other session
+	renames bool // gives the other session a new id, that of a user's session
+}
+
+var words = map[string]word{
+	"login":         {begins: true, first: logsIn},
+	"login-max":     {begins: true, first: logsIn, most: 1},
+	"login-refuse":  {begins: true, first: logsIn, most: 1, refuse: true},
+	"create":        {begins: true, guest: true, first: creates},
+	"renew":         {begins: true, needs: true, first: takes, renames: true},
+	"save":          {needs: true, first: takes},
+	"end":           {needs: true, first: endsOne},
+	"endall":        {first: endsAll},
+	"endall-except": {first: endsAll, needs: true, spares: true},
+}
+
+// A part is an exchange of a call.
+type part uint8
+
+const (
+	logsIn part = iota
+	countsAgain
+	creates
+	endsAll
+	endsOne
+	endsSurplus
+	takes
+	commits
+)
+
+// A phase is how far a call has come.
+type phase uint8
+
+const (
+	idle    phase = iota
+	waiting       // before its next part
+	sending
+	done
+	refused // for certain
+	failed  // nobody knows whether it was done
+)
+
+type attempt struct {
+	phase    phase
+	part     part
+	tries    uint8   // of the part that were refused for the clock
+	began    seconds // the part
+	arrived  seconds // the request
+	command  commandID
+	sessions sessions // endAll: those that must be over when it is done; login: those that are too many
+	set      bool     // Redis's clock was, before the call
+	stamp    textID   // what take has read
+	mark     textID
+}
+
+// A state is all that there is at a moment. It can be compared.
+type state struct {
+	db     dbID
+	time   seconds
+	skew   seconds // by how much Redis's clock is ahead
+	clocks Clocks
+	calls  [maxCalls]attempt
+	sent   [maxCommands]commandID // sorted: each may be executed, once more, at any time
+	passed uint8                  // spans
+	set    bool                   // Redis's clock was
+
+	// What only the checks know.
+	begun sessions // were alive once
+	ended seconds  // when the user's sessions were last, all or all but one
+	once  uint8    // calls that have ended them
+}
+
+// spans are how much time may pass at once: a second; until what must not come late does; for as long as
+// a tombstone is there; and for as long as is known when EndAll was done.
+var spans = [...]seconds{1, within, 60, 3600}
+
+const never = -1 << 15
+
+// A step is how a state becomes another.
+type step struct {
+	state
+	m     *world
+	bad   string // the rule that was broken
+	story []string
+}
+
+func (n *step) says(format string, args ...any) {
+	if n.m.telling {
+		n.story = append(n.story, fmt.Sprintf(format, args...))
+	}
+}
+
+func (n *step) breaks(format string, args ...any) {
+	if n.bad == "" {
+		n.bad = fmt.Sprintf(format, args...)
+	}
+}
+
+func (n *step) view() *view { return &n.m.server.views[n.db] }
+
+func (n *step) told() string { return strings.Join(n.story, "; ") }
+
+// keep notes that a command was sent.
+func (n *step) keep(id commandID) {
+	switch {
+	case slices.Contains(n.sent[:], id):
+	case !slices.Contains(n.sent[:], 0):
+		n.breaks("the model has room for too few commands")
+	default:
+		n.sent[slices.Index(n.sent[:], 0)] = id
+		n.sort()
+	}
+}
+
+func (n *step) sort() {
+	slices.SortFunc(n.sent[:], func(a, b commandID) int { return int(b) - int(a) })
+}
+
+// forget makes those commands the same that differ only in when they were sent, too long ago for
+// that to matter.
+func (n *step) forget() {
+	for _, id := range slices.Clone(n.sent[:]) {
+		c := n.m.server.commands[id]
+		if id == 0 || !c.kind.inTime() || n.time <= c.sent+2*within {
+			continue
+		}
+		c.known, c.ahead, c.sent = 0, 0, longAgo
+		if c.kind == login && n.ended != never {
+			c.arrived = n.ended - bool01(c.arrived < n.ended)
+		} else {
+			c.arrived = 0
+		}
+		n.sent[slices.Index(n.sent[:], id)] = 0
+		n.keep(n.m.server.id(c))
+	}
+	n.sort()
+}
+
+// longAgo is when they were sent then.
+const longAgo = -1000
