@@ -14,6 +14,8 @@ type profile struct {
 	tune func(d drawer, p *Plan, l *load)
 	// faults are what may happen; none: nothing does.
 	faults []Kind
+	// hours is how often what is late may be so for hours.
+	hours float64
 }
 
 var (
@@ -41,7 +43,8 @@ var profiles = []profile{
 	{name: "forgetful", weight: 2, faults: losses},
 	{name: "users", weight: 3, tune: users},
 	{name: "users late", weight: 3, tune: users, faults: []Kind{Cut, CutLate, CutLate, Slow, DoubleCommands, Crash}},
-	{name: "everything", weight: 6, faults: all},
+	{name: "hours", weight: 3, tune: users, faults: []Kind{CutLate, CutLate, DoubleCommands, DoubleCommands, Cut}, hours: 1},
+	{name: "everything", weight: 6, faults: all, hours: 0.2},
 }
 
 // Profiles returns the names of all.
@@ -74,7 +77,11 @@ func Draw(seed uint64, name string) (Plan, error) {
 	p.Visitors = l.visitors
 	l.requests(d, &p)
 	if chosen.faults != nil {
-		p.Faults = faults(d, &p, chosen.faults)
+		late := 3*p.Options.Lease + 2*p.Options.Latency
+		if chosen.hours > 0 && d.chance(chosen.hours) {
+			late = hours(d, &p)
+		}
+		p.Faults = faults(d, &p, chosen.faults, late)
 	}
 	return p, nil
 }
@@ -96,6 +103,13 @@ func options(d drawer) Options {
 		o.MaxWaiters = 128
 	}
 	return o
+}
+
+// hours returns how late a message may be, and has sessions outlast that.
+func hours(d drawer, p *Plan) time.Duration {
+	p.Options.TTL = d.millis(12*time.Hour, 24*time.Hour)
+	p.Options.Lifetime = 48 * time.Hour
+	return 3 * time.Hour
 }
 
 func crowd(d drawer, p *Plan, l *load) {
@@ -151,10 +165,14 @@ func patient(d drawer, p *Plan, l *load) {
 	l.visitors, l.work = 1, d.within(100*time.Microsecond, 5*time.Millisecond)
 }
 
-// users has users with several sessions each, which are ended from one another.
+// users has users with several sessions each, which are ended from one another. In half of the plans they
+// log in and are logged out all the time.
 func users(d drawer, _ *Plan, l *load) {
 	l.users, l.visitors = 1, d.number(2, 6)
 	l.what = slices.Concat(usual, ofUsers, ofUsers, ofUsers)
+	if d.chance(0.5) {
+		l.what = []choice[What]{{10, Append}, {20, Login}, {6, EndAll}, {4, EndAllBut}, {4, EndOthers}, {6, End}, {4, Destroy}, {4, Renew}}
+	}
 	l.gap = d.within(100*time.Microsecond, 10*time.Millisecond)
 	l.work = d.within(l.gap/20, 4*l.gap)
 }
