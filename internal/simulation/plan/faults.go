@@ -35,6 +35,10 @@ func fault(d drawer, p *Plan, kind Kind, last, late time.Duration) Fault {
 			late = 3*p.Options.Lease + 2*p.Options.Latency
 		}
 		f.Delay = d.within(p.Options.Latency, late)
+	case Swap:
+		f.For = d.within(last/20, 2*last)
+		f.Share = d.within01(0.01, 0.3)
+		f.Delay = d.within(p.Options.Latency, p.Options.Timeout)
 	case Crash, Partition:
 		f.Process = d.IntN(p.Processes)
 		f.For = d.within(time.Millisecond, 2*last)

@@ -96,6 +96,7 @@ const (
 	Slow           Kind = "messages are late"               // and those behind them
 	DoubleCommands Kind = "commands arrive twice"           // the copy later
 	DoubleReplies  Kind = "replies arrive twice"            //
+	Swap           Kind = "replies change places"           // two, on one connection
 	Unsubscribe    Kind = "subscriptions are cut"           //
 	Mute           Kind = "published messages are lost"     //
 	HalfOpen       Kind = "open connections fall silent"    // for good

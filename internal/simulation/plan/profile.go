@@ -23,7 +23,7 @@ var (
 	outages  = []Kind{Crash, Partition, Pause, RestartKeep}
 	refusals = []Kind{Full, Loading, Replica, Busy, NoPerm, NoChannels, FlushScripts}
 	losses   = []Kind{RestartLose, DropLocks, DropQueues, DropRecord, DropMarks, DropLists}
-	all      = slices.Concat(cuts, outages, refusals, losses, []Kind{Slow, DoubleCommands, DoubleReplies})
+	all      = slices.Concat(cuts, outages, refusals, losses, []Kind{Slow, DoubleCommands, DoubleReplies, Swap})
 )
 
 var profiles = []profile{
@@ -34,6 +34,7 @@ var profiles = []profile{
 	{name: "tiny", weight: 2, tune: tiny, faults: []Kind{Cut, CutLate, Slow, Crash, DropLocks}},
 	{name: "late", weight: 4, tune: late, faults: []Kind{Slow, CutLate, CutLate, CutLate, DropLocks}},
 	{name: "doubled", weight: 2, faults: []Kind{DoubleCommands, DoubleReplies, Cut, Slow}},
+	{name: "swapped", weight: 2, tune: swapped, faults: []Kind{Swap, Swap, Swap, Cut, Slow}},
 	{name: "large", weight: 2, tune: large, faults: []Kind{Slow, Slow, DoubleCommands, DoubleCommands, CutLate, Full}},
 	{name: "cut", weight: 3, faults: cuts},
 	{name: "lost replies", weight: 1, tune: patient, faults: []Kind{Cut}},
@@ -153,6 +154,17 @@ func large(d drawer, p *Plan, l *load) {
 	l.visitors, l.large = 1, 0.9
 	l.gap = d.within(time.Millisecond, 20*time.Millisecond)
 	l.work = l.gap / 4
+}
+
+// swapped has many requests at once, so that many replies are on their way.
+func swapped(d drawer, p *Plan, l *load) {
+	p.Processes = d.number(1, 2)
+	l.visitors, l.burst = d.number(2, 6), 0.9
+	l.gap = d.within(p.Options.Latency/10, 2*p.Options.Latency)
+	l.work = d.within(l.gap/20, 4*l.gap)
+	if d.chance(0.5) {
+		l.what = slices.Concat(usual, ofUsers, ofUsers)
+	}
 }
 
 // patient has locks that last for long where nobody frees them, and clients that wait
