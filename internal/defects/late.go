@@ -31,4 +31,7 @@ var lateDefects = []defect{
 	{"P14", "a clock that is ahead stays so",
 		edits(overlay.In("store", "Store.inTime").Drop("$recv.clock.then.CompareAndSwap(k, 0)")),
 		seenBy(tests("store", "TestACopyOfEndUserEndsNothingThatBeganAfterIt"))},
+	{"P4", "a load takes the reply to PEXPIRE for what a tombstone had to live",
+		edits(overlay.In("store", "Store.loadPlainly").False("b == 0 || b == 1")),
+		seenBy(tests("store", "TestALoadWhoseRepliesChangePlacesKeepsTheTombstone"))},
 }
