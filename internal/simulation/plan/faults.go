@@ -35,6 +35,9 @@ func fault(d drawer, p *Plan, kind Kind, last, late time.Duration) Fault {
 			late = 3*p.Options.Lease + 2*p.Options.Latency
 		}
 		f.Delay = d.within(p.Options.Latency, late)
+	case Panics:
+		f.For = d.within(last/20, 2*last)
+		f.Share = d.within01(0.001, 0.1)
 	case Swap:
 		f.For = d.within(last/20, 2*last)
 		f.Share = d.within01(0.01, 0.3)

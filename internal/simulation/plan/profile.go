@@ -23,7 +23,7 @@ var (
 	outages  = []Kind{Crash, Partition, Pause, RestartKeep}
 	refusals = []Kind{Full, Loading, Replica, Busy, NoPerm, NoChannels, FlushScripts}
 	losses   = []Kind{RestartLose, DropLocks, DropQueues, DropRecord, DropMarks, DropLists}
-	all      = slices.Concat(cuts, outages, refusals, losses, []Kind{Slow, DoubleCommands, DoubleReplies, Swap})
+	all      = slices.Concat(cuts, outages, refusals, losses, []Kind{Slow, DoubleCommands, DoubleReplies, Swap, Panics})
 )
 
 var profiles = []profile{
@@ -38,6 +38,7 @@ var profiles = []profile{
 	{name: "large", weight: 2, tune: large, faults: []Kind{Slow, Slow, DoubleCommands, DoubleCommands, CutLate, Full}},
 	{name: "cut", weight: 3, faults: cuts},
 	{name: "lost replies", weight: 1, tune: patient, faults: []Kind{Cut}},
+	{name: "panics", weight: 2, faults: []Kind{Panics, Panics, Panics, Cut, Crash}},
 	{name: "crashes", weight: 3, faults: outages},
 	{name: "silent", weight: 2, faults: []Kind{Pause, Partition, HalfOpen}},
 	{name: "refusing", weight: 3, faults: refusals},
