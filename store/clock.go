@@ -92,7 +92,7 @@ func (s *Store) inTime(
 		now, _ := reply.IntAt(1)
 		switch refused {
 		case refusedLate:
-			err = fmt.Errorf("%w: Redis's clock is not steady, or it has taken longer than %v", ErrUnavailable, within)
+			err = fmt.Errorf("%w: it came later than %v after it was sent, or Redis's clock is not steady", ErrUnavailable, within)
 		case refusedEnded:
 			err = ErrGone
 		default:

@@ -147,6 +147,9 @@ func (s *Store) loadPlainly(ctx context.Context, keys scripting.Keys, bond lease
 		found, mark = values[0], string(text)
 	}
 	before, _ := replies[0].(int64)
+	if before == 0 || before == 1 { // it may be the reply to PEXPIRE, which has changed places with it
+		before = tombstoneTime.Milliseconds()
+	}
 	_, done := replies[1].(int64)
 	text, _ = scripting.Text(found)
 	record, _, _, err := parseHead(text, bond)

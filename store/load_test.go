@@ -1,10 +1,12 @@
 package store
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
 // What a load puts off, and what it leaves as it is. A look, which has no terms, changes nothing,
@@ -40,6 +42,32 @@ func TestLoadPutsOffWhatMayBe(t *testing.T) {
 				}
 				wantExpiry(t, s, theRecord, tt.want)
 			}
+		}
+	})
+}
+
+// A swapping is a client whose first two replies change places if they are those of a plain load.
+type swapping struct{ transport.Client }
+
+func (c swapping) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
+	replies, err := c.Client.Do(ctx, key, commands...)
+	if len(replies) == 4 {
+		replies[0], replies[1] = replies[1], replies[0]
+	}
+	return replies, err
+}
+
+// A load whose replies change places does not make Redis forget that the session was ended.
+func TestALoadWhoseRepliesChangePlacesKeepsTheTombstone(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		s.Do(t, "SET", theRecord, string(formatTombstone("ABCDEFGHIJKLMNOP", time.Now())), "PX", time.Minute.Milliseconds())
+		c := transport.NewRedigo(s.Pool(t, 1), patient.Timeout)
+		defer c.Close()
+		st := NewOn(swapping{c}, patient)
+		for range 2 {
+			_, err := st.Load(t.Context(), theID, Terms{TTL: time.Hour, Lifetime: 10 * time.Hour})
+			wantError(t, "the load", err, ErrGone)
+			wantExpiry(t, s, theRecord, time.Minute)
 		}
 	})
 }

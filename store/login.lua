@@ -42,7 +42,7 @@ else
   -- What is not known any more was an hour ago at the latest.
   ended = ended and string.match(ended, '^%d+') or now - 3600000000
   if tonumber(ended) > now then -- rule: that the clock was set back shuts no user out for long
-    redis.call('SET', KEYS[4], string.format('%.0f', now) .. string.match(user[2], ' .*'), 'KEEPTTL')
+    redis.call('SET', KEYS[4], string.format('%.0f', now) .. (string.match(user[2], ' .*') or ''), 'KEEPTTL')
   end
   if ARGV[3] - math.max(0, ARGV[1] - now) < tonumber(ended) then -- rule: a login that arrived before its user's sessions were ended is refused
     return {-2, now}

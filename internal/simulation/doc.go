@@ -14,6 +14,8 @@
 //   - Each request leaves a [history.Request]: what its handler saw, what it wrote, when,
 //     and what was answered; one whose handler reopens its session, or runs a second time,
 //     leaves two. Package history judges them all, and knows nothing of the rest.
+//   - What a cut connection had, and copies of commands, may come hours late. Then the visitors log in
+//     now and then until all has come, and the cookies of sessions that are over are tried once more.
 //   - A plan that breaks a rule is cut down to the few requests and faults that it takes,
 //     by running it again, and told as a story.
 //

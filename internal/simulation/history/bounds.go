@@ -90,6 +90,9 @@ func (h *history) reasons() {
 				h.broken(rule, with(r), "#%d was refused since another had changed its session, which nobody has", r.Number)
 			}
 		case Unavailable:
+			if r.Effect == Renew && r.Seal+2*h.Latency+slack >= h.created(r)+h.Lifetime {
+				continue // its session may be over before Redis can give it another id
+			}
 			h.broken(rule, with(r), "#%d was told that Redis is unavailable: %s", r.Number, r.Why)
 		case Mistake:
 			if !r.Faulty {

@@ -140,7 +140,7 @@ func (h *history) cookie(r *Request) {
 		h.broken("a write is never lost in silence", with(r), "#%d wrote to a session that was not there, was answered %d, and got no cookie for another", r.Number, r.Status)
 	case r.Status >= 400 && r.SetID != "" && r.Outcome != Answered: // a late change is a 500 after a commit
 		h.broken("a refusal sets no cookie", with(r), "#%d was answered with %d and a cookie", r.Number, r.Status)
-	case r.Cause == Gone && r.Anew && (r.New || !r.Optimistic && !h.takenAway(r)): // else it had begun to answer, on what it had read before
+	case r.Cause == Gone && r.Anew && !h.barred(r) && (r.New || !r.Optimistic && !h.takenAway(r)): // else it had begun to answer, on what it had read before
 		h.broken("nobody is shut out", with(r), "#%d may begin another session, and was refused since its own had ended", r.Number)
 	case r.gone() && r.SetID != "" && !r.Anew && r.Asked < h.issued(r.Cookie)+h.Lifetime: // later, its cookie is none any more
 		for _, e := range h.bySession[r.Cookie] {

@@ -3,10 +3,12 @@ package history
 import "time"
 
 // An Ending ends sessions of users from outside, whatever holds them: one of them, or all of a user,
-// in one step, between Began and End. Where it is Unknown, it may have been done then, or later, or not
-// at all. Where messages may come late or twice, it may be done once more, later.
+// in one step, once, between Began and End. If it is Unknown, it may have been done then, or later, or not
+// at all.
 type Ending struct {
 	Number     int
+	Process    int
+	Life       int    // how often that had crashed before
 	ID         string // the one session
 	User       string // or whose are ended, but for that with the id Spared
 	Spared     string
@@ -16,12 +18,53 @@ type Ending struct {
 	Why        string
 }
 
-// over is when it has no effect any more. A message may be late for several reasons at once.
+// over is when it has no effect any more: what was answered was done, and is not done again. A message
+// may be late for several reasons at once. But all of a user's sessions are ended for a Timeout
+// after that was sent, or never.
 func (h *history) over(e *Ending) time.Duration {
-	if h.Strict {
+	switch late := e.End + 3*h.Lateness + slack; {
+	case h.Strict || e.Outcome == Answered:
 		return e.End
+	case e.ID != "":
+		return late
+	default:
+		return min(late, e.Began+2*h.Timeout+slack)
 	}
-	return e.End + 3*h.Lateness + slack
+}
+
+// logsIn reports whether a request begins a session of a user that it did not have.
+func (r *Request) logsIn(user string) bool { return user != "" && r.LogsIn == user && r.User != user }
+
+// barred reports whether a login may be refused since all sessions of its user were ended after its request
+// had arrived, or so little before that its process could not know.
+func (h *history) barred(r *Request) bool {
+	for i := range h.Endings {
+		e := &h.Endings[i]
+		if r.logsIn(e.User) && e.Began <= r.End && r.Began <= h.over(e)+h.behind(e, r) {
+			return true
+		}
+	}
+	return false
+}
+
+// behind is by how much the process of a request may take Redis's clock to be behind what an ending
+// has read there: by the way of a reply that it has heard, and by what is less than a µs. A process
+// that has the answer to the ending does not.
+func (h *history) behind(e *Ending, r *Request) time.Duration {
+	const fractions = 3 * time.Microsecond
+	switch {
+	case e.Outcome == Answered && e.Process == r.Process && e.Life == r.Life:
+		return 0
+	case h.Strict:
+		return h.Latency + fractions
+	}
+	return min(3*h.Lateness, h.Timeout) + fractions
+}
+
+// arrivedBefore reports whether a request is a login that had arrived before an ending of all of its
+// user's sessions began. What that has ended, or has refused, it must not begin.
+func (h *history) arrivedBefore(x *Request, e *Ending) bool {
+	return x.logsIn(e.User) && x.Began < e.Began && !h.forgotten(e.Began, x.End)
 }
 
 // began returns the request that began a session, or nil.
@@ -85,6 +128,10 @@ func (h *history) endings() {
 		}
 		dead := h.dead(e)
 		for j := range h.all {
+			if x := &h.all[j]; h.arrivedBefore(x, e) && x.Outcome == Answered && x.Seal > e.End {
+				h.broken("what was ended is over", with(x), "#%d had ended all sessions of %s by %s; #%d arrived before that at %s, and logged in after %s",
+					e.Number, e.User, ms(e.End), x.Number, ms(x.Began), ms(x.Seal))
+			}
 			if r := &h.all[j]; dead[r.Cookie] && !r.New && r.Open > 0 {
 				h.outlived(e, r)
 			}
@@ -107,7 +154,7 @@ func (h *history) endings() {
 }
 
 // dead returns the sessions that are certainly over when an ending was answered: those that had begun
-// before it did; and the ids that one of them gets, whenever it does. For either the new id was on the
+// before it did; those of logins that had arrived before it did; and the ids that one of them gets, whenever it does. For either the new id was on the
 // list already, or the old one was not any more, and the Renew fails.
 func (h *history) dead(e *Ending) map[string]bool {
 	dead := make(map[string]bool)
@@ -116,7 +163,7 @@ func (h *history) dead(e *Ending) map[string]bool {
 		return dead
 	}
 	for id, x := range h.beginners {
-		if x.SetUser == e.User && id != e.Spared && x.End < e.Began {
+		if x.SetUser == e.User && id != e.Spared && (x.End < e.Began || h.arrivedBefore(x, e)) {
 			dead[id] = true
 		}
 	}

@@ -3,6 +3,7 @@ package history
 import (
 	"slices"
 	"testing"
+	"time"
 )
 
 // ofAnn makes all sessions those of a user.
@@ -90,6 +91,73 @@ func TestCheckOfEndings(t *testing.T) {
 				s = s.ofAnn()
 			}
 			judge(t, terms, s, tt.broken)
+		})
+	}
+}
+
+// A login that had arrived before all sessions of its user were ended begins none, and one that arrives
+// afterwards is not refused. An end is done once, and in time, however late its messages come.
+func TestCheckOfLoginsBesideEndings(t *testing.T) {
+	const over, there, out = "what was ended is over", "a session is there until it ends", "nobody is shut out"
+	logsIn := func(r *Request) {
+		r.Effect, r.LogsIn, r.SetID, r.SetUser, r.Anew = Renew, "ann", "T", "ann", true
+	}
+	shutOut := func(r *Request) {
+		gone(r)
+		r.SetID, r.SetUser = "", ""
+	}
+	login := func(seal int) story { return begun.write(100, 130, 1).but(logsIn).but(sealed(seal)) }
+	refusal := login(129).but(shutOut)
+	annsT := func(r *Request) { r.Cookie, r.ID, r.User = "T", "T", "ann" }
+	alive := func(s story) story { return s.look(200, 202, 1, 2).but(annsT) }
+	missing := func(s story) story { return s.look(200, 202).but(annsT) }
+	elsewhere := func(e Ending) Ending { e.Process = 1; return e }
+	later := func(e Ending) Ending { e.Life = 1; return e }
+	ofBob := func(e Ending) Ending { e.User = "bob"; return e }
+	strict, hours := func(t *Terms) { t.Strict = true }, func(t *Terms) { t.Lateness = time.Hour }
+	forgets := func(t *Terms) { t.Losses = []Loss{{At: at(115)}} }
+	for name, tt := range map[string]struct {
+		story
+		Ending
+		but    func(t *Terms)
+		broken string
+	}{
+		"refused, since it came before":      {refusal, all(110, 112, ""), nil, ""},
+		"or while they were ended":           {refusal, all(90, 112, ""), nil, ""},
+		"or others were":                     {refusal, all(110, 112, "X"), nil, ""},
+		"refused, and nobody was ended":      {refusal, one(-2, -1).missed(), nil, out},
+		"refused, since bob's were":          {refusal, ofBob(all(110, 112, "")), nil, out},
+		"refused, though they were before":   {refusal, all(90, 98, ""), nil, out},
+		"by a process that cannot know":      {refusal, elsewhere(all(90, 98, "")), nil, ""},
+		"or does not any more":               {refusal, later(all(90, 98, "")), nil, ""},
+		"but it must have heard":             {refusal, elsewhere(all(70, 80, "")), nil, out},
+		"sooner if nothing is late":          {refusal, elsewhere(all(90, 98, "")), strict, out},
+		"in its Timeout if all is":           {refusal, elsewhere(all(40, 55, "")), hours, out},
+		"refused, and they may be ended yet": {refusal, all(40, 60, "").unanswered(), hours, ""},
+		"or not any more":                    {refusal, all(-70, -40, "").unanswered(), hours, out},
+		"refused afterwards":                 {refusal, all(140, 142, ""), nil, out},
+
+		"stored before, and ended":       {missing(login(110)), all(110, 112, ""), nil, ""},
+		"stored before, and not ended":   {alive(login(110)), all(110, 112, ""), nil, over},
+		"stored afterwards":              {login(114), all(110, 112, ""), nil, over},
+		"stored afterwards, perhaps":     {login(114).but(shutOut).but(unknown), all(110, 112, ""), nil, ""},
+		"stored by who has forgotten":    {alive(login(120)), all(110, 112, ""), forgets, ""},
+		"it arrived meanwhile":           {alive(login(120)), all(90, 112, ""), nil, ""},
+		"it arrived meanwhile, is ended": {missing(login(120)), all(90, 112, ""), nil, there},
+		"it may have been stored before": {missing(login(111)), all(90, 112, ""), nil, ""},
+
+		"a copy of the end":              {missing(login(129)), all(90, 98, ""), hours, there},
+		"a copy of a single end":         {missing(login(129)), Ending{ID: "T", Cause: Gone, Outcome: Answered, Began: at(90), End: at(98)}, hours, there},
+		"one that was late":              {missing(login(129)), all(70, 90, "").unanswered(), hours, ""},
+		"one that was late for too long": {missing(login(129)), all(10, 40, "").unanswered(), hours, there},
+	} {
+		t.Run(name, func(t *testing.T) {
+			terms := terms()
+			terms.Lateness, terms.Endings = 5*milli, []Ending{tt.Ending}
+			if tt.but != nil {
+				tt.but(&terms)
+			}
+			judge(t, terms, tt.story, tt.broken)
 		})
 	}
 }

@@ -35,9 +35,12 @@
 //     no cookie, unless it is a login or a navigation, which is not refused either.
 //   - Endings (ending.go): when End or EndAll was answered, what had begun before it began is
 //     over: nobody who asks later sees it alive, no holder saves anything, and no new id
-//     that it is given goes on. All others stay. Without an answer, or where messages come
-//     late or twice, it may be done later, and ends who has begun meanwhile, too; and a new
-//     id of the one that is spared may be ended, since nobody knew it. A process
+//     that it is given goes on. All others stay: it is done once, so nothing that begins after
+//     its answer is ended, however late its messages come. Without an answer it may be done later,
+//     EndAll for the time of a few exchanges; and a new
+//     id of the one that is spared may be ended, since nobody knew it. A login that had
+//     arrived before an EndAll of its user began is ended by that, or refused; one that arrived
+//     after it was answered is neither. A process
 //     may lend a session that is no user's once more to one that comes after its end, who is
 //     refused.
 //   - Time-outs (idle.go): a session that was used in time is there, and one that was
@@ -128,6 +131,7 @@ type Request struct {
 	Why     string // for people
 	Faulty  bool   // its handler makes a mistake: 500 is the right answer
 	Anew    bool   // it is a login or a navigation: where its session has ended, it begins another
+	LogsIn  string // the user that it logs in
 	SetID   string // the id of the session that the answer's cookie opens; "": no cookie
 	SetUser string // whose that session is
 }
@@ -157,6 +161,16 @@ type Loss struct {
 	ID    string
 	Users bool
 	At    time.Duration
+}
+
+// forgotten tells whether Redis may have lost between two moments all that it knew.
+func (t *Terms) forgotten(from, to time.Duration) bool {
+	for _, l := range t.Losses {
+		if l.ID == "" && !l.Users && from <= l.At && l.At <= to {
+			return true
+		}
+	}
+	return false
 }
 
 // Terms are what the requests were to keep to.

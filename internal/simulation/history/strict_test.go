@@ -1,6 +1,9 @@
 package history
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // What is promised without faults only.
 func TestCheckWithoutFaults(t *testing.T) {
@@ -65,6 +68,23 @@ func TestCheckWithoutFaults(t *testing.T) {
 		"it waits in vain, for nobody": {begun.write(10, 20, 1).look(12, 113, 1).but(waited(Timeout)), "nobody waits for what nobody has"},
 	} {
 		t.Run(name, func(t *testing.T) { judge(t, strict, tt.story, tt.broken) })
+	}
+}
+
+// A session gets no new id if that would have nothing to live.
+func TestCheckARenewAtTheEndOfTheLifetime(t *testing.T) {
+	minute := terms()
+	minute.TTL, minute.Lifetime, minute.Strict = time.Hour, time.Minute, true
+	refusal := func(r *Request) { unknown(r); r.Effect = Renew }
+	for name, tt := range map[string]struct {
+		story
+		broken string
+	}{
+		"at the end":       {begun.write(59_900, 60_000, 1).but(refusal), ""},
+		"before it":        {begun.write(59_900, 59_990, 1).but(refusal), "without faults a refusal has a reason"},
+		"with the id kept": {begun.write(59_900, 60_000, 1).but(unknown), "without faults a refusal has a reason"},
+	} {
+		t.Run(name, func(t *testing.T) { judge(t, minute, tt.story, tt.broken) })
 	}
 }
 

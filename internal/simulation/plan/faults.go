@@ -5,18 +5,19 @@ import (
 	"time"
 )
 
-// faults draws some faults of the given kinds, during the time of the requests.
-func faults(d drawer, p *Plan, kinds []Kind) (drawn []Fault) {
+// faults draws some faults of the given kinds, during the time of the requests. What nobody waits for may
+// be late by so much.
+func faults(d drawer, p *Plan, kinds []Kind, late time.Duration) (drawn []Fault) {
 	last := p.Requests[len(p.Requests)-1].At
 	count := d.number(1, 6)
 	for range count {
-		drawn = append(drawn, fault(d, p, kinds[d.IntN(len(kinds))], last))
+		drawn = append(drawn, fault(d, p, kinds[d.IntN(len(kinds))], last, late))
 	}
 	slices.SortStableFunc(drawn, func(a, b Fault) int { return int(a.At - b.At) })
 	return drawn
 }
 
-func fault(d drawer, p *Plan, kind Kind, last time.Duration) Fault {
+func fault(d drawer, p *Plan, kind Kind, last, late time.Duration) Fault {
 	f := Fault{
 		Kind:    kind,
 		At:      begins/2 + d.below(last),
@@ -30,7 +31,17 @@ func fault(d drawer, p *Plan, kind Kind, last time.Duration) Fault {
 	case Cut, CutLate, Slow, DoubleCommands, DoubleReplies, Mute:
 		f.For = d.within(last/20, 2*last)
 		f.Share = d.within01(0.01, 0.3)
-		f.Delay = d.within(p.Options.Latency, 3*p.Options.Lease+2*p.Options.Latency)
+		if kind != CutLate && kind != DoubleCommands {
+			late = 3*p.Options.Lease + 2*p.Options.Latency
+		}
+		f.Delay = d.within(p.Options.Latency, late)
+	case Panics:
+		f.For = d.within(last/20, 2*last)
+		f.Share = d.within01(0.001, 0.1)
+	case Swap:
+		f.For = d.within(last/20, 2*last)
+		f.Share = d.within01(0.01, 0.3)
+		f.Delay = d.within(p.Options.Latency, p.Options.Timeout)
 	case Crash, Partition:
 		f.Process = d.IntN(p.Processes)
 		f.For = d.within(time.Millisecond, 2*last)

@@ -89,13 +89,15 @@ type Request struct {
 // A Kind is one of fault.
 type Kind string
 
-// The faults. Those with a time For last that long; Share of the messages are hit.
+// The faults. Those with a time For last that long; Share of the messages are hit, or of the calls.
 const (
 	Cut            Kind = "connections are cut"             // before or after a command was done
 	CutLate        Kind = "cut, and what was sent is late"  // reset for the client, still under way to Redis
 	Slow           Kind = "messages are late"               // and those behind them
 	DoubleCommands Kind = "commands arrive twice"           // the copy later
 	DoubleReplies  Kind = "replies arrive twice"            //
+	Swap           Kind = "replies change places"           // two, on one connection
+	Panics         Kind = "the Redis client panics"         // before or after what it does
 	Unsubscribe    Kind = "subscriptions are cut"           //
 	Mute           Kind = "published messages are lost"     //
 	HalfOpen       Kind = "open connections fall silent"    // for good

@@ -14,6 +14,8 @@ type profile struct {
 	tune func(d drawer, p *Plan, l *load)
 	// faults are what may happen; none: nothing does.
 	faults []Kind
+	// hours is how often what is late may be so for hours.
+	hours float64
 }
 
 var (
@@ -21,7 +23,7 @@ var (
 	outages  = []Kind{Crash, Partition, Pause, RestartKeep}
 	refusals = []Kind{Full, Loading, Replica, Busy, NoPerm, NoChannels, FlushScripts}
 	losses   = []Kind{RestartLose, DropLocks, DropQueues, DropRecord, DropMarks, DropLists}
-	all      = slices.Concat(cuts, outages, refusals, losses, []Kind{Slow, DoubleCommands, DoubleReplies})
+	all      = slices.Concat(cuts, outages, refusals, losses, []Kind{Slow, DoubleCommands, DoubleReplies, Swap, Panics})
 )
 
 var profiles = []profile{
@@ -32,16 +34,19 @@ var profiles = []profile{
 	{name: "tiny", weight: 2, tune: tiny, faults: []Kind{Cut, CutLate, Slow, Crash, DropLocks}},
 	{name: "late", weight: 4, tune: late, faults: []Kind{Slow, CutLate, CutLate, CutLate, DropLocks}},
 	{name: "doubled", weight: 2, faults: []Kind{DoubleCommands, DoubleReplies, Cut, Slow}},
+	{name: "swapped", weight: 2, tune: swapped, faults: []Kind{Swap, Swap, Swap, Cut, Slow}},
 	{name: "large", weight: 2, tune: large, faults: []Kind{Slow, Slow, DoubleCommands, DoubleCommands, CutLate, Full}},
 	{name: "cut", weight: 3, faults: cuts},
 	{name: "lost replies", weight: 1, tune: patient, faults: []Kind{Cut}},
+	{name: "panics", weight: 2, faults: []Kind{Panics, Panics, Panics, Cut, Crash}},
 	{name: "crashes", weight: 3, faults: outages},
 	{name: "silent", weight: 2, faults: []Kind{Pause, Partition, HalfOpen}},
 	{name: "refusing", weight: 3, faults: refusals},
 	{name: "forgetful", weight: 2, faults: losses},
 	{name: "users", weight: 3, tune: users},
 	{name: "users late", weight: 3, tune: users, faults: []Kind{Cut, CutLate, CutLate, Slow, DoubleCommands, Crash}},
-	{name: "everything", weight: 6, faults: all},
+	{name: "hours", weight: 3, tune: users, faults: []Kind{CutLate, CutLate, DoubleCommands, DoubleCommands, Cut}, hours: 1},
+	{name: "everything", weight: 6, faults: all, hours: 0.2},
 }
 
 // Profiles returns the names of all.
@@ -74,7 +79,11 @@ func Draw(seed uint64, name string) (Plan, error) {
 	p.Visitors = l.visitors
 	l.requests(d, &p)
 	if chosen.faults != nil {
-		p.Faults = faults(d, &p, chosen.faults)
+		late := 3*p.Options.Lease + 2*p.Options.Latency
+		if chosen.hours > 0 && d.chance(chosen.hours) {
+			late = hours(d, &p)
+		}
+		p.Faults = faults(d, &p, chosen.faults, late)
 	}
 	return p, nil
 }
@@ -96,6 +105,13 @@ func options(d drawer) Options {
 		o.MaxWaiters = 128
 	}
 	return o
+}
+
+// hours returns how late a message may be, and has sessions outlast that.
+func hours(d drawer, p *Plan) time.Duration {
+	p.Options.TTL = d.millis(12*time.Hour, 24*time.Hour)
+	p.Options.Lifetime = 48 * time.Hour
+	return 3 * time.Hour
 }
 
 func crowd(d drawer, p *Plan, l *load) {
@@ -141,6 +157,17 @@ func large(d drawer, p *Plan, l *load) {
 	l.work = l.gap / 4
 }
 
+// swapped has many requests at once, so that many replies are on their way.
+func swapped(d drawer, p *Plan, l *load) {
+	p.Processes = d.number(1, 2)
+	l.visitors, l.burst = d.number(2, 6), 0.9
+	l.gap = d.within(p.Options.Latency/10, 2*p.Options.Latency)
+	l.work = d.within(l.gap/20, 4*l.gap)
+	if d.chance(0.5) {
+		l.what = slices.Concat(usual, ofUsers, ofUsers)
+	}
+}
+
 // patient has locks that last for long where nobody frees them, and clients that wait
 // even longer.
 func patient(d drawer, p *Plan, l *load) {
@@ -151,10 +178,14 @@ func patient(d drawer, p *Plan, l *load) {
 	l.visitors, l.work = 1, d.within(100*time.Microsecond, 5*time.Millisecond)
 }
 
-// users has users with several sessions each, which are ended from one another.
+// users has users with several sessions each, which are ended from one another. In half of the plans they
+// log in and are logged out all the time.
 func users(d drawer, _ *Plan, l *load) {
 	l.users, l.visitors = 1, d.number(2, 6)
 	l.what = slices.Concat(usual, ofUsers, ofUsers, ofUsers)
+	if d.chance(0.5) {
+		l.what = []choice[What]{{10, Append}, {20, Login}, {6, EndAll}, {4, EndAllBut}, {4, EndOthers}, {6, End}, {4, Destroy}, {4, Renew}}
+	}
 	l.gap = d.within(100*time.Microsecond, 10*time.Millisecond)
 	l.work = d.within(l.gap/20, 4*l.gap)
 }

@@ -144,6 +144,7 @@ func (c *call) change() {
 	}
 	if renews(c.Request) {
 		if c.What == plan.Login {
+			seen.LogsIn = userName(c.User)
 			s.Login(userName(c.User))
 		} else {
 			s.Renew()

@@ -164,6 +164,7 @@ func (w *World) keep(c *call, answer *response) {
 	c.seen.SetID, c.seen.SetUser = id, c.session.User()
 	if !slices.Contains(w.ids, id) {
 		w.ids = append(w.ids, id)
+		w.cookies[id] = cookie.Value
 	}
 	if c.Leave == 0 || c.seen.Leaves > c.seen.End {
 		*v = visitor{cookie: cookie.Value, id: id}

@@ -32,6 +32,7 @@ type conn struct {
 	upLast  time.Duration
 	down    []func()
 	dnLast  time.Duration
+	swap    *swap // nil: no reply waits for another
 
 	// Redis's side.
 	server     *fakeredis.Client // nil: it has none any more

@@ -57,6 +57,7 @@ func endsOwn(r plan.Request) bool { return r.What == plan.EndOthers && r.Number%
 func (p *process) end(ctx context.Context, e *history.Ending) {
 	w := p.world
 	w.mu.Lock()
+	e.Process, e.Life = p.number, p.life
 	if w.endings[e.Number] != nil {
 		e.Number += second // the handler runs again
 	}

@@ -22,14 +22,16 @@ func (w *World) finish() {
 	if w.plan.Strict() {
 		elapse(5*time.Second + w.plan.Options.Lease)
 	} else {
+		w.linger()
 		// A place in a queue is there for a minute, at most.
-		elapse(w.plan.Lateness() + w.plan.Options.Lease + 62*time.Second)
+		elapse(w.plan.Options.Lease + 62*time.Second)
 	}
 	// An error that came twice is taken for the answer to what a connection is used for next,
 	// since errors have no number: that one is refused, however late.
 	must := !slices.ContainsFunc(w.plan.Faults, func(f plan.Fault) bool { return f.Kind == plan.DoubleReplies })
 	w.each(plan.Append, plan.Exclusive, must)
 	w.each(plan.Look, plan.ReadOnly, must)
+	w.recall()
 	elapse(w.plan.Lateness() + unvisited)
 	w.each(plan.Update, plan.Exclusive, must)
 	w.mu.Lock()
@@ -68,13 +70,44 @@ const finals = 1_000_000
 // each sends a request for each visitor, one after another. must tells whether it must be
 // answered.
 func (w *World) each(what plan.What, mode plan.Mode, must bool) {
-	for v := range w.visitors {
+	for v := range w.plan.Visitors {
 		number := finals + len(w.seen)
 		w.requests.Add(1)
-		w.request(plan.Request{Number: number, Visitor: v, Process: number % len(w.present), What: what, Mode: mode})
+		w.request(plan.Request{Number: number, Visitor: v, Process: number % len(w.present), What: what, Mode: mode, User: number % 2})
 		if r := w.seen[number]; must && r != nil && r.Status != 200 && r.Cause != history.Gone {
 			w.wrong = append(w.wrong, fmt.Sprintf("when all was well again, #%d (%s) was answered with %d: %s", number, what, r.Status, r.Cause))
 		}
+		elapse(17 * time.Microsecond)
+	}
+}
+
+// linger lets the time pass for which messages may be late. If that is long, the visitors log in
+// meanwhile.
+func (w *World) linger() {
+	const parts = 4
+	for range parts {
+		elapse(w.plan.Lateness() / parts)
+		if w.plan.Lateness() > time.Minute {
+			w.each(plan.Login, plan.Exclusive, false)
+			w.recall()
+		}
+	}
+}
+
+// most is how many sessions are looked for that were there once.
+const most = 50
+
+// recall looks whether a session has come back, if messages may be late for long enough for that.
+func (w *World) recall() {
+	if w.plan.Lateness() <= time.Minute {
+		return
+	}
+	step := 1 + len(w.ids)/most
+	for i := 0; i < len(w.ids); i += step {
+		number := finals + len(w.seen)
+		w.visitors = append(w.visitors[:w.plan.Visitors], visitor{cookie: w.cookies[w.ids[i]], id: w.ids[i]})
+		w.requests.Add(1)
+		w.request(plan.Request{Number: number, Visitor: w.plan.Visitors, Process: number % len(w.present), What: plan.Look, Mode: plan.ReadOnly})
 		elapse(17 * time.Microsecond)
 	}
 }
@@ -89,6 +122,10 @@ func (w *World) leftovers() {
 			w.wrong = append(w.wrong, fmt.Sprintf("%s is left in Redis, for %v: %s", key, left, value))
 		case strings.Contains(key, ".new."):
 			w.wrong = append(w.wrong, fmt.Sprintf("%s is staged still, a minute later, for %v", key, left))
+		case strings.HasSuffix(key, ".ended"):
+			if left < 0 || left > time.Hour {
+				w.wrong = append(w.wrong, fmt.Sprintf("%s lives for %v, longer than an hour", key, left))
+			}
 		case strings.HasSuffix(key, ".list"), strings.HasSuffix(key, ".user"):
 			if left < 0 || left > w.plan.Options.Lifetime+10*time.Minute {
 				w.wrong = append(w.wrong, fmt.Sprintf("%s lives for %v, longer than any session", key, left))

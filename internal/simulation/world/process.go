@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/simulation/history"
+	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/store"
 	"github.com/gomodule/redigo/redis"
@@ -38,7 +39,8 @@ func (w *World) start(number, life int) *process {
 				redis.DialReadTimeout(o.Timeout), redis.DialWriteTimeout(o.Timeout))
 		},
 	}
-	sessions, err := middleware.New(store.New(pool, store.Options{Lease: o.Lease, Timeout: o.Timeout}), middleware.Options{
+	redigo := newClient(p, transport.NewRedigo(pool, o.Timeout))
+	sessions, err := middleware.New(store.NewOn(redigo, store.Options{Lease: o.Lease, Timeout: o.Timeout}), middleware.Options{
 		Keys: [][]byte{signingKey},
 		TTL:  o.TTL, Lifetime: o.Lifetime, LockWait: o.LockWait, MaxHold: o.MaxHold,
 		MaxWaiters: o.MaxWaiters, MaxBytes: o.MaxBytes,

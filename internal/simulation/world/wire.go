@@ -95,7 +95,7 @@ func (c *conn) execute(args []string, cut bool) {
 		return
 	}
 	text := reply.AppendTo(nil)
-	c.answer(text)
+	c.reply(args[0], text)
 	if late, hit := c.struck(plan.DoubleReplies); hit {
 		c.note("gets the reply twice", nil, fakeredis.Reply{})
 		c.sendDown(late, func() { c.receive(text) })
@@ -111,6 +111,50 @@ func (c *conn) again(args []string) {
 	defer nobody.Close()
 	if !strings.EqualFold(args[0], "SUBSCRIBE") {
 		c.note("again", args, nobody.Do(time.Now(), args...))
+	}
+}
+
+// A swap is replies of which the first one waits for another, to change places with it, and keeps those
+// between them.
+type swap struct {
+	command string // the other is one to that; "": to any
+	texts   [][]byte
+}
+
+// reply answers a command.
+func (c *conn) reply(command string, text []byte) {
+	if c.swap == nil {
+		late, hit := c.struck(plan.Swap)
+		if !hit || c.subscribed {
+			c.answer(text)
+			return
+		}
+		s := &swap{texts: [][]byte{text}}
+		if c.rand.IntN(4) > 0 {
+			s.command = command
+		}
+		c.swap = s
+		c.world.at(c.world.now()+late, func() { c.letGo(s) })
+		return
+	}
+	s := c.swap
+	s.texts = append(s.texts, text)
+	if s.command == "" || s.command == command {
+		last := len(s.texts) - 1
+		s.texts[0], s.texts[last] = text, s.texts[0]
+		c.note("gets a reply in place of that of "+strconv.Itoa(last)+" before, and the other way round", nil, fakeredis.Reply{})
+		c.letGo(s)
+	}
+}
+
+// letGo sends what has waited, if it does so still.
+func (c *conn) letGo(s *swap) {
+	if c.swap != s {
+		return
+	}
+	c.swap = nil
+	for _, text := range s.texts {
+		c.answer(text)
 	}
 }
 
