@@ -117,7 +117,8 @@ func (s *Sessions) List(ctx context.Context, user string) ([]Info, error) {
 // Lease, except with a Locker of one's own. Its client is logged out with its next request.
 //
 // The error wraps store.ErrNotFound where the id is unknown or its session has timed out,
-// store.ErrGone where it was ended less than a minute ago, or store.ErrUnavailable: it may have been
+// store.ErrGone where it was ended less than a minute ago, store.ErrCorrupt where what is stored is no
+// session and was left as it is, or store.ErrUnavailable: it may have been
 // ended all the same, and to call it again does no harm. What is no id at all is an error, too. None
 // is logged: log it.
 //

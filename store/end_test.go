@@ -136,3 +136,27 @@ func TestAnyBytes(t *testing.T) {
 		}
 	})
 }
+
+// What is no session is left as it is, whatever its type.
+func TestEndLeavesWhatIsNoSession(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
+		for _, put := range [][]any{
+			{"SET", theRecord, "garbage"},
+			{"SET", theRecord, `{"v":3,"s":"ABCDEFGHIJKLMNOP","c":946684800000,"d":{}}`},
+			{"SET", theRecord, `{"v":2,"s":"ABCDEFGHIJKLMNOP","x":1}`},
+			{"RPUSH", theRecord, "garbage"},
+		} {
+			s.Do(t, put[0].(string), put[1:]...)
+			wantError(t, "End", st.End(t.Context(), theID), ErrCorrupt)
+			if put[0] == "RPUSH" {
+				if n := s.Do(t, "RPUSH", theRecord, "more"); n != int64(2) {
+					t.Errorf("the list has %v elements", n)
+				}
+			} else if text, _ := s.Get(t, theRecord); text != put[2] {
+				t.Errorf("%q is %q now", put[2], text)
+			}
+			s.Do(t, "DEL", theRecord)
+		}
+	})
+}

@@ -37,7 +37,7 @@ func (s *Store) runLogin(ctx context.Context, x scripting.Exchange, id string, w
 			continue
 		}
 		err := s.end(ctx, tag+"."+member)
-		if err != nil && !errors.Is(err, ErrGone) && !errors.Is(err, ErrNotFound) {
+		if err != nil && !errors.Is(err, ErrGone) && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrCorrupt) {
 			return err
 		}
 	}

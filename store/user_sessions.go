@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -77,8 +78,8 @@ func (s *Store) login(ctx context.Context, x scripting.Exchange, within time.Dur
 
 // End ends a session, whatever holds it, at once: a holder's commit is refused from now on, and its
 // context ends when its lease is renewed next, within a third of Options.Lease. The error wraps
-// [ErrNotFound] where there is no such session, [ErrGone] where it was ended less than a minute
-// ago, or [ErrUnavailable].
+// [ErrNotFound] if there is no such session, [ErrGone] if it was ended less than a minute ago,
+// [ErrCorrupt] if what is stored is no session, which is left as it is, or [ErrUnavailable].
 func (s *Store) End(ctx context.Context, id string) error {
 	return failed("ending", id, s.end(ctx, id))
 }
@@ -102,6 +103,8 @@ func (s *Store) end(ctx context.Context, id string) error {
 		return ErrNotFound
 	case n == 2:
 		return ErrGone
+	case n == 3:
+		return fmt.Errorf("%w: it was left as it is", ErrCorrupt)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/a2139e8d/latchkey/store"
 )
@@ -62,19 +61,13 @@ func end(j *job) error {
 
 func endOne(j *job, st *store.Store) error {
 	id := j.ids[0]
-	begins := []string{"GETRANGE", j.recordKey(id), "0", strconv.Itoa(headSize)}
-	_, err := j.headOf(id, j.redis.doAll(j.ctx, j.redis.client, [][]string{begins})[0])
-	if errors.Is(err, errForeign) { // End would put a tombstone in its place
-		return fmt.Errorf("%w; it was left as it is", err)
-	}
-	if err != nil {
-		return err
-	}
 	switch err := st.End(j.ctx, id); {
 	case errors.Is(err, store.ErrNotFound):
 		return noSession(id)
 	case errors.Is(err, store.ErrGone):
 		return fmt.Errorf("session %s: it was ended before", id)
+	case errors.Is(err, store.ErrCorrupt):
+		return fmt.Errorf("session %s: %w; it was left as it is", id, errForeign)
 	default:
 		return err
 	}
