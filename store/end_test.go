@@ -145,12 +145,12 @@ func TestEndLeavesWhatIsNoSession(t *testing.T) {
 			{"SET", theRecord, "garbage"},
 			{"SET", theRecord, `{"v":3,"s":"ABCDEFGHIJKLMNOP","c":946684800000,"d":{}}`},
 			{"SET", theRecord, `{"v":2,"s":"ABCDEFGHIJKLMNOP","x":1}`},
-			{"RPUSH", theRecord, "garbage"},
+			{"LPUSH", theRecord, "garbage"},
 		} {
 			s.Do(t, put[0].(string), put[1:]...)
 			wantError(t, "End", st.End(t.Context(), theID), ErrCorrupt)
-			if put[0] == "RPUSH" {
-				if n := s.Do(t, "RPUSH", theRecord, "more"); n != int64(2) {
+			if put[0] == "LPUSH" {
+				if n := s.Do(t, "LPUSH", theRecord, "more"); n != int64(2) {
 					t.Errorf("the list has %v elements", n)
 				}
 			} else if text, _ := s.Get(t, theRecord); text != put[2] {
