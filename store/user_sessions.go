@@ -114,7 +114,7 @@ func (s *Store) end(ctx context.Context, id string) error {
 // some may have timed out before; after a broken connection they may be fewer than were ended. A user
 // who has none is no error. The error wraps [ErrUnavailable]: they may have been ended all the same,
 // and to call it again does no harm. Sessions that begin afterwards are not ended, also if the
-// command is done late or twice.
+// command is done late or twice; but after an error it may still be done within Options.Timeout.
 //
 // While keys of Encryption are changed, a user has several lists, and it takes several exchanges.
 // Until it returns, some sessions are over and others are not. Of two Renews in opposite directions during
