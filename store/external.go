@@ -44,7 +44,7 @@ func takeExternal(ctx context.Context, h *Hold) (err error) {
 		case h.lease == nil:
 			e.stop()
 		default: // nothing was read under it
-			e.release(ctx, h, err)
+			e.release(ctx, h, time.Now(), err)
 			h.lease = nil
 		}
 	}()
@@ -108,7 +108,7 @@ func (e *external) end(ctx context.Context, h *Hold, w write) error {
 	}
 	ctx = context.WithoutCancel(ctx)
 	var err error
-	defer func() { e.release(ctx, h, err) }() // the fence decides; the lock has no say in it
+	defer func() { e.release(ctx, h, time.Now(), err) }() // the fence decides; the lock has no say in it
 	keys := h.store.recordKeys(h.id)
 	x := scripting.Exchange{Script: replaceScript, Keys: keys[:1]}
 	base, ttl := quietly(e.base, w.ttl)
@@ -128,7 +128,7 @@ func (e *external) end(ctx context.Context, h *Hold, w write) error {
 }
 
 // release implements [fence].
-func (e *external) release(ctx context.Context, h *Hold, failed error) {
+func (e *external) release(ctx context.Context, h *Hold, _ time.Time, failed error) {
 	h.over = true
 	e.stop()
 	if !scripting.Unanswered(failed) {

@@ -44,10 +44,10 @@ type Hold struct {
 type fence interface {
 	// end gives the hold back with what it leaves, or returns ErrLost.
 	end(ctx context.Context, h *Hold, w write) error
-	// release gives it back and leaves nothing. failed is the error of an exchange before, if there
+	// release gives it back and leaves nothing. failed is the error of an exchange since begun, if there
 	// was one: if Redis has not answered that, nobody waits for another. If it fails, the lease ends
 	// by itself.
-	release(ctx context.Context, h *Hold, failed error)
+	release(ctx context.Context, h *Hold, begun time.Time, failed error)
 }
 
 // A write is what a hold leaves in Redis.
@@ -189,7 +189,7 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	err := h.store.create(ctx, id, h.id, record, h.terms)
 	ambiguous := scripting.Ambiguous(err)
 	if err != nil {
-		h.fence.release(ctx, h, err)
+		h.fence.release(ctx, h, begun, err)
 	} else {
 		err = h.end(ctx, begun)
 	}
@@ -220,7 +220,7 @@ func (h *Hold) Touch(ctx context.Context) error {
 }
 
 // Release gives the session back and leaves it as it was, as after a panic.
-func (h *Hold) Release(ctx context.Context) { h.fence.release(ctx, h, nil) }
+func (h *Hold) Release(ctx context.Context) { h.fence.release(ctx, h, time.Now(), nil) }
 
 // letGo gives the session back where nothing else has: a Content has panicked, or the client has
 // called runtime.Goexit.

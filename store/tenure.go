@@ -106,7 +106,7 @@ func (t *tenure) admit(ctx context.Context, h *Hold, l *lease.Lease) (again bool
 	case t.err != nil: // what it was to build on is void
 		return true, nil
 	case ctx.Err() != nil || l.Validity() == 0:
-		t.giveUp(l)
+		t.giveUp(l, time.Now())
 		return true, nil
 	case !t.askedSince(l.Began()):
 		t.free(l)
@@ -114,7 +114,7 @@ func (t *tenure) admit(ctx context.Context, h *Hold, l *lease.Lease) (again bool
 	case int(t.size) > h.terms.MaxBytes:
 		err = fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, t.size)
 	case h.terms.expired(&t.record, time.Now()):
-		t.giveUp(l)
+		t.giveUp(l, time.Now())
 		return false, fmt.Errorf("%s: %w", excerpt.Of(t.id), ErrNotFound)
 	}
 	h.fence, h.lease, h.Record = t, l, t.record
@@ -141,9 +141,8 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 	if t.err != nil {
 		return t.err
 	}
-	if begun := cmp.Or(w.begun, time.Now()); t.since.IsZero() || begun.Before(t.since) {
-		t.since = begun
-	}
+	begun := cmp.Or(w.begun, time.Now())
+	t.waitsSince(begun)
 	if w.ttl < 0 && t.newest > t.stored {
 		w.ttl = t.write.ttl // a version before it, which goes with it, may be a visitor's
 	}
@@ -155,7 +154,7 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 		t.record, t.size, t.write, t.read, t.ended = w.record, w.size, w, nil, w.ended
 		t.written = version
 	}
-	if t.passOn(ctx, h.lease, next) {
+	if t.passOn(ctx, h.lease, next, begun) {
 		t.flush(ctx, version)
 	}
 	if t.stored >= version {
@@ -165,7 +164,7 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 }
 
 // release implements [fence]: it ends a hold without a version.
-func (t *tenure) release(_ context.Context, h *Hold, failed error) {
+func (t *tenure) release(_ context.Context, h *Hold, begun time.Time, failed error) {
 	h.over = true
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -175,15 +174,22 @@ func (t *tenure) release(_ context.Context, h *Hold, failed error) {
 	if h.terms.Quiet && t.newest == t.stored { // the visitors before it have had their time
 		t.terms.Quiet, t.write.ttl = true, min(t.write.ttl, -t.write.ttl)
 	}
-	t.giveUp(h.lease)
+	t.giveUp(h.lease, begun)
 }
 
-// giveUp ends a hold without a version. It is called with mu held.
-func (t *tenure) giveUp(l *lease.Lease) {
+// waitsSince notes since when a hold that ends waits for its exchange. It is called with mu held.
+func (t *tenure) waitsSince(begun time.Time) {
+	if t.since.IsZero() || begun.Before(t.since) {
+		t.since = begun
+	}
+}
+
+// giveUp ends a hold without a version, which waits since begun. It is called with mu held.
+func (t *tenure) giveUp(l *lease.Lease, begun time.Time) {
 	next, _, ended := l.Stop(t.others)
 	defer l.Leave()
 	if !ended {
-		t.passOn(context.Background(), l, next)
+		t.passOn(context.Background(), l, next, begun)
 	}
 }
 
@@ -207,7 +213,7 @@ func (t *tenure) turnDown(l *lease.Lease, why error) {
 // is served before it. It is called with mu held.
 func (t *tenure) free(l *lease.Lease) {
 	if _, _, ended := l.Stop(t.others); !ended {
-		t.passOn(context.Background(), l, lease.Next{})
+		t.passOn(context.Background(), l, lease.Next{}, time.Now())
 	}
 }
 
@@ -240,7 +246,7 @@ func (t *tenure) goesOn(next lease.Next) bool {
 //
 // A hold that ends and the next one's beginning are one step: a commit in between would give
 // the lock to the one that ends, for longer than the next may have it.
-func (t *tenure) passOn(ctx context.Context, l *lease.Lease, next lease.Next) (ahead bool) {
+func (t *tenure) passOn(ctx context.Context, l *lease.Lease, next lease.Next, begun time.Time) (ahead bool) {
 	if !t.usable() {
 		next = lease.Next{}
 	}
@@ -251,9 +257,7 @@ func (t *tenure) passOn(ctx context.Context, l *lease.Lease, next lease.Next) (a
 		}
 		next = lease.Next{} // who was next has left
 	}
-	if t.since.IsZero() { // a hold without a version
-		t.since = time.Now()
-	}
+	t.waitsSince(begun)
 	since := t.since
 	t.leaving = true
 	err := t.settled()

@@ -19,11 +19,11 @@ var tenureDefects = []defect{
 	{"P1", "a group is written as its first version",
 		edits(
 			overlay.In("store", "tenure.end").Before("t.newest++", "first, unsent := t.write, t.written > t.stored"),
-			overlay.In("store", "tenure.end").Replace("t.passOn(a, b, c)", `func() bool {
+			overlay.In("store", "tenure.end").Replace("t.passOn(a, b, c, d)", `func() bool {
 	if unsent && $3.changed {
 		t.write = first
 	}
-	return t.passOn(a, b, c)
+	return t.passOn(a, b, c, d)
 }()`)),
 		seenBy(simulation("crowd"))},
 	{"P1", "a hold joins what a commit has failed to store",
