@@ -174,6 +174,9 @@ func (rq *request) beginID(
 		record = rq.hold.Record
 	}
 	rq.give(&record, change.User)
+	if change.User != "" {
+		ctx = store.WithArrival(ctx, rq.arrival())
+	}
 	if record.User != "" {
 		tag := s.store.Tag(record.User)
 		key.tag = tag[:]
@@ -187,7 +190,7 @@ func (rq *request) beginID(
 	case do == renew:
 		hold := rq.giveBack()
 		hold.Record.Created, hold.Record.Own = record.Created, record.Own
-		hold.Record.User, hold.Record.Device, hold.Record.Arrived = record.User, record.Device, record.Arrived
+		hold.Record.User, hold.Record.Device = record.User, record.Device
 		err = hold.Renew(ctx, id, change.Data())
 		record.Own = hold.Record.Own // of which the new id does not keep all
 	default:

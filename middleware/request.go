@@ -238,6 +238,13 @@ func (rq *request) handBack(r *http.Request) {
 	rq.pattern = cmp.Or(rq.pattern, r.Pattern)
 }
 
+// arrival is when the request counts as one that has arrived.
+func (rq *request) arrival() time.Time {
+	rq.idMu.Lock()
+	defer rq.idMu.Unlock()
+	return rq.arrived
+}
+
 // arrive makes the request count as one that has arrived now.
 func (rq *request) arrive() {
 	rq.idMu.Lock()

@@ -79,9 +79,6 @@ func (rq *request) give(record *store.Record, user string) {
 		return
 	}
 	record.User, record.Device = user, ""
-	rq.idMu.Lock()
-	record.Arrived = rq.arrived
-	rq.idMu.Unlock()
 	if device := rq.sessions.options.Device; device != nil {
 		text := device(rq.base)
 		record.Device = strings.ToValidUTF8(text[:min(len(text), maxDevice)], "")

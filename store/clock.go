@@ -46,6 +46,22 @@ const maxWithin = tombstoneTime / 2
 // within returns for how long a command may be done after it was sent: for as long as its caller waits.
 func (s *Store) within() time.Duration { return min(s.options.Timeout, maxWithin) }
 
+type arrivalKey struct{}
+
+// WithArrival returns a context which says when the request arrived that logs a user in, for
+// [Store.CreateRecord] and [Hold.Renew]: these refuse the login with [ErrGone] if the user's sessions were
+// ended since, or if it arrived more than an hour ago. Default: when they are called.
+func WithArrival(ctx context.Context, at time.Time) context.Context {
+	return context.WithValue(ctx, arrivalKey{}, at)
+}
+
+func arrival(ctx context.Context, now time.Time) time.Time {
+	if at, ok := ctx.Value(arrivalKey{}).(time.Time); ok {
+		return at
+	}
+	return now
+}
+
 // A clock is that of Redis, as far as this process knows it.
 type clock struct {
 	began time.Time    // for the monotonic clock

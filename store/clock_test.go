@@ -186,10 +186,9 @@ func TestALoginThatArrivedBeforeEndUserIsRefused(t *testing.T) {
 			user, n := fmt.Sprint("user ", i), 0
 			from := func(what string, arrived time.Time, want error) {
 				t.Helper()
-				r := recordOfUser(user)
-				r.Arrived = arrived
 				n++
-				wantError(t, fmt.Sprintf("clock %v, %s", wrong, what), st.CreateRecord(t.Context(), idOf(st, user, n), r, lasting), want)
+				err := st.CreateRecord(WithArrival(t.Context(), arrived), idOf(st, user, n), recordOfUser(user), lasting)
+				wantError(t, fmt.Sprintf("clock %v, %s", wrong, what), err, want)
 			}
 			early := time.Now()
 			from("before anything ended", early, nil)
@@ -212,8 +211,7 @@ func TestALoginThatArrivedBeforeEndUserIsRefused(t *testing.T) {
 // login may be refused, since nobody knows whether its request came before the end.
 func TestAClockThatWasSetBackCostsOneLogin(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		st, early := process(t, s), recordOfUser("ann")
-		early.Arrived = time.Now()
+		st, early := process(t, s), WithArrival(t.Context(), time.Now())
 		login(t, st, "ann", 1)
 		lapse(time.Millisecond)
 		endAll(t, st)
@@ -230,7 +228,7 @@ func TestAClockThatWasSetBackCostsOneLogin(t *testing.T) {
 		_ = tryLogin(t, st, 2, lasting)
 		lapse(time.Second)
 		wantError(t, "a login", tryLogin(t, st, 3, lasting), nil)
-		wantError(t, "a login from before", st.CreateRecord(t.Context(), idOf(st, "ann", 4), early, lasting), ErrGone)
+		wantError(t, "a login from before", st.CreateRecord(early, idOf(st, "ann", 4), recordOfUser("ann"), lasting), ErrGone)
 		if left := expiry(t, s, key); left <= 0 || left > time.Hour {
 			t.Errorf("it is remembered for %v", left)
 		}
@@ -244,8 +242,7 @@ func TestARenewAfterEndUserThatSparesItIsNotRefused(t *testing.T) {
 		h := takeID(t, st, login(t, st, "ann", 1))
 		lapse(time.Millisecond)
 		endAll(t, st, idOf(st, "ann", 1))
-		h.Record.Arrived = early
-		must(t, h.Renew(t.Context(), idOf(st, "ann", 2), []byte("1")))
+		must(t, h.Renew(WithArrival(t.Context(), early), idOf(st, "ann", 2), []byte("1")))
 		wantListed(t, st, "ann", idOf(st, "ann", 2))
 	})
 }

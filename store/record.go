@@ -22,10 +22,6 @@ type Record struct {
 	// User is whose session it is, and Device what the user's list shows of where it was begun.
 	// They are that of the id: "" where that has no tag. See Tag.
 	User, Device string
-	// Arrived is when the request came that logs User in, for [Store.CreateRecord] and [Hold.Renew]: if
-	// the user's sessions were ended since, it is refused with [ErrGone]. At most an hour ago; zero: now.
-	// It is not stored.
-	Arrived time.Time
 	// Content takes the place of Data, which is nil then, where a Hold of this process has saved it
 	// a moment ago: what was not encoded need not be decoded. See Encoded.
 	Content Content

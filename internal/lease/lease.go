@@ -43,7 +43,7 @@ type Lease struct {
 	state   state
 	turn    bool                       // it has the turn at the key
 	end     time.Time                  // when the lease runs out, by this process's clock
-	asked   time.Time                  // when it began, or an extension was sent that has succeeded
+	asked   time.Duration              // after began: when it was taken, or an extension was sent that has succeeded
 	limit   time.Time                  // up to when it is renewed
 	timer   *time.Timer                // once the alarm has gone off, or where there is none
 	lost    chan struct{}              // closed when it is lost; nil until somebody asks for it
@@ -67,7 +67,7 @@ const (
 func (l *Lease) begin(now, end time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.turn, l.end, l.asked = true, end, now
+	l.turn, l.end, l.asked = true, end, now.Sub(l.began)
 	l.limit = now.Add(l.options.MaxHold)
 	now = time.Now()
 	wait := l.untilRenewal(now)
@@ -84,7 +84,7 @@ func (l *Lease) begin(now, end time.Time) {
 func (l *Lease) untilRenewal(now time.Time) time.Duration {
 	wait := l.end.Add(-l.span * 2 / 3).Sub(now)
 	if !l.end.Before(l.extensible()) {
-		wait = min(max(wait, l.asked.Add(l.options.Lease/3).Sub(now)), l.end.Sub(now))
+		wait = min(max(wait, l.began.Add(l.asked+l.options.Lease/3).Sub(now)), l.end.Sub(now))
 	}
 	return wait
 }

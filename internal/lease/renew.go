@@ -60,7 +60,7 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 	switch {
 	case l.state != holding:
 	case err == nil:
-		l.end, l.asked, l.trouble = l.validUntil(sent, d), sent, nil
+		l.end, l.asked, l.trouble = l.validUntil(sent, d), sent.Sub(l.began), nil
 		l.setTimer(l.untilRenewal(now))
 	case errors.Is(err, ErrLost), errors.Is(err, ErrExpired), errors.Is(err, ErrForeign):
 		l.lose(Lost(err))
