@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// A draft is what the first run of an optimistic handler does to its answer and its connection, beside
-// the body. The second run has the same ResponseWriter around it, and must find none of that, also
-// not what a goroutine of the first run, which may keep the header, puts into it later. So the handler
-// has a header of its own until the answer begins, and its deadlines wait for that, too.
+// A draft is what the first run of an optimistic handler does to its response and its connection, beside
+// the body. The second run has the same ResponseWriter around it, and must find none of that. Nor must it
+// find what a goroutine of the first run puts into the header later. So the handler has a header of its
+// own until the response begins, and its deadlines wait until then, too.
 type draft struct {
 	header http.Header // the handler's
 	shown  http.Header // what the header around us has of it

@@ -22,9 +22,9 @@ import (
 //
 // No clocks need to agree. A reply tells the process Redis's time, and from then on it counts by its
 // own monotonic clock. The reply was on its way for a while, so the process takes Redis's time to be
-// that much earlier than it is, and never later: no command is done after its time. A script refuses if
-// the process is too wrong, since it knows nothing yet, say, or Redis's clock was set. Then it does
-// nothing and returns the time, and is sent once more. So the first of these commands in a process
+// that much earlier than it is, and never later: no command is done after its time. If the process is too
+// wrong, since it knows nothing yet, say, or Redis's clock was set, the script does nothing and returns the
+// time. Then it is sent once more. So the first of these commands in a process
 // costs one exchange more. (After Redis's clock was set back by hours, a copy of what it has refused then
 // would be done that many hours later.)
 //

@@ -2,7 +2,7 @@ package main
 
 import "github.com/a2139e8d/latchkey/internal/overlay"
 
-// What is done although it comes late, or by a clock that is wrong.
+// Commands that are done although they come late, and clocks that are wrong.
 var lateDefects = []defect{
 	{"P4", "a first record is stored however late it comes",
 		edits(overlay.Rule("a record that comes late begins no session").False()),

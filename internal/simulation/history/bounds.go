@@ -7,9 +7,8 @@ const slack = 2 * time.Millisecond
 
 // bounds judges how long requests took.
 //
-// A session is waited for until LockWait is over, or for a Timeout where that is longer. What is under
-// way with Redis then may take an eighth of one more, and where it was in vain, a quarter of one is
-// for cleaning up. A commit has a Timeout, and an eighth of one, for all that it needs: the exchange
+// A request waits for its session for LockWait, or for a Timeout if that is longer. The exchange that is
+// under way then may take an eighth of a Timeout more, and a quarter is for cleaning up if it was in vain. A commit has a Timeout, and an eighth of one, for all that it needs: the exchange
 // of the same tenure that is under way, an extension that comes between, its own, and with Renew two.
 // An optimistic request that wrote waits when it commits.
 func (h *history) bounds() {

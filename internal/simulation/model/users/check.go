@@ -48,8 +48,8 @@ func (n *step) checkBeginning(c *command, alive, begun sessions) {
 	n.begun |= begun
 }
 
-// ahead is by how much the clock by which a command was sent is, or was then. What is ahead by
-// more than a command may be late is found out.
+// ahead returns by how much the clock was ahead by which a command was sent, or is ahead now. A script finds
+// it out if that is more than a command may be late.
 func (n *step) ahead(c *command) seconds {
 	ahead := c.ahead
 	if c.known != Unknown {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// What is the same in all commands. Times are in seconds.
+// Values that all commands share. Times are in seconds.
 const (
 	base     = 1_700_000_000 // Unix time: the model's time 0, while Redis's clock is right
 	within   = 30            // for how long the library gives a command that must not come late, at most
@@ -116,7 +116,7 @@ func recordKey(session uint8, guest bool) string {
 	return tag + ":" + member(session)
 }
 
-// stampOf is that of what a call writes.
+// stampOf returns the stamp of the record, or of the tombstone, that a call writes.
 func stampOf(call uint8, tombstone bool) string {
 	if tombstone {
 		return strings.Repeat("t", 15) + name(call)
