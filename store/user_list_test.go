@@ -90,7 +90,7 @@ func TestAListMovesNoMoreThanItShows(t *testing.T) {
 	})
 }
 
-// Of a device as much is stored as has room, in whole characters.
+// Of a device as much has room as MaxDevice says, in whole characters.
 func TestLongDevices(t *testing.T) {
 	t.Parallel()
 	for device, want := range map[string]int{
@@ -158,4 +158,28 @@ func TestAListShowsNobodyElsesSessions(t *testing.T) {
 func tagIn(id string) string {
 	tag, _, _ := cutTag(id)
 	return tag
+}
+
+// A login and a Renew store no more of a device than that, and a list shows it.
+func TestALongDeviceIsListed(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st, long := process(t, s), strings.Repeat("x", 2*MaxDevice)
+		r := recordOfUser("ann")
+		r.Device = long
+		must(t, st.CreateRecord(t.Context(), idOf(st, "ann", 1), r, Terms{}))
+		create(t, st, "1")
+		h := take(t, st)
+		h.Record.User, h.Record.Device = "ann", long
+		must(t, h.Renew(t.Context(), idOf(st, "ann", 2), []byte("1")))
+		list, err := st.ListUser(t.Context(), "ann", Terms{})
+		must(t, err)
+		for _, l := range list {
+			if l.Device != long[:MaxDevice] || l.Created.IsZero() {
+				t.Errorf("listed is a device of %d bytes, want %d", len(l.Device), MaxDevice)
+			}
+		}
+		if len(list) != 2 {
+			t.Errorf("%d sessions are listed, want 2", len(list))
+		}
+	})
 }
