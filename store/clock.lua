@@ -2,13 +2,6 @@
 -- ARGV[1] when it was sent, in Unix µs by Redis's clock as far as the process knows it; 0: it does not
 -- ARGV[2] for how many µs after that it may be done
 
--- clock returns Redis's time, in Unix µs.
-local function clock()
-  local time = redis.call('TIME')
-  return time[1] * 1000000 + time[2]
-end
-
--- late reports whether the script has come too late, or was sent by a clock that is wrong.
-local function late(now)
-  return math.abs(now - ARGV[1]) > tonumber(ARGV[2])
-end
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local late = math.abs(now - ARGV[1]) > tonumber(ARGV[2]) -- it has come too late, or by a clock that is wrong

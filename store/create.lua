@@ -5,8 +5,7 @@
 -- Returns 1: written; 0: the id is taken; {-1, Unix µs: now}: it has come too late.
 -- include clock.lua
 -- include record.lua
-local now = clock()
-if late(now) then -- rule: a record that comes late begins no session
+if late then -- rule: a record that comes late begins no session
   return {-1, now}
 end
 if redis.call('SET', KEYS[1], ARGV[4], 'NX', 'PX', ARGV[5]) then

@@ -1,58 +1,56 @@
 -- Ends the sessions of a user, whatever holds them: those that the mark does not name are over.
--- KEYS[1] list   KEYS[2] mark   KEYS[3] when the user's sessions were ended
+-- KEYS[1] list   KEYS[2] mark, see mark.lua
 -- ARGV[1] and ARGV[2] see clock.lua
 -- ARGV[3] name of the call
 -- ARGV[4] and so on: the sessions that stay. The last one is the number of the call.
 -- Returns {-1, Unix µs: now}: it has come too late; or {Unix µs: now} and the sessions that were on the
--- list and stay no more.
+-- list, where some may have timed out, and stay no more.
 --
--- Each call is done once, so that it ends nothing that begins after it. KEYS[3] has the Unix µs of the
--- last call, and after it the names of those of which a copy may still be done: until when, and the name.
+-- Each call is done once, so that it ends nothing that begins after it: the mark remembers those of which a
+-- copy may still be done, for a minute, and the last one for an hour.
 --
--- Each call has an epoch of its own, the next. So none comes back, and with it no session that was ended.
+-- Each call has an epoch of its own, the next, or nobody's. So none comes back, and with it no session that
+-- was ended.
 -- include clock.lua
-local list, marked, calls = KEYS[1], KEYS[2], KEYS[3]
-local now = clock()
-if late(now) then -- rule: an EndAll that comes late ends nothing
+-- include mark.lua
+local list, marked, hour = KEYS[1], KEYS[2], '3600000'
+if late then -- rule: an EndAll that comes late ends nothing
   return {-1, now}
 end
-local user = redis.call('MGET', marked, calls)
-local mark, done = user[1], string.format('%.0f %.0f %s', now, now + 2 * ARGV[2], ARGV[3])
-for before, name in string.gmatch(user[2] or '', ' (%d+) (%w+)') do
+local mark, calls = redis.call('GET', marked), ',' .. time[1] .. '+' .. time[2] .. ':' .. ARGV[3]
+for done, name in string.gmatch(mark or '', ',([%d+]+):(%w+)') do
   if name == ARGV[3] then -- rule: a repeated EndAll ends nothing
     return {now}
-  elseif tonumber(before) > now then -- rule: an EndAll of which a copy may be done is remembered
-    done = done .. ' ' .. before .. ' ' .. name
+  end
+  if string.match(done, '%d+') + 60 > tonumber(time[1]) then -- rule: an EndAll of which a copy may be done is remembered
+    calls = calls .. ',' .. done .. ':' .. name
   end
 end
-local today = math.floor(now / 1000)
-local found, kept = redis.call('ZRANGE', list, today, '+inf', 'BYSCORE'), {}
+local members, stays, named = redis.call('ZRANGE', list, '0', '-1'), {}, ''
 if mark then -- else it is lost, and they are over
-  mark = string.format('%d', string.sub(mark, 1, 15) + 1) -- rule: each EndAll has an epoch of its own
   for i = 4, #ARGV - 1 do
-    if not kept[ARGV[i]] and redis.call('ZSCORE', list, ARGV[i]) then
-      kept[ARGV[i]] = true
-      mark = mark .. ' ' .. ARGV[i] -- rule: the mark names the sessions that stay
+    if not stays[ARGV[i]] and redis.call('ZSCORE', list, ARGV[i]) then
+      stays[ARGV[i]] = true
+      named = named .. ' ' .. ARGV[i] -- rule: the mark names the sessions that stay
     end
   end
 end
--- What deletes comes first: sessions can be ended, however full Redis is.
-if not next(kept) then
-  redis.call('DEL', list, marked) -- rule: where no session stays, the mark is gone
-else
-  for _, member in ipairs(redis.call('ZRANGE', list, 0, -1)) do
-    if not kept[member] then
-      redis.call('ZREM', list, member)
-    end
-  end
-  redis.call('PEXPIRE', marked, '1', 'GT') -- deletes nothing, if they all stay
-  redis.call('SET', marked, mark, 'KEEPTTL')
+-- What deletes comes first: sessions can be ended, however full Redis is. Numbers are strings, since Redis
+-- takes a microsecond to make one of the other.
+if named == '' then
+  redis.call('DEL', list)
+  redis.call('SET', marked, nobody .. calls, 'PX', hour) -- rule: an EndAll ends all
+  table.insert(members, 1, now)
+  return members
 end
-redis.call('SET', calls, done, 'PX', 3600000) -- rule: when the sessions of a user were ended is remembered for an hour
-local result = {now}
-for _, member in ipairs(found) do
-  if not kept[member] then
+local epoch = string.format('%d', string.sub(mark, 1, 15) + 1) -- rule: each EndAll has an epoch of its own
+local left, result = math.max(hour, redis.call('PTTL', marked)), {now}
+redis.call('PEXPIRE', marked, left)
+for _, member in ipairs(members) do
+  if not stays[member] then
+    redis.call('ZREM', list, member)
     result[#result + 1] = member
   end
 end
+redis.call('SET', marked, epoch .. named .. calls, 'KEEPTTL')
 return result

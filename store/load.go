@@ -216,7 +216,7 @@ func (s *Store) create(ctx context.Context, id, old string, record Record, t Ter
 	// maxWithin.
 	within := min(s.within(), time.Duration(ttl)*time.Millisecond/2)
 	if record.User != "" {
-		s.prepareLogin(&x, id, keys, old, &record, t, now)
+		s.prepareLogin(&x, keys, old, &record, t, now)
 		return s.runLogin(ctx, x, id, within, arrival(ctx, now))
 	}
 	reply, err := s.inTime(ctx, x, within)

@@ -1,5 +1,5 @@
 -- Writes the record of a new id, and puts it on the list of its user.
--- KEYS[1] record   KEYS[2] list   KEYS[3] mark   KEYS[4] when the user's sessions were ended
+-- KEYS[1] record   KEYS[2] list   KEYS[3] mark, see mark.lua
 -- ARGV[1] and ARGV[2] see clock.lua
 -- ARGV[3] when the request of the login arrived, by the clock of ARGV[1]
 -- ARGV[4] its stamp   ARGV[5] record, with an epoch of zeros   ARGV[6] time to live in ms
@@ -12,9 +12,9 @@
 -- {-1, Unix µs: now}: it has come too late; {-2, Unix µs: now}: the user's sessions were ended since the
 -- request arrived; or {1} and the sessions that are too many, those that would end first: written.
 -- include clock.lua
+-- include mark.lua
 -- include record.lua
-local now = clock()
-if late(now) then -- rule: a login that comes late begins no session
+if late then -- rule: a login that comes late begins no session
   return {-1, now}
 end
 local list, marked, member = KEYS[2], KEYS[3], string.sub(KEYS[1], -11)
@@ -24,8 +24,8 @@ local again = redis.call('PTTL', KEYS[1]) ~= -2
 if again and not is(KEYS[1], ARGV[4]) then
   return 0
 end
-local user, size = redis.call('MGET', marked, KEYS[4]), redis.call('ZCARD', list)
-local mark, ended = size > 0 and user[1], user[2]
+local known, size = redis.call('GET', marked), redis.call('ZCARD', list)
+local mark, calls = size > 0 and known, known and string.match(known, ',.*') or ''
 local alive = mark and size or 0 -- without list or mark, which are lost together, there is no session
 if again then
   if alive == 0 or not redis.call('ZSCORE', list, member) then
@@ -34,17 +34,18 @@ if again then
 elseif old ~= '' then
   if alive == 0 or not redis.call('ZSCORE', list, old) then -- rule: a session that was ended is not renewed
     if alive == 0 then
-      redis.call('DEL', list, marked)
+      over(list, marked, known)
     end
     return 3
   end
 else
   -- What is not known any more was an hour ago at the latest.
-  ended = ended and string.match(ended, '^%d+') or now - 3600000000
-  if tonumber(ended) > now then -- rule: that the clock was set back shuts no user out for long
-    redis.call('SET', KEYS[4], string.format('%.0f', now) .. (string.match(user[2], ' .*') or ''), 'KEEPTTL')
+  local seconds, more = string.match(calls, '(%d+)%+(%d+)')
+  local ended = seconds and seconds * 1000000 + more or 0
+  if ended > now then -- rule: that the clock was set back shuts no user out for long
+    redis.call('SET', marked, string.gsub(known, ',[%d+]+', ',' .. time[1] .. '+' .. time[2], 1), 'KEEPTTL')
   end
-  if ARGV[3] - math.max(0, ARGV[1] - now) < tonumber(ended) then -- rule: a login that arrived before its user's sessions were ended is refused
+  if ARGV[3] - math.max(0, ARGV[1] - now) < math.max(ended, now - 3600000000) then -- rule: a login that arrived before its user's sessions were ended is refused
     return {-2, now}
   end
 end
@@ -79,5 +80,8 @@ redis.call('ZADD', list, today + ARGV[7], member) -- rule: a login is on the lis
 local ends = mark and redis.call('ZRANGE', list, -1, -1, 'WITHSCORES')[2] or today + ARGV[7]
 local left = math.max(1, ends - today + 600000) -- rule: a list lasts as long as its sessions
 redis.call('PEXPIRE', list, left)
-redis.call('SET', marked, mark or epoch, 'PX', left)
+if calls ~= '' then
+  left = math.max(left, 3600000)
+end
+redis.call('SET', marked, mark or epoch .. calls, 'PX', left)
 return result

@@ -2,8 +2,10 @@
 -- KEYS[1] list   KEYS[2] mark
 -- ARGV[1] the number of the call
 -- Returns 1: one of them is, or there are no sessions; 0: both are there.
-if redis.call('PTTL', KEYS[1]) ~= -2 and redis.call('PTTL', KEYS[2]) ~= -2 then -- rule: a list and a mark that are there stay
+-- include mark.lua
+local mark = redis.call('GET', KEYS[2])
+if mark and redis.call('PTTL', KEYS[1]) ~= -2 then -- rule: a list and a mark that are there stay
   return 0
 end
-redis.call('DEL', KEYS[1], KEYS[2])
+over(KEYS[1], KEYS[2], mark)
 return 1

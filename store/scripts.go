@@ -36,7 +36,7 @@ var ofUser = make(map[*scripting.Script]*scripting.Script)
 // newScript returns the script in a file, with what it includes.
 func newScript(file string) *scripting.Script {
 	text, _ := texts.ReadFile(file) // cannot fail: it is embedded
-	for _, included := range []string{"clock.lua", "record.lua", "times.lua"} {
+	for _, included := range []string{"clock.lua", "mark.lua", "record.lua", "times.lua"} {
 		part, _ := texts.ReadFile(included)
 		text = bytes.Replace(text, []byte("-- include "+included+"\n"), part, 1)
 	}

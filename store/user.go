@@ -19,18 +19,16 @@ import (
 //	<prefix>{TAG}:ID     the record, and with .lock and .lock.queue what belongs to it
 //	<prefix>{TAG}.list   the list: a sorted set of IDs, each with the Unix ms at which it ends at the latest
 //	<prefix>{TAG}.user   the mark: an epoch of 15 digits, and the IDs of sessions from earlier epochs that
-//	                     are alive all the same
-//	<prefix>{TAG}.ended  for an hour after they were all ended: when that was; see clock.go
+//	                     are alive all the same. For an hour after they were all ended, when that was; see clock.go
 //
 // Each record has the epoch of its login. The session is alive if its record is there, and the mark
 // has that epoch, or names the session. Whatever takes, reads or commits it asks for the mark in the
 // same exchange. Nearly always that is one key more for a MGET, and a comparison; else the script
 // buries a session that is not alive (user.lua). So
 //
-//   - to end all sessions of a user is to delete the mark, and to end all others is to write
-//     another: one step, whatever their number. From that moment on nobody reads them, no holder's
-//     commit is done, and a Renew that is under way finds that the session it takes the place of is
-//     not on the list any more (login.lua).
+//   - to end all sessions of a user, or all others, is to write another mark: one step, whatever their
+//     number. From that moment on nobody reads them, no holder's commit is done, and a Renew that is
+//     under way finds that the session it takes the place of is not on the list any more (login.lua).
 //   - there is nothing to be repaired after a crash: a record, its place on the list, and the mark
 //     are written by one script, and lost together in a failover.
 //   - a mark that is lost, evicted say, ends the sessions of that user, and since the next one has
@@ -106,8 +104,8 @@ const (
 func (s *Store) markKey(tag string) string { return s.options.Prefix + "{" + tag + "}.user" }
 func (s *Store) listKey(tag string) string { return s.options.Prefix + "{" + tag + "}.list" }
 
-// endedKey is for login.lua and endall.lua only.
-func (s *Store) endedKey(tag string) string { return s.options.Prefix + "{" + tag + "}.ended" }
+// nobody is the epoch of no session, for the mark of a user who has none.
+const nobody = "000000000000000"
 
 // ask makes the script of x ask for the mark, if keys are those of a user's session, so that it finds
 // the session alive or buried. It is called when x has all other keys.

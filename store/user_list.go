@@ -63,7 +63,7 @@ func (s *Store) ListUser(ctx context.Context, user string, t Terms) ([]Listed, e
 // on another user's list is at no key of this one's.
 func (s *Store) listTag(ctx context.Context, tag, user string, t Terms) (all []Listed, _ error) {
 	list, mark := s.listKey(tag), s.markKey(tag)
-	again := []transport.Command{{"PTTL", mark}, {"ZRANGE", list, 0, -1}}
+	again := []transport.Command{{"GETRANGE", mark, 0, len(nobody) - 1}, {"ZRANGE", list, 0, -1}}
 	replies, err := s.look(ctx, list, again...)
 	seen, current := make(map[string]bool), make(map[string]bool)
 	for round := 0; err == nil; round++ {
@@ -97,14 +97,14 @@ func (s *Store) listTag(ctx context.Context, tag, user string, t Terms) (all []L
 	return slices.DeleteFunc(all, func(l Listed) bool { return !current[l.ID] }), nil
 }
 
-// members returns the ids that are on the list, from the replies to PTTL of the mark and ZRANGE.
+// members returns the ids that are on the list, from the replies to GETRANGE of the mark and ZRANGE.
 func (s *Store) members(ctx context.Context, tag string, replies []any) (ids []string, _ error) {
-	left, _ := replies[0].(int64)
+	epoch, _ := scripting.Text(replies[0])
 	members, ok := replies[1].([]any)
 	if !ok {
 		return nil, fmt.Errorf("%w: the list of a user's sessions is something else", ErrCorrupt)
 	}
-	if (left > 0) != (len(members) > 0) {
+	if (len(epoch) > 0 && string(epoch) != nobody) != (len(members) > 0) {
 		// One of them is lost, so that all are over. Or a login came in between, or the last session
 		// was ended: only a script can say.
 		reply, err := s.runner.Run(ctx, lostScript, scripting.Keys{s.listKey(tag), s.markKey(tag)})

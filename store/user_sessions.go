@@ -19,7 +19,7 @@ var errTag = errors.New("store: the id of a user's session begins with the user'
 // prepareLogin makes x, which is to create the record of a user's session, put it on the list as well.
 // old is the id of the session that it takes the place of, or "".
 func (s *Store) prepareLogin(
-	x *scripting.Exchange, id string, keys scripting.Keys, old string, r *Record, t Terms, now time.Time,
+	x *scripting.Exchange, keys scripting.Keys, old string, r *Record, t Terms, now time.Time,
 ) {
 	before := ""
 	if tag, rest, ofUser := cutTag(old); ofUser && s.listKey(tag) == keys.At(listAt) {
@@ -32,8 +32,7 @@ func (s *Store) prepareLogin(
 	if s.isOf(old, r.User) { // there will not be more than there are
 		most = -1
 	}
-	tag, _, _ := cutTag(id)
-	x.Script, x.Keys = loginScript, scripting.Keys{keys[0], keys[listAt], keys[markAt], s.endedKey(tag)}
+	x.Script, x.Keys = loginScript, scripting.Keys{keys[0], keys[listAt], keys[markAt]}
 	x.Args = append(x.Args, t.left(r, now).Milliseconds(), before, most, refuse, newEpoch())
 }
 
@@ -145,7 +144,7 @@ func (s *Store) endTag(ctx context.Context, tag string, except []string) (ended 
 			args = append(args, rest)
 		}
 	}
-	keys := scripting.Keys{s.listKey(tag), s.markKey(tag), s.endedKey(tag)}
+	keys := scripting.Keys{s.listKey(tag), s.markKey(tag)}
 	reply, err := s.inTime(ctx, scripting.Exchange{Script: endAllScript, Keys: keys, Args: args}, s.within())
 	if err != nil {
 		return nil, err

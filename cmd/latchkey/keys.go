@@ -35,7 +35,7 @@ func (o *options) parseKey(key string) (k kind, id string) {
 	switch {
 	case isTag(id) && rest == ".list":
 		return owner, id
-	case isTag(id) && (rest == ".user" || rest == ".ended"):
+	case isTag(id) && rest == ".user":
 		return brief, id
 	case !isID(id):
 		return other, ""

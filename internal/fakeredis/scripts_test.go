@@ -30,9 +30,9 @@ var signatures = map[string]signature{
 	"store/replace.lua":          {"record staged?", "base text lease"},
 	"store/take.lua":             {"record lock queue", "token lease size began place idle now"},
 
-	"store/endall.lua":                {"list mark ended", "sent within name member*"},
+	"store/endall.lua":                {"list mark", "sent within name member*"},
 	"store/lost.lua":                  {"list mark", ""},
-	"store/login.lua":                 {"record list mark ended", "sent within sent stamp text lease lease old most refuse epoch"},
+	"store/login.lua":                 {"record list mark", "sent within sent stamp text lease lease old most refuse epoch"},
 	"store/commit.lua, of a user":     {"record lock queue staged/list? mark", "token base ttl text/none next? lease? mark"},
 	"store/drop.lua, of a user":       {"record list mark", "stamp"},
 	"store/end.lua, of a user":        {"record list mark", "text lease"},
@@ -49,7 +49,7 @@ const ofUser = ", of a user"
 type signature struct{ keys, args string }
 
 // included are files that are no scripts by themselves.
-var included = []string{"internal/lease/queue.lua", "internal/lease/set.lua", "store/clock.lua", "store/record.lua", "store/times.lua", "store/user.lua"}
+var included = []string{"internal/lease/queue.lua", "internal/lease/set.lua", "store/clock.lua", "store/mark.lua", "store/record.lua", "store/times.lua", "store/user.lua"}
 
 var remarks = regexp.MustCompile(`--.*`)
 

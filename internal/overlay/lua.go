@@ -34,7 +34,9 @@ func (l Line) All() Line {
 func (l Line) True() Edit { return l.condition(func(string) string { return "true" }) }
 
 // False makes it false.
-func (l Line) False() Edit { return l.condition(func(string) string { return "false" }) }
+//
+// The condition is no constant: gopher-lua makes wrong code of "if false then return end" in a loop.
+func (l Line) False() Edit { return l.condition(func(string) string { return "not ARGV" }) }
 
 // Or makes it true if that is so, too.
 func (l Line) Or(text string) Edit {

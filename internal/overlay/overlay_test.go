@@ -89,12 +89,12 @@ func TestAnEditChangesALineOfLua(t *testing.T) {
 		old, by string // "": it is refused
 	}{
 		{Rule("one").True(), "if found == ARGV[1] --", "if true --"},
-		{Rule("two").False(), "and f(KEYS[1]) then", "and false then"},
+		{Rule("two").False(), "and f(KEYS[1]) then", "and not ARGV then"},
 		{Rule("two").Or("KEYS[4]"), "and f(KEYS[1]) then", "and (KEYS[4] or f(KEYS[1])) then"},
 		{Rule("one").And("KEYS[4]"), "found == ARGV[1]", "(KEYS[4] and found == ARGV[1])"},
-		{Rule("three").False(), "return lost and 3 or 0", "return false"},
+		{Rule("three").False(), "return lost and 3 or 0", "return not ARGV"},
 		{Rule("three").Swap("3", "0"), "lost and 3 or 0", "lost and 0 or 0"},
-		{Rule("four").False(), "local ours = a == b", "local ours = false"},
+		{Rule("four").False(), "local ours = a == b", "local ours = not ARGV"},
 		{Rule("six").Drop(), "-- of a user: call('ZREM', KEYS[2], member) -- rule: six", ""},
 		{Rule("six").Before("x()"), "-- of a user: call", "-- of a user: x()\n-- of a user: call"},
 		{Rule("seven").After("x()"), "max(1, a)) --", "max(1, a))\nx() --"},

@@ -122,13 +122,9 @@ func (w *World) leftovers() {
 			w.wrong = append(w.wrong, fmt.Sprintf("%s is left in Redis, for %v: %s", key, left, value))
 		case strings.Contains(key, ".new."):
 			w.wrong = append(w.wrong, fmt.Sprintf("%s is staged still, a minute later, for %v", key, left))
-		case strings.HasSuffix(key, ".ended"):
-			if left < 0 || left > time.Hour {
-				w.wrong = append(w.wrong, fmt.Sprintf("%s lives for %v, longer than an hour", key, left))
-			}
 		case strings.HasSuffix(key, ".list"), strings.HasSuffix(key, ".user"):
-			if left < 0 || left > w.plan.Options.Lifetime+10*time.Minute {
-				w.wrong = append(w.wrong, fmt.Sprintf("%s lives for %v, longer than any session", key, left))
+			if left < 0 || left > max(time.Hour, w.plan.Options.Lifetime+10*time.Minute) {
+				w.wrong = append(w.wrong, fmt.Sprintf("%s lives for %v, longer than any session, and than an hour", key, left))
 			}
 		case left < 0:
 			w.wrong = append(w.wrong, fmt.Sprintf("%s has no time to live", key))

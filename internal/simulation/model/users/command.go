@@ -17,10 +17,11 @@ const (
 	keeps    = "60000" // ms of a tombstone
 	lease    = "10000"
 
-	tag   = "latchkey:{useruseruseruser}"
-	list  = tag + ".list"
-	mark  = tag + ".user"
-	ended = tag + ".ended"
+	tag  = "latchkey:{useruseruseruser}"
+	list = tag + ".list"
+	mark = tag + ".user"
+
+	nobody = "000000000000000" // the epoch of the mark, if there is no session
 )
 
 // A kind is a script.
@@ -149,7 +150,7 @@ func (s *server) sends(c *command) []string {
 	}
 	switch c.kind {
 	case login:
-		text, keys = s.texts[login], append(keys, list, mark, ended)
+		text, keys = s.texts[login], append(keys, list, mark)
 		old := ""
 		if c.old != none {
 			old = member(c.old)
@@ -158,7 +159,7 @@ func (s *server) sends(c *command) []string {
 	case create:
 		args = []string{stampOf(c.call, false), c.record(), ttl}
 	case endAll:
-		text, keys, args = s.texts[endAll], []string{list, mark, ended}, []string{token(c.call)}
+		text, keys, args = s.texts[endAll], []string{list, mark}, []string{token(c.call)}
 		if c.old != none {
 			args = append(args, member(c.old))
 		}

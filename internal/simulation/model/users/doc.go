@@ -24,7 +24,7 @@
 //     commands come late, again, and for the first time after their call has given up; replies are
 //     lost; and a repetition is one that is heard after one that is not.
 //   - Time passes: a second, 30 s (which is how late a command may be at the most), a minute (a
-//     tombstone's), or an hour (that of the key .ended).
+//     tombstone's), or an hour (for which an EndAll is remembered).
 //   - Redis's clock is set by hours or seconds, back at any time, and forth while no call is under way.
 //
 // At first a process knows nothing of Redis's clock, or is right, or is wrong by a second or three hours,
@@ -37,7 +37,7 @@
 // came; a Renew only in the place of one that is alive. Each EndAll ends sessions once, in time, and before
 // its call has returned, if that succeeds. So none ends what has begun after it. A session ends only by
 // what is to end it. Those that are alive are on the list, and no others, and there is no list without a
-// mark. All keys have a timeout.
+// mark that has an epoch. All keys have a timeout.
 //
 // When a call hears a reply: whoever is answered finds its session stored; what it has ended is over, and
 // with EndAll all that was alive when it was sent; and whoever is refused has a reason.

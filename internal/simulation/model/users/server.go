@@ -245,9 +245,9 @@ func look(db *fakeredis.Server, time seconds) (v view) {
 	c := db.Connect(nil)
 	do := func(words ...string) fakeredis.Reply { return c.Do(at(time), words...) }
 	marked := do("GET", mark).Text()
-	v.ended = do("GET", ended).Text()
+	_, v.ended, _ = strings.Cut(marked, ",")
 	onList := do("ZRANGE", list, fmt.Sprint(at(time).UnixMilli()), "+inf", "BYSCORE").List()
-	if marked != "" {
+	if marked != "" && !strings.HasPrefix(marked, nobody) {
 		for _, m := range onList {
 			v.listed |= readMember(m.Text())
 		}

@@ -1,0 +1,13 @@
+-- What scripts on the mark of a user share. It is an epoch, the sessions of earlier epochs that are alive
+-- all the same, each after a space, and the calls of EndAll that are remembered, the last one first, each
+-- after a comma: the Unix time at which it was done, as seconds + µs, a colon, and its name. See user.go and clock.go.
+
+local nobody = '000000000000000' -- the epoch of no session
+
+-- over ends the sessions of a user of whom the list or the mark is lost.
+local function over(list, marked, mark)
+  redis.call('DEL', list)
+  if mark then
+    redis.call('SET', marked, nobody .. (string.match(mark, ',.*') or ''), 'KEEPTTL')
+  end
+end
