@@ -99,7 +99,7 @@ func TestAUserEndsTheirSessions(t *testing.T) {
 		}
 		laptop.get(s.URL+"/user").want(t, 200, "")
 		bob.get(s.URL+"/user").want(t, 200, "bob")
-		if lists := strings.Count(strings.Join(r.Keys(t), " ")+" ", ".user "); lists != 1 { // bob's
+		if lists := strings.Count(strings.Join(r.Keys(t), " ")+" ", ".list "); lists != 1 { // bob's
 			t.Errorf("%d lists", lists)
 		}
 	})

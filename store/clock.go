@@ -18,7 +18,8 @@ import (
 //
 //   - create.lua and login.lua for less time than the record lives, and than its tombstone does. Until
 //     then a copy finds one of the two.
-//   - endall.lua remembers its calls for longer than a copy may come, and does none twice.
+//   - endall.lua remembers its calls for longer than a copy may come, and does none twice. The user's mark
+//     does that, so it is forgotten if the mark is lost: evicted, say.
 //
 // No clocks need to agree. A reply tells the process Redis's time, and from then on it counts by its
 // own monotonic clock. The reply was on its way for a while, so the process takes Redis's time to be

@@ -76,7 +76,7 @@ func (t *tenure) send(ctx context.Context, to string, span time.Duration) {
 		defer cancel()
 	}
 	t.since = time.Time{}
-	others, err := committed(t.exchange(ctx, x))
+	others, err := committed(t.exchange(ctx, asked, x))
 	returned = true
 	clear(t.args[1:]) // a record may be large
 	if err != nil {
@@ -161,7 +161,7 @@ func (t *tenure) Extend(ctx context.Context, _, token string, d time.Duration) e
 		Args:   []any{t.token, max(1, d.Milliseconds()), t.base},
 	}
 	ask(&x, t.keys)
-	err := lease.Verdict(t.exchange(ctx, x))
+	err := lease.Verdict(t.exchange(ctx, time.Now(), x))
 	if errors.Is(err, ErrLost) && t.lease != nil {
 		t.fail(err, "")
 	}
@@ -211,18 +211,17 @@ func (t *tenure) waitForOne() {
 
 var errNoTime = fmt.Errorf("%w: another exchange took all of the time: %w", ErrUnavailable, context.DeadlineExceeded)
 
-// exchange runs a script, and gives mu up meanwhile. It takes it again also if the client ends the
+// exchange runs a script, asked now, and gives mu up meanwhile. It takes it again also if the client ends the
 // goroutine.
-func (t *tenure) exchange(ctx context.Context, x scripting.Exchange) (reply scripting.Reply, err error) {
+func (t *tenure) exchange(ctx context.Context, asked time.Time, x scripting.Exchange) (reply scripting.Reply, err error) {
 	t.sending = true
 	t.mu.Unlock()
-	begun := time.Now()
 	defer func() {
 		t.mu.Lock()
 		t.sending, t.silence = false, nil
 		// An extension is not waited for beyond the end of its lease. What took less than a
 		// quarter of Timeout leaves time for another one.
-		if err != nil && scripting.Unanswered(err) && !scripting.Moving(err) && time.Since(begun) >= t.store.options.Timeout/4 {
+		if err != nil && scripting.Unanswered(err) && !scripting.Moving(err) && time.Since(asked) >= t.store.options.Timeout/4 {
 			t.silence = err
 		}
 		t.idle.Broadcast()

@@ -35,10 +35,10 @@ if mark then -- else it is lost, and they are over
     end
   end
 end
--- What deletes comes first: sessions can be ended, however full Redis is. Numbers are strings, since Redis
--- takes a microsecond to make one of the other.
+-- What deletes comes first: sessions can be ended, however full Redis is, and are over, also if Redis then
+-- forbids to write. Numbers are strings, since Redis takes a microsecond to make one of the other.
 if named == '' then
-  redis.call('DEL', list)
+  redis.call('DEL', list, marked)
   redis.call('SET', marked, nobody .. calls, 'PX', hour) -- rule: an EndAll ends all
   table.insert(members, 1, now)
   return members
@@ -46,11 +46,11 @@ end
 local epoch = string.format('%d', string.sub(mark, 1, 15) + 1) -- rule: each EndAll has an epoch of its own
 local left, result = math.max(hour, redis.call('PTTL', marked)), {now}
 redis.call('PEXPIRE', marked, left)
+redis.call('SET', marked, epoch .. named .. calls, 'KEEPTTL')
 for _, member in ipairs(members) do
   if not stays[member] then
     redis.call('ZREM', list, member)
     result[#result + 1] = member
   end
 end
-redis.call('SET', marked, epoch .. named .. calls, 'KEEPTTL')
 return result

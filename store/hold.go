@@ -57,7 +57,7 @@ type write struct {
 	ttl     int64     // ms; negative: see quietly
 	changed bool      // there is a record to be written
 	ended   bool      // it is a tombstone
-	begun   time.Time // when the hold began to end, if that was before
+	begun   time.Time // when the hold began to end
 }
 
 // text returns the record's stored form, sealed if b seals. A tombstone never is.
@@ -156,7 +156,8 @@ func (h *Hold) save(ctx context.Context, record Record) error {
 		h.Release(ctx)
 		return failed("saving", h.id, err)
 	}
-	w := write{changed: true, record: record, size: int32(size), ttl: h.terms.ttl(&record, time.Now())}
+	begun := time.Now()
+	w := write{begun: begun, changed: true, record: record, size: int32(size), ttl: h.terms.ttl(&record, begun)}
 	return failed("saving", h.id, h.fence.end(ctx, h, w))
 }
 
@@ -164,7 +165,7 @@ func (h *Hold) save(ctx context.Context, record Record) error {
 // minute. Errors as with Save; or [ErrGone] alone, where it was ended by another and what was read
 // was stored.
 func (h *Hold) Destroy(ctx context.Context) error {
-	err := h.end(ctx, time.Time{})
+	err := h.end(ctx, time.Now())
 	// One that follows another hold may have read what was not stored: its answer must not show that.
 	if errors.Is(err, lease.ErrEnded) && !errors.Is(err, ErrUnavailable) && !h.joined {
 		err = ErrGone
@@ -209,7 +210,8 @@ func (h *Hold) end(ctx context.Context, begun time.Time) error {
 // Nothing was to be written, so a lock that was lost is no error, unless what was read came from a
 // request before this one and may not be what is stored: then it is [ErrLost]. Else the error can only be [ErrUnavailable].
 func (h *Hold) Touch(ctx context.Context) error {
-	err := h.fence.end(ctx, h, write{ttl: h.terms.ttl(&h.Record, time.Now())})
+	begun := time.Now()
+	err := h.fence.end(ctx, h, write{begun: begun, ttl: h.terms.ttl(&h.Record, begun)})
 	// The request that took the lock has read what was stored then, and nothing can be wrong
 	// with that afterwards. Those that followed it have read what is known to be stored, or
 	// current, only if the lock was held until now.

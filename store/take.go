@@ -112,12 +112,12 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration, 
 		return lease.HeldBy(string(holder)), replies[0] == nil, nil
 	}
 	text, _ := scripting.Text(values[1])
-	f := k.form(token)
+	heard, f := time.Now(), k.form(token)
 	parsed, err := parse(text, f)
-	if !held || err != nil || len(text) > k.terms.MaxBytes || k.terms.expired(&parsed, time.Now()) {
+	if !held || err != nil || len(text) > k.terms.MaxBytes || k.terms.expired(&parsed, heard) {
 		return lease.Attempt{}, false, nil
 	}
-	t := k.begin(token, begun)
+	t := k.begin(token, begun, heard)
 	if ofUser {
 		mark, _ := scripting.Text(values[2])
 		if t.mark = string(mark); !alive(string(mark), k.keys, parsed.epoch) {
@@ -128,9 +128,9 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration, 
 	return lease.Attempt{Taken: true, Data: t}, true, nil
 }
 
-// begin begins a tenure. Redis was asked then.
-func (k *taking) begin(token string, asked time.Time) *tenure {
-	t := &tenure{store: k.store, id: k.id, keys: k.keys, terms: *k.terms, token: token, heard: time.Now(), asked: asked, mark: ""}
+// begin begins a tenure. Redis was asked then, and has answered at heard.
+func (k *taking) begin(token string, asked, heard time.Time) *tenure {
+	t := &tenure{store: k.store, id: k.id, keys: k.keys, terms: *k.terms, token: token, heard: heard, asked: asked, mark: ""}
 	t.idle.L = &t.mu
 	return t
 }
@@ -146,7 +146,7 @@ func (k *taking) taken(reply scripting.Reply, token string, asked time.Time) (le
 	if state == stateBusy {
 		return lease.Held(reply)
 	}
-	t, ok, f := k.begin(token, asked), true, k.form(token)
+	t, ok, f := k.begin(token, asked, time.Now()), true, k.form(token)
 	t.box = f.box
 	switch state {
 	case stateFound:

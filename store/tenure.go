@@ -141,8 +141,7 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 	if t.err != nil {
 		return t.err
 	}
-	begun := cmp.Or(w.begun, time.Now())
-	t.waitsSince(begun)
+	t.waitsSince(w.begun)
 	if w.ttl < 0 && t.newest > t.stored {
 		w.ttl = t.write.ttl // a version before it, which goes with it, may be a visitor's
 	}
@@ -154,7 +153,7 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 		t.record, t.size, t.write, t.read, t.ended = w.record, w.size, w, nil, w.ended
 		t.written = version
 	}
-	if t.passOn(ctx, h.lease, next, begun) {
+	if t.passOn(ctx, h.lease, next, w.begun) {
 		t.flush(ctx, version)
 	}
 	if t.stored >= version {

@@ -44,7 +44,7 @@ var tenureDefects = []defect{
 		edits(overlay.In("store", "tenure.isShort").Return("false")),
 		seenBy(tests("store", "TestARequestIsOverInTime"))},
 	{"P5", "a login's second step has all the time of an exchange again",
-		edits(overlay.In("store", "tenure.end").Replace("cmp.Or(w.begun, time.Now())", "time.Now()")),
+		edits(overlay.In("store", "Hold.Renew").Replace("$recv.end($1, b)", "$recv.end($1, time.Now())")),
 		seenBy(tests("store", "TestARequestIsOverInTime"))},
 	{"P7", "a commit whose goroutine has ended counts as never sent",
 		edits(overlay.In("store", "tenure.send").Replace("scripting.ErrExited", "error(nil)")),

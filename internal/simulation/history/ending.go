@@ -18,12 +18,12 @@ type Ending struct {
 	Why        string
 }
 
-// over is when it has no effect any more: what was answered was done, and is not done again. A message
-// may be late for several reasons at once. But all of a user's sessions are ended for a Timeout
-// after that was sent, or never.
+// over is when it has no effect any more: what was answered was done, and is not done again, unless Redis
+// has forgotten it. A message may be late for several reasons at once. But all of a user's sessions are
+// ended for a Timeout after that was sent, or never.
 func (h *history) over(e *Ending) time.Duration {
 	switch late := e.End + 3*h.Lateness + slack; {
-	case h.Strict || e.Outcome == Answered:
+	case h.Strict || e.Outcome == Answered && (e.ID != "" || !h.forgotten(e.Began, late)):
 		return e.End
 	case e.ID != "":
 		return late

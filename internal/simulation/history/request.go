@@ -163,10 +163,11 @@ type Loss struct {
 	At    time.Duration
 }
 
-// forgotten tells whether Redis may have lost between two moments all that it knew.
+// forgotten tells whether Redis may have lost between two moments what it knew of a user: the mark
+// remembers when all of their sessions were ended.
 func (t *Terms) forgotten(from, to time.Duration) bool {
 	for _, l := range t.Losses {
-		if l.ID == "" && !l.Users && from <= l.At && l.At <= to {
+		if l.ID == "" && from <= l.At && l.At <= to {
 			return true
 		}
 	}
