@@ -98,7 +98,7 @@ func (l *link) sendProbe(now time.Time) {
 	x := &call{commands: []Command{{"PING"}}, deadline: now.Add(c.timeout), probe: true, wake: make(chan struct{}, 1)}
 	l.probe = x
 	c.enqueue(x, now)
-	c.finish(context.Background(), x)
+	c.finish(context.Background(), x, nil)
 	if x.err == nil && l.probe == x && l.err == nil {
 		l.overtaken = time.Now()
 		l.tickBy(l.overtaken.Add(c.stuck()))

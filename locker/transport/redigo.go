@@ -71,13 +71,13 @@ func (c *Redigo) Do(ctx context.Context, _ string, commands ...Command) ([]any, 
 		}
 		commands = cloned(commands)
 	}
+	x, cancelled := c.newCall(commands, deadline), ctx.Done() // before mu, which all wait for
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	x := c.newCall(commands, deadline)
 	if c.enqueue(x, now); hurried {
 		return c.hurry(ctx, x, end)
 	}
-	c.finish(ctx, x)
+	c.finish(ctx, x, cancelled)
 	replies, err := x.replies, x.err
 	if err == nil {
 		c.reuse(x)
@@ -141,9 +141,8 @@ func (c *Redigo) choose(now time.Time) *link {
 }
 
 // finish does what x can do on its link, or waits, until x is done. Only one that waits for a
-// reply reads: the others may be needed to write.
-func (c *Redigo) finish(ctx context.Context, x *call) {
-	cancelled := ctx.Done()
+// reply reads: the others may be needed to write. cancelled is closed when ctx has ended.
+func (c *Redigo) finish(ctx context.Context, x *call, cancelled <-chan struct{}) {
 	for !x.done {
 		switch l := x.link; {
 		case l.conn != nil && l.err == nil && !l.writing && l.taken < len(l.calls):
@@ -186,7 +185,7 @@ func (c *Redigo) hurry(ctx context.Context, x *call, end time.Time) ([]any, erro
 		defer close(done)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.finish(ctx, x)
+		c.finish(ctx, x, ctx.Done())
 	}()
 	timer := time.NewTimer(time.Until(end))
 	defer timer.Stop()
