@@ -131,13 +131,13 @@ func (s *Store) loadPlainly(ctx context.Context, keys scripting.Keys, bond lease
 	if fixed {
 		ttl = 0 // changes nothing: what would expire now does not have longer
 	}
-	key := keys[0]
-	get, ofUser := transport.Command{"GET", key}, len(keys) == userKeys
+	key, ofUser := keys[0], len(keys) == userKeys
+	words := []any{"PTTL", key, "PEXPIRE", key, ttl, "GT", "GET", key} // in one piece of memory
 	if ofUser {
-		get = transport.Command{"MGET", key, keys[markAt]}
+		words = append(words[:6], "MGET", key, keys[markAt])
 	}
-	replies, err := s.runner.Numbered(ctx, keys.At(0),
-		transport.Command{"PTTL", key}, transport.Command{"PEXPIRE", key, ttl, "GT"}, get)
+	commands := append(make([]transport.Command, 0, 4), words[:2:2], words[2:6:6], words[6:]) // room for a number
+	replies, err := s.runner.Numbered(ctx, keys.At(0), commands...)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -1,6 +1,7 @@
 package scripting
 
 import (
+	"bytes"
 	"context"
 	"strconv"
 	"time"
@@ -37,7 +38,8 @@ func (r *Runner) Numbered(ctx context.Context, slot string, commands ...transpor
 			return nil, refused(refusal)
 		}
 	}
-	if number, _ := Text(replies[last+1]); string(number) != strconv.FormatInt(call, 10) {
+	var digits [20]byte
+	if number, _ := Text(replies[last+1]); !bytes.Equal(number, strconv.AppendInt(digits[:0], call, 10)) {
 		return nil, r.stray(resets)
 	}
 	return replies[:last+1], nil
