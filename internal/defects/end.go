@@ -37,10 +37,10 @@ var timeDefects = []defect{
 	{"P12", "to read a session does not put its time-out off",
 		edits(
 			overlay.Rule("who reads a session puts its timeout off").Drop(),
-			overlay.In("store", "Store.loadPlainly").Replace(`transport.Command{"PEXPIRE", k, t, "GT"}`, `transport.Command{"PEXPIRE", k, 1, "GT"}`)),
+			overlay.In("store", "Store.loadPlainly").Replace(`[]any{"PTTL", k, "PEXPIRE", k, t, "GT", "GET", k}`, `[]any{"PTTL", k, "PEXPIRE", k, 1, "GT", "GET", k}`)),
 		seenBy(simulation("short"))},
 	{"P12", "to read a session takes away what its holder gave it",
-		edits(overlay.In("store", "Store.loadPlainly").Replace(`transport.Command{"PEXPIRE", k, t, "GT"}`, `transport.Command{"PEXPIRE", k, t}`)),
+		edits(overlay.In("store", "Store.loadPlainly").Replace(`[]any{"PTTL", k, "PEXPIRE", k, t, "GT", "GET", k}`, `[]any{"PTTL", k, "PEXPIRE", k, t, "XX", "GET", k}`)),
 		seenBy(simulation("short"))},
 	{"P12", "a session runs out while it is held",
 		edits(overlay.Rule("a record outlasts its lock").Drop(), overlay.Rule("a record outlasts its renewed lock").Drop()),

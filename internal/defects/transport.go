@@ -11,7 +11,7 @@ var transportDefects = []defect{
 		edits(
 			overlay.In("internal/scripting", "unframe").True("r>>2 == c"),
 			overlay.In("internal/scripting", "unframe").True("r[n] == c"),
-			overlay.In("internal/scripting", "Runner.Numbered").False("string(n) != strconv.FormatInt(c, 10)")),
+			overlay.In("internal/scripting", "Runner.Numbered").False("!bytes.Equal(n, strconv.AppendInt(d, c, 10))")),
 		seenBy(simulation("doubled"), faults("TestWireRepeatsOnOneConnection"))},
 	{"P11", "a record is read at whatever key it stands",
 		edits(anysRecord),
