@@ -18,15 +18,15 @@ import (
 //
 //   - create.lua and login.lua for less time than the record lives, and than its tombstone does. Until
 //     then a copy finds one of the two.
-//   - endall.lua remembers its calls for longer than a copy may come, and does none twice. The user's mark
-//     does that, so it is forgotten if the mark is lost: evicted, say.
+//   - endall.lua does no call twice: the user's mark remembers each for longer than a copy may come. If the
+//     mark is lost, by eviction for example, its calls are forgotten.
 //
 // No clocks need to agree. A reply tells the process Redis's time, and from then on it counts by its
 // own monotonic clock. The reply was on its way for a while, so the process takes Redis's time to be
-// that much earlier than it is, and never later: no command is done after its time. If the process is too
-// wrong, since it knows nothing yet, say, or Redis's clock was set, the script does nothing and returns the
-// time. Then it is sent once more. So the first of these commands in a process
-// costs one exchange more. (After Redis's clock was set back by hours, a copy of what it has refused then
+// that much earlier than it is, and never later: no command is done after its time. The process may be
+// too wrong: it knows nothing yet, or Redis's clock was set. Then the script does nothing and returns the
+// time, and the process sends it once more. So the first of these commands in a process costs one exchange
+// more. (After Redis's clock was set back by hours, a copy of what it has refused then
 // would be done that many hours later.)
 //
 // # A login that is overtaken

@@ -1,6 +1,6 @@
--- What scripts on the mark of a user share. It is an epoch, the sessions of earlier epochs that are alive
--- all the same, each after a space, and the calls of EndAll that are remembered, the last one first, each
--- after a comma: the Unix time at which it was done, as seconds + µs, a colon, and its name. See user.go and clock.go.
+-- What scripts on the mark of a user share. The mark is an epoch; the sessions of earlier epochs that are
+-- alive all the same, each after a space; and the remembered calls of EndAll, the last one first, each after
+-- a comma: SECONDS+MICROSECONDS of Redis's clock, a colon, and the name. See user.go and clock.go.
 
 local nobody = '000000000000000' -- the epoch of no session
 

@@ -64,3 +64,29 @@ func TestSaveLoadedAfterTheEnd(t *testing.T) {
 		}
 	})
 }
+
+// An EndUser that Redis does not permit to write ends all that it is to end, or none.
+func TestAnEndUserThatMayNotWriteIsNotHalfDone(t *testing.T) {
+	t.Parallel()
+	for name, spares := range map[string]bool{"all": false, "all but one": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Real(t)
+			st := process(t, s)
+			a, b := login(t, st, "ann", 1), login(t, st, "ann", 2)
+			var except []string
+			if spares {
+				except = []string{a}
+			}
+			s.Do(t, "ACL", "SETUSER", "default", "-set")
+			_, err := st.EndUser(t.Context(), "ann", except...)
+			s.Do(t, "ACL", "SETUSER", "default", "+set")
+			wantError(t, "EndUser", err, ErrUnavailable)
+			if isAlive(t, st, b) {
+				wantListed(t, st, "ann", a, b)
+			} else if wantListed(t, st, "ann", except...); spares {
+				wantAlive(t, st, a, "0")
+			}
+		})
+	}
+}
