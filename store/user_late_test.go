@@ -77,35 +77,45 @@ func TestARenewIsNotRefused(t *testing.T) {
 	})
 }
 
-// What happens while a list is made: a session that gets a new id is shown by that, and not left out,
-// and what is ended is not shown.
+// What happens while a list is made: a session that gets new ids is shown by the last one, and not left
+// out, and what is ended is not shown.
 func TestListUserWhileSessionsChange(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		other := process(t, s)
-		a, b, c := idOf(other, "ann", 1), idOf(other, "ann", 2), idOf(other, "ann", 3)
+		a, b := idOf(other, "ann", 1), idOf(other, "ann", 2)
+		ids := []string{a}
+		for n := range 20 {
+			ids = append(ids, idOf(other, "ann", 10+n))
+		}
 		for what, tt := range map[string]struct {
-			change func()
+			change func(n int) // is called when a record is about to be read, first with 0
 			want   []string
 		}{
-			"nothing": {func() {}, []string{a, b}},
-			"a new id": {func() {
-				wantError(t, "Renew", takeID(t, other, a).Renew(t.Context(), c, []byte("1")), nil)
-			}, []string{b, c}},
-			"all but one": {func() { endAll(t, other, b) }, []string{b}},
+			"nothing": {func(int) {}, []string{a, b}},
+			"a new id at each reading": {func(n int) {
+				if n < len(ids)-1 {
+					wantError(t, "Renew", takeID(t, other, ids[n]).Renew(t.Context(), ids[n+1], []byte("1")), nil)
+				}
+			}, []string{b, ids[len(ids)-1]}},
+			"all but one": {func(n int) {
+				if n == 0 {
+					endAll(t, other, b)
+				}
+			}, []string{b}},
 		} {
 			s.Do(t, "FLUSHALL")
 			login(t, other, "ann", 1)
 			login(t, other, "ann", 2)
 			st, proxy := tapped(t, s, patient)
-			changed := false
+			changes := 0
 			proxy.Inject(func(cmd redistest.Command) redistest.Fault {
-				if cmd.Name == "GETRANGE" && !strings.HasSuffix(cmd.Args[0], ".user") && !changed { // the list has been read, and no record
-					changed = true
-					tt.change()
+				if cmd.Name == "GETRANGE" && !strings.HasSuffix(cmd.Args[0], ".user") { // the list has been read
+					tt.change(changes)
+					changes++
 				}
 				return redistest.Pass
 			})
-			if wantListed(t, st, "ann", tt.want...); !changed {
+			if wantListed(t, st, "ann", tt.want...); changes == 0 {
 				t.Errorf("%s: no record was read", what)
 			}
 		}

@@ -23,11 +23,12 @@ type Listed struct {
 // A list shows what stands at the beginning of a record, so it asks for that many bytes, however much a
 // session holds. It asks for so few sessions in one exchange, some 10 KB, since others' exchanges wait
 // behind it, on its connection and in Redis. listRounds is how often it asks for those that have begun
-// meanwhile.
+// meanwhile. It is so large that only a user who logs in during each of that many round trips, one after
+// the other, sees a list without the last one's session.
 const (
 	listedBytes = 410
 	shownAtOnce = 25
-	listRounds  = 4
+	listRounds  = 100
 )
 
 // listedAtOnce is how many sessions of a user are asked for their time to live in one exchange.
