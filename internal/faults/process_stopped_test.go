@@ -92,12 +92,13 @@ func TestAppStoppedAgainAndAgain(t *testing.T) {
 	const lease = 200 * time.Millisecond // short, so that there is time for many stops
 	s := stage(t, "processes stopped at random moments, some past their lease", stoppedPromise,
 		setting{logins: true, demos: 3, visitors: 8, flags: []string{"-lease", lease.String()}})
-	random, rounds, past := chance(7), unlessShort(24, 12), 0
+	random, rounds, past := chance(7), 0, 0
 	s.run(func(ctx context.Context) {
-		for round := range rounds {
+		least, most := unlessShort(24, 12), 240
+		for ; rounds < least || rounds < most && s.summary().Silent == 0; rounds++ {
 			d := s.demos[random.IntN(len(s.demos))]
 			length := time.Duration(random.Int64N(int64(lease / 3)))
-			if round%3 > 0 {
+			if rounds%3 > 0 {
 				length += lease
 				past++
 			}
