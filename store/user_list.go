@@ -22,17 +22,14 @@ type Listed struct {
 
 // A list shows what stands at the beginning of a record, so it asks for that many bytes, however much a
 // session holds. It asks for so few sessions in one exchange, some 10 KB, since others' exchanges wait
-// behind it, on its connection and in Redis. listRounds is how often it asks for those that have begun
-// meanwhile. It is so large that only a user who logs in during each of that many round trips, one after
-// the other, sees a list without the last one's session.
+// behind it, on its connection and in Redis. listRounds is how often it asks for those that have begun, or
+// got a new id, meanwhile. A session can be left out only if that happens during each of so many round
+// trips in a row.
 const (
 	listedBytes = 410
 	shownAtOnce = 25
 	listRounds  = 100
 )
-
-// listedAtOnce is how many sessions of a user are asked for their time to live in one exchange.
-const listedAtOnce = 200
 
 // ListUser returns the sessions of a user, newest first. It looks at them without using them: one
 // exchange for the list, and then one for each 25 sessions, of less than a kilobyte a session, whatever

@@ -53,7 +53,7 @@ func (s *Store) prune(ctx context.Context, tag string) error {
 		return err
 	}
 	members, _ := replies[0].([]any)
-	for some := range slices.Chunk(members, listedAtOnce) {
+	for some := range slices.Chunk(members, tidiedAtOnce) {
 		commands := make([]transport.Command, len(some))
 		for i, m := range some {
 			member, _ := scripting.Text(m)

@@ -163,6 +163,9 @@ func (s *Store) endTag(ctx context.Context, tag string, except []string) (ended 
 	return ended, nil
 }
 
+// tidiedAtOnce is how many sessions of a user one exchange tidies, or asks for their time to live.
+const tidiedAtOnce = 200
+
 // tidy lets the records of sessions that are over end in a minute, in the background. Until
 // then they say that the session was ended, like a tombstone; without it they would do so until
 // they time out.
@@ -171,7 +174,7 @@ func (s *Store) tidy(ids []string) {
 		return
 	}
 	s.group.Sweep(s.locking, false, func(ctx context.Context) bool {
-		for some := range slices.Chunk(ids, listedAtOnce) {
+		for some := range slices.Chunk(ids, tidiedAtOnce) {
 			commands := make([]transport.Command, len(some))
 			for i, id := range some {
 				commands[i] = transport.Command{"PEXPIRE", s.recordKey(id), tombstoneTime.Milliseconds(), "LT"}
