@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log"
+	"net/http"
 	"time"
 
 	"github.com/a2139e8d/latchkey/locker"
@@ -54,6 +55,34 @@ func report(ctx context.Context, jobs locker.Locker) error {
 
 // work stands for anything that ends when its context does.
 func work(ctx context.Context) error { return ctx.Err() }
+
+// One request at a time imports into an account, on all servers.
+func ExampleLocker() {
+	imports := locker.NewSpin(pool, locker.Options{Wait: 5 * time.Second})
+	http.Handle("POST /import/{account}", oneImport(imports, http.HandlerFunc(doImport)))
+}
+
+// oneImport lets one request at a time import into an account, on all servers.
+func oneImport(locks locker.Locker, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		lease, err := locks.Lock(r.Context(), "import:"+r.PathValue("account"))
+		if err != nil { // such as locker.ErrTimeout
+			log.Print(err)
+			http.Error(w, "Another import is running.", http.StatusServiceUnavailable)
+			return
+		}
+		defer lease.Unlock(r.Context())
+
+		// If the lock is lost, the handler must end, because another may have begun.
+		ctx, cancel := context.WithCancelCause(r.Context())
+		defer cancel(nil)
+		lease.OnLost(cancel)
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// doImport stands for any handler.
+func doImport(http.ResponseWriter, *http.Request) {}
 
 // The same with a fixed lease of an hour, which nobody extends. Whoever waits
 // knows when it ends: if that is too late, it gives up at once, and else it

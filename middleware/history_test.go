@@ -17,7 +17,6 @@ import (
 	"github.com/a2139e8d/latchkey/internal/history"
 	"github.com/a2139e8d/latchkey/internal/logtest"
 	"github.com/a2139e8d/latchkey/internal/redistest"
-	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
@@ -325,15 +324,11 @@ func work(ctx context.Context) {
 
 // crowd makes requests of one visitor, all at once and in two processes. They have n in their
 // session in the end.
-func crowd(t *testing.T, r *redistest.Server, locker func() locker.Locker, requests int, request func(i int) (method, path string), n string) {
+func crowd(t *testing.T, r *redistest.Server, requests int, request func(i int) (method, path string), n string) {
 	t.Helper()
 	var sites []*site
 	for range 2 {
-		o := steady
-		if locker != nil {
-			o.Locker = locker()
-		}
-		sites = append(sites, newSiteOn(t, store.New(r.Pool(t, 10), o), middleware.Options{Mode: optimisticGets, LockWait: time.Minute}, app()))
+		sites = append(sites, newSiteOn(t, store.New(r.Pool(t, 10), steady), middleware.Options{Mode: optimisticGets, LockWait: time.Minute}, app()))
 	}
 	v := newVisitor(t).everywhere()
 	var all sync.WaitGroup
@@ -355,7 +350,7 @@ func crowd(t *testing.T, r *redistest.Server, locker func() locker.Locker, reque
 // P1: of 100 concurrent writes to one session, in two processes, 100 stay.
 func TestConcurrentWritesAllStay(t *testing.T) {
 	onEach(t, func(t *testing.T, r *redistest.Server) {
-		crowd(t, r, nil, 100, func(int) (method, path string) { return http.MethodPost, "/add" }, "101")
+		crowd(t, r, 100, func(int) (method, path string) { return http.MethodPost, "/add" }, "101")
 	})
 }
 
@@ -370,15 +365,5 @@ func mixed(i int) (method, path string) {
 // P1: of 100 concurrent GETs that each add 1, in two processes, 100 are kept, beside POSTs that
 // do so, too.
 func TestConcurrentOptimisticWritesAllStay(t *testing.T) {
-	onEach(t, func(t *testing.T, r *redistest.Server) { crowd(t, r, nil, 120, mixed, "121") })
-}
-
-// With a Locker of one's own nothing is saved without it. All the same nothing is lost.
-func TestOptimisticWithALocker(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		own := func() locker.Locker {
-			return locker.NewSpin(r.Pool(t, 4), locker.Options{Wait: time.Minute, Timeout: 20 * time.Second})
-		}
-		crowd(t, r, own, 20, mixed, "21")
-	})
+	onEach(t, func(t *testing.T, r *redistest.Server) { crowd(t, r, 120, mixed, "121") })
 }

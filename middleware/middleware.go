@@ -93,10 +93,10 @@ type Options struct {
 	LockWait time.Duration
 	// MaxHold is the longest a request may keep its session to itself. Then its context ends with
 	// store.ErrLost as the cause, it can no longer save, and the next one gets the session.
-	// Default 1 min. With a store.Options.Locker it must be zero: that has options of its own.
+	// Default 1 min.
 	MaxHold time.Duration
 	// MaxWaiters is how many requests may wait for one session in this process; the next gets 503
-	// at once. Default 128. With a store.Options.Locker it must be zero, like MaxHold.
+	// at once. Default 128.
 	MaxWaiters int
 	// MaxBytes is the largest encoded session. Default 1 MiB, which is generous: a session that
 	// large costs a request tens of milliseconds.
@@ -179,7 +179,7 @@ func New(st *store.Store, o Options) (*Sessions, error) {
 	terms := store.Terms{TTL: cmp.Or(o.TTL, store.DefaultTTL), Lifetime: cmp.Or(o.Lifetime, store.DefaultLifetime),
 		GuestTTL: o.GuestTTL, LockWait: o.LockWait, MaxHold: o.MaxHold, MaxWaiters: o.MaxWaiters, MaxBytes: o.MaxBytes,
 		MaxSessions: o.MaxSessions, RefuseLogin: o.RefuseLogin}
-	if err := st.Check(terms); err != nil {
+	if err := terms.Check(); err != nil {
 		return nil, fmt.Errorf("middleware: Options.%w", err)
 	}
 	if o.Buffer < 0 {

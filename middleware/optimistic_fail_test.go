@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
-	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
@@ -63,24 +62,18 @@ func TestAClientThatGoesAwayUndoesNothing(t *testing.T) {
 		"Remember": func(s *session.Session) { s.Remember(month) },
 		"Set":      func(s *session.Session) { s.Set("set", 1) },
 	} {
-		for name, c := range map[string]struct{ busy, locker bool }{
-			"free": {}, "busy": {busy: true}, "free, with a Locker": {locker: true},
-		} {
+		for name, busy := range map[string]bool{"free": false, "busy": true} {
 			inFakeTime(t, what+", "+name, func(t *testing.T, r *redistest.Server) {
-				o := steady
-				if c.locker {
-					o.Locker = locker.NewSpin(r.Pool(t, 4), locker.Options{Timeout: 20 * time.Second})
-				}
 				mux, ran, key := app(), make(chan struct{}), ""
 				handle(mux, "/page", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
 					do(s)
-					if c.busy {
+					if busy {
 						r.Do(t, "SET", key+".lock", "another", "PX", 60_000)
 					}
 					close(ran)
 					<-req.Context().Done()
 				})
-				s := newSiteOn(t, store.New(r.Pool(t, 4), o), middleware.Options{Mode: optimisticGets, LockWait: time.Minute}, mux)
+				s := newSiteOn(t, store.New(r.Pool(t, 4), steady), middleware.Options{Mode: optimisticGets, LockWait: time.Minute}, mux)
 				v := s.visitor(t)
 				key = recordOf(v.get(s.URL + "/id").body)
 				before, _ := r.Get(t, key)
@@ -90,7 +83,7 @@ func TestAClientThatGoesAwayUndoesNothing(t *testing.T) {
 					t.Errorf("it was answered: %d", a.StatusCode)
 				}
 				redistest.Elapse(500 * time.Millisecond)
-				if c.busy {
+				if busy {
 					r.Do(t, "DEL", key+".lock")
 					redistest.Elapse(500 * time.Millisecond)
 				}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
-	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
@@ -24,7 +23,6 @@ import (
 func TestWrongOptionsAreRefused(t *testing.T) {
 	t.Parallel()
 	st := store.New(&redis.Pool{}, store.Options{})
-	other := store.New(&redis.Pool{}, store.Options{Locker: locker.NewSpin(&redis.Pool{}, locker.Options{})})
 	good := [][]byte{testKey}
 	for _, c := range []struct {
 		name string
@@ -46,8 +44,6 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		{"GuestTTL over TTL", st, middleware.Options{Keys: good, GuestTTL: time.Hour}, []string{"GuestTTL", "1h", "TTL", "30m"}},
 		{"TTL over Lifetime", st, middleware.Options{Keys: good, TTL: 48 * time.Hour}, []string{"TTL", "48h", "Lifetime", "24h"}},
 		{"MaxWaiters", st, middleware.Options{Keys: good, MaxWaiters: -1}, []string{"MaxWaiters"}},
-		{"MaxHold with a Locker", other, middleware.Options{Keys: good, MaxHold: time.Minute}, []string{"Options.MaxHold", "1m0s", "Locker"}},
-		{"MaxWaiters with a Locker", other, middleware.Options{Keys: good, MaxWaiters: 128}, []string{"Options.MaxWaiters", "128", "Locker"}},
 		{"RefuseLogin without MaxSessions", st, middleware.Options{Keys: good, RefuseLogin: true}, []string{"Options.RefuseLogin", "MaxSessions"}},
 		{"MaxBytes", st, middleware.Options{Keys: good, MaxBytes: -1}, []string{"MaxBytes"}},
 		{"Buffer", st, middleware.Options{Keys: good, Buffer: -1}, []string{"Buffer"}},

@@ -111,7 +111,7 @@ func (s *Sessions) List(ctx context.Context, user string) ([]Info, error) {
 
 // End ends the session with a public id at once, and waits for nobody: a request that holds it cannot
 // save it any more, and neither Renew nor Login saves it; its context ends within a third of the store's
-// Lease, except with a Locker of one's own. Its client is logged out with its next request.
+// Lease. Its client is logged out with its next request.
 //
 // The error wraps store.ErrNotFound where the id is unknown or its session has timed out,
 // store.ErrGone where it was ended less than a minute ago, store.ErrCorrupt where what is stored is no

@@ -230,7 +230,7 @@ func (t *tenure) exchange(ctx context.Context, asked time.Time, x scripting.Exch
 	return reply, err
 }
 
-// What commit.lua and replace.lua answer. Where a write was refused, but an earlier try of it
+// What commit.lua answers. Where a write was refused, but an earlier try of it
 // may have been done, the error wraps ErrUnavailable, too: it may be stored. Why it was refused
 // follows.
 const (
@@ -240,7 +240,7 @@ const (
 	replyLostAgain = 3
 )
 
-// committed reads the reply of commit.lua or replace.lua. others reports whether other
+// committed reads the reply of commit.lua. others reports whether other
 // processes wait.
 func committed(reply scripting.Reply, err error) (others bool, _ error) {
 	switch n, ok := reply.Int(); {

@@ -32,22 +32,10 @@ type Hold struct {
 	id     string
 	terms  Terms
 	lease  *lease.Lease
-	fence  fence
+	tenure *tenure
 	stamp  string // of what this holder writes
 	joined bool   // it follows another hold of its tenure
-	over   bool   // it was given back, says its fence
-}
-
-// A fence gives a hold back, and writes its session only if nobody else has written that
-// meanwhile. There are two: a tenure, for the lock next to the record, and an external, for
-// others; the package's comment says why.
-type fence interface {
-	// end gives the hold back with what it leaves, or returns ErrLost.
-	end(ctx context.Context, h *Hold, w write) error
-	// release gives it back and leaves nothing. failed is the error of an exchange since begun, if there
-	// was one: if Redis has not answered that, nobody waits for another. If it fails, the lease ends
-	// by itself.
-	release(ctx context.Context, h *Hold, begun time.Time, failed error)
+	over   bool   // it was given back
 }
 
 // A write is what a hold leaves in Redis.
@@ -86,11 +74,7 @@ func (s *Store) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 	both := new(request)
 	h, k := &both.Hold, &both.taking
 	h.store, h.id, h.terms = s, id, terms
-	switch {
-	case err != nil:
-	case s.options.Locker != nil:
-		err = takeExternal(ctx, h)
-	default:
+	if err == nil {
 		k.Spin, k.store, k.id, k.keys, k.terms = lease.Spin{Runner: s.runner}, s, id, s.keys(id), &h.terms
 		var l *lease.Lease
 		l, err = s.group.Acquire(ctx, k.keys.At(1), k, s.lockingBy(&terms), terms.Label)
@@ -158,7 +142,7 @@ func (h *Hold) save(ctx context.Context, record Record) error {
 	}
 	begun := time.Now()
 	w := write{begun: begun, changed: true, record: record, size: int32(size), ttl: h.terms.ttl(&record, begun)}
-	return failed("saving", h.id, h.fence.end(ctx, h, w))
+	return failed("saving", h.id, h.tenure.end(ctx, h, w))
 }
 
 // Destroy ends the session and gives it back. Its id is remembered as gone for a
@@ -190,7 +174,7 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	err := h.store.create(ctx, id, h.id, record, h.terms)
 	ambiguous := scripting.Ambiguous(err)
 	if err != nil {
-		h.fence.release(ctx, h, begun, err)
+		h.tenure.release(ctx, h, begun, err)
 	} else {
 		err = h.end(ctx, begun)
 	}
@@ -203,7 +187,7 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 // end leaves a tombstone. For begun see write.
 func (h *Hold) end(ctx context.Context, begun time.Time) error {
 	tombstone := Record{Created: time.Now(), name: h.stamp}
-	return h.fence.end(ctx, h, write{changed: true, record: tombstone, ended: true, begun: begun, ttl: tombstoneTime.Milliseconds()})
+	return h.tenure.end(ctx, h, write{changed: true, record: tombstone, ended: true, begun: begun, ttl: tombstoneTime.Milliseconds()})
 }
 
 // Touch extends the idle timeout, unless Terms.Quiet says otherwise, and gives the session back.
@@ -211,7 +195,7 @@ func (h *Hold) end(ctx context.Context, begun time.Time) error {
 // request before this one and may not be what is stored: then it is [ErrLost]. Else the error can only be [ErrUnavailable].
 func (h *Hold) Touch(ctx context.Context) error {
 	begun := time.Now()
-	err := h.fence.end(ctx, h, write{begun: begun, ttl: h.terms.ttl(&h.Record, begun)})
+	err := h.tenure.end(ctx, h, write{begun: begun, ttl: h.terms.ttl(&h.Record, begun)})
 	// The request that took the lock has read what was stored then, and nothing can be wrong
 	// with that afterwards. Those that followed it have read what is known to be stored, or
 	// current, only if the lock was held until now.
@@ -222,7 +206,7 @@ func (h *Hold) Touch(ctx context.Context) error {
 }
 
 // Release gives the session back and leaves it as it was, as after a panic.
-func (h *Hold) Release(ctx context.Context) { h.fence.release(ctx, h, time.Now(), nil) }
+func (h *Hold) Release(ctx context.Context) { h.tenure.release(ctx, h, time.Now(), nil) }
 
 // letGo gives the session back where nothing else has: a Content has panicked, or the client has
 // called runtime.Goexit.

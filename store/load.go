@@ -67,9 +67,7 @@ func (s *Store) Peek(ctx context.Context, id string, t Terms) (record Record, ex
 // back what PEXPIRE should not have done, since nobody knew: a tombstone was put off, or a record
 // beyond its lifetime, or what is none. PTTL has said how long it had, and it keeps that, or what is
 // left of its lifetime. (If that reply is lost, it stays put off.) A record that may have been taken
-// in between keeps enough for a holder next to it, until that extends its lease. (With a Locker
-// elsewhere, whose holders put the record off every TTL/3, one that is held beyond its lifetime may
-// run out if it is read at its very end.)
+// in between keeps enough for its holder, until that extends its lease.
 //
 // The plain commands put every session off by the same timeout. One with a shorter idle timeout of
 // its own, a guest's, is taken back by load.lua, too. Where there are such sessions, load.lua is

@@ -31,8 +31,7 @@ import (
 // stored all the same, as with [Hold.Save]. Other errors are ErrTooLarge and ErrUnavailable.
 //
 // It returns the record that is stored then, also with an error. The exchange does not end with
-// ctx. With Options.Locker it is always a conflict, since there nobody knows whether the session is
-// held.
+// ctx.
 func (s *Store) SaveLoaded(ctx context.Context, id string, read Record, c Content, t Terms) (Record, error) {
 	t = t.withDefaults()
 	record := Record{Content: c, Created: read.Created, Own: read.Own, User: read.User, Device: read.Device, epoch: read.epoch, name: s.newStamp(id)}
@@ -44,11 +43,10 @@ func (s *Store) SaveLoaded(ctx context.Context, id string, read Record, c Conten
 }
 
 func (s *Store) saveLoaded(ctx context.Context, id string, read, record Record, t Terms) error {
-	err := s.usable()
-	switch {
-	case err != nil:
+	if err := s.usable(); err != nil {
 		return err
-	case s.options.Locker != nil, len(read.name) != stampLength: // which the script would not find
+	}
+	if len(read.name) != stampLength { // which the script would not find
 		return ErrConflict
 	}
 	keys := s.keys(id)

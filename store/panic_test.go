@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
-	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
@@ -235,66 +234,5 @@ func TestAContentPanics(t *testing.T) {
 			wantServed(t, d.st)
 			d.wantQuiet(t, "next")
 		}))
-	}
-}
-
-// A broken Locker does something wrong before it locks.
-type brokenLocker struct {
-	locker.Locker
-	before func()
-}
-
-func (l brokenLocker) Lock(ctx context.Context, key string) (*locker.Lease, error) {
-	l.before()
-	return l.Locker.Lock(ctx, key)
-}
-
-// What a Locker of one's own does wrong, or the client while its lock is held, does not keep the session in
-// use for ever, nor locked.
-func TestALockerPanics(t *testing.T) {
-	terms := Terms{TTL: time.Minute, LockWait: time.Second}
-	for name, bug := range bugs {
-		t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {
-			o := with(t, s)
-			st := New(s.Pool(t, 1), o)
-			create(t, st, "0")
-			o.Locker = brokenLocker{Locker: o.Locker, before: bug}
-			if returned(func() { New(s.Pool(t, 1), o).Take(t.Context(), theID, terms) }) {
-				t.Error("it has returned")
-			}
-			h := takeBy(t, st, terms)
-			must(t, h.Touch(t.Context()))
-			redistest.Elapse(time.Hour)
-			if s.Exists(t, theRecord) {
-				t.Error("the session does not run out")
-			}
-		}))
-	}
-	for name, use := range map[string]end{"Take": nil, "Save": saves, "Destroy": destroys, "Renew": renews} {
-		t.Run("the client, "+name, func(t *testing.T) {
-			t.Parallel()
-			for name, bug := range bugs {
-				t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {
-					client := transport.NewRedigo(s.Pool(t, 1), patient.Timeout)
-					t.Cleanup(func() { client.Close() })
-					b, o := &buggy{Client: client}, with(t, s)
-					good := New(s.Pool(t, 1), o)
-					create(t, good, "0")
-					if use != nil {
-						h := takeBy(t, NewOn(b, o), terms)
-						b.before.Store(&bug)
-						returned(func() { use(t.Context(), h) })
-					} else {
-						o.Locker = brokenLocker{Locker: o.Locker, before: func() { b.before.Store(&bug) }}
-						returned(func() { NewOn(b, o).Take(t.Context(), theID, terms) })
-					}
-					wantServed(t, good)
-					redistest.Elapse(time.Hour)
-					if s.Exists(t, theRecord) {
-						t.Error("the session does not run out")
-					}
-				}))
-			}
-		})
 	}
 }

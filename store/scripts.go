@@ -20,7 +20,6 @@ var (
 	optimisticScript = newScript("optimistic.lua")
 	extendScript     = newScript("extend.lua")
 	createScript     = newScript("create.lua")
-	replaceScript    = newScript("replace.lua")
 	dropScript       = newScript("drop.lua")
 	endScript        = newScript("end.lua")
 	loginScript      = newScript("login.lua")

@@ -117,7 +117,7 @@ func TestEncryptionKeysAreKeptApart(t *testing.T) {
 	h := take(t, st)
 	var seen string
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x"} {
-		for _, v := range []any{st, *st.ring, st.ring.masters, h.fence.(*tenure).box} {
+		for _, v := range []any{st, *st.ring, st.ring.masters, h.tenure.box} {
 			seen += fmt.Sprintf(verb, v)
 		}
 	}

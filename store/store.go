@@ -30,12 +30,10 @@
 // 71 random bits, so no two records of a session are ever equal, and to compare the stamp is to compare the
 // record. A holder that fails this test gets [ErrLost] and has changed nothing.
 //
-// The lock only keeps others out while a holder works. Where it is next to the record (the
-// default), the script asks for the token, too, so that a holder that lost its lock learns it even
-// if nobody has written since. A token alone would not do as a fence: a take that is repeated
-// after a broken connection may give the lock to its token again, long after that has given it
-// back. Where the lock is elsewhere (Options.Locker), nothing is lost even if it fails and two hold
-// it at once, or if two processes use different locks.
+// The lock only keeps others out while a holder works. The script asks for its token, too, so that a
+// holder that lost its lock learns it even if nobody has written since. A token alone would not do as
+// a fence: a take that is repeated after a broken connection may give the lock to its token again,
+// long after that has given it back.
 //
 // Every script may be repeated: the stamp shows a writer that the record it finds is its own. Only
 // where a try was left without an answer, and a repetition of it was refused, is it not known
@@ -45,8 +43,7 @@
 //
 // A session that is held, or waited for, does not run out. Each script that takes or extends the
 // lock lets the record outlast it, and each that finds the lock held lets the record outlast the
-// time until it is asked for again. An id whose lock is held is never said to be absent. With
-// another Locker a timer keeps the session in use, and whether its lock is held is not asked.
+// time until it is asked for again. An id whose lock is held is never said to be absent.
 //
 // # The end of an id
 //
@@ -89,8 +86,7 @@ package store
 //	    Lease.Leave         lease/handoff.go         the turn goes on
 //
 // The lease calls the store for one thing only: tenure.Extend (commit.go) renews it, from the
-// timer. With another Locker (external.go) the steps are the same, in five exchanges. Of the
-// other files, load.go reads without a lock, optimistic.go saves without one, staged.go sends large
+// timer. Of the other files, load.go reads without a lock, optimistic.go saves without one, staged.go sends large
 // records, record.go knows a record's form, with times.go, user_record.go and seal.go, and scripts.go the
 // scripts. user.go is the story of the sessions of a user: user_list.go lists them, user_sessions.go begins
 // and ends them, and user_prune.go makes room for a login. clock.go is about commands that come late, and
@@ -142,19 +138,11 @@ type Options struct {
 	// braces, which mark the part of a key that chooses the slot of a cluster.
 	Prefix string
 	// Lease is how long a session stays shut when its holder was killed; a
-	// living one extends it. Default 10 s. Not used with a Locker of one's own.
+	// living one extends it. Default 10 s.
 	Lease time.Duration
 	// Timeout bounds each exchange with Redis: dialling, waiting for a
 	// connection, sending, and the reply. Default 2 s.
 	Timeout time.Duration
-	// Locker guards the sessions: any of package locker, or one of your own.
-	// Default: the spin lock next to the record, which needs two exchanges per
-	// request or less; any other needs five. Its own options then say how long it is
-	// held. All processes should use the same: different ones do not keep each other
-	// out. Nothing is lost then, but the second one to save gets ErrLost. It knows nothing of the
-	// session: a holder whose session was ended by others learns that when it saves, not before.
-	Locker locker.Locker
-
 	// Encryption keeps what the sessions hold from those that can read Redis. Default: none.
 	Encryption Encryption
 

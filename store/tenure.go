@@ -117,13 +117,12 @@ func (t *tenure) admit(ctx context.Context, h *Hold, l *lease.Lease) (again bool
 		t.giveUp(l, time.Now())
 		return false, fmt.Errorf("%s: %w", excerpt.Of(t.id), ErrNotFound)
 	}
-	h.fence, h.lease, h.Record = t, l, t.record
+	h.tenure, h.lease, h.Record = t, l, t.record
 	h.stamp, _, _ = strings.Cut(l.Token(), " ") // which names it; the rest says who it is
 	return false, err
 }
 
-// end implements [fence]: it ends a hold with a version of its own, and returns when that is
-// stored.
+// end ends a hold with a version of its own, and returns when that is stored, or never will be.
 func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 	if h.over {
 		return errGivenBack
@@ -162,7 +161,8 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 	return cmp.Or(t.err, ErrLost)
 }
 
-// release implements [fence]: it ends a hold without a version.
+// release ends a hold without a version. failed is the error of an exchange since begun, if there was
+// one: if Redis has not answered that, nobody waits for another. If it fails, the lease ends by itself.
 func (t *tenure) release(_ context.Context, h *Hold, begun time.Time, failed error) {
 	h.over = true
 	t.mu.Lock()

@@ -20,8 +20,7 @@ type Terms struct {
 	GuestTTL time.Duration // idle timeout of a session that begins, until Renew; at most TTL. Default TTL.
 	LockWait time.Duration // the longest wait for the session. Default 10 s.
 	// MaxHold is the longest a request may hold its session. Default 1 min. MaxWaiters is how
-	// many requests may wait for one session in one process. Default 128. With a Locker of
-	// one's own both must be 0.
+	// many requests may wait for one session in one process. Default 128.
 	MaxHold    time.Duration
 	MaxWaiters int
 	MaxBytes   int // of the largest record. Default 1 MiB.
@@ -50,7 +49,7 @@ const (
 )
 
 // Check returns the first rule that t breaks. It is for use before the first request.
-func (s *Store) Check(t Terms) error {
+func (t Terms) Check() error {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
@@ -77,15 +76,6 @@ func (s *Store) Check(t Terms) error {
 	case t.RefuseLogin && t.MaxSessions == 0:
 		return errors.New("RefuseLogin is set and MaxSessions is 0, the default: it must say how many are not too many")
 	}
-	const rule = "it must be 0 with a Locker of one's own, whose options say it instead"
-	switch {
-	case s.options.Locker == nil:
-		return nil
-	case t.MaxHold != 0:
-		return fmt.Errorf("MaxHold is %v: %s", t.MaxHold, rule)
-	case t.MaxWaiters != 0:
-		return fmt.Errorf("MaxWaiters is %d: %s", t.MaxWaiters, rule)
-	}
 	return nil
 }
 
@@ -96,7 +86,7 @@ func (s *Store) terms(t Terms) (_ Terms, err error) {
 	}
 	// What is left of a wait may be short. The timeouts and the size matter to the record only.
 	if t.LockWait < 0 || t.MaxHold != 0 || t.MaxWaiters != 0 {
-		err = s.Check(Terms{LockWait: min(t.LockWait, 0), MaxHold: t.MaxHold, MaxWaiters: t.MaxWaiters})
+		err = Terms{LockWait: min(t.LockWait, 0), MaxHold: t.MaxHold, MaxWaiters: t.MaxWaiters}.Check()
 	}
 	return t.withDefaults(), err
 }

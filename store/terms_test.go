@@ -38,7 +38,7 @@ func TestTermsCheck(t *testing.T) {
 		{Terms{TTL: 25 * time.Hour}, []string{"TTL", "25h", "Lifetime", "24h"}},             // against the default
 		{Terms{Lifetime: time.Minute}, []string{"TTL", "30m", "Lifetime", "1m", "be idle"}}, // likewise
 	} {
-		wantMessage(t, New(&redis.Pool{}, Options{}).Check(tt.terms), tt.want)
+		wantMessage(t, tt.terms.Check(), tt.want)
 	}
 }
 

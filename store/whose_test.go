@@ -156,7 +156,6 @@ func TestAKeyThatWasCopied(t *testing.T) {
 			}{
 				"Take":            {st, terms},
 				"Take by script":  {st, Terms{TTL: patient.Lease, Lifetime: time.Hour}},
-				"another's lock":  {New(s.Pool(t, 8), with(t, s)), terms},
 				"Take in a queue": {process(t, s), terms},
 			} {
 				begin()

@@ -43,28 +43,28 @@ type sessions func(http.Handler) http.Handler
 // with a lock, so the same endpoints are also at /compare/none/… and
 // /compare/lock/…, with a session of their own each.
 func newApp(c config, r *server, st *store.Store, log *slog.Logger) (http.Handler, error) {
-	locked, err := lockedSessions(c, st, log, mainCookie, nil)
-	if err != nil {
-		return nil, err
-	}
-	compared, err := lockedSessions(c, st, log, "latchkey-demo-lock", nil)
-	if err != nil {
-		return nil, err
-	}
 	ofDevices, err := lockedSessions(c, st, log, mainCookie, sorryFor)
 	if err != nil {
 		return nil, err
 	}
-	unlocked := (&unlocked{pool: r.pools[0], cookie: "latchkey-demo-none", ttl: c.ttl, log: log}).handler
-
-	mux := http.NewServeMux()
-	main := sessions(locked.Handler)
-	if c.lock == lockNone {
-		main = unlocked
+	compared := c.lock
+	if compared == lockNone {
+		compared = lockSpin
 	}
-	mount(mux, "", main, c.work)
-	mount(mux, "/compare/none", unlocked, c.work)
-	mount(mux, "/compare/lock", compared.Handler, c.work)
+	mux := http.NewServeMux()
+	for path, way := range map[string]struct{ lock, cookie string }{
+		"":              {c.lock, mainCookie},
+		"/compare/none": {lockNone, mainCookie + "-compare"},
+		"/compare/lock": {compared, mainCookie + "-compare"},
+	} {
+		by := c
+		by.lock = way.lock
+		with, err := newSessions(by, r, st, log, way.cookie)
+		if err != nil {
+			return nil, err
+		}
+		mount(mux, path, with, c.work)
+	}
 	devices{ofDevices, mainCookie, log}.mount(mux)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, req *http.Request) {
 		if err := st.Ping(req.Context()); err != nil {
@@ -85,20 +85,33 @@ func newApp(c config, r *server, st *store.Store, log *slog.Logger) (http.Handle
 	return http.NewCrossOriginProtection().Handler(secure(mux)), nil
 }
 
+// newSessions returns sessions with the lock that c names: those of this library, or others without a
+// lock, around which one of package locker may stand.
+func newSessions(c config, r *server, st *store.Store, log *slog.Logger, cookie string) (sessions, error) {
+	if c.lock == lockSpin {
+		s, err := lockedSessions(c, st, log, cookie, nil)
+		if err != nil {
+			return nil, err
+		}
+		return s.Handler, nil
+	}
+	u := &unlocked{pool: r.pools[0], cookie: cookie + "-" + c.lock, ttl: c.ttl, log: log}
+	if c.lock == lockNone {
+		return u.handler, nil
+	}
+	return u.around(newLocker(c, r.pools)), nil
+}
+
 // lockedSessions is all that a program needs to have locked sessions.
 func lockedSessions(c config, st *store.Store, log *slog.Logger, cookie string,
 	onError func(http.ResponseWriter, *http.Request, error)) (*middleware.Sessions, error) {
-	maxHold, maxWaiters := c.maxHold(), c.maxWaiters()
-	if c.lock != lockSpin && c.lock != lockNone {
-		maxHold, maxWaiters = 0, 0 // the lock has them
-	}
 	return middleware.New(st, middleware.Options{
 		Keys:       c.keys,
 		TTL:        c.ttl,
 		Lifetime:   max(c.ttl, 24*time.Hour),
 		LockWait:   c.lockWait,
-		MaxHold:    maxHold,
-		MaxWaiters: maxWaiters,
+		MaxHold:    c.maxHold(),
+		MaxWaiters: c.maxWaiters(),
 		Cookie:     http.Cookie{Name: cookie}, // plain HTTP: no __Host-, no Secure
 		Device:     device,
 		Logger:     log,

@@ -20,22 +20,19 @@ const (
 
 var locks = []string{lockSpin, lockTimestamp, lockLease, lockRedlock, lockNone}
 
-// newLocker returns the lock that c names, or nil for the spin lock on the record
-// itself, which package store brings along.
+// newLocker returns the lock of package locker that c names.
 func newLocker(c config, pools []*redis.Pool) locker.Locker {
 	o := locker.Options{Lease: c.lease, Wait: c.lockWait, MaxHold: c.maxHold(), MaxWaiters: c.maxWaiters()}
 	switch c.lock {
 	case lockTimestamp:
 		return locker.NewTimestamp(pools[0], o)
-	case lockLease:
-		o.Backoff = locker.Backoff{Min: pollEvery, Max: pollEvery}
-		client := transport.NewRedigo(pools[0], locker.DefaultTimeout)
-		return locker.New(polled{locker.SpinAlgorithm(client)}, o)
 	case lockRedlock:
 		o.Timeout = c.lease / 4 // the longest that there is: a hundred requests at once may take their time
 		return locker.NewRedlock(pools, o)
 	default:
-		return nil
+		o.Backoff = locker.Backoff{Min: pollEvery, Max: pollEvery}
+		client := transport.NewRedigo(pools[0], locker.DefaultTimeout)
+		return locker.New(polled{locker.SpinAlgorithm(client)}, o)
 	}
 }
 

@@ -49,9 +49,9 @@ func openRedis(ctx context.Context, c config) (*server, error) {
 	return r, nil
 }
 
-// store opens the sessions, guarded by the lock that c names.
+// store opens the sessions.
 func (r *server) store(c config) (*store.Store, error) {
-	return store.Open(r.urls[0], store.Options{Lease: c.lease, Locker: newLocker(c, r.pools)})
+	return store.Open(r.urls[0], store.Options{Lease: c.lease})
 }
 
 // dial connects to a Redis whose URL has been checked.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"log/slog"
@@ -9,13 +10,15 @@ import (
 
 	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/internal/secret"
+	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/gomodule/redigo/redis"
 )
 
 // unlocked is the counter-example: sessions as ordinary stores keep them. Each
 // request reads the record, changes its copy, and writes the copy back, over what
-// other requests have written meanwhile. The library itself has no such mode.
+// other requests have written meanwhile, unless a lock stands around them. The library itself has no
+// such mode.
 type unlocked struct {
 	pool   *redis.Pool
 	cookie string
@@ -53,13 +56,46 @@ func (u *unlocked) fail(w http.ResponseWriter, status int, err error) {
 	http.Error(w, "The session is not available just now.", status)
 }
 
-func (u *unlocked) load(r *http.Request) (visitor secret.Secret, data []byte, err error) {
+// around returns sessions whose requests come one after another, by a lock that stands around the
+// handler and knows nothing of the session, as in the articles. A request that only reads, or begins a
+// session, does without.
+func (u *unlocked) around(l locker.Locker) sessions {
+	return func(next http.Handler) http.Handler {
+		next = u.handler(next)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			visitor, known := u.visitor(r)
+			if !known || r.Method == http.MethodGet || r.Method == http.MethodHead {
+				next.ServeHTTP(w, r)
+				return
+			}
+			lease, err := l.Lock(r.Context(), u.key(visitor)+".lock")
+			if err != nil {
+				u.fail(w, http.StatusServiceUnavailable, err)
+				return
+			}
+			defer lease.Unlock(r.Context())
+			ctx, cancel := context.WithCancelCause(r.Context())
+			defer cancel(nil)
+			lease.OnLost(cancel)
+			next.ServeHTTP(w, r.WithContext(ctx))
+		})
+	}
+}
+
+// visitor returns who has sent a request, if the cookie tells.
+func (u *unlocked) visitor(r *http.Request) (visitor secret.Secret, known bool) {
 	cookie, err := r.Cookie(u.cookie)
 	if err != nil {
-		return secret.New(), nil, nil
+		return visitor, false
 	}
 	b, _ := hex.DecodeString(cookie.Value) // Parse refuses what is wrong
-	if visitor, err = secret.Parse(b); err != nil {
+	visitor, err = secret.Parse(b)
+	return visitor, err == nil
+}
+
+func (u *unlocked) load(r *http.Request) (visitor secret.Secret, data []byte, err error) {
+	visitor, known := u.visitor(r)
+	if !known {
 		return secret.New(), nil, nil
 	}
 	data, err = redis.Bytes(u.do("GET", u.key(visitor)))

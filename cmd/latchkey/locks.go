@@ -14,8 +14,7 @@ import (
 const locksAbout = `Shows which sessions are held now, the longest first: since when, by which
 process and request, what is left of the lease, which a living holder extends,
 and how many processes wait, however many requests each of them has waiting.
-It looks for them by SCAN on each master, with pauses. Of a Locker of one's own
-no lock is shown, unless it is a spin lock in the same Redis.
+It looks for them by SCAN on each master, with pauses.
 `
 
 func locks(j *job) error {

@@ -27,7 +27,6 @@ var signatures = map[string]signature{
 	"store/extend.lua":           {"record lock", "token lease base"},
 	"store/load.lua":             {"record", "began idle size delay delay now"},
 	"store/optimistic.lua":       {"record lock queue staged?", "base text lease"},
-	"store/replace.lua":          {"record staged?", "base text lease"},
 	"store/take.lua":             {"record lock queue", "token lease size began place idle now"},
 
 	"store/endall.lua":                {"list mark", "sent within name member*"},
@@ -39,7 +38,6 @@ var signatures = map[string]signature{
 	"store/extend.lua, of a user":     {"record lock mark", "token lease base"},
 	"store/load.lua, of a user":       {"record mark", "began idle size delay delay now"},
 	"store/optimistic.lua, of a user": {"record lock queue staged? mark", "base text lease"},
-	"store/replace.lua, of a user":    {"record staged/list? mark", "base text lease"},
 	"store/take.lua, of a user":       {"record lock queue mark", "token lease size began place idle now"},
 }
 

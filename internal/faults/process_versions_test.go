@@ -35,7 +35,7 @@ var foreignVersion = demotest.Variant{Edits: []overlay.Edit{
 
 func otherScripts() (edits []overlay.Edit) {
 	for _, name := range []string{
-		"store/take.lua", "store/load.lua", "store/commit.lua", "store/extend.lua", "store/create.lua", "store/replace.lua",
+		"store/take.lua", "store/load.lua", "store/commit.lua", "store/extend.lua", "store/create.lua",
 		"store/drop.lua", "store/optimistic.lua", "store/times.lua", "store/record.lua",
 		"internal/lease/take.lua", "internal/lease/pass.lua", "internal/lease/release.lua", "internal/lease/extend.lua", "internal/lease/quit.lua", "internal/lease/queue.lua",
 	} {
