@@ -79,7 +79,7 @@ SOAK ?= 10m
 OPERATIONS ?= 0
 soak: setup
 	$(GO) test $(if $(filter 0,$(OPERATIONS)),-race) -tags soak -run '^TestSoak$$' -count=1 -timeout 0 -v \
-	  ./store -soak $(SOAK) -operations $(OPERATIONS)
+	  ./internal/records -soak $(SOAK) -operations $(OPERATIONS)
 
 # Finds or installs what the tests need besides Go.
 setup:

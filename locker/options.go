@@ -13,7 +13,7 @@ type Options struct {
 	// one has it extended every third of it. Default 10 s, at least 1 ms.
 	Lease time.Duration
 	// Wait is the longest time to wait for the lock; NoWait is a single try. An
-	// exchange that is under way by then may take an eighth of Timeout more; with
+	// round trip that is under way by then may take an eighth of Timeout more; with
 	// Redlock, it and the release after it. The first has all of Timeout. Default 10 s.
 	Wait time.Duration
 	// MaxHold is how long a lease is extended. Then it runs out, and the holder
@@ -30,7 +30,7 @@ type Options struct {
 	Backoff Backoff
 	// Policy is how to wait for a lock that another process holds. Default Poll.
 	Policy Policy
-	// Timeout bounds each exchange with Redis, including the wait for a connection. Default 2 s;
+	// Timeout bounds each round trip with Redis, including the wait for a connection. Default 2 s;
 	// with Redlock it is for each node, by default a fiftieth of Lease, at least 10 ms.
 	Timeout time.Duration
 	// Label says what the locks are for, except those that [WithLabel] labels.
@@ -49,7 +49,7 @@ const (
 	// holder gives the lock back.
 	Poll = Policy(lease.Poll)
 	// LeaseEnd sleeps until the holder's lease ends and tries then. Where that would be too late,
-	// Lock gives up at once. It suits long jobs: the second caller learns that in one exchange,
+	// Lock gives up at once. It suits long jobs: the second caller learns that in one round trip,
 	// and nobody polls for an hour. A release is noticed late, or not at all, except by callers
 	// of the holder's own process.
 	LeaseEnd = Policy(lease.LeaseEnd)

@@ -59,7 +59,7 @@ func NewRedlock(pools []*redis.Pool, o Options) *Redlock {
 }
 
 // NewRedlockOn returns a lock on an odd number of Redis servers, over any clients, which stay the
-// caller's. Each should take no longer than Options.Timeout for an exchange; it is not waited for
+// caller's. Each should take no longer than Options.Timeout for a round trip; it is not waited for
 // after that. What is wrong with the arguments is the error of every Lock.
 func NewRedlockOn(clients []transport.Client, o Options) *Redlock {
 	o = o.forRedlock()

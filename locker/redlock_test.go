@@ -187,7 +187,7 @@ func harm(ctx context.Context, t *testing.T, random *rand.Rand, victim *redistes
 
 // Any two of five nodes may be killed or frozen, at any moment, while callers of
 // several processes take the lock. There are never two holders, and nobody waits longer than
-// was said: but for one exchange that is under way at the end, with its release.
+// was said: but for one round trip that is under way at the end, with its release.
 func TestRedlockSurvivesTwoOfFive(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, server *redistest.Server) {
 		seed := rand.Uint64()

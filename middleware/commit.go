@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/excerpt"
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/secret"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
@@ -113,7 +114,7 @@ func (rq *request) carryOut(by string, change session.Change, done *event) error
 }
 
 // giveBack returns the hold to be given back: whatever does that releases the lock, even if it fails.
-func (rq *request) giveBack() *store.Hold {
+func (rq *request) giveBack() *records.Hold {
 	hold := rq.hold
 	rq.hold = nil
 	return hold
@@ -169,13 +170,13 @@ func (rq *request) beginID(
 	} else {
 		key.secret = secret.New()
 	}
-	record := store.Record{Created: time.Now(), Own: s.terms.Guest()}
+	record := records.Record{Created: time.Now(), Own: s.terms.Guest()}
 	if do == renew {
 		record = rq.hold.Record
 	}
 	rq.give(&record, change.User)
 	if change.User != "" {
-		ctx = store.WithArrival(ctx, rq.arrival())
+		ctx = records.WithArrival(ctx, rq.arrival())
 	}
 	if record.User != "" {
 		tag := s.store.Tag(record.User)

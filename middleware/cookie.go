@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/keep"
-	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/gorilla/securecookie"
 )
 
@@ -147,7 +147,7 @@ func valuesOf(lines []string, name string) iter.Seq[string] {
 }
 
 // issue returns the cookie for a session. With an end of the session's own it lasts until then.
-func (c *cookies) issue(key cookieKey, own *store.Times) (*http.Cookie, error) {
+func (c *cookies) issue(key cookieKey, own *records.Times) (*http.Cookie, error) {
 	value, err := c.signer().Encode(c.pattern.Name, append(key.tag[:len(key.tag):len(key.tag)], key.secret.Bytes()...))
 	if err != nil {
 		return nil, fmt.Errorf("middleware: signing the cookie: %w", err)

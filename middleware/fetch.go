@@ -7,12 +7,13 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/store"
 )
 
 // fetch returns the record of the first of the ids that has one, an empty one where none has, and
 // sets rq.origin.
-func (rq *request) fetch(ctx context.Context, ids []string) (record store.Record, err error) {
+func (rq *request) fetch(ctx context.Context, ids []string) (record records.Record, err error) {
 	ended := ""
 	for i, id := range ids {
 		record, err = rq.take(ctx, id)
@@ -39,12 +40,12 @@ func (rq *request) fetch(ctx context.Context, ids []string) (record store.Record
 			rq.origin = gonePage
 		}
 	}
-	return store.Record{}, nil
+	return records.Record{}, nil
 }
 
 // take reads a record, and locks it unless the mode lets the handler do without. What is not there
 // leaves no lock.
-func (rq *request) take(ctx context.Context, id string) (record store.Record, err error) {
+func (rq *request) take(ctx context.Context, id string) (record records.Record, err error) {
 	switch s := rq.sessions; {
 	case rq.mode == ReadOnly:
 		rq.origin = readOnly
@@ -54,7 +55,7 @@ func (rq *request) take(ctx context.Context, id string) (record store.Record, er
 		rq.hold.OnLost(rq.context.end)
 		return rq.hold.Record, rq.attempt.err
 	case rq.attempt != nil && rq.attempt.over == id: // the first run has looked
-		return store.Record{}, rq.attempt.err
+		return records.Record{}, rq.attempt.err
 	case rq.mayRunTwice():
 		if record, done, err := rq.load(ctx, id); done {
 			return record, err
@@ -64,7 +65,7 @@ func (rq *request) take(ctx context.Context, id string) (record store.Record, er
 }
 
 // lock waits for a session's lock, and reads its record.
-func (rq *request) lock(ctx context.Context, id string) (record store.Record, err error) {
+func (rq *request) lock(ctx context.Context, id string) (record records.Record, err error) {
 	s := rq.sessions
 	rq.origin = locked
 	terms := s.terms

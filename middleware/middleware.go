@@ -71,6 +71,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/store"
 )
 
@@ -159,9 +160,9 @@ type Options struct {
 
 // Sessions is the middleware. It is safe for use by any number of goroutines.
 type Sessions struct {
-	store   *store.Store
+	store   *records.Engine
 	options Options
-	terms   store.Terms
+	terms   records.Terms
 	cookies cookies
 	damper  *damper
 }
@@ -171,12 +172,13 @@ func New(st *store.Store, o Options) (*Sessions, error) {
 	if st == nil {
 		return nil, errors.New("middleware: the store is nil")
 	}
-	if err := st.Err(); err != nil {
+	engine := records.Of(st)
+	if err := engine.Err(); err != nil {
 		return nil, err
 	}
 	o.LockWait = cmp.Or(o.LockWait, 10*time.Second)
 	o.Buffer = cmp.Or(o.Buffer, 64<<10)
-	terms := store.Terms{TTL: cmp.Or(o.TTL, store.DefaultTTL), Lifetime: cmp.Or(o.Lifetime, store.DefaultLifetime),
+	terms := records.Terms{TTL: cmp.Or(o.TTL, records.DefaultTTL), Lifetime: cmp.Or(o.Lifetime, records.DefaultLifetime),
 		GuestTTL: o.GuestTTL, LockWait: o.LockWait, MaxHold: o.MaxHold, MaxWaiters: o.MaxWaiters, MaxBytes: o.MaxBytes,
 		MaxSessions: o.MaxSessions, RefuseLogin: o.RefuseLogin}
 	if err := terms.Check(); err != nil {
@@ -190,7 +192,7 @@ func New(st *store.Store, o Options) (*Sessions, error) {
 		return nil, err
 	}
 	o.Keys = nil // printing the Sessions must not show them
-	return &Sessions{store: st, options: o, terms: terms, cookies: c, damper: new(damper)}, nil
+	return &Sessions{store: engine, options: o, terms: terms, cookies: c, damper: new(damper)}, nil
 }
 
 // Handler returns next with a session in the context of each of its requests,

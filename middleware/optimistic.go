@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
 )
@@ -61,12 +62,12 @@ var (
 
 // An attempt is what a request in mode Optimistic has in addition, once it has read a record.
 type attempt struct {
-	record store.Record  // what the first run has read
-	base   *http.Request // as it came in, for the second run
-	again  bool          // this is the second run
-	hold   *store.Hold   // what the second run begins with; nil: there was no session any more
-	over   string        // the id of that session, for which nobody need wait again
-	err    error         // of taking it: its record cannot be used, or the session is over
+	record records.Record // what the first run has read
+	base   *http.Request  // as it came in, for the second run
+	again  bool           // this is the second run
+	hold   *records.Hold  // what the second run begins with; nil: there was no session any more
+	over   string         // the id of that session, for which nobody need wait again
+	err    error          // of taking it: its record cannot be used, or the session is over
 }
 
 // mayRunTwice reports whether the handler may run without a lock. Where that is not certain to do no
@@ -94,7 +95,7 @@ func safe(method string) error {
 
 // load reads a record for a handler that runs without its lock. done: it is there, or known not to
 // be; what cannot be read needs the lock, so that it may be replaced.
-func (rq *request) load(ctx context.Context, id string) (record store.Record, done bool, err error) {
+func (rq *request) load(ctx context.Context, id string) (record records.Record, done bool, err error) {
 	s := rq.sessions
 	rq.origin = optimistic
 	record, err = s.store.Load(ctx, id, s.terms)
@@ -112,7 +113,7 @@ const lingering = time.Second
 // is called with mu held.
 func (rq *request) settle(by string, change session.Change, done *event) error {
 	s, a, id, ctx := rq.sessions, rq.attempt, rq.knownID(), rq.base.Context()
-	var saved store.Record
+	var saved records.Record
 	if !change.Renewed && !change.Destroyed && !change.Remembered {
 		var err error
 		saved, err = s.store.SaveLoaded(ctx, id, a.record, change.Snapshot, s.terms)

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/keep"
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/session"
-	"github.com/a2139e8d/latchkey/store"
 )
 
 var errCookieGone = errors.New("middleware: Remember has to set the cookie again, " +
@@ -26,8 +26,8 @@ var errCookieGone = errors.New("middleware: Remember has to set the cookie again
 
 // changed returns what has become of a session's own timeouts: after a Renew, if renewed; after a
 // Remember(d), if remembered.
-func changed(own *store.Times, renewed, remembered bool, d time.Duration) *store.Times {
-	var t store.Times
+func changed(own *records.Times, renewed, remembered bool, d time.Duration) *records.Times {
+	var t records.Times
 	if own != nil {
 		t = *own
 	}
@@ -40,7 +40,7 @@ func changed(own *store.Times, renewed, remembered bool, d time.Duration) *store
 	case remembered:
 		t.Until = time.Time{}
 	}
-	if t == (store.Times{}) {
+	if t == (records.Times{}) {
 		return nil
 	}
 	return &t
@@ -48,7 +48,7 @@ func changed(own *store.Times, renewed, remembered bool, d time.Duration) *store
 
 // beginAnew makes a session whose time is over begin now, if somebody has logged in to it: one that was
 // remembered beyond its Lifetime, and is no longer, or that has come to it in the hands of the handler.
-func (s *Sessions) beginAnew(record *store.Record, loggedIn bool) {
+func (s *Sessions) beginAnew(record *records.Record, loggedIn bool) {
 	if now := time.Now(); loggedIn && !s.terms.Expires(*record, now).After(now) {
 		record.Created = now
 	}
@@ -73,7 +73,7 @@ func (rq *request) remember(ctx context.Context, change session.Change) error {
 
 // cookieFor returns the cookie to be set since the session is to have another end. Where the client
 // keeps a token there is nothing to be set; Sessions.Token sees to it, unless it was asked before.
-func (rq *request) cookieFor(own *store.Times) (*http.Cookie, error) {
+func (rq *request) cookieFor(own *records.Times) (*http.Cookie, error) {
 	s := rq.sessions
 	switch byToken := s.cookies.token != nil; {
 	case byToken && rq.cookie == nil:
@@ -101,7 +101,7 @@ func (rq *request) cookieValue() string {
 const endedNow = math.MinInt64
 
 // note keeps what SessionExpires needs to know of the record that is stored.
-func (rq *request) note(created time.Time, own *store.Times) {
+func (rq *request) note(created time.Time, own *records.Times) {
 	rq.idMu.Lock()
 	defer rq.idMu.Unlock()
 	rq.created, rq.own = 0, own
@@ -124,12 +124,12 @@ func (rq *request) SessionExpires(renewed, loggedIn, remembered bool, d time.Dur
 	created, own := rq.created, rq.own
 	rq.idMu.Unlock()
 	now := time.Now()
-	record := store.Record{Created: time.UnixMilli(created), Own: own}
+	record := records.Record{Created: time.UnixMilli(created), Own: own}
 	switch created {
 	case endedNow:
 		return time.Time{}
 	case 0: // it would begin now
-		record = store.Record{Created: now, Own: rq.sessions.terms.Guest()}
+		record = records.Record{Created: now, Own: rq.sessions.terms.Guest()}
 	}
 	record.Own = changed(record.Own, renewed, remembered, d)
 	rq.sessions.beginAnew(&record, loggedIn)
@@ -138,7 +138,7 @@ func (rq *request) SessionExpires(renewed, loggedIn, remembered bool, d time.Dur
 
 // lasting returns the cookie with that value. Where the session has an end of its own, it lasts
 // until then, else for as long as the options say.
-func (c *cookies) lasting(value string, own *store.Times) *http.Cookie {
+func (c *cookies) lasting(value string, own *records.Times) *http.Cookie {
 	cookie := c.pattern
 	cookie.Value = value
 	if own != nil && !own.Until.IsZero() {
@@ -151,7 +151,7 @@ func (c *cookies) lasting(value string, own *store.Times) *http.Cookie {
 // again returns the cookie with a genuine value, to be set again. The value stays the same as long
 // as its signature lasts until the session's end, and is that of the newest key, since older ones are
 // dropped in time; else it is signed anew.
-func (c *cookies) again(value string, own *store.Times) (*http.Cookie, error) {
+func (c *cookies) again(value string, own *records.Times) (*http.Cookie, error) {
 	plain, _ := strictBase64.DecodeString(value) // it was verified
 	date, rest, _ := bytes.Cut(plain, []byte("|"))
 	text, _, _ := bytes.Cut(rest, []byte("|"))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
 )
@@ -71,7 +72,7 @@ func (rq *request) reopen(ctx context.Context) error {
 		return err
 	}
 	defer rq.context.stopWaiting()
-	record, err := store.Record{}, context.Cause(ctx)
+	record, err := records.Record{}, context.Cause(ctx)
 	if err == nil {
 		record, err = rq.takeAgain(ctx)
 	}
@@ -97,9 +98,9 @@ func (rq *request) closedForGood() error {
 }
 
 // takeAgain reads the record that is there now, and locks it as the mode wants.
-func (rq *request) takeAgain(ctx context.Context) (store.Record, error) {
+func (rq *request) takeAgain(ctx context.Context) (records.Record, error) {
 	if rq.origin != locked && rq.origin != readOnly && rq.origin != optimistic {
-		return store.Record{}, nil
+		return records.Record{}, nil
 	}
 	rq.waited = 0
 	record, err := rq.take(ctx, rq.knownID())

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
@@ -133,7 +134,7 @@ func TestEachReopenMayWait(t *testing.T) {
 		const wait = 300 * time.Millisecond
 		handle(mux, "/again", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 			must(t, s.Commit(req.Context()))
-			h, err := st.Take(t.Context(), s.ID(), store.Terms{})
+			h, err := records.Of(st).Take(t.Context(), s.ID(), records.Terms{})
 			must(t, err)
 			if err := s.Reopen(req.Context()); !errors.Is(err, store.ErrTimeout) || middleware.Status(err) != 503 {
 				t.Errorf("Reopen = %v", err)
@@ -334,11 +335,11 @@ func TestReopenEndsWithTheHandler(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		errs := make(chan error, 2)
-		holding := make(chan *store.Hold, 1)
+		holding := make(chan *records.Hold, 1)
 		st := store.New(r.Pool(t, 4), store.Options{})
 		handle(mux, "/leave", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
 			must(t, s.Commit(req.Context()))
-			h, err := st.Take(t.Context(), s.ID(), store.Terms{})
+			h, err := records.Of(st).Take(t.Context(), s.ID(), records.Terms{})
 			must(t, err)
 			holding <- h
 			go func() {

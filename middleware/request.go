@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/keep"
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/secret"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
@@ -44,7 +45,7 @@ type request struct {
 	mu        sync.Mutex
 	mode      Mode             // written under idMu, too
 	session   *session.Session // nil until opened
-	hold      *store.Hold      // not nil while locked
+	hold      *records.Hold    // not nil while locked
 	attempt   *attempt         // in mode Optimistic
 	waited    time.Duration    // for the lock, since it was to be opened
 	refused   bool             // a session.Start has failed
@@ -61,12 +62,12 @@ type request struct {
 	// idMu guards the identity. A mutex of its own, since Session.ID may be called, and a late
 	// change logged, while the commit is under way.
 	idMu    sync.Mutex
-	pattern string        // of the route, as far as it is known
-	id      string        // the public id; empty until a new session needs one
-	secret  secret.Secret // of a new session that has an id
-	created int64         // Unix ms: what is stored began then; 0: nothing is, or endedNow
-	own     *store.Times  // of what is stored
-	arrived time.Time     // the request; or its last EndAll was done then, since a login in it comes after that
+	pattern string         // of the route, as far as it is known
+	id      string         // the public id; empty until a new session needs one
+	secret  secret.Secret  // of a new session that has an id
+	created int64          // Unix ms: what is stored began then; 0: nothing is, or endedNow
+	own     *records.Times // of what is stored
+	arrived time.Time      // the request; or its last EndAll was done then, since a login in it comes after that
 }
 
 // start returns the handler's request, whose context has the session: opened, or
@@ -137,7 +138,7 @@ func (rq *request) open(ctx context.Context, ids []string) (*session.Session, er
 }
 
 // use returns the session over a record that was read, with err.
-func (rq *request) use(ctx context.Context, record store.Record, err error) (used *session.Session, _ error) {
+func (rq *request) use(ctx context.Context, record records.Record, err error) (used *session.Session, _ error) {
 	if err == nil {
 		used, err = rq.decode(record)
 	}
@@ -149,7 +150,7 @@ func (rq *request) use(ctx context.Context, record store.Record, err error) (use
 	}
 	if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrTooLarge) {
 		if err = rq.replace(err); err == nil {
-			used, err = rq.decode(store.Record{})
+			used, err = rq.decode(records.Record{})
 			if rq.hold != nil { // what takes its place begins now, and nobody is logged in to it
 				r := &rq.hold.Record
 				r.Created, r.Own, r.User, r.Device = time.Now(), rq.sessions.terms.Guest(), "", ""
@@ -201,7 +202,7 @@ func (rq *request) replace(err error) error {
 }
 
 // decode returns the request's session over a record: a new one, or the one that is reopened.
-func (rq *request) decode(record store.Record) (s *session.Session, err error) {
+func (rq *request) decode(record records.Record) (s *session.Session, err error) {
 	config := rq.sessions.config(record)
 	config.ReadOnly, config.Keeper = rq.mode == ReadOnly, rq
 	if s = rq.session; s == nil {
@@ -217,14 +218,14 @@ func (rq *request) decode(record store.Record) (s *session.Session, err error) {
 }
 
 // config returns how to open the session over a record.
-func (s *Sessions) config(record store.Record) keep.Config {
+func (s *Sessions) config(record records.Record) keep.Config {
 	config := keep.Config{Snapshot: record.Content}
 	if _, ours := record.Content.(*session.Snapshot); !ours { // but that of a job, say, which has used the store
 		config = keep.Config{Data: record.Encoded()}
 	}
 	config.User = record.User
 	config.Remembered = record.Own != nil && !record.Own.Until.IsZero()
-	config.MaxBytes, config.TooLarge = cmp.Or(s.terms.MaxBytes, store.DefaultMaxBytes), store.ErrTooLarge
+	config.MaxBytes, config.TooLarge = cmp.Or(s.terms.MaxBytes, records.DefaultMaxBytes), store.ErrTooLarge
 	return config
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/logtest"
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
@@ -82,7 +83,7 @@ func holdElsewhere(t *testing.T, r *redistest.Server) {
 		t.Fatalf("there are the keys %q, want one session", keys)
 	}
 	id := strings.TrimSuffix(strings.TrimPrefix(keys[0], "latchkey:{"), "}")
-	hold, err := store.New(r.Pool(t, 1), store.Options{}).Take(t.Context(), id, store.Terms{})
+	hold, err := records.Of(store.New(r.Pool(t, 1), store.Options{})).Take(t.Context(), id, records.Terms{})
 	must(t, err)
 	t.Cleanup(func() { hold.Release(t.Context()) })
 }

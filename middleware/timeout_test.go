@@ -11,10 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
-	"github.com/a2139e8d/latchkey/store"
 )
 
 // ASVS 7.1.1: the timeouts in the README are those that a session has if
@@ -23,8 +23,8 @@ func TestTheDefaultTimeoutsAreAsDocumented(t *testing.T) {
 	t.Parallel()
 	readme := read(t, "../README.md")
 	for _, row := range []string{
-		fmt.Sprintf(`\| .TTL. \| [^|]+ \| %.0f min \|`, store.DefaultTTL.Minutes()),
-		fmt.Sprintf(`\| .Lifetime. \| [^|]+ \| %.0f h \|`, store.DefaultLifetime.Hours()),
+		fmt.Sprintf(`\| .TTL. \| [^|]+ \| %.0f min \|`, records.DefaultTTL.Minutes()),
+		fmt.Sprintf(`\| .Lifetime. \| [^|]+ \| %.0f h \|`, records.DefaultLifetime.Hours()),
 	} {
 		if !regexp.MustCompile(row).MatchString(readme) {
 			t.Errorf("the README has no %s", row)
@@ -33,16 +33,16 @@ func TestTheDefaultTimeoutsAreAsDocumented(t *testing.T) {
 	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		s, v := begun(t, r, middleware.Options{}, app())
 		began := time.Now()
-		for time.Since(began) < store.DefaultLifetime-store.DefaultTTL {
-			redistest.Elapse(store.DefaultTTL - time.Second)
+		for time.Since(began) < records.DefaultLifetime-records.DefaultTTL {
+			redistest.Elapse(records.DefaultTTL - time.Second)
 			v.get(s.URL+"/get").want(t, 200, "1")
 		}
-		redistest.Elapse(store.DefaultLifetime - time.Since(began) - time.Second)
+		redistest.Elapse(records.DefaultLifetime - time.Since(began) - time.Second)
 		v.get(s.URL+"/get").want(t, 200, "1")
 		redistest.Elapse(2 * time.Second)
 		v.get(s.URL+"/get").want(t, 200, "0")
 		v.get(s.URL+"/add").want(t, 200, "1")
-		redistest.Elapse(store.DefaultTTL + time.Second)
+		redistest.Elapse(records.DefaultTTL + time.Second)
 		v.get(s.URL+"/get").want(t, 200, "0")
 	})
 }

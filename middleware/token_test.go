@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/internal/secret"
 	"github.com/a2139e8d/latchkey/middleware"
@@ -201,7 +202,7 @@ func TestRememberWithAToken(t *testing.T) {
 
 		known := secret.New()
 		old := sign(testKey, "sid", time.Now().Add(-300*24*time.Hour), known.Bytes())
-		must(t, store.New(r.Pool(t, 1), store.Options{}).Create(t.Context(), known.ID(), []byte("{}"), store.Terms{}))
+		must(t, records.Of(store.New(r.Pool(t, 1), store.Options{})).Create(t.Context(), known.ID(), []byte("{}"), records.Terms{}))
 		again := p.token(t, "/ask-and-remember", old)
 		if id, ok := p.sessions.ID(again); again == old || !ok || id != known.ID() {
 			t.Errorf("the token's signature ends before the session, and was not made anew: %q %v", id, ok)

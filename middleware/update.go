@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
 )
@@ -71,8 +72,8 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 type update struct {
 	sessions *Sessions
 	id       string
-	hold     *store.Hold  // nil once it is given back
-	record   store.Record // as it was taken
+	hold     *records.Hold  // nil once it is given back
+	record   records.Record // as it was taken
 	session  *session.Session
 }
 

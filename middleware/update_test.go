@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
@@ -93,7 +94,7 @@ func TestUpdateRefuses(t *testing.T) {
 		st := store.New(r.Pool(t, 4), store.Options{})
 		s := newSiteOn(t, st, middleware.Options{LockWait: time.Second}, app())
 		_, other := s.begins(t)
-		h, err := st.Take(t.Context(), other, store.Terms{})
+		h, err := records.Of(st).Take(t.Context(), other, records.Terms{})
 		must(t, err)
 		left, leaving := s.begins(t)
 		left.get(s.URL+"/logout").want(t, 200, "")
@@ -182,7 +183,7 @@ func TestNeitherUpdateNorPeekProlongsTheSession(t *testing.T) {
 		must(t, s.sessions.Update(t.Context(), id, adding)) // so that the scripts are known
 		v.get(s.URL+"/add").want(t, 200, "3")
 		began := time.Now()
-		ends := began.Add(store.DefaultTTL)
+		ends := began.Add(records.DefaultTTL)
 		for name, test := range map[string]struct {
 			use   func() error
 			trips int

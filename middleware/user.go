@@ -5,8 +5,8 @@ import (
 	"encoding/base64"
 	"strings"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/secret"
-	"github.com/a2139e8d/latchkey/store"
 )
 
 // # The sessions of a user
@@ -74,7 +74,7 @@ func cutTag(raw []byte) (tag, rest []byte) {
 const maxDevice = 256
 
 // give makes the session that is to be stored that of a user who has just logged in; "": nobody has.
-func (rq *request) give(record *store.Record, user string) {
+func (rq *request) give(record *records.Record, user string) {
 	if user == "" {
 		return
 	}
@@ -91,7 +91,7 @@ func (rq *request) give(record *store.Record, user string) {
 // where nobody is logged in.
 //
 // The error wraps store.ErrUnavailable, or store.ErrCorrupt where another program has written the list.
-// A name of more than store.MaxUser bytes is an error, too. It is not logged: log it.
+// A name of more than records.MaxUser bytes is an error, too. It is not logged: log it.
 func (s *Sessions) List(ctx context.Context, user string) ([]Info, error) {
 	if user == "" {
 		return nil, nil
@@ -139,7 +139,7 @@ func (s *Sessions) End(ctx context.Context, id string) error {
 //
 // The error wraps store.ErrUnavailable: they may have been ended all the same, and to call it again does
 // no harm. The name "" is an error, so that nobody believes that everybody was ended, and so is one of
-// more than store.MaxUser bytes. None is logged: log it.
+// more than records.MaxUser bytes. None is logged: log it.
 //
 // To keep the session of the request itself after a new password, say:
 //

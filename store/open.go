@@ -27,9 +27,6 @@ import (
 // valkey:// and valkeys:// mean the same as redis:// and rediss://. For anything else make a pool
 // and use [New]. Errors never repeat the URL, which may hold a password.
 func Open(rawURL string, o Options) (*Store, error) {
-	if err := o.check(); err != nil {
-		return nil, err
-	}
 	target, err := parseURL(rawURL)
 	if err != nil {
 		return nil, fmt.Errorf("store: redis URL: %w", err)
@@ -42,7 +39,11 @@ func Open(rawURL string, o Options) (*Store, error) {
 	}
 	pool := target.pool(cmp.Or(o.Timeout, locker.DefaultTimeout), o.TLS, o.Credentials)
 	o.TLS, o.Credentials = nil, nil
-	return New(pool, o), nil
+	st := New(pool, o)
+	if err := st.engine.Err(); err != nil {
+		return nil, err
+	}
+	return st, nil
 }
 
 // A target is what a Redis URL says.

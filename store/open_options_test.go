@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/gomodule/redigo/redis"
@@ -47,8 +48,8 @@ func TestOpenRefusesContradictions(t *testing.T) {
 		}
 	}
 	for name, o := range map[string]Options{"TLS": {TLS: &tls.Config{}}, "Credentials": {Credentials: ask}} {
-		wantMessage(t, New(&redis.Pool{}, o).Err(), []string{"Options." + name, "Open"})
-		wantMessage(t, NewOn(transport.NewRedigo(&redis.Pool{}, time.Second), o).Err(), []string{"Options." + name, "Open"})
+		wantMessage(t, New(&redis.Pool{}, o).engine.Err(), []string{"Options." + name, "Open"})
+		wantMessage(t, NewOn(transport.NewRedigo(&redis.Pool{}, time.Second), o).engine.Err(), []string{"Options." + name, "Open"})
 	}
 }
 
@@ -74,17 +75,14 @@ func TestCredentialsThatRotate(t *testing.T) {
 	}
 	st := opened(t, s.URL, o)
 	create(t, st, "1")
-	save(t, take(t, st), "2")
+	save(t, st, "2")
 	if n := asked.Load(); n != 1 {
 		t.Errorf("asked %d times for one connection", n)
 	}
 	rotate("second")
 	s.Do(t, "CLIENT", "KILL", "USER", "app")
-	redistest.Eventually(t, "the session can be taken", func() bool {
-		h, err := st.Take(t.Context(), theID, Terms{})
-		if err == nil {
-			h.Release(t.Context())
-		}
+	redistest.Eventually(t, "the session can be read", func() bool {
+		_, err := st.engine.Load(t.Context(), theID, records.Terms{})
 		return err == nil
 	})
 	if n := asked.Load(); n < 2 {
@@ -129,8 +127,8 @@ func TestOpenWithACertificateAuthority(t *testing.T) {
 	o.TLS.RootCAs = x509.NewCertPool() // it was copied, and may be changed
 	must(t, st.Ping(t.Context()))
 	create(t, st, "1")
-	save(t, take(t, st), "2")
-	wantData(t, s, "2")
+	save(t, st, "2")
+	wantData(t, st, "2")
 
 	err := opened(t, "rediss://"+server, o).Ping(t.Context())
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); !ok || !errors.Is(err, ErrUnavailable) {

@@ -114,10 +114,8 @@ func TestOpenConnectsAsTheURLSays(t *testing.T) {
 	} {
 		st := opened(t, url, patient)
 		create(t, st, "1")
-		save(t, take(t, st), "2")
-		if r := load(t, opened(t, same, patient)); string(r.Data) != "2" {
-			t.Errorf("at %s there is %q", same, r.Data)
-		}
+		save(t, st, "2")
+		wantData(t, opened(t, same, patient), "2")
 	}
 	if keys := s.Keys(t); len(keys) != 0 {
 		t.Errorf("database 0 has %q", keys)

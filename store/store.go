@@ -1,127 +1,38 @@
-// Package store keeps sessions in Redis: each a record, taken and given back
-// under a lock. Most programs call [Open] or [New], and give the store to package
+// Package store keeps sessions in Redis. A program calls [Open] or [New], and gives the store to package
 // middleware, which does the rest.
 //
 //	st, err := store.Open("redis://127.0.0.1:6379", store.Options{})
 //
-// # Design
-//
-// A session with the public id ID is up to three keys, in one slot of a cluster:
-//
-//	<prefix>{ID}             the record: one line of JSON
-//	<prefix>{ID}.lock        the lock: the token of its holder, for the time of a lease
-//	<prefix>{ID}.lock.queue  the processes that wait for the lock, while there are any
-//
-// and while a large record is being saved, one more, which nobody reads: see staged.go. The sessions of a
-// user have other names, and share three keys more: see user.go.
-//
-// An exclusive request is two exchanges: [Store.Take] takes the lock and reads the record in one
-// write (see take.go), [Hold.Save] writes the record and releases the lock in one script. Requests of one process
-// that wait for the same session need fewer: they hold it one after another without giving it back
-// in between, and an exchange commits for several of them. [Store.Load] reads without a lock, and
-// [Store.SaveLoaded] saves on top of that if nobody has the lock: see optimistic.go.
-//
-// # The fence
-//
-// A lock alone does not keep a stale holder from writing: a process may be paused between asking
-// "is it still mine?" and the write, and a command may reach Redis long after it was sent. So each
-// script that changes a record keeps one rule: a write replaces exactly the record that its writer
-// has read, or has written itself, or it does nothing. Each write puts a new stamp into the record,
-// 71 random bits, so no two records of a session are ever equal, and to compare the stamp is to compare the
-// record. A holder that fails this test gets [ErrLost] and has changed nothing.
-//
-// The lock only keeps others out while a holder works. The script asks for its token, too, so that a
-// holder that lost its lock learns it even if nobody has written since. A token alone would not do as
-// a fence: a take that is repeated after a broken connection may give the lock to its token again,
-// long after that has given it back.
-//
-// Every script may be repeated: the stamp shows a writer that the record it finds is its own. Only
-// where a try was left without an answer, and a repetition of it was refused, is it not known
-// whether the first one was done: the error then wraps [ErrUnavailable] as well.
-//
-// # In use
-//
-// A session that is held, or waited for, does not run out. Each script that takes or extends the
-// lock lets the record outlast it, and each that finds the lock held lets the record outlast the
-// time until it is asked for again. An id whose lock is held is never said to be absent.
-//
-// # The end of an id
-//
-// A destroyed or renewed id leaves a tombstone for a minute, so that a request
-// that still comes with it is distinguished from one whose session ran out. An id
-// that Redis does not know is never written to.
-//
-// # Clocks
-//
-// What a command does that comes long after it was sent, and finds no trace of what it did the first
-// time, is bounded by Redis's clock: see clock.go.
-//
-// The idle timeout is Redis's to keep, by the record's TTL. The absolute one counts from the
-// creation time in the record, by the clocks of the processes, so it is as exact as these agree.
+// How it is kept there is told in internal/records.
 package store
-
-// The way of one exclusive request, from where package middleware calls. lease/ and
-// scripting/ are in internal, transport/ is in locker.
-//
-//	Store.Take              hold.go                  checks the terms
-//	  Group.Acquire         lease/acquire.go         waits for the lock:
-//	    Group.enter         lease/callers.go         for its turn among the requests of this process,
-//	    Lease.acquire       lease/acquire.go         and for other processes: tries, and rests in between
-//	      taking.Take       take.go                  one try; what it has read becomes a tenure
-//	        taking.plainly  take.go                  the first: by plain commands; else, or where all is not as usual, take.lua
-//	        Runner.Exchange scripting/scripting.go   numbers it, and repeats it where the connection breaks
-//	          Redigo.Do     transport/redigo.go      gives it to a connection
-//	            link.write  transport/link.go        sends it, with those of others
-//	            link.read   transport/link.go        receives the reply, and those before it
-//	      Lease.begin       lease/lease.go           from now on a timer renews the lease
-//	  tenure.admit          tenure.go                hands out the record
-//
-//	Hold.SaveContent        hold.go                  checks the size; encoded is only what is sent
-//	  tenure.end            tenure.go                makes it the newest version
-//	    Lease.Stop          lease/handoff.go         renews no more; returns the request that is next, if any
-//	    tenure.passOn       tenure.go                hands over at once, or with the exchange that stores the version
-//	      tenure.send       commit.go                the commit, by commit.lua, with the token of the next holder
-//	        Runner.Exchange scripting/scripting.go   as above
-//	    tenure.flush        commit.go                where it was handed over at once: stores the version now
-//	    Lease.Leave         lease/handoff.go         the turn goes on
-//
-// The lease calls the store for one thing only: tenure.Extend (commit.go) renews it, from the
-// timer. Of the other files, load.go reads without a lock, optimistic.go saves without one, staged.go sends large
-// records, record.go knows a record's form, with times.go, user_record.go and seal.go, and scripts.go the
-// scripts. user.go is the story of the sessions of a user: user_list.go lists them, user_sessions.go begins
-// and ends them, and user_prune.go makes room for a login. clock.go is about commands that come late, and
-// guard.go about replies that are absurd.
 
 import (
 	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
-	"strings"
-	"sync/atomic"
 	"time"
 
-	"github.com/a2139e8d/latchkey/internal/excerpt"
-	"github.com/a2139e8d/latchkey/internal/lease"
-	"github.com/a2139e8d/latchkey/internal/scripting"
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/gomodule/redigo/redis"
 )
 
-// The errors of this package, to be matched with [errors.Is].
+// The errors of sessions, to be matched with [errors.Is].
 var (
-	// ErrNotFound: there is no record: the id is unknown, or it timed out.
-	ErrNotFound = errors.New("no such session")
+	// ErrNotFound: there is no such session: its id is unknown, or it timed out.
+	ErrNotFound = records.ErrNotFound
 	// ErrGone: the session was destroyed or got a new id less than a minute ago.
-	ErrGone = errors.New("session was ended by another request")
+	ErrGone = records.ErrGone
 	// ErrCorrupt: what is stored is not a record that this version can read.
-	ErrCorrupt = errors.New("session record cannot be read")
+	ErrCorrupt = records.ErrCorrupt
 	// ErrConflict: another request has changed the session since it was loaded, or holds it.
-	ErrConflict = errors.New("session is being changed by another request")
-	// ErrTooLarge: the record is larger than Terms.MaxBytes.
-	ErrTooLarge = errors.New("session is too large")
+	ErrConflict = records.ErrConflict
+	// ErrTooLarge: the session is larger than MaxBytes.
+	ErrTooLarge = records.ErrTooLarge
+	// ErrTooManySessions: the user has as many sessions as MaxSessions allows.
+	ErrTooManySessions = records.ErrTooManySessions
 )
 
 // The errors of the lock. They equal those of package locker, which documents them.
@@ -137,13 +48,13 @@ type Options struct {
 	// Prefix begins every key. Default "latchkey:", at most 512 bytes. It must not contain
 	// braces, which mark the part of a key that chooses the slot of a cluster.
 	Prefix string
-	// Lease is how long a session stays shut when its holder was killed; a
-	// living one extends it. Default 10 s.
+	// Lease is how long a session stays locked after its holder was killed. A live holder renews
+	// it. Default 10 s.
 	Lease time.Duration
-	// Timeout bounds each exchange with Redis: dialling, waiting for a
+	// Timeout bounds each round trip to Redis: dialling, waiting for a
 	// connection, sending, and the reply. Default 2 s.
 	Timeout time.Duration
-	// Encryption keeps what the sessions hold from those that can read Redis. Default: none.
+	// Encryption keeps the content of sessions from those who can read Redis. Default: none.
 	Encryption Encryption
 
 	// TLS is how [Open] connects by rediss:// and valkeys://: with a private certificate
@@ -156,137 +67,81 @@ type Options struct {
 	Credentials func(ctx context.Context) (user, password string, err error)
 }
 
-// DefaultPrefix is the default of Options.Prefix.
-const DefaultPrefix = "latchkey:"
-
-const maxPrefix = locker.MaxKey / 2 // leaves room for an id in the longest key of a lock
+// Encryption keeps what sessions hold from all who can read Redis, its log, its replicas or its
+// backups. What is changed or moved there without a key is found out, and is [ErrCorrupt]. What
+// stays readable: ids, times, sizes, and the labels of locks. What stays possible for those who can
+// write to Redis: to end sessions, to block them, and to put back an older record of the same
+// session, also where that has ended.
+//
+// A key is added, replaced or dropped without ending a session if each step is in all processes
+// before the next one begins:
+//
+//   - to begin: Keys with WritePlain; then with AcceptPlain instead; a Lifetime later Keys alone
+//   - to rotate: the new key behind the old one; then before it; a Lifetime later without the old
+//
+// Where sessions are remembered for longer than a Lifetime, it is as long as that.
+type Encryption struct {
+	// Keys are of at least 32 random bytes each, newest first, and not those of the cookies. The
+	// first one seals, all open. Default: none, and records are stored as they are.
+	Keys [][]byte
+	// AcceptPlain lets records be read that are not sealed: those from before, and any that those
+	// who can write to Redis make up. It is for the time of a change.
+	AcceptPlain bool
+	// WritePlain stores records unsealed, and accepts them, as long as there are processes that
+	// have no keys yet, or that are to have none any more.
+	WritePlain bool
+}
 
 // A Store is safe for use by any number of goroutines.
-type Store struct {
-	options Options
-	runner  *scripting.Runner
-	owned   func() error // closes the client, if it is ours to close
-	group   lease.Group
-	locking lease.Options                 // of every Take, but for what its Terms say
-	latest  atomic.Pointer[lease.Options] // of the last Take; most have the same
-	closed  atomic.Bool
-	guests  atomic.Bool   // a read has met a session with an idle timeout of its own
-	alone   time.Duration // see maxAlone; tests do not want it to depend on the machine
-	err     error         // what is wrong with the options
-	ring    *keyring      // of Options.Encryption; nil without
-	clock   clock
+type Store struct{ engine *records.Engine }
+
+func init() {
+	records.Of = func(st any) *records.Engine { return st.(*Store).engine }
 }
 
 // New returns a store that dials as pool does, by its DialContext or Dial, which should have a
-// dial timeout. No connection is taken from the pool, so its size does not matter. What is
-// wrong with the arguments is reported by [Store.Err], which package middleware asks, and is the error
-// of every use of the store.
+// dial timeout. No connection is taken from the pool, so its size does not matter. If the arguments
+// are wrong, middleware.New reports it, and each use of the store fails with that error.
 func New(pool *redis.Pool, o Options) *Store {
-	client := transport.NewRedigo(pool, cmp.Or(o.Timeout, locker.DefaultTimeout))
-	s := NewOn(client, o)
-	s.owned = client.Close
 	if pool == nil {
-		s.err = errors.New("store: the pool is nil")
+		return &Store{records.Broken(errors.New("store: the pool is nil"))}
 	}
-	return s
+	return NewOn(owned{transport.NewRedigo(pool, cmp.Or(o.Timeout, locker.DefaultTimeout))}, o)
 }
 
-// NewOn returns a store on any client. The client bounds each exchange by a timeout of its own,
-// which Options.Timeout should be equal to. It stays the caller's, unless it has a method
+// An owned client is closed with its store.
+type owned struct{ *transport.Redigo }
+
+// CloseWithStore is called by [Store.Close].
+func (c owned) CloseWithStore() error { return c.Close() }
+
+// NewOn returns a store on any client. The client bounds each round trip by a timeout of its own;
+// Options.Timeout should equal it. The client stays the caller's, unless it has a method
 // CloseWithStore() error: [Store.Close] calls that. For errors see [New].
 func NewOn(c transport.Client, o Options) *Store {
-	s := &Store{options: o, alone: maxAlone, clock: clock{began: time.Now()}, err: cmp.Or(o.check(), o.checkDialling())}
-	if c == nil {
-		c, s.err = transport.NewRedigo(nil, time.Second), errors.New("store: the client is nil")
-	}
-	if own, ok := c.(interface{ CloseWithStore() error }); ok {
-		s.owned = own.CloseWithStore
-	}
-	s.ring, _ = newKeyring(o.Encryption) // else s.err says why
-	s.options.Encryption = Encryption{}  // printing a store shows no key
-	s.options.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
-	s.options.Timeout = cmp.Or(o.Timeout, locker.DefaultTimeout)
-	s.runner = scripting.NewRunner(c, s.options.Timeout)
-	s.group.Notifiers = lease.NewNotifiers(s.runner, lease.Spin{Runner: s.runner}.Quit)
-	s.locking = lease.Options{Lease: o.Lease, Timeout: o.Timeout, Held: func(err error, o lease.Owner, d time.Duration) error {
-		return &locker.HeldError{Owner: locker.Owner(o), For: d, Err: err}
-	}}.WithDefaults()
-	return s
-}
-
-func (o Options) check() error {
 	switch {
-	case strings.ContainsAny(o.Prefix, "{}"):
-		return fmt.Errorf("store: Options.Prefix is %q: it must not contain braces", excerpt.Of(o.Prefix))
-	case len(o.Prefix) > maxPrefix:
-		return fmt.Errorf("store: Options.Prefix has %d bytes: it must have at most %d", len(o.Prefix), maxPrefix)
-	case o.Lease < 0, o.Lease > 0 && o.Lease < time.Millisecond:
-		return fmt.Errorf("store: Options.Lease is %v: it must be at least 1ms, or 0 for the default", o.Lease)
-	case o.Timeout < 0, o.Timeout > 0 && o.Timeout < time.Millisecond:
-		return fmt.Errorf("store: Options.Timeout is %v: it must be at least 1ms, or 0 for the default", o.Timeout)
-	}
-	_, err := newKeyring(o.Encryption)
-	return err
-}
-
-// checkDialling refuses what only Open can do.
-func (o Options) checkDialling() error {
-	const rule = "it is for Open: a pool or client of one's own has its own way of dialling"
-	switch {
+	case c == nil:
+		return &Store{records.Broken(errors.New("store: the client is nil"))}
 	case o.TLS != nil:
-		return errors.New("store: Options.TLS is set: " + rule)
+		return &Store{records.Broken(errors.New("store: Options.TLS is set: " + ownDialling))}
 	case o.Credentials != nil:
-		return errors.New("store: Options.Credentials is set: " + rule)
+		return &Store{records.Broken(errors.New("store: Options.Credentials is set: " + ownDialling))}
 	}
-	return nil
+	return &Store{records.New(c, records.Options{
+		Prefix: o.Prefix, Lease: o.Lease, Timeout: o.Timeout, Encryption: records.Encryption(o.Encryption),
+	})}
 }
 
-// Err returns what is wrong with the arguments of [New], or nil.
-func (s *Store) Err() error { return s.err }
+const ownDialling = "it is for Open: a pool or client of one's own has its own way of dialling"
 
-// usable returns why the store must not be used: with wrong options it would keep sessions as nobody
-// wanted it, in the plain or under other keys.
-func (s *Store) usable() error {
-	if s.err == nil && s.closed.Load() {
-		return lease.ErrClosed
-	}
-	return s.err
-}
-
-// Ping reports whether Redis answers, for readiness checks and at start. Of a Redis Cluster one node
-// has to; where the client does not know clusters, as that of [Open] and [New] does not, it fails. Its
+// Ping reports whether Redis answers, for readiness checks and at start. On a Redis Cluster it succeeds
+// if one node answers; it fails if the client does not know clusters, as that of [Open] and [New]. The
 // error wraps [ErrUnavailable].
-func (s *Store) Ping(ctx context.Context) error {
-	if s.err != nil {
-		return s.err
-	}
-	err := s.usable()
-	if err == nil {
-		keys := make([]string, len(pinged))
-		for i, id := range pinged {
-			keys[i] = s.recordKey(id)
-		}
-		err = s.runner.Ping(ctx, keys...)
-	}
-	if err != nil {
-		return fmt.Errorf("store: %w", err)
-	}
-	return nil
-}
+func (s *Store) Ping(ctx context.Context) error { return s.engine.Ping(ctx) }
 
-// pinged are ids of no session. Each is in another eighth of a cluster's slots.
-var pinged = [...]string{"ping-72", "ping-21", "ping-73", "ping-20", "ping-70", "ping-23", "ping-71", "ping-22"}
-
-// Close ends at once all that the store does by itself, and closes its connections, except
-// those of a client that stays the caller's; see [NewOn]. Requests that wait for a session fail
-// with [ErrUnavailable], as do all that come later, and without connections those that hold one
-// when they save it: let them finish first, as [net/http.Server.Shutdown] does. A lock that is held by
-// then, or was to be cleaned up in the background after a lost reply, is free when its lease ends.
-func (s *Store) Close() error {
-	s.closed.Store(true)
-	s.group.Close()
-	if s.owned == nil {
-		return nil
-	}
-	return s.owned()
-}
+// Close stops all background work immediately, and closes the store's connections, except those of a
+// client that stays the caller's; see [NewOn]. Requests that wait for a session fail with
+// [ErrUnavailable], and so do later requests. Requests that hold a session fail when they save it, if
+// the connections are closed: let them finish first, as [net/http.Server.Shutdown] does. A lock that is
+// still held, or that was to be released in the background after a lost reply, is free when its lease ends.
+func (s *Store) Close() error { return s.engine.Close() }

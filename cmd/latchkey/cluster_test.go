@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/store"
 	"github.com/a2139e8d/latchkey/store/rueidisstore"
@@ -25,7 +26,7 @@ func TestCluster(t *testing.T) {
 	}
 	t.Cleanup(func() { st.Close() })
 	const n = 30
-	var holds []*store.Hold
+	var holds []*records.Hold
 	for i := range n {
 		begin(t, st, id(i), "{}")
 		holds = append(holds, hold(t, st, id(i), fmt.Sprint("POST /", i)))

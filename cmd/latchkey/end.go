@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/store"
 )
 
@@ -41,7 +42,7 @@ func end(j *job) error {
 		}
 		ended = j.ids
 	} else {
-		found, err := st.EndUser(j.ctx, j.user, j.except...)
+		found, err := records.Of(st).EndUser(j.ctx, j.user, j.except...)
 		if err != nil {
 			return err
 		}
@@ -61,7 +62,7 @@ func end(j *job) error {
 
 func endOne(j *job, st *store.Store) error {
 	id := j.ids[0]
-	switch err := st.End(j.ctx, id); {
+	switch err := records.Of(st).End(j.ctx, id); {
 	case errors.Is(err, store.ErrNotFound):
 		return noSession(id)
 	case errors.Is(err, store.ErrGone):

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/internal/records"
 )
 
 const listAbout = `Shows the sessions of a user, newest first. They are not prolonged by that.
@@ -35,8 +35,8 @@ func checkList(o *options) error {
 }
 
 func (o *options) checkUser() error {
-	if o.user == "" || len(o.user) > store.MaxUser {
-		return usage("--user must be the name of a user, of 1 to %d bytes", store.MaxUser)
+	if o.user == "" || len(o.user) > records.MaxUser {
+		return usage("--user must be the name of a user, of 1 to %d bytes", records.MaxUser)
 	}
 	return nil
 }
@@ -47,7 +47,7 @@ func list(j *job) error {
 		return err
 	}
 	defer st.Close()
-	found, err := st.ListUser(j.ctx, j.user, j.terms())
+	found, err := records.Of(st).ListUser(j.ctx, j.user, j.terms())
 	if err != nil {
 		return err
 	}
@@ -68,9 +68,9 @@ func list(j *job) error {
 }
 
 // terms are those by which sessions are looked at: no session is too old, and none is used.
-func (o *options) terms() store.Terms {
+func (o *options) terms() records.Terms {
 	const long = 100 * 365 * 24 * time.Hour
-	return store.Terms{TTL: time.Minute, Lifetime: long, MaxBytes: 1 << 30}
+	return records.Terms{TTL: time.Minute, Lifetime: long, MaxBytes: 1 << 30}
 }
 
 // lastUsed returns when a session without an end of its own was last used, if that shows.

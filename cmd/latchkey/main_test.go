@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/store"
 )
@@ -141,15 +142,15 @@ func opened(t testing.TB, url string, o store.Options) *store.Store {
 // begin stores a session of nobody.
 func begin(t testing.TB, st *store.Store, id, data string) {
 	t.Helper()
-	if err := st.Create(t.Context(), id, []byte(data), store.Terms{}); err != nil {
+	if err := records.Of(st).Create(t.Context(), id, []byte(data), records.Terms{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // hold takes a session until the end of the test.
-func hold(t testing.TB, st *store.Store, id, label string) *store.Hold {
+func hold(t testing.TB, st *store.Store, id, label string) *records.Hold {
 	t.Helper()
-	h, err := st.Take(t.Context(), id, store.Terms{Label: label, LockWait: time.Minute})
+	h, err := records.Of(st).Take(t.Context(), id, records.Terms{Label: label, LockWait: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

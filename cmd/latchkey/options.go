@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/redis/rueidis"
 )
 
@@ -45,7 +45,7 @@ func (o *options) flagSet(c *command) *flag.FlagSet {
 	f.StringVar(&o.url, "redis", "", "")
 	f.StringVar(&o.passwordFile, "password-file", "", "")
 	f.StringVar(&o.keysFile, "keys-file", "", "")
-	f.StringVar(&o.prefix, "prefix", store.DefaultPrefix, "")
+	f.StringVar(&o.prefix, "prefix", records.DefaultPrefix, "")
 	f.DurationVar(&o.timeout, "timeout", 2*time.Second, "")
 	f.BoolVar(&o.json, "json", false, "")
 	own := map[string]func(name string){
@@ -56,7 +56,7 @@ func (o *options) flagSet(c *command) *flag.FlagSet {
 			f.DurationVar(&o.ttl, n, 0, "the idle timeout is `D`: says when sessions were last used")
 		},
 		"lifetime": func(n string) {
-			f.DurationVar(&o.lifetime, n, store.DefaultLifetime, "the absolute timeout is `D` (24h): with --ttl")
+			f.DurationVar(&o.lifetime, n, records.DefaultLifetime, "the absolute timeout is `D` (24h): with --ttl")
 		},
 		"limit": func(n string) { f.IntVar(&o.limit, n, 0, "stop when `N` were found (0: never)") },
 		"acl-user": func(n string) {

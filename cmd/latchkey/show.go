@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/store"
 	"github.com/redis/rueidis"
 )
@@ -119,7 +120,7 @@ func (j *job) open(s *session) error {
 		return err
 	}
 	defer st.Close()
-	r, _, err := st.Peek(j.ctx, s.Session, j.terms())
+	r, _, err := records.Of(st).Peek(j.ctx, s.Session, j.terms())
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return noSession(s.Session)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/store"
 )
@@ -22,8 +23,8 @@ func near(t testing.TB, what string, is, want time.Time) {
 // not prolong it.
 func TestShow(t *testing.T) {
 	s, st := withRedis(t)
-	r := store.Record{Data: []byte(`{"visits":3,"name":"Ann \u001b[2J","cart":[1,2]}`), Created: time.Now().Add(-time.Hour)}
-	if err := st.CreateRecord(t.Context(), first, r, store.Terms{}); err != nil {
+	r := records.Record{Data: []byte(`{"visits":3,"name":"Ann \u001b[2J","cart":[1,2]}`), Created: time.Now().Add(-time.Hour)}
+	if err := records.Of(st).CreateRecord(t.Context(), first, r, records.Terms{}); err != nil {
 		t.Fatal(err)
 	}
 	key := "latchkey:{" + first + "}"
@@ -93,7 +94,7 @@ func TestWhoHolds(t *testing.T) {
 	defer cancel()
 	for range 2 {
 		another := opened(t, s.URL, store.Options{Timeout: 10 * time.Second})
-		go another.Take(waiting, first, store.Terms{LockWait: time.Minute})
+		go records.Of(another).Take(waiting, first, records.Terms{LockWait: time.Minute})
 	}
 	redistest.Eventually(t, "two wait", func() bool {
 		return strings.Count(get(t, s, "latchkey:{"+first+"}.lock.queue"), "latchkey:wake:") == 2

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/store"
 )
 
@@ -18,11 +19,11 @@ func TestStats(t *testing.T) {
 	s, st := withRedis(t)
 	const n = 1200 // more than a batch
 	for i := range n {
-		r := store.Record{Data: []byte(`{"x":"` + strings.Repeat("x", 100) + `"}`), Created: time.Now().Add(-time.Hour)}
+		r := records.Record{Data: []byte(`{"x":"` + strings.Repeat("x", 100) + `"}`), Created: time.Now().Add(-time.Hour)}
 		if i == 7 {
-			r = store.Record{Data: []byte(`{"x":"` + strings.Repeat("x", 5000) + `"}`), Created: time.Now().Add(-10 * time.Hour)}
+			r = records.Record{Data: []byte(`{"x":"` + strings.Repeat("x", 5000) + `"}`), Created: time.Now().Add(-10 * time.Hour)}
 		}
-		if err := st.CreateRecord(t.Context(), id(i), r, store.Terms{}); err != nil {
+		if err := records.Of(st).CreateRecord(t.Context(), id(i), r, records.Terms{}); err != nil {
 			t.Fatal(err)
 		}
 	}

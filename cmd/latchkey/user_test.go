@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/store"
 )
@@ -16,10 +17,10 @@ import (
 // login begins a session of a user, and returns its id.
 func login(t testing.TB, st *store.Store, user, device string, n int) string {
 	t.Helper()
-	tag := st.Tag(user)
+	tag := records.Of(st).Tag(user)
 	id := base64.RawURLEncoding.EncodeToString(tag[:]) + "." + base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%8d", n))
-	r := store.Record{Data: []byte(`{"card":"4111"}`), Created: time.Now().Add(-time.Duration(n) * time.Hour), User: user, Device: device}
-	if err := st.CreateRecord(t.Context(), id, r, store.Terms{TTL: 30 * time.Minute, Lifetime: 1000 * time.Hour}); err != nil {
+	r := records.Record{Data: []byte(`{"card":"4111"}`), Created: time.Now().Add(-time.Duration(n) * time.Hour), User: user, Device: device}
+	if err := records.Of(st).CreateRecord(t.Context(), id, r, records.Terms{TTL: 30 * time.Minute, Lifetime: 1000 * time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	return id
@@ -64,7 +65,7 @@ func TestList(t *testing.T) {
 	contains(t, text, "user       ann\n", "device     Firefox, Bern\n", "\n  card  \"4111\"\n")
 }
 
-func keyOf(id string) string { return (&options{prefix: store.DefaultPrefix}).recordKey(id) }
+func keyOf(id string) string { return (&options{prefix: records.DefaultPrefix}).recordKey(id) }
 
 // end ends one session, also one that is held. What its holder would save is refused.
 func TestEnd(t *testing.T) {

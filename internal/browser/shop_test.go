@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/a2139e8d/latchkey/internal/logtest"
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
@@ -33,7 +34,7 @@ type shop struct {
 	client *http.Client
 	redis  *redistest.Server
 	store  *store.Store
-	terms  store.Terms
+	terms  records.Terms
 	log    *logtest.Buffer
 
 	charges atomic.Int32 // of a visitor's card
@@ -53,7 +54,7 @@ func openShop(t *testing.T, o opening) *shop {
 		watch: newWatch(t),
 		redis: redis,
 		store: store.New(redis.Pool(t, 8), store.Options{}),
-		terms: store.Terms{LockWait: patience},
+		terms: records.Terms{LockWait: patience},
 		log:   &logtest.Buffer{},
 	}
 	options := middleware.Options{
@@ -249,7 +250,7 @@ func (s *shop) end(t *testing.T, id string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	hold, err := s.store.Take(ctx, id, s.terms)
+	hold, err := records.Of(s.store).Take(ctx, id, s.terms)
 	if err == nil {
 		err = hold.Destroy(ctx)
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/internal/storetest"
 	"github.com/a2139e8d/latchkey/locker/transport"
@@ -219,7 +220,7 @@ func (s *site) store(w Way) *store.Store {
 func newStore(t testing.TB, open Open, w Way, timeout time.Duration) *store.Store {
 	t.Helper()
 	st := store.NewOn(open(t, w, timeout), store.Options{Lease: time.Minute, Timeout: timeout})
-	if err := st.Err(); err != nil {
+	if err := records.Of(st).Err(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/a2139e8d/latchkey/store"
@@ -66,7 +67,7 @@ func sentinel(t *testing.T, open Open) {
 	w := Way{Addresses: []string{"127.0.0.1:1", address}, MasterSet: redistest.MasterName}
 	st := newStore(t, open, w, 2*time.Second)
 	redistest.Await(t, "the master is found", func() error { return st.Ping(t.Context()) })
-	if err := st.Create(t.Context(), "id", []byte("old"), store.Terms{}); err != nil {
+	if err := records.Of(st).Create(t.Context(), "id", []byte("old"), records.Terms{}); err != nil {
 		t.Fatal(err)
 	}
 	redistest.Await(t, "the replica has it", func() error {
@@ -105,7 +106,7 @@ func LeavesDemoted(t *testing.T, open Open, mayFail int) {
 	for name, request := range map[string]func(context.Context, *store.Store) error{
 		"a write": func(ctx context.Context, st *store.Store) error { return save(ctx, st, id, "1") },
 		"a read": func(ctx context.Context, st *store.Store) error {
-			_, err := st.Load(ctx, id, store.Terms{TTL: 1 << 40, Lifetime: 1 << 50})
+			_, err := records.Of(st).Load(ctx, id, records.Terms{TTL: 1 << 40, Lifetime: 1 << 50})
 			return err
 		},
 	} {
@@ -121,7 +122,7 @@ func LeavesDemoted(t *testing.T, open Open, mayFail int) {
 			for _, server := range []*redistest.Server{promoted, old} {
 				address.Store(&server.Addr)
 				st = newStore(t, open, w, patience)
-				if err := st.Create(t.Context(), id, []byte("0"), store.Terms{}); err != nil {
+				if err := records.Of(st).Create(t.Context(), id, []byte("0"), records.Terms{}); err != nil {
 					t.Fatal(err)
 				}
 			}

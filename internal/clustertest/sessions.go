@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/internal/storetest"
 	"github.com/a2139e8d/latchkey/store"
@@ -18,7 +19,7 @@ import (
 
 // save stores data in a session that is there, under its lock.
 func save(ctx context.Context, st *store.Store, id, data string) error {
-	h, err := st.Take(ctx, id, store.Terms{LockWait: time.Minute})
+	h, err := records.Of(st).Take(ctx, id, records.Terms{LockWait: time.Minute})
 	if err != nil {
 		return err
 	}
@@ -27,7 +28,7 @@ func save(ctx context.Context, st *store.Store, id, data string) error {
 
 // stored returns what is wrong if a session does not hold data.
 func stored(ctx context.Context, st *store.Store, id, data string) error {
-	r, err := st.Load(ctx, id, store.Terms{})
+	r, err := records.Of(st).Load(ctx, id, records.Terms{})
 	if err == nil && string(r.Data) != data {
 		err = fmt.Errorf("%s has %q, want %q", id, r.Data, data)
 	}
@@ -49,11 +50,11 @@ func sessionsOfAllSlots(s *site) {
 	var all sync.WaitGroup
 	for i := range sessions {
 		id := fmt.Sprint("all-", i)
-		s.must(processes[0].Create(s.Context(), id, []byte("x"), store.Terms{}))
+		s.must(records.Of(processes[0]).Create(s.Context(), id, []byte("x"), records.Terms{}))
 		for _, st := range processes {
 			all.Go(func() {
 				for range changes {
-					h, err := st.Take(s.Context(), id, store.Terms{LockWait: time.Minute})
+					h, err := records.Of(st).Take(s.Context(), id, records.Terms{LockWait: time.Minute})
 					if err == nil {
 						err = h.Save(s.Context(), append(h.Record.Data, 'x'))
 					}
@@ -67,11 +68,11 @@ func sessionsOfAllSlots(s *site) {
 	all.Wait()
 	for i := range sessions {
 		id, next := fmt.Sprint("all-", i), fmt.Sprint("next-", i)
-		h, err := processes[0].Take(s.Context(), id, store.Terms{})
+		h, err := records.Of(processes[0]).Take(s.Context(), id, records.Terms{})
 		s.must(err)
 		s.must(h.Renew(s.Context(), next, h.Record.Data))
 		s.must(stored(s.Context(), processes[1], next, strings.Repeat("x", 1+2*changes)))
-		if _, err := processes[1].Load(s.Context(), id, store.Terms{}); !errors.Is(err, store.ErrGone) {
+		if _, err := records.Of(processes[1]).Load(s.Context(), id, records.Terms{}); !errors.Is(err, store.ErrGone) {
 			s.Errorf("the old id: %v", err)
 		}
 	}
@@ -94,7 +95,7 @@ func twoRoundTrips(s *site) {
 	st := s.store(w)
 	ids := []string{s.idOf(s.first()), s.idOf(s.second()), s.idOf(s.third())}
 	for _, id := range ids {
-		s.must(st.Create(s.Context(), id, []byte("old"), store.Terms{}))
+		s.must(records.Of(st).Create(s.Context(), id, []byte("old"), records.Terms{}))
 	}
 	// A client may ask a node something else now and then, and at first Redis learns the scripts.
 	redistest.Await(s, "two writes for each request", func() error {
@@ -133,7 +134,7 @@ func leastRights(s *site, rights []any) {
 		s.Move(s.T, s.Slot(s.T, "{"+moved+"}"), s.second())
 		live(moved)
 		m := s.BeginMove(s.T, s.Slot(s.T, "{"+moving+"}"), s.second())
-		if _, err := st.Load(s.Context(), moving, store.Terms{}); !errors.Is(err, store.ErrNotFound) {
+		if _, err := records.Of(st).Load(s.Context(), moving, records.Terms{}); !errors.Is(err, store.ErrNotFound) {
 			s.Error(err)
 		}
 		s.FinishMove(s.T, m)
@@ -151,10 +152,10 @@ func LeastRights(t *testing.T, open Open, nodes []*redistest.Server, rights []an
 	w.User, w.Password = "app", "secret"
 	a, b := newStore(t, open, w, patience), newStore(t, open, w, patience)
 	f(a, func(id string) {
-		if err := a.Create(t.Context(), id, []byte("1"), store.Terms{}); err != nil {
+		if err := records.Of(a).Create(t.Context(), id, []byte("1"), records.Terms{}); err != nil {
 			t.Fatal(err)
 		}
-		h, err := b.Take(t.Context(), id, store.Terms{})
+		h, err := records.Of(b).Take(t.Context(), id, records.Terms{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +193,7 @@ func deadAddresses(s *site) {
 		w.Addresses = append([]string{dead}, w.Addresses...)
 		st := newStore(s.T, s.open, w, 3*time.Second)
 		redistest.Await(s, "it works", func() error {
-			err := st.Create(s.Context(), fmt.Sprint("dead-", i), []byte("data"), store.Terms{})
+			err := records.Of(st).Create(s.Context(), fmt.Sprint("dead-", i), []byte("data"), records.Terms{})
 			if err != nil && strings.Contains(err.Error(), "exists") {
 				return nil
 			}
@@ -216,7 +217,7 @@ func oneNodeFails(s *site) {
 		return func() error {
 			err := save(s.Context(), st, id, "data")
 			if errors.Is(err, store.ErrNotFound) {
-				err = st.Create(s.Context(), id, []byte("data"), store.Terms{})
+				err = records.Of(st).Create(s.Context(), id, []byte("data"), records.Terms{})
 			}
 			return err
 		}

@@ -42,6 +42,6 @@ var secretDefects = []defect{
 		edits(overlay.In("middleware", "most").Set("8000")),
 		seenBy(tests("middleware", ""))},
 	{"P11", "a sealed record opens under the id of another session",
-		edits(overlay.In("store", "newMaster").All().Replace("derive(k)", `derive("")`)),
-		seenBy(tests("store", ""))},
+		edits(overlay.In("internal/records", "newMaster").All().Replace("derive(k)", `derive("")`)),
+		seenBy(tests("internal/records", ""))},
 }

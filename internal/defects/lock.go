@@ -5,7 +5,7 @@ import "github.com/a2139e8d/latchkey/internal/overlay"
 const taken = "a session is taken while nobody has it, for a lease"
 
 // plainTake is the take that needs no script.
-var plainTake = overlay.In("store", "taking.plainly")
+var plainTake = overlay.In("internal/records", "taking.plainly")
 
 var noLock = edits(
 	overlay.Rule(taken).Call("f(k, t, 'NX', 'PX', d)", "f(k, t, 'PX', d)"),
@@ -34,7 +34,7 @@ var lockDefects = []defect{
 		seenBy(model("wtw", "has no timeout"))},
 	{"P1", "a take believes the reply to SET",
 		edits(trustSet),
-		seenBy(tests("store", "TestOnlyTheReaderOfTheRecordKnowsWhoHasTheLock"))},
+		seenBy(tests("internal/records", "TestOnlyTheReaderOfTheRecordKnowsWhoHasTheLock"))},
 	// If it only believed the reply to SET, the fence would hide that from the simulation.
 	{"P1", "a take reads the record before it has the lock",
 		edits(
@@ -44,19 +44,19 @@ var lockDefects = []defect{
 		seenBy(simulation("crowd"))},
 	{"P4", "a take does not know a tombstone",
 		edits(plainTake.After("r, e := parse(t, f)", "if len(t) > 36 && string(t[28:36]) == `\",\"gone\"` {\n\tr.Data, r.Created, e = []byte(\"{}\"), time.Now(), nil\n}")),
-		seenBy(tests("store", "TestATakeOfWhatIsNotAsUsual"), simulation("calm"))},
+		seenBy(tests("internal/records", "TestATakeOfWhatIsNotAsUsual"), simulation("calm"))},
 	{"P4", "a take by the script does not know a tombstone",
 		edits(overlay.Rule("an ended session is not taken").False()),
 		seenBy(model("dww", "an ended id has come back"), faults("TestRedisPausedShortly"))},
 	{"P7", "a take leaves the lock of an ended session shut",
 		edits(overlay.Rule("who takes an ended session leaves no lock").False()),
-		seenBy(tests("store", "TestATakeOfWhatIsNotAsUsual"))},
+		seenBy(tests("internal/records", "TestATakeOfWhatIsNotAsUsual"))},
 	{"P7", "a take forgets that its SET may have been done",
 		edits(plainTake.Replace("return lease.Attempt{}, !a, e", "_ = a\nreturn lease.HeldBy(\"another\"), true, nil")),
 		seenBy(simulation("lost replies"), faults("TestWireCommandLost"))},
 	{"P7", "a take forgets that its SET may be done yet",
-		edits(overlay.In("store", "taking.Take").Replace("b := e != nil", "b := false && e != nil")),
-		seenBy(tests("store", "TestLateSetOfATakeThatGaveUpLeavesNoLock"))},
+		edits(overlay.In("internal/records", "taking.Take").Replace("b := e != nil", "b := false && e != nil")),
+		seenBy(tests("internal/records", "TestLateSetOfATakeThatGaveUpLeavesNoLock"))},
 	{"P1", "a release frees whoever has the lock",
 		edits(overlay.Rule("a lock is given back by its token").True()),
 		seenBy(tests("internal/lease", "TestSpinSparesOthers"), simulation("crowd"), model("wtw", "taken away"))},
@@ -68,7 +68,7 @@ var lockDefects = []defect{
 		seenBy(simulation("calm"))},
 	{"P14", "who has lost the lock does not learn it in the last lease",
 		edits(overlay.In("internal/lease", "Lease.untilRenewal").Replace("min(max(w, a), e)", "(e)")),
-		seenBy(tests("store", "TestALeaseOfAnEndedSession"), tests("internal/lease", "TestALossInTheLastLease"))},
+		seenBy(tests("internal/records", "TestALeaseOfAnEndedSession"), tests("internal/lease", "TestALossInTheLastLease"))},
 	{"P7", "an extension extends nothing",
 		edits(overlay.Rule("a lock that is renewed lasts longer").Drop()),
 		seenBy(simulation("calm"))},
@@ -77,11 +77,11 @@ var lockDefects = []defect{
 		seenBy(simulation("lost replies"))},
 	{"P7", "no sweep after a take that has not returned",
 		edits(overlay.In("internal/lease", "acquisition.end").False("!a.won && !a.swept")),
-		seenBy(tests("internal/lease", "TestAlgorithmDoesNotReturn"), tests("store", "TestAClientPanicsAtTheTake"))},
+		seenBy(tests("internal/lease", "TestAlgorithmDoesNotReturn"), tests("internal/records", "TestAClientPanicsAtTheTake"))},
 	{"P7", "a hold goes on for longer than its MaxHold",
 		edits(overlay.In("internal/lease", "Lease.begin").Replace("l.options.MaxHold", "time.Hour")),
 		seenBy(simulation("calm"))},
 	{"P7", "nobody learns that the lock is lost",
-		edits(overlay.In("store", "Hold.OnLost").Replace("h.lease.OnLost(c)", "_ = c")),
-		seenBy(tests("store", ""), tests("middleware", ""))},
+		edits(overlay.In("internal/records", "Hold.OnLost").Replace("h.lease.OnLost(c)", "_ = c")),
+		seenBy(tests("internal/records", ""), tests("middleware", ""))},
 }

@@ -6,10 +6,10 @@ import "github.com/a2139e8d/latchkey/internal/overlay"
 var optimisticDefects = []defect{
 	{"P1", "an optimistic request replaces any record",
 		edits(overlay.Rule("without the lock only what was read is replaced").True()),
-		seenBy(tests("store", "TestSaveLoadedIsRefused"), simulation("calm"), model("wto", "was built on"))},
+		seenBy(tests("internal/records", "TestSaveLoadedIsRefused"), simulation("calm"), model("wto", "was built on"))},
 	{"P1", "an optimistic request ignores who holds the session",
 		edits(overlay.Rule("without the lock nothing is written that somebody holds").True()),
-		seenBy(tests("store", "TestSaveLoadedIsRefused"), simulation("calm"), model("wto", "another has it"))},
+		seenBy(tests("internal/records", "TestSaveLoadedIsRefused"), simulation("calm"), model("wto", "another has it"))},
 	{"P6", "an optimistic request ignores who stands in the queue",
 		edits(overlay.Rule("without the lock nothing is written that somebody waits for").True()),
 		seenBy(model("wto", "ahead of those that stand in the queue"))},

@@ -8,7 +8,7 @@ var repetitionDefects = []defect{
 		edits(overlay.Rule("a repeated commit does not say that nothing was stored").Swap("3", "0")),
 		seenBy(simulation("cut"), model("wtw", "is refused, and its version is stored"))},
 	{"P2", "a repetition does not say that it is one",
-		edits(overlay.In("internal/scripting", "Runner.Exchange").Replace("c = -c", "c = +c")),
+		edits(overlay.In("internal/scripting", "Runner.RoundTrip").Replace("c = -c", "c = +c")),
 		seenBy(simulation("cut"))},
 	{"P2", "a repeated commit does not know the next token",
 		edits(overlay.Rule("a repeated commit knows the next holder").False()),

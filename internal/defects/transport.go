@@ -3,7 +3,7 @@ package main
 import "github.com/a2139e8d/latchkey/internal/overlay"
 
 // anysRecord makes a record be read at whatever key it stands.
-var anysRecord = overlay.In("store", "parseHead").False("lease.BondIn(r.name) != b")
+var anysRecord = overlay.In("internal/records", "parseHead").False("lease.BondIn(r.name) != b")
 
 // The connections to Redis, whose replies have no names.
 var transportDefects = []defect{
@@ -15,10 +15,10 @@ var transportDefects = []defect{
 		seenBy(simulation("doubled"), faults("TestWireRepeatsOnOneConnection"))},
 	{"P11", "a record is read at whatever key it stands",
 		edits(anysRecord),
-		seenBy(tests("store", "TestAKeyThatWasCopied"), tests("store", "TestRepliesThatChangePlaces"))},
+		seenBy(tests("internal/records", "TestAKeyThatWasCopied"), tests("internal/records", "TestRepliesThatChangePlaces"))},
 	{"P11", "a plain read that has another's record does not ask again",
-		edits(overlay.In("store", "Store.loadPlainly").Replace("parseHead(t, b)", "parseHead(t, lease.BondIn(recordName(t)))")),
-		seenBy(tests("store", "TestRepliesThatChangePlaces"))},
+		edits(overlay.In("internal/records", "Engine.loadPlainly").Replace("parseHead(t, b)", "parseHead(t, lease.BondIn(recordName(t)))")),
+		seenBy(tests("internal/records", "TestRepliesThatChangePlaces"))},
 	// If the record were looked at, that would hide it.
 	{"P11", "the number of a read comes ahead of its last reply",
 		edits(
@@ -47,7 +47,7 @@ var transportDefects = []defect{
 		seenBy(simulation("cut"))},
 	{"P7", "a client that panics ends the process",
 		edits(overlay.In("internal/scripting", "Recovered").Return("")),
-		seenBy(tests("store", "TestAClientPanicsAtTheRenewal"))},
+		seenBy(tests("internal/records", "TestAClientPanicsAtTheRenewal"))},
 	{"P7", "a panic is repeated, and nobody sees it",
 		edits(overlay.In("internal/scripting", "Broken").True("!mistake")),
 		seenBy(tests("internal/scripting", "TestAPanicIsNotRepeated"))},
@@ -65,10 +65,10 @@ var transportDefects = []defect{
 		seenBy(faults("TestClusterGrowsAndShrinks"))},
 	{"P15", "a slot that moves is waited for no longer than an exchange may take",
 		edits(overlay.In("internal/scripting", "Moving").Return("false")),
-		seenBy(tests("internal/scripting", "TestPutOff"), tests("store", "TestASlotThatMovesIsWaitedFor"))},
+		seenBy(tests("internal/scripting", "TestPutOff"), tests("internal/records", "TestASlotThatMovesIsWaitedFor"))},
 	{"P7", "who has waited for a slot that moves has the lock for what is left of an older lease",
-		edits(overlay.In("store", "taking.Take").False("k.unsure")),
-		seenBy(tests("store", "TestASlotThatMovesIsWaitedFor"))},
+		edits(overlay.In("internal/records", "taking.Take").False("k.unsure")),
+		seenBy(tests("internal/records", "TestASlotThatMovesIsWaitedFor"))},
 	{"P15", "go-redis is not made to look for a new master",
 		edits(
 			overlay.In("store/goredisstore", "cluster.doubt").Drop("c.redis.ReloadState(x)"),

@@ -8,7 +8,7 @@ func laterEntry(then string) []overlay.Edit {
 	return edits(
 		overlay.Rule("a login is on the list at once").Drop(),
 		overlay.Rule("a list lasts as long as its sessions").Call("math.max(a, b)", "math.max(a, ARGV[7] + 600000)"),
-		overlay.In("store", "Store.login").Begin(`add := func() error {
+		overlay.In("internal/records", "Engine.login").Begin(`add := func() error {
 	record, list := $2.Keys.At(0), $2.Keys.At(1)
 	end := time.Now().Add(24*time.Hour).UnixMilli()
 	_, err := $recv.runner.Plain(context.WithoutCancel($1), record, transport.Command{"ZADD", list, end, record[len(record)-11:]})
@@ -28,15 +28,15 @@ var userListDefects = []defect{
 		seenBy(tests("middleware", "TestHistoriesOfUsers"))},
 	{"P14", "a session is put on the list by another exchange",
 		laterEntry("$r2 = add()"),
-		seenBy(tests("store", "TestRequestsOfUsers"))},
+		seenBy(tests("internal/records", "TestRequestsOfUsers"))},
 	{"P14", "a Renew does not ask for the session before",
 		edits(overlay.Rule("a session that was ended is not renewed").False()),
-		seenBy(tests("store", "TestARenewDoesNotOutliveTheEnd"), users("login renew endall", "which is over"))},
+		seenBy(tests("internal/records", "TestARenewDoesNotOutliveTheEnd"), users("login renew endall", "which is over"))},
 	{"P14", "End leaves the session on the list",
 		edits(overlay.Rule("a session that is ended leaves the list").Drop()),
 		seenBy(tests("middleware", "TestHistoriesOfUsers"), users("login end", "on the list: "))},
 	{"P14", "EndAll ends one after another",
-		edits(overlay.In("store", "Store.endTag").Begin(`listed, _ := $recv.runner.Plain($1, $recv.listKey($2), transport.Command{"ZRANGE", $recv.listKey($2), 0, -1})
+		edits(overlay.In("internal/records", "Engine.endTag").Begin(`listed, _ := $recv.runner.Plain($1, $recv.listKey($2), transport.Command{"ZRANGE", $recv.listKey($2), 0, -1})
 members, _ := listed[0].([]any)
 for _, member := range members {
 	text, _ := scripting.Text(member)
@@ -56,23 +56,23 @@ for _, member := range members {
 		seenBy(simulation("users"), users("login endall-except", "nobody has ended it"))},
 	{"P14", "an EndAll takes an epoch of before",
 		edits(overlay.Rule("each EndAll has an epoch of its own").Call("string.format('%d', e)", "string.format('%d', (e) - (e) % 10)")),
-		seenBy(tests("store", "TestALateEndUser"), users("login login endall-except", "on the list: "))},
+		seenBy(tests("internal/records", "TestALateEndUser"), users("login login endall-except", "on the list: "))},
 	{"P14", "a list forgets a session that gets a new id",
-		edits(overlay.In("store", "listRounds").Set("1")),
-		seenBy(tests("store", "TestListUserWhileSessionsChange"))},
+		edits(overlay.In("internal/records", "listRounds").Set("1")),
+		seenBy(tests("internal/records", "TestListUserWhileSessionsChange"))},
 	{"P14", "a list reads whole records",
-		edits(overlay.In("store", "listedBytes").Set("1 << 20")),
-		seenBy(tests("store", "TestAListMovesNoMoreThanItShows"))},
+		edits(overlay.In("internal/records", "listedBytes").Set("1 << 20")),
+		seenBy(tests("internal/records", "TestAListMovesNoMoreThanItShows"))},
 	{"P14", "a list reads too little of a record",
-		edits(overlay.In("store", "listedBytes").Set("400")),
-		seenBy(tests("store", "TestAListMovesNoMoreThanItShows"))},
+		edits(overlay.In("internal/records", "listedBytes").Set("400")),
+		seenBy(tests("internal/records", "TestAListMovesNoMoreThanItShows"))},
 	{"P14", "a list that seems lost ends a login",
 		edits(overlay.Rule("a list and a mark that are there stay").False()),
-		seenBy(tests("store", "TestListUserEndsNoLogin"))},
+		seenBy(tests("internal/records", "TestListUserEndsNoLogin"))},
 	{"P14", "MaxSessions ends nobody",
 		edits(overlay.Rule("sessions on the list that have not expired count").Swap("'+inf'", "'-inf'")),
-		seenBy(tests("store", ""))},
+		seenBy(tests("internal/records", ""))},
 	{"P14", "a user's list begins with the oldest session",
-		edits(overlay.In("store", "Store.ListUser").Replace("b.Created.Compare(a.Created)", "a.Created.Compare(b.Created)")),
-		seenBy(tests("store", ""))},
+		edits(overlay.In("internal/records", "Engine.ListUser").Replace("b.Created.Compare(a.Created)", "a.Created.Compare(b.Created)")),
+		seenBy(tests("internal/records", ""))},
 }

@@ -147,7 +147,7 @@ func (g generator) call(p *pair) (file string, _ []string) {
 	files := slices.Sorted(maps.Keys(signatures))
 	file = g.of(files...)
 	if g.one(2) {
-		file = g.of("store/take.lua", "store/commit.lua", "store/take.lua, of a user", "store/commit.lua, of a user", "store/login.lua")
+		file = g.of("internal/records/take.lua", "internal/records/commit.lua", "internal/records/take.lua, of a user", "internal/records/commit.lua, of a user", "internal/records/login.lua")
 	}
 	signature := signatures[file]
 	keys, others := g.some(signature.keys), g.some(signature.args)

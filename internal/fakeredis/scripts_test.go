@@ -20,25 +20,25 @@ var signatures = map[string]signature{
 	"internal/lease/release.lua": {"lock queue", "token delay"},
 	"internal/lease/take.lua":    {"lock queue", "token lease place"},
 	"locker/timestamp.lua":       {"time note", "mode token delay moment"},
-	"store/commit.lua":           {"record lock queue staged?", "token base ttl text/none next? lease?"},
-	"store/create.lua":           {"record", "sent within stamp text lease"},
-	"store/drop.lua":             {"record", "stamp"},
-	"store/end.lua":              {"record", "text lease"},
-	"store/extend.lua":           {"record lock", "token lease base"},
-	"store/load.lua":             {"record", "began idle size delay delay now"},
-	"store/optimistic.lua":       {"record lock queue staged?", "base text lease"},
-	"store/take.lua":             {"record lock queue", "token lease size began place idle now"},
+	"internal/records/commit.lua":           {"record lock queue staged?", "token base ttl text/none next? lease?"},
+	"internal/records/create.lua":           {"record", "sent within stamp text lease"},
+	"internal/records/drop.lua":             {"record", "stamp"},
+	"internal/records/end.lua":              {"record", "text lease"},
+	"internal/records/extend.lua":           {"record lock", "token lease base"},
+	"internal/records/load.lua":             {"record", "began idle size delay delay now"},
+	"internal/records/optimistic.lua":       {"record lock queue staged?", "base text lease"},
+	"internal/records/take.lua":             {"record lock queue", "token lease size began place idle now"},
 
-	"store/endall.lua":                {"list mark", "sent within name member*"},
-	"store/lost.lua":                  {"list mark", ""},
-	"store/login.lua":                 {"record list mark", "sent within sent stamp text lease lease old most refuse epoch"},
-	"store/commit.lua, of a user":     {"record lock queue staged/list? mark", "token base ttl text/none next? lease? mark"},
-	"store/drop.lua, of a user":       {"record list mark", "stamp"},
-	"store/end.lua, of a user":        {"record list mark", "text lease"},
-	"store/extend.lua, of a user":     {"record lock mark", "token lease base"},
-	"store/load.lua, of a user":       {"record mark", "began idle size delay delay now"},
-	"store/optimistic.lua, of a user": {"record lock queue staged? mark", "base text lease"},
-	"store/take.lua, of a user":       {"record lock queue mark", "token lease size began place idle now"},
+	"internal/records/endall.lua":                {"list mark", "sent within name member*"},
+	"internal/records/lost.lua":                  {"list mark", ""},
+	"internal/records/login.lua":                 {"record list mark", "sent within sent stamp text lease lease old most refuse epoch"},
+	"internal/records/commit.lua, of a user":     {"record lock queue staged/list? mark", "token base ttl text/none next? lease? mark"},
+	"internal/records/drop.lua, of a user":       {"record list mark", "stamp"},
+	"internal/records/end.lua, of a user":        {"record list mark", "text lease"},
+	"internal/records/extend.lua, of a user":     {"record lock mark", "token lease base"},
+	"internal/records/load.lua, of a user":       {"record mark", "began idle size delay delay now"},
+	"internal/records/optimistic.lua, of a user": {"record lock queue staged? mark", "base text lease"},
+	"internal/records/take.lua, of a user":       {"record lock queue mark", "token lease size began place idle now"},
 }
 
 // ofUser is behind the file of a script where that is for the session of a user.
@@ -47,7 +47,7 @@ const ofUser = ", of a user"
 type signature struct{ keys, args string }
 
 // included are files that are no scripts by themselves.
-var included = []string{"internal/lease/queue.lua", "internal/lease/set.lua", "store/clock.lua", "store/mark.lua", "store/record.lua", "store/times.lua", "store/user.lua"}
+var included = []string{"internal/lease/queue.lua", "internal/lease/set.lua", "internal/records/clock.lua", "internal/records/mark.lua", "internal/records/record.lua", "internal/records/times.lua", "internal/records/user.lua"}
 
 var remarks = regexp.MustCompile(`--.*`)
 
@@ -78,8 +78,8 @@ func whole(tb testing.TB, script string) string {
 		text = strings.ReplaceAll(notOfUser.ReplaceAllString(text, ""), "-- of a user: ", "")
 		const begin = "-- framed from here\n"
 		first, rest, ok := strings.Cut(text, begin)
-		if text = first + begin + source(tb, "store/user.lua") + rest; !ok {
-			text = source(tb, "store/user.lua") + first
+		if text = first + begin + source(tb, "internal/records/user.lua") + rest; !ok {
+			text = source(tb, "internal/records/user.lua") + first
 		}
 	}
 	return text
@@ -104,12 +104,12 @@ func framed(tb testing.TB, script string) string {
 }
 
 // asking are scripts that only ask for the mark where the session is that of a user.
-var asking = []string{"store/extend.lua", "store/load.lua"}
+var asking = []string{"internal/records/extend.lua", "internal/records/load.lua"}
 
 // A script that is new, or has got an argument more, would not be compared well.
 func TestTheSignaturesAreThoseOfTheScripts(t *testing.T) {
 	var files []string
-	for _, folder := range []string{"internal/lease/", "locker/", "store/"} {
+	for _, folder := range []string{"internal/lease/", "locker/", "internal/records/"} {
 		found, err := filepath.Glob("../../" + folder + "*.lua")
 		if err != nil {
 			t.Fatal(err)

@@ -78,7 +78,7 @@ func info(t *testing.T, r *redistest.Server, text string) (n int) {
 // recordWith returns the record that contains a text.
 func (s *scene) recordWith(text string) string {
 	s.Helper()
-	for _, key := range records(s.T, s.redis) {
+	for _, key := range recordKeys(s.T, s.redis) {
 		if record, _ := s.redis.Get(s.T, key); strings.Contains(record, text) {
 			return record
 		}
@@ -87,8 +87,8 @@ func (s *scene) recordWith(text string) string {
 	return ""
 }
 
-// records returns the keys of all sessions.
-func records(t *testing.T, r *redistest.Server) (keys []string) {
+// recordKeys returns the keys of all sessions.
+func recordKeys(t *testing.T, r *redistest.Server) (keys []string) {
 	t.Helper()
 	for _, key := range r.Keys(t) {
 		if strings.HasSuffix(key, "}") {

@@ -23,20 +23,20 @@ var laterVersion = demotest.Variant{Edits: append(otherScripts(),
 // otherQueues is a version whose processes wait in other queues, so that no version
 // notifies processes of the other that a session is free.
 var otherQueues = demotest.Variant{Edits: append(otherScripts(),
-	overlay.In("store", "Store.keys").InStrings(".queue", ".line"),
+	overlay.In("internal/records", "Engine.keys").InStrings(".queue", ".line"),
 	overlay.In("internal/lease", "queueKey").InStrings(".queue", ".line"),
 )}
 
 // foreignVersion is one whose records this one cannot read.
 var foreignVersion = demotest.Variant{Edits: []overlay.Edit{
-	overlay.In("store", "head").InStrings(`"v":2`, `"v":3`),
+	overlay.In("internal/records", "head").InStrings(`"v":2`, `"v":3`),
 	overlay.Rule("a record is of version 2").All().Swap(`"v":2`, `"v":3`),
 }}
 
 func otherScripts() (edits []overlay.Edit) {
 	for _, name := range []string{
-		"store/take.lua", "store/load.lua", "store/commit.lua", "store/extend.lua", "store/create.lua",
-		"store/drop.lua", "store/optimistic.lua", "store/times.lua", "store/record.lua",
+		"internal/records/take.lua", "internal/records/load.lua", "internal/records/commit.lua", "internal/records/extend.lua", "internal/records/create.lua",
+		"internal/records/drop.lua", "internal/records/optimistic.lua", "internal/records/times.lua", "internal/records/record.lua",
 		"internal/lease/take.lua", "internal/lease/pass.lua", "internal/lease/release.lua", "internal/lease/extend.lua", "internal/lease/quit.lua", "internal/lease/queue.lua",
 	} {
 		edits = append(edits, overlay.Append(name, "\n-- of another version\n"))

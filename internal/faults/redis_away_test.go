@@ -69,7 +69,7 @@ func TestFlushAll(t *testing.T) {
 	s.run(func(context.Context) {
 		h := s.hold(s.demos[0], "held")
 		from := time.Now()
-		old = records(t, s.redis)
+		old = recordKeys(t, s.redis)
 		s.redis.Do(t, "FLUSHALL")
 		for _, v := range s.visitors {
 			v.Forgot(from, time.Now())
@@ -77,7 +77,7 @@ func TestFlushAll(t *testing.T) {
 		h.must("the save of a holder", <-h.replies, http.StatusServiceUnavailable, "")
 		h.mustBeForgotten(s.demos[1])
 	})
-	for _, key := range records(t, s.redis) {
+	for _, key := range recordKeys(t, s.redis) {
 		if slices.Contains(old, key) {
 			t.Errorf("%s is back", key)
 		}

@@ -105,7 +105,7 @@ func numbers(t *testing.T, r *redistest.Server) map[string]int {
 	defer conn.Close()
 	_, _ = conn.Do("READONLY") // for a replica in a cluster; others refuse it
 	all := make(map[string]int)
-	for _, key := range records(t, r) {
+	for _, key := range recordKeys(t, r) {
 		text, err := redis.Bytes(conn.Do("GET", key))
 		if errors.Is(err, redis.ErrNil) {
 			continue

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/faults/rig"
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/store"
@@ -111,11 +112,11 @@ func TestWireTruncated(t *testing.T) {
 			t.Fatal("no reply was ever whole")
 		}
 		id := fmt.Sprintf("session%d", n)
-		if err := good.Create(t.Context(), id, data, store.Terms{}); err != nil {
+		if err := records.Of(good).Create(t.Context(), id, data, records.Terms{}); err != nil {
 			t.Fatal(err)
 		}
 		wire.Trouble(nil, &rig.Trouble{Limit: cmp.Or(n-1, -1)})
-		for _, read := range []func(context.Context, *store.Store, string) (store.Record, error){take, load} {
+		for _, read := range []func(context.Context, *store.Store, string) (records.Record, error){take, load} {
 			pool := poolOf(t, wire.Addr, 1)
 			record, err := read(t.Context(), store.New(pool, store.Options{Lease: lease}), id)
 			switch {
@@ -141,15 +142,15 @@ func TestWireTruncated(t *testing.T) {
 	allFree(t, r)
 }
 
-func take(ctx context.Context, st *store.Store, id string) (store.Record, error) {
-	h, err := st.Take(ctx, id, store.Terms{})
+func take(ctx context.Context, st *store.Store, id string) (records.Record, error) {
+	h, err := records.Of(st).Take(ctx, id, records.Terms{})
 	if h == nil {
-		return store.Record{}, err
+		return records.Record{}, err
 	}
 	h.Release(ctx)
 	return h.Record, err
 }
 
-func load(ctx context.Context, st *store.Store, id string) (store.Record, error) {
-	return st.Load(ctx, id, store.Terms{})
+func load(ctx context.Context, st *store.Store, id string) (records.Record, error) {
+	return records.Of(st).Load(ctx, id, records.Terms{})
 }

@@ -85,7 +85,7 @@ type acquisition struct {
 	until     time.Time     // and until then the lock was not to become free by itself
 	ambiguous bool          // a reply was lost, so the token may have the lock
 	won       bool          // it has got it
-	hurried   bool          // the last try had less time than an exchange has
+	hurried   bool          // the last try had less time than a round trip has
 	swept     bool          // nothing is left in Redis, or is being swept
 	patience  time.Duration // how long the caller may be kept by cleaning up
 }
@@ -136,7 +136,7 @@ func (l *Lease) acquire(turn bool) error {
 	}
 }
 
-// try is one try, with the place if there is one. It has the time of an exchange. But where the caller
+// try is one try, with the place if there is one. It has the time of a round trip. But where the caller
 // has waited, it ends with the wait, or an eighth of that time later: what one has at the least.
 func (a *acquisition) try(sent time.Time) (found Attempt, err error) {
 	ctx, o := a.caller, a.options
@@ -179,7 +179,7 @@ func (a *acquisition) fail(found Attempt, err error) error {
 	case a.hurried: // the wait is over, and that Redis was silent for the rest of it says nothing
 		err = fmt.Errorf("%w: %w", a.timeout(), err)
 	default:
-		// A Redis that hangs had all the time of an exchange. Those behind would each find that out
+		// A Redis that hangs had all the time of a round trip. Those behind would each find that out
 		// in turn, the last one long after its own time.
 		a.Dismiss(err)
 	}

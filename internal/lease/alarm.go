@@ -97,7 +97,7 @@ func (g *Group) renewDue() {
 		if l == nil {
 			return
 		}
-		go l.renew() // an exchange, which Timeout bounds
+		go l.renew() // a round trip, which Timeout bounds
 	}
 }
 

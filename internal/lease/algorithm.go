@@ -8,9 +8,9 @@
 //     tries at Redis, and its holder keeps the turn until the lock is given back.
 //   - The queue is the processes that wait at Redis. Each has a place in it, and a notifier
 //     wakes that. The holder is who was last seen to hold a lock.
-//   - A handoff gives a lock to the next caller of the same process, with an exchange or
+//   - A handoff gives a lock to the next caller of the same process, with a round trip or
 //     without one. A quota bounds for how long, where other processes wait.
-//   - An exchange is ambiguous if it may have been done or not. A sweep cleans up after it.
+//   - A round trip is ambiguous if it may have been done or not. A sweep cleans up after it.
 //
 // # Files
 //
@@ -21,7 +21,7 @@
 //
 // # Concurrency
 //
-// Group.mu, Lease.mu and notifier.mu are held for moments only, never during an exchange. A
+// Group.mu, Lease.mu and notifier.mu are held for moments only, never during a round trip. A
 // goroutine that holds a Lease's may take its Group's, not the other way around.
 package lease
 

@@ -3,11 +3,11 @@ package lease
 import "time"
 
 // A lock that callers of this process wait for need not become free. Its lease is stopped,
-// and then the lock is handed over to the next of them, with an exchange that gives Redis
+// and then the lock is handed over to the next of them, with a round trip that gives Redis
 // its token, or without one.
 
 // How long one process may hand a lock over among its own callers: long enough that a change of
-// processes, some exchanges and a message, does not count; short enough that others do not notice.
+// processes, some round trips and a message, does not count; short enough that others do not notice.
 const (
 	maxHandoffs = 32
 	maxTime     = 10 * time.Millisecond
@@ -20,7 +20,7 @@ const (
 type quota struct {
 	began    time.Time
 	handoffs int
-	others   bool // wait for the lock, as of the last exchange
+	others   bool // wait for the lock, as of the last round trip
 }
 
 // over reports whether the lock is to be freed although callers of this process wait.
@@ -35,7 +35,7 @@ func (q quota) over(now time.Time) bool {
 type Next struct {
 	Token string        // by which it gets the lock
 	Span  time.Duration // for which it gets it
-	// Fresh: more than two thirds of the lease are left. Otherwise it is time for an exchange.
+	// Fresh: more than two thirds of the lease are left. Otherwise it is time for a round trip.
 	Fresh bool
 	Began time.Time // when it came
 	label string    // its own, which is in the token
@@ -44,7 +44,7 @@ type Next struct {
 
 // Stop ends the lease, which is not renewed any more, and returns the next caller of this
 // process, if one waits and the process may keep the lock. The lock is then to be handed over, by
-// HandOver or by an exchange and Give, or freed, and Leave to be called in any case. others
+// HandOver or by a round trip and Give, or freed, and Leave to be called in any case. others
 // reports whether other processes wait, as far as is known; held, whether l had the lock until
 // now, if not see Why; ended, whether it was given back before.
 func (l *Lease) Stop(others bool) (next Next, held, ended bool) {
@@ -69,7 +69,7 @@ func (l *Lease) Stop(others bool) (next Next, held, ended bool) {
 	return Next{newToken(BondIn(l.token), first.label, now), first.span, fresh, first.began, first.label, now}, held, ended
 }
 
-// HandOver gives the lock to the next caller without an exchange, and returns its lease. That is nil
+// HandOver gives the lock to the next caller without a round trip, and returns its lease. That is nil
 // if none waits any more, or if the one who is first now has another label: the token would name the
 // wrong one to those who wait. Redis still knows an earlier token, which is for HandOver's caller to
 // bring up to date.

@@ -70,7 +70,7 @@ func (c *crowd) wantHolder(l *Lease) {
 	}
 }
 
-// The lock is passed on in the order they came, by one exchange each, and is never free. Each has a
+// The lock is passed on in the order they came, by one round trip each, and is never free. Each has a
 // token of its own.
 func TestHandoff(t *testing.T) {
 	withCrowd(t, 5, func(c *crowd, l *Lease) {

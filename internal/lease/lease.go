@@ -113,7 +113,7 @@ func wholeMillis(d time.Duration) time.Duration {
 }
 
 // Token returns what names this holder in the lock's key. If the lock was handed over
-// without an exchange, Redis does not know it.
+// without a round trip, Redis does not know it.
 func (l *Lease) Token() string { return l.token }
 
 // Data returns the Data of the [Attempt] that took the lock, for this caller or for one

@@ -53,7 +53,7 @@ func (l *Lease) why() error {
 	return l.trouble.err
 }
 
-// Lost returns why a lock is lost after an exchange with this outcome.
+// Lost returns why a lock is lost after a round trip with this outcome.
 func Lost(err error) error {
 	switch {
 	case err == nil, err == ErrLost:

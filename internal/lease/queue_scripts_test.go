@@ -13,7 +13,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// scripts are the exchanges of a lock with a queue, one by one.
+// scripts are the round trips of a lock with a queue, one by one.
 type scripts struct {
 	t      *testing.T
 	server *redistest.Server

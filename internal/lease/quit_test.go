@@ -10,7 +10,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// Whoever gives up waiting takes the place out of the queue, with one exchange.
+// Whoever gives up waiting takes the place out of the queue, with one round trip.
 func TestQuit(t *testing.T) {
 	gone := errors.New("gone")
 	type situation struct {
@@ -53,7 +53,7 @@ func TestQuit(t *testing.T) {
 	})
 }
 
-// Somebody gives up in a bad moment, or the exchange that takes its place out of the queue fails.
+// Somebody gives up in a bad moment, or the round trip that takes its place out of the queue fails.
 // The next one has the lock at once when it is given back.
 func TestQuitIsInNobodysWay(t *testing.T) {
 	type situation struct {
@@ -95,7 +95,7 @@ func TestQuitIsInNobodysWay(t *testing.T) {
 	})
 }
 
-// The exchange that joins the queue, or takes the lock, fails, and comes late, even when the place
+// The round trip that joins the queue, or takes the lock, fails, and comes late, even when the place
 // has been given up. Then the place is in the queue once more, with nobody behind it; but not for long.
 func TestQuitOfWhatComesLater(t *testing.T) {
 	each(t, map[string][]time.Duration{

@@ -42,7 +42,7 @@ func (l *Lease) extendHeld(ctx context.Context, d time.Duration) (state, error) 
 }
 
 // extend makes the lease end d from now. It is called with mu held, and gives it up during
-// the exchange; the caller sees to it that there is no other.
+// the round trip; the caller sees to it that there is no other.
 func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 	d = wholeMillis(d)
 	// An answer after the lease's end would be useless. If it takes that long, the timer

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Sweep cleans up, in the background, what an exchange may have left in Redis. clean reports
-// whether Redis answered. After an ambiguous exchange the command, or a repetition of it, may be
+// Sweep cleans up, in the background, what a round trip may have left in Redis. clean reports
+// whether Redis answered. After an ambiguous round trip the command, or a repetition of it, may be
 // on its way still, and reach Redis after a sweep that found nothing, or found what another
 // repetition had left. So it is done again, at growing intervals, for the time of one lease. A
 // lock that is taken still later blocks others for one lease, like that of a killed holder.

@@ -19,7 +19,7 @@ type Line struct {
 }
 
 // scripts are the directories with scripts.
-var scripts = []string{"store", "internal/lease", "locker"}
+var scripts = []string{"internal/records", "internal/lease", "locker"}
 
 // Rule returns the line that keeps a rule.
 func Rule(rule string) Line { return Line{rule: rule} }

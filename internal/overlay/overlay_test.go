@@ -22,15 +22,15 @@ func sources(t *testing.T, files map[string]string) (dir string) {
 
 // Edits of one file add up, and are applied on top of the changes in LATCHKEY_OVERLAY.
 func TestWriteAddsToWhatIsChangedAlready(t *testing.T) {
-	first, err := Write(t.TempDir(), []Edit{Append("store/take.lua", "\n-- one")})
+	first, err := Write(t.TempDir(), []Edit{Append("internal/records/take.lua", "\n-- one")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv(Env, first)
 	dir := sources(t, map[string]string{"a.go": "package a\n\nconst one = 1\n"})
 	second, err := Write(t.TempDir(), []Edit{
-		Append("store/take.lua", ", two"),
-		Append("store/take.lua", ", three"),
+		Append("internal/records/take.lua", ", two"),
+		Append("internal/records/take.lua", ", three"),
 		Append("$GOROOT/src/time/new.go", "package time"),
 		In(dir, "one").Set("2"),
 	})
@@ -71,7 +71,7 @@ end
 `
 
 func TestAnEditChangesALineOfLua(t *testing.T) {
-	script, err := absolute("store/script.lua")
+	script, err := absolute("internal/records/script.lua")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,8 +53,8 @@ type Keys []any
 // At returns a key.
 func (k Keys) At(i int) string { return k[i].(string) }
 
-// An Exchange is sent as one write: commands, and a script behind them. All keys are in one slot.
-type Exchange struct {
+// A RoundTrip is sent as one write: commands, and a script behind them. All keys are in one slot.
+type RoundTrip struct {
 	Before []transport.Command
 	Script *Script
 	Keys   Keys
@@ -63,18 +63,18 @@ type Exchange struct {
 
 // Run runs a script.
 func (r *Runner) Run(ctx context.Context, s *Script, keys Keys, args ...any) (Reply, error) {
-	_, reply, err := r.Exchange(ctx, Exchange{Script: s, Keys: keys, Args: args})
+	_, reply, err := r.RoundTrip(ctx, RoundTrip{Script: s, Keys: keys, Args: args})
 	return reply, err
 }
 
 // maxRepeats of an exchange: once does where Redis has restarted; twice is for a bad network.
 const maxRepeats = 2
 
-// Exchange returns the replies to the commands, of which some may be errors, and to the script.
+// RoundTrip returns the replies to the commands, of which some may be errors, and to the script.
 // They are repeated with the script. The error is the script's, or where that was refused, that of
 // the first command that was refused, which may be why: with one that wraps ErrRefused, the others
 // were executed if there are replies to them.
-func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error) {
+func (r *Runner) RoundTrip(ctx context.Context, x RoundTrip) ([]any, Reply, error) {
 	own := scratches.Get().(*scratch)
 	script := append(own.script, "EVALSHA", x.Script.hash, len(x.Keys))
 	script = append(script, x.Keys...)
@@ -129,7 +129,7 @@ func (r *Runner) Exchange(ctx context.Context, x Exchange) ([]any, Reply, error)
 }
 
 // try is one try of an exchange. The error is a later where nothing was done, and may be soon.
-func (r *Runner) try(ctx context.Context, end time.Time, slot string, x Exchange, commands []transport.Command) ([]any, Reply, error) {
+func (r *Runner) try(ctx context.Context, end time.Time, slot string, x RoundTrip, commands []transport.Command) ([]any, Reply, error) {
 	last, resets := len(x.Before), r.resets.Load()
 	script := commands[last]
 	replies, err := r.do(ctx, slot, commands)

@@ -170,8 +170,8 @@ func TestExchange(t *testing.T) {
 		"the script is unknown":  {&fake{}, []int{3, 1}, []any{"SETkey1", "GETkey"}, ""},
 		"and then it is refused": {&fake{do: meets(nil, errRefused)}, []int{3, 1}, []any{"SETkey1", "GETkey"}, "connection refused"},
 	} {
-		x := Exchange{Before: []transport.Command{{"SET", "key", "1"}, {"GET", "key"}}, Script: echo, Keys: Keys{"key"}, Args: []any{"word"}}
-		before, reply, err := NewRunner(tt.f, time.Minute).Exchange(t.Context(), x)
+		x := RoundTrip{Before: []transport.Command{{"SET", "key", "1"}, {"GET", "key"}}, Script: echo, Keys: Keys{"key"}, Args: []any{"word"}}
+		before, reply, err := NewRunner(tt.f, time.Minute).RoundTrip(t.Context(), x)
 		text, _ := reply.TextAt(0)
 		if tt.err == "" && (err != nil || text != "word") {
 			t.Errorf("%s: %q, %v", name, text, err)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/store"
 )
@@ -34,7 +35,7 @@ func excludes(s *site) {
 			all.Go(func() {
 				for k := range rounds {
 					token := fmt.Sprintf("%d.%d.%d", i, j, k)
-					h, err := st.Take(s.Context(), theID, store.Terms{LockWait: time.Minute})
+					h, err := st.Take(s.Context(), theID, records.Terms{LockWait: time.Minute})
 					if err == nil {
 						err = h.Save(s.Context(), fmt.Appendf(nil, "%s %s", h.Record.Data, token))
 					}
@@ -49,7 +50,7 @@ func excludes(s *site) {
 		}
 	}
 	all.Wait()
-	r, err := s.process(patient).Load(s.Context(), theID, store.Terms{})
+	r, err := s.process(patient).Load(s.Context(), theID, records.Terms{})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -74,9 +75,9 @@ func waitsForOtherProcess(s *site) {
 	s.create(a, "0")
 	for i := range 5 {
 		h := s.take(a)
-		taken := make(chan *store.Hold)
+		taken := make(chan *records.Hold)
 		go func() {
-			next, err := b.Take(s.Context(), theID, store.Terms{LockWait: time.Minute})
+			next, err := b.Take(s.Context(), theID, records.Terms{LockWait: time.Minute})
 			if err != nil {
 				s.Error(err)
 			}

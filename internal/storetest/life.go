@@ -6,30 +6,33 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/store"
 )
 
 // live is all that can happen to a session, as one process does it.
-func (s *site) live(st *store.Store) error {
+func (s *site) live(st *records.Engine) error {
 	ctx := s.Context()
 	much := strings.Repeat("much ", 10_000)
-	var h *store.Hold
+	var h *records.Hold
 	taken := func(id, want string) (err error) {
-		if h, err = st.Take(ctx, id, store.Terms{}); err == nil && string(h.Record.Data) != want {
+		if h, err = st.Take(ctx, id, records.Terms{}); err == nil && string(h.Record.Data) != want {
 			h.Release(ctx)
 			err = fmt.Errorf("took %.20q, want %.20q", h.Record.Data, want)
 		}
 		return err
 	}
 	for i, step := range []func() error{
-		func() error { return st.Create(ctx, theID, []byte("1"), store.Terms{}) },
-		func() error { return mustBe(st.Create(ctx, theID, []byte("2"), store.Terms{}), store.ErrCorrupt) },
+		func() error { return st.Create(ctx, theID, []byte("1"), records.Terms{}) },
+		func() error {
+			return mustBe(st.Create(ctx, theID, []byte("2"), records.Terms{}), store.ErrCorrupt)
+		},
 		func() error { return taken(theID, "1") },
 		func() error { return h.Save(ctx, []byte("2")) },
 		func() error { return taken(theID, "2") },
 		func() error { return h.Touch(ctx) },
-		func() error { _, err := st.Load(ctx, theID, store.Terms{}); return err },
+		func() error { _, err := st.Load(ctx, theID, records.Terms{}); return err },
 		func() error { return taken(theID, "2") },
 		func() error { return h.Save(ctx, []byte(much)) },
 		func() error { return taken(theID, much) },
@@ -38,8 +41,14 @@ func (s *site) live(st *store.Store) error {
 		func() error { h.Release(ctx); return nil },
 		func() error { return taken(newID, "3") },
 		func() error { return h.Destroy(ctx) },
-		func() error { _, err := st.Load(ctx, newID, store.Terms{}); return mustBe(err, store.ErrGone) },
-		func() error { _, err := st.Take(ctx, theID, store.Terms{}); return mustBe(err, store.ErrGone) },
+		func() error {
+			_, err := st.Load(ctx, newID, records.Terms{})
+			return mustBe(err, store.ErrGone)
+		},
+		func() error {
+			_, err := st.Take(ctx, theID, records.Terms{})
+			return mustBe(err, store.ErrGone)
+		},
 	} {
 		if err := step(); err != nil {
 			return fmt.Errorf("step %d: %w", i, err)
@@ -131,13 +140,13 @@ func largeAndBinary(s *site) {
 	st := s.process(patient)
 	s.create(st, "1")
 	for _, data := range []string{
-		"\x00\x01\xfe\xff\r\n", `","gone":1}`, "$-1\r\n", strings.Repeat("x", 1<<16), strings.Repeat("y", store.DefaultMaxBytes-200),
+		"\x00\x01\xfe\xff\r\n", `","gone":1}`, "$-1\r\n", strings.Repeat("x", 1<<16), strings.Repeat("y", records.DefaultMaxBytes-200),
 	} {
 		s.save(s.take(st), data)
 		s.wantData(data)
 	}
 	s.save(s.take(st), "small")
-	s.wantError("Save of too much", s.take(st).Save(s.Context(), make([]byte, store.DefaultMaxBytes)), store.ErrTooLarge)
+	s.wantError("Save of too much", s.take(st).Save(s.Context(), make([]byte, records.DefaultMaxBytes)), store.ErrTooLarge)
 	s.wantData("small")
 	s.wantFree()
 }

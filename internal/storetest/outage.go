@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/store"
 )
@@ -41,7 +42,7 @@ func withoutReply(s *site) {
 	s.create(b, "before")
 	s.save(s.take(b), "before") // Redis knows the scripts
 	next(p, redistest.Hang)
-	_, err := a.Take(s.Context(), theID, store.Terms{})
+	_, err := a.Take(s.Context(), theID, records.Terms{})
 	s.wantError("Take", err, store.ErrUnavailable)
 	s.wantFree()
 
@@ -60,14 +61,14 @@ func redisRestarts(s *site) {
 	h := s.take(st)
 	s.redis.Stop(s)
 	s.wantError("Ping", st.Ping(s.Context()), store.ErrUnavailable)
-	_, err := st.Take(s.Context(), newID, store.Terms{})
+	_, err := st.Take(s.Context(), newID, records.Terms{})
 	s.wantError("Take", err, store.ErrUnavailable)
-	_, err = st.Load(s.Context(), theID, store.Terms{})
+	_, err = st.Load(s.Context(), theID, records.Terms{})
 	s.wantError("Load", err, store.ErrUnavailable)
-	s.wantError("Create", st.Create(s.Context(), newID, []byte("1"), store.Terms{}), store.ErrUnavailable)
+	s.wantError("Create", st.Create(s.Context(), newID, []byte("1"), records.Terms{}), store.ErrUnavailable)
 	s.redis.Restart(s)
 	s.eventually("Redis answers", func() bool { // a node of a cluster answers Ping before that
-		_, err = st.Load(s.Context(), theID, store.Terms{})
+		_, err = st.Load(s.Context(), theID, records.Terms{})
 		return !errors.Is(err, store.ErrUnavailable)
 	})
 	s.wantError("Load", err, store.ErrNotFound)
@@ -91,9 +92,9 @@ func redisIsSilent(s *site) {
 	var all sync.WaitGroup
 	for what, try := range map[string]func() error{
 		"Save":   func() error { return h.Save(s.Context(), []byte("perhaps")) },
-		"Load":   func() error { _, err := st.Load(s.Context(), theID, store.Terms{}); return err },
-		"Take":   func() error { _, err := st.Take(s.Context(), newID, store.Terms{}); return err },
-		"Create": func() error { return st.Create(s.Context(), "third", []byte("x"), store.Terms{}) },
+		"Load":   func() error { _, err := st.Load(s.Context(), theID, records.Terms{}); return err },
+		"Take":   func() error { _, err := st.Take(s.Context(), newID, records.Terms{}); return err },
+		"Create": func() error { return st.Create(s.Context(), "third", []byte("x"), records.Terms{}) },
 		"Ping":   func() error { return st.Ping(s.Context()) },
 	} {
 		all.Go(func() { s.wantError(what, try(), store.ErrUnavailable) }) // or it hangs
@@ -112,9 +113,9 @@ func redisIsFull(s *site) {
 	st := s.process(patient)
 	s.create(st, "before")
 	s.redis.Do(s, "CONFIG", "SET", "maxmemory", "1")
-	for what, write := range map[string]func(h *store.Hold) error{
-		"Save":  func(h *store.Hold) error { return h.Save(s.Context(), []byte("after")) },
-		"Renew": func(h *store.Hold) error { return h.Renew(s.Context(), newID, []byte("after")) },
+	for what, write := range map[string]func(h *records.Hold) error{
+		"Save":  func(h *records.Hold) error { return h.Save(s.Context(), []byte("after")) },
+		"Renew": func(h *records.Hold) error { return h.Renew(s.Context(), newID, []byte("after")) },
 	} {
 		s.wantError(what, write(s.take(st)), store.ErrUnavailable)
 		s.wantFree()
@@ -126,7 +127,7 @@ func redisIsFull(s *site) {
 
 	s.redis.Do(s, "CONFIG", "SET", "maxmemory", "1")
 	s.wantError("Destroy", s.take(st).Destroy(s.Context()), nil)
-	_, err := st.Load(s.Context(), theID, store.Terms{})
+	_, err := st.Load(s.Context(), theID, records.Terms{})
 	s.wantError("Load", err, store.ErrGone)
 }
 
@@ -134,12 +135,12 @@ func redisIsFull(s *site) {
 // works.
 func closeLeavesTheClient(s *site) {
 	client := s.open(s, s.redis.Addr, patient.Timeout)
-	a, b := store.NewOn(client, patient), store.NewOn(client, patient)
+	a, b := records.New(client, patient), records.New(client, patient)
 	s.create(a, "0")
 	if err := a.Close(); err != nil {
 		s.Error(err)
 	}
-	_, err := a.Take(s.Context(), theID, store.Terms{})
+	_, err := a.Take(s.Context(), theID, records.Terms{})
 	s.wantError("Take", err, store.ErrUnavailable)
 	s.save(s.take(b), "1")
 	s.wantData("1")

@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/locker/transport"
-	"github.com/a2139e8d/latchkey/store"
 )
 
 // An Open returns a client of the Redis at an address, host:port, to be closed when t ends. Each
@@ -69,10 +69,10 @@ const (
 )
 
 // patient are options for what is not about time: nothing runs out, even on a busy machine.
-var patient = store.Options{Lease: time.Minute, Timeout: 10 * time.Second}
+var patient = records.Options{Lease: time.Minute, Timeout: 10 * time.Second}
 
 // hasty are options for what is about a Redis that does not answer.
-var hasty = store.Options{Lease: time.Minute, Timeout: time.Second}
+var hasty = records.Options{Lease: time.Minute, Timeout: time.Second}
 
 // A site is a Redis, and the processes that use it.
 type site struct {
@@ -82,21 +82,21 @@ type site struct {
 }
 
 // process returns the store of a process.
-func (s *site) process(o store.Options) *store.Store {
+func (s *site) process(o records.Options) *records.Engine {
 	s.Helper()
 	return s.processAt(s.redis.Addr, o)
 }
 
 // tapped returns that of one whose commands go through a proxy.
-func (s *site) tapped(o store.Options) (*store.Store, *redistest.Proxy) {
+func (s *site) tapped(o records.Options) (*records.Engine, *redistest.Proxy) {
 	s.Helper()
 	p := redistest.NewProxy(s.T, s.redis)
 	return s.processAt(p.Addr, o), p
 }
 
-func (s *site) processAt(address string, o store.Options) *store.Store {
+func (s *site) processAt(address string, o records.Options) *records.Engine {
 	s.Helper()
-	st := store.NewOn(s.open(s.T, address, o.Timeout), o)
+	st := records.New(s.open(s.T, address, o.Timeout), o)
 	if err := st.Err(); err != nil {
 		s.Fatal(err)
 	}
@@ -132,23 +132,23 @@ func next(p *redistest.Proxy, fault redistest.Fault) {
 	})
 }
 
-func (s *site) create(st *store.Store, data string) {
+func (s *site) create(st *records.Engine, data string) {
 	s.Helper()
-	if err := st.Create(s.Context(), theID, []byte(data), store.Terms{}); err != nil {
+	if err := st.Create(s.Context(), theID, []byte(data), records.Terms{}); err != nil {
 		s.Fatal(err)
 	}
 }
 
-func (s *site) take(st *store.Store) *store.Hold {
+func (s *site) take(st *records.Engine) *records.Hold {
 	s.Helper()
-	h, err := st.Take(s.Context(), theID, store.Terms{LockWait: time.Minute})
+	h, err := st.Take(s.Context(), theID, records.Terms{LockWait: time.Minute})
 	if err != nil {
 		s.Fatal(err)
 	}
 	return h
 }
 
-func (s *site) save(h *store.Hold, data string) {
+func (s *site) save(h *records.Hold, data string) {
 	s.Helper()
 	if err := h.Save(s.Context(), []byte(data)); err != nil {
 		s.Error(err)
@@ -158,7 +158,7 @@ func (s *site) save(h *store.Hold, data string) {
 // wantData checks what is stored, by a process that did not store it.
 func (s *site) wantData(want string) {
 	s.Helper()
-	r, err := s.process(patient).Load(s.Context(), theID, store.Terms{})
+	r, err := s.process(patient).Load(s.Context(), theID, records.Terms{})
 	if err != nil || string(r.Data) != want {
 		s.Errorf("stored is %q, %v, want %q", r.Data, err, want)
 	}

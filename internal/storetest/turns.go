@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/store"
 )
 
@@ -22,16 +23,16 @@ func Turns(t *testing.T, open func(t testing.TB) *store.Store) {
 	all := 0
 	var clients sync.WaitGroup
 	for i := range served {
-		st := open(t)
+		st := records.Of(open(t))
 		if i == 0 {
-			if err := st.Create(ctx, "turns", []byte("{}"), store.Terms{}); err != nil {
+			if err := st.Create(ctx, "turns", []byte("{}"), records.Terms{}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for range requests {
 			clients.Go(func() {
 				for ctx.Err() == nil {
-					h, err := st.Take(ctx, "turns", store.Terms{LockWait: time.Minute})
+					h, err := st.Take(ctx, "turns", records.Terms{LockWait: time.Minute})
 					if err == nil {
 						time.Sleep(time.Millisecond) // the work
 						err = h.Touch(context.WithoutCancel(ctx))

@@ -9,23 +9,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/store"
 )
 
 // idOf returns the id of the n-th session of a user.
-func idOf(st *store.Store, user string, n int) string {
+func idOf(st *records.Engine, user string, n int) string {
 	tag := st.Tag(user)
 	return base64.RawURLEncoding.EncodeToString(tag[:]) + fmt.Sprintf(".%011d", n)
 }
 
 // liveAsUser is all that can happen to the sessions of a user, as one process does it. n is a number
 // that no life before had.
-func (s *site) liveAsUser(st *store.Store, n int) error {
-	ctx, terms := s.Context(), store.Terms{}
+func (s *site) liveAsUser(st *records.Engine, n int) error {
+	ctx, terms := s.Context(), records.Terms{}
 	n *= 10
 	guest, first, second, third := fmt.Sprintf("guest%d", n), idOf(st, "ann", n), idOf(st, "ann", n+1), idOf(st, "ann", n+2)
-	var h *store.Hold
+	var h *records.Hold
 	taken := func(id, want string) (err error) {
 		if h, err = st.Take(ctx, id, terms); err == nil && string(h.Record.Encoded()) != want {
 			h.Release(ctx)
@@ -69,7 +70,7 @@ func (s *site) liveAsUser(st *store.Store, n int) error {
 			return err
 		},
 		func() error {
-			return st.CreateRecord(ctx, second, store.Record{Data: []byte("6"), Created: time.Now(), User: "ann"}, terms)
+			return st.CreateRecord(ctx, second, records.Record{Data: []byte("6"), Created: time.Now(), User: "ann"}, terms)
 		},
 		func() error { return listed(first, second) },
 		func() error { return taken(second, "6") },
@@ -152,14 +153,14 @@ func RunUsers(t *testing.T, open Open) {
 	s.redis = redistest.Real(t) // where nothing is being cleaned up
 	st := s.process(patient)
 	id := idOf(st, "bob", 1)
-	err := st.CreateRecord(s.Context(), id, store.Record{Data: []byte("1"), Created: time.Now(), User: "bob"}, store.Terms{})
+	err := st.CreateRecord(s.Context(), id, records.Record{Data: []byte("1"), Created: time.Now(), User: "bob"}, records.Terms{})
 	if err != nil {
 		s.Fatal(err)
 	}
 	s.redis.Do(s, "CONFIG", "RESETSTAT")
-	_, err = st.Load(s.Context(), id, store.Terms{TTL: time.Minute})
+	_, err = st.Load(s.Context(), id, records.Terms{TTL: time.Minute})
 	s.wantError("Load", err, nil)
-	h, err := st.Take(s.Context(), id, store.Terms{})
+	h, err := st.Take(s.Context(), id, records.Terms{})
 	s.wantError("Take", err, nil)
 	if stats := fmt.Sprintf("%s", s.redis.Do(s, "INFO", "commandstats")); strings.Contains(stats, "cmdstat_eval") {
 		s.Errorf("there were scripts:\n%s", stats)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/keep"
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
 )
@@ -22,7 +23,7 @@ func (st *Site) Session(c *http.Client) *session.Session {
 	id := st.find(c)
 	if id != "" {
 		// With the shortest timeout, since a read never makes the one that is there shorter.
-		record, err := st.store.Load(context.Background(), id, store.Terms{})
+		record, err := records.Of(st.store).Load(context.Background(), id, records.Terms{})
 		switch {
 		case err == nil:
 			config.Data, config.User = record.Data, record.User
@@ -144,10 +145,10 @@ func (st *Site) Full() (free func()) {
 }
 
 // take waits for the client's session, and holds it.
-func (st *Site) take(doing string, c *http.Client) *store.Hold {
+func (st *Site) take(doing string, c *http.Client) *records.Hold {
 	st.tb.Helper()
 	const long = 24 * time.Hour
-	hold, err := st.store.Take(context.Background(), st.id(doing, c), store.Terms{MaxHold: long, Label: "sessiontest." + doing})
+	hold, err := records.Of(st.store).Take(context.Background(), st.id(doing, c), records.Terms{MaxHold: long, Label: "sessiontest." + doing})
 	if err != nil {
 		st.tb.Fatalf("sessiontest: %s: %v", doing, err)
 	}
@@ -183,7 +184,7 @@ func (st *Site) find(c *http.Client) string {
 // keyOf returns the key of a record; see package store.
 func keyOf(id string) string {
 	if tag, rest, ofUser := strings.Cut(id, "."); ofUser {
-		return store.DefaultPrefix + "{" + tag + "}:" + rest
+		return records.DefaultPrefix + "{" + tag + "}:" + rest
 	}
-	return store.DefaultPrefix + "{" + id + "}"
+	return records.DefaultPrefix + "{" + id + "}"
 }

@@ -48,6 +48,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/a2139e8d/latchkey/store"
@@ -62,7 +63,7 @@ func New(c redis.UniversalClient, o store.Options) (*store.Store, error) {
 		return nil, err
 	}
 	st := store.NewOn(client, o)
-	if err := st.Err(); err != nil {
+	if err := records.Of(st).Err(); err != nil {
 		return nil, err
 	}
 	return st, nil

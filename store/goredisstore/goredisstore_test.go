@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/a2139e8d/latchkey/store"
@@ -108,7 +109,7 @@ func fits(t *testing.T, c redis.UniversalClient, wrong string) {
 	st := newStore(t, c, timeout)
 	for what, try := range map[string]func() error{
 		"Ping":   func() error { return st.Ping(t.Context()) },
-		"Create": func() error { return st.Create(t.Context(), "id-1", []byte("1"), store.Terms{}) },
+		"Create": func() error { return records.Of(st).Create(t.Context(), "id-1", []byte("1"), records.Terms{}) },
 	} {
 		err := try()
 		for end := time.Now().Add(patience); time.Now().Before(end) && err != nil && !strings.Contains(err.Error(), wrong); {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/a2139e8d/latchkey/store"
@@ -55,7 +56,7 @@ func at(servers ...*redistest.Server) (o rueidis.ClientOption) {
 // save stores data in a session that is there, under its lock.
 func save(t testing.TB, st *store.Store, id, data string) error {
 	t.Helper()
-	h, err := st.Take(t.Context(), id, store.Terms{LockWait: time.Minute})
+	h, err := records.Of(st).Take(t.Context(), id, records.Terms{LockWait: time.Minute})
 	if err != nil {
 		return err
 	}
@@ -64,14 +65,14 @@ func save(t testing.TB, st *store.Store, id, data string) error {
 
 func create(t testing.TB, st *store.Store, id, data string) {
 	t.Helper()
-	if err := st.Create(t.Context(), id, []byte(data), store.Terms{}); err != nil {
+	if err := records.Of(st).Create(t.Context(), id, []byte(data), records.Terms{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func wantData(t testing.TB, st *store.Store, id, want string) {
 	t.Helper()
-	if r, err := st.Load(t.Context(), id, store.Terms{}); err != nil || string(r.Data) != want {
+	if r, err := records.Of(st).Load(t.Context(), id, records.Terms{}); err != nil || string(r.Data) != want {
 		t.Errorf("%s has %q, %v; want %q", id, r.Data, err, want)
 	}
 }

@@ -49,6 +49,7 @@ package rueidisstore
 import (
 	"cmp"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/store"
 	"github.com/redis/rueidis"
@@ -63,7 +64,7 @@ func Open(c rueidis.ClientOption, o store.Options) (*store.Store, error) {
 		return nil, err
 	}
 	st := store.NewOn(owned{client}, o)
-	if err := st.Err(); err != nil {
+	if err := records.Of(st).Err(); err != nil {
 		return nil, err
 	}
 	return st, nil

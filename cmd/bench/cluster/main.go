@@ -25,6 +25,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/store"
 	"github.com/a2139e8d/latchkey/store/rueidisstore"
 )
@@ -91,7 +92,7 @@ type layout struct {
 
 const sessions = 1024
 
-var terms = store.Terms{TTL: time.Hour, Lifetime: 24 * time.Hour, MaxBytes: 1 << 20}
+var terms = records.Terms{TTL: time.Hour, Lifetime: 24 * time.Hour, MaxBytes: 1 << 20}
 
 func (l *layout) start(ctx context.Context) (err error) {
 	if l.nodes, err = startNodes(ctx, l.masters); err != nil {
@@ -105,7 +106,7 @@ func (l *layout) start(ctx context.Context) (err error) {
 		l.stores = append(l.stores, s)
 	}
 	for i := range sessions {
-		if err := l.stores[0].Create(ctx, id(i), data, terms); err != nil {
+		if err := records.Of(l.stores[0]).Create(ctx, id(i), data, terms); err != nil {
 			return err
 		}
 	}
@@ -181,7 +182,7 @@ func (l *layout) load(ctx context.Context, clients int, span time.Duration) erro
 		all.Go(func() {
 			st := l.stores[c%len(l.stores)]
 			for i := c; time.Now().Before(end) && ctx.Err() == nil; i = (i + clients) % sessions {
-				hold, err := st.Take(ctx, id(i), terms)
+				hold, err := records.Of(st).Take(ctx, id(i), terms)
 				if err == nil {
 					err = hold.Save(ctx, data)
 				}

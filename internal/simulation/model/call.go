@@ -150,7 +150,7 @@ func (c call) args() []string {
 	return []string{"2", lock, queue, c.place.text()}
 }
 
-// record is what c writes, in the form of store/record.go.
+// record is what c writes, in the form of internal/records/record.go.
 func (c call) record() string {
 	head := `{"v":2,"s":"` + c.stamp.stamp() + `",`
 	switch c.form {

@@ -15,7 +15,7 @@
 //
 // The server's side is not modelled. It is the library's own scripts, read from the
 // source, in package fakeredis. The client's side is a few hundred lines that follow
-// store/take.go, store/tenure.go, store/commit.go, store/staged.go, store/optimistic.go,
+// internal/records/take.go, internal/records/tenure.go, internal/records/commit.go, internal/records/staged.go, internal/records/optimistic.go,
 // middleware/optimistic.go, internal/lease/acquire.go, internal/lease/queue.go and
 // internal/lease/sweep.go step by step. Where a clock
 // decides there, both outcomes are explored here.

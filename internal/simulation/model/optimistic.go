@@ -1,6 +1,6 @@
 package model
 
-// A request that writes without the lock, as in store/optimistic.go and middleware/optimistic.go: it
+// A request that writes without the lock, as in internal/records/optimistic.go and middleware/optimistic.go: it
 // reads the record when it comes, and its write replaces just that one, if nobody has the lock or
 // stands in the queue. Where that is refused, the request comes for the lock. It then writes on what
 // it finds: if that is the record that it has read, what it did is true, and else it runs again.

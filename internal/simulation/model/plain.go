@@ -1,6 +1,6 @@
 package model
 
-// The first try of a request without a place, as in store/take.go: SET lock token NX, and
+// The first try of a request without a place, as in internal/records/take.go: SET lock token NX, and
 // MGET lock record behind it, in one write. Others' commands may come between the two.
 //
 // PTTL, the command between them, has no step: what it says depends on time alone.

@@ -11,22 +11,22 @@ import (
 )
 
 // Scripts are the texts of the library's scripts, by the name of their file below its
-// root: "store/take.lua".
+// root: "internal/records/take.lua".
 type Scripts map[string]string
 
 // files are the scripts of the kinds.
 var files = [kinds]string{
-	take:     "store/take.lua",
-	commit:   "store/commit.lua",
+	take:     "internal/records/take.lua",
+	commit:   "internal/records/commit.lua",
 	giveBack: "internal/lease/release.lua",
 	quit:     "internal/lease/quit.lua",
-	save:     "store/optimistic.lua",
+	save:     "internal/records/optimistic.lua",
 }
 
 // Read reads the scripts of the library whose source is in root, as the overlay has them if there is one.
 func Read(root string) (Scripts, error) {
 	s := Scripts{}
-	for _, dir := range []string{"internal/lease", "store"} {
+	for _, dir := range []string{"internal/lease", "internal/records"} {
 		found, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(dir), "*.lua"))
 		if err != nil {
 			return nil, err
@@ -49,7 +49,7 @@ var include = regexp.MustCompile(`(?m)^-- include (\w+\.lua)\n`)
 func (s Scripts) Whole(file string) string {
 	return include.ReplaceAllStringFunc(s[file], func(line string) string {
 		name := include.FindStringSubmatch(line)[1]
-		if ours := path.Join("store", name); s[ours] != "" {
+		if ours := path.Join("internal/records", name); s[ours] != "" {
 			return s.Whole(ours)
 		}
 		return s.Whole(path.Join("internal/lease", name)) // what is included is in one of the two
@@ -64,7 +64,7 @@ func (s Scripts) OfUser(file string) string {
 	text = strings.ReplaceAll(text, "-- of a user: ", "")
 	const begin = "-- framed from here\n"
 	if first, rest, framed := strings.Cut(text, begin); framed {
-		return first + s["store/user.lua"] + rest
+		return first + s["internal/records/user.lua"] + rest
 	}
-	return s["store/user.lua"] + text
+	return s["internal/records/user.lua"] + text
 }

@@ -2,7 +2,7 @@ package model
 
 import "strings"
 
-// A commit with a large record, as in store/staged.go: a SET of the record at a key of its own, and
+// A commit with a large record, as in internal/records/staged.go: a SET of the record at a key of its own, and
 // behind it, in the same write, the script that renames it.
 
 // stage returns the SET that is to be executed before the commit of an exchange, or 0.

@@ -160,7 +160,7 @@ type request struct {
 
 const over = 9
 
-// A tenure is that of store/tenure.go. One that is not active is all zero.
+// A tenure is that of internal/records/tenure.go. One that is not active is all zero.
 type tenure struct {
 	active   bool
 	token    token // which Redis has

@@ -1,7 +1,7 @@
 package model
 
-// The time in which a process has the session, as in store/tenure.go,
-// store/exchange.go and store/version.go.
+// The time in which a process has the session, as in internal/records/tenure.go,
+// internal/records/exchange.go and internal/records/version.go.
 
 // tenureSteps are those of the tenure that r took.
 func (m *model) tenureSteps(s *state, r uint8) {

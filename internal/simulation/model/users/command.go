@@ -40,13 +40,13 @@ const (
 
 // files are the scripts of the kinds.
 var files = [kinds]string{
-	login:  "store/login.lua",
-	create: "store/create.lua",
-	endAll: "store/endall.lua",
-	end:    "store/end.lua",
-	take:   "store/take.lua",
-	commit: "store/commit.lua",
-	drop:   "store/drop.lua",
+	login:  "internal/records/login.lua",
+	create: "internal/records/create.lua",
+	endAll: "internal/records/endall.lua",
+	end:    "internal/records/end.lua",
+	take:   "internal/records/take.lua",
+	commit: "internal/records/commit.lua",
+	drop:   "internal/records/drop.lua",
 }
 
 // inTime reports whether it is done only for a while after it was sent.

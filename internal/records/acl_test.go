@@ -1,0 +1,94 @@
+package records
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/locker/transport"
+)
+
+// What a Redis user must be allowed at the least, as REDIS.md says.
+var leastRights = []any{
+	"on", ">pw", "resetkeys", "~app:*", "resetchannels", "-@all",
+	"+ping", "+get", "+mget", "+getrange", "+set", "+del", "+pexpire", "+pttl", "+rename", "+time", "+eval", "+evalsha",
+}
+
+// REDIS.md names these rights, and no others.
+func TestLeastRightsAreAsDocumented(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../store/REDIS.md")
+	must(t, err)
+	tested := "ACL SETUSER latchkey " + strings.Trim(fmt.Sprint(leastRights), "[]")
+	tested = strings.NewReplacer(">pw", ">PASSWORD", "~app:*", "~latchkey:*").Replace(tested)
+	if documented := regexp.MustCompile(`(?m)^    (ACL SETUSER .*)$`).FindStringSubmatch(string(page)); documented == nil || documented[1] != tested {
+		t.Errorf("REDIS.md says %q, tested is %q", documented, tested)
+	}
+}
+
+// And where users log in.
+var userRights = []any{"+zscore", "+zadd", "+zrem", "+zcard", "+zrange", "+zremrangebyscore"}
+
+// Where users log in it takes some more, and without it a login is refused, for certain.
+func TestLeastRightsSuffice(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	s.Do(t, "ACL", append([]any{"SETUSER", "app"}, leastRights...)...)
+	o := Options{Prefix: "app:", Lease: 1500 * time.Millisecond, Timeout: patient.Timeout}
+	st, ctx := opened(t, "redis://app:pw@"+s.Addr, o), t.Context()
+	useEverything(t, s, st)
+	wantError(t, "a login", tryLogin(t, st, 1, Terms{}), transport.ErrRefused)
+
+	s.Do(t, "ACL", append([]any{"SETUSER", "app"}, userRights...)...)
+	must(t, tryLogin(t, st, 1, Terms{}))
+	must(t, takeID(t, st, idOf(st, "ann", 1)).Renew(ctx, idOf(st, "ann", 2), []byte("1")))
+	wantListed(t, st, "ann", idOf(st, "ann", 2))
+	must(t, tryLogin(t, st, 3, Terms{}))
+	must(t, st.End(ctx, idOf(st, "ann", 3)))
+	endAll(t, st)
+	wantOver(t, st, idOf(st, "ann", 2))
+}
+
+func useEverything(t *testing.T, s *redistest.Server, st *Engine) {
+	ctx := t.Context()
+	must(t, st.Ping(ctx))
+	create(t, st, "1")
+	h := take(t, st)
+	waitUntilExtended(t, s, "app:{"+theID+"}.lock")
+	must(t, h.Save(ctx, []byte("2")))
+	must(t, take(t, st).Save(ctx, []byte(large("2"))))
+	must(t, take(t, st).Touch(ctx))
+	take(t, st).Release(ctx)
+	read, err := st.Load(ctx, theID, Terms{})
+	must(t, err)
+	_, err = st.SaveLoaded(ctx, theID, read, text(large("2")), Terms{})
+	must(t, err)
+	must(t, take(t, st).Renew(ctx, newID, []byte("3")))
+	_, err = st.Take(ctx, theID, Terms{})
+	wantError(t, "Take of a renewed id", err, ErrGone)
+	h, err = st.Take(ctx, newID, Terms{})
+	must(t, err)
+	wantError(t, "Renew to an id in use", h.Renew(ctx, theID, []byte("4")), ErrCorrupt)
+	h, err = st.Take(ctx, newID, Terms{})
+	must(t, err)
+	must(t, h.Destroy(ctx))
+	_, err = st.Load(ctx, "unknown", Terms{})
+	wantError(t, "Load of an unknown id", err, ErrNotFound)
+	_, err = st.Take(ctx, "unknown", Terms{})
+	wantError(t, "Take of an unknown id", err, ErrNotFound)
+}
+
+// waitUntilExtended returns when the watchdog has put off the end of a lease.
+func waitUntilExtended(t *testing.T, s *redistest.Server, lock string) {
+	t.Helper()
+	last := expiry(t, s, lock)
+	redistest.Eventually(t, "the lease is extended", func() bool {
+		before := last
+		last = expiry(t, s, lock)
+		return last > before
+	})
+}

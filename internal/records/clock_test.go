@@ -1,0 +1,253 @@
+package records
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/internal/scripting"
+)
+
+// How late a copy comes, after what it is a copy of has returned: 20 moments.
+var lateness = []time.Duration{
+	time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond, time.Second,
+	2 * time.Second, 5 * time.Second, 10 * time.Second, 19 * time.Second, 21 * time.Second, 29 * time.Second,
+	31 * time.Second, 59 * time.Second, 61 * time.Second, 2 * time.Minute, 5 * time.Minute, 20 * time.Minute,
+	time.Hour - time.Second, time.Hour + time.Second, 2 * time.Hour,
+}
+
+// clocks are by how much a process believes Redis's clock to be other than it is.
+var clocks = []time.Duration{-3 * time.Hour, -time.Second, 0, time.Second, 3 * time.Hour}
+
+// lasting keeps a session for longer than the latest copy takes.
+var lasting = Terms{TTL: 12 * time.Hour}
+
+// copied runs f for each clock and each moment, on users of their own: with a store whose clock is wrong,
+// and a function that lets the time pass and then repeats all that it has sent since of these scripts.
+func copied(t *testing.T, f func(t *testing.T, s *redistest.Server, st *Engine, user string, copies func()), scripts ...*scripting.Script) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		for _, wrong := range clocks {
+			for _, late := range lateness {
+				st, proxy := tapped(t, s, patient)
+				now := time.Now()
+				st.clock.learn(now.Add(wrong).UnixMicro(), now)
+				var sent []redistest.Command
+				proxy.Inject(func(cmd redistest.Command) redistest.Fault {
+					for _, script := range scripts {
+						if runs(cmd, script) {
+							sent = append(sent, cmd)
+						}
+					}
+					return redistest.Pass
+				})
+				user := fmt.Sprintf("clock %v, late by %v", wrong, late)
+				f(t, s, st, user, func() {
+					if len(sent) == 0 {
+						t.Fatal("nothing was sent")
+					}
+					lapse(late)
+					again(t, s, sent...)
+				})
+				must(t, st.Close())
+				if t.Failed() {
+					t.Fatal(user)
+				}
+			}
+		}
+	})
+}
+
+// loginFor begins the n-th session of a user that lasts.
+func loginFor(t *testing.T, st *Engine, user string, n int) string {
+	t.Helper()
+	id := idOf(st, user, n)
+	must(t, st.CreateRecord(t.Context(), id, recordOfUser(user), lasting))
+	return id
+}
+
+// isAlive reports whether a session is.
+func isAlive(t *testing.T, st *Engine, id string) bool {
+	_, _, err := st.Peek(t.Context(), id, lasting)
+	return err == nil
+}
+
+// A copy of EndUser ends nothing that has begun after it, however late it comes.
+func TestACopyOfEndUserEndsNothingThatBeganAfterIt(t *testing.T) {
+	copied(t, func(t *testing.T, s *redistest.Server, st *Engine, user string, copies func()) {
+		before, spared := loginFor(t, st, user, 1), loginFor(t, st, user, 2)
+		_, err := st.EndUser(t.Context(), user, spared)
+		must(t, err)
+		h, err := st.Take(t.Context(), spared, lasting)
+		must(t, err)
+		renewed := idOf(st, user, 3)
+		must(t, h.Renew(t.Context(), renewed, []byte("1")))
+		after := loginFor(t, st, user, 4)
+		copies()
+		if isAlive(t, st, before) || !isAlive(t, st, renewed) || !isAlive(t, st, after) {
+			t.Errorf("alive: before %v, spared and renewed %v, after %v", isAlive(t, st, before), isAlive(t, st, renewed), isAlive(t, st, after))
+		}
+		_, err = st.EndUser(t.Context(), user, renewed, after) // which may forget the first one
+		must(t, err)
+		last := loginFor(t, st, user, 5)
+		copies()
+		if !isAlive(t, st, renewed) || !isAlive(t, st, after) || !isAlive(t, st, last) {
+			t.Errorf("after two of them: renewed %v, after %v, last %v", isAlive(t, st, renewed), isAlive(t, st, after), isAlive(t, st, last))
+		}
+	}, endAllScript)
+}
+
+// A copy of a login, or of the first record of a guest's session, brings nothing back that has ended,
+// however late it comes, and however it has ended.
+func TestACopyOfABeginningBringsNothingBack(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(t *testing.T, st *Engine, user, id string){
+		"Destroy": func(t *testing.T, st *Engine, _, id string) {
+			must(t, takeID(t, st, id).Destroy(t.Context()))
+		},
+		"End": func(t *testing.T, st *Engine, _, id string) { must(t, st.End(t.Context(), id)) },
+		"EndUser": func(t *testing.T, st *Engine, user, id string) {
+			_, err := st.EndUser(t.Context(), user)
+			must(t, err)
+			loginFor(t, st, user, 9)
+		},
+		"EndUser but for another": func(t *testing.T, st *Engine, user, id string) {
+			other := loginFor(t, st, user, 8)
+			_, err := st.EndUser(t.Context(), user, other)
+			must(t, err)
+		},
+	} {
+		t.Run("a login/"+name, func(t *testing.T) {
+			copied(t, func(t *testing.T, s *redistest.Server, st *Engine, user string, copies func()) {
+				id := loginFor(t, st, user, 1)
+				end(t, st, user, id)
+				if copies(); isAlive(t, st, id) {
+					t.Error("it is alive")
+				}
+				all, err := st.ListUser(t.Context(), user, lasting)
+				if must(t, err); slices.ContainsFunc(all, func(l Listed) bool { return l.ID == id }) {
+					t.Error("it is on the list")
+				}
+			}, loginScript)
+		})
+		if name == "EndUser" || name == "EndUser but for another" {
+			continue
+		}
+		t.Run("a guest/"+name, func(t *testing.T) {
+			n := 0
+			copied(t, func(t *testing.T, s *redistest.Server, st *Engine, user string, copies func()) {
+				n++
+				id := fmt.Sprintf("%022d", n)
+				must(t, st.Create(t.Context(), id, []byte("1"), lasting))
+				end(t, st, user, id)
+				if copies(); isAlive(t, st, id) {
+					t.Error("it is alive")
+				}
+			}, createScript)
+		})
+	}
+}
+
+// What has timed out leaves no tombstone. A copy does not bring it back either, also if the process
+// takes Redis's clock to be ahead by so little that it is not noticed.
+func TestACopyBringsNothingBackThatHasTimedOut(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		for n, ahead := range []time.Duration{0, 400 * time.Millisecond} {
+			for _, user := range []string{"", "ann"} {
+				st, proxy := tapped(t, s, patient)
+				now := time.Now()
+				st.clock.learn(now.Add(ahead).UnixMicro(), now)
+				var sent []redistest.Command
+				proxy.Inject(func(cmd redistest.Command) redistest.Fault {
+					sent = append(sent, cmd)
+					return redistest.Pass
+				})
+				id, r := fmt.Sprintf("%022d", n), Record{Data: []byte("1"), Created: time.Now()}
+				if user != "" {
+					id, r = idOf(st, user, n), recordOfUser(user)
+				}
+				must(t, st.CreateRecord(t.Context(), id, r, Terms{TTL: time.Second}))
+				lapse(time.Second + time.Millisecond)
+				if again(t, s, sent...); isAlive(t, st, id) {
+					t.Errorf("the session of %q is alive, and the clock was ahead by %v", user, ahead)
+				}
+				must(t, st.Close())
+			}
+		}
+	})
+}
+
+// A login whose request had arrived before an EndUser was done is refused. One whose request came later
+// is not, in whatever process, and however wrong its clock was. What is older than what Redis remembers is refused.
+func TestALoginThatArrivedBeforeEndUserIsRefused(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		for i, wrong := range clocks {
+			ended, st := process(t, s), process(t, s)
+			now := time.Now()
+			st.clock.learn(now.Add(wrong).UnixMicro(), now)
+			user, n := fmt.Sprint("user ", i), 0
+			from := func(what string, arrived time.Time, want error) {
+				t.Helper()
+				n++
+				err := st.CreateRecord(WithArrival(t.Context(), arrived), idOf(st, user, n), recordOfUser(user), lasting)
+				wantError(t, fmt.Sprintf("clock %v, %s", wrong, what), err, want)
+			}
+			early := time.Now()
+			from("before anything ended", early, nil)
+			lapse(time.Millisecond)
+			_, err := ended.EndUser(t.Context(), user)
+			must(t, err)
+			from("at once", time.Now(), nil)
+			from("before", early, ErrGone)
+			lapse(59 * time.Minute)
+			from("before, and kept for an hour", early, ErrGone)
+			from("after", time.Now(), nil)
+			lapse(2 * time.Minute)
+			from("before, and forgotten", early, ErrGone)
+			from("after all", time.Now().Add(-59*time.Minute), nil)
+		}
+	})
+}
+
+// After Redis's clock was set back by hours, a user whose sessions were ended can log in again. The first
+// login may be refused, since nobody knows whether its request came before the end.
+func TestAClockThatWasSetBackCostsOneLogin(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st, early := process(t, s), WithArrival(t.Context(), time.Now())
+		login(t, st, "ann", 1)
+		lapse(time.Millisecond)
+		endAll(t, st)
+		// What Redis said then is three hours ahead of what it says now.
+		tag, _, _ := cutTag(idOf(st, "ann", 1))
+		key := st.markKey(tag)
+		mark, _ := s.Get(t, key)
+		epoch, ended, _ := strings.Cut(mark, ",")
+		seconds, rest, _ := strings.Cut(ended, "+")
+		then, err := strconv.Atoi(seconds)
+		must(t, err)
+		s.Do(t, "SET", key, fmt.Sprintf("%s,%d+%s", epoch, then+3*60*60, rest), "KEEPTTL")
+
+		lapse(time.Second)
+		_ = tryLogin(t, st, 2, lasting)
+		lapse(time.Second)
+		wantError(t, "a login", tryLogin(t, st, 3, lasting), nil)
+		wantError(t, "a login from before", st.CreateRecord(early, idOf(st, "ann", 4), recordOfUser("ann"), lasting), ErrGone)
+	})
+}
+
+// A session that EndUser spares may have a new id afterwards, in the same request, too.
+func TestARenewAfterEndUserThatSparesItIsNotRefused(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st, early := process(t, s), time.Now()
+		h := takeID(t, st, login(t, st, "ann", 1))
+		lapse(time.Millisecond)
+		endAll(t, st, idOf(st, "ann", 1))
+		must(t, h.Renew(WithArrival(t.Context(), early), idOf(st, "ann", 2), []byte("1")))
+		wantListed(t, st, "ann", idOf(st, "ann", 2))
+	})
+}

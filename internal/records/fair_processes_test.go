@@ -1,0 +1,130 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/locker/transport"
+	"github.com/gomodule/redigo/redis"
+)
+
+// A far client is a way to Redis on which each round trip takes a while. A command arrives whatever
+// becomes of its sender.
+type far struct {
+	transport.Client
+	oneWay time.Duration
+}
+
+func (c far) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
+	lapse(c.oneWay)
+	sent := context.WithoutCancel(ctx)
+	if end, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		sent, cancel = context.WithDeadline(sent, end)
+		defer cancel()
+	}
+	replies, err := c.Client.Do(sent, key, commands...)
+	if err == nil {
+		lapse(c.oneWay)
+	}
+	return replies, err
+}
+
+// openFar opens a store that is so far from Redis.
+func openFar(t *testing.T, pool *redis.Pool, oneWay time.Duration, o Options) *Engine {
+	st := New(far{transport.NewRedigo(pool, o.Timeout), oneWay}, o)
+	t.Cleanup(func() {
+		_ = st.Close()
+		lapse(time.Minute) // what was under way has ended by then
+	})
+	return st
+}
+
+// P6: processes that compete for one session take turns, however many requests each of them has,
+// and however soon these give up or their clients go away: it is the process that waits, and
+// whoever gives up in it makes room for the next in its line.
+func TestABusyProcessGetsItsTurns(t *testing.T) {
+	t.Parallel()
+	for name, busy := range map[string]struct {
+		requests    int
+		wait, leave time.Duration // of a request, and after which its client goes away
+	}{
+		"2 requests like the others": {2, time.Minute, time.Minute},
+		"40 requests that give up":   {40, 200 * time.Millisecond, time.Minute},
+		"100 clients that leave":     {100, time.Minute, 60 * time.Millisecond},
+	} {
+		for _, oneWay := range []time.Duration{0, 3 * time.Millisecond} {
+			t.Run(name+", Redis is "+oneWay.String()+" away", fakeTime(func(t *testing.T, s *redistest.Server) {
+				create(t, process(t, s), "0")
+				served := make([]int, 4)
+				end := time.Now().Add(2500 * time.Millisecond)
+				var all sync.WaitGroup
+				for i := range served {
+					st := openFar(t, s.Pool(t, 8), oneWay, patient)
+					load := busy
+					if i > 0 {
+						load.requests, load.wait, load.leave = 2, time.Minute, time.Minute
+					}
+					for n := range load.requests {
+						all.Go(func() {
+							lapse(time.Duration(n) * 200 * time.Millisecond / time.Duration(load.requests))
+							for time.Now().Before(end) {
+								ctx, leave := context.WithCancel(t.Context())
+								left := time.AfterFunc(load.leave, leave)
+								h, err := st.Take(ctx, theID, Terms{LockWait: load.wait})
+								if err == nil {
+									if time.Now().Before(end) {
+										served[i]++ // nobody else has the session
+									}
+									lapse(10 * time.Millisecond)
+									must(t, h.Touch(t.Context()))
+								}
+								left.Stop()
+								leave()
+							}
+						})
+					}
+				}
+				all.Wait()
+				t.Logf("served %d, the busy process first", served)
+				if least, most := slices.Min(served), slices.Max(served); least < 25 || most > least+2 {
+					t.Errorf("one process was served %d times and another %d: %d", most, least, served)
+				}
+			}))
+		}
+	}
+}
+
+// P5: a client that leaves while Redis is asked for its session is kept until Redis has answered that,
+// and by nothing else, although another of its process waits for the lock that it has got.
+func TestAClientThatLeavesIsKeptByOneExchange(t *testing.T) {
+	const oneWay = 50 * time.Millisecond
+	o := patient
+	o.Lease = 5 * oneWay // of which so little is left after a round trip that the next needs one
+	fakeTime(func(t *testing.T, s *redistest.Server) {
+		create(t, process(t, s), "0")
+		st := openFar(t, s.Pool(t, 8), oneWay, o)
+		_, err := st.Load(t.Context(), theID, Terms{}) // which dials
+		must(t, err)
+		ctx, leave := context.WithCancel(t.Context())
+		time.AfterFunc(oneWay/2, leave)
+		var behind sync.WaitGroup
+		behind.Go(func() {
+			lapse(oneWay / 4)
+			h, err := st.Take(t.Context(), theID, Terms{LockWait: time.Minute})
+			must(t, err)
+			must(t, h.Touch(t.Context()))
+		})
+		begun := time.Now()
+		_, err = st.Take(ctx, theID, Terms{LockWait: time.Minute})
+		if took := time.Since(begun); !errors.Is(err, context.Canceled) || took > 2*oneWay {
+			t.Errorf("after %v: %v", took, err)
+		}
+		behind.Wait()
+	})(t)
+}

@@ -1,0 +1,211 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/locker/transport"
+	"github.com/gomodule/redigo/redis"
+)
+
+// A client repeats a take whose connection broke. The first copy may reach Redis
+// much later, when the lock was given back and others have had it. It gives the lock to
+// a token that had it before, and so it must not give it the right to write as well.
+
+// P3: all that an answered request sent comes again after others have written: each
+// command alone, and all in their order.
+func TestLateTakeAndCommitChangeNothing(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]func(string) string{"small": func(n string) string { return n }, "large": large} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+				a, p := tapped(t, s, patient)
+				b := process(t, s)
+				create(t, b, "0")
+				save(t, take(t, a), text("1"))
+				late := p.Commands()
+				save(t, take(t, b), text("2"))
+				save(t, take(t, a), text("3"))
+				save(t, take(t, b), text("4"))
+				for _, cmd := range late {
+					again(t, s, cmd)
+					wantData(t, s, text("4"))
+				}
+				s.Do(t, "DEL", theLock) // the leases of what came late have run out
+				again(t, s, late...)
+				wantData(t, s, text("4"))
+			})
+		})
+	}
+}
+
+// A save is refused since the lock is lost, and the network has made copies of the take and of the commit.
+// They store what was refused if they come one after the other and nobody has written since: that is
+// the exception which Save tells. One of them alone does not, nor both after another's write.
+func TestCopiesOfARefusedSave(t *testing.T) {
+	for name, tt := range map[string]struct {
+		take, commit, written bool
+		want                  string
+	}{
+		"of both":                        {take: true, commit: true, want: "refused"},
+		"of both, when others have held": {take: true, commit: true, written: true, want: "theirs"},
+		"of the take":                    {take: true, want: "0"},
+		"of the commit":                  {commit: true, want: "0"},
+	} {
+		t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {
+			learn(t, s)
+			st, p := tapped(t, s, patient)
+			other := process(t, s)
+			create(t, other, "0")
+			h := take(t, st)
+			s.Do(t, "DEL", theLock) // it was evicted
+			err := h.Save(t.Context(), []byte("refused"))
+			if wantError(t, "Save", err, ErrLost); errors.Is(err, ErrUnavailable) {
+				t.Errorf("Save: %v: it is known what was done", err)
+			}
+			wantData(t, s, "0")
+			if tt.written {
+				save(t, take(t, other), "theirs")
+			}
+			lapse(3 * patient.Lease) // for so long the process sees to it that its token has no lock
+			for _, cmd := range p.Commands() {
+				if tt.take && takesLock(cmd) || tt.commit && runs(cmd, commitScript) {
+					again(t, s, cmd)
+				}
+			}
+			wantData(t, s, tt.want)
+		}))
+	}
+}
+
+// A proxy answers the commit with an error of its own, although Redis has done it. So the error is one that
+// says that the write may be stored.
+func TestAProxysErrorDoesNotSayThatNothingWasStored(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		create(t, process(t, s), "0")
+		p := &mistaken{Client: transport.NewRedigo(s.Pool(t, 2), patient.Timeout)}
+		h := take(t, New(p, patient))
+		p.now = true
+		wantError(t, "Save", h.Save(t.Context(), []byte("1")), ErrUnavailable)
+		wantData(t, s, "1")
+	})
+}
+
+// mistaken is a client behind such a proxy.
+type mistaken struct {
+	transport.Client
+	now bool
+}
+
+func (m *mistaken) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
+	replies, err := m.Client.Do(ctx, key, commands...)
+	if m.now {
+		for i := range replies {
+			replies[i] = redis.Error("upstream failure")
+		}
+	}
+	return replies, err
+}
+
+// The connection breaks with the SET of a take on its way. Another has the lock, so the caller
+// waits, and gives up. Where SET comes after that, it leaves no lock.
+func TestLateSetOfATakeThatGaveUpLeavesNoLock(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st, p := tapped(t, s, patient)
+		other := process(t, s)
+		create(t, other, "0")
+		holder := take(t, other)
+		onceFor(t, p, takesLock, redistest.DropCommand)
+		_, err := st.Take(t.Context(), theID, Terms{LockWait: 50 * time.Millisecond})
+		wantError(t, "Take", err, ErrTimeout)
+		save(t, holder, "1")
+		wantFree(t, s)
+		for _, cmd := range p.Commands() {
+			if takesLock(cmd) {
+				again(t, s, cmd)
+			}
+		}
+		next := takeBy(t, other, Terms{LockWait: patient.Lease / 10})
+		save(t, next, "2")
+	})
+}
+
+// notified is a client that is notified past a proxy, which does not know messages.
+type notified struct {
+	transport.Client
+	past *transport.Redigo
+}
+
+func (n notified) Subscribe(ctx context.Context, channel string) (transport.Subscription, error) {
+	return n.past.Subscribe(ctx, channel)
+}
+
+// The network has made a copy of the take that waits for a session, and it comes when that has got its
+// answer. It may join the queue once more, but keeps nobody waiting for a place where nobody stands.
+func TestACopyOfATakeKeepsNobodyWaiting(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		p := redistest.NewProxy(t, s)
+		st := New(notified{
+			transport.NewRedigo(p.Pool(t, 2), patient.Timeout), transport.NewRedigo(s.Pool(t, 1), patient.Timeout)}, patient)
+		other := process(t, s)
+		for _, id := range []string{theID, newID} {
+			must(t, other.Create(t.Context(), id, []byte("0"), Terms{}))
+		}
+		another, holder := takeID(t, other, newID), take(t, other)
+		waiting := begin(func() error { // for another session: so its process listens
+			h, err := st.Take(t.Context(), newID, Terms{LockWait: time.Minute})
+			if err == nil {
+				h.Release(t.Context())
+			}
+			return err
+		})
+		lapse(time.Second)
+		p.Forget()
+		_, err := st.Take(t.Context(), theID, Terms{LockWait: 50 * time.Millisecond})
+		wantError(t, "Take", err, ErrTimeout)
+		lapse(time.Second)
+		for _, cmd := range p.Commands() {
+			if runs(cmd, takeScript) && strings.Contains(strings.Join(cmd.Args, " "), theLock) {
+				again(t, s, cmd)
+			}
+		}
+		if !s.Exists(t, theQueue) {
+			t.Fatal("no copy has joined the queue")
+		}
+		for n := range 3 {
+			begun := time.Now()
+			save(t, holder, "1")
+			if holder = take(t, other); time.Since(begun) > 100*time.Millisecond {
+				t.Errorf("request %d after it has waited for %v", n+1, time.Since(begun))
+			}
+		}
+		save(t, holder, "1")
+		another.Release(t.Context())
+		wantError(t, "the other Take", waiting.wait(), nil)
+	})
+}
+
+// A take that is late by more than the patience of its caller leaves no lock either.
+func TestTakeWithoutReply(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st, p := tapped(t, s, patient)
+		create(t, process(t, s), "first")
+		release := onceFor(t, p, takesLock, redistest.HangCommand)
+		begun := time.Now()
+		_, err := st.Take(t.Context(), theID, Terms{})
+		wantError(t, "Take", err, ErrUnavailable)
+		if took := time.Since(begun); took != patient.Timeout {
+			t.Errorf("it took %v, the Timeout is %v", took, patient.Timeout)
+		}
+		release()
+		redistest.Eventually(t, "the lock is free", func() bool { return !s.Exists(t, theLock) })
+		save(t, take(t, process(t, s)), "next")
+	})
+}

@@ -1,0 +1,233 @@
+package records
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/lease"
+	"github.com/a2139e8d/latchkey/internal/scripting"
+	"github.com/a2139e8d/latchkey/locker"
+	"github.com/a2139e8d/latchkey/locker/transport"
+)
+
+// Load reads a record without a lock and extends its idle timeout, in one round trip. It sees what
+// was last committed, also while another request holds the session. The error wraps
+// [ErrNotFound], [ErrGone], [ErrCorrupt], [ErrTooLarge] or [ErrUnavailable].
+//
+// To look at a session without using it, leave the timeouts of t zero: with no TTL none is
+// extended, and with no Lifetime the session ends when its record does.
+func (s *Engine) Load(ctx context.Context, id string, t Terms) (Record, error) {
+	t.MaxBytes = cmp.Or(t.MaxBytes, DefaultMaxBytes)
+	text, err := s.load(ctx, id, t)
+	var record Record
+	if err == nil {
+		record, err = parse(text, s.form(id))
+	}
+	return record, failed("loading", id, err)
+}
+
+// Peek is Load for those that are not the session's visitor: it extends nothing. expires is when
+// the session ends if nobody uses it any more.
+func (s *Engine) Peek(ctx context.Context, id string, t Terms) (record Record, expires time.Time, err error) {
+	t = t.withDefaults()
+	look := t
+	look.TTL = 0
+	text, left, err := s.read(ctx, id, look)
+	if err == nil {
+		record, err = parse(text, s.form(id))
+	}
+	if err != nil {
+		return Record{}, time.Time{}, failed("looking at", id, err)
+	}
+	now := time.Now()
+	if left == 0 { // it is not known; this is the longest it can be
+		left = t.remains(&record, now)
+	}
+	return record, now.Add(min(left, t.left(&record, now))), nil
+}
+
+// # Reading without a script
+//
+// A script costs Redis three times as much as the commands in it. So what is sent first is
+//
+//	PTTL record
+//	PEXPIRE record ttl GT
+//	GET record
+//	PING number
+//
+// in one write. GT: a session that is held may have longer. PING returns the number of the call,
+// behind the record, so that no reply of an earlier call, or of a later one, is taken for one of these. Two that
+// have changed places are found out by the record: see record.go. PEXPIRE is refused by a
+// replica, which may have an old record, and changes nothing where the timeout is not to be put off.
+//
+// Whatever is not as it nearly always is goes to load.lua, which says what it means. It also takes
+// back what PEXPIRE should not have done, since nobody knew: a tombstone was put off, or a record
+// beyond its lifetime, or what is none. PTTL has said how long it had, and it keeps that, or what is
+// left of its lifetime. (If that reply is lost, it stays put off.) A record that may have been taken
+// in between keeps enough for its holder, until that extends its lease.
+//
+// The plain commands put every session off by the same timeout. One with a shorter idle timeout of
+// its own, a guest's, is taken back by load.lua, too. Where there are such sessions, load.lua is
+// asked at once, which costs less than both.
+
+// load returns the record as it is stored. Without a Lifetime no session has come to its end.
+func (s *Engine) load(ctx context.Context, id string, t Terms) ([]byte, error) {
+	text, _, err := s.read(ctx, id, t)
+	return text, err
+}
+
+// read is load. It also returns how long the record had to live, or 0 if that is not known.
+func (s *Engine) read(ctx context.Context, id string, t Terms) ([]byte, time.Duration, error) {
+	if err := s.usable(); err != nil {
+		return nil, 0, err
+	}
+	begun, keys := time.Now(), s.recordKeys(id)
+	var text []byte
+	var had int64
+	var err error
+	plainly := t.TTL == 0 || t.Quiet || t.GuestTTL == 0 && !s.guests.Load()
+	if plainly {
+		text, had, err = s.loadPlainly(ctx, keys, s.bond(id), t, begun)
+	}
+	if !plainly || text == nil && (err == nil || scripting.Broken(err)) {
+		text, err = s.loadByScript(ctx, keys, t, had, begun)
+	}
+	return text, time.Duration(had) * time.Millisecond, err
+}
+
+// loadByScript is load by load.lua. For had see loadPlainly.
+func (s *Engine) loadByScript(ctx context.Context, keys scripting.Keys, t Terms, had int64, begun time.Time) ([]byte, error) {
+	// Both together take no longer than one round trip may.
+	ctx, cancel := context.WithDeadline(ctx, begun.Add(s.options.Timeout))
+	defer cancel()
+	now, idle := time.Now(), t.TTL.Milliseconds()
+	if t.Quiet {
+		idle = -idle
+	}
+	var outlived any = ""
+	if t.Lifetime != 0 {
+		outlived = t.outlived(now)
+	}
+	x := scripting.RoundTrip{Script: loadScript, Keys: keys[:1], Args: []any{outlived, idle, t.MaxBytes, had,
+		(cmp.Or(s.options.Lease, locker.DefaultLease) + outlast).Milliseconds(), now.UnixMilli()}}
+	ask(&x, keys)
+	_, reply, err := s.runner.RoundTrip(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	return found(reply)
+}
+
+// loadPlainly is load without a script. If it returns neither a record nor an error, load.lua must
+// say what is to be made of it. had is the time to live in ms that there was before, or 0.
+func (s *Engine) loadPlainly(ctx context.Context, keys scripting.Keys, bond lease.Bond, t Terms, now time.Time) (text []byte, had int64, _ error) {
+	ttl := t.TTL.Milliseconds()
+	fixed := t.TTL >= t.Lifetime && t.Lifetime > 0 // the end is: it is only put off where others had other terms
+	if fixed {
+		ttl = 0 // changes nothing: what would expire now does not have longer
+	}
+	key, ofUser := keys[0], len(keys) == userKeys
+	words := []any{"PTTL", key, "PEXPIRE", key, ttl, "GT", "GET", key} // in one piece of memory
+	if ofUser {
+		words = append(words[:6], "MGET", key, keys[markAt])
+	}
+	commands := append(make([]transport.Command, 0, 4), words[:2:2], words[2:6:6], words[6:]) // room for a number
+	replies, err := s.runner.Numbered(ctx, keys.At(0), commands...)
+	if err != nil {
+		return nil, 0, err
+	}
+	found, mark := replies[2], ""
+	if values, _ := found.([]any); ofUser && len(values) == 2 {
+		text, _ := scripting.Text(values[1])
+		found, mark = values[0], string(text)
+	}
+	before, _ := replies[0].(int64)
+	if before == 0 || before == 1 { // it may be the reply to PEXPIRE, which has changed places with it
+		before = tombstoneTime.Milliseconds()
+	}
+	_, done := replies[1].(int64)
+	text, _ = scripting.Text(found)
+	record, _, _, err := parseHead(text, bond)
+	left := t.left(&record, now).Milliseconds()
+	guest := record.Own != nil && record.Own.Idle > 0 && t.TTL > 0 && !t.Quiet
+	if guest {
+		s.guests.Store(true)
+	}
+	if !done || err != nil || ofUser && !alive(mark, keys, record.epoch) || len(text) > t.MaxBytes || guest || left <= ttl || fixed && before < left-time.Second.Milliseconds() {
+		return nil, max(0, before), nil
+	}
+	return text, max(0, before), nil
+}
+
+// Create stores the first record of a new id, in one round trip and without a lock: nobody else
+// knows the id yet. The error wraps [ErrTooLarge] or [ErrUnavailable].
+func (s *Engine) Create(ctx context.Context, id string, data []byte, t Terms) error {
+	return s.CreateRecord(ctx, id, Record{Data: data, Created: time.Now(), Own: t.Guest()}, t)
+}
+
+// CreateRecord is Create for a record that says itself when the session began, and what timeouts
+// of its own it has: t.GuestTTL does not matter. What a user's session that fails with
+// ErrUnavailable may have stored is removed in the background.
+func (s *Engine) CreateRecord(ctx context.Context, id string, r Record, t Terms) error {
+	r.name = s.newStamp(id)
+	err := s.create(ctx, id, "", r, t.withDefaults())
+	if r.User != "" && errors.Is(err, ErrUnavailable) {
+		s.dropLater(id, r.name, scripting.Ambiguous(err))
+	}
+	return failed("creating", id, err)
+}
+
+// dropLater removes, in the background, what a create that has failed may have stored. Nobody has the
+// id. Its record would time out, but until then a user's list would show it, and MaxSessions count it.
+func (s *Engine) dropLater(id, stamp string, ambiguous bool) {
+	s.group.Sweep(s.locking, ambiguous, func(ctx context.Context) bool {
+		keys := s.recordKeys(id)
+		x := scripting.RoundTrip{Script: dropScript, Keys: keys[:1], Args: []any{stamp}}
+		askToEnd(&x, keys)
+		_, _, err := s.runner.RoundTrip(ctx, x)
+		return err == nil
+	})
+}
+
+var errTaken = fmt.Errorf("%w: the new id exists already", ErrCorrupt)
+
+// create stores the first record of a new id. old is the id of the session that it takes the place
+// of, or "".
+func (s *Engine) create(ctx context.Context, id, old string, record Record, t Terms) error {
+	if err := s.usable(); err != nil {
+		return err
+	}
+	record.Device = shortened(record.Device)
+	if err := t.fits(s.sizeOf(record)); err != nil {
+		return err
+	}
+	keys, now := s.recordKeys(id), time.Now()
+	if (len(keys) == userKeys) != (record.User != "") {
+		return errTag
+	}
+	ttl := t.expiry(&record, now)
+	x := scripting.RoundTrip{Script: createScript, Keys: keys[:1], Args: []any{record.name, record.text(s.box(id)), ttl}}
+	// What has timed out leaves nothing by which a copy would know that it was there. For the half see
+	// maxWithin.
+	within := min(s.within(), time.Duration(ttl)*time.Millisecond/2)
+	if record.User != "" {
+		s.prepareLogin(&x, keys, old, &record, t, now)
+		return s.runLogin(ctx, x, id, within, arrival(ctx, now))
+	}
+	reply, err := s.inTime(ctx, x, within)
+	if err != nil {
+		return err
+	}
+	if n, ok := reply.Int(); !ok || n != 1 {
+		return errTaken
+	}
+	return nil
+}
+
+// unusable reports whether err says that a record is there, but cannot be used.
+func unusable(err error) bool {
+	return errors.Is(err, ErrCorrupt) || errors.Is(err, ErrTooLarge)
+}

@@ -1,0 +1,139 @@
+package records
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/locker/transport"
+)
+
+// What a load puts off, and what it leaves as it is. A look, which has no terms, changes nothing,
+// however long the session's own application keeps it.
+func TestLoadPutsOffWhatMayBe(t *testing.T) {
+	t.Parallel()
+	const month = 30 * 24 * time.Hour
+	record := func(age time.Duration) string {
+		return string(formatRecord(theStamp, time.Now().Add(-age), []byte("1")))
+	}
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
+		ten := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
+		for name, tt := range map[string]struct {
+			stored    string
+			terms     Terms
+			had, want time.Duration
+			err       error
+		}{
+			"at the end of it":           {record(ten.Lifetime - 10*time.Minute), ten, 10 * time.Minute, 10 * time.Minute, nil},
+			"at the end of it, and held": {record(ten.Lifetime - 10*time.Minute), ten, 15 * time.Minute, 15 * time.Minute, nil},
+			"beyond its lifetime":        {record(ten.Lifetime), ten, 15 * time.Minute, 15 * time.Minute, ErrNotFound},
+			"a look at it":               {record(ten.Lifetime), Terms{}, 15 * time.Minute, 15 * time.Minute, nil},
+			"a look at a short one":      {record(0), Terms{}, time.Minute, time.Minute, nil},
+			"a look at a long one":       {record(0), Terms{}, month, month, nil},
+			"a tombstone":                {string(formatTombstone(theStamp, time.Now())), ten, time.Minute, time.Minute, ErrGone},
+		} {
+			s.Do(t, "SET", theRecord, tt.stored, "PX", tt.had.Milliseconds())
+			for range 2 {
+				r, err := st.Load(t.Context(), theID, tt.terms)
+				if wantError(t, name, err, tt.err); err == nil && string(r.Data) != "1" {
+					t.Errorf("%s: read %q", name, r.Data)
+				}
+				wantExpiry(t, s, theRecord, tt.want)
+			}
+		}
+	})
+}
+
+// A swapping is a client whose first two replies change places if they are those of a plain load.
+type swapping struct{ transport.Client }
+
+func (c swapping) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
+	replies, err := c.Client.Do(ctx, key, commands...)
+	if len(replies) == 4 {
+		replies[0], replies[1] = replies[1], replies[0]
+	}
+	return replies, err
+}
+
+// A load whose replies change places does not make Redis forget that the session was ended.
+func TestALoadWhoseRepliesChangePlacesKeepsTheTombstone(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		s.Do(t, "SET", theRecord, string(formatTombstone("ABCDEFGHIJKLMNOP", time.Now())), "PX", time.Minute.Milliseconds())
+		c := transport.NewRedigo(s.Pool(t, 1), patient.Timeout)
+		defer c.Close()
+		st := New(swapping{c}, patient)
+		for range 2 {
+			_, err := st.Load(t.Context(), theID, Terms{TTL: time.Hour, Lifetime: 10 * time.Hour})
+			wantError(t, "the load", err, ErrGone)
+			wantExpiry(t, s, theRecord, time.Minute)
+		}
+	})
+}
+
+// A session that is taken while a load is between its plain commands and its script does not run
+// out under its holder: it looked as if it had time.
+func TestLoadWhileASessionIsTakenAtTheEndOfItsLifetime(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		reader, p := tapped(t, s, patient)
+		holder := process(t, s)
+		terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
+		created := time.Now().Add(-terms.Lifetime + 30*time.Second)
+		s.Do(t, "SET", theRecord, formatRecord(theStamp, created, []byte("1")), "PX", 30_000)
+
+		var h *Hold
+		p.Inject(func(cmd redistest.Command) redistest.Fault {
+			if runs(cmd, loadScript) && h == nil {
+				h, _ = holder.Take(t.Context(), theID, terms)
+			}
+			return redistest.Pass
+		})
+		if _, err := reader.Load(t.Context(), theID, terms); err != nil || h == nil {
+			t.Fatal(err, h)
+		}
+		if record, lock := expiry(t, s, theRecord), expiry(t, s, theLock); record <= lock {
+			t.Errorf("the record has %v, and its lock %v", record, lock)
+		}
+		h.Release(t.Context())
+	})
+}
+
+// P10: a load costs one round trip, and a second one near the end of a lifetime, or where nobody
+// knew that there are guests whose timeouts are others than those of the terms.
+func TestRoundTripsOfLoad(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		ten := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
+		guests := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour, GuestTTL: time.Minute}
+		for name, tt := range map[string]struct {
+			own   *Times
+			terms Terms
+			age   time.Duration
+			want  []int
+		}{
+			"young":                     {nil, ten, time.Hour, []int{1}},
+			"old":                       {nil, ten, 9*time.Hour + time.Minute, []int{2, 2}},
+			"TTL and Lifetime are one":  {nil, Terms{TTL: 10 * time.Hour, Lifetime: 10 * time.Hour}, 9 * time.Hour, []int{1}},
+			"a look, which puts it off": {nil, Terms{}, 9 * time.Hour, []int{1}},
+			"guests, by the terms":      {&Times{Idle: time.Minute}, guests, 0, []int{1, 1}},
+			"guests of others":          {&Times{Idle: time.Minute}, ten, 0, []int{2, 1, 1}},
+			"of more than 31 years":     {&Times{Idle: 40 * 365 * 24 * time.Hour}, guests, 0, []int{1, 1}},
+			"remembered":                {&Times{Until: time.Now().Add(720 * time.Hour)}, ten, 0, []int{1, 1}},
+			"a look at a guest":         {&Times{Idle: time.Minute}, Terms{GuestTTL: time.Minute}, 0, []int{1, 1}},
+		} {
+			st, p := tapped(t, s, patient)
+			s.Do(t, "DEL", theRecord)
+			record := Record{Data: []byte("1"), Created: time.Now().Add(-tt.age), Own: tt.own}
+			must(t, st.CreateRecord(t.Context(), theID, record, tt.terms))
+			for i, want := range tt.want {
+				p.Forget()
+				_, err := st.Load(t.Context(), theID, tt.terms)
+				if got := p.RoundTrips(); got != want || err != nil {
+					t.Errorf("%s: load %d had %d round trips, %v, want %d", name, i+1, got, err, want)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,133 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+)
+
+// losses are what others may do to a session that is held, and what its holder then learns.
+var losses = map[string]struct {
+	lose func(t *testing.T, s *redistest.Server)
+	why  string
+}{
+	"the lock is taken": {func(t *testing.T, s *redistest.Server) {
+		s.Do(t, "DEL", theLock)
+		if _, err := process(t, s).Take(t.Context(), theID, Terms{Label: "POST /order"}); err != nil {
+			t.Fatal(err)
+		}
+	}, " POST /order has it now"},
+	"the lock is empty":   {func(t *testing.T, s *redistest.Server) { s.Do(t, "SET", theLock, "", "PX", 60_000) }, "its key has been overwritten"},
+	"the lock is deleted": {func(t *testing.T, s *redistest.Server) { s.Do(t, "DEL", theLock) }, "its key is gone: deleted, evicted"},
+	"the record is written": {func(t *testing.T, s *redistest.Server) {
+		s.Do(t, "SET", theRecord, formatRecord(theStamp, time.Now(), []byte("2")))
+	}, "another has changed the session"},
+	"the session is ended": {func(t *testing.T, s *redistest.Server) {
+		s.Do(t, "SET", theRecord, formatTombstone(theStamp, time.Now()))
+	}, "another has ended the session"},
+	"the record is deleted": {func(t *testing.T, s *redistest.Server) { s.Do(t, "DEL", theRecord) }, "the session's record is gone"},
+	"the record is no more a string": {func(t *testing.T, s *redistest.Server) {
+		s.Do(t, "DEL", theRecord)
+		s.Do(t, "LPUSH", theRecord, "x")
+	}, "another has changed the session"},
+}
+
+// wantLoss checks that err is an ErrLost alone, and says why.
+func wantLoss(t *testing.T, err error, why string) {
+	t.Helper()
+	wantError(t, "the error", err, ErrLost)
+	if errors.Is(err, ErrUnavailable) {
+		t.Errorf("%v: nothing was stored, for certain", err)
+	}
+	wantMessage(t, err, []string{why})
+}
+
+// P7: the context of a request that has lost its session says why, too: what the next renewal finds,
+// by half of the lease. Where the record is what was lost, the lock is free soon after that.
+func TestTheCauseOfALostSessionSaysWhy(t *testing.T) {
+	t.Parallel()
+	for name, loss := range losses {
+		t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {
+			st := onPool(s.Pool(t, 8), Options{Lease: 10 * time.Second, Timeout: patient.Timeout})
+			create(t, st, "1")
+			h := take(t, st)
+			token, _ := s.Get(t, theLock)
+			lost := lossOf(t, h)
+			loss.lose(t, s)
+			lapse(5 * time.Second)
+			wantError(t, "the context", lost.Err(), context.Canceled)
+			wantLoss(t, context.Cause(lost), loss.why)
+			if holder, _ := s.Get(t, theLock); holder == token {
+				t.Error("the lock is still the loser's")
+			}
+			wantLoss(t, h.Save(t.Context(), []byte("3")), loss.why)
+		}))
+	}
+}
+
+// Errors do not become long, nor more than a line, by what somebody else has chosen.
+func TestErrorsAreShort(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		const junk = "x\n\x1b[2J"
+		st, long := process(t, s), strings.Repeat(junk, 100)
+		want := func(what string, err, kind error) {
+			t.Helper()
+			wantError(t, what, err, kind)
+			if text := fmt.Sprint(err); len(text) > 500 || strings.ContainsAny(text, "\n\x1b") {
+				t.Errorf("%s: %q", what, text)
+			}
+		}
+		_, err := st.Take(t.Context(), long, Terms{})
+		want("Take", err, ErrNotFound)
+		_, err = st.Load(t.Context(), long, Terms{})
+		want("Load", err, ErrNotFound)
+		want("End", st.End(t.Context(), long), ErrNotFound)
+		create(t, st, "0")
+		now := fmt.Sprint(time.Now().UnixMilli())
+		s.Do(t, "SET", theLock, "ABCDEFGHIJKLMNOP "+now+" "+strings.Repeat(junk, 100)+"/1 "+long, "PX", 60_000)
+		_, err = st.Take(t.Context(), theID, Terms{LockWait: time.Millisecond})
+		want("Take of a session with a strange lock", err, ErrTimeout)
+		prefixed := onPool(s.Pool(t, 1), Options{Prefix: "{" + long})
+		want("Err", prefixed.Err(), prefixed.Err())
+	})
+}
+
+// A hold is lost while the commit of the one before is under way. That one was in time, so
+// it is stored and says so; and the lock, which the commit has given to the lost one, is
+// free soon.
+func TestAHoldIsLostWhileAnotherCommits(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		first := take(t, d.st)
+		waiting := guests(t, d.st, 1, Terms{MaxHold: time.Second})
+		letGo := d.holdBack(t)
+		one := saving(t, first, "1")
+		second := waiting[0].holds(t, "1")
+		toldLost(t, second)
+		two := saving(t, second, "2")
+		letGo()
+		wantError(t, "the one that was lost", two.wait(), ErrLost)
+		wantError(t, "the one that was in time", one.wait(), nil)
+		d.wantQuiet(t, "1")
+	})
+}
+
+// A hold that is used twice says so, and not that somebody took it away, and changes nothing.
+func TestAHoldIsGivenBackOnce(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		first := take(t, d.st)
+		waiting := guests(t, d.st, 2, Terms{})
+		save(t, first, "1")
+		second := waiting[0].holds(t, "1")
+		wantLoss(t, first.Save(t.Context(), []byte("again")), "it was given back before")
+		wantError(t, "Destroy", first.Destroy(t.Context()), ErrLost)
+		first.Release(t.Context())
+		must(t, second.Touch(t.Context()))
+		save(t, waiting[1].holds(t, "1"), "2")
+		d.wantQuiet(t, "2")
+	})
+}

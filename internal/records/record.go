@@ -1,0 +1,331 @@
+package records
+
+import (
+	"bytes"
+	"crypto/cipher"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/lease"
+	"github.com/a2139e8d/latchkey/internal/scripting"
+)
+
+// A Record is a session as it is stored.
+type Record struct {
+	Data    []byte    // what was saved
+	Created time.Time // when the session began, to the millisecond
+	Own     *Times    // timeouts of its own; nil: it has none
+	// User is whose session it is, and Device what the user's list shows of where it was begun.
+	// They are that of the id: "" where that has no tag. See Tag.
+	User, Device string
+	// Content takes the place of Data, which is nil then, where a Hold of this process has saved it
+	// a moment ago: what was not encoded need not be decoded. See Encoded.
+	Content Content
+
+	name  string // see recordName
+	epoch string // of a user's session, see user_record.go
+}
+
+// Encoded returns what was saved, whether it is in Data or in Content.
+func (r Record) Encoded() []byte {
+	if r.Content != nil {
+		return r.Content.AppendTo(nil)
+	}
+	return r.Data
+}
+
+// A Content is what is to be saved, encoded only when it is sent: on a hot session most of what is
+// saved is replaced before that. It never changes, and is used by several goroutines at once. If
+// AppendTo panics, saving it fails with [ErrUnavailable].
+type Content interface {
+	// Size returns the size of the encoded form.
+	Size() int
+	// AppendTo appends that to b.
+	AppendTo(b []byte) []byte
+}
+
+// keys returns the keys of a session: its record, its lock, and the queue for that.
+// Of a user's session the list is one more.
+func (s *Engine) keys(id string) scripting.Keys {
+	tag, rest, ofUser := cutTag(id)
+	var queue string // all are parts of it, and it is made at once: each request does
+	if ofUser {
+		queue = s.options.Prefix + "{" + tag + "}:" + rest + ".lock.queue"
+	} else {
+		queue = s.options.Prefix + "{" + tag + "}.lock.queue"
+	}
+	lock := strings.TrimSuffix(queue, ".queue")
+	record := strings.TrimSuffix(lock, ".lock")
+	if !ofUser {
+		return scripting.Keys{record, lock, queue}
+	}
+	return scripting.Keys{record, lock, queue, s.markKey(tag), s.listKey(tag)}
+}
+
+// recordKeys is keys for what needs the record only: where the session is not a user's, the others may
+// be missing.
+func (s *Engine) recordKeys(id string) scripting.Keys {
+	if _, _, ofUser := cutTag(id); ofUser {
+		return s.keys(id)
+	}
+	return scripting.Keys{s.recordKey(id)}
+}
+
+func (s *Engine) recordKey(id string) string {
+	if tag, rest, ofUser := cutTag(id); ofUser {
+		return s.options.Prefix + "{" + tag + "}:" + rest
+	}
+	return s.options.Prefix + "{" + id + "}"
+}
+
+// The stored form is one line of JSON whose head is fixed to the byte, so that
+// scripts can read it with a pattern and people with redis-cli:
+//
+//	{"v":2,"s":"<stamp>","c":<Unix ms of its creation>,"d":{…}}
+//
+// with its own timeouts before the data, if it has any (see times.go), before them the epoch of a user's
+// session (see user_record.go),
+// or, for an id that was ended, the tombstone:
+//
+//	{"v":2,"s":"<stamp>","gone":<Unix ms>}
+//
+// For one that is encrypted see seal.go. The stamp is the id of the writer's token. Another format
+// gets another v. A process that does not know it refuses the record instead of guessing.
+//
+// # Whose a record is
+//
+// A stamp begins with four characters that are derived from the session's key: see [lease.Bond]. So a
+// record that stands at another key, since a person has copied it, or that comes in the reply to
+// another call, is never taken for this session's. Where the reply is known to be the call's, it
+// is [ErrCorrupt]: scripts return the number of their call, and a take its token. Where it is not, which
+// is with the plain reads, a script asks again, and says so or has the right one.
+//
+// What else a reply may say has no such mark, and needs none:
+//
+//   - That there is no record, or a tombstone, only scripts say, of the key that they were given.
+//   - The mark of a user comes in one reply with the record that it is compared with.
+//   - A PTTL, a PEXPIRE or a SET whose reply is another call's decides on whether a script is asked as
+//     well, which looks for itself; on when a record ends that nobody has used meanwhile; and on what
+//     is said of its end to those that only look.
+const head = `{"v":2,"s":"`
+
+// formatRecord returns the stored form of a record with that stamp.
+func formatRecord(stamp string, created time.Time, data []byte) []byte {
+	return Record{Data: data, Created: created, name: stamp}.text(nil)
+}
+
+// text returns the stored form, sealed if b seals.
+func (r Record) text(b *box) []byte {
+	if b.seals() {
+		return b.seal(r)
+	}
+	text := r.appendHead(make([]byte, 0, r.size()), plainMark)
+	return append(r.appendData(r.appendDevice(text)), '}')
+}
+
+// appendData appends what was saved, behind what appendDevice has appended.
+func (r Record) appendData(b []byte) []byte {
+	b = r.appendUser(b)
+	if r.Content != nil {
+		b = r.Content.AppendTo(b)
+	}
+	b = append(b, r.Data...)
+	if r.User != "" {
+		b = append(b, ']')
+	}
+	return b
+}
+
+// size returns the size of the stored form if it is not sealed, without encoding it.
+func (r Record) size() int {
+	var room [128]byte
+	size := len(r.appendHead(room[:0], plainMark)) + len(r.Data) + len("}")
+	if r.Content != nil {
+		size += r.Content.Size()
+	}
+	if r.User != "" {
+		size += len(r.appendUser(r.appendDevice(room[:0]))) + len("]")
+	}
+	return size
+}
+
+// appendHead appends what is in front of the data, which ends with mark.
+func (r Record) appendHead(b []byte, mark string) []byte {
+	b = append(b, head...)
+	b = append(b, r.name...)
+	b = append(b, `","c":`...)
+	b = strconv.AppendInt(b, r.Created.UnixMilli(), 10)
+	b = r.appendEpoch(b)
+	b = r.Own.appendTo(b)
+	return append(b, mark...)
+}
+
+func formatTombstone(token string, now time.Time) []byte {
+	return fmt.Appendf(nil, `%s%s","gone":%d}`, head, token, now.UnixMilli())
+}
+
+// A form is what all records of a session have in common.
+type form struct {
+	bond   lease.Bond // their stamps begin with it
+	ofUser bool
+	box    *box // seals and opens them
+}
+
+// form returns that of the session's records.
+func (s *Engine) form(id string) form {
+	_, _, ofUser := cutTag(id)
+	return form{s.bond(id), ofUser, s.box(id)}
+}
+
+// bond returns that of the session's lock.
+func (s *Engine) bond(id string) lease.Bond {
+	if tag, rest, ofUser := cutTag(id); ofUser {
+		return lease.BondOf(s.options.Prefix, "{", tag, "}:", rest, ".lock")
+	}
+	return lease.BondOf(s.options.Prefix, "{", id, "}.lock")
+}
+
+// newStamp returns a stamp for a record of the session.
+func (s *Engine) newStamp(id string) string { return lease.NewID(s.bond(id)) }
+
+// parse is the inverse of Record.text, and accepts nothing else. Whether the data makes sense is for
+// package session to say. The error wraps ErrCorrupt, and comes with the record's name.
+func parse(text []byte, f form) (Record, error) {
+	r, at, seal, err := parseBeginning(text, f)
+	if err != nil {
+		return Record{name: r.name}, err
+	}
+	data, ok := bytes.CutSuffix(text[at:], []byte("}"))
+	if !ok || len(data) == 0 {
+		return Record{name: r.name}, errCutOff
+	}
+	if seal != nil {
+		if data, err = open(seal, data, text[:at]); err != nil {
+			return Record{name: r.name}, err
+		}
+	}
+	if f.ofUser {
+		if r.User, data, err = cutUser(data); err != nil {
+			return Record{name: r.name}, err
+		}
+	}
+	r.Data = data
+	return r, nil
+}
+
+// parseBeginning is parse for what stands before the data, or before the user. It does not need the
+// rest, which begins at a byte, and is to be opened by seal if it is sealed.
+func parseBeginning(text []byte, f form) (r Record, at int, seal cipher.AEAD, err error) {
+	r, at, sealed, err := parseHead(text, f.bond)
+	if err == nil {
+		seal, err = f.box.opener(text[at:], sealed)
+	}
+	if err == nil && seal != nil {
+		at += keyIDBytes
+	}
+	if err == nil && f.ofUser {
+		r.Device, at, err = cutDevice(text, at, seal)
+	}
+	return r, at, seal, err
+}
+
+var errCutOff = fmt.Errorf("%w: it is cut off", ErrCorrupt)
+
+// parseHead is parse for what is neither sealed nor the user's, and what follows begins at a byte.
+func parseHead(text []byte, bond lease.Bond) (r Record, at int, sealed bool, _ error) {
+	r.name = recordName(text)
+	rest, ok := bytes.CutPrefix(text, []byte(head))
+	if !ok {
+		return r, 0, false, fmt.Errorf("%w: its head is not that of format 2", ErrCorrupt)
+	}
+	stamp, rest, ok := bytes.Cut(rest, []byte(`","c":`))
+	switch {
+	case !ok || string(stamp) != r.name:
+		return r, 0, false, fmt.Errorf("%w: its stamp, or no creation time", ErrCorrupt)
+	case lease.BondIn(r.name) != bond:
+		return r, 0, false, fmt.Errorf("%w: it is another session's", ErrCorrupt)
+	}
+	digits := rest[:max(0, bytes.IndexByte(rest, ','))]
+	created, err := strconv.ParseInt(string(digits), 10, 64)
+	if err != nil || digits[0] < '0' || digits[0] == '0' && len(digits) > 1 {
+		return r, 0, false, fmt.Errorf("%w: creation time is not a number", ErrCorrupt)
+	}
+	epoch, rest, ok := cutEpoch(rest[len(digits):])
+	if !ok {
+		return r, 0, false, fmt.Errorf("%w: its epoch", ErrCorrupt)
+	}
+	own, rest, ok := cutTimes(rest)
+	data, plain := bytes.CutPrefix(rest, []byte(plainMark))
+	if !plain {
+		data, sealed = bytes.CutPrefix(rest, []byte(sealedMark))
+	}
+	if !ok || !plain && !sealed {
+		return r, 0, false, fmt.Errorf("%w: what is between its creation time and its data", ErrCorrupt)
+	}
+	r.Created, r.Own, r.epoch = time.UnixMilli(created), own, epoch
+	return r, len(text) - len(data), sealed, nil
+}
+
+const (
+	stampLength = lease.IDLength // the scripts know it, and the length of head
+	foreignName = "foreign"      // the name of what is no string; see record.lua
+)
+
+// recordName names a stored record as record.lua does: by its stamp, or where it has none, by its
+// SHA-1. Since each write chooses a new stamp, a record that has the same name is the same one.
+func recordName(b []byte) string {
+	rest, ok := bytes.CutPrefix(b, []byte(head))
+	stamp, _, _ := bytes.Cut(rest, []byte(`"`))
+	if !ok || len(stamp) != stampLength || !isToken(stamp) {
+		sum := sha1.Sum(b) // what Redis can compute, too; nobody gains by a collision
+		return hex.EncodeToString(sum[:])
+	}
+	return string(stamp)
+}
+
+// isToken reports whether b can be a stamp: what the scripts' %w+ matches.
+func isToken(b []byte) bool {
+	for _, c := range b {
+		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return len(b) > 0
+}
+
+// sizeOf returns the size of r's stored form, without encoding it.
+func (s *Engine) sizeOf(r Record) int { return r.size() + s.ring.overhead(&r) }
+
+// fits returns an error for a record that is too large when it is stored.
+func (t Terms) fits(size int) error {
+	if size > t.MaxBytes {
+		return fmt.Errorf("%w: the record would have %d bytes, MaxBytes is %d", ErrTooLarge, size, t.MaxBytes)
+	}
+	return nil
+}
+
+// found reads the reply of load.lua or take.lua: the record as it is stored, where it is a
+// string of permitted size.
+func found(reply scripting.Reply) ([]byte, error) {
+	switch state, _ := reply.IntAt(0); state {
+	case stateFound:
+		if text, ok := reply.BytesAt(1); ok {
+			return text, nil
+		}
+	case stateAbsent:
+		return nil, ErrNotFound
+	case stateGone:
+		return nil, ErrGone
+	case stateTooLarge:
+		if size, ok := reply.IntAt(1); ok {
+			return nil, fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, size)
+		}
+	case stateWrongType:
+		return nil, fmt.Errorf("%w: its key holds another Redis type", ErrCorrupt)
+	}
+	return nil, lease.Unexpected(reply)
+}

@@ -1,0 +1,378 @@
+//go:build soak
+
+package records
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"expvar"
+	"flag"
+	"fmt"
+	mathrand "math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+)
+
+var (
+	soakFor        = flag.Duration("soak", 10*time.Minute, "how long the soak lasts")
+	soakOperations = flag.Int64("operations", 0, "how many requests are to succeed in the soak, however long it takes; 0: go by -soak")
+	soakSeed       = flag.Uint64("seed", mathrand.Uint64(), "what the soak's faults are drawn from")
+)
+
+const (
+	soakHot      = 4  // sessions, each with a crowd
+	soakSessions = 24 // the others have a few workers each
+	soakCrowd    = 24
+	soakWorkers  = soakHot*soakCrowd + (soakSessions-soakHot)*2
+	soakPatience = 20 * time.Second
+)
+
+var (
+	soakOptions = Options{Lease: time.Second, Timeout: 500 * time.Millisecond}
+	soakTerms   = Terms{LockWait: 8 * time.Second, MaxHold: 2 * time.Second, MaxWaiters: soakWorkers}
+)
+
+// A soaked session is one that requests are made for, and counts its writes. It may be ended.
+type soaked struct {
+	id     string
+	ended  atomic.Bool // set before somebody tries to
+	writes *writeLog
+}
+
+// A soak is many requests in several processes, to a few sessions.
+type soak struct {
+	t        *testing.T
+	stores   []*Engine
+	sessions [soakSessions]atomic.Pointer[soaked]
+	began    [soakWorkers]atomic.Int64 // when each worker's request did; 0: it has none
+	done     atomic.Int64              // requests that succeeded; what fails at once must not count
+	lost     atomic.Int64              // locks
+	outcomes expvar.Map
+}
+
+// Random faults for minutes: no answered write is lost, nobody waits for ever, and
+// nothing is left over. Redis may be killed since it writes all to its log before it
+// answers. (Whether it also syncs that shows only when the whole machine crashes.)
+func TestSoak(t *testing.T) {
+	t.Logf("-soak %v -operations %d -seed %d", *soakFor, *soakOperations, *soakSeed)
+	r := redistest.Real(t, "--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0")
+	s, plague := &soak{t: t}, &plague{t: t, r: r}
+	for range 2 { // messages do not get through a proxy
+		st, p := tapped(t, r, soakOptions)
+		plague.proxies = append(plague.proxies, p)
+		s.stores = append(s.stores, st, onPool(r.Pool(t, 16), soakOptions))
+	}
+	for i := range s.sessions {
+		s.replace(i, nil)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var all sync.WaitGroup
+	all.Go(func() { plague.rage(ctx, mathrand.New(mathrand.NewPCG(*soakSeed, 0))) })
+	all.Go(func() { plague.cut(ctx, mathrand.New(mathrand.NewPCG(*soakSeed, 1))) })
+	for id := range soakWorkers {
+		all.Go(func() { s.work(ctx, id) })
+	}
+	warm := s.watch(plague)
+	stop()
+	all.Wait()
+	t.Logf("%d operations: %v; faults: %v", s.done.Load(), &s.outcomes, &plague.kinds)
+	if t.Failed() {
+		return // early
+	}
+	s.settle(r)
+	if now := measure(); now.goroutines > warm.goroutines || now.heap > warm.heap+warm.heap/2+4<<20 {
+		t.Errorf("it grew: from %+v to %+v", warm, now)
+	}
+}
+
+// work makes one request after the other, nearly all for one session: if all were for any, all
+// workers would soon wait for the one that a fault has shut.
+func (s *soak) work(ctx context.Context, id int) {
+	home := id % soakHot
+	if id >= soakHot*soakCrowd {
+		home = soakHot + id%(soakSessions-soakHot)
+	}
+	for ctx.Err() == nil && !s.t.Failed() {
+		slot := home
+		if mathrand.IntN(100) == 0 {
+			slot = mathrand.IntN(soakSessions)
+		}
+		s.began[id].Store(time.Now().UnixMilli())
+		what, err := s.request(slot)
+		s.began[id].Store(0)
+		if s.note(what, err) {
+			pause(ctx, time.Duration(mathrand.IntN(20))*time.Millisecond) // as clients do, let us hope
+		}
+	}
+}
+
+// note counts what came of a request, and reports whether Redis was away. An error that is none of
+// those that faults may cause fails the soak.
+func (s *soak) note(what string, err error) (away bool) {
+	away = errors.Is(err, ErrUnavailable)
+	known := []error{ErrUnavailable, ErrLost, ErrTimeout, ErrGone, ErrNotFound, ErrTooLarge, context.DeadlineExceeded}
+	i := slices.IndexFunc(known, func(known error) bool { return errors.Is(err, known) })
+	switch {
+	case err == nil:
+		s.done.Add(1)
+	case i < 0:
+		s.t.Errorf("%s: %v", what, err)
+	default:
+		what += ": " + known[i].Error()
+	}
+	if errors.Is(err, ErrLost) {
+		s.lost.Add(1)
+	}
+	s.outcomes.Add(what, 1)
+	return away
+}
+
+// replace puts a new session into a slot that has this one, unless Redis is away.
+func (s *soak) replace(slot int, old *soaked) {
+	if s.sessions[slot].Load() != old {
+		return
+	}
+	next := &soaked{id: rand.Text(), writes: &writeLog{answered: make(map[int]bool)}}
+	if err := s.stores[mathrand.IntN(len(s.stores))].Create(s.t.Context(), next.id, content(0), soakTerms); err == nil {
+		s.sessions[slot].CompareAndSwap(old, next)
+	}
+}
+
+// request makes a request of any kind.
+func (s *soak) request(slot int) (what string, err error) {
+	session := s.sessions[slot].Load()
+	st := s.stores[mathrand.IntN(len(s.stores))]
+	chance := mathrand.IntN(10_000)
+	ctx := s.t.Context()
+	least := session.writes.least()
+	if chance < 1500 {
+		r, err := st.Load(ctx, session.id, soakTerms)
+		if err != nil {
+			return "load", s.excuse(slot, session, err)
+		}
+		_, err = read(r, least)
+		return "load", err
+	}
+	if chance < 1700 { // an impatient client
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(mathrand.IntN(50_000))*time.Microsecond)
+		defer cancel()
+	}
+	h, err := st.Take(ctx, session.id, soakTerms)
+	if err != nil {
+		return "take", s.excuse(slot, session, err)
+	}
+	if mathrand.IntN(500) == 0 { // the work
+		pause(ctx, time.Duration(mathrand.IntN(20))*time.Millisecond)
+	}
+	return s.end(ctx, slot, session, h, least, chance)
+}
+
+// end ends a request's hold in one of the possible ways. What it has read is judged if it was answered.
+func (s *soak) end(ctx context.Context, slot int, session *soaked, h *Hold, least, chance int) (what string, err error) {
+	n, wrong := read(h.Record, least)
+	switch {
+	case chance < 3000:
+		what, err = "touch", h.Touch(ctx)
+	case chance < 3800:
+		h.Release(ctx)
+		return "panic", nil
+	case chance < 3805:
+		return "save too much", h.Save(ctx, make([]byte, DefaultMaxBytes))
+	case chance < 3810:
+		session.ended.Store(true)
+		what, err = "destroy", h.Destroy(ctx)
+		s.replace(slot, session)
+	case chance < 3840:
+		session.ended.Store(true)
+		after := &soaked{id: rand.Text(), writes: session.writes}
+		what, err = "renew", session.writes.answer(n+1, h.Renew(ctx, after.id, content(n+1)))
+		if err != nil {
+			s.replace(slot, session)
+		} else {
+			s.sessions[slot].CompareAndSwap(session, after)
+		}
+	default:
+		what, err = "save", session.writes.answer(n+1, h.Save(ctx, content(n+1)))
+	}
+	if err == nil {
+		err = wrong
+	}
+	return what, err
+}
+
+// excuse returns the error of a request that got no session. If it is that the session
+// has gone, somebody must have ended it.
+func (s *soak) excuse(slot int, session *soaked, err error) error {
+	if errors.Is(err, ErrGone) || errors.Is(err, ErrNotFound) {
+		if !session.ended.Load() {
+			s.t.Errorf("session %s: %v, but nobody ended it", session.id, err)
+		}
+		s.replace(slot, session) // if whoever ended it could not
+	}
+	return err
+}
+
+// settle checks, now that all faults are over, that each session has what was answered, can be used
+// from all processes, and that nothing is left but records. A late command may have put a place into
+// the queue of a session that has ended since, or staged a large record: that stays for a minute.
+func (s *soak) settle(r *redistest.Server) {
+	for slot := range s.sessions {
+		session := s.sessions[slot].Load()
+		if session.ended.Load() {
+			continue // it was, perhaps, and there is no other because Redis was away
+		}
+		for _, st := range s.stores {
+			least, begun := session.writes.least(), time.Now()
+			h, err := st.Take(s.t.Context(), session.id, soakTerms)
+			if err != nil {
+				s.t.Errorf("in the end: %v", err)
+				continue
+			}
+			if took := time.Since(begun); took > soakTerms.LockWait/2 {
+				s.t.Errorf("in the end, a session was shut for %v", took)
+			}
+			n, wrong := read(h.Record, least)
+			err = session.writes.answer(n+1, h.Save(s.t.Context(), content(n+1)))
+			if err := errors.Join(wrong, session.writes.sum(n+1), err); err != nil {
+				s.t.Errorf("in the end: %v", err)
+			}
+		}
+	}
+	left := func() []string {
+		return slices.DeleteFunc(r.Keys(s.t), func(key string) bool {
+			return !strings.HasSuffix(key, ".lock") && !strings.HasSuffix(key, ".queue") && !strings.Contains(key, ".new.")
+		})
+	}
+	for begun := time.Now(); len(left()) > 0; lapse(10 * time.Millisecond) {
+		if time.Since(begun) > time.Minute+soakPatience {
+			s.t.Fatalf("in the end, these are left: %q", left())
+		}
+	}
+}
+
+// watch looks on until the soak is over, or has failed: no request may take for ever,
+// and some must succeed. It returns the size after a tenth of all, while all workers run.
+func (s *soak) watch(p *plague) (warm size) {
+	begun := time.Now()
+	moved, before := begun, int64(0)
+	for share := 0.0; share < 1 && !s.t.Failed(); {
+		lapse(time.Second)
+		now, done := time.Now(), s.done.Load()
+		if done > before {
+			moved, before = now, done
+		}
+		longest := now.Sub(moved)
+		for id := range s.began {
+			if at := s.began[id].Load(); at > 0 {
+				longest = max(longest, now.Sub(time.UnixMilli(at)))
+			}
+		}
+		if longest > soakPatience {
+			stacks := make([]byte, 1<<20)
+			s.t.Fatalf("a request does not end, or none succeeds\n%s", stacks[:runtime.Stack(stacks, true)])
+		}
+		if lost := s.lost.Load(); done > 10_000 && lost > done/50 {
+			s.t.Errorf("%d locks were lost: the fence keeps the data right, but hardly anybody is alone", lost)
+		}
+		for _, proxy := range p.proxies {
+			proxy.Forget() // so that their records do not grow
+		}
+		share = now.Sub(begun).Seconds() / soakFor.Seconds()
+		if *soakOperations > 0 {
+			share = float64(done) / float64(*soakOperations)
+		}
+		if warm.heap == 0 && share > 0.1 {
+			warm = measure()
+		}
+	}
+	return warm
+}
+
+// A size is what may not grow.
+type size struct {
+	goroutines int
+	heap       uint64
+}
+
+func measure() size {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return size{runtime.NumGoroutine(), m.HeapAlloc}
+}
+
+// writeLog is what is known about the writes to one session, which itself has their number. So an
+// answered write that is lost is found: a number goes back, or is answered twice, or there are too few.
+type writeLog struct {
+	mu       sync.Mutex // guards all below
+	last     int        // the last answered one
+	answered map[int]bool
+	total    int // of the answered ones
+	doubtful int // writes that failed, so that nobody knows
+}
+
+// content is that of a session after the nth write. One in eight is so large that the record is
+// staged, and one in a hundred and twenty-eight is far larger than that.
+func content(n int) []byte {
+	more := 0
+	switch {
+	case n%128 == 0:
+		more = 20 * stagedFrom
+	case n%8 == 0:
+		more = stagedFrom
+	}
+	return fmt.Append(nil, n, strings.Repeat(" ", more))
+}
+
+// read reads the number of writes, which is not less than when the request began.
+func read(r Record, least int) (n int, err error) {
+	if _, err = fmt.Sscan(string(r.Data), &n); err == nil && n < least {
+		err = fmt.Errorf("write %d was answered, but then %d was read", least, n)
+	}
+	return n, err
+}
+
+// least is the number that whoever begins now reads at the least.
+func (w *writeLog) least() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.last
+}
+
+// answer notes how the nth write was answered.
+func (w *writeLog) answer(n int, err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil {
+		w.doubtful++
+		return err
+	}
+	if w.answered[n] {
+		return fmt.Errorf("write %d was answered twice", n)
+	}
+	w.answered[n] = true
+	delete(w.answered, n-1000) // so that this does not grow
+	w.total++
+	w.last = max(w.last, n)
+	return nil
+}
+
+// sum checks how many there are while nobody writes.
+func (w *writeLog) sum(n int) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n < w.total || n > w.total+w.doubtful {
+		return fmt.Errorf("%d writes were answered and %d failed, but there are %d", w.total, w.doubtful, n)
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/lease"
+	"github.com/a2139e8d/latchkey/internal/scripting"
+	"github.com/a2139e8d/latchkey/locker/transport"
+)
+
+// # Taking a session without a script
+//
+// A script costs Redis three times as much as the commands in it. So the first try is
+//
+//	SET lock token NX PX lease
+//	PTTL record
+//	MGET lock record
+//
+// in one write. What counts is the reply to MGET: if it has our token, we have the lock, and the
+// record was read under it, by the same command. Redis may have executed SET long ago, or twice:
+// a token comes into a lock by its own SET, or by a script that gives it the lock, so from the
+// first time on it was there until now, or others had the lock in between, and the commit finds
+// another record than the one that was read here. The token is also what numbers the reply: it is
+// of this try, and no other reply has it.
+//
+// Whatever is not as it nearly always is goes to take.lua, with the same token, which finds that
+// it has the lock, or frees it: no record, or a tombstone; one that is too large, too old, of
+// another form or type; one that would not outlast the lease; a reply that makes no sense; a
+// connection that broke; a Redis that is full. Where another has the lock, the next try has a
+// place in the queue, and is take.lua.
+
+// A taking is how package lease takes the lock of a session: by the spin lock, except that
+// Take reads the record as well.
+type taking struct {
+	lease.Spin
+	store *Engine
+	id    string
+	keys  scripting.Keys
+	terms *Terms
+	// unsure: SET may have been done, and the token may have the lock for what is left of a lease.
+	unsure bool
+	// The commands of the first try, which need no memory of their own.
+	set      [6]any
+	left     [2]any
+	read     [4]any
+	commands [3]transport.Command
+}
+
+// Take implements [lease.Algorithm].
+func (k *taking) Take(ctx context.Context, _, token, place string, span time.Duration) (found lease.Attempt, err error) {
+	if place != "" || k.unsure || k.terms.TTL <= span+outlast { // the record would not outlast the lease
+		return k.byScript(ctx, token, place, span)
+	}
+	begun := time.Now()
+	found, done, err := k.plainly(ctx, token, span, begun)
+	if done {
+		return found, err
+	}
+	broken := err != nil
+	// Both together take no longer than one round trip may.
+	ctx, cancel := context.WithDeadline(ctx, begun.Add(k.store.options.Timeout))
+	defer cancel()
+	found, err = k.byScript(ctx, token, place, span)
+	// SET may have been done although the script failed, or may be done yet.
+	found.Ambiguous = found.Ambiguous || broken || errors.Is(err, ErrUnavailable)
+	return found, err
+}
+
+// byScript is Take by take.lua.
+func (k *taking) byScript(ctx context.Context, token, place string, span time.Duration) (lease.Attempt, error) {
+	now, idle := time.Now(), k.terms.TTL
+	if k.terms.Quiet {
+		idle = 0 // the record outlasts the lock, and that is all
+	}
+	x := scripting.RoundTrip{Script: takeScript, Keys: k.keys[:ownKeys], Args: []any{token, span.Milliseconds(),
+		k.terms.MaxBytes, k.terms.outlived(now), place, idle.Milliseconds(), now.UnixMilli()}}
+	ask(&x, k.keys)
+	_, reply, err := k.store.runner.RoundTrip(ctx, x)
+	if err != nil {
+		return lease.Attempt{}, err
+	}
+	return k.taken(reply, token, now)
+}
+
+// plainly is Take without a script. Unless it is done, take.lua must say what is to be made of it.
+func (k *taking) plainly(ctx context.Context, token string, span time.Duration, begun time.Time) (_ lease.Attempt, done bool, _ error) {
+	record, lock := k.keys[0], k.keys[1]
+	k.commands = [...]transport.Command{
+		append(k.set[:0], "SET", lock, token, "NX", "PX", span.Milliseconds()),
+		append(k.left[:0], "PTTL", record),
+		append(k.read[:0], "MGET", lock, record),
+	}
+	ofUser, asked := len(k.keys) == userKeys, 2
+	if ofUser {
+		k.commands[2], asked = append(k.commands[2], k.keys[markAt]), 3
+	}
+	replies, err := k.store.runner.Plain(ctx, k.keys.At(1), k.commands[:]...)
+	if err != nil {
+		k.unsure = true
+		again := scripting.Broken(err)
+		return lease.Attempt{}, !again, err
+	}
+	left, _ := replies[1].(int64)
+	values, _ := replies[2].([]any)
+	if len(values) != asked || time.Duration(left)*time.Millisecond <= span+outlast {
+		return lease.Attempt{}, false, nil
+	}
+	holder, held := scripting.Text(values[0])
+	if held && string(holder) != token {
+		return lease.HeldBy(string(holder)), replies[0] == nil, nil
+	}
+	text, _ := scripting.Text(values[1])
+	heard, f := time.Now(), k.form(token)
+	parsed, err := parse(text, f)
+	if !held || err != nil || len(text) > k.terms.MaxBytes || k.terms.expired(&parsed, heard) {
+		return lease.Attempt{}, false, nil
+	}
+	t := k.begin(token, begun, heard)
+	if ofUser {
+		mark, _ := scripting.Text(values[2])
+		if t.mark = string(mark); !alive(string(mark), k.keys, parsed.epoch) {
+			return lease.Attempt{}, false, nil
+		}
+	}
+	t.record, t.base, t.size, t.args[0], t.box = parsed, parsed.name, int32(len(text)), k.set[2], f.box
+	return lease.Attempt{Taken: true, Data: t}, true, nil
+}
+
+// begin begins a tenure. Redis was asked then, and has answered at heard.
+func (k *taking) begin(token string, asked, heard time.Time) *tenure {
+	t := &tenure{store: k.store, id: k.id, keys: k.keys, terms: *k.terms, token: token, heard: heard, asked: asked, mark: ""}
+	t.idle.L = &t.mu
+	return t
+}
+
+// form is that of the session's records; a token is bound to their key, too.
+func (k *taking) form(token string) form {
+	return form{lease.BondIn(token), len(k.keys) == userKeys, k.store.box(k.id)}
+}
+
+// taken reads the reply of take.lua. Where it took the lock, a tenure begins.
+func (k *taking) taken(reply scripting.Reply, token string, asked time.Time) (lease.Attempt, error) {
+	state, _ := reply.IntAt(0)
+	if state == stateBusy {
+		return lease.Held(reply)
+	}
+	t, ok, f := k.begin(token, asked, time.Now()), true, k.form(token)
+	t.box = f.box
+	switch state {
+	case stateFound:
+		var others int64
+		others, ok = reply.IntAt(2)
+		t.others = others != 0
+		if len(k.keys) == userKeys && ok {
+			t.mark, ok = reply.TextAt(3)
+		}
+	case stateTooLarge:
+		t.base, ok = reply.TextAt(2)
+	case stateWrongType:
+		t.base = foreignName
+	}
+	text, err := found(reply)
+	if !ok {
+		err = lease.Unexpected(reply)
+	}
+	if err != nil && !unusable(err) {
+		return lease.Attempt{}, err
+	}
+	if t.read = err; err == nil {
+		t.size = int32(len(text))
+		t.record, t.read = parse(text, f)
+		t.base = t.record.name
+	}
+	return lease.Attempt{Taken: true, Data: t}, nil
+}

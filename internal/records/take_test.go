@@ -1,0 +1,98 @@
+package records
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/locker"
+)
+
+// between does something on Redis after the SET of a first try, and before its MGET.
+func between(t *testing.T, p *redistest.Proxy, do func()) {
+	t.Helper()
+	done := false
+	p.Inject(func(cmd redistest.Command) redistest.Fault {
+		if readsBoth(cmd) && !done {
+			done = true
+			do()
+		}
+		return redistest.Pass
+	})
+	t.Cleanup(func() {
+		if !done {
+			t.Error("there was no MGET")
+		}
+	})
+}
+
+// That SET was done says nothing: the lock may be gone again when the record is read, or
+// another's.
+func TestOnlyTheReaderOfTheRecordKnowsWhoHasTheLock(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st, p := tapped(t, s, patient)
+		other := process(t, s)
+		create(t, st, "0")
+
+		between(t, p, func() { s.Do(t, "DEL", theLock) })
+		h := take(t, st)
+		if holder, _ := s.Get(t, theLock); !strings.HasPrefix(holder, h.stamp) {
+			t.Errorf("the lock has %q, and the hold the stamp %s", holder, h.stamp)
+		}
+		save(t, h, "1")
+
+		var others *Hold
+		between(t, p, func() {
+			s.Do(t, "DEL", theLock)
+			others = take(t, other)
+		})
+		_, err := st.Take(t.Context(), theID, Terms{LockWait: locker.NoWait})
+		wantError(t, "Take", err, ErrTimeout)
+		save(t, others, "2")
+		wantData(t, s, "2")
+
+		s.Do(t, "SET", theLock, "", "PX", time.Hour.Milliseconds()) // which is somebody's, too
+		_, err = st.Take(t.Context(), theID, Terms{LockWait: locker.NoWait})
+		wantError(t, "Take of a lock without a value", err, ErrTimeout)
+	})
+}
+
+// What is not as usual goes to the script, which has the last word: about the record, and about
+// the lock that SET has taken.
+func TestATakeOfWhatIsNotAsUsual(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		hour := time.Hour.Milliseconds()
+		young := func(data string) []byte { return formatRecord(theStamp, time.Now(), []byte(data)) }
+		for name, tt := range map[string]struct {
+			command []any
+			want    error
+			free    bool
+		}{
+			"nothing":             {nil, ErrNotFound, true},
+			"a tombstone":         {[]any{"SET", theRecord, formatTombstone(theStamp, time.Now()), "PX", hour}, ErrGone, true},
+			"beyond its lifetime": {[]any{"SET", theRecord, formatRecord(theStamp, time.Now().Add(-48*time.Hour), []byte("1")), "PX", hour}, ErrNotFound, true},
+			"about to time out":   {[]any{"SET", theRecord, young("1"), "PX", time.Minute.Milliseconds()}, nil, false},
+			"without a timeout":   {[]any{"SET", theRecord, young("1")}, nil, false}, // nobody's but a person's
+		} {
+			s.Do(t, "FLUSHALL")
+			if tt.command != nil {
+				s.Do(t, tt.command[0].(string), tt.command[1:]...)
+			}
+			h, err := process(t, s).Take(t.Context(), theID, Terms{})
+			wantError(t, name, err, tt.want)
+			if s.Exists(t, theLock) == tt.free {
+				t.Errorf("%s: the lock is free: %v, want %v", name, !tt.free, tt.free)
+			}
+			if (h == nil) != tt.free {
+				t.Errorf("%s: the hold is %v", name, h)
+			}
+			if name == "about to time out" && expiry(t, s, theRecord) <= expiry(t, s, theLock) {
+				t.Errorf("%s: it does not outlast the lock", name)
+			}
+			if h != nil {
+				h.Release(t.Context())
+			}
+		}
+	})
+}

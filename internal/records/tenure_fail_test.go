@@ -1,0 +1,124 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/fakeredis"
+)
+
+// failures are ways for a commit that is under way to fail. Each says what is to be
+// done before it is let go.
+var failures = map[string]struct {
+	fail func(t *testing.T, d *desk)
+	want error
+}{
+	"no answer":     {func(t *testing.T, d *desk) { lapse(2 * patient.Timeout) }, ErrUnavailable},
+	"lock deleted":  {func(t *testing.T, d *desk) { d.Do(t, "DEL", theLock) }, ErrLost},
+	"lock taken":    {func(t *testing.T, d *desk) { d.Do(t, "SET", theLock, "ANOTHER", "PX", 500) }, ErrLost},
+	"out of memory": {func(t *testing.T, d *desk) { d.Fake(func(r *fakeredis.Server) { r.Full = true }) }, ErrUnavailable},
+	"read only":     {func(t *testing.T, d *desk) { d.Fake(func(r *fakeredis.Server) { r.Replica = true }) }, ErrUnavailable},
+}
+
+// When a commit fails, all whose versions are not stored fail with it, and those
+// that build on one, and with the same error. Whoever comes next reads the record
+// anew, and soon: the lock does not stay shut until its lease ends.
+func TestFailedCommit(t *testing.T) {
+	for name, failure := range failures {
+		t.Run(name, atDesk(patient, func(t *testing.T, d *desk) {
+			one, waiting, letGo := d.line(t, 4)
+			endings := []*ending{one, saving(t, waiting[0].holds(t, "1"), "2")}
+			reader := waiting[1].holds(t, "2")
+			endings = append(endings, begin(func() error { return reader.Touch(t.Context()) }))
+			last := waiting[2].holds(t, "2")
+			lost := lossOf(t, last)
+
+			failure.fail(t, d)
+			letGo()
+			<-lost.Done()
+			wantError(t, "the context of who holds the session", context.Cause(lost), ErrLost)
+			d.Fake(func(r *fakeredis.Server) { r.Full, r.Replica = false, false })
+			endings = append(endings, saving(t, last, "3"))
+			for i, e := range endings {
+				err := e.wait()
+				wantError(t, "who ended", err, failure.want)
+				if errors.Unwrap(err) != errors.Unwrap(endings[0].err) {
+					t.Errorf("ending %d has an error of its own: %v, not %v", i, err, endings[0].err)
+				}
+			}
+			began := time.Now()
+			next := waiting[3]
+			if <-next.came; errors.Is(next.err, ErrUnavailable) { // Redis refused it, too
+				next.hold, next.err = d.st.Take(t.Context(), theID, Terms{LockWait: patient.Lease})
+			}
+			next.holds(t, "0")
+			if waited := time.Since(began); waited > time.Second {
+				t.Errorf("the next one waited for %v", waited)
+			}
+			save(t, next.hold, "4")
+			d.wantQuiet(t, "4")
+		}))
+	}
+}
+
+// So it is where the session ends in that commit, or gets a new id. A logout that follows a write, and
+// has shown it, is refused with it also where another has ended the session before either was stored:
+// though that is what a logout wants, nobody may see what is not kept.
+func TestFailedEnd(t *testing.T) {
+	for name, tt := range map[string]struct {
+		end   end
+		ended bool // by another; else the lock is deleted
+	}{
+		"Destroy": {destroys, false}, "Renew": {renews, false}, "Destroy of what another has ended": {destroys, true},
+	} {
+		t.Run(name, atDesk(patient, func(t *testing.T, d *desk) {
+			one, waiting, letGo := d.line(t, 2)
+			h := waiting[0].holds(t, "1")
+			two := begin(func() error { return tt.end(t.Context(), h) })
+			if tt.ended {
+				must(t, process(t, d.Server).End(t.Context(), theID))
+			} else {
+				d.Do(t, "DEL", theLock)
+			}
+			letGo()
+			wantError(t, "Save", one.wait(), ErrLost)
+			if err := two.wait(); !errors.Is(err, ErrLost) || errors.Is(err, ErrGone) {
+				t.Errorf("%s: %v, want %v", name, err, ErrLost)
+			}
+			if tt.ended {
+				wantGone(t, d.Server, d.st)
+				return
+			}
+			waiting[1].holds(t, "0").Release(t.Context())
+			d.wantQuiet(t, "0")
+			wantNoRenewal(t, d.Server)
+		}))
+	}
+}
+
+// The lock vanishes while nothing is under way. Whoever holds the session then
+// cannot save, and who follows reads the record anew. A request that follows without
+// knowing of the loss is told of it, also if it only reads: another may have written
+// before it began.
+func TestLockVanishesBetweenCommits(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		first := take(t, d.st)
+		waiting := guests(t, d.st, 3, Terms{})
+		save(t, first, "1")
+		second := waiting[0].holds(t, "1")
+		d.Do(t, "DEL", theLock)
+		other := take(t, process(t, d.Server))
+		save(t, other, "rightful")
+		wantError(t, "Save", saving(t, second, "2").wait(), ErrLost)
+		<-waiting[1].came
+		if h := waiting[1].hold; h != nil && string(h.Record.Data) == "2" { // it may have come before the loss was known
+			wantError(t, "Touch", h.Touch(t.Context()), ErrLost)
+		} else {
+			waiting[1].holds(t, "rightful").Release(t.Context())
+		}
+		save(t, waiting[2].holds(t, "rightful"), "3")
+		d.wantQuiet(t, "3")
+	})
+}

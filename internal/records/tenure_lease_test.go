@@ -1,0 +1,95 @@
+package records
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A tenure may be longer than a lease, and than its holds may be. Nobody loses the lock for that, and
+// that each hold is for a short time does not make it cost a round trip of its own.
+func TestTenureLongerThanItsLease(t *testing.T) {
+	for name, tt := range map[string]struct {
+		lease, maxHold time.Duration
+		others         int // round trips that neither take nor commit, at most
+	}{
+		"short lease":      {600 * time.Millisecond, time.Minute, 20},
+		"short holds":      {patient.Lease, 5 * time.Second, 5},
+		"very short holds": {patient.Lease, 600 * time.Millisecond, 50},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, terms := patient, Terms{MaxHold: tt.maxHold, LockWait: patient.Lease}
+			o.Lease = tt.lease
+			eachDesk(t, o, func(t *testing.T, d *desk) {
+				st := openFar(t, d.proxy.Pool(t, 8), time.Millisecond, o)
+				var all sync.WaitGroup
+				requests, end := 0, time.Now().Add(2*time.Second)
+				for range 32 {
+					all.Go(func() {
+						for time.Now().Before(end) {
+							h, err := st.Take(t.Context(), theID, terms)
+							if err != nil {
+								t.Error(err)
+								return
+							}
+							requests++ // nobody else has the session
+							n := number(t, h.Record) + 1
+							lapse(500 * time.Microsecond) // the work
+							must(t, h.Save(t.Context(), fmt.Append(nil, n)))
+						}
+					})
+				}
+				all.Wait()
+				d.wantQuiet(t, fmt.Sprint(requests))
+				if _, others := d.takes(); others > tt.others {
+					t.Errorf("%d requests cost %d exchanges that neither take nor commit", requests, others)
+				}
+			})
+		})
+	}
+}
+
+// Uploads may hold a session for a minute, other requests for a moment. One of those
+// that follows an upload in the same process is bound by its own MaxHold in every way:
+// it is told, others have the session then, and it cannot save any more.
+func TestMaxHoldOfAJoinedHoldEndsIt(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		const maxHold = 300 * time.Millisecond
+		upload := take(t, d.st)
+		joining := guests(t, d.st, 1, Terms{MaxHold: maxHold})[0]
+		save(t, upload, "upload")
+		slow := joining.holds(t, "upload")
+		elsewhere := guests(t, process(t, d.Server), 1, Terms{})[0]
+		began := time.Now()
+		toldLost(t, slow)
+		other := elsewhere.holds(t, "upload")
+		if took := time.Since(began); took > maxHold+20*time.Millisecond {
+			t.Errorf("another had the session after %v, MaxHold is %v", took, maxHold)
+		}
+		save(t, other, "other")
+		wantError(t, "Save after ErrLost", slow.Save(t.Context(), []byte("slow")), ErrLost)
+		d.wantQuiet(t, "other")
+	})
+}
+
+// A hold that is handed over is extended like any other, and its commits do not make
+// the lock end sooner than it relies on: not even if whoever took the lock may hold
+// it for a moment only.
+func TestLockLastsAsLongAsItsHolder(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		short := Terms{MaxHold: 400 * time.Millisecond}
+		first := takeBy(t, d.st, short)
+		waiting := guests(t, d.st, 2, Terms{})
+		save(t, first, "1")
+		second := waiting[0].holds(t, "1")
+		lapse(2 * short.MaxHold)
+		save(t, second, "2")
+		last := waiting[1].holds(t, "2")
+		if left := expiry(t, d.Server, theLock); left < last.lease.Validity().Truncate(time.Millisecond) {
+			t.Errorf("the lock ends in %v, its holder relies on %v", left, last.lease.Validity())
+		}
+		save(t, last, "3")
+		d.wantQuiet(t, "3")
+	})
+}

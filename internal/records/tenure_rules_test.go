@@ -1,0 +1,119 @@
+package records
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// The rules that scripts keep where a record is read, a hold that joins keeps, too.
+func TestJoinedHoldKeepsItsTerms(t *testing.T) {
+	long := strings.Repeat("x", 100)
+	t.Run("MaxBytes", atDesk(patient, func(t *testing.T, d *desk) {
+		first := take(t, d.st)
+		waiting := append(guests(t, d.st, 1, Terms{MaxBytes: 100}), guests(t, d.st, 1, Terms{})...)
+		save(t, first, long)
+		<-waiting[0].came
+		wantError(t, "Take", waiting[0].err, ErrTooLarge)
+		small := waiting[0].hold
+		if small == nil || small.Record.Data != nil {
+			t.Fatalf("the hold is %+v", small)
+		}
+		small.Release(t.Context()) // it could replace the record, but does not
+		save(t, waiting[1].holds(t, long), "1")
+		d.wantQuiet(t, "1")
+	}))
+	t.Run("Lifetime", atDesk(patient, func(t *testing.T, d *desk) {
+		old := formatRecord(theStamp, time.Now().Add(-time.Hour), []byte("1"))
+		d.Do(t, "SET", theRecord, old, "PX", 60_000)
+		first := take(t, d.st)
+		waiting := guests(t, d.st, 1, Terms{TTL: time.Minute, Lifetime: time.Hour})
+		save(t, first, "2")
+		<-waiting[0].came
+		wantError(t, "Take", waiting[0].err, ErrNotFound)
+		if !strings.Contains(waiting[0].err.Error(), theID) {
+			t.Errorf("the error does not name the session: %v", waiting[0].err)
+		}
+		d.wantQuiet(t, "2")
+	}))
+}
+
+// A countedContent is a Content that counts how often it is encoded.
+type countedContent struct {
+	text    string
+	encoded int
+}
+
+func (c *countedContent) Size() int { return len(c.text) }
+
+func (c *countedContent) AppendTo(b []byte) []byte {
+	c.encoded++
+	return append(b, c.text...)
+}
+
+// A Content is handed on as it is, and encoded when it is sent: never, if another version takes its
+// place before.
+func TestAContentIsEncodedWhenItIsSent(t *testing.T) {
+	o := encrypted(newKey)
+	o.Encryption.AcceptPlain = true // such as a desk begins with
+	eachDesk(t, o, func(t *testing.T, d *desk) {
+		versions := []*countedContent{{text: "1"}, {text: "22"}, {text: "333"}, {text: "4444"}}
+		h := take(t, d.st)
+		waiting := guests(t, d.st, len(versions)-1, Terms{})
+		letGo := d.holdBack(t)
+		var endings []*ending
+		for i, version := range versions {
+			if i > 0 {
+				if h = waiting[i-1].holds(t, ""); h.Record.Content != versions[i-1] {
+					t.Errorf("with version %d comes %v", i, h.Record.Content)
+				}
+			}
+			saver := h
+			endings = append(endings, begin(func() error { return saver.SaveContent(t.Context(), version) }))
+		}
+		synctest.Wait() // until the last one has ended its hold
+		letGo()
+		for _, e := range endings {
+			wantError(t, "SaveContent", e.wait(), nil)
+		}
+		// One commit was held back, with one of the versions before, and the next has the last.
+		encoded := 0
+		for _, version := range versions {
+			encoded += version.encoded
+		}
+		if last := versions[len(versions)-1].encoded; last != 1 || encoded > 2 {
+			t.Errorf("the versions were encoded %d times, and the last %d times", encoded, last)
+		}
+		if r, err := d.st.Load(t.Context(), theID, Terms{}); string(r.Data) != "4444" || err != nil {
+			t.Errorf("stored is %q, %v", r.Data, err)
+		}
+	})
+}
+
+// A record that cannot be used is not handed on: the next one reads it itself. Once
+// it is replaced, the next one builds on that.
+func TestTenureOfAnUnusableRecord(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		d.Do(t, "SET", theRecord, "garbage")
+		first, err := d.st.Take(t.Context(), theID, Terms{})
+		wantError(t, "Take", err, ErrCorrupt)
+		waiting := guests(t, d.st, 3, Terms{})
+		first.Release(t.Context())
+		<-waiting[0].came
+		wantError(t, "the second Take", waiting[0].err, ErrCorrupt)
+		wantError(t, "Touch", waiting[0].hold.Touch(t.Context()), nil)
+		<-waiting[1].came
+		wantError(t, "the third Take", waiting[1].err, ErrCorrupt)
+		takes := d.count(takeScript)
+		if takes != 3 {
+			t.Errorf("%d takes, want 3", takes)
+		}
+		save(t, waiting[1].hold, "1")
+		save(t, waiting[2].holds(t, "1"), "2")
+		if again := d.count(takeScript); again != takes {
+			t.Errorf("%d takes, want %d: the record was replaced", again, takes)
+		}
+		d.wantQuiet(t, "2")
+	})
+}

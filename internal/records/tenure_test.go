@@ -1,0 +1,181 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// While the first commit is under way, all who wait have their turn, each on what
+// the one before has left. They read nothing, and share the second commit.
+func TestGroupCommit(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		const crowd = 20
+		one, waiting, letGo := d.line(t, crowd)
+		endings := []*ending{one}
+		for i, g := range waiting {
+			h := g.holds(t, fmt.Sprint(i+1))
+			endings = append(endings, saving(t, h, fmt.Sprint(i+2)))
+		}
+		synctest.Wait() // nobody is left to hand it to, so the last one waits for the first commit
+		letGo()
+		for _, e := range endings {
+			wantError(t, "Save", e.wait(), nil)
+		}
+		d.wantQuiet(t, fmt.Sprint(crowd+1))
+		takes, others := d.takes()
+		if commits := d.count(commitScript); takes != 1 || others != 0 || commits > 2 {
+			t.Errorf("%d requests cost %d takes, %d commits and %d other exchanges", crowd+1, takes, commits, others)
+		}
+	})
+}
+
+// The next request starts while the commit before it is under way. Neither of them
+// is answered until its own write is stored.
+func TestNobodyIsAnsweredBeforeTheCommit(t *testing.T) {
+	for name, end := range ends {
+		if name == "Release" {
+			continue // which answers nobody
+		}
+		t.Run(name, atDesk(patient, func(t *testing.T, d *desk) {
+			one, waiting, letGo := d.line(t, 2)
+			h := waiting[0].holds(t, "1")
+			two := begin(func() error { return end(t.Context(), h) })
+			if name == "Save" || name == "Touch" { // it is handed on at once
+				<-waiting[1].came
+			}
+			wantData(t, d.Server, "0") // what others see
+			one.wantPending(t)
+			two.wantPending(t)
+			letGo()
+			wantError(t, "both", errors.Join(one.wait(), two.wait()), nil)
+			<-waiting[1].came
+			if last := waiting[1].hold; last != nil {
+				last.Release(t.Context())
+			} else {
+				wantError(t, "who waited", waiting[1].err, ErrGone)
+			}
+		}))
+	}
+}
+
+// A handler that panics, and one whose session is too large, leave no trace in what
+// the next one gets, and do not harm those before them.
+func TestReleaseLeavesNoTrace(t *testing.T) {
+	for name, tt := range map[string]struct {
+		end  func(ctx context.Context, h *Hold) error
+		want error
+	}{
+		"panic": {func(ctx context.Context, h *Hold) error { h.Release(ctx); return nil }, nil},
+		"too large": {func(ctx context.Context, h *Hold) error {
+			return h.Save(ctx, []byte(strings.Repeat("x", DefaultMaxBytes)))
+		}, ErrTooLarge},
+		"renewed to a known id": {func(ctx context.Context, h *Hold) error { return h.Renew(ctx, newID, []byte("lost")) }, ErrCorrupt},
+	} {
+		t.Run(name, atDesk(patient, func(t *testing.T, d *desk) {
+			d.Do(t, "SET", newRecord, "another's")
+			one, waiting, letGo := d.line(t, 2)
+			h := waiting[0].holds(t, "1")
+			two := begin(func() error { return tt.end(t.Context(), h) })
+			letGo() // what end sends comes behind the commit, on the same connection
+			save(t, waiting[1].holds(t, "1"), "2")
+			wantError(t, "Save", one.wait(), nil)
+			wantError(t, name, two.wait(), tt.want)
+			d.wantQuiet(t, "2")
+		}))
+	}
+}
+
+// In Redis, the lock says who holds the session now, whoever made the commit.
+func TestLockNamesThePresentHolder(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		first := takeBy(t, d.st, Terms{Label: "first"})
+		for i := range 5 {
+			label := fmt.Sprint("guest-", i)
+			waiting := guests(t, d.st, 1, Terms{Label: label})
+			save(t, first, fmt.Sprint(i+1))
+			first = waiting[0].holds(t, fmt.Sprint(i+1))
+			if lock, _ := d.Get(t, theLock); !strings.HasPrefix(lock, first.stamp) || !strings.HasSuffix(lock, " "+label) {
+				t.Errorf("the lock is %q, the holder %s with stamp %s", lock, label, first.stamp)
+			}
+			_, err := process(t, d.Server).Take(t.Context(), theID, Terms{LockWait: time.Millisecond})
+			if !errors.Is(err, ErrTimeout) || !strings.Contains(err.Error(), label) {
+				t.Errorf("who waits is told %v, not of %s", err, label)
+			}
+		}
+		first.Release(t.Context())
+	})
+}
+
+// Nor does it say that somebody holds it who has left while the commit gave it to them.
+func TestLockDoesNotNameWhoHasLeft(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		d.st.alone = 0 // so that the session goes on with the commit
+		first := takeBy(t, d.st, Terms{Label: "first"})
+		ctx, leave := context.WithCancel(t.Context())
+		left := begin(func() error {
+			_, err := d.st.Take(ctx, theID, Terms{Label: "left"})
+			return err
+		})
+		synctest.Wait()
+		waiting := guests(t, d.st, 1, Terms{Label: "stays"})
+		letGo := d.holdBack(t)
+		one := saving(t, first, "1")
+		synctest.Wait()
+		leave()
+		wantError(t, "Take of the one that has left", left.wait(), context.Canceled)
+		letGo()
+		wantError(t, "Save", one.wait(), nil)
+		h := waiting[0].holds(t, "1")
+		if lock, _ := d.Get(t, theLock); !strings.HasPrefix(lock, h.stamp) || !strings.HasSuffix(lock, " stays") {
+			t.Errorf("the lock is %q, the holder has the stamp %s", lock, h.stamp)
+		}
+		save(t, h, "2")
+		d.wantQuiet(t, "2")
+	})
+}
+
+// P6: two processes in which a crowd waits take turns. None has many in a row while the other waits.
+func TestProcessesTakeTurns(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		const crowd = 250
+		terms := Terms{LockWait: patient.Lease, MaxWaiters: crowd}
+		last, row, longest := 0, 0, 0
+		var served [2]int
+		var all sync.WaitGroup
+		gate := take(t, process(t, d.Server))
+		for name, st := range []*Engine{d.st, process(t, d.Server)} {
+			for range crowd {
+				all.Go(func() {
+					h, err := st.Take(t.Context(), theID, terms)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if name != last { // nobody else has the session
+						last, row = name, 0
+					}
+					served[name]++
+					if row++; served[1-name] < crowd { // else there is nobody else
+						longest = max(longest, row)
+					}
+					n := number(t, h.Record) + 1
+					lapse(200 * time.Microsecond) // the work
+					must(t, h.Save(t.Context(), fmt.Append(nil, n)))
+				})
+			}
+		}
+		synctest.Wait() // both are in the queue
+		gate.Release(t.Context())
+		all.Wait()
+		wantData(t, d.Server, fmt.Sprint(2*crowd))
+		if longest > 50 {
+			t.Errorf("one had %d turns in a row", longest)
+		}
+	})
+}

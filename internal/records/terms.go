@@ -1,0 +1,167 @@
+package records
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/a2139e8d/latchkey/locker"
+)
+
+// Terms are the rules that a session is kept by. Zero fields mean the defaults, except in
+// [Engine.Load]. All but GuestTTL are not stored: what saves or touches a session sets its timeouts
+// by the terms that it was taken with, unless its record has its own ([Times]). So all who take a
+// session should use the same.
+type Terms struct {
+	TTL      time.Duration // idle timeout: after it, an unused session is gone. Default 30 min.
+	Lifetime time.Duration // absolute timeout, from the creation; not shorter than TTL. Default 24 h.
+	GuestTTL time.Duration // idle timeout of a session that begins, until Renew; at most TTL. Default TTL.
+	LockWait time.Duration // the longest wait for the session. Default 10 s.
+	// MaxHold is the longest a request may hold its session. Default 1 min. MaxWaiters is how
+	// many requests may wait for one session in one process. Default 128.
+	MaxHold    time.Duration
+	MaxWaiters int
+	MaxBytes   int // of the largest record. Default 1 MiB.
+	// MaxSessions is how many sessions a user may have. A login beyond that ends the one that would
+	// end first, or is refused with ErrTooManySessions if RefuseLogin is set. Default 1,000: more than
+	// people have, and so few that a program which logs in again and again, and keeps no cookie, costs
+	// others nothing. The more there are, the longer take a login, a list and their end.
+	MaxSessions int
+	RefuseLogin bool
+	// Quiet: the session is taken by somebody else than its visitor, such as a job, which is no use
+	// of it: its idle timeout goes on. It does not run out while it is held or waited for, nor for a
+	// lease after that.
+	Quiet bool
+	// Label says what the session is held for, to those who wait for it. It is
+	// stored in Redis with the session. See [locker.WithLabel].
+	Label string
+}
+
+// Defaults of [Terms]; the others are those of package locker.
+const (
+	DefaultTTL      = 30 * time.Minute
+	DefaultLifetime = 24 * time.Hour
+	DefaultMaxBytes = 1 << 20
+
+	DefaultMaxSessions = 1000
+)
+
+// Check returns the first rule that t breaks. It is for use before the first request.
+func (t Terms) Check() error {
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"TTL", t.TTL}, {"GuestTTL", t.GuestTTL}, {"Lifetime", t.Lifetime}, {"LockWait", t.LockWait}, {"MaxHold", t.MaxHold}} {
+		if d.value < 0 || d.value > 0 && d.value < time.Millisecond {
+			return fmt.Errorf("%s is %v: it must be at least 1ms, or 0 for the default", d.name, d.value)
+		}
+	}
+	for _, n := range []struct {
+		name  string
+		value int
+	}{{"MaxWaiters", t.MaxWaiters}, {"MaxBytes", t.MaxBytes}, {"MaxSessions", t.MaxSessions}} {
+		if n.value < 0 {
+			return fmt.Errorf("%s is %d: it must not be negative", n.name, n.value)
+		}
+	}
+	switch d := t.withDefaults(); {
+	case d.TTL > d.Lifetime:
+		return fmt.Errorf("TTL is %v and Lifetime %v: a session must be allowed to live for as long as it may be idle", d.TTL, d.Lifetime)
+	case d.GuestTTL > d.TTL:
+		return fmt.Errorf("GuestTTL is %v and TTL %v: it must not be longer", d.GuestTTL, d.TTL)
+	case d.GuestTTL > maxIdle:
+		return fmt.Errorf("GuestTTL is %v: it must be at most 31 years", d.GuestTTL)
+	case t.RefuseLogin && t.MaxSessions == 0:
+		return errors.New("RefuseLogin is set and MaxSessions is 0, the default: it must say how many are not too many")
+	}
+	return nil
+}
+
+// terms returns t with its zero fields filled in, or why a request must not take a session.
+func (s *Engine) terms(t Terms) (_ Terms, err error) {
+	if err := s.usable(); err != nil {
+		return t, err
+	}
+	// What is left of a wait may be short. The timeouts and the size matter to the record only.
+	if t.LockWait < 0 || t.MaxHold != 0 || t.MaxWaiters != 0 {
+		err = Terms{LockWait: min(t.LockWait, 0), MaxHold: t.MaxHold, MaxWaiters: t.MaxWaiters}.Check()
+	}
+	return t.withDefaults(), err
+}
+
+// withDefaults returns t with its zero fields filled in.
+func (t Terms) withDefaults() Terms {
+	t.TTL = cmp.Or(t.TTL, DefaultTTL)
+	t.Lifetime = cmp.Or(t.Lifetime, DefaultLifetime)
+	t.LockWait = cmp.Or(t.LockWait, locker.DefaultWait)
+	t.MaxBytes = cmp.Or(t.MaxBytes, DefaultMaxBytes)
+	t.MaxSessions = cmp.Or(t.MaxSessions, DefaultMaxSessions)
+	return t
+}
+
+// Guest returns the timeouts of its own that a session begins with by these terms: those of one that
+// nobody has logged in to, or nil.
+func (t Terms) Guest() *Times {
+	if t.GuestTTL == 0 {
+		return nil
+	}
+	return &Times{Idle: t.GuestTTL}
+}
+
+// Expires returns when a session with this record ends if it is not used after now: at whichever
+// timeout comes first.
+func (t Terms) Expires(r Record, now time.Time) time.Time {
+	return now.Add(t.withDefaults().remains(&r, now))
+}
+
+// remains is the one place that says how long a record is to be kept.
+func (t Terms) remains(r *Record, now time.Time) time.Duration {
+	if r.Own != nil && !r.Own.Until.IsZero() {
+		return t.left(r, now)
+	}
+	return min(t.idle(r), t.left(r, now))
+}
+
+// idle returns for how long a session that does not end at a time of its own may be idle.
+func (t Terms) idle(r *Record) time.Duration {
+	if r.Own != nil && r.Own.Idle > 0 {
+		return r.Own.Idle
+	}
+	return t.TTL
+}
+
+// left returns for how long a session may live from now on, used or not. Without a Lifetime,
+// which only a Load may lack, that is for ever.
+func (t Terms) left(r *Record, now time.Time) time.Duration {
+	switch {
+	case t.Lifetime == 0:
+		return math.MaxInt64
+	case r.Own != nil && !r.Own.Until.IsZero():
+		return r.Own.Until.Sub(now)
+	default:
+		return r.Created.Add(t.Lifetime).Sub(now)
+	}
+}
+
+// expiry returns in how many milliseconds a record is to expire if it is written now.
+func (t Terms) expiry(r *Record, now time.Time) int64 {
+	return max(1, t.remains(r, now).Milliseconds())
+}
+
+// ttl is expiry for the commit of a hold: negative where the record is to have no longer than it
+// has, see quietly.
+func (t Terms) ttl(r *Record, now time.Time) int64 {
+	if t.Quiet {
+		return -t.expiry(r, now)
+	}
+	return t.expiry(r, now)
+}
+
+// expired reports whether a session has come to its end, used or not.
+func (t Terms) expired(r *Record, now time.Time) bool { return t.left(r, now) <= 0 }
+
+// outlived returns the Unix ms at or before which a record must have been created to
+// have reached its lifetime now.
+func (t Terms) outlived(now time.Time) int64 { return now.Add(-t.Lifetime).UnixMilli() }

@@ -1,0 +1,92 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+)
+
+// The holder of a session that was ended is told so within a third of a lease, also where MaxHold leaves
+// it no other lease after this one.
+func TestALeaseOfAnEndedSession(t *testing.T) {
+	for name, tt := range map[string]struct{ lease, maxHold, held time.Duration }{
+		"of many leases":     {10 * time.Second, time.Minute, 0},
+		"the last of many":   {3 * time.Second, 5 * time.Second, 2100 * time.Millisecond},
+		"the end of that":    {3 * time.Second, 5 * time.Second, 3900 * time.Millisecond},
+		"of a single lease":  {3 * time.Second, 3 * time.Second, 0},
+		"of a longer one":    {10 * time.Second, 10 * time.Second, 0},
+		"of the end of that": {10 * time.Second, 10 * time.Second, 5 * time.Second},
+	} {
+		t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {
+			st := onPool(s.Pool(t, 8), Options{Lease: tt.lease, Timeout: patient.Timeout})
+			for n, end := range []func(id string) error{
+				func(id string) error { return st.End(t.Context(), id) },
+				func(string) error { _, err := st.EndUser(t.Context(), "ann"); return err },
+			} {
+				id := login(t, st, "ann", n)
+				h, err := st.Take(t.Context(), id, Terms{MaxHold: tt.maxHold})
+				must(t, err)
+				lost := lossOf(t, h)
+				lapse(tt.held)
+				wantError(t, "before the end", context.Cause(lost), nil)
+				wantError(t, "ending it", end(id), nil)
+				ended := time.Now()
+				<-lost.Done()
+				if took := time.Since(ended); took > tt.lease/3+10*time.Millisecond {
+					t.Errorf("it was told after %v, of a lease of %v", took, tt.lease)
+				}
+				if why := context.Cause(lost); !errors.Is(why, ErrLost) || !strings.Contains(why.Error(), "ended") {
+					t.Errorf("it was told: %v", why)
+				}
+				h.Release(t.Context())
+			}
+		}))
+	}
+}
+
+// What was read before the end is not saved after it without a lock either.
+func TestSaveLoadedAfterTheEnd(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
+		for n, but := range []string{idOf(st, "ann", 9), ""} { // one of them is alive
+			login(t, st, "ann", 9+n)
+			id := login(t, st, "ann", n)
+			read, err := st.Load(t.Context(), id, Terms{})
+			wantError(t, "Load", err, nil)
+			endAll(t, st, but)
+			_, err = st.SaveLoaded(t.Context(), id, read, text("1"), Terms{})
+			wantError(t, "SaveLoaded", err, ErrConflict)
+			wantOver(t, st, id)
+		}
+	})
+}
+
+// An EndUser that Redis does not permit to write ends all that it is to end, or none.
+func TestAnEndUserThatMayNotWriteIsNotHalfDone(t *testing.T) {
+	t.Parallel()
+	for name, spares := range map[string]bool{"all": false, "all but one": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Real(t)
+			st := process(t, s)
+			a, b := login(t, st, "ann", 1), login(t, st, "ann", 2)
+			var except []string
+			if spares {
+				except = []string{a}
+			}
+			s.Do(t, "ACL", "SETUSER", "default", "-set")
+			_, err := st.EndUser(t.Context(), "ann", except...)
+			s.Do(t, "ACL", "SETUSER", "default", "+set")
+			wantError(t, "EndUser", err, ErrUnavailable)
+			if isAlive(t, st, b) {
+				wantListed(t, st, "ann", a, b)
+			} else if wantListed(t, st, "ann", except...); spares {
+				wantAlive(t, st, a, "0")
+			}
+		})
+	}
+}

@@ -1,0 +1,184 @@
+package records
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+)
+
+// A login that fails since nobody knows whether it was done leaves no session behind that its user
+// would see, and that would count. If it comes late, or again, it brings back neither that nor one
+// that was ended meanwhile.
+func TestALateLoginBringsNothingBack(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st, proxy := tapped(t, s, patient)
+		other := process(t, s)
+		knowing(st)
+		learn(t, s)
+		var logins []redistest.Command
+		proxy.Inject(func(cmd redistest.Command) redistest.Fault {
+			if !runs(cmd, loginScript) {
+				return redistest.Pass
+			}
+			logins = append(logins, cmd)
+			return redistest.DropReply
+		})
+		terms := Terms{MaxSessions: 1, RefuseLogin: true}
+		wantError(t, "a login", tryLogin(t, st, 1, terms), ErrUnavailable)
+		failed := idOf(st, "ann", 1)
+		redistest.Eventually(t, "the session is over", func() bool {
+			_, err := st.Load(t.Context(), failed, Terms{})
+			return errors.Is(err, ErrGone)
+		})
+		wantListed(t, other, "ann")
+		wantError(t, "the next login", tryLogin(t, other, 2, terms), nil)
+		endAll(t, other)
+		again(t, s, logins...)
+		wantOver(t, other, idOf(st, "ann", 2))
+		wantOver(t, other, failed)
+		wantListed(t, other, "ann")
+	})
+}
+
+// A login whose reply was lost is done once, also if it ends what is too many.
+func TestARepeatedLoginEndsWhatIsTooMany(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		first := login(t, process(t, s), "ann", 1)
+		st, proxy := tapped(t, s, patient)
+		once(t, s, proxy, loginScript, redistest.DropReply)
+		wantError(t, "a login", tryLogin(t, st, 2, Terms{MaxSessions: 1}), nil)
+		wantOver(t, st, first)
+		wantAlive(t, st, idOf(st, "ann", 2), "0")
+	})
+}
+
+// A Renew is no login: it is not refused where the user has too many sessions already, since there may
+// be fewer now than there might be when they began. Nor while keys change, by which the session moves
+// to another list.
+func TestARenewIsNotRefused(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		before, after := encrypted(oldKey, newKey), encrypted(newKey, oldKey)
+		terms := Terms{MaxSessions: 1, RefuseLogin: true}
+		for name, end := range map[string]*Engine{
+			"the same keys": onPool(s.Pool(t, 8), before), "others": onPool(s.Pool(t, 8), after),
+		} {
+			st := onPool(s.Pool(t, 8), before)
+			mine, other, third := login(t, st, "ann", 1), login(t, end, "ann", 2), login(t, end, "ann", 3)
+			h, err := end.Take(t.Context(), mine, terms)
+			wantError(t, name+": Take", err, nil)
+			wantError(t, name+": Renew", h.Renew(t.Context(), idOf(end, "ann", 4), []byte("1")), nil)
+			wantAlive(t, end, other, "0")
+			wantAlive(t, end, third, "0")
+			wantError(t, name+": a login", tryLogin(t, end, 5, terms), ErrTooManySessions)
+			s.Do(t, "FLUSHALL")
+		}
+	})
+}
+
+// What happens while a list is made: a session that gets new ids is shown by the last one, and not left
+// out, and what is ended is not shown.
+func TestListUserWhileSessionsChange(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		other := process(t, s)
+		a, b := idOf(other, "ann", 1), idOf(other, "ann", 2)
+		ids := []string{a}
+		for n := range 20 {
+			ids = append(ids, idOf(other, "ann", 10+n))
+		}
+		for what, tt := range map[string]struct {
+			change func(n int) // is called when a record is about to be read, first with 0
+			want   []string
+		}{
+			"nothing": {func(int) {}, []string{a, b}},
+			"a new id at each reading": {func(n int) {
+				if n < len(ids)-1 {
+					wantError(t, "Renew", takeID(t, other, ids[n]).Renew(t.Context(), ids[n+1], []byte("1")), nil)
+				}
+			}, []string{b, ids[len(ids)-1]}},
+			"all but one": {func(n int) {
+				if n == 0 {
+					endAll(t, other, b)
+				}
+			}, []string{b}},
+		} {
+			s.Do(t, "FLUSHALL")
+			login(t, other, "ann", 1)
+			login(t, other, "ann", 2)
+			st, proxy := tapped(t, s, patient)
+			changes := 0
+			proxy.Inject(func(cmd redistest.Command) redistest.Fault {
+				if cmd.Name == "GETRANGE" && !strings.HasSuffix(cmd.Args[0], ".user") { // the list has been read
+					tt.change(changes)
+					changes++
+				}
+				return redistest.Pass
+			})
+			if wantListed(t, st, "ann", tt.want...); changes == 0 {
+				t.Errorf("%s: no record was read", what)
+			}
+		}
+	})
+}
+
+// Where it looks as if a user's list were lost, a login that comes in between is not ended with it.
+func TestListUserEndsNoLogin(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		other := process(t, s)
+		wantError(t, "End", other.End(t.Context(), login(t, other, "ann", 1)), nil) // the mark is left
+		st, proxy := tapped(t, s, patient)
+		next := ""
+		proxy.Inject(func(cmd redistest.Command) redistest.Fault {
+			if strings.HasPrefix(cmd.Name, "EVAL") && next == "" {
+				next = login(t, other, "ann", 2)
+			}
+			return redistest.Pass
+		})
+		_, err := st.ListUser(t.Context(), "ann", Terms{})
+		if wantError(t, "ListUser", err, nil); next == "" {
+			t.Fatal("no script was asked")
+		}
+		wantAlive(t, other, next, "0")
+	})
+}
+
+// An EndUser that is repeated, since its reply was lost, is done once: who has logged in meanwhile stays
+// logged in. A copy that comes late, after another one, neither ends nor brings back anything.
+func TestALateEndUser(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		other := process(t, s)
+		a, b := login(t, other, "ann", 1), login(t, other, "ann", 2)
+		learn(t, s)
+		st, proxy := tapped(t, s, patient)
+		knowing(st)
+		var sent []redistest.Command
+		meanwhile := ""
+		proxy.Inject(func(cmd redistest.Command) redistest.Fault {
+			if !runs(cmd, endAllScript) {
+				return redistest.Pass
+			}
+			if sent = append(sent, cmd); len(sent) == 1 {
+				return redistest.DropReply
+			}
+			if meanwhile == "" {
+				meanwhile = login(t, other, "ann", 3)
+			}
+			return redistest.Pass
+		})
+		if endAll(t, st, b); meanwhile == "" {
+			t.Fatal("it was not repeated")
+		}
+		wantOver(t, other, a)
+		wantListed(t, other, "ann", b, meanwhile)
+
+		endAll(t, other, b)
+		later := login(t, other, "ann", 4)
+		again(t, s, sent...)
+		for _, id := range []string{a, meanwhile} {
+			wantOver(t, other, id)
+		}
+		wantListed(t, other, "ann", b, later)
+		wantAlive(t, other, b, "0")
+	})
+}

@@ -1,0 +1,130 @@
+package records
+
+import (
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/locker/transport"
+)
+
+// loginOf begins the n-th session of a user who may have so many. The later ones end later.
+func loginOf(t *testing.T, st *Engine, n, most int) (id string) {
+	t.Helper()
+	lapse(time.Millisecond)
+	wantError(t, "a login", tryLogin(t, st, n, Terms{MaxSessions: most}), nil)
+	return idOf(st, "ann", n)
+}
+
+// With MaxSessions the session that would end first makes room for a login, or the login is refused.
+// A Renew is no login. What has timed out does not count: neither is a login refused because of it,
+// since nobody could log out there, nor does one end another that is in use.
+func TestMaxSessions(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
+		refuse := Terms{MaxSessions: 3, RefuseLogin: true}
+		first, idle, tablet := loginOf(t, st, 0, 3), loginOf(t, st, 1, 3), loginOf(t, st, 2, 3)
+		s.Do(t, "DEL", st.recordKey(idle)) // as its idle timeout does
+		laptop := loginOf(t, st, 3, 3)
+		wantListed(t, st, "ann", first, tablet, laptop)
+		phone := loginOf(t, st, 4, 3)
+		wantListed(t, st, "ann", tablet, laptop, phone)
+		wantOver(t, st, first)
+
+		wantError(t, "a login too many", tryLogin(t, st, 5, refuse), ErrTooManySessions)
+		_, err := st.Load(t.Context(), idOf(st, "ann", 5), Terms{})
+		wantError(t, "Load of what was refused", err, ErrNotFound)
+		h, err := st.Take(t.Context(), phone, refuse)
+		wantError(t, "Take", err, nil)
+		must(t, h.Renew(t.Context(), idOf(st, "ann", 6), []byte("0")))
+		must(t, st.End(t.Context(), tablet))
+		wantError(t, "a login after one has ended", tryLogin(t, st, 7, refuse), nil)
+		s.Do(t, "DEL", st.recordKey(laptop))
+		wantError(t, "a login after one has timed out", tryLogin(t, st, 8, refuse), nil)
+		wantListed(t, st, "ann", idOf(st, "ann", 6), idOf(st, "ann", 7), idOf(st, "ann", 8))
+	})
+}
+
+// That is so also for more sessions than are asked for at once.
+func TestMaxSessionsDoesNotCountWhatHasTimedOut(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
+		const most = 300
+		terms := Terms{MaxSessions: most, RefuseLogin: true}
+		for n := range most {
+			wantError(t, "a login", tryLogin(t, st, n, terms), nil)
+		}
+		wantError(t, "a login too many", tryLogin(t, st, most, terms), ErrTooManySessions)
+		for _, n := range []int{7, most - 1} {
+			s.Do(t, "DEL", st.recordKey(idOf(st, "ann", n)))
+		}
+		wantError(t, "a login in place of one that has timed out", tryLogin(t, st, most, terms), nil)
+		wantError(t, "another", tryLogin(t, st, most+1, terms), nil)
+		wantError(t, "and one too many", tryLogin(t, st, most+2, terms), ErrTooManySessions)
+		wantAlive(t, st, idOf(st, "ann", 0), "0")
+		wantAlive(t, st, idOf(st, "ann", most+1), "0")
+	})
+}
+
+// Unless it is set, a user has at most a thousand: the next login ends the one that would end first.
+func TestMaxSessionsByDefault(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
+		for n := range DefaultMaxSessions {
+			loginOf(t, st, n, 0)
+		}
+		wantAlive(t, st, idOf(st, "ann", 0), "0")
+		loginOf(t, st, DefaultMaxSessions, 0)
+		wantOver(t, st, idOf(st, "ann", 0))
+		wantAlive(t, st, idOf(st, "ann", 1), "0")
+		wantAlive(t, st, idOf(st, "ann", DefaultMaxSessions), "0")
+	})
+}
+
+// Two logins at once end together as many sessions as are too many, and neither ends the other in vain:
+// the second one counts before the first one has taken off the list what has timed out.
+func TestTwoLoginsAtOnceEndNoMoreThanAreTooMany(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ most, idle, left int }{
+		"one of three has timed out": {3, 1, 3},
+		"only one may be there":      {1, 0, 1},
+	} {
+		t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {
+			st := process(t, s)
+			var all []string
+			for n := range c.most {
+				all = append(all, loginOf(t, st, n, c.most))
+			}
+			for _, id := range all[c.most-c.idle:] {
+				s.Do(t, "DEL", st.recordKey(id))
+			}
+			counted, done, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
+			second := interrupt(t, s, func() { close(counted); <-done })
+			first := interrupt(t, s, func() {
+				go func() { defer close(over); loginOf(t, second, 11, c.most) }()
+				<-counted
+			})
+			loginOf(t, first, 10, c.most)
+			close(done)
+			<-over
+			all = append(all[:c.most-c.idle], idOf(st, "ann", 10), idOf(st, "ann", 11))
+			wantListed(t, st, "ann", all[len(all)-c.left:]...)
+		}))
+	}
+}
+
+// A login that is ended before it has ended what is too many is no error: it was done.
+func TestALoginThatIsEndedAtOnce(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
+		loginOf(t, st, 1, 1)
+		id := loginOf(t, interrupt(t, s, func() { must(t, st.End(t.Context(), idOf(st, "ann", 10))) }), 10, 1)
+		wantOver(t, st, id)
+	})
+}
+
+// interrupt opens a store that does something after the first round trip.
+func interrupt(t *testing.T, s *redistest.Server, do func()) *Engine {
+	return knowing(New(&interrupted{Client: transport.NewRedigo(s.Pool(t, 8), time.Minute), do: do}, patient))
+}

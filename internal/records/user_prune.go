@@ -1,0 +1,80 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/scripting"
+	"github.com/a2139e8d/latchkey/locker/transport"
+)
+
+// runLogin runs the round trip that prepareLogin has made, and ends the sessions that are too many then.
+// What has timed out and is still on the list does not count: the user could not log out there. So it
+// is taken off before a login is refused, or another session ended, and the script counts anew: also
+// where nothing was found, since another login may have taken it off since the script counted first.
+// Logins that came after this one do the same, so their sessions are none of its business: it ends only
+// what it has counted both times.
+func (s *Engine) runLogin(ctx context.Context, x scripting.RoundTrip, id string, within time.Duration, arrived time.Time) error {
+	surplus, err := s.login(ctx, x, within, arrived)
+	if len(surplus) == 0 && !errors.Is(err, ErrTooManySessions) {
+		return err
+	}
+	tag, _, _ := cutTag(id)
+	if err := s.prune(ctx, tag); err != nil {
+		return err
+	}
+	still, err := s.login(ctx, x, within, arrived)
+	switch {
+	case len(surplus) > 0 && errors.Is(err, errTaken):
+		return nil // it was stored, and has been ended since: by a login that came later, say
+	case err != nil:
+		return err
+	}
+	for _, member := range surplus {
+		if !slices.Contains(still, member) {
+			continue
+		}
+		err := s.end(ctx, tag+"."+member)
+		if err != nil && !errors.Is(err, ErrGone) && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrCorrupt) {
+			return err
+		}
+	}
+	return nil
+}
+
+// prune takes those sessions off a list that have timed out. No record comes back when it is gone, since
+// a record and its place on the list are written by one script, and an id is used once.
+func (s *Engine) prune(ctx context.Context, tag string) error {
+	list := s.listKey(tag)
+	replies, err := s.look(ctx, list, transport.Command{"ZRANGE", list, 0, -1})
+	if err != nil {
+		return err
+	}
+	members, _ := replies[0].([]any)
+	for some := range slices.Chunk(members, tidiedAtOnce) {
+		commands := make([]transport.Command, len(some))
+		for i, m := range some {
+			member, _ := scripting.Text(m)
+			commands[i] = transport.Command{"PTTL", s.recordKey(tag + "." + string(member))}
+		}
+		replies, err := s.look(ctx, list, commands...)
+		if err != nil {
+			return err
+		}
+		gone := transport.Command{"ZREM", list}
+		for i, left := range replies {
+			if left == int64(-2) {
+				gone = append(gone, some[i])
+			}
+		}
+		if len(gone) == 2 {
+			continue
+		}
+		if _, err := s.runner.Plain(ctx, list, gone); err != nil {
+			return err
+		}
+	}
+	return nil
+}

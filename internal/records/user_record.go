@@ -1,0 +1,172 @@
+package records
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/cipher"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/a2139e8d/latchkey/internal/scripting"
+)
+
+// # The user in the record
+//
+// What belongs to the user stands with the data, so that it is encrypted where these are: the
+// record of a user's session has, in place of its data,
+//
+//	["<device>","<user>",<data>]
+//
+// The device is the first, so that the beginning of the record has all that a list shows.
+
+// appendDevice appends the beginning of that.
+func (r Record) appendDevice(b []byte) []byte {
+	if r.User == "" {
+		return b
+	}
+	return append(appendQuoted(append(b, '['), r.Device), ',')
+}
+
+// appendUser appends what is between that and the data.
+func (r Record) appendUser(b []byte) []byte {
+	if r.User == "" {
+		return b
+	}
+	return append(appendQuoted(b, r.User), ',')
+}
+
+// appendQuoted appends s as JSON, as [encoding/json] does it.
+func appendQuoted(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || strings.IndexByte(`"\<>&`, c) >= 0 {
+			quoted, _ := json.Marshal(s) // no string fails
+			return append(b, quoted...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}
+
+var errNoUser = fmt.Errorf("%w: it does not say whose it is", ErrCorrupt)
+
+// cutDevice is the inverse of appendDevice for a record in which that is at a byte, and sealed with seal
+// if that is not nil. It returns where the next part begins.
+func cutDevice(text []byte, at int, seal cipher.AEAD) (device string, next int, err error) {
+	begins, next := text[at:], len(text)
+	if seal != nil {
+		if begins, next, err = openDevice(seal, text, at); err != nil {
+			return "", at, err
+		}
+	}
+	rest, opened := bytes.CutPrefix(begins, []byte("["))
+	device, rest, ok := cutQuoted(rest)
+	if !opened || !ok || seal != nil && len(rest) > 0 {
+		return "", at, errNoUser
+	}
+	return device, next - len(rest), nil
+}
+
+// cutUser is the inverse of appendUser, and cuts off what is behind the data.
+func cutUser(b []byte) (user string, data []byte, err error) {
+	user, rest, ok := cutQuoted(b)
+	data, closed := bytes.CutSuffix(rest, []byte("]"))
+	if !ok || !closed || user == "" {
+		return "", nil, errNoUser
+	}
+	return user, data, nil
+}
+
+// MaxDevice is the size in bytes of the longest Record.Device that is stored, as JSON has it. The rest of a
+// longer one is cut off.
+const MaxDevice = 256
+
+// shortened returns the longest beginning of a device that is not too long.
+func shortened(device string) string {
+	var room [16]byte
+	for at, size := 0, 0; at < len(device); {
+		_, n := utf8.DecodeRuneInString(device[at:])
+		if size += len(appendQuoted(room[:0], device[at:at+n])) - len(`""`); size > MaxDevice {
+			return device[:at]
+		}
+		at += n
+	}
+	return device
+}
+
+// cutQuoted cuts off a JSON string and the comma behind it.
+func cutQuoted(b []byte) (s string, rest []byte, ok bool) {
+	end := 1
+	for end < len(b) && b[end] != '"' {
+		if b[end] == '\\' {
+			end++
+		}
+		end++
+	}
+	if end+1 >= len(b) || b[0] != '"' || b[end+1] != ',' {
+		return "", nil, false
+	}
+	if quoted := b[1:end]; bytes.IndexByte(quoted, '\\') < 0 {
+		s = string(quoted)
+	} else if json.Unmarshal(b[:end+1], &s) != nil {
+		return "", nil, false
+	}
+	return s, b[end+2:], true
+}
+
+// # The epoch
+
+// An epoch is 15 digits. None is used twice, or so unlikely that it does not matter: 50 bits are
+// random, and a user has few.
+const (
+	epochDigits = 15
+	noEpoch     = "000000000000000" // login.lua puts the right one in its place
+)
+
+func newEpoch() string {
+	const least = 100_000_000_000_000
+	return strconv.FormatInt(least+int64(scripting.Chance()*(8*least)), 10)
+}
+
+// In the head of a record it stands behind the creation, before timeouts of its own. Since only
+// Redis knows it when the record is written first, sealing leaves it out: see withoutEpoch.
+const epochMark = `,"g":`
+
+func (r *Record) appendEpoch(b []byte) []byte {
+	if r.User == "" {
+		return b
+	}
+	b = append(b, epochMark...)
+	return append(b, cmp.Or(r.epoch, noEpoch)...)
+}
+
+// cutEpoch cuts off what appendEpoch has appended.
+func cutEpoch(b []byte) (epoch string, rest []byte, ok bool) {
+	digits, found := bytes.CutPrefix(b, []byte(epochMark))
+	if !found {
+		return "", b, true
+	}
+	if len(digits) < epochDigits {
+		return "", b, false
+	}
+	for _, c := range digits[:epochDigits] {
+		if c < '0' || c > '9' {
+			return "", b, false
+		}
+	}
+	return string(digits[:epochDigits]), digits[epochDigits:], true
+}
+
+// withoutEpoch returns a head in which the epoch is not there yet. It may share head's memory.
+func withoutEpoch(head []byte) []byte {
+	at := bytes.Index(head, []byte(epochMark))
+	if at < 0 || len(head) < at+len(epochMark)+epochDigits {
+		return head
+	}
+	head = bytes.Clone(head)
+	copy(head[at+len(epochMark):], noEpoch)
+	return head
+}

@@ -1,0 +1,20 @@
+package store
+
+import (
+	"testing"
+
+	"github.com/a2139e8d/latchkey/internal/records"
+)
+
+// A nil pool, and a nil client, is told at start, and is no panic later.
+func TestNilPool(t *testing.T) {
+	t.Parallel()
+	for want, st := range map[string]*Store{"pool is nil": New(nil, Options{}), "client is nil": NewOn(nil, Options{})} {
+		wantMessage(t, st.engine.Err(), []string{want})
+		_, err := st.engine.Load(t.Context(), theID, records.Terms{})
+		wantError(t, "Load", err, st.engine.Err())
+		_, err = st.engine.Take(t.Context(), theID, records.Terms{})
+		wantError(t, "Take", err, st.engine.Err())
+		wantError(t, "Close", st.Close(), nil)
+	}
+}
