@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -115,21 +117,22 @@ func (c *check) nothingLeft() {
 		for _, key := range c.done { // a part of it may have come late
 			c.forget(c.kind.Nodes, key)
 		}
-		return c.nodesThatHave() <= missing
+		return c.nodesThatHave("") <= missing
 	})
 }
 
-// everywhere waits until every node knows of the only lock there is. It may have been won when
-// most of them had answered, and the commands for the others be on their way.
-func (c *check) everywhere() {
+// everywhere waits until every node has the lock of key, which no lock had before: a node may still have
+// that, and would refuse this one. It may have been won when most of them had answered, and the commands
+// for the others be on their way.
+func (c *check) everywhere(key string) {
 	c.Helper()
-	c.eventually("all nodes have the lock", func() bool { return c.nodesThatHave() == c.kind.Nodes })
+	c.eventually("all nodes have the lock", func() bool { return c.nodesThatHave(key) == c.kind.Nodes })
 }
 
 // settled is everywhere for a check that is timed: a node that was too slow for its time-out
 // never gets the lock, which proves nothing.
 func (c *check) settled() bool {
-	for end := time.Now().Add(5 * time.Second); c.nodesThatHave() < c.kind.Nodes; {
+	for end := time.Now().Add(5 * time.Second); c.nodesThatHave("") < c.kind.Nodes; {
 		if time.Now().After(end) || !c.pause() {
 			return false
 		}
@@ -137,10 +140,10 @@ func (c *check) settled() bool {
 	return true
 }
 
-// nodesThatHave counts the nodes that have any keys.
-func (c *check) nodesThatHave() (n int) {
+// nodesThatHave counts the nodes that have any keys which begin with prefix.
+func (c *check) nodesThatHave(prefix string) (n int) {
 	for node := range c.kind.Nodes {
-		if len(c.Keys(node)) > 0 {
+		if slices.ContainsFunc(c.Keys(node), func(key string) bool { return strings.HasPrefix(key, prefix) }) {
 			n++
 		}
 	}

@@ -107,10 +107,10 @@ func (c *check) isLost(l *locker.Lease) {
 // Redis has forgotten a lock: most nodes have, where there are several. The holder
 // learns that when it next asks, and by Lost.
 func forgotten(c *check) {
-	for _, extends := range []bool{true, false} {
-		l := c.lock(c.New(patient), "k")
-		c.everywhere()
-		c.forget(c.kind.few()+1, "k")
+	for key, extends := range map[string]bool{"k": true, "another": false} {
+		l := c.lock(c.New(patient), key)
+		c.everywhere(key)
+		c.forget(c.kind.few()+1, key)
 		if extends {
 			c.wants("Extend", l.Extend(c.ctx, time.Hour), locker.ErrExpired)
 			c.isLost(l)
@@ -124,17 +124,17 @@ func forgotten(c *check) {
 // told, and cannot touch the other's lock.
 func forgottenAndTaken(c *check) {
 	p := c.New(patient)
-	for _, extends := range []bool{true, false} {
-		l := c.lock(p, "k")
-		c.everywhere()
-		c.forget(c.kind.few()+1, "k")
-		other := c.lock(c.New(patient), "k")
+	for key, extends := range map[string]bool{"k": true, "another": false} {
+		l := c.lock(p, key)
+		c.everywhere(key)
+		c.forget(c.kind.few()+1, key)
+		other := c.lock(c.New(patient), key)
 		if extends {
 			c.wants("Extend of another's lock", l.Extend(c.ctx, time.Hour), locker.ErrLost)
-			c.wants("what became of it", c.lostTo(other, l, "k"), nil)
+			c.wants("what became of it", c.lostTo(other, l, key), nil)
 		} else {
 			c.wants("Unlock of another's lock", l.Unlock(c.ctx), locker.ErrLost)
-			c.held("k")
+			c.held(key)
 			c.unlock(other)
 		}
 		c.nothingLeft()
@@ -146,7 +146,7 @@ func forgottenAndTaken(c *check) {
 func forgottenByAFew(c *check) {
 	p := c.New(patient)
 	l := c.lock(p, "k")
-	c.everywhere()
+	c.everywhere("k")
 	c.forget(c.kind.few(), "k")
 	c.held("k")
 	c.extend(l)
