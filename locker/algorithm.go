@@ -57,7 +57,7 @@ func New(a Algorithm, o Options) Locker {
 
 // A lock is a Locker on one algorithm.
 type lock struct {
-	group     lease.Group
+	locks     lease.Locks
 	algorithm lease.Algorithm
 	options   lease.Options
 	err       error // what is wrong with the options
@@ -65,7 +65,8 @@ type lock struct {
 
 // newLock returns a lock whose processes queue if there are notifiers.
 func newLock(a lease.Algorithm, n *lease.Notifiers, o Options) *lock {
-	l := &lock{group: lease.Group{Notifiers: n}, algorithm: a, options: o.engine()}
+	l := &lock{algorithm: a, options: o.engine()}
+	l.locks.Notifiers = n
 	if err := o.check(); err != nil {
 		l.err = fmt.Errorf("locker: %w", err)
 	}
@@ -85,8 +86,11 @@ func (l *lock) lockBy(ctx context.Context, key string, a lease.Algorithm) (*Leas
 	if label, _ := ctx.Value(labelKey{}).(string); label != "" {
 		o.Label = label
 	}
-	got, err := l.group.Lock(ctx, key, a, o)
-	return (*Lease)(got), err
+	got := new(Lease)
+	if err := l.locks.LockAs(&got.lease, ctx, key, a, o); err != nil {
+		return nil, err
+	}
+	return got, nil
 }
 
 // theirs is an Algorithm as the engine sees it, which also calls it in goroutines of its own: there a

@@ -17,7 +17,7 @@ var queueDefects = []defect{
 		edits(overlay.In("internal/lease", "notifier.notify").False("n > 0 && x")),
 		seenBy(tests("internal/records", "TestACopyOfATakeKeepsNobodyWaiting"), tests("internal/lease", "TestAPlaceOfNobody"))},
 	{"P6", "who gives up gives up the place of the process",
-		edits(overlay.In("internal/lease", "Group.leave").Replace("n.place = l.place", "go l.place.quit(DefaultTimeout)")),
+		edits(overlay.In("internal/lease", "Lines.leaveLocked").Replace("n.place = p", "go p.quit(DefaultTimeout)")),
 		seenBy(tests("internal/records", "TestABusyProcessGetsItsTurns"), simulation("turns"))},
 	{"P5", "nobody is notified",
 		edits(overlay.In("internal/lease", "place.notify").Return("")),
@@ -49,29 +49,29 @@ var queueDefects = []defect{
 // Within a process, callers wait in line.
 var waitDefects = []defect{
 	{"P5", "any number may wait",
-		edits(overlay.In("internal/lease", "Group.enter").Replace("l.options.MaxWaiters", "1 << 40")),
+		edits(overlay.In("internal/lease", "Lines.Enter").Replace("t.Options.MaxWaiters", "1 << 40")),
 		seenBy(tests("internal/lease", "TestCallersAreFull"), simulation("crowd"))},
 	{"P5", "a wait lasts longer than LockWait",
-		edits(overlay.In("internal/lease", "Lease.remains").Replace("l.options.Wait", "(3 * l.options.Wait)")),
+		edits(overlay.In("internal/lease", "Ticket.remains").Replace("t.Options.Wait", "(3 * t.Options.Wait)")),
 		seenBy(simulation("calm"), faults("TestClockJumpsBackwards"))},
 	{"P5", "a try that begins late has all the time of an exchange",
-		edits(overlay.In("internal/lease", "acquisition.try").False("left < o.Timeout-least")),
+		edits(overlay.In("internal/lease", "contest.try").Replace("left < o.Timeout-least", "false")),
 		seenBy(tests("internal/lease", "TestALateTryEndsWithTheWait"), simulation("silent"))},
 	{"P5", "a try that is cut short sends away those that wait",
-		edits(overlay.In("internal/lease", "acquisition.fail").False("a.hurried")),
+		edits(overlay.In("internal/lease", "contest.fail").False("c.hurried")),
 		seenBy(tests("internal/lease", "TestALateTryEndsWithTheWait"))},
 	{"P5", "the session is locked before the body has come",
 		edits(overlay.In("middleware", "readAhead").Return("$1.Body")),
 		seenBy(faults("TestClientsDripBodies"))},
 	{"P6", "the last comes first",
-		edits(overlay.In("internal/lease", "callers.next").Begin(`if last := len($recv.waiting) - 1; last > 0 {
-	$recv.waiting = append([]*Lease{$recv.waiting[last]}, $recv.waiting[:last]...)
+		edits(overlay.In("internal/lease", "line.pop").Begin(`if last := len($recv.waiting) - 1; last > 0 {
+	$recv.waiting = append([]*Ticket[W]{$recv.waiting[last]}, $recv.waiting[:last]...)
 }`)),
 		seenBy(tests("internal/lease", "TestCallersAreServedInOrder"), simulation("crowd"))},
 	{"P11", "the lock names one who has left",
-		edits(overlay.In("internal/lease", "Group.next").False("len(c.waiting) > 0 && x")),
+		edits(overlay.In("internal/lease", "Lines.Next").Replace("a.waiting[0].Label != l", "false")),
 		seenBy(tests("internal/records", "TestLockDoesNotNameWhoHasLeft"), tests("internal/lease", "TestHandoffToWhoHasGone"))},
 	{"P6", "who gives up stays in line",
-		edits(overlay.In("internal/lease", "callers.remove").Drop("c.waiting = slices.Delete(c.waiting, i, j)")),
+		edits(overlay.In("internal/lease", "Lines.remove").Drop("a.waiting = slices.Delete(a.waiting, i, j)")),
 		seenBy(tests("internal/lease", ""), simulation("crowd"))},
 }

@@ -1,58 +1,80 @@
 package lease
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
-// A lease lasts for milliseconds, and its timer for seconds; so does the wait of a caller. Nearly
+// A lease lasts for milliseconds, and its timer for seconds; so does the wait of a ticket. Nearly
 // all of these timers are stopped before they fire. So there is one for all, which is rarely set:
 // when it fires, it looks for what is due by then.
 
-// An alarm is when something is to be done with a lease. Group.mu guards it.
-type alarm struct {
-	in         *alarms // nil: none
-	prev, next *Lease
+// An Alarm is when something is to be done. The zero value is not set. Lines.mu guards it.
+type Alarm struct {
+	ringer     Ringer
+	in         *alarms // nil: it is not among them
+	prev, next *Alarm
 	due        time.Time
+	timer      *time.Timer // of its own, if it has needed one
 }
 
-// alarms are those of many leases, ordered by time: one is added only at the end. That is where
-// it belongs if each is set for the same time ahead. Group.mu guards them.
+// A Ringer is what an alarm calls, in a goroutine of its own. That may come late: after the alarm was
+// cancelled, or set anew.
+type Ringer interface{ Ring() }
+
+// alarms are ordered by time: one is added only at the end. That is where it belongs if each is set for
+// the same time ahead. Lines.mu guards them.
 type alarms struct {
-	first, last *Lease
-	ring        func()      // what the timer calls
+	first, last *Alarm
 	timer       *time.Timer // nil until it is needed
 	at          time.Time   // when it fires: not after the first is due; zero: it is not set
 }
 
-// add sets an alarm if it belongs at the end, give or take slack.
-func (a *alarms) add(l *Lease, due time.Time, slack time.Duration) (added bool) {
-	if a.last != nil && due.Before(a.last.alarm.due) {
-		if due.Add(slack).Before(a.last.alarm.due) {
-			return false
+// set makes x ring at due, or later by slack at the most. mu guards the alarms, and is held.
+func (a *alarms) set(mu *sync.Mutex, x *Alarm, r Ringer, due time.Time, slack time.Duration) {
+	x.cancel()
+	x.ringer = r
+	if a.last != nil && due.Before(a.last.due) {
+		if due.Add(slack).Before(a.last.due) { // it does not belong at the end
+			x.setTimer(time.Until(due))
+			return
 		}
-		due = a.last.alarm.due
+		due = a.last.due
 	}
-	l.alarm = alarm{in: a, prev: a.last, due: due}
+	x.in, x.prev, x.due = a, a.last, due
 	if a.last == nil {
-		a.first = l
+		a.first = x
 	} else {
-		a.last.alarm.next = l
+		a.last.next = x
 	}
-	a.last = l
+	a.last = x
 	if a.at.IsZero() || due.Before(a.at) {
-		a.set(due)
+		a.setTimer(mu, due)
 	}
-	return true
 }
 
-func (a *alarms) set(at time.Time) {
-	if a.at = at; a.timer == nil {
-		a.timer = time.AfterFunc(time.Until(at), a.ring)
+func (x *Alarm) setTimer(d time.Duration) {
+	if x.timer == nil {
+		x.timer = time.AfterFunc(d, x.ringer.Ring)
+	} else {
+		x.timer.Reset(d)
+	}
+}
+
+func (a *alarms) setTimer(mu *sync.Mutex, at time.Time) {
+	a.at = at
+	if a.timer == nil {
+		a.timer = time.AfterFunc(time.Until(at), func() { a.ring(mu) })
 	} else {
 		a.timer.Reset(time.Until(at))
 	}
 }
 
-// cancel takes back the alarm, if there is one. The timer stays as it is.
-func (x *alarm) cancel() {
+// cancel takes back the alarm, if it is set. The shared timer stays as it is.
+func (x *Alarm) cancel() {
+	if x.timer != nil {
+		x.timer.Stop()
+	}
 	a := x.in
 	if a == nil {
 		return
@@ -60,64 +82,31 @@ func (x *alarm) cancel() {
 	if x.prev == nil {
 		a.first = x.next
 	} else {
-		x.prev.alarm.next = x.next
+		x.prev.next = x.next
 	}
 	if x.next == nil {
 		a.last = x.prev
 	} else {
-		x.next.alarm.prev = x.prev
+		x.next.prev = x.prev
 	}
-	*x = alarm{}
+	x.in, x.prev, x.next = nil, nil, nil
 }
 
-// ringing sets the timer for those that are not due yet, and returns the next one that is.
-func (a *alarms) ringing(now time.Time) *Lease {
-	l := a.first
-	switch {
-	case l == nil:
-		a.at = time.Time{}
-	case l.alarm.due.After(now):
-		a.set(l.alarm.due)
-	default:
-		l.alarm.cancel()
-		return l
+// ring is what the timer calls: it rings those that are due, and sets the timer for the others.
+func (a *alarms) ring(mu *sync.Mutex) {
+	mu.Lock()
+	defer mu.Unlock()
+	now := time.Now()
+	for x := a.first; x != nil; x = a.first {
+		if x.due.After(now) {
+			a.setTimer(mu, x.due)
+			return
+		}
+		x.cancel()
+		go x.ringer.Ring()
 	}
-	return nil
+	a.at = time.Time{}
 }
 
 // slack is how much later an alarm may be than in d.
 func slack(d time.Duration) time.Duration { return min(d/16, 10*time.Millisecond) }
-
-// renewDue is what the timer of the leases calls.
-func (g *Group) renewDue() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for now := time.Now(); ; {
-		l := g.held.ringing(now)
-		if l == nil {
-			return
-		}
-		go l.renew() // a round trip, which Timeout bounds
-	}
-}
-
-// endWaits is what the timer of the callers that wait calls.
-func (g *Group) endWaits() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for now := time.Now(); ; {
-		l := g.waits.ringing(now)
-		if l == nil {
-			return
-		}
-		g.endWait(l)
-	}
-}
-
-// endWait ends the wait of a caller whose time is over, unless its turn is coming. It is called
-// with mu held.
-func (g *Group) endWait(l *Lease) {
-	if c := g.keys[l.key]; c != nil && c.remove(l) {
-		l.called <- errOver
-	}
-}

@@ -1,28 +1,23 @@
-// Package lease is the engine of all locks: it waits, takes, renews, hands over and gives
-// back. Package locker is what users see of it, and package store holds sessions by it.
+// Package lease is the engine of all locks: it waits for them, acquires, renews, passes on and releases
+// them. Package locker is what users see of it, and package records keeps sessions by it.
 //
 // # Words
 //
-//   - A token names one holder of one lock; a lease is a lock that is held, renewed by a timer.
-//   - Callers wait for a key within one process, in a Group. One of them has the turn: only it
-//     tries at Redis, and its holder keeps the turn until the lock is given back.
-//   - The queue is the processes that wait at Redis. Each has a place in it, and a notifier
-//     wakes that. The holder is who was last seen to hold a lock.
-//   - A handoff gives a lock to the next caller of the same process, with a round trip or
-//     without one. A quota bounds for how long, where other processes wait.
+//   - A token names one holder of one lock. A lease is the time after which Redis lets the lock expire.
+//   - A ticket is one caller in the line of a key, within one process. The head of the line alone asks
+//     Redis for the lock. When it has the lock, it owns the key, until it leaves the line or passes the key on.
+//   - A term is for how long the lock is ours, as far as its owner knows.
+//   - The queue is the processes that wait at Redis. Each has a place in it, and a notifier wakes that.
+//   - A quota bounds for how long a process passes a lock on among its own callers.
 //   - A round trip is ambiguous if it may have been done or not. A sweep cleans up after it.
 //
 // # Files
 //
-// acquire.go goes from Lock to the lease, by way of the callers (callers.go) and the queue
-// (queue.go, notifier.go, notifiers.go). lease.go holds it and gives it back, renew.go renews it, by the
-// timer of alarm.go, handoff.go hands it over, sweep.go cleans up. algorithm.go is what one kind of lock does, spin.go the
-// spin lock, and how to read the replies of all locks' scripts.
-//
-// # Concurrency
-//
-// Group.mu, Lease.mu and notifier.mu are held for moments only, never during a round trip. A
-// goroutine that holds a Lease's may take its Group's, not the other way around.
+// line.go is the line of one process, with the timers of alarm.go. contest.go is how its head takes the
+// lock beside other processes, in the queue of turns.go, notifier.go and notifiers.go. term.go is for how
+// long a lock is ours, lost.go why it is not any more, sweep.go cleans up. lease.go is a lock that stands
+// alone; package records owns its locks itself. algorithm.go is what one kind of lock does, spin.go the spin
+// lock, and how to read the replies of all locks' scripts.
 package lease
 
 import (
@@ -50,14 +45,10 @@ type Algorithm interface {
 	// a [Queue] is given, it puts that at the end of the queue where another has the
 	// lock, unless it is there already; once the turn has come to place, Take succeeds.
 	Take(ctx context.Context, key, token, place string, span time.Duration) (Attempt, error)
-	Extender
+	// Extend makes the lease of token end d from now.
+	Extend(ctx context.Context, key, token string, d time.Duration) error
 	Release(ctx context.Context, key, token string, after time.Duration) error
 	Valid(lease time.Duration) time.Duration
-}
-
-// An Extender makes the lease of token end d from now. A lease calls it by itself, from a timer.
-type Extender interface {
-	Extend(ctx context.Context, key, token string, d time.Duration) error
 }
 
 // A Queue is an Algorithm whose lock goes from one holder to the next without being free in
@@ -73,10 +64,7 @@ type Queue interface {
 
 // An Attempt is the outcome of one Take; see locker.Attempt.
 type Attempt struct {
-	Taken bool
-	// Data is what was read together with the lock: the [Lease.Data] of all that
-	// hold it until it is freed. It extends the lock. nil: nothing, and the algorithm does.
-	Data   Extender
+	Taken  bool
 	Holder string
 	Left   time.Duration
 	// Queued: the place is in the queue. Joined: it was not before.

@@ -38,7 +38,7 @@ func TestExtendLastsBeyondMaxHold(t *testing.T) {
 // back is not extended.
 func TestExtendAsksForWholeMilliseconds(t *testing.T) {
 	var f fake
-	withLease(t, &f, Options{}, func(t *testing.T, _ *Group, l *Lease) {
+	withLease(t, &f, Options{}, func(t *testing.T, _ *Locks, l *Lease) {
 		for _, d := range []time.Duration{-s, 0, time.Millisecond - 1} {
 			if err := l.Extend(t.Context(), d); err == nil {
 				t.Errorf("Extend by %v: no error", d)
@@ -138,7 +138,7 @@ func TestExtendTakesTooLong(t *testing.T) {
 		f.Put("k", f.Made("Take")[0].Token, s) // so that Redis says yes
 		return c.do()
 	}
-	withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, g *Group, l *Lease) {
+	withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, g *Locks, l *Lease) {
 		extended := make(chan error, 1)
 		go func() { extended <- l.Extend(t.Context(), time.Hour) }()
 		redistest.Elapse(9 * s)
@@ -159,7 +159,7 @@ func TestExtendOneAfterAnother(t *testing.T) {
 		defer func() { running-- }()
 		return slowly(s)(c)
 	}}}
-	withLease(t, &f, Options{Lease: 9 * s, MaxHold: time.Hour}, func(t *testing.T, _ *Group, l *Lease) {
+	withLease(t, &f, Options{Lease: 9 * s, MaxHold: time.Hour}, func(t *testing.T, _ *Locks, l *Lease) {
 		redistest.Elapse(3*s - 1) // the lease is about to be renewed
 		for _, d := range []time.Duration{30 * s, 40 * s, 20 * s} {
 			go func() {
@@ -179,7 +179,7 @@ func TestExtendOneAfterAnother(t *testing.T) {
 // they are due: the first, the last, and one in between. One is new, and due before all others.
 func TestEachLeaseIsRenewedInTime(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		var g Group
+		var g Locks
 		var f fake
 		begin := time.Now()
 		leases := map[string]*Lease{}
@@ -224,7 +224,7 @@ func TestEachLeaseIsRenewedInTime(t *testing.T) {
 // The timer was set for one that is over, and fires for one that is due sooner.
 func TestARenewalIsNotLateForAnotherThatIsOver(t *testing.T) {
 	var f fake
-	withLease(t, &f, Options{Lease: time.Hour, MaxHold: 2 * time.Hour}, func(t *testing.T, g *Group, l *Lease) {
+	withLease(t, &f, Options{Lease: time.Hour, MaxHold: 2 * time.Hour}, func(t *testing.T, g *Locks, l *Lease) {
 		mustUnlock(t, l)
 		l = lock(t, g, &f, Options{Lease: 3 * s})
 		redistest.Elapse(s + s/2)
@@ -237,7 +237,7 @@ func TestARenewalIsNotLateForAnotherThatIsOver(t *testing.T) {
 // in line gets its turn.
 func TestRenewalStopsAtMaxHold(t *testing.T) {
 	var f fake
-	withLease(t, &f, Options{Lease: 9 * s, MaxHold: 20 * s}, func(t *testing.T, g *Group, l *Lease) {
+	withLease(t, &f, Options{Lease: 9 * s, MaxHold: 20 * s}, func(t *testing.T, g *Locks, l *Lease) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		l.OnLost(cancel)
 		next := make(chan *Lease, 1)
@@ -265,9 +265,9 @@ func TestALossInTheLastLease(t *testing.T) {
 		for _, at := range []time.Duration{maxHold - 7*s, maxHold - 4*s} {
 			t.Run(fmt.Sprint(at, " of ", maxHold), func(t *testing.T) {
 				var f fake
-				withLease(t, &f, Options{Lease: 9 * s, MaxHold: maxHold}, func(t *testing.T, _ *Group, l *Lease) {
+				withLease(t, &f, Options{Lease: 9 * s, MaxHold: maxHold}, func(t *testing.T, _ *Locks, l *Lease) {
 					redistest.Elapse(at)
-					f.Put("k", newToken(BondOf("k"), "another", time.Now()), time.Hour)
+					f.Put("k", NewToken(BondOf("k"), "another", time.Now()), time.Hour)
 					redistest.Elapse(3 * s)
 					wantLost(t, l, true)
 				})
@@ -279,7 +279,7 @@ func TestALossInTheLastLease(t *testing.T) {
 // A lease is cut to end at MaxHold, but never to less than what Redis counts in.
 func TestRenewalMaxHoldBelowLease(t *testing.T) {
 	var f fake
-	withLease(t, &f, Options{Lease: 9 * s, MaxHold: 2500 * time.Microsecond}, func(t *testing.T, _ *Group, l *Lease) {
+	withLease(t, &f, Options{Lease: 9 * s, MaxHold: 2500 * time.Microsecond}, func(t *testing.T, _ *Locks, l *Lease) {
 		if d := f.Made("Take")[0].D; d != 3*time.Millisecond {
 			t.Errorf("taken for %v", d)
 		}
@@ -298,7 +298,7 @@ func TestRenewalOutlastsAnOutage(t *testing.T) {
 		}
 		return c.do()
 	}
-	withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, _ *Group, l *Lease) {
+	withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, _ *Locks, l *Lease) {
 		redistest.Elapse(30 * s)
 		wantLost(t, l, false)
 		f.wantHolder(t, l.Token())

@@ -28,6 +28,7 @@ var (
 	errNoReply = fmt.Errorf("%w: the reply was lost", ErrUnavailable)
 	errSilent  = fmt.Errorf("%w: %w", ErrUnavailable, os.ErrDeadlineExceeded)
 	errOther   = fmt.Errorf("%w, says another client", ErrUnavailable)
+	errClosed  = fmt.Errorf("%w: it was closed", ErrUnavailable)
 	errRefused = fmt.Errorf("%w: %w: READONLY", ErrUnavailable, transport.ErrRefused)
 )
 
@@ -163,7 +164,7 @@ func each[T any](t *testing.T, table map[string]T, f func(t *testing.T, row T)) 
 }
 
 // withLease runs do in fake time, with a lease on k.
-func withLease(t *testing.T, f *fake, o Options, do func(t *testing.T, g *Group, l *Lease)) {
+func withLease(t *testing.T, f *fake, o Options, do func(t *testing.T, g *Locks, l *Lease)) {
 	t.Helper()
 	inBubble(t, func(t *testing.T) {
 		g, l := newLease(t, f, o)
@@ -172,9 +173,9 @@ func withLease(t *testing.T, f *fake, o Options, do func(t *testing.T, g *Group,
 }
 
 // newLease returns a lease on k, and its group, of which nothing may be left after the test.
-func newLease(t *testing.T, f *fake, o Options) (*Group, *Lease) {
+func newLease(t *testing.T, f *fake, o Options) (*Locks, *Lease) {
 	t.Helper()
-	g := new(Group)
+	g := new(Locks)
 	l := lock(t, g, f, o)
 	t.Cleanup(func() {
 		_ = l.Unlock(context.Background())
@@ -185,7 +186,7 @@ func newLease(t *testing.T, f *fake, o Options) (*Group, *Lease) {
 }
 
 // lock takes the lock of k, which is free or becomes so.
-func lock(t *testing.T, g *Group, a Algorithm, o Options) *Lease {
+func lock(t *testing.T, g *Locks, a Algorithm, o Options) *Lease {
 	t.Helper()
 	l, err := g.Lock(t.Context(), "k", a, o)
 	if err != nil {
@@ -210,6 +211,20 @@ func mustUnlock(t *testing.T, l *Lease) {
 	wantError(t, l.Unlock(t.Context()), nil)
 }
 
+// lose makes a holder lose its lock because of err.
+func lose(l *Lease, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lose(Lost(err))
+}
+
+// whyLost returns why a lease was lost.
+func whyLost(l *Lease) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.why
+}
+
 // isLost tells whether the holder has been told.
 func isLost(l *Lease) bool {
 	select {
@@ -229,11 +244,11 @@ func wantLost(t *testing.T, l *Lease, want bool) {
 }
 
 // wantIdle says that a group has forgotten all keys and alarms.
-func wantIdle(t *testing.T, g *Group) {
+func wantIdle(t *testing.T, g *Locks) {
 	t.Helper()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.keys) != 0 || g.held.first != nil || g.waits.first != nil {
+	if len(g.keys) != 0 || g.renewals.first != nil || g.waits.first != nil {
 		t.Errorf("the idle group still knows %d keys, or has alarms", len(g.keys))
 	}
 }

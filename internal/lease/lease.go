@@ -12,116 +12,105 @@ import (
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-// A Lease is a lock that is held, and before that, the wait for it. The methods that
-// locker.Lease has, too, are documented there.
+// Locks are locks that stand alone, as those of package locker. The zero value is ready, and has no queue.
+type Locks struct{ Lines[*Lease] }
+
+// A Lease is a lock that is held, and before that, the wait for it. It is the owner of its key's line. The
+// methods that locker.Lease has, too, are documented there.
 type Lease struct {
-	key       string
+	ticket    Ticket[*Lease]
+	locks     *Locks
 	algorithm Algorithm
-	options   *Options // shared by many, and not changed
-	label     string
-	span      time.Duration // for which the lock is taken at a time, in whole milliseconds
-	group     *Group
+	valid     func(time.Duration) time.Duration // of a lease; nil: all of it
 
-	// The wait for it, which is its caller's alone.
-	caller context.Context
-	began  time.Time
-	again  bool // it has waited for its turn before
-	// called gets one value: nil when one that waits has the turn, and perhaps the lock; an
-	// error when there is nothing to wait for any more.
-	called chan error
-	place  *place // of the process in the queue, if it has one; goes with the turn
+	mu     sync.Mutex // guards all below; before Lines.mu; not held during a round trip
+	state  state
+	own    bool // it owns its key: it has not left the line, nor passed the key on
+	quota  Quota
+	term   Term
+	alarm  Alarm                     // guarded by the lines' mutex
+	lost   chan struct{}             // closed when it is lost; nil until somebody asks for it
+	onLost []context.CancelCauseFunc // to be called when it is lost
+	why    error                     // it was lost
 
-	// What the lock is held by. Set before it begins, by the caller or by the lease before it.
-	token  string
-	data   Extender
-	handed bool
-	quota  quota
-
-	alarm alarm // of the wait, and then of the lease; guarded by the group's mu
-
-	mu      sync.Mutex // guards everything below; never held during I/O
-	state   state
-	turn    bool                       // it has the turn at the key
-	end     time.Time                  // when the lease runs out, by this process's clock
-	asked   time.Duration              // after began: when it was taken, or an extension was sent that has succeeded
-	limit   time.Time                  // up to when it is renewed
-	timer   *time.Timer                // once the alarm has gone off, or where there is none
-	lost    chan struct{}              // closed when it is lost; nil until somebody asks for it
-	onLost  []context.CancelCauseFunc  // to be called when it is lost
-	one     [1]context.CancelCauseFunc // room for the first of them, nearly always the only one
-	trouble *trouble
-
-	// One extension at a time is on its way, so that end is that of the last one.
+	// One extension at a time is on its way, so that the term is that of the last one.
 	extending chan struct{} // closed when it is over; nil: none is
 }
 
 type state int
 
 const (
-	holding state = iota
+	waiting state = iota
+	holding
 	released
 	lost
 )
 
-// begin begins a lease that is held since now and lasts until end, unless it is renewed.
-func (l *Lease) begin(now, end time.Time) {
+// Lock waits for key by the rules of locker.Locker and returns the lease on it.
+func (k *Locks) Lock(ctx context.Context, key string, a Algorithm, o Options) (*Lease, error) {
+	l := new(Lease)
+	if err := k.LockAs(l, ctx, key, a, o); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// LockAs is Lock for a lease that has been made already, and is zero.
+func (k *Locks) LockAs(l *Lease, ctx context.Context, key string, a Algorithm, o Options) error {
+	o = o.WithDefaults()
+	l.locks, l.algorithm = k, a
+	if _, whole := a.(interface{ isWhole() }); !whole {
+		l.valid = a.Valid
+	}
+	l.ticket = Ticket[*Lease]{Who: l, Key: key, Label: o.Label, Options: &o, Context: ctx}
+	for {
+		head, err := k.Enter(&l.ticket)
+		if head && err == nil {
+			err = l.compete()
+		}
+		if err != nil {
+			return fmt.Errorf("locker: %w", err)
+		}
+		// What was passed on may be lost by now, or come as ctx ends.
+		if ctx.Err() == nil && l.Validity() > 0 {
+			return nil
+		}
+		_ = l.Unlock(ctx) // what it returns does not matter
+		l.mu.Lock()
+		l.waitForExtension() // it is of the term that is over
+		l.mu.Unlock()
+	}
+}
+
+// compete is for the head of the line.
+func (l *Lease) compete() error {
+	won, err := l.ticket.Compete(l.algorithm)
+	if err != nil {
+		return err
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.turn, l.end, l.asked = true, end, now.Sub(l.began)
-	l.limit = now.Add(l.options.MaxHold)
-	now = time.Now()
-	wait := l.untilRenewal(now)
-	due := now.Add(wait)
-	late := min(slack(wait), l.end.Sub(due)) // the end of a lease may not be noticed late
-	if !l.group.hold(l, due, late) {
-		l.setTimer(wait)
-	}
+	l.quota = Quota{Began: won.Sent}
+	l.begin(won)
+	return nil
 }
 
-// untilRenewal is how long after now the timer is to fire next: when two thirds of a lease are left.
-// Where the lease may not end later than it does, a renewal only asks whether the lock is still held:
-// a third of a lease after the last time, up to the end. Called with mu held.
-func (l *Lease) untilRenewal(now time.Time) time.Duration {
-	wait := l.end.Add(-l.span * 2 / 3).Sub(now)
-	if !l.end.Before(l.extensible()) {
-		wait = min(max(wait, l.began.Add(l.asked+l.options.Lease/3).Sub(now)), l.end.Sub(now))
-	}
-	return wait
+// begin begins a lease. It is called with mu held.
+func (l *Lease) begin(won Won) {
+	l.state, l.own, l.why = holding, true, nil
+	l.term.Begin(won, l.ticket.Options, l.valid)
+	l.quota.Holders++
+	now := time.Now()
+	due := l.term.Renewal(now)
+	l.locks.Own(l.ticket.Key, Holder{Token: won.Token, Lease: l}, &l.alarm, l, due, l.term.Slack(now))
 }
 
-// extensible is up to when the timer extends the lease: an extension up to the limit ends before
-// it by what the holder may not rely on. Called with mu held.
-func (l *Lease) extensible() time.Time {
-	return l.limit.Add(l.algorithm.Valid(l.options.Lease) - l.options.Lease)
+// Token returns what names this holder in the lock's key.
+func (l *Lease) Token() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.term.Token
 }
-
-// validUntil is when a lease of d ends that was asked for then. Redis started counting later.
-func (l *Lease) validUntil(sent time.Time, d time.Duration) time.Time {
-	return sent.Add(l.algorithm.Valid(d))
-}
-
-// WholeLease is part of algorithms whose holders may rely on all of a lease.
-type WholeLease struct{}
-
-// Valid returns lease.
-func (WholeLease) Valid(lease time.Duration) time.Duration { return lease }
-
-// wholeMillis rounds d up to what Redis counts in. If it were cut short there,
-// Redis would end a lease before the holder does.
-func wholeMillis(d time.Duration) time.Duration {
-	return max(d.Truncate(time.Millisecond), (d + time.Millisecond - 1).Truncate(time.Millisecond)) // the sum may overflow
-}
-
-// Token returns what names this holder in the lock's key. If the lock was handed over
-// without a round trip, Redis does not know it.
-func (l *Lease) Token() string { return l.token }
-
-// Data returns the Data of the [Attempt] that took the lock, for this caller or for one
-// that handed it over.
-func (l *Lease) Data() Extender { return l.data }
-
-// Began returns when the caller came.
-func (l *Lease) Began() time.Time { return l.began }
 
 func (l *Lease) Validity() time.Duration {
 	l.mu.Lock()
@@ -129,22 +118,15 @@ func (l *Lease) Validity() time.Duration {
 	if l.state != holding {
 		return 0
 	}
-	return max(0, time.Until(l.end))
-}
-
-// Span returns for how long the lock is to be given to the holder from now on: for a
-// lease, or for what MaxHold leaves of one.
-func (l *Lease) Span() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return max(time.Millisecond, wholeMillis(min(l.options.Lease, time.Until(l.limit))))
+	return max(0, time.Until(l.term.End()))
 }
 
 func (l *Lease) Lost() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.lost == nil {
-		if l.lost = make(chan struct{}); l.state == lost {
+		l.lost = make(chan struct{})
+		if l.state == lost {
 			close(l.lost)
 		}
 	}
@@ -153,11 +135,8 @@ func (l *Lease) Lost() <-chan struct{} {
 
 func (l *Lease) OnLost(cancel context.CancelCauseFunc) {
 	l.mu.Lock()
-	over, why := l.state == lost, l.why()
+	over, why := l.state == lost, l.why
 	if !over {
-		if l.onLost == nil {
-			l.onLost = l.one[:0]
-		}
 		l.onLost = append(l.onLost, cancel)
 	}
 	l.mu.Unlock()
@@ -166,39 +145,56 @@ func (l *Lease) OnLost(cancel context.CancelCauseFunc) {
 	}
 }
 
-// Lose ends a lease whose lock is known to be lost, or not known to be held any more, because
-// of err.
-func (l *Lease) Lose(err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.state == holding {
-		l.lose(Lost(err))
-	}
-}
-
-// lose is called with mu held. The next caller need not wait for a holder that has nothing to
-// hold. What the holder wants to be called runs by itself, since it may call the lease's methods.
+// lose is called with mu held. The next in line need not wait for a holder that has nothing to hold.
 func (l *Lease) lose(why error) {
-	l.stopTimer()
-	l.state, l.trouble = lost, &trouble{err: why}
+	l.state, l.why = lost, why
 	if l.lost != nil {
 		close(l.lost)
 	}
 	for _, cancel := range l.onLost {
-		go tell(cancel, why)
+		go Tell(cancel, why)
 	}
-	l.turn = false
-	l.group.leave(l)
+	l.leave()
 }
 
-// tell calls what the holder wants to be called. A panic there must not end the process.
-func tell(cancel context.CancelCauseFunc, why error) {
+// leave gives the key to the next in line, who takes the lock anew, unless it is the lease's no more. It is
+// called with mu held.
+func (l *Lease) leave() {
+	if l.own {
+		l.own = false
+		l.locks.Leave(l.ticket.Key, &l.alarm)
+	}
+}
+
+// Tell calls what a holder wants to be called when it has lost its lock. A panic there must not end the
+// process.
+func Tell(cancel context.CancelCauseFunc, why error) {
 	defer func() {
 		if v := recover(); v != nil {
 			slog.Error("latchkey: what OnLost was to call has failed", slog.String("error", scripting.Panic(v)))
 		}
 	}()
 	cancel(why)
+}
+
+// # Renewal
+
+// Ring is what the alarm calls: it extends the lease, or finds that it is over.
+func (l *Lease) Ring() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	switch {
+	case l.state != holding:
+	case !l.term.Held(now):
+		l.lose(l.term.Overdue(now))
+	case l.extending != nil: // which sets the alarm anew when it is done
+		l.locks.Renewal(&l.alarm, l, l.term.End())
+	case now.Before(l.term.Renewal(now)):
+		l.locks.Renewal(&l.alarm, l, l.term.Renewal(now))
+	default:
+		_ = l.extend(context.Background(), l.term.Span(now))
+	}
 }
 
 func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
@@ -212,51 +208,116 @@ func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 	case state == lost && err == nil:
 		// A holder that was notified of the loss does not get the lock back. This only
 		// asks who has it; if the token is still there, it has to go.
-		if err = l.algorithm.Release(ctx, l.key, l.token, 0); err == nil {
+		err = l.algorithm.Release(ctx, l.ticket.Key, l.Token(), 0)
+		if err == nil {
 			err = ErrExpired
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("locker: extending %s: %w", excerpt.Of(l.key), err)
+		return fmt.Errorf("locker: extending %s: %w", excerpt.Of(l.ticket.Key), err)
 	}
 	return nil
 }
 
+// extendHeld extends the lease if it is held, and returns what it is afterwards.
+func (l *Lease) extendHeld(ctx context.Context, d time.Duration) (state, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waitForExtension()
+	var err error
+	if l.state == holding {
+		err = l.extend(ctx, WholeMillis(d))
+		if l.state == holding && err == nil {
+			l.term.Prolong()
+		}
+	}
+	return l.state, err
+}
+
+// extend makes the lease end d from now. It is called with mu held, and gives it up during
+// the round trip; the caller sees to it that there is no other.
+func (l *Lease) extend(ctx context.Context, d time.Duration) error {
+	// An answer after the lease's end would be useless. If it takes that long, the alarm
+	// must not wait for it to find the lease over.
+	ctx, cancel := context.WithDeadline(ctx, l.term.End())
+	defer cancel()
+	l.term.Asked(time.Now(), d)
+	l.locks.Renewal(&l.alarm, l, l.term.End())
+	token := l.term.Token
+	err := l.roundTrip(func() error { return l.algorithm.Extend(ctx, l.ticket.Key, token, d) })
+	if l.state != holding {
+		return err
+	}
+	now := time.Now()
+	why := l.term.Answered(now, err)
+	switch {
+	case why != nil:
+		l.lose(why)
+	case err != nil:
+		l.locks.Renewal(&l.alarm, l, l.term.Again(now))
+	default:
+		l.locks.Renewal(&l.alarm, l, l.term.Renewal(now))
+	}
+	return err
+}
+
+// roundTrip calls extend without mu. It takes mu again also if the algorithm ends the goroutine.
+func (l *Lease) roundTrip(extend func() error) error {
+	over := make(chan struct{})
+	l.extending = over
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		l.extending = nil
+		close(over)
+	}()
+	return extend()
+}
+
+// waitForExtension waits until none is on its way. It is called with mu held, and gives it up
+// meanwhile.
+func (l *Lease) waitForExtension() {
+	for l.extending != nil {
+		over := l.extending
+		l.mu.Unlock()
+		<-over
+		l.mu.Lock()
+	}
+}
+
+// # The end
+
 func (l *Lease) Unlock(ctx context.Context) error { return l.UnlockAfter(ctx, 0) }
 
-// UnlockAfter hands the lock over to the next caller, or else releases it.
+// UnlockAfter passes the lock on to the next caller of this process, or else releases it.
 func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 	if delay < 0 {
 		return fmt.Errorf("locker: UnlockAfter %v: the delay must not be negative", delay)
 	}
-	after := wholeMillis(delay)
-	next, held, ended := l.Stop(l.quota.others)
-	if ended {
+	after := WholeMillis(delay)
+	token, held, again := l.stop(after > 0)
+	if again {
 		return nil
 	}
-	ctx, token := context.WithoutCancel(ctx), l.token
-	// The next caller finds the lock free, or already has it. The turn goes on even where
-	// the algorithm panics.
-	defer l.Leave()
-	if after > 0 { // an extension that is on its way would replace the cool-down
+	ctx, key := context.WithoutCancel(ctx), l.ticket.Key
+	// The next caller finds the lock free, or already has it. The line moves on even if the algorithm
+	// panics.
+	defer func() {
 		l.mu.Lock()
-		l.waitForExtension()
-		l.mu.Unlock()
-	}
-	if queue, ok := l.algorithm.(Queue); ok && next.Token != "" && after == 0 {
-		others, err := queue.Pass(ctx, l.key, token, next.Token, next.Span)
+		defer l.mu.Unlock()
+		l.leave()
+	}()
+	if held && after == 0 {
+		passed, next, err := l.pass(ctx, token)
 		if err != nil {
-			if !errors.Is(err, ErrLost) && !errors.Is(err, ErrExpired) { // either may have it
-				l.Sweep(next.Token, token)
-			}
-			return fmt.Errorf("locker: passing %s on: %w", excerpt.Of(l.key), err)
+			return fmt.Errorf("locker: passing %s on: %w", excerpt.Of(key), err)
 		}
-		if l.Give(next, others) != nil {
+		if passed {
 			return nil
 		}
-		token = next.Token // who was next has left
+		token = next
 	}
-	err := l.algorithm.Release(ctx, l.key, token, after)
+	err := l.algorithm.Release(ctx, key, token, after)
 	if !held && err == nil {
 		err = ErrExpired // it was still there, but the holder knew otherwise
 	}
@@ -264,8 +325,59 @@ func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 	case err == nil:
 		return nil
 	case !held:
-		return fmt.Errorf("locker: releasing %s: %w (%s)", excerpt.Of(l.key), err, reason(l.Why()))
+		return fmt.Errorf("locker: releasing %s: %w (%s)", excerpt.Of(key), err, reason(l.why))
 	default:
-		return fmt.Errorf("locker: releasing %s: %w", excerpt.Of(l.key), err)
+		return fmt.Errorf("locker: releasing %s: %w", excerpt.Of(key), err)
 	}
+}
+
+// stop ends the lease, which is not renewed any more. held reports whether the lock was held until now, if
+// not l.why says why; again, whether the lease had ended before.
+func (l *Lease) stop(cool bool) (token string, held, again bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	held, again = l.state == holding && l.term.Held(now), l.state == released
+	if l.state == holding && !held {
+		l.why = l.term.Overdue(now)
+	}
+	l.state = released
+	if l.own {
+		l.locks.Quiet(&l.alarm)
+	}
+	if cool { // an extension that is on its way would replace the cool-down
+		l.waitForExtension()
+	}
+	return l.term.Token, held, again
+}
+
+// pass gives the lock from token to the next in line, if one waits and the process may keep the lock. If it
+// has gone meanwhile, Redis has next as the token, or token if nothing was done.
+func (l *Lease) pass(ctx context.Context, token string) (passed bool, next string, err error) {
+	queue, ok := l.algorithm.(Queue)
+	first, waits := l.locks.First(l.ticket.Key)
+	now := time.Now()
+	if !ok || !waits || l.quota.Over(now) {
+		return false, token, nil
+	}
+	won := Won{Token: NewToken(BondIn(token), first.Label, now), Sent: now, Span: WholeMillis(min(first.Options.Lease, first.Options.MaxHold))}
+	others, err := queue.Pass(ctx, l.ticket.Key, token, won.Token, won.Span)
+	if err != nil {
+		if !errors.Is(err, ErrLost) && !errors.Is(err, ErrExpired) { // either may have it
+			l.locks.Sweeper.Free(l.ticket.Options, l.algorithm, l.ticket.Key, won.Token, token)
+		}
+		return false, token, err
+	}
+	quota := l.quota
+	quota.Others = others
+	passed = l.locks.Next(l.ticket.Key, first.Label, Anyone, func(n *Lease) {
+		l.mu.Lock()
+		l.own = false
+		l.mu.Unlock()
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.quota = quota
+		n.begin(won)
+	})
+	return passed, won.Token, nil
 }

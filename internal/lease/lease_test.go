@@ -23,7 +23,7 @@ func TestUnlock(t *testing.T) {
 		pause(s)
 		return cmp.Or(c.ctx.Err(), c.do())
 	}}}
-	withLease(t, &f, Options{}, func(t *testing.T, g *Group, l *Lease) {
+	withLease(t, &f, Options{}, func(t *testing.T, g *Locks, l *Lease) {
 		f.wantHolder(t, l.Token())
 		next := make(chan *Lease)
 		go func() { next <- lock(t, g, &f, Options{}) }()
@@ -49,7 +49,7 @@ func TestUnlock(t *testing.T) {
 // Redis is away: the lock stays shut for its lease, but the next one's turn comes.
 func TestUnlockWithoutRedis(t *testing.T) {
 	f := fake{hooks{release: fails(errNoReply)}}
-	withLease(t, &f, Options{Lease: s}, func(t *testing.T, g *Group, l *Lease) {
+	withLease(t, &f, Options{Lease: s}, func(t *testing.T, g *Locks, l *Lease) {
 		wantError(t, l.Unlock(t.Context()), ErrUnavailable)
 		wantIdle(t, g)
 		begin := time.Now()
@@ -88,7 +88,7 @@ func TestUnlockAfter(t *testing.T) {
 // might be the last, and the cool-down be over with the lease.
 func TestUnlockAfterWaitsForExtension(t *testing.T) {
 	f := fake{hooks{extend: slowly(s)}}
-	withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, _ *Group, l *Lease) {
+	withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, _ *Locks, l *Lease) {
 		redistest.Elapse(3*s + s/2) // the renewal is half-way
 		wantError(t, l.UnlockAfter(t.Context(), time.Hour), nil)
 		redistest.Elapse(time.Minute)
@@ -102,7 +102,7 @@ func TestCloseEndsAllWaits(t *testing.T) {
 	each(t, map[string]time.Duration{"with a subscription": 0, "while subscribing": s}, func(t *testing.T, takes time.Duration) {
 		server := redistest.Memory(t)
 		holder, p := newProcess(t, server), newProcess(t, server)
-		p.line.takes = takes
+		p.wire.takes = takes
 		held, err := p.group.Lock(t.Context(), "another", p.spin, slow)
 		if err != nil {
 			t.Fatal(err)
@@ -114,18 +114,18 @@ func TestCloseEndsAllWaits(t *testing.T) {
 		}
 		redistest.Elapse(s / 2)
 		for range 2 {
-			p.group.Close()
+			p.group.Close(errClosed)
 		}
 		for _, got := range waiting {
-			if r := <-got; !errors.Is(r.err, ErrClosed) || !errors.Is(r.err, ErrUnavailable) || !strings.Contains(r.err.Error(), "was closed") || r.took > s/2 {
+			if r := <-got; !errors.Is(r.err, errClosed) || !errors.Is(r.err, ErrUnavailable) || !strings.Contains(r.err.Error(), "was closed") || r.took > s/2 {
 				t.Errorf("one that waited got %v after %v", r.err, r.took)
 			}
 		}
-		if _, err := p.lock(t, Options{}); !errors.Is(err, ErrClosed) {
+		if _, err := p.lock(t, Options{}); !errors.Is(err, errClosed) {
 			t.Errorf("one that comes later got %v", err)
 		}
 		redistest.Elapse(takes)
-		p.line.want(t, 0, 1)
+		p.wire.want(t, 0, 1)
 		mustUnlock(t, held)
 		mustUnlock(t, l)
 	})
@@ -135,12 +135,12 @@ func TestCloseEndsAllWaits(t *testing.T) {
 // the Group was closed, too.
 func TestCloseDuringAnExchange(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		var g Group
+		var g Locks
 		f := fake{hooks{take: func(call) error {
-			g.Close()
+			g.Close(errClosed)
 			return fmt.Errorf("%w: %w: the client is closed", ErrUnavailable, transport.ErrRefused)
 		}}}
-		if _, err := g.Lock(t.Context(), "k", &f, Options{}); !errors.Is(err, ErrClosed) {
+		if _, err := g.Lock(t.Context(), "k", &f, Options{}); !errors.Is(err, errClosed) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -149,7 +149,7 @@ func TestCloseDuringAnExchange(t *testing.T) {
 // Sweeps end with their Group, at once.
 func TestCloseEndsSweeps(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		var g Group
+		var g Locks
 		f := fake{hooks{take: lands(errNoReply, 0)}}
 		if _, err := g.Lock(t.Context(), "k", &f, Options{Lease: time.Hour}); !errors.Is(err, ErrUnavailable) {
 			t.Fatal(err)
@@ -159,8 +159,8 @@ func TestCloseEndsSweeps(t *testing.T) {
 		if swept < 3 {
 			t.Errorf("swept %d times in a second", swept)
 		}
-		g.Close()
-		g.Sweep(Options{Lease: s, Timeout: s}, true, func(context.Context) bool {
+		g.Close(errClosed)
+		g.Sweeper.Sweep(&Options{Lease: s, Timeout: s}, true, func(context.Context) bool {
 			t.Error("a sweep began after Close")
 			return true
 		})

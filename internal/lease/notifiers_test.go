@@ -12,9 +12,9 @@ import (
 )
 
 // withCluster runs f in fake time, with what notifies a process of a cluster.
-func withCluster(t *testing.T, f func(t *testing.T, n *Notifiers, line *line, publish func(p *place))) {
+func withCluster(t *testing.T, f func(t *testing.T, n *Notifiers, line *wire, publish func(p *place))) {
 	inMemory(t, func(t *testing.T, server *redistest.Server) {
-		line := &line{Client: transport.NewRedigo(server.Pool(t, 1), patient.Timeout), cluster: true}
+		line := &wire{Client: transport.NewRedigo(server.Pool(t, 1), patient.Timeout), cluster: true}
 		n := NewNotifiers(line, func(_ context.Context, key, place string) error {
 			t.Errorf("%s of %s is given up", place, key)
 			return nil
@@ -35,7 +35,7 @@ func withCluster(t *testing.T, f func(t *testing.T, n *Notifiers, line *line, pu
 // On a cluster each key that is waited for has a channel of its own, in its slot, and nothing is left
 // of that soon after the last place.
 func TestNotifiersOfACluster(t *testing.T) {
-	withCluster(t, func(t *testing.T, n *Notifiers, line *line, publish func(*place)) {
+	withCluster(t, func(t *testing.T, n *Notifiers, line *wire, publish func(*place)) {
 		a, b, c := n.place("latchkey:{a}.lock"), n.place("latchkey:{b}.lock"), n.place("latchkey:{b}.lock")
 		line.want(t, 2, 2)
 		for p, tag := range map[*place]string{a: "{a}", b: "{b}", c: "{b}"} {
@@ -61,7 +61,7 @@ func TestNotifiersOfACluster(t *testing.T) {
 // A place that comes for a key whose last one has just left listens to the same channel, under
 // another name: the queue may still have the old one.
 func TestNotifiersOfOneKeyFollowEachOther(t *testing.T) {
-	withCluster(t, func(t *testing.T, n *Notifiers, line *line, _ func(*place)) {
+	withCluster(t, func(t *testing.T, n *Notifiers, line *wire, _ func(*place)) {
 		names := make(map[string]bool)
 		for _, pause := range []time.Duration{0, idleTime - 1, idleTime, idleTime + 1} {
 			for range 10 {
@@ -81,7 +81,7 @@ func TestNotifiersOfOneKeyFollowEachOther(t *testing.T) {
 
 // Without SSUBSCRIBE, or the right to it, places ask. It is not tried again for each of them.
 func TestNotifiersWithoutShardedChannels(t *testing.T) {
-	withCluster(t, func(t *testing.T, n *Notifiers, line *line, _ func(*place)) {
+	withCluster(t, func(t *testing.T, n *Notifiers, line *wire, _ func(*place)) {
 		line.denied = true
 		for range 10 {
 			p := n.place("k")

@@ -15,12 +15,12 @@ import (
 // and the process lives.
 func TestOnLostPanics(t *testing.T) {
 	var f fake
-	withLease(t, &f, Options{}, func(t *testing.T, _ *Group, l *Lease) {
+	withLease(t, &f, Options{}, func(t *testing.T, _ *Locks, l *Lease) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		l.OnLost(func(error) { panic("a bug") })
 		l.OnLost(func(error) { runtime.Goexit() })
 		l.OnLost(cancel)
-		l.Lose(ErrLost)
+		lose(l, ErrLost)
 		synctest.Wait()
 		wantError(t, context.Cause(ctx), ErrLost)
 	})
@@ -28,7 +28,7 @@ func TestOnLostPanics(t *testing.T) {
 
 // A quitter ends the goroutine that subscribes, or receives, for so many times.
 type quitter struct {
-	*line
+	*wire
 	subscribes, receives int
 }
 
@@ -41,7 +41,7 @@ func (q *quitter) Subscribe(ctx context.Context, channel string) (transport.Subs
 	if q.subscribes--; q.subscribes >= 0 {
 		runtime.Goexit()
 	}
-	s, err := q.line.Subscribe(ctx, channel)
+	s, err := q.wire.Subscribe(ctx, channel)
 	return quitting{s, q}, err
 }
 
@@ -60,7 +60,7 @@ func TestSubscriberDoesNotReturn(t *testing.T) {
 		server := redistest.Memory(t)
 		client := transport.NewRedigo(server.Pool(t, 1), patient.Timeout)
 		t.Cleanup(func() { client.Close() })
-		q.line = &line{Client: client}
+		q.wire = &wire{Client: client}
 		n := NewNotifiers(&q, func(context.Context, string, string) error { return nil })
 		p := n.place("k")
 		synctest.Wait()
@@ -81,6 +81,6 @@ func TestSubscriberDoesNotReturn(t *testing.T) {
 		}
 		p.leave()
 		redistest.Elapse(retryTime)
-		q.line.want(t, 0, q.line.asked)
+		q.wire.want(t, 0, q.wire.asked)
 	})
 }

@@ -37,9 +37,9 @@ func inMemory(t *testing.T, f func(t *testing.T, server *redistest.Server)) {
 
 // A peer is what one process has of the spin lock. Two of them know nothing of each other.
 type peer struct {
-	group *Group
+	group *Locks
 	spin  *spin
-	line  *line
+	wire  *wire
 }
 
 // newProcess returns one of which, in fake time, nothing may be left after the test.
@@ -54,12 +54,12 @@ func newProcess(t *testing.T, server *redistest.Server) *peer {
 func newProcessOver(t *testing.T, pool *redis.Pool, timeout time.Duration) *peer {
 	client := transport.NewRedigo(pool, timeout)
 	t.Cleanup(func() { client.Close() })
-	line := &line{Client: client}
+	line := &wire{Client: client}
 	spin := &spin{Spin: Spin{Runner: scripting.NewRunner(client, timeout)}}
 	return &peer{
-		group: &Group{Notifiers: NewNotifiers(line, spin.Quit)},
+		group: &Locks{Lines[*Lease]{Notifiers: NewNotifiers(line, spin.Quit)}},
 		spin:  spin,
-		line:  line,
+		wire:  line,
 	}
 }
 
@@ -145,7 +145,7 @@ func wantRest(t *testing.T, server *redistest.Server, processes ...*peer) {
 	}
 	for _, p := range processes {
 		wantIdle(t, p.group)
-		eventually(t, "the end of the subscriptions", func() bool { return p.line.listening() == 0 })
+		eventually(t, "the end of the subscriptions", func() bool { return p.wire.listening() == 0 })
 	}
 	if keys := server.Keys(t); len(keys) > 0 {
 		t.Errorf("left behind: %q", keys)
@@ -223,8 +223,8 @@ func (f *spin) Pass(ctx context.Context, key, from, to string, span time.Duratio
 	return err == nil && others.Load(), err
 }
 
-// A line is how a process is notified. It can be bad in several ways.
-type line struct {
+// A wire is how a process is notified. It can be bad in several ways.
+type wire struct {
 	transport.Client
 	cluster bool
 
@@ -238,18 +238,18 @@ type line struct {
 
 type lineEnd struct {
 	transport.Subscription
-	line  *line
+	wire  *wire
 	moved atomic.Bool
 }
 
 // set changes what is bad from now on.
-func (l *line) set(change func()) {
+func (l *wire) set(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change()
 }
 
-func (l *line) Subscribe(ctx context.Context, channel string) (transport.Subscription, error) {
+func (l *wire) Subscribe(ctx context.Context, channel string) (transport.Subscription, error) {
 	l.mu.Lock()
 	l.asked++
 	takes := l.takes
@@ -269,23 +269,23 @@ func (l *line) Subscribe(ctx context.Context, channel string) (transport.Subscri
 	if err != nil {
 		return nil, err
 	}
-	end := &lineEnd{Subscription: sub, line: l}
+	end := &lineEnd{Subscription: sub, wire: l}
 	l.set(func() { l.ends = append(l.ends, end) })
 	return end, nil
 }
 
-func (l *line) IsCluster() bool { return l.cluster }
+func (l *wire) IsCluster() bool { return l.cluster }
 
-func (l *line) SubscribeShard(ctx context.Context, channel string) (transport.Subscription, error) {
+func (l *wire) SubscribeShard(ctx context.Context, channel string) (transport.Subscription, error) {
 	return l.Subscribe(ctx, channel)
 }
 
 func (e *lineEnd) Receive() (string, error) {
 	for {
 		m, err := e.Subscription.Receive()
-		e.line.mu.Lock()
-		lossy := e.line.lossy
-		e.line.mu.Unlock()
+		e.wire.mu.Lock()
+		lossy := e.wire.lossy
+		e.wire.mu.Unlock()
 		switch {
 		case e.moved.Load():
 			return "", transport.ErrMoved
@@ -296,14 +296,14 @@ func (e *lineEnd) Receive() (string, error) {
 }
 
 func (e *lineEnd) Close() error {
-	e.line.set(func() {
-		e.line.ends = slices.DeleteFunc(e.line.ends, func(other *lineEnd) bool { return other == e })
+	e.wire.set(func() {
+		e.wire.ends = slices.DeleteFunc(e.wire.ends, func(other *lineEnd) bool { return other == e })
 	})
 	return e.Subscription.Close()
 }
 
 // cut breaks all subscriptions, as a slot that moves does, or as a connection does.
-func (l *line) cut(moved bool) {
+func (l *wire) cut(moved bool) {
 	l.mu.Lock()
 	ends := slices.Clone(l.ends)
 	l.mu.Unlock()
@@ -313,14 +313,14 @@ func (l *line) cut(moved bool) {
 	}
 }
 
-func (l *line) listening() int {
+func (l *wire) listening() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.ends)
 }
 
 // want says how many subscriptions there are, and how often one was asked for.
-func (l *line) want(t *testing.T, open, asked int) {
+func (l *wire) want(t *testing.T, open, asked int) {
 	t.Helper()
 	synctest.Wait()
 	l.mu.Lock()

@@ -232,7 +232,7 @@ func TestQueueIsSomethingElse(t *testing.T) {
 		q := newScripts(t, server)
 		for _, put := range [][]any{
 			{"SET", key, "of somebody else"},
-			{"SET", key, newToken(BondOf("k"), "", time.Now())},
+			{"SET", key, NewToken(BondOf("k"), "", time.Now())},
 			{"LPUSH", key, "of somebody else"},
 		} {
 			server.Do(t, put[0].(string), put[1:]...)

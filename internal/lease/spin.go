@@ -12,6 +12,14 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
+// WholeLease is part of algorithms whose holders may rely on all of a lease.
+type WholeLease struct{}
+
+// Valid returns lease.
+func (WholeLease) Valid(lease time.Duration) time.Duration { return lease }
+
+func (WholeLease) isWhole() {}
+
 // Spin is the algorithm of the spin lock, a [Queue].
 type Spin struct {
 	WholeLease

@@ -128,7 +128,7 @@ func TestSpinIsRenewed(t *testing.T) {
 			_ = l.Extend(t.Context(), o.Lease)
 		}
 		<-l.Lost()
-		wantErrLost(t, l.Why(), "its key is gone")
+		wantErrLost(t, whyLost(l), "its key is gone")
 	})
 }
 

@@ -36,6 +36,13 @@ var process = sync.OnceValue(func() string {
 	return excerpt.Printable(strings.ReplaceAll(host, " ", "_"), maxLabel) + "/" + strconv.Itoa(os.Getpid())
 })
 
+// thisProcess is the owner of a lock that says no more.
+func thisProcess() Owner {
+	host, pid, _ := strings.Cut(process(), "/")
+	n, _ := strconv.Atoi(pid)
+	return Owner{Host: host, PID: n}
+}
+
 // IDLength is that of a token's first part, which alone makes it unique.
 const IDLength = 16
 
@@ -83,10 +90,10 @@ func appendID(b []byte, bond Bond) []byte {
 	return b
 }
 
-// newToken returns a new token for the lock with that bond, which also says who the holder is:
+// NewToken returns a new token for the lock with that bond, which also says who the holder is:
 //
 //	<id> <Unix ms> <host>/<pid> <label>
-func newToken(bond Bond, label string, now time.Time) string {
+func NewToken(bond Bond, label string, now time.Time) string {
 	b := make([]byte, 0, 192) // longer than any but those of hosts with long names
 	b = appendID(b, bond)
 	b = append(b, ' ')

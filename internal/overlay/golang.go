@@ -229,6 +229,9 @@ func fullName(decl *ast.FuncDecl) string {
 	if pointer, ok := of.(*ast.StarExpr); ok {
 		of = pointer.X
 	}
+	if generic, ok := of.(*ast.IndexExpr); ok {
+		of = generic.X
+	}
 	name, _ := of.(*ast.Ident)
 	if name == nil {
 		return ""

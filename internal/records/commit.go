@@ -11,31 +11,48 @@ import (
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-// The round trips of a tenure with Redis. There is one at a time, so that it is always known which
-// token and which record Redis has. All methods but Extend are called with mu held.
+// The commits of a tenure. There is one round trip at a time, so that it is always known which token and
+// which record Redis has. All methods are called with mu held.
 
-// flush stores versions, unless somebody else does, until one is stored.
-//
-// It lets those go first that can go on now: the next holds, which the same round trip then stores,
-// too. With 100 requests for one session in two processes that makes a third fewer round trips.
-func (t *tenure) flush(ctx context.Context, version int) {
-	t.mu.Unlock()
+// letRun gives mu up for a moment, so that the next holds, which can go on now, end before the next commit,
+// which then stores them, too. With 100 requests for one session in two processes that makes a third fewer
+// round trips.
+func (t *tenure) letRun() {
+	t.unlock()
 	runtime.Gosched()
 	t.mu.Lock()
-	for t.stored < version && t.err == nil {
-		if t.sending || t.leaving {
+}
+
+// settle returns when it is known whether version is stored. vacant: the caller has left the tenure vacant,
+// and goes on until another hold has begun, or the lock is released. Whoever finds no round trip under way
+// sends the next commit, for all.
+func (t *tenure) settle(ctx context.Context, version int, vacant bool) {
+	if vacant {
+		t.vacated++
+		defer func() { t.vacated-- }()
+	}
+	begun, since := t.begun, t.since
+	for !t.isSettled(version) || vacant && t.begun == begun && t.over == nil {
+		if t.sending {
 			t.waitForOne()
 		} else {
-			t.send(ctx, t.lease.Token(), t.lease.Span())
+			t.waitsSince(since)
+			t.commit(ctx)
 		}
 	}
 }
 
-// send makes all versions up to the newest stored, and gives the lock to the next holder for span;
-// to "" frees it. It is called when no round trip is under way. It is for others, too, so it does
-// not end with ctx, but by latest.
-func (t *tenure) send(ctx context.Context, to string, span time.Duration) {
-	returned := false
+// isSettled reports whether it is known if version is stored, or with an ErrUnavailable, that it is not
+// known. If the tenure is over, a commit that is under way still counts.
+func (t *tenure) isSettled(version int) bool {
+	return t.stored >= version || t.over != nil && (!t.sending || errors.Is(t.over, ErrUnavailable))
+}
+
+// commit makes all versions up to the newest stored, and decides what becomes of the lock: the present hold
+// keeps it, the next in line gets it, or else it is released. It is called when no round trip is under way.
+// It is for others, too, so it does not end with ctx, but by latest.
+func (t *tenure) commit(ctx context.Context) {
+	next, returned := token{}, false
 	defer func() {
 		if returned {
 			return
@@ -44,62 +61,108 @@ func (t *tenure) send(ctx context.Context, to string, span time.Duration) {
 		if v := recover(); v != nil { // of a Content, perhaps another hold's
 			err = scripting.Panicked(v)
 		}
-		t.fail(err, to)
-		t.idle.Broadcast() // those that wait for this round trip, of which there may have been none
+		t.fail(err, next.text)
+		t.idle.Broadcast() // those that wait for this commit, which may not have been sent
 	}()
-	version := t.newest
-	x := scripting.RoundTrip{Script: commitScript, Keys: t.keys[:ownKeys]}
-	var record, ttl any = "", ""
-	expected := t.base
-	if version > 0 || t.read == nil { // what cannot be read is left as it is
-		left := t.timeToLive(to, span)
-		expected, left = quietly(expected, left)
-		ttl = left
-	}
-	base := t.base
-	if t.written > t.stored {
-		base = t.record.name
-		record = stage(&x, base, t.write.text(t.box))
-	}
-	if t.args[0] != t.token { // it has changed
-		t.args[0] = t.token
-	}
-	x.Args = append(t.args[:1], expected, ttl, record)
-	if to != "" {
-		x.Args = append(x.Args, to, span.Milliseconds())
-	}
-	t.ask(&x, base)
-	ctx, asked := context.WithoutCancel(ctx), time.Now()
-	if t.isShort(asked) {
+	now, version, vacant := time.Now(), t.newest, t.hold == nil
+	next = t.next(now)
+	x, base := t.roundTrip(next, now)
+	ctx = context.WithoutCancel(ctx)
+	if t.isShort(now) {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, t.latest())
 		defer cancel()
 	}
 	t.since = time.Time{}
-	others, err := committed(t.exchange(ctx, asked, x))
+	if next.text != "" {
+		t.term.Asked(now, next.span)
+	}
+	others, err := committed(t.exchange(ctx, now, x))
 	returned = true
 	clear(t.args[1:]) // a record may be large
 	if err != nil {
-		t.fail(err, to)
+		t.fail(err, next.text)
 		return
 	}
-	t.token, t.base, t.others, t.stored, t.heard, t.asked = to, base, others, version, time.Now(), asked
-	if t.err != nil { // the tenure was given up meanwhile, and its next token is nobody's
-		t.lease.Sweep(to)
+	heard := time.Now()
+	if next.text != "" {
+		_ = t.term.Answered(heard, nil)
+	}
+	t.term.Token, t.base, t.others, t.stored, t.heard, t.asked = next.text, base, others, version, heard, now
+	switch {
+	case t.over != nil: // it lapsed meanwhile, and its next token is nobody's
+		t.sweep(next.text)
+	case next.text == "":
+		t.freed()
+	case vacant: // if the next in line has left, settle sends once more
+		t.grant(next.label)
 	}
 }
 
-// latest is when those that wait for the next round trip have their answer. A hold that ends has the time
+// A token is by which the lock is held after a commit; with an empty text it is released.
+type token struct {
+	text, label string
+	span        time.Duration
+}
+
+// next returns the token of the present hold or, if there is none, of the next in line.
+func (t *tenure) next(now time.Time) (next token) {
+	if t.hold != nil {
+		next = token{label: t.hold.ticket.Label, span: t.term.Span(now)}
+	} else if first, waits := t.lines().First(t.lockKey()); waits && t.mayPass(now) {
+		next = token{label: first.Label, span: lease.WholeMillis(min(first.Options.Lease, first.Options.MaxHold))}
+	} else {
+		return token{}
+	}
+	next.text = lease.NewToken(lease.BondIn(t.term.Token), next.label, now)
+	return next
+}
+
+// roundTrip returns the commit of all versions, which makes next the holder, and the revision of the record
+// afterwards.
+func (t *tenure) roundTrip(next token, now time.Time) (x scripting.RoundTrip, base string) {
+	x = scripting.RoundTrip{Script: commitScript, Keys: t.keys[:ownKeys]}
+	var record, ttl any = "", ""
+	expected := t.base
+	if t.newest > 0 || t.read == nil { // what cannot be read is left as it is
+		left := t.timeToLive(next, now)
+		expected, left = quietly(expected, left)
+		ttl = left
+	}
+	base = t.base
+	if t.written > t.stored {
+		base = t.record.name
+		record = stage(&x, base, t.write.text(t.box))
+	}
+	if t.args[0] != t.term.Token { // it has changed
+		t.args[0] = t.term.Token
+	}
+	x.Args = append(t.args[:1], expected, ttl, record)
+	if next.text != "" {
+		x.Args = append(x.Args, next.text, next.span.Milliseconds())
+	}
+	t.ask(&x, base)
+	return x, base
+}
+
+// waitsSince notes since when a hold that ends waits for its commit.
+func (t *tenure) waitsSince(begun time.Time) {
+	if t.since.IsZero() || begun.Before(t.since) {
+		t.since = begun
+	}
+}
+
+// latest is when those that wait for the next commit have their answer. A hold that ends has the time
 // of one round trip, and an eighth more, however many it needs: the one that is under way, its own, and
 // before those what Renew needs.
 func (t *tenure) latest() time.Time {
-	most := t.store.options.Timeout
+	most := t.engine.options.Timeout
 	return t.since.Add(most).Add(most / 8) // the sum may overflow
 }
 
 // isShort reports whether that is sooner than a round trip may be over that begins now.
 func (t *tenure) isShort(now time.Time) bool {
-	return !t.since.IsZero() && now.Sub(t.since) > t.store.options.Timeout/8
+	return !t.since.IsZero() && now.Sub(t.since) > t.engine.options.Timeout/8
 }
 
 // quietly returns base and the time to live as the scripts take them: a negative one is that of a
@@ -128,65 +191,16 @@ func (t *tenure) ask(x *scripting.RoundTrip, base string) {
 const outlast = 2 * time.Second
 
 // timeToLive is that of the record after a commit, in ms: what the last version wants, or the
-// take, since somebody has come for the session; but while it is held, no less than its lock.
-func (t *tenure) timeToLive(to string, span time.Duration) int64 {
+// take, since a request has come for the session; but while it is held, no less than its lock.
+func (t *tenure) timeToLive(next token, now time.Time) int64 {
 	ttl := t.write.ttl
 	if t.newest == 0 {
-		ttl = t.terms.ttl(&t.record, time.Now())
+		ttl = t.terms.ttl(&t.record, now)
 	}
-	if to != "" && ttl > 0 { // else the script sees to it
-		ttl = max(ttl, (span + outlast).Milliseconds())
+	if next.text != "" && ttl > 0 { // else the script sees to it
+		ttl = max(ttl, (next.span + outlast).Milliseconds())
 	}
 	return ttl
-}
-
-// Extend implements [lease.Extender]: the record outlasts the lock. The holder of a
-// record that another has written learns that it is lost.
-func (t *tenure) Extend(ctx context.Context, _, token string, d time.Duration) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	// An extension that comes late is no reason to fail, and a commit extends the lease as well.
-	for (t.sending || !t.since.IsZero()) && t.err == nil {
-		t.idle.Wait()
-	}
-	switch {
-	case t.err != nil:
-		return t.err
-	case t.lease != nil && t.lease.Token() != token:
-		return lease.ErrExpired // meanwhile: the next hold may be for longer than d
-	}
-	x := scripting.RoundTrip{
-		Script: extendScript,
-		Keys:   t.keys[:2],
-		Args:   []any{t.token, max(1, d.Milliseconds()), t.base},
-	}
-	ask(&x, t.keys)
-	err := lease.Verdict(t.exchange(ctx, time.Now(), x))
-	if errors.Is(err, ErrLost) && t.lease != nil {
-		t.fail(err, "")
-	}
-	return err
-}
-
-// fail ends the tenure: what is not stored is void. The lock may be left to the token that Redis
-// has, or to the next one, so both are swept in the background: nobody waits for another round trip
-// after one that has failed. With ErrLost, which says that nothing was stored, it is not called
-// while a commit is under way.
-func (t *tenure) fail(err error, next string) {
-	t.err = err
-	if scripting.Unanswered(err) && !scripting.Moving(err) {
-		t.lease.Dismiss(err) // before Lose, which gives the turn to the first of them
-	}
-	t.lease.Lose(err) // the present hold has built on what is void
-	t.lease.Sweep(t.token, next)
-}
-
-// settled waits until no round trip is under way, unless the tenure has failed, and returns why.
-func (t *tenure) settled() error {
-	for t.sending && t.err == nil {
-		t.waitForOne()
-	}
-	return t.err
 }
 
 // waitForOne waits until the round trip that is under way is over. A hold that has waited for one
@@ -196,37 +210,37 @@ func (t *tenure) waitForOne() {
 		latest := t.latest()
 		defer time.AfterFunc(latest.Sub(now), func() {
 			t.mu.Lock()
-			defer t.mu.Unlock()
-			if t.sending && t.err == nil && t.latest() == latest {
+			defer t.unlock()
+			if t.sending && t.over == nil && t.latest() == latest {
 				t.fail(errNoTime, "")
-				t.idle.Broadcast()
 			}
 		}).Stop()
 	}
+	checked(t)
 	t.idle.Wait()
-	if !t.sending && t.err == nil && t.silence != nil {
+	if !t.sending && t.over == nil && t.silence != nil {
 		t.fail(t.silence, "")
 	}
 }
 
-var errNoTime = fmt.Errorf("%w: another exchange took all of the time: %w", ErrUnavailable, context.DeadlineExceeded)
+var errNoTime = fmt.Errorf("%w: another round trip took all of the time: %w", ErrUnavailable, context.DeadlineExceeded)
 
 // exchange runs a script, asked now, and gives mu up meanwhile. It takes it again also if the client ends the
 // goroutine.
 func (t *tenure) exchange(ctx context.Context, asked time.Time, x scripting.RoundTrip) (reply scripting.Reply, err error) {
 	t.sending = true
-	t.mu.Unlock()
+	t.unlock()
 	defer func() {
 		t.mu.Lock()
 		t.sending, t.silence = false, nil
 		// An extension is not waited for beyond the end of its lease. What took less than a
 		// quarter of Timeout leaves time for another one.
-		if err != nil && scripting.Unanswered(err) && !scripting.Moving(err) && time.Since(asked) >= t.store.options.Timeout/4 {
+		if err != nil && scripting.Unanswered(err) && !scripting.Moving(err) && time.Since(asked) >= t.engine.options.Timeout/4 {
 			t.silence = err
 		}
 		t.idle.Broadcast()
 	}()
-	_, reply, err = t.store.runner.RoundTrip(ctx, x)
+	_, reply, err = t.engine.runner.RoundTrip(ctx, x)
 	return reply, err
 }
 

@@ -99,7 +99,7 @@ func eachDesk(t *testing.T, o Options, f func(t *testing.T, d *desk)) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
 		st, p := tapped(t, s, o)
-		st.alone = time.Hour
+		st.maxUnheard = time.Hour
 		create(t, process(t, s), "0")
 		f(t, &desk{s, p, st})
 	})

@@ -119,6 +119,9 @@ var (
 	ErrTooLarge = errors.New("session is too large")
 )
 
+// errClosed is that of an engine that was closed.
+var errClosed = fmt.Errorf("%w: the store was closed", ErrUnavailable)
+
 // The errors of the lock. They equal those of package locker, which documents them.
 var (
 	ErrTimeout        = locker.ErrTimeout
@@ -145,18 +148,18 @@ var Of func(store any) *Engine
 
 // An Engine is safe for use by any number of goroutines.
 type Engine struct {
-	options Options
-	runner  *scripting.Runner
-	owned   func() error // closes the client, if it is ours to close
-	group   lease.Group
-	locking lease.Options                 // of every Take, but for what its Terms say
-	latest  atomic.Pointer[lease.Options] // of the last Take; most have the same
-	closed  atomic.Bool
-	guests  atomic.Bool   // a read has met a session with an idle timeout of its own
-	alone   time.Duration // see maxAlone; tests do not want it to depend on the machine
-	err     error         // what is wrong with the options
-	ring    *keyring      // of Options.Encryption; nil without
-	clock   clock
+	options    Options
+	runner     *scripting.Runner
+	owned      func() error // closes the client, if it is ours to close
+	lines      lease.Lines[*Hold]
+	locking    lease.Options                 // of every Take, but for what its Terms say
+	latest     atomic.Pointer[lease.Options] // of the last Take; most have the same
+	closed     atomic.Bool
+	guests     atomic.Bool   // a read has met a session with an idle timeout of its own
+	maxUnheard time.Duration // see maxUnheard; tests do not want it to depend on the machine
+	err        error         // what is wrong with the options
+	ring       *keyring      // of Options.Encryption; nil without
+	clock      clock
 }
 
 // Broken returns an engine of which each use fails with err.
@@ -167,7 +170,7 @@ func Broken(err error) *Engine { return &Engine{err: err} }
 // CloseWithStore() error: [Engine.Close] calls that. What is wrong with the options is reported by
 // [Engine.Err], and is the error of every use.
 func New(c transport.Client, o Options) *Engine {
-	s := &Engine{options: o, alone: maxAlone, clock: clock{began: time.Now()}, err: o.check()}
+	s := &Engine{options: o, maxUnheard: maxUnheard, clock: clock{began: time.Now()}, err: o.check()}
 	if own, ok := c.(interface{ CloseWithStore() error }); ok {
 		s.owned = own.CloseWithStore
 	}
@@ -176,7 +179,7 @@ func New(c transport.Client, o Options) *Engine {
 	s.options.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
 	s.options.Timeout = cmp.Or(o.Timeout, locker.DefaultTimeout)
 	s.runner = scripting.NewRunner(c, s.options.Timeout)
-	s.group.Notifiers = lease.NewNotifiers(s.runner, lease.Spin{Runner: s.runner}.Quit)
+	s.lines.Notifiers = lease.NewNotifiers(s.runner, lease.Spin{Runner: s.runner}.Quit)
 	s.locking = lease.Options{Lease: o.Lease, Timeout: o.Timeout, Held: func(err error, o lease.Owner, d time.Duration) error {
 		return &locker.HeldError{Owner: locker.Owner(o), For: d, Err: err}
 	}}.WithDefaults()
@@ -205,7 +208,7 @@ func (s *Engine) Err() error { return s.err }
 // wanted it, in the plain or under other keys.
 func (s *Engine) usable() error {
 	if s.err == nil && s.closed.Load() {
-		return lease.ErrClosed
+		return errClosed
 	}
 	return s.err
 }
@@ -241,7 +244,7 @@ var pinged = [...]string{"ping-72", "ping-21", "ping-73", "ping-20", "ping-70", 
 // then, or was to be cleaned up in the background after a lost reply, is free when its lease ends.
 func (s *Engine) Close() error {
 	s.closed.Store(true)
-	s.group.Close()
+	s.lines.Close(errClosed)
 	if s.owned == nil {
 		return nil
 	}

@@ -336,3 +336,17 @@ func opened(t *testing.T, url string, o Options) *Engine {
 	t.Cleanup(func() { st.Close() })
 	return st
 }
+
+// tokenOf returns the token by which the session of a hold is locked.
+func tokenOf(h *Hold) string {
+	h.tenure.mu.Lock()
+	defer h.tenure.mu.Unlock()
+	return h.tenure.term.Token
+}
+
+// validity returns for how long a hold may rely on the lock.
+func validity(h *Hold) time.Duration {
+	h.tenure.mu.Lock()
+	defer h.tenure.mu.Unlock()
+	return time.Until(h.tenure.term.End())
+}

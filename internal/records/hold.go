@@ -13,8 +13,8 @@ import (
 	"github.com/a2139e8d/latchkey/locker"
 )
 
-// errGivenBack is that of a Hold that is used again.
-var errGivenBack = fmt.Errorf("%w: it was given back before", ErrLost)
+// errReleased is that of a Hold that is used again.
+var errReleased = fmt.Errorf("%w: it was given back before", ErrLost)
 
 // tombstoneTime is how long an ended id is remembered: longer than requests
 // that were on their way when it ended.
@@ -28,14 +28,17 @@ type Hold struct {
 	// may be its User and Device for a Renew, whose id has the user's tag.
 	Record Record
 
-	store  *Engine
-	id     string
-	terms  Terms
-	lease  *lease.Lease
-	tenure *tenure
-	stamp  string // of what this holder writes
-	joined bool   // it follows another hold of its tenure
-	over   bool   // it was given back
+	engine   *Engine
+	id       string
+	terms    Terms
+	ticket   lease.Ticket[*Hold]
+	tenure   *tenure // set by who grants it the session, before it runs
+	first    bool    // it has acquired the lock; else it follows another hold of its tenure
+	revision string  // of what it writes; "": it has none yet
+
+	// Guarded by the tenure's mu.
+	over   bool // it has ended
+	onLost context.CancelCauseFunc
 }
 
 // A write is what a hold leaves in Redis.
@@ -56,8 +59,8 @@ func (w write) text(b *box) []byte {
 	return w.record.text(b)
 }
 
-// A request is what is allocated for one: its Hold, and how its lock is taken.
-type request struct {
+// A visit is what is allocated for one: its Hold, and how its lock is acquired.
+type visit struct {
 	Hold
 	taking taking
 }
@@ -71,20 +74,15 @@ type request struct {
 // does not know the User of a user's session, Save is an error, and Renew gives it an id without a tag.
 func (s *Engine) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 	terms, err := s.terms(t)
-	both := new(request)
-	h, k := &both.Hold, &both.taking
-	h.store, h.id, h.terms = s, id, terms
+	v := new(visit)
+	h, k := &v.Hold, &v.taking
+	h.engine, h.id, h.terms = s, id, terms
 	if err == nil {
-		k.Spin, k.store, k.id, k.keys, k.terms = lease.Spin{Runner: s.runner}, s, id, s.keys(id), &h.terms
-		var l *lease.Lease
-		l, err = s.group.Acquire(ctx, k.keys.At(1), k, s.lockingBy(&terms), terms.Label)
-		for again := true; err == nil && again; {
-			if again, err = l.Data().(*tenure).admit(ctx, h, l); again {
-				l, err = l.Again()
-			}
-		}
+		k.Spin, k.engine, k.id, k.keys, k.terms = lease.Spin{Runner: s.runner}, s, id, s.keys(id), &h.terms
+		h.ticket = lease.Ticket[*Hold]{Who: h, Key: k.keys.At(1), Label: terms.Label, Options: s.lockingBy(&terms), Context: ctx}
+		err = h.acquire(ctx, k)
 	}
-	if h.lease == nil {
+	if h.tenure == nil {
 		return nil, fmt.Errorf("store: taking a session: %w", err) // which names the key
 	}
 	if err != nil {
@@ -94,7 +92,28 @@ func (s *Engine) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 	return h, nil
 }
 
-// lockingBy returns how the lock is taken by these terms.
+// acquire waits in line, and at its head for the lock. An error comes with a tenure if the record cannot be
+// used.
+func (h *Hold) acquire(ctx context.Context, k *taking) error {
+	for {
+		head, err := h.engine.lines.Enter(&h.ticket)
+		if head && err == nil {
+			var won lease.Won
+			if won, err = h.ticket.Compete(k); err == nil {
+				k.tenure.start(h, won)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		again, err := h.tenure.admit(ctx, h)
+		if !again {
+			return err
+		}
+	}
+}
+
+// lockingBy returns how the lock is acquired by these terms.
 func (s *Engine) lockingBy(t *Terms) *lease.Options {
 	wait, hold := t.LockWait, cmp.Or(t.MaxHold, s.locking.MaxHold)
 	waiters := cmp.Or(t.MaxWaiters, s.locking.MaxWaiters)
@@ -108,8 +127,25 @@ func (s *Engine) lockingBy(t *Terms) *lease.Options {
 }
 
 // OnLost arranges for cancel to be called with an [ErrLost] that says why when the lock is
-// lost, in a goroutine of its own, or at once if it is lost already.
-func (h *Hold) OnLost(cancel context.CancelCauseFunc) { h.lease.OnLost(cancel) }
+// lost, in a goroutine of its own, or at once if it is lost already. The last one counts.
+func (h *Hold) OnLost(cancel context.CancelCauseFunc) {
+	t := h.tenure
+	t.mu.Lock()
+	lost := t.over != nil && !h.over
+	h.onLost = cancel
+	why := t.over
+	t.unlock()
+	if lost {
+		cancel(lease.Lost(why))
+	}
+}
+
+// tell tells the holder that the lock is lost. It is called with the tenure's mu held.
+func (h *Hold) tell(why error) {
+	if h.onLost != nil {
+		go lease.Tell(h.onLost, lease.Lost(why))
+	}
+}
 
 // Save stores data and gives the session back. It keeps data, which must not be changed
 // afterwards. The error wraps [ErrLost], [ErrTooLarge] or [ErrUnavailable]. If it wraps
@@ -129,9 +165,9 @@ func (h *Hold) SaveContent(ctx context.Context, c Content) error {
 
 func (h *Hold) save(ctx context.Context, record Record) error {
 	defer h.letGo(ctx)
-	record.Created, record.Own, record.name = h.Record.Created, h.Record.Own, h.stamp
+	record.Created, record.Own, record.name = h.Record.Created, h.Record.Own, h.newRevision()
 	record.User, record.Device, record.epoch = h.Record.User, h.Record.Device, h.Record.epoch
-	size := h.store.sizeOf(record)
+	size := h.engine.sizeOf(record)
 	err := h.terms.fits(size)
 	if _, _, ofUser := cutTag(h.id); ofUser != (record.User != "") {
 		err = errTag // nobody could read it
@@ -151,7 +187,7 @@ func (h *Hold) save(ctx context.Context, record Record) error {
 func (h *Hold) Destroy(ctx context.Context) error {
 	err := h.end(ctx, time.Now())
 	// One that follows another hold may have read what was not stored: its answer must not show that.
-	if errors.Is(err, lease.ErrEnded) && !errors.Is(err, ErrUnavailable) && !h.joined {
+	if errors.Is(err, lease.ErrEnded) && !errors.Is(err, ErrUnavailable) && h.first {
 		err = ErrGone
 	}
 	return failed("destroying", h.id, err)
@@ -170,8 +206,8 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 		h.Record.Own = h.Record.Own.renewed()
 	} // else its record was replaced, and it is a guest's
 	record := h.Record
-	record.Data, record.Content, record.name, record.epoch = data, nil, h.store.newStamp(id), ""
-	err := h.store.create(ctx, id, h.id, record, h.terms)
+	record.Data, record.Content, record.name, record.epoch = data, nil, h.engine.newStamp(id), ""
+	err := h.engine.create(ctx, id, h.id, record, h.terms)
 	ambiguous := scripting.Ambiguous(err)
 	if err != nil {
 		h.tenure.release(ctx, h, begun, err)
@@ -179,14 +215,14 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 		err = h.end(ctx, begun)
 	}
 	if err != nil {
-		h.store.dropLater(id, record.name, ambiguous)
+		h.engine.dropLater(id, record.name, ambiguous)
 	}
 	return failed("renewing", h.id, err)
 }
 
 // end leaves a tombstone. For begun see write.
 func (h *Hold) end(ctx context.Context, begun time.Time) error {
-	tombstone := Record{Created: time.Now(), name: h.stamp}
+	tombstone := Record{Created: time.Now(), name: h.newRevision()}
 	return h.tenure.end(ctx, h, write{changed: true, record: tombstone, ended: true, begun: begun, ttl: tombstoneTime.Milliseconds()})
 }
 
@@ -199,10 +235,18 @@ func (h *Hold) Touch(ctx context.Context) error {
 	// The request that took the lock has read what was stored then, and nothing can be wrong
 	// with that afterwards. Those that followed it have read what is known to be stored, or
 	// current, only if the lock was held until now.
-	if !h.joined && (errors.Is(err, ErrLost) || errors.Is(err, locker.ErrExpired)) {
+	if h.first && (errors.Is(err, ErrLost) || errors.Is(err, locker.ErrExpired)) {
 		err = nil
 	}
 	return failed("touching", h.id, err)
+}
+
+// newRevision returns that of what the hold writes, which it does once.
+func (h *Hold) newRevision() string {
+	if h.revision == "" {
+		h.revision = h.engine.newStamp(h.id)
+	}
+	return h.revision
 }
 
 // Release gives the session back and leaves it as it was, as after a panic.

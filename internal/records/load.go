@@ -183,7 +183,7 @@ func (s *Engine) CreateRecord(ctx context.Context, id string, r Record, t Terms)
 // dropLater removes, in the background, what a create that has failed may have stored. Nobody has the
 // id. Its record would time out, but until then a user's list would show it, and MaxSessions count it.
 func (s *Engine) dropLater(id, stamp string, ambiguous bool) {
-	s.group.Sweep(s.locking, ambiguous, func(ctx context.Context) bool {
+	s.lines.Sweeper.Sweep(&s.locking, ambiguous, func(ctx context.Context) bool {
 		keys := s.recordKeys(id)
 		x := scripting.RoundTrip{Script: dropScript, Keys: keys[:1], Args: []any{stamp}}
 		askToEnd(&x, keys)

@@ -6,7 +6,13 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain checks that nothing outlives the stores: no watchdog, no sweep.
+// TestMain checks that nothing outlives the engines: no watchdog, no sweep. Whenever a tenure gives up its
+// mutex, its invariants hold.
 func TestMain(m *testing.M) {
+	checked = func(t *tenure) {
+		if broken := t.check(); broken != "" {
+			panic("broken invariant: " + broken)
+		}
+	}
 	goleak.VerifyTestMain(m)
 }

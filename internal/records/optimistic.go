@@ -46,7 +46,7 @@ func (s *Engine) saveLoaded(ctx context.Context, id string, read, record Record,
 	if err := s.usable(); err != nil {
 		return err
 	}
-	if len(read.name) != stampLength { // which the script would not find
+	if len(read.name) != revisionLength { // which the script would not find
 		return ErrConflict
 	}
 	keys := s.keys(id)

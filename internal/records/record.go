@@ -271,8 +271,8 @@ func parseHead(text []byte, bond lease.Bond) (r Record, at int, sealed bool, _ e
 }
 
 const (
-	stampLength = lease.IDLength // the scripts know it, and the length of head
-	foreignName = "foreign"      // the name of what is no string; see record.lua
+	revisionLength = lease.IDLength // the scripts know it, and the length of head
+	foreignName    = "foreign"      // the name of what is no string; see record.lua
 )
 
 // recordName names a stored record as record.lua does: by its stamp, or where it has none, by its
@@ -280,7 +280,7 @@ const (
 func recordName(b []byte) string {
 	rest, ok := bytes.CutPrefix(b, []byte(head))
 	stamp, _, _ := bytes.Cut(rest, []byte(`"`))
-	if !ok || len(stamp) != stampLength || !isToken(stamp) {
+	if !ok || len(stamp) != revisionLength || !isToken(stamp) {
 		sum := sha1.Sum(b) // what Redis can compute, too; nobody gains by a collision
 		return hex.EncodeToString(sum[:])
 	}

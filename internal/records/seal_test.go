@@ -137,7 +137,7 @@ func TestMaxBytes(t *testing.T) {
 	for name, o := range map[string]Options{"plain": patient, "sealed": encrypted(newKey)} {
 		t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {
 			ctx, st := t.Context(), onPool(s.Pool(t, 8), o)
-			room := terms.MaxBytes - len(formatRecord(strings.Repeat("A", stampLength), time.Now(), nil))
+			room := terms.MaxBytes - len(formatRecord(strings.Repeat("A", revisionLength), time.Now(), nil))
 			if name == "sealed" {
 				room -= sealBytes
 			}

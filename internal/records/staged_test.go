@@ -33,7 +33,7 @@ func TestLargeRecordIsStaged(t *testing.T) {
 		create(t, process(t, s), "0")
 		for _, data := range []string{large("1"), strings.Repeat("x", 400<<10)} {
 			h := take(t, st)
-			s.Do(t, "LPUSH", theRecord+".new."+h.stamp, "x")
+			s.Do(t, "LPUSH", theRecord+".new."+h.revision, "x")
 			p.Forget()
 			save(t, h, data)
 			for _, cmd := range p.Commands() {

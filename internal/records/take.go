@@ -35,10 +35,11 @@ import (
 // Take reads the record as well.
 type taking struct {
 	lease.Spin
-	store *Engine
-	id    string
-	keys  scripting.Keys
-	terms *Terms
+	engine *Engine
+	id     string
+	keys   scripting.Keys
+	terms  *Terms
+	tenure *tenure // what the last try has begun
 	// unsure: SET may have been done, and the token may have the lock for what is left of a lease.
 	unsure bool
 	// The commands of the first try, which need no memory of their own.
@@ -60,7 +61,7 @@ func (k *taking) Take(ctx context.Context, _, token, place string, span time.Dur
 	}
 	broken := err != nil
 	// Both together take no longer than one round trip may.
-	ctx, cancel := context.WithDeadline(ctx, begun.Add(k.store.options.Timeout))
+	ctx, cancel := context.WithDeadline(ctx, begun.Add(k.engine.options.Timeout))
 	defer cancel()
 	found, err = k.byScript(ctx, token, place, span)
 	// SET may have been done although the script failed, or may be done yet.
@@ -77,7 +78,7 @@ func (k *taking) byScript(ctx context.Context, token, place string, span time.Du
 	x := scripting.RoundTrip{Script: takeScript, Keys: k.keys[:ownKeys], Args: []any{token, span.Milliseconds(),
 		k.terms.MaxBytes, k.terms.outlived(now), place, idle.Milliseconds(), now.UnixMilli()}}
 	ask(&x, k.keys)
-	_, reply, err := k.store.runner.RoundTrip(ctx, x)
+	_, reply, err := k.engine.runner.RoundTrip(ctx, x)
 	if err != nil {
 		return lease.Attempt{}, err
 	}
@@ -96,7 +97,7 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration, 
 	if ofUser {
 		k.commands[2], asked = append(k.commands[2], k.keys[markAt]), 3
 	}
-	replies, err := k.store.runner.Plain(ctx, k.keys.At(1), k.commands[:]...)
+	replies, err := k.engine.runner.Plain(ctx, k.keys.At(1), k.commands[:]...)
 	if err != nil {
 		k.unsure = true
 		again := scripting.Broken(err)
@@ -117,7 +118,7 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration, 
 	if !held || err != nil || len(text) > k.terms.MaxBytes || k.terms.expired(&parsed, heard) {
 		return lease.Attempt{}, false, nil
 	}
-	t := k.begin(token, begun, heard)
+	t := k.begin(begun, heard)
 	if ofUser {
 		mark, _ := scripting.Text(values[2])
 		if t.mark = string(mark); !alive(string(mark), k.keys, parsed.epoch) {
@@ -125,19 +126,20 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration, 
 		}
 	}
 	t.record, t.base, t.size, t.args[0], t.box = parsed, parsed.name, int32(len(text)), k.set[2], f.box
-	return lease.Attempt{Taken: true, Data: t}, true, nil
+	k.tenure = t
+	return lease.Attempt{Taken: true}, true, nil
 }
 
 // begin begins a tenure. Redis was asked then, and has answered at heard.
-func (k *taking) begin(token string, asked, heard time.Time) *tenure {
-	t := &tenure{store: k.store, id: k.id, keys: k.keys, terms: *k.terms, token: token, heard: heard, asked: asked, mark: ""}
+func (k *taking) begin(asked, heard time.Time) *tenure {
+	t := &tenure{engine: k.engine, id: k.id, keys: k.keys, terms: *k.terms, heard: heard, asked: asked, mark: ""}
 	t.idle.L = &t.mu
 	return t
 }
 
 // form is that of the session's records; a token is bound to their key, too.
 func (k *taking) form(token string) form {
-	return form{lease.BondIn(token), len(k.keys) == userKeys, k.store.box(k.id)}
+	return form{lease.BondIn(token), len(k.keys) == userKeys, k.engine.box(k.id)}
 }
 
 // taken reads the reply of take.lua. Where it took the lock, a tenure begins.
@@ -146,7 +148,7 @@ func (k *taking) taken(reply scripting.Reply, token string, asked time.Time) (le
 	if state == stateBusy {
 		return lease.Held(reply)
 	}
-	t, ok, f := k.begin(token, asked, time.Now()), true, k.form(token)
+	t, ok, f := k.begin(asked, time.Now()), true, k.form(token)
 	t.box = f.box
 	switch state {
 	case stateFound:
@@ -173,5 +175,6 @@ func (k *taking) taken(reply scripting.Reply, token string, asked time.Time) (le
 		t.record, t.read = parse(text, f)
 		t.base = t.record.name
 	}
-	return lease.Attempt{Taken: true, Data: t}, nil
+	k.tenure = t
+	return lease.Attempt{Taken: true}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,38 +12,62 @@ import (
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-// A tenure is the time in which one process has one session: from the round trip
-// that takes the lock and reads the record to the one that frees it. In between
-// its requests hold the session one after another, and build on what is in memory.
+// A tenure is the time in which one process has one session: from the round trip that acquires the lock and
+// reads the record to the one that releases the lock. In between its requests hold the session one after
+// another, and build on what is in memory. The tenure is the owner of the session's line.
+//
+// # Its states
+//
+//	              begin             end, release                  begin: early, or after a commit
+//	start ──────────────▶ occupied ──────────────▶ vacant ──────────────────────────────▶ occupied
+//	                         │                       │  a commit without a next hold
+//	                         │                       └─────────────────────────▶ over: freed
+//	                         └── fail, lapse ──────────────────────────────────▶ over: why
+//
+// Beside that, one round trip at most is under way: none ─▶ commit or extend ─▶ none.
+//
+// Invariant (one hold): at most one hold is present. When it begins, the hold before it has ended, and its
+// version is the newest.
+// Invariant (one round trip): sending is true from before a round trip is sent until its outcome is in term,
+// base and stored. So if it is false, and the tenure is not over, it is known what Redis has.
+// Invariant (stored): stored <= newest and written <= newest. Redis has version stored or, during a commit,
+// the version that the commit carries.
+// Invariant (saved before answered): end returns nil only if stored has reached the version that it made.
+// Invariant (no orphan): who leaves the tenure vacant goes on until a hold has begun, or the tenure is over.
+// Invariant (over): if over is set, no hold is present, none begins, and no version is made. A commit that
+// is under way still counts.
+// Invariant (the line moves on): lines.Leave is called once in the life of a tenure, when it is over.
+//
+// check tests them whenever mu is given up.
 //
 // # Pipeline and group commit
 //
 // When a hold ends, its version of the record becomes the newest, and the next request in line
-// starts on it at once, while the version is still on its way to Redis. Only one round trip is under
-// way at a time. What ends meanwhile goes into the next one: the newest version contains them all.
-// How far the requests may run ahead of Redis is bounded, by number and by time.
+// starts on it at once, while the version is still on its way to Redis. What ends meanwhile goes into the
+// next commit: the newest version contains them all. How far the requests may run ahead of Redis is
+// bounded, by number and by time.
 //
 // # Why this is serialisable
 //
 // The holds of a tenure are one after another, each on the state that the one
-// before has left. A round trip succeeds only if the record is the one that the take has
-// read, or that the round trip before has written: nobody else has written in between. So
-// all holds up to its version took effect, in their order, at the moment of the round trip:
+// before has left. A commit succeeds only if the record is the one that the take has
+// read, or that the commit before has written: no other process has written in between. So
+// all holds up to its version took effect, in their order, at the moment of the commit:
 // what a process reads afterwards contains them.
 //
 // # Why it is saved before it is answered
 //
-// No hold reports success before a round trip that was sent after its end has stored its version, or
+// No hold reports success before a commit that was sent after its end has stored its version, or
 // one that was built on it. That goes for holds that changed nothing, too: what they read may be a
 // version that is not stored yet, and if it never is, it must not be seen.
 //
-// # When a round trip fails
+// # When a commit fails
 //
 // Then all versions that are not stored are void, and the error is that of every hold that made
-// one or builds on one. The tenure is over; the next request in line takes the lock and reads the
-// record anew. Where only the reply was lost, a version may be stored all the same.
+// one or builds on one. The tenure is over; the next request in line acquires the lock and reads the
+// record anew. If only the reply was lost, a version may be stored.
 //
-// Where Redis has not answered at all, those who wait get the same error: they would find out the
+// If Redis has not answered at all, the waiters get the same error: they would find out the
 // same, one after another, each after a timeout of its own.
 //
 // # Late commands
@@ -54,91 +77,124 @@ import (
 // nothing else comes of it: such a commit finds its token, but not the record that it replaces.
 // Records never come back, so a commit takes effect once, on what its holds have read, or never.
 type tenure struct {
-	store *Engine
-	id    string
-	keys  scripting.Keys // of all scripts: record, lock, queue; and the list, of a user's session
-	terms Terms          // of the request that took the lock
+	engine *Engine
+	id     string
+	keys   scripting.Keys // of all scripts: record, lock, queue; and the list, of a user's session
+	terms  Terms          // of the request that acquired the lock
 
-	mu   sync.Mutex // guards all below; never held during a round trip
-	idle sync.Cond  // sending became false
+	mu   sync.Mutex // guards all below; before the lines' mutex; never held during a round trip
+	idle sync.Cond  // sending became false, or over was set
 
 	// What Redis has.
-	token   string       // in the lock; "" once it is freed
-	base    string       // the name of the record
-	lease   *lease.Lease // of the present hold; nil before the first
-	heard   time.Time    // when Redis answered last
-	asked   time.Time    // when it was asked that; see askedSince
-	silence error        // of the last round trip, if Redis has not answered it
-	args    [7]any       // of the commit that is under way
-	mark    any          // of a user's session: as it was read, a string
-	box     *box         // seals and opens the record
-	others  bool         // other processes wait, as of heard
-	since   time.Time    // the first of those that wait for the next round trip waits since then; zero: nobody does
-	sending bool         // a round trip is under way
-	leaving bool         // the next one, which somebody waits for, stores all and gives the lock away
+	term    lease.Term  // of the lock
+	alarm   lease.Alarm // rings at rings; guarded by the lines' mutex
+	rings   time.Time   // zero: it is not set
+	began   time.Time   // when the lock was asked for
+	heard   time.Time   // when Redis answered last
+	asked   time.Time   // when it was asked that; see grant
+	others  bool        // other processes wait, as of heard
+	base    string      // the revision of the record
+	mark    any         // of a user's session: as it was read, a string
+	box     *box        // seals and opens the record
+	sending bool        // a round trip is under way
+	silence error       // of the last one, if Redis has not answered it
+	since   time.Time   // the first of those that wait for the next commit waits since then; zero: there is none
+	args    [7]any      // of the commit that is under way
+
+	// The holds.
+	hold    *Hold // the present one; nil: it is vacant
+	begun   int   // holds so far
+	vacated int   // who has left it vacant, and resolves that; for check
+	over    error // why no more holds begin
 
 	// The versions. Each hold that ends makes one, changed or not.
-	ended   bool   // the newest version is a tombstone: nobody joins a session that has ended
-	size    int32  // of the newest state's stored form; Redis takes 512 MB at most
 	record  Record // the newest state
-	read    error  // it cannot be used
+	size    int32  // of its stored form; Redis takes 512 MB at most
+	ended   bool   // it is a tombstone
+	read    error  // the record that was read cannot be used, and was not replaced yet
 	write   write  // what brings Redis up to date
 	newest  int
-	written int   // the newest version that changed the record
-	stored  int   // the newest version that Redis has
-	err     error // why there will be no more
+	written int // the newest version that changed the record
+	stored  int // the newest version that Redis has
 }
 
-// admit gives the session to the request that has got the lease l: as its first hold, or as
-// one that follows another. An error comes with h.lease where the record cannot be used.
-// again: the lock is of no use, and l must wait for it again.
-func (t *tenure) admit(ctx context.Context, h *Hold, l *lease.Lease) (again bool, err error) {
+// errFreed is that of a tenure whose lock was released. No hold sees it.
+var errFreed = fmt.Errorf("%w: it was released", ErrLost)
+
+// start begins a tenure that has acquired the lock, with its first hold.
+func (t *tenure) start(h *Hold, won lease.Won) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	h.joined = t.lease != nil
-	t.lease = l
+	defer t.unlock()
+	t.term.Begin(won, h.ticket.Options, nil)
+	t.began, t.hold, t.begun = won.Sent, h, 1
+	h.tenure, h.Record, h.first = t, t.record, true
+	h.revision = won.Token[:revisionLength]
+	now := time.Now()
+	t.rings = t.term.Renewal(now)
+	t.lines().Own(h.ticket.Key, lease.Holder{Token: won.Token}, &t.alarm, t, t.rings, t.term.Slack(now))
+}
+
+func (t *tenure) lines() *lease.Lines[*Hold] { return &t.engine.lines }
+
+func (t *tenure) lockKey() string { return t.keys.At(1) }
+
+// begin makes h the present hold. It is called with mu held, before h's goroutine goes on.
+func (t *tenure) begin(h *Hold) {
+	h.tenure, h.Record = t, t.record
+	t.hold, t.begun = h, t.begun+1
+	t.term.Limit(time.Now(), h.ticket.Options.MaxHold)
+	if end := t.term.End(); t.rings.IsZero() || end.Before(t.rings) {
+		t.arm(end)
+	}
+}
+
+// admit is for a hold that was granted the session, once it runs. again: the session is of no use to it, and
+// it must enter the line again. An error comes with a tenure if the record cannot be used.
+func (t *tenure) admit(ctx context.Context, h *Hold) (again bool, err error) {
+	t.mu.Lock()
+	defer t.unlock()
+	now := time.Now()
 	switch {
-	case ctx.Err() != nil && !h.joined:
-		t.turnDown(l, context.Cause(ctx))
-		return true, nil
-	case !h.joined:
+	case t.over != nil: // what it was to build on is void
+		again = true
+	case h.first && ctx.Err() != nil:
+		// Its caller has left after it waited for one round trip, and must not wait for another.
+		if again = true; !t.vacate(now) {
+			t.fail(context.Cause(ctx), "")
+		}
+	case ctx.Err() != nil || !t.term.Held(now):
+		t.leave(ctx, h, now)
+		again = true
+	case h.first:
 		err = t.read
-	case t.err != nil: // what it was to build on is void
-		return true, nil
-	case ctx.Err() != nil || l.Validity() == 0:
-		t.giveUp(l, time.Now())
-		return true, nil
-	case !t.askedSince(l.Began()):
-		t.free(l)
-		return true, nil
 	case int(t.size) > h.terms.MaxBytes:
 		err = fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, t.size)
-	case h.terms.expired(&t.record, time.Now()):
-		t.giveUp(l, time.Now())
-		return false, fmt.Errorf("%s: %w", excerpt.Of(t.id), ErrNotFound)
+	case h.terms.expired(&t.record, now):
+		t.leave(ctx, h, now)
+		h.tenure, err = nil, fmt.Errorf("%s: %w", excerpt.Of(t.id), ErrNotFound)
 	}
-	h.tenure, h.lease, h.Record = t, l, t.record
-	h.stamp, _, _ = strings.Cut(l.Token(), " ") // which names it; the rest says who it is
-	return false, err
+	if again {
+		h.tenure, h.first, h.over = nil, false, false
+	}
+	return again, err
 }
+
+// # The end of a hold
 
 // end ends a hold with a version of its own, and returns when that is stored, or never will be.
 func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
+	t.mu.Lock()
+	defer t.unlock()
 	if h.over {
-		return errGivenBack
+		return errReleased
 	}
 	h.over = true
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	next, held, _ := h.lease.Stop(t.others)
-	defer h.lease.Leave()
-	// What is under way stores what others have ended, and only then is it known which token
-	// Redis has.
-	if !held && t.settled() == nil {
-		t.fail(h.lease.Why(), "")
+	now := time.Now()
+	if t.over == nil && !t.term.Held(now) {
+		t.lose(t.term.Overdue(now))
 	}
-	if t.err != nil {
-		return t.err
+	if t.over != nil {
+		return t.over
 	}
 	t.waitsSince(w.begun)
 	if w.ttl < 0 && t.newest > t.stored {
@@ -152,67 +208,41 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 		t.record, t.size, t.write, t.read, t.ended = w.record, w.size, w, nil, w.ended
 		t.written = version
 	}
-	if t.passOn(ctx, h.lease, next, w.begun) {
-		t.flush(ctx, version)
+	early := t.vacate(now)
+	if early {
+		t.letRun()
 	}
+	t.settle(ctx, version, !early)
 	if t.stored >= version {
 		return nil
 	}
-	return cmp.Or(t.err, ErrLost)
+	return cmp.Or(t.over, ErrLost)
 }
 
 // release ends a hold without a version. failed is the error of a round trip since begun, if there was
-// one: if Redis has not answered that, nobody waits for another. If it fails, the lease ends by itself.
-func (t *tenure) release(_ context.Context, h *Hold, begun time.Time, failed error) {
-	h.over = true
+// one: if Redis has not answered that, no caller waits for another. If it fails, the lease ends by itself.
+func (t *tenure) release(ctx context.Context, h *Hold, begun time.Time, failed error) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.err == nil && scripting.Unanswered(failed) {
+	defer t.unlock()
+	if t.over == nil && scripting.Unanswered(failed) {
 		t.fail(failed, "")
 	}
 	if h.terms.Quiet && t.newest == t.stored { // the visitors before it have had their time
 		t.terms.Quiet, t.write.ttl = true, min(t.write.ttl, -t.write.ttl)
 	}
-	t.giveUp(h.lease, begun)
+	t.leave(ctx, h, begun)
 }
 
-// waitsSince notes since when a hold that ends waits for its round trip. It is called with mu held.
-func (t *tenure) waitsSince(begun time.Time) {
-	if t.since.IsZero() || begun.Before(t.since) {
-		t.since = begun
+// leave is release with mu held.
+func (t *tenure) leave(ctx context.Context, h *Hold, begun time.Time) {
+	if h.over || t.over != nil {
+		h.over = true
+		return
 	}
-}
-
-// giveUp ends a hold without a version, which waits since begun. It is called with mu held.
-func (t *tenure) giveUp(l *lease.Lease, begun time.Time) {
-	next, _, ended := l.Stop(t.others)
-	defer l.Leave()
-	if !ended {
-		t.passOn(context.Background(), l, next, begun)
-	}
-}
-
-// turnDown ends a tenure whose first hold does not begin. Its caller has left after it waited for one
-// round trip, and must not wait for another. If the next in line can go on without a round trip, it does;
-// if not, the lock is freed in the background. It is called with mu held.
-func (t *tenure) turnDown(l *lease.Lease, why error) {
-	next, _, _ := l.Stop(t.others)
-	defer l.Leave()
-	if t.usable() && t.goesOn(next) {
-		if given := l.HandOver(next, t.others); given != nil {
-			t.lease = given
-			return
-		}
-	}
-	t.err = cmp.Or(t.err, why)
-	l.Sweep(t.token)
-}
-
-// free frees the lock where its hold cannot begin. l keeps its turn, so that nobody who came later
-// is served before it. It is called with mu held.
-func (t *tenure) free(l *lease.Lease) {
-	if _, _, ended := l.Stop(t.others); !ended {
-		t.passOn(context.Background(), l, lease.Next{}, time.Now())
+	h.over = true
+	if !t.vacate(time.Now()) {
+		t.waitsSince(begun)
+		t.settle(ctx, 0, true)
 	}
 }
 
@@ -220,59 +250,107 @@ func (t *tenure) free(l *lease.Lease) {
 // stored yet, which a failed commit would take with it, and by time, since others may
 // have begun to wait.
 const (
-	maxAhead = 128
-	maxAlone = 10 * time.Millisecond
+	maxAhead   = 128
+	maxUnheard = 10 * time.Millisecond
 )
 
-// askedSince reports whether a request that came then may have the session without a round trip of its
-// own. A user's session may be ended from elsewhere at any time, and who comes after that must not
-// see it: so its record must have been found alive by a round trip that was sent since.
-func (t *tenure) askedSince(began time.Time) bool {
-	return len(t.keys) < userKeys || !t.asked.Before(began)
+// vacate ends the present hold. If the next one can begin early, before Redis has the newest version, it
+// does. A hold that ends and the next one's beginning are one step: a commit in between would keep
+// the lock for the hold that ends, for longer than the next one may have it.
+func (t *tenure) vacate(now time.Time) (early bool) {
+	t.hold = nil
+	next, waits := t.lines().First(t.lockKey())
+	return waits && t.mayPass(now) && t.term.Fresh(now) && t.newest-t.stored < maxAhead &&
+		now.Sub(t.heard) < t.engine.maxUnheard && t.grant(next.Label)
 }
 
-// usable reports whether another hold can have the session.
-func (t *tenure) usable() bool { return !t.ended && t.read == nil && t.err == nil }
-
-// goesOn reports whether next may have the session before the next round trip.
-func (t *tenure) goesOn(next lease.Next) bool {
-	return next.Fresh && t.newest-t.stored < maxAhead && time.Since(t.heard) < t.store.alone && t.askedSince(next.Began)
+// mayPass reports whether this process may keep the session for the next in its line.
+func (t *tenure) mayPass(now time.Time) bool {
+	quota := lease.Quota{Began: t.began, Holders: t.begun, Others: t.others}
+	return !t.ended && t.read == nil && t.over == nil && !quota.Over(now)
 }
 
-// passOn gives the session to the next request in line, where there is one. Either at once:
-// then ahead is set, and the versions are still to be stored. Or with the round trip that stores
-// them, which frees the lock where nobody is next. It is called with mu held.
-//
-// A hold that ends and the next one's beginning are one step: a commit in between would give
-// the lock to the one that ends, for longer than the next may have it.
-func (t *tenure) passOn(ctx context.Context, l *lease.Lease, next lease.Next, begun time.Time) (ahead bool) {
-	if !t.usable() {
-		next = lease.Next{}
+// grant lets the next in line begin, if there is one, with this label. A user's session may be ended from
+// elsewhere at any time, and a request that comes after that must not see it: so its record must have been
+// found alive by a round trip that was sent since.
+func (t *tenure) grant(label string) bool {
+	since := lease.Anyone
+	if len(t.keys) == userKeys {
+		since = t.asked
 	}
-	if t.goesOn(next) {
-		if given := l.HandOver(next, t.others); given != nil {
-			t.lease = given
-			return true
-		}
-		next = lease.Next{} // who was next has left
-	}
-	t.waitsSince(begun)
-	since := t.since
-	t.leaving = true
-	err := t.settled()
-	if t.leaving = false; err == nil {
-		t.send(ctx, next.Token, next.Span)
+	return t.lines().Next(t.lockKey(), label, since, t.begin)
+}
+
+// # The end of a tenure
+
+// freed ends the tenure when its lock was released.
+func (t *tenure) freed() {
+	t.term.Token = ""
+	t.lapse(errFreed)
+}
+
+// lose ends the tenure when its lock is lost, or may be. What is under way may be stored: its outcome
+// counts, and the commit sweeps.
+func (t *tenure) lose(why error) {
+	if t.sending {
+		t.lapse(why)
 	} else {
-		t.idle.Broadcast() // those that left it to this one
+		t.fail(why, "")
 	}
-	if next.Token == "" || t.err != nil {
-		return false
+}
+
+// fail ends the tenure: what is not stored is void. The lock may be left to the token that Redis
+// has, or to next, so both are swept in the background: no caller waits for another round trip
+// after one that has failed.
+func (t *tenure) fail(why error, next string) {
+	if t.over == nil && scripting.Unanswered(why) && !scripting.Moving(why) {
+		t.lines().Dismiss(t.lockKey(), why) // before lapse, which calls the first of them
 	}
-	if given := l.Give(next, t.others); given != nil {
-		t.lease = given
-	} else {
-		t.since = since
-		t.send(ctx, "", 0) // who was next has left
+	t.lapse(why)
+	t.sweep(t.term.Token, next)
+}
+
+// sweep frees the lock in the background, if it has one of these tokens.
+func (t *tenure) sweep(tokens ...string) {
+	e := t.engine
+	t.lines().Sweeper.Free(&e.locking, lease.Spin{Runner: e.runner}, t.lockKey(), tokens...)
+}
+
+// lapse ends the tenure. The present hold has built on what is void.
+func (t *tenure) lapse(why error) {
+	if t.over != nil {
+		return
 	}
-	return false
+	t.over = why
+	if t.hold != nil {
+		t.hold.tell(why)
+		t.hold = nil
+	}
+	t.lines().Leave(t.lockKey(), &t.alarm)
+	t.idle.Broadcast()
+}
+
+// # The invariants
+
+// checked is called whenever mu is given up; tests set it to check.
+var checked = func(*tenure) {}
+
+func (t *tenure) unlock() {
+	checked(t)
+	t.mu.Unlock()
+}
+
+// check returns the name of an invariant that is broken, or "".
+func (t *tenure) check() string {
+	switch {
+	case t.hold != nil && (t.hold.tenure != t || t.hold.over):
+		return "one hold"
+	case t.stored > t.newest, t.written > t.newest:
+		return "stored"
+	case t.hold == nil && t.over == nil && t.vacated == 0:
+		return "no orphan"
+	case t.over != nil && t.hold != nil, t.term.Token == "" && t.over == nil:
+		return "over"
+	}
+	return ""
 }

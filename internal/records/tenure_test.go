@@ -100,8 +100,8 @@ func TestLockNamesThePresentHolder(t *testing.T) {
 			waiting := guests(t, d.st, 1, Terms{Label: label})
 			save(t, first, fmt.Sprint(i+1))
 			first = waiting[0].holds(t, fmt.Sprint(i+1))
-			if lock, _ := d.Get(t, theLock); !strings.HasPrefix(lock, first.stamp) || !strings.HasSuffix(lock, " "+label) {
-				t.Errorf("the lock is %q, the holder %s with stamp %s", lock, label, first.stamp)
+			if lock, _ := d.Get(t, theLock); lock != tokenOf(first) || !strings.HasSuffix(lock, " "+label) {
+				t.Errorf("the lock is %q, the holder %s with the token %s", lock, label, tokenOf(first))
 			}
 			_, err := process(t, d.Server).Take(t.Context(), theID, Terms{LockWait: time.Millisecond})
 			if !errors.Is(err, ErrTimeout) || !strings.Contains(err.Error(), label) {
@@ -115,7 +115,7 @@ func TestLockNamesThePresentHolder(t *testing.T) {
 // Nor does it say that somebody holds it who has left while the commit gave it to them.
 func TestLockDoesNotNameWhoHasLeft(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
-		d.st.alone = 0 // so that the session goes on with the commit
+		d.st.maxUnheard = 0 // so that the session goes on with the commit
 		first := takeBy(t, d.st, Terms{Label: "first"})
 		ctx, leave := context.WithCancel(t.Context())
 		left := begin(func() error {
@@ -132,8 +132,8 @@ func TestLockDoesNotNameWhoHasLeft(t *testing.T) {
 		letGo()
 		wantError(t, "Save", one.wait(), nil)
 		h := waiting[0].holds(t, "1")
-		if lock, _ := d.Get(t, theLock); !strings.HasPrefix(lock, h.stamp) || !strings.HasSuffix(lock, " stays") {
-			t.Errorf("the lock is %q, the holder has the stamp %s", lock, h.stamp)
+		if lock, _ := d.Get(t, theLock); lock != tokenOf(h) || !strings.HasSuffix(lock, " stays") {
+			t.Errorf("the lock is %q, the holder has the token %s", lock, tokenOf(h))
 		}
 		save(t, h, "2")
 		d.wantQuiet(t, "2")

@@ -173,7 +173,7 @@ func (s *Engine) tidy(ids []string) {
 	if len(ids) == 0 {
 		return
 	}
-	s.group.Sweep(s.locking, false, func(ctx context.Context) bool {
+	s.lines.Sweeper.Sweep(&s.locking, false, func(ctx context.Context) bool {
 		for some := range slices.Chunk(ids, tidiedAtOnce) {
 			commands := make([]transport.Command, len(some))
 			for i, id := range some {

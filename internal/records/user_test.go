@@ -250,7 +250,7 @@ func TestBadUsers(t *testing.T) {
 func TestWhoComesAfterTheEndDoesNotJoinTheHolder(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, other := process(t, s), process(t, s)
-		st.alone = time.Hour
+		st.maxUnheard = time.Hour
 		n := 0
 		for _, end := range uses {
 			n++

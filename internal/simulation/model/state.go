@@ -171,7 +171,7 @@ type tenure struct {
 	stamp    token // of the newest record, if that is to be written; else 0
 	holder   uint8 // the present one, or the last
 	unlock   unlock
-	learnt   bool   // that the lock was lost: the line does not wait for it any more
+	lapsed   bool   // the lock was lost while a commit was under way, which counts
 	call     callID // of the commit under way; 0: none
 	repeated bool
 	staged   bool // the record is staged that the commit renames

@@ -1,7 +1,7 @@
 package model
 
-// The time in which a process has the session, as in internal/records/tenure.go,
-// internal/records/exchange.go and internal/records/version.go.
+// The time in which a process has the session, as in internal/records/tenure.go and
+// internal/records/commit.go.
 
 // tenureSteps are those of the tenure that r took.
 func (m *model) tenureSteps(s *state, r uint8) {
@@ -15,20 +15,21 @@ func (m *model) tenureSteps(s *state, r uint8) {
 	h := t.holder
 	if s.requests[h].phase == holding {
 		m.ends(s, r)
-		if v := &m.server.views[s.db]; !t.learnt && t.call == 0 && v.lock != t.token {
-			m.fork(s, false, func(n *step) { n.learns(r) })
+		if v := &m.server.views[s.db]; v.lock != t.token {
+			m.fork(s, false, func(n *step) { n.lapses(r) })
 		}
 	}
-	if t.call != 0 {
+	if t.call != 0 || t.lapsed {
 		return
 	}
-	if t.unlock != notYet {
+	if t.unlock != notYet { // whoever sends next decides what becomes of the lock
 		m.fork(s, true, func(n *step) { n.unlocks(r) })
+		return
 	}
 	for q := range s.requests {
 		if p := &s.requests[q]; p.phase == ended && p.tenure == r && p.flush {
 			m.fork(s, true, func(n *step) {
-				n.send(r, n.requests[n.tenures[r].holder].token)
+				n.send(r, n.newToken(n.tenures[r].holder))
 			})
 			break
 		}
@@ -39,7 +40,7 @@ func (m *model) tenureSteps(s *state, r uint8) {
 func (m *model) ends(s *state, r uint8) {
 	t := &s.tenures[r]
 	h := t.holder
-	if !t.learnt && m.work[h] != 'd' && s.first(home(r)) != 0 {
+	if m.work[h] != 'd' && s.first(home(r)) != 0 {
 		m.fork(s, true, func(n *step) { n.end(r); n.handOver(r) })
 		m.fork(s, true, func(n *step) { n.end(r); n.tenures[r].unlock = pass })
 	}
@@ -143,23 +144,22 @@ func (n *step) committed(r uint8, a reply, unaware bool) {
 			n.tell(uint8(q), answered)
 		}
 	}
-	passed := t.unlock == pass && !c.to.of(t.holder)
 	switch {
+	case t.lapsed:
+		n.tokens |= bit(c.to) // it is nobody's
+		n.over(r)
 	case c.to == 0:
 		n.over(r)
-	case passed && n.first(home(r)) != 0:
+	case t.unlock == pass && !c.to.of(t.holder) && n.first(home(r)) != 0:
 		n.give(r, c.to)
-	case passed:
-		n.tokens |= bit(c.to) // whoever waited has gone
-		n.over(r)
-	}
+	} // else the holder keeps the lock or, if who was to have it has gone, one more is sent
 }
 
 // over ends a tenure.
 func (n *step) over(r uint8) {
 	t := &n.tenures[r]
 	p := home(r)
-	if n.processes[p].turn == t.holder+1 && !t.learnt {
+	if n.processes[p].turn == t.holder+1 && !t.lapsed {
 		n.processes[p].turn = 0
 	}
 	*t = tenure{}
@@ -171,9 +171,15 @@ func (n *step) over(r uint8) {
 func (n *step) fail(r uint8, v verdict, unaware bool) {
 	t := &n.tenures[r]
 	n.tokens |= bit(t.token) | bit(n.requests[t.holder].token) | bit(n.m.server.calls[t.call].to)
+	n.void(r, v, unaware, sent)
+	n.over(r)
+}
+
+// void tells those that hold the session, or have ended up to a phase, that they have not stored it.
+func (n *step) void(r uint8, v verdict, unaware bool, upTo phase) {
 	for q := range n.requests {
 		p := &n.requests[q]
-		if p.tenure != r || p.phase < holding || p.phase == done {
+		if p.tenure != r || p.phase < holding || p.phase > upTo {
 			continue
 		}
 		switch {
@@ -187,15 +193,18 @@ func (n *step) fail(r uint8, v verdict, unaware bool) {
 			n.tell(uint8(q), v)
 		}
 	}
-	n.over(r)
 }
 
-// learns is the watchdog's discovery that the lock is lost: the holder need not hurry,
-// but the line goes on.
-func (n *step) learns(r uint8) {
+// lapses is the discovery that the lock is lost: the line goes on at once. What is under way counts.
+func (n *step) lapses(r uint8) {
 	t := &n.tenures[r]
-	t.learnt = true
 	n.says("%s learns that the lock is lost", name(t.holder))
+	if t.call == 0 {
+		n.fail(r, lost, false)
+		return
+	}
+	t.lapsed = true
+	n.void(r, lost, false, ended)
 	n.processes[home(r)].turn = 0
 	n.advance(home(r))
 }

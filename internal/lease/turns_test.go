@@ -48,18 +48,18 @@ func TestASubscriptionIsShared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.line.want(t, 0, 0)
+		p.wire.want(t, 0, 0)
 		ctx, cancel := context.WithCancel(t.Context())
 		got := p.joins(t, t.Context(), server, slow)
 		go p.group.Lock(ctx, "other", p.spin, slow)
 		synctest.Wait()
-		p.line.want(t, 1, 1)
+		p.wire.want(t, 1, 1)
 		asked := len(p.spin.Made("Take"))
 		mustUnlock(t, l)
 		mustWin(t, got)
 		p.spin.wantCalls(t, "Take", asked+1)
 		redistest.Elapse(s)
-		p.line.want(t, 1, 1)
+		p.wire.want(t, 1, 1)
 
 		cancel() // the last one
 		redistest.Elapse(idleTime / 2)
@@ -67,17 +67,17 @@ func TestASubscriptionIsShared(t *testing.T) {
 		got = p.joins(t, t.Context(), server, slow)
 		mustUnlock(t, l)
 		mustWin(t, got)
-		p.line.want(t, 1, 1)
+		p.wire.want(t, 1, 1)
 		redistest.Elapse(idleTime)
-		p.line.want(t, 0, 1)
+		p.wire.want(t, 0, 1)
 
-		p.line.set(func() { p.line.takes = s })
+		p.wire.set(func() { p.wire.takes = s })
 		ctx, cancel = context.WithCancel(t.Context())
 		go p.group.Lock(ctx, "other", p.spin, slow)
 		synctest.Wait()
 		cancel()
 		redistest.Elapse(s + idleTime)
-		p.line.want(t, 0, 2)
+		p.wire.want(t, 0, 2)
 		mustUnlock(t, other)
 	})
 }
@@ -109,26 +109,26 @@ func TestACallerComesAsTheSubscriptionEnds(t *testing.T) {
 func TestWhoIsNotToldAsks(t *testing.T) {
 	type situation struct {
 		useful bool // the subscription has been, before
-		before func(l *line)
+		before func(l *wire)
 		after  func(p *peer, server *redistest.Server)
 		deaf   bool          // its place says that it is not told
 		most   time.Duration // for which the lock is nobody's
 		asked  int           // for a subscription
 	}
 	each(t, map[string]situation{
-		"denied":         {before: func(l *line) { l.denied = true }, deaf: true, most: asking, asked: 1},
-		"takes too long": {before: func(l *line) { l.takes = 50 * s }, deaf: true, most: asking, asked: 1},
+		"denied":         {before: func(l *wire) { l.denied = true }, deaf: true, most: asking, asked: 1},
+		"takes too long": {before: func(l *wire) { l.takes = 50 * s }, deaf: true, most: asking, asked: 1},
 		"breaks before it is of any use": {
-			after: func(p *peer, _ *redistest.Server) { p.line.cut(false) }, deaf: true, most: asking, asked: 1},
+			after: func(p *peer, _ *redistest.Server) { p.wire.cut(false) }, deaf: true, most: asking, asked: 1},
 		"breaks later": {
-			useful: true, after: func(p *peer, _ *redistest.Server) { p.line.cut(false) }, asked: 2},
+			useful: true, after: func(p *peer, _ *redistest.Server) { p.wire.cut(false) }, asked: 2},
 		"breaks later, and then it is denied": {
 			useful: true, after: func(p *peer, _ *redistest.Server) {
-				p.line.set(func() { p.line.denied = true })
-				p.line.cut(false)
+				p.wire.set(func() { p.wire.denied = true })
+				p.wire.cut(false)
 			}, deaf: true, most: asking, asked: 2},
-		"the slot moves":     {after: func(p *peer, _ *redistest.Server) { p.line.cut(true) }, asked: 2},
-		"messages get lost":  {before: func(l *line) { l.lossy = true }, most: fallback, asked: 1},
+		"the slot moves":     {after: func(p *peer, _ *redistest.Server) { p.wire.cut(true) }, asked: 2},
+		"messages get lost":  {before: func(l *wire) { l.lossy = true }, most: fallback, asked: 1},
 		"it was passed over": {after: func(p *peer, s *redistest.Server) { s.Do(t, "DEL", queueKey("k")) }, deaf: true, most: asking, asked: 1},
 	}, func(t *testing.T, tt situation) {
 		server := redistest.Memory(t)
@@ -140,7 +140,7 @@ func TestWhoIsNotToldAsks(t *testing.T) {
 			mustWin(t, got)
 		}
 		if tt.before != nil {
-			p.line.set(func() { tt.before(p.line) })
+			p.wire.set(func() { tt.before(p.wire) })
 		}
 		l := holder.mustLock(t, slow)
 		got := wait(t.Context(), p.group, p.spin, Options{Wait: time.Hour})
@@ -158,11 +158,11 @@ func TestWhoIsNotToldAsks(t *testing.T) {
 		if waited := time.Since(begin); waited > tt.most {
 			t.Errorf("the lock was nobody's for %v", waited)
 		}
-		p.line.set(func() {
-			if p.line.asked != tt.asked {
-				t.Errorf("asked for a subscription %d times, want %d", p.line.asked, tt.asked)
+		p.wire.set(func() {
+			if p.wire.asked != tt.asked {
+				t.Errorf("asked for a subscription %d times, want %d", p.wire.asked, tt.asked)
 			}
-			p.line.denied, p.line.lossy, p.line.takes = false, false, 0
+			p.wire.denied, p.wire.lossy, p.wire.takes = false, false, 0
 		})
 		redistest.Elapse(time.Minute)
 		l = holder.mustLock(t, slow)
@@ -178,7 +178,7 @@ func TestWhoIsNotToldAsks(t *testing.T) {
 // relies on them.
 func TestMessagesThatGetLostAreNotReliedOn(t *testing.T) {
 	withTwo(t, func(t *testing.T, server *redistest.Server, holder, p *peer) {
-		p.line.set(func() { p.line.lossy = true })
+		p.wire.set(func() { p.wire.lossy = true })
 		for _, most := range []time.Duration{fallback, asking, asking} {
 			l := holder.mustLock(t, slow)
 			got := p.joins(t, t.Context(), server, Options{})
@@ -200,10 +200,10 @@ func TestTheLockIsWonWhileTheSubscriptionIsBroken(t *testing.T) {
 		got := p.joins(t, t.Context(), server, slow)
 		mustUnlock(t, l)
 		mustWin(t, got) // so that there is hope for another
-		server.Do(t, "SET", "k", newToken(BondOf("k"), "the dead", time.Now()), "PX", 1000)
+		server.Do(t, "SET", "k", NewToken(BondOf("k"), "the dead", time.Now()), "PX", 1000)
 		got = p.joins(t, t.Context(), server, Options{})
-		p.line.set(func() { p.line.takes = 90 * s })
-		p.line.cut(false)
+		p.wire.set(func() { p.wire.takes = 90 * s })
+		p.wire.cut(false)
 		r := <-got
 		if r.err != nil {
 			t.Fatal(r.err)
@@ -220,13 +220,13 @@ func TestTheHolderIsKilled(t *testing.T) {
 		p := newProcess(t, server)
 		const lease = s / 3
 		begin := time.Now()
-		server.Do(t, "SET", "k", newToken(BondOf("k"), "the dead", begin), "PX", lease.Milliseconds())
+		server.Do(t, "SET", "k", NewToken(BondOf("k"), "the dead", begin), "PX", lease.Milliseconds())
 		mustWin(t, wait(t.Context(), p.group, p.spin, patient))
 		if took := time.Since(begin); took < lease-time.Millisecond || took > lease+20*time.Millisecond && !server.IsReal() {
 			t.Errorf("the lock was taken after %v", took)
 		}
 		if !server.IsReal() {
-			p.line.want(t, 1, 1)
+			p.wire.want(t, 1, 1)
 		}
 		wantRest(t, server, p)
 	})
@@ -237,7 +237,7 @@ func TestTheHolderIsKilled(t *testing.T) {
 func TestTheQueueBesideOthers(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		take := func() bool {
-			return server.Do(t, "SET", "k", newToken(BondOf("k"), "", time.Now()), "NX", "PX", 60_000) != nil
+			return server.Do(t, "SET", "k", NewToken(BondOf("k"), "", time.Now()), "NX", "PX", 60_000) != nil
 		}
 		take()
 		p := newProcess(t, server)
@@ -262,7 +262,7 @@ func TestThereIsNoQueue(t *testing.T) {
 		if n := len(p.spin.Made("Take")); n < 50 || n > 150 {
 			t.Errorf("asked %d times in a second", n)
 		}
-		p.line.want(t, 1, 1)
+		p.wire.want(t, 1, 1)
 		mustUnlock(t, l)
 		mustWin(t, got)
 		server.Do(t, "DEL", queueKey("k"))
@@ -278,7 +278,7 @@ func TestWhoDoesNotPollDoesNotQueue(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		p.line.want(t, 0, 0)
+		p.wire.want(t, 0, 0)
 		mustUnlock(t, l)
 	})
 }
@@ -320,7 +320,7 @@ func TestTheQueueIsFair(t *testing.T) {
 			t.Errorf("served %v", served)
 		}
 		for _, p := range peers {
-			p.line.want(t, 1, 1)
+			p.wire.want(t, 1, 1)
 		}
 	})
 }
@@ -339,7 +339,7 @@ func TestAPlaceOfNobody(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			withTwo(t, func(t *testing.T, server *redistest.Server, holder, p *peer) {
-				p.line.set(func() { p.line.denied = tt.denied })
+				p.wire.set(func() { p.wire.denied = tt.denied })
 				l := holder.mustLock(t, slow)
 				other, err := holder.group.Lock(t.Context(), "other", holder.spin, slow)
 				wantError(t, err, nil)

@@ -21,7 +21,7 @@ type result struct {
 }
 
 // wait begins to wait for the lock of k.
-func wait(ctx context.Context, g *Group, a Algorithm, o Options) <-chan result {
+func wait(ctx context.Context, g *Locks, a Algorithm, o Options) <-chan result {
 	got, begin := make(chan result, 1), time.Now()
 	go func() {
 		l, err := g.Lock(ctx, "k", a, o)
@@ -38,7 +38,7 @@ func TestAcquireWaitIsBounded(t *testing.T) {
 		"held by another process": {0, time.Hour},
 		"by both, in turn":        {2 * s, time.Hour},
 	}, func(t *testing.T, tt situation) {
-		var g Group
+		var g Locks
 		var f fake
 		if tt.here > 0 {
 			l := lock(t, &g, &f, Options{Lease: time.Hour})
@@ -67,7 +67,7 @@ func TestAcquireWaitIsBounded(t *testing.T) {
 func TestAcquireWaitIncludesTries(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := fake{hooks{take: func(call) error { pause(2 * s); return nil }}}
-		r := <-wait(t.Context(), new(Group), &f, Options{Wait: 3 * s})
+		r := <-wait(t.Context(), new(Locks), &f, Options{Wait: 3 * s})
 		if !errors.Is(r.err, ErrTimeout) || r.took.Truncate(s) != 4*s {
 			t.Errorf("after about %v: %v", r.took, r.err)
 		}
@@ -89,7 +89,7 @@ func TestALateTryEndsWithTheWait(t *testing.T) {
 		"in good time": {10 * s, 8 * s, 10 * s, false},
 		"the first":    {s, 0, timeout, false},
 	}, func(t *testing.T, tt situation) {
-		var g Group
+		var g Locks
 		begun := time.Now()
 		f := fake{hooks{take: func(c call) error {
 			if left := tt.silent - time.Since(begun); left > 0 {
@@ -119,7 +119,7 @@ func TestALateTryEndsWithTheWait(t *testing.T) {
 				t.Error("the one behind waits on")
 			}
 		}
-		g.Close()
+		g.Close(errClosed)
 		if tt.late {
 			<-behind
 		}
@@ -129,7 +129,7 @@ func TestALateTryEndsWithTheWait(t *testing.T) {
 // A caller waits for as long as it wants to, however long those wait that came before it.
 func TestEachWaitEndsInTime(t *testing.T) {
 	var f fake
-	withLease(t, &f, Options{Lease: time.Hour}, func(t *testing.T, g *Group, l *Lease) {
+	withLease(t, &f, Options{Lease: time.Hour}, func(t *testing.T, g *Locks, l *Lease) {
 		var all []<-chan result
 		waits := []time.Duration{10 * s, 20 * s, 5 * s, 20 * s, 30 * s}
 		for _, d := range waits {
@@ -162,7 +162,7 @@ func TestAcquireContextEnds(t *testing.T) {
 		"out of time between tries": {false, s, false},
 		"out of time before":        {false, 0, false},
 	}, func(t *testing.T, tt situation) {
-		var g Group
+		var g Locks
 		var f fake
 		free := func() { f.Put("k", "another", 0) }
 		if tt.here {
@@ -204,7 +204,7 @@ func TestAcquireContextEnds(t *testing.T) {
 func TestCallersAreServedInOrder(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const crowd = 50
-		var g Group
+		var g Locks
 		var f fake
 		begin := time.Now()
 		for i := range crowd {
@@ -274,7 +274,7 @@ func TestTheTurnComesToWhoIsGivingUp(t *testing.T) {
 	t.Parallel()
 	for i := range 200 { // it is a matter of chance which of the two is seen
 		synctest.Test(t, func(t *testing.T) {
-			var g Group
+			var g Locks
 			var f fake
 			l := lock(t, &g, &f, Options{})
 			ctx, cancel := context.WithCancel(t.Context())
@@ -306,11 +306,11 @@ func TestTheTurnComesToWhoIsGivingUp(t *testing.T) {
 // and who comes later waits as ever.
 func TestCallersAreDismissed(t *testing.T) {
 	var f fake
-	withLease(t, &f, Options{}, func(t *testing.T, g *Group, l *Lease) {
+	withLease(t, &f, Options{}, func(t *testing.T, g *Locks, l *Lease) {
 		away := errors.New("away")
 		waiting := []<-chan result{wait(t.Context(), g, &f, Options{}), wait(t.Context(), g, &f, Options{})}
 		synctest.Wait()
-		l.Dismiss(away)
+		g.Dismiss("k", away)
 		for _, got := range waiting {
 			if r := <-got; !errors.Is(r.err, away) || r.took > 0 {
 				t.Errorf("after %v: %v", r.took, r.err)
@@ -327,7 +327,7 @@ func TestCallersAreDismissed(t *testing.T) {
 // sent away with it.
 func TestADeadlineIsNoVerdictOnRedis(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		var g Group
+		var g Locks
 		f := fake{hooks{take: first(func(c call) error { <-c.ctx.Done(); return errSilent })}}
 		ctx, cancel := context.WithTimeout(t.Context(), s)
 		defer cancel()
@@ -344,7 +344,7 @@ func TestADeadlineIsNoVerdictOnRedis(t *testing.T) {
 func TestAcquirePassesErrorsOn(t *testing.T) {
 	no, gone := errors.New("no such record"), errors.New("the client has gone")
 	each(t, map[string]error{"of another kind": no, "a refusal": errRefused}, func(t *testing.T, why error) {
-		var g Group
+		var g Locks
 		f := fake{hooks{take: fails(why)}}
 		wantError(t, (<-wait(t.Context(), &g, &f, Options{})).err, why)
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -365,7 +365,7 @@ func TestAcquirePassesErrorsOn(t *testing.T) {
 func TestTakenForNobodyIsGivenBack(t *testing.T) {
 	gone := errors.New("the client has gone")
 	each(t, map[string]error{"who asked has gone": gone, "a lease has passed": ErrUnavailable}, func(t *testing.T, want error) {
-		var g Group
+		var g Locks
 		ctx, cancel := context.WithCancelCause(t.Context())
 		defer cancel(nil)
 		f := fake{hooks{take: func(c call) error { cancel(gone); return c.do() }}}
@@ -386,7 +386,7 @@ func TestTakenForNobodyIsGivenBack(t *testing.T) {
 // line waiting, nor the lock that it may have taken.
 func TestAlgorithmDoesNotReturn(t *testing.T) {
 	each(t, map[string]func(){"panic": func() { panic("a bug") }, "Goexit": runtime.Goexit}, func(t *testing.T, leave func()) {
-		var g Group
+		var g Locks
 		var f fake
 		failing := func(method *func(call) error, f func()) {
 			*method = func(c call) error { _ = c.do(); leave(); return nil }
@@ -430,7 +430,7 @@ func TestSweepAfterLostReply(t *testing.T) {
 		"lands half a lease later":    {[]time.Duration{time.Minute / 2}, errNoReply},
 		"lands again and again":       {[]time.Duration{0, s / 10, s}, errNoReply},
 	}, func(t *testing.T, tt situation) {
-		var g Group
+		var g Locks
 		f := fake{hooks{take: lands(tt.err, tt.landings...)}}
 		begin := time.Now()
 		if r := <-wait(t.Context(), &g, &f, Options{Lease: time.Minute}); !errors.Is(r.err, ErrUnavailable) {
@@ -465,7 +465,7 @@ func TestSweepOutlastsAnOutage(t *testing.T) {
 			}
 			return c.do()
 		}}}
-		if r := <-wait(t.Context(), new(Group), &f, Options{Timeout: 4 * s, Lease: time.Minute}); r.took != s {
+		if r := <-wait(t.Context(), new(Locks), &f, Options{Timeout: 4 * s, Lease: time.Minute}); r.took != s {
 			t.Errorf("Lock returned %v after the failure, want a quarter of Timeout", r.took)
 		}
 		redistest.Elapse(9 * s)

@@ -21,12 +21,14 @@ import (
 // turn of that place of nobody ends as soon as its process is notified; if it is one that cannot be
 // notified, after a quarter of a second. Then it is in the queue no more.
 
-// A place is a process's in the queue of a key. The head of its callers uses it, and leaves it
-// to the next when it gives up. So a process keeps its turn however impatient they are.
+// A place is a process's in the queue of a key. The head of the line uses it, and leaves it
+// to the next head when it gives up. So a process keeps its turn however impatient its callers are.
 type place struct {
 	notifier *notifier
-	lease    *Lease        // of the caller that made it
-	queue    Queue         // its algorithm
+	sweeper  *Sweeper
+	options  *Options // of the head that made it
+	queue    Queue    // its algorithm
+	key      string
 	name     string        // chosen when it is first used
 	number   int           // of all that the process has had
 	queued   bool          // it was in the queue after the last try
@@ -49,9 +51,8 @@ func (p *place) quit(first time.Duration) {
 	}
 	p.leave()
 	if p.name != "" {
-		l := p.lease
-		l.group.sweep(*l.options, first, p.ambiguous, func(ctx context.Context) bool {
-			return p.queue.Quit(ctx, l.key, p.name) == nil
+		p.sweeper.sweep(p.options, first, p.ambiguous, func(ctx context.Context) bool {
+			return p.queue.Quit(ctx, p.key, p.name) == nil
 		})
 	}
 }

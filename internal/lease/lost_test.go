@@ -43,7 +43,7 @@ func TestTheCauseOfALossSaysWhy(t *testing.T) {
 		"its key is gone":           {Options{}, fails(ErrExpired), nil, true, "its key is gone"},
 		"its key is something else": {Options{}, fails(ErrForeign), nil, true, "the lock's key belongs to something else"},
 		"its Extend finds it":       {Options{}, fails(ErrLost), func(l *Lease) { _ = l.Extend(context.Background(), s) }, true, "lock was lost"},
-		"what it had read is void":  {Options{}, nil, func(l *Lease) { l.Lose(errNoReply) }, false, "the reply was lost"},
+		"what it had read is void":  {Options{}, nil, func(l *Lease) { lose(l, errNoReply) }, false, "the reply was lost"},
 	}, func(t *testing.T, tt situation) {
 		f := fake{hooks{extend: tt.extend}}
 		_, l := newLease(t, &f, tt.options)
@@ -83,7 +83,7 @@ func TestALossNamesTheTaker(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		p := newProcess(t, server)
 		for value, why := range map[string]string{
-			newToken(BondOf("k"), "POST /cart", time.Now()): " POST /cart has it now",
+			NewToken(BondOf("k"), "POST /cart", time.Now()): " POST /cart has it now",
 			channelPrefix + "x/1":                           "it is the turn of another process",
 			"else":                                          "its key has been overwritten",
 			"":                                              "its key has been overwritten",
@@ -91,7 +91,7 @@ func TestALossNamesTheTaker(t *testing.T) {
 			l := p.mustLock(t, patient)
 			server.Do(t, "SET", "k", value)
 			wantErrLost(t, l.Extend(t.Context(), time.Minute), why)
-			wantErrLost(t, l.Why(), why)
+			wantErrLost(t, whyLost(l), why)
 			wantErrLost(t, l.Unlock(t.Context()), why)
 			o := patient
 			o.Wait = NoWait
@@ -108,9 +108,9 @@ func TestALossNamesTheTaker(t *testing.T) {
 func TestTooManyNamesTheHolder(t *testing.T) {
 	var f fake
 	o := Options{Label: "GET /slow", Held: held, MaxWaiters: 1}
-	withLease(t, &f, o, func(t *testing.T, here *Group, l *Lease) {
-		var there Group
-		for g, waiters := range map[*Group]int{here: 1, &there: 2} { // the first one there waits at Redis
+	withLease(t, &f, o, func(t *testing.T, here *Locks, l *Lease) {
+		var there Locks
+		for g, waiters := range map[*Locks]int{here: 1, &there: 2} { // the first one there waits at Redis
 			ctx, cancel := context.WithCancel(t.Context())
 			for range waiters {
 				go g.Lock(ctx, "k", &f, Options{})
@@ -152,7 +152,7 @@ func TestLabelIsPrintable(t *testing.T) {
 		strings.Repeat("日", 30):          strings.Repeat("日", 21),
 		strings.Repeat("\x01", 30):       strings.Repeat("\uFFFD", 21),
 	} {
-		token := newToken(BondOf("k"), label, now)
+		token := NewToken(BondOf("k"), label, now)
 		owner, ok := ParseToken(token)
 		if !ok || owner.Label != want || owner.PID != os.Getpid() || !owner.Since.Equal(now) || !utf8.ValidString(token) || seen[token[:IDLength]] {
 			t.Errorf("label %q: %q is read as %+v, %v", label, token, owner, ok)

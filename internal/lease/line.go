@@ -1,0 +1,410 @@
+package lease
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/excerpt"
+)
+
+// Lines are the waiting lines of one process, one for each key. They know nothing of Redis.
+//
+// # The states of a ticket
+//
+//	       Enter               Next: the owner of the key passes it on
+//	new ─────────────▶ waiting ──────────────────────────────────────▶ granted
+//	 │                    │ │     Leave: the head, or the owner, has left
+//	 │ the key is free    │ └────────────────────────────────────────▶ head
+//	 └────────────────────┼──────────────────────────────────────────▶ head
+//	                      │       its context, Options.Wait, Dismiss, Close
+//	                      └──────────────────────────────────────────▶ refused
+//
+// The head alone asks Redis for the lock (contest.go). When it has the lock, it is the owner.
+//
+// Invariant (one head): a key is in keys exactly while one ticket is its head, or its owner.
+// Invariant (first come): waiting is in the order in which the tickets came. Next and Leave take the first.
+// Invariant (one call): a ticket that has left waiting gets exactly one call; one that waits has got none.
+// Invariant (passed on): whoever became head, or was granted the key, calls Leave or a successful Next once.
+// Invariant (place): the process's place in Redis's queue goes from head to head, and is given up by the
+// last one, or by the one that gets the lock.
+//
+// # Lock order
+//
+// The mutex of an owner (a tenure of package records, a Lease) comes before Lines.mu, and Lines.mu before none.
+// None of them is held during a round trip, nor while a function of the application's is called.
+type Lines[W any] struct {
+	Notifiers *Notifiers // of the queue between processes; nil: there is none
+	Sweeper   Sweeper
+
+	mu       sync.Mutex // guards all below
+	keys     map[string]*line[W]
+	closed   error
+	waits    alarms // when tickets have waited for long enough
+	renewals alarms // when owners are to renew their locks
+}
+
+// A line is that of one key.
+type line[W any] struct {
+	waiting []*Ticket[W]
+	holder  Holder
+}
+
+// A Holder is who was last seen to hold a lock. The zero value is nobody.
+type Holder struct {
+	Token string
+	Lease *Lease    // if this process holds it
+	End   time.Time // of the lease, if another process holds it
+
+	label string // of a ticket that was granted the key since, whose token is not known
+	since time.Time
+}
+
+// left is how long the holder's lease lasts. It is not called with Lines.mu held, since it takes the
+// owner's.
+func (h Holder) left() time.Duration {
+	if h.Lease != nil {
+		return h.Lease.Validity()
+	}
+	return time.Until(h.End)
+}
+
+// A Ticket is one caller in line. It may enter again after a grant that was of no use: then it has its old
+// place in line, and what is left of its time.
+type Ticket[W any] struct {
+	Who     W // what an owner prepares before it grants the key
+	Key     string
+	Label   string
+	Options *Options // shared by many, without zero fields, and not changed
+	Context context.Context
+
+	lines  *Lines[W]
+	came   time.Time
+	called chan outcome
+	alarm  Alarm
+	place  *place // of the head
+}
+
+// An outcome ends a wait. If it is zero, the ticket was granted the key.
+type outcome struct {
+	head bool
+	late bool // it has waited for Options.Wait
+	err  error
+}
+
+// Came returns when the caller came.
+func (t *Ticket[W]) Came() time.Time { return t.came }
+
+// Enter waits in line. Afterwards the ticket was granted the key, or it is the head: its caller must
+// then call Compete. After an error nothing is left to undo.
+func (l *Lines[W]) Enter(t *Ticket[W]) (head bool, err error) {
+	again := !t.came.IsZero()
+	if !again {
+		t.lines, t.came = l, time.Now()
+	}
+	if t.Key == "" || len(t.Key) > MaxKey {
+		return false, fmt.Errorf("the key has %d bytes: it must have 1 to %d", len(t.Key), MaxKey)
+	}
+	if err := context.Cause(t.Context); err != nil {
+		return false, t.failed(err)
+	}
+	if again && t.remains() <= 0 {
+		return false, t.failed(t.timeout())
+	}
+	if t.Options.Policy == LeaseEnd {
+		if h := l.holder(t.Key); h.left() > t.left() {
+			return false, t.failed(t.Options.held(ErrTimeout, h))
+		}
+	}
+	l.mu.Lock()
+	at := l.keys[t.Key]
+	switch {
+	case l.closed != nil:
+		err = l.closed
+	case at == nil:
+		if l.keys == nil {
+			l.keys = make(map[string]*line[W])
+		}
+		l.keys[t.Key] = new(line[W])
+		l.mu.Unlock()
+		return true, nil
+	case len(at.waiting) >= t.Options.MaxWaiters && !again:
+		err = t.Options.held(ErrTooManyWaiters, at.holder)
+	}
+	if err != nil {
+		l.mu.Unlock()
+		return false, t.failed(err)
+	}
+	if t.called == nil {
+		t.called = make(chan outcome, 1) // room, so that who calls does not wait
+	}
+	at.join(t)
+	left := t.remains()
+	l.waits.set(&l.mu, &t.alarm, t, t.came.Add(t.Options.Wait), slack(left))
+	l.mu.Unlock()
+	if head, err = t.wait(); err != nil {
+		return false, t.failed(err)
+	}
+	return head, nil
+}
+
+// wait returns when the ticket was called, or has left the line by itself.
+func (t *Ticket[W]) wait() (head bool, err error) {
+	select {
+	case c := <-t.called:
+		if c.late {
+			c.err = cmp.Or(t.over(), t.timeout())
+		}
+		return c.head, c.err
+	case <-t.Context.Done():
+	}
+	err = t.over()
+	if t.lines.remove(t) {
+		return false, err
+	}
+	// The call came at the same moment. What was granted is the caller's, which finds its context over;
+	// to be the head comes too late.
+	c := <-t.called
+	if c.head {
+		t.lines.leave(t.Key, t.place).quit(0)
+		return false, err
+	}
+	if c.err != nil || c.late {
+		return false, err
+	}
+	return false, nil
+}
+
+// join puts a ticket behind all others that came before it.
+func (at *line[W]) join(t *Ticket[W]) {
+	i := len(at.waiting)
+	for i > 0 && t.came.Before(at.waiting[i-1].came) {
+		i--
+	}
+	at.waiting = slices.Insert(at.waiting, i, t)
+}
+
+// remove takes a ticket out of the line, unless it was called, or will be.
+func (l *Lines[W]) remove(t *Ticket[W]) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.keys[t.Key]
+	if at == nil {
+		return false
+	}
+	i := slices.Index(at.waiting, t)
+	if i < 0 {
+		return false
+	}
+	at.waiting = slices.Delete(at.waiting, i, i+1)
+	t.alarm.cancel()
+	return true
+}
+
+// Ring ends the wait of a ticket whose time is over, unless it was called. An alarm calls it.
+func (t *Ticket[W]) Ring() {
+	if t.lines.remove(t) {
+		t.called <- outcome{late: true}
+	}
+}
+
+// pop takes out the ticket that came first.
+func (at *line[W]) pop() *Ticket[W] {
+	t := at.waiting[0]
+	at.waiting = slices.Delete(at.waiting, 0, 1)
+	t.alarm.cancel()
+	return t
+}
+
+// Anyone is the since of Next for whoever is first in line.
+var Anyone = time.Unix(1<<40, 0)
+
+// First returns who is first in line. It may have left by the time of Next.
+func (l *Lines[W]) First(key string) (t *Ticket[W], waits bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at := l.keys[key]; at != nil && len(at.waiting) > 0 {
+		return at.waiting[0], true
+	}
+	return nil, false
+}
+
+// Next takes the first ticket out of the line and grants it the key, of which the caller is the owner no
+// more: grant prepares its Who, and is called before its goroutine goes on. Next does nothing and returns
+// false if the line is empty, or if the first one came after since, or has another label than that, which
+// Redis has shown to those that wait.
+func (l *Lines[W]) Next(key, label string, since time.Time, grant func(W)) bool {
+	l.mu.Lock()
+	at := l.keys[key]
+	if at == nil || len(at.waiting) == 0 || at.waiting[0].Label != label || at.waiting[0].came.After(since) {
+		l.mu.Unlock()
+		return false
+	}
+	t := at.pop()
+	at.holder = Holder{label: t.Label, since: time.Now()}
+	l.mu.Unlock()
+	grant(t.Who)
+	t.called <- outcome{}
+	return true
+}
+
+// Own notes that the head of a key, or who it was granted to, owns it now, as holder. The alarm rings at
+// due, or later by slack at the most.
+func (l *Lines[W]) Own(key string, holder Holder, a *Alarm, r Ringer, due time.Time, slack time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at := l.keys[key]; at != nil {
+		at.holder = holder
+	}
+	l.renewals.set(&l.mu, a, r, due, slack)
+}
+
+// Renewal sets an owner's alarm anew.
+func (l *Lines[W]) Renewal(a *Alarm, r Ringer, due time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.renewals.set(&l.mu, a, r, due, 0)
+}
+
+// Quiet cancels an owner's alarm.
+func (l *Lines[W]) Quiet(a *Alarm) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a.cancel()
+}
+
+// Leave is called once by an owner that does not pass its key on. The first ticket in line is the head
+// then. The owner's alarm is cancelled.
+func (l *Lines[W]) Leave(key string, a *Alarm) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a.cancel()
+	l.leaveLocked(key, nil)
+}
+
+// leave is Leave for the head, whose place in Redis's queue the next one has. If there is none, leave
+// returns the place, to be given up.
+func (l *Lines[W]) leave(key string, p *place) (left *place) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.leaveLocked(key, p)
+}
+
+func (l *Lines[W]) leaveLocked(key string, p *place) (left *place) {
+	at := l.keys[key]
+	if len(at.waiting) == 0 {
+		delete(l.keys, key)
+		return p
+	}
+	at.holder = Holder{} // the next head may find another
+	next := at.pop()
+	next.place = p
+	next.called <- outcome{head: true}
+	return nil
+}
+
+// Dismiss refuses all tickets that wait for a key now. The head, or the owner, stays.
+func (l *Lines[W]) Dismiss(key string, why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at := l.keys[key]; at != nil {
+		at.dismiss(why)
+	}
+}
+
+func (at *line[W]) dismiss(why error) {
+	for _, t := range at.waiting {
+		t.alarm.cancel()
+		t.called <- outcome{err: why}
+	}
+	at.waiting = nil
+}
+
+// Close refuses all tickets that wait, and all later ones, with why. It ends the sweeps and the Notifiers;
+// a lock that was to be swept is free when its lease ends. Owners are not touched.
+func (l *Lines[W]) Close(why error) {
+	if l.Notifiers != nil {
+		defer l.Notifiers.close()
+	}
+	l.Sweeper.closed.Store(true)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = why
+	for _, at := range l.keys {
+		at.dismiss(why)
+	}
+}
+
+// isClosed returns the error of Close, or nil.
+func (l *Lines[W]) isClosed() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed
+}
+
+// othersWait reports whether tickets wait for a key behind its head.
+func (l *Lines[W]) othersWait(key string) bool {
+	_, waits := l.First(key)
+	return waits
+}
+
+// saw notes who holds the lock of a key. The head calls it.
+func (l *Lines[W]) saw(key string, h Holder) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.keys[key].holder = h
+}
+
+// holder returns who was last seen to hold the lock of a key.
+func (l *Lines[W]) holder(key string) Holder {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at := l.keys[key]; at != nil {
+		return at.holder
+	}
+	return Holder{}
+}
+
+// over returns why the wait of a ticket has ended, or nil. A context with a deadline would do as well, but
+// costs each wait 0.7 µs and 4 allocations.
+func (t *Ticket[W]) over() error {
+	if ended := context.Cause(t.Context); ended != nil {
+		return ended
+	}
+	if closed := t.lines.isClosed(); closed != nil {
+		return closed
+	}
+	if t.remains() <= 0 {
+		return t.timeout()
+	}
+	return nil
+}
+
+// timeout returns an ErrTimeout that says who the holder is, if that is known.
+func (t *Ticket[W]) timeout() error {
+	return t.Options.held(ErrTimeout, t.lines.holder(t.Key))
+}
+
+// remains is what is left of Options.Wait.
+func (t *Ticket[W]) remains() time.Duration { return time.Until(t.came.Add(t.Options.Wait)) }
+
+// left is remains, or less if the caller's context ends sooner.
+func (t *Ticket[W]) left() time.Duration {
+	left := t.remains()
+	if end, ok := t.Context.Deadline(); ok {
+		left = min(left, time.Until(end))
+	}
+	return left
+}
+
+// failed returns the error of a wait that err has ended.
+func (t *Ticket[W]) failed(err error) error {
+	if closed := t.lines.isClosed(); closed != nil && errors.Is(err, ErrUnavailable) {
+		err = closed // which is why, whatever the client says of itself
+	}
+	return fmt.Errorf("waited %v for %s: %w", time.Since(t.came).Round(time.Millisecond), excerpt.Of(t.Key), err)
+}

@@ -1,0 +1,67 @@
+package records
+
+import (
+	"context"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/lease"
+	"github.com/a2139e8d/latchkey/internal/scripting"
+)
+
+// Ring is what the alarm calls: it extends the lock, or finds that the present hold may rely on it no more.
+// A commit extends the lock as well.
+func (t *tenure) Ring() {
+	t.mu.Lock()
+	defer t.unlock()
+	t.rings = time.Time{}
+	now := time.Now()
+	switch {
+	case t.over != nil:
+	case t.hold != nil && !t.term.Held(now):
+		t.lose(t.term.Overdue(now))
+	case t.hold == nil, t.sending, !t.since.IsZero():
+		t.arm(t.term.End())
+	case now.Before(t.term.Renewal(now)):
+		t.arm(t.term.Renewal(now))
+	default:
+		t.extend(now)
+	}
+}
+
+// extend makes the lock last longer, and the record outlast it. The holder of a record that another has
+// written learns that it is lost.
+func (t *tenure) extend(now time.Time) {
+	span := t.term.Span(now)
+	x := scripting.RoundTrip{
+		Script: extendScript,
+		Keys:   t.keys[:2],
+		Args:   []any{t.term.Token, span.Milliseconds(), t.base},
+	}
+	ask(&x, t.keys)
+	// An answer after the lease's end would be useless. If it takes that long, the alarm must not wait for it
+	// to find the lease over.
+	ctx, cancel := context.WithDeadline(context.Background(), t.term.End())
+	defer cancel()
+	t.term.Asked(now, span)
+	t.arm(t.term.End())
+	err := lease.Verdict(t.exchange(ctx, now, x))
+	heard := time.Now()
+	lost := t.term.Answered(heard, err)
+	switch {
+	case t.over != nil:
+	case lost != nil:
+		t.fail(lost, "")
+	case err != nil:
+		t.arm(t.term.Again(heard))
+	default:
+		t.arm(t.term.Renewal(heard))
+	}
+}
+
+// arm makes the alarm ring at a time, unless that is over: then the commit that is under way decides.
+func (t *tenure) arm(at time.Time) {
+	if time.Now().Before(at) {
+		t.rings = at
+		t.lines().Renewal(&t.alarm, t, at)
+	}
+}
