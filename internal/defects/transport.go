@@ -3,7 +3,7 @@ package main
 import "github.com/a2139e8d/latchkey/internal/overlay"
 
 // anysRecord makes a record be read at whatever key it stands.
-var anysRecord = overlay.In("internal/records", "parseHead").False("lease.BondIn(r.name) != b")
+var anysRecord = overlay.In("internal/records", "parseHead").False("lease.BondIn(r.revision) != b")
 
 // The connections to Redis, whose replies have no names.
 var transportDefects = []defect{

@@ -131,7 +131,7 @@ func (t *tenure) roundTrip(next token, now time.Time) (x scripting.RoundTrip, ba
 	}
 	base = t.base
 	if t.written > t.stored {
-		base = t.record.name
+		base = t.record.revision
 		record = stage(&x, base, t.write.text(t.box))
 	}
 	if t.args[0] != t.term.Token { // it has changed

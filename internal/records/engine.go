@@ -1,93 +1,101 @@
-// Package records is the engine of package store: it keeps sessions in Redis, each a record, taken and given
-// back under a lock. Package middleware calls it, and gets it from a store by [Of].
+// Package records is the engine of package store: it keeps sessions in Redis. Package middleware calls it,
+// and gets it from a store by [Of].
 //
-// # Design
+// # Words
 //
-// A session with the public id ID is up to three keys, in one slot of a cluster:
+//   - A record is a session as it is stored. Its revision, 71 random bits, identifies it among all records
+//     that the session ever had.
+//   - A lock lets one request at a time hold the session. A token names its holder.
+//   - A hold is one request that has the session. A tenure is the time in which one process has it: its
+//     holds follow one another without releasing the lock in between.
+//   - A commit is the round trip that stores what the holds of a tenure have changed.
+//   - The fence is the rule that a write replaces the revision that its writer has read, or nothing.
+//   - A tombstone takes the place of a record that was ended.
+//   - A tag stands for a user, a list has the user's sessions, and the mark says which of them are alive.
+//
+// # Keys
+//
+// A session with the public id ID has up to three keys, in one slot of a cluster:
 //
 //	<prefix>{ID}             the record: one line of JSON
 //	<prefix>{ID}.lock        the lock: the token of its holder, for the time of a lease
 //	<prefix>{ID}.lock.queue  the processes that wait for the lock, while there are any
 //
-// and while a large record is being saved, one more, which nobody reads: see staged.go. The sessions of a
-// user have other names, and share three keys more: see user.go.
+// While a large record is being saved there is one more key, which no request reads: see staged.go. The
+// sessions of a user have other names, and share two keys more: see user.go.
 //
-// An exclusive request is two round trips: [Engine.Take] takes the lock and reads the record in one
-// write (see take.go), [Hold.Save] writes the record and releases the lock in one script. Requests of one process
-// that wait for the same session need fewer: they hold it one after another without giving it back
-// in between, and a round trip commits for several of them. [Engine.Load] reads without a lock, and
-// [Engine.SaveLoaded] saves on top of that if nobody has the lock: see optimistic.go.
+// # Round trips
+//
+// An exclusive request makes two round trips. [Engine.Take] acquires the lock and reads the record in one
+// write: see take.go. [Hold.Save] writes the record and releases the lock in one script. Requests of one
+// process that wait for the same session need fewer: they hold it one after another, and one commit stores
+// what several of them have changed. [Engine.Load] reads without a lock, and [Engine.SaveLoaded] saves on top
+// of that if no request holds the session: see optimistic.go.
 //
 // # The fence
 //
-// A lock alone does not keep a stale holder from writing: a process may be paused between asking
-// "is it still mine?" and the write, and a command may reach Redis long after it was sent. So each
-// script that changes a record keeps one rule: a write replaces exactly the record that its writer
-// has read, or has written itself, or it does nothing. Each write puts a new stamp into the record,
-// 71 random bits, so no two records of a session are ever equal, and to compare the stamp is to compare the
-// record. A holder that fails this test gets [ErrLost] and has changed nothing.
+// A lock alone does not keep a stale holder from writing. A process may be paused between asking "is it still
+// mine?" and the write, and a command may reach Redis long after it was sent. So each script that changes a
+// record keeps one rule: a write replaces exactly the record that its writer has read, or has written itself,
+// or it does nothing. Each write has a new revision, so to compare the revision is to compare the record. A
+// holder that fails this test gets [ErrLost] and has changed nothing.
 //
-// The lock only keeps others out while a holder works. The script asks for its token, too, so that a
-// holder that lost its lock learns it even if nobody has written since. A token alone would not do as
-// a fence: a take that is repeated after a broken connection may give the lock to its token again,
-// long after that has given it back.
+// The lock keeps others out while a holder works. The script compares its token, too, so that a holder that
+// lost its lock learns it even if no other process has written since. The token alone cannot serve as the
+// fence: a take that is repeated after a broken connection may give the lock to its token again, long after
+// the lock was released.
 //
-// Every script may be repeated: the stamp shows a writer that the record it finds is its own. Only
-// where a try was left without an answer, and a repetition of it was refused, is it not known
-// whether the first one was done: the error then wraps [ErrUnavailable] as well.
+// Every script may be repeated: the revision shows a writer that the record it finds is its own. If a try got
+// no reply, and its repetition was refused, it is not known whether the first try was done. Then the error
+// wraps [ErrUnavailable] as well.
 //
 // # In use
 //
-// A session that is held, or waited for, does not run out. Each script that takes or extends the
-// lock lets the record outlast it, and each that finds the lock held lets the record outlast the
-// time until it is asked for again. An id whose lock is held is never said to be absent.
+// A session does not expire while it is held or waited for. Acquiring or extending the lock also extends the
+// record beyond the lease; so does every attempt that finds the session locked. While its lock is held, a
+// session is never reported as absent.
 //
 // # The end of an id
 //
-// A destroyed or renewed id leaves a tombstone for a minute, so that a request
-// that still comes with it is distinguished from one whose session ran out. An id
-// that Redis does not know is never written to.
+// A destroyed or renewed id leaves a tombstone for a minute. So a request that still comes with it is told
+// from one whose session expired. An id that Redis does not know is never written to.
 //
 // # Clocks
 //
-// What a command does that comes long after it was sent, and finds no trace of what it did the first
-// time, is bounded by Redis's clock: see clock.go.
+// A command may arrive long after it was sent, and find no trace of its first execution. What it may do then
+// is bounded by Redis's clock: see clock.go.
 //
-// The idle timeout is Redis's to keep, by the record's TTL. The absolute one counts from the
-// creation time in the record, by the clocks of the processes, so it is as exact as these agree.
+// Redis keeps the idle timeout, by the record's TTL. The absolute timeout counts from the creation time in
+// the record, by the clocks of the processes, so it is as exact as these agree.
 package records
 
-// The way of one exclusive request, from where package middleware calls. lease/ and
-// scripting/ are in internal, transport/ is in locker.
+// The way of one exclusive request, from where package middleware calls.
 //
-//	Engine.Take              hold.go                  checks the terms
-//	  Group.Acquire         lease/acquire.go         waits for the lock:
-//	    Group.enter         lease/callers.go         for its turn among the requests of this process,
-//	    Lease.acquire       lease/acquire.go         and for other processes: tries, and rests in between
-//	      taking.Take       take.go                  one try; what it has read becomes a tenure
-//	        taking.plainly  take.go                  the first: by plain commands; else, or where all is not as usual, take.lua
-//	        Runner.RoundTripscripting/scripting.go   numbers it, and repeats it where the connection breaks
-//	          Redigo.Do     transport/redigo.go      gives it to a connection
-//	            link.write  transport/link.go        sends it, with those of others
-//	            link.read   transport/link.go        receives the reply, and those before it
-//	      Lease.begin       lease/lease.go           from now on a timer renews the lease
-//	  tenure.admit          tenure.go                hands out the record
+//	Engine.Take              internal/records/hold.go          checks the terms
+//	  Hold.acquire           internal/records/hold.go          until the session is of use
+//	    Lines.Enter          internal/lease/line.go            waits in the line of this process
+//	    Ticket.Compete       internal/lease/contest.go         at its head: tries, and rests in between
+//	      taking.Take        internal/records/take.go          one try; what it has read becomes a tenure
+//	        taking.plainly   internal/records/take.go          by plain commands; if all is not as usual, take.lua follows
+//	          Runner.Plain   internal/scripting/plain.go       sends them once
+//	            Redigo.Do    locker/transport/redigo.go        gives them to a connection
+//	              link.write locker/transport/link.go          sends them, with those of others
+//	    tenure.start         internal/records/tenure.go        the lock is ours; from now on an alarm renews it
+//	    tenure.admit         internal/records/tenure.go        the hold runs
 //
-//	Hold.SaveContent        hold.go                  checks the size; encoded is only what is sent
-//	  tenure.end            tenure.go                makes it the newest version
-//	    Lease.Stop          lease/handoff.go         renews no more; returns the request that is next, if any
-//	    tenure.passOn       tenure.go                hands over at once, or with the exchange that stores the version
-//	      tenure.send       commit.go                the commit, by commit.lua, with the token of the next holder
-//	        Runner.RoundTripscripting/scripting.go   as above
-//	    tenure.flush        commit.go                where it was handed over at once: stores the version now
-//	    Lease.Leave         lease/handoff.go         the turn goes on
+//	Hold.SaveContent         internal/records/hold.go          checks the size; encoded is only what is sent
+//	  tenure.end             internal/records/tenure.go        makes it the newest version
+//	    tenure.vacate        internal/records/tenure.go        the next in line begins at once, if it may
+//	    tenure.settle        internal/records/commit.go        until the version is stored
+//	      tenure.commit      internal/records/commit.go        stores it by commit.lua, and decides what becomes of the lock
+//	        Runner.RoundTrip internal/scripting/scripting.go   numbers the call, and repeats it if the connection breaks
+//	          Redigo.Do      locker/transport/redigo.go        as above
+//	      tenure.freed       internal/records/tenure.go        no request waits: the line ends
 //
-// The lease calls the store for one thing only: tenure.Extend (commit.go) renews it, from the
-// timer. Of the other files, load.go reads without a lock, optimistic.go saves without one, staged.go sends large
-// records, record.go knows a record's form, with times.go, user_record.go and seal.go, and scripts.go the
-// scripts. user.go is the story of the sessions of a user: user_list.go lists them, user_sessions.go begins
-// and ends them, and user_prune.go makes room for a login. clock.go is about commands that come late, and
-// guard.go about replies that are absurd.
+// The other files: load.go reads without a lock, and optimistic.go saves without one. staged.go sends large
+// records. record.go knows the form of a record, with timeouts.go, user_record.go and seal.go; scripts.go has
+// the scripts. user.go tells the story of a user's sessions: login.go begins them, user_list.go lists them,
+// user_end.go ends them. clock.go is about commands that come late. renew.go renews a lock that is held.
 
 import (
 	"cmp"

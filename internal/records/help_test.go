@@ -30,10 +30,10 @@ const (
 	newRecord = "latchkey:{" + newID + "}"
 )
 
-// theStamp is that of a record of the session, and theForm that of all of them.
+// theRevision is that of a record of the session, and theForm that of all of them.
 var (
-	theForm  = form{bond: lease.BondOf(theLock)}
-	theStamp = string(theForm.bond[:]) + "EFGHIJKLMNOP"
+	theForm     = form{bond: lease.BondOf(theLock)}
+	theRevision = string(theForm.bond[:]) + "EFGHIJKLMNOP"
 )
 
 // patient are options for tests that are not about time: nothing runs out on a

@@ -54,7 +54,7 @@ type write struct {
 // text returns the record's stored form, sealed if b seals. A tombstone never is.
 func (w write) text(b *box) []byte {
 	if w.ended {
-		return formatTombstone(w.record.name, w.record.Created)
+		return formatTombstone(w.record.revision, w.record.Created)
 	}
 	return w.record.text(b)
 }
@@ -165,7 +165,7 @@ func (h *Hold) SaveContent(ctx context.Context, c Content) error {
 
 func (h *Hold) save(ctx context.Context, record Record) error {
 	defer h.letGo(ctx)
-	record.Created, record.Own, record.name = h.Record.Created, h.Record.Own, h.newRevision()
+	record.Created, record.Own, record.revision = h.Record.Created, h.Record.Own, h.newRevision()
 	record.User, record.Device, record.epoch = h.Record.User, h.Record.Device, h.Record.epoch
 	size := h.engine.sizeOf(record)
 	err := h.terms.fits(size)
@@ -185,7 +185,7 @@ func (h *Hold) save(ctx context.Context, record Record) error {
 // minute. Errors as with Save; or [ErrGone] alone, where it was ended by another and what was read
 // was stored.
 func (h *Hold) Destroy(ctx context.Context) error {
-	err := h.end(ctx, time.Now())
+	err := h.bury(ctx, time.Now())
 	// One that follows another hold may have read what was not stored: its answer must not show that.
 	if errors.Is(err, lease.ErrEnded) && !errors.Is(err, ErrUnavailable) && h.first {
 		err = ErrGone
@@ -206,23 +206,23 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 		h.Record.Own = h.Record.Own.renewed()
 	} // else its record was replaced, and it is a guest's
 	record := h.Record
-	record.Data, record.Content, record.name, record.epoch = data, nil, h.engine.newStamp(id), ""
+	record.Data, record.Content, record.revision, record.epoch = data, nil, h.engine.newRevision(id), ""
 	err := h.engine.create(ctx, id, h.id, record, h.terms)
 	ambiguous := scripting.Ambiguous(err)
 	if err != nil {
 		h.tenure.release(ctx, h, begun, err)
 	} else {
-		err = h.end(ctx, begun)
+		err = h.bury(ctx, begun)
 	}
 	if err != nil {
-		h.engine.dropLater(id, record.name, ambiguous)
+		h.engine.dropLater(id, record.revision, ambiguous)
 	}
 	return failed("renewing", h.id, err)
 }
 
-// end leaves a tombstone. For begun see write.
-func (h *Hold) end(ctx context.Context, begun time.Time) error {
-	tombstone := Record{Created: time.Now(), name: h.newRevision()}
+// bury leaves a tombstone. For begun see write.
+func (h *Hold) bury(ctx context.Context, begun time.Time) error {
+	tombstone := Record{Created: time.Now(), revision: h.newRevision()}
 	return h.tenure.end(ctx, h, write{changed: true, record: tombstone, ended: true, begun: begun, ttl: tombstoneTime.Milliseconds()})
 }
 
@@ -244,7 +244,7 @@ func (h *Hold) Touch(ctx context.Context) error {
 // newRevision returns that of what the hold writes, which it does once.
 func (h *Hold) newRevision() string {
 	if h.revision == "" {
-		h.revision = h.engine.newStamp(h.id)
+		h.revision = h.engine.newRevision(h.id)
 	}
 	return h.revision
 }

@@ -35,7 +35,7 @@ func (s *Engine) Peek(ctx context.Context, id string, t Terms) (record Record, e
 	t = t.withDefaults()
 	look := t
 	look.TTL = 0
-	text, left, err := s.read(ctx, id, look)
+	text, left, err := s.readRecord(ctx, id, look)
 	if err == nil {
 		record, err = parse(text, s.form(id))
 	}
@@ -75,12 +75,12 @@ func (s *Engine) Peek(ctx context.Context, id string, t Terms) (record Record, e
 
 // load returns the record as it is stored. Without a Lifetime no session has come to its end.
 func (s *Engine) load(ctx context.Context, id string, t Terms) ([]byte, error) {
-	text, _, err := s.read(ctx, id, t)
+	text, _, err := s.readRecord(ctx, id, t)
 	return text, err
 }
 
-// read is load. It also returns how long the record had to live, or 0 if that is not known.
-func (s *Engine) read(ctx context.Context, id string, t Terms) ([]byte, time.Duration, error) {
+// readRecord is load. It also returns how long the record had to live, or 0 if that is not known.
+func (s *Engine) readRecord(ctx context.Context, id string, t Terms) ([]byte, time.Duration, error) {
 	if err := s.usable(); err != nil {
 		return nil, 0, err
 	}
@@ -172,20 +172,20 @@ func (s *Engine) Create(ctx context.Context, id string, data []byte, t Terms) er
 // of its own it has: t.GuestTTL does not matter. What a user's session that fails with
 // ErrUnavailable may have stored is removed in the background.
 func (s *Engine) CreateRecord(ctx context.Context, id string, r Record, t Terms) error {
-	r.name = s.newStamp(id)
+	r.revision = s.newRevision(id)
 	err := s.create(ctx, id, "", r, t.withDefaults())
 	if r.User != "" && errors.Is(err, ErrUnavailable) {
-		s.dropLater(id, r.name, scripting.Ambiguous(err))
+		s.dropLater(id, r.revision, scripting.Ambiguous(err))
 	}
 	return failed("creating", id, err)
 }
 
 // dropLater removes, in the background, what a create that has failed may have stored. Nobody has the
 // id. Its record would time out, but until then a user's list would show it, and MaxSessions count it.
-func (s *Engine) dropLater(id, stamp string, ambiguous bool) {
+func (s *Engine) dropLater(id, revision string, ambiguous bool) {
 	s.lines.Sweeper.Sweep(&s.locking, ambiguous, func(ctx context.Context) bool {
 		keys := s.recordKeys(id)
-		x := scripting.RoundTrip{Script: dropScript, Keys: keys[:1], Args: []any{stamp}}
+		x := scripting.RoundTrip{Script: dropScript, Keys: keys[:1], Args: []any{revision}}
 		askToEnd(&x, keys)
 		_, _, err := s.runner.RoundTrip(ctx, x)
 		return err == nil
@@ -209,7 +209,7 @@ func (s *Engine) create(ctx context.Context, id, old string, record Record, t Te
 		return errTag
 	}
 	ttl := t.expiry(&record, now)
-	x := scripting.RoundTrip{Script: createScript, Keys: keys[:1], Args: []any{record.name, record.text(s.box(id)), ttl}}
+	x := scripting.RoundTrip{Script: createScript, Keys: keys[:1], Args: []any{record.revision, record.text(s.box(id)), ttl}}
 	// What has timed out leaves nothing by which a copy would know that it was there. For the half see
 	// maxWithin.
 	within := min(s.within(), time.Duration(ttl)*time.Millisecond/2)

@@ -15,7 +15,7 @@ func TestLoadPutsOffWhatMayBe(t *testing.T) {
 	t.Parallel()
 	const month = 30 * 24 * time.Hour
 	record := func(age time.Duration) string {
-		return string(formatRecord(theStamp, time.Now().Add(-age), []byte("1")))
+		return string(formatRecord(theRevision, time.Now().Add(-age), []byte("1")))
 	}
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -32,7 +32,7 @@ func TestLoadPutsOffWhatMayBe(t *testing.T) {
 			"a look at it":               {record(ten.Lifetime), Terms{}, 15 * time.Minute, 15 * time.Minute, nil},
 			"a look at a short one":      {record(0), Terms{}, time.Minute, time.Minute, nil},
 			"a look at a long one":       {record(0), Terms{}, month, month, nil},
-			"a tombstone":                {string(formatTombstone(theStamp, time.Now())), ten, time.Minute, time.Minute, ErrGone},
+			"a tombstone":                {string(formatTombstone(theRevision, time.Now())), ten, time.Minute, time.Minute, ErrGone},
 		} {
 			s.Do(t, "SET", theRecord, tt.stored, "PX", tt.had.Milliseconds())
 			for range 2 {
@@ -81,7 +81,7 @@ func TestLoadWhileASessionIsTakenAtTheEndOfItsLifetime(t *testing.T) {
 		holder := process(t, s)
 		terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
 		created := time.Now().Add(-terms.Lifetime + 30*time.Second)
-		s.Do(t, "SET", theRecord, formatRecord(theStamp, created, []byte("1")), "PX", 30_000)
+		s.Do(t, "SET", theRecord, formatRecord(theRevision, created, []byte("1")), "PX", 30_000)
 
 		var h *Hold
 		p.Inject(func(cmd redistest.Command) redistest.Fault {

@@ -25,10 +25,10 @@ var losses = map[string]struct {
 	"the lock is empty":   {func(t *testing.T, s *redistest.Server) { s.Do(t, "SET", theLock, "", "PX", 60_000) }, "its key has been overwritten"},
 	"the lock is deleted": {func(t *testing.T, s *redistest.Server) { s.Do(t, "DEL", theLock) }, "its key is gone: deleted, evicted"},
 	"the record is written": {func(t *testing.T, s *redistest.Server) {
-		s.Do(t, "SET", theRecord, formatRecord(theStamp, time.Now(), []byte("2")))
+		s.Do(t, "SET", theRecord, formatRecord(theRevision, time.Now(), []byte("2")))
 	}, "another has changed the session"},
 	"the session is ended": {func(t *testing.T, s *redistest.Server) {
-		s.Do(t, "SET", theRecord, formatTombstone(theStamp, time.Now()))
+		s.Do(t, "SET", theRecord, formatTombstone(theRevision, time.Now()))
 	}, "another has ended the session"},
 	"the record is deleted": {func(t *testing.T, s *redistest.Server) { s.Do(t, "DEL", theRecord) }, "the session's record is gone"},
 	"the record is no more a string": {func(t *testing.T, s *redistest.Server) {

@@ -34,7 +34,7 @@ import (
 // ctx.
 func (s *Engine) SaveLoaded(ctx context.Context, id string, read Record, c Content, t Terms) (Record, error) {
 	t = t.withDefaults()
-	record := Record{Content: c, Created: read.Created, Own: read.Own, User: read.User, Device: read.Device, epoch: read.epoch, name: s.newStamp(id)}
+	record := Record{Content: c, Created: read.Created, Own: read.Own, User: read.User, Device: read.Device, epoch: read.epoch, revision: s.newRevision(id)}
 	err := t.fits(s.sizeOf(record))
 	if err == nil {
 		err = s.saveLoaded(context.WithoutCancel(ctx), id, read, record, t)
@@ -46,13 +46,13 @@ func (s *Engine) saveLoaded(ctx context.Context, id string, read, record Record,
 	if err := s.usable(); err != nil {
 		return err
 	}
-	if len(read.name) != revisionLength { // which the script would not find
+	if len(read.revision) != revisionLength { // which the script would not find
 		return ErrConflict
 	}
 	keys := s.keys(id)
 	x := scripting.RoundTrip{Script: optimisticScript, Keys: keys[:ownKeys]}
-	text := stage(&x, record.name, record.text(s.box(id)))
-	x.Args = []any{read.name, text, t.expiry(&record, time.Now())}
+	text := stage(&x, record.revision, record.text(s.box(id)))
+	x.Args = []any{read.revision, text, t.expiry(&record, time.Now())}
 	ask(&x, keys)
 	_, reply, err := s.runner.RoundTrip(ctx, x)
 	if err != nil {
@@ -70,4 +70,4 @@ func (s *Engine) saveLoaded(ctx context.Context, id string, read, record Record,
 }
 
 // Same reports whether r and other are one and the same record: nobody has written in between.
-func (r Record) Same(other Record) bool { return r.name != "" && r.name == other.name }
+func (r Record) Same(other Record) bool { return r.revision != "" && r.revision == other.revision }

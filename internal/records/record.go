@@ -26,8 +26,8 @@ type Record struct {
 	// a moment ago: what was not encoded need not be decoded. See Encoded.
 	Content Content
 
-	name  string // see recordName
-	epoch string // of a user's session, see user_record.go
+	revision string // what identifies this record among all that the session ever had; see revisionOf
+	epoch    string // of a user's session, see user_record.go
 }
 
 // Encoded returns what was saved, whether it is in Data or in Content.
@@ -85,20 +85,20 @@ func (s *Engine) recordKey(id string) string {
 // The stored form is one line of JSON whose head is fixed to the byte, so that
 // scripts can read it with a pattern and people with redis-cli:
 //
-//	{"v":2,"s":"<stamp>","c":<Unix ms of its creation>,"d":{…}}
+//	{"v":2,"s":"<revision>","c":<Unix ms of its creation>,"d":{…}}
 //
-// with its own timeouts before the data, if it has any (see times.go), before them the epoch of a user's
+// with its own timeouts before the data, if it has any (see timeouts.go), before them the epoch of a user's
 // session (see user_record.go),
 // or, for an id that was ended, the tombstone:
 //
-//	{"v":2,"s":"<stamp>","gone":<Unix ms>}
+//	{"v":2,"s":"<revision>","gone":<Unix ms>}
 //
-// For one that is encrypted see seal.go. The stamp is the id of the writer's token. Another format
-// gets another v. A process that does not know it refuses the record instead of guessing.
+// For one that is encrypted see seal.go. Each write has a revision of its own: 16
+// letters and digits. Another format gets another v. A process that does not know it refuses the record instead of guessing.
 //
 // # Whose a record is
 //
-// A stamp begins with four characters that are derived from the session's key: see [lease.Bond]. So a
+// A revision begins with four characters that are derived from the session's key: see [lease.Bond]. So a
 // record that stands at another key, since a person has copied it, or that comes in the reply to
 // another call, is never taken for this session's. Where the reply is known to be the call's, it
 // is [ErrCorrupt]: scripts return the number of their call, and a take its token. Where it is not, which
@@ -113,9 +113,9 @@ func (s *Engine) recordKey(id string) string {
 //     is said of its end to those that only look.
 const head = `{"v":2,"s":"`
 
-// formatRecord returns the stored form of a record with that stamp.
-func formatRecord(stamp string, created time.Time, data []byte) []byte {
-	return Record{Data: data, Created: created, name: stamp}.text(nil)
+// formatRecord returns the stored form of a record with that revision.
+func formatRecord(revision string, created time.Time, data []byte) []byte {
+	return Record{Data: data, Created: created, revision: revision}.text(nil)
 }
 
 // text returns the stored form, sealed if b seals.
@@ -156,7 +156,7 @@ func (r Record) size() int {
 // appendHead appends what is in front of the data, which ends with mark.
 func (r Record) appendHead(b []byte, mark string) []byte {
 	b = append(b, head...)
-	b = append(b, r.name...)
+	b = append(b, r.revision...)
 	b = append(b, `","c":`...)
 	b = strconv.AppendInt(b, r.Created.UnixMilli(), 10)
 	b = r.appendEpoch(b)
@@ -170,7 +170,7 @@ func formatTombstone(token string, now time.Time) []byte {
 
 // A form is what all records of a session have in common.
 type form struct {
-	bond   lease.Bond // their stamps begin with it
+	bond   lease.Bond // their revisions begin with it
 	ofUser bool
 	box    *box // seals and opens them
 }
@@ -189,28 +189,28 @@ func (s *Engine) bond(id string) lease.Bond {
 	return lease.BondOf(s.options.Prefix, "{", id, "}.lock")
 }
 
-// newStamp returns a stamp for a record of the session.
-func (s *Engine) newStamp(id string) string { return lease.NewID(s.bond(id)) }
+// newRevision returns a revision for a record of the session: 71 random bits, behind the bond of its key.
+func (s *Engine) newRevision(id string) string { return lease.NewID(s.bond(id)) }
 
 // parse is the inverse of Record.text, and accepts nothing else. Whether the data makes sense is for
-// package session to say. The error wraps ErrCorrupt, and comes with the record's name.
+// package session to say. The error wraps ErrCorrupt, and comes with the record's revision.
 func parse(text []byte, f form) (Record, error) {
 	r, at, seal, err := parseBeginning(text, f)
 	if err != nil {
-		return Record{name: r.name}, err
+		return Record{revision: r.revision}, err
 	}
 	data, ok := bytes.CutSuffix(text[at:], []byte("}"))
 	if !ok || len(data) == 0 {
-		return Record{name: r.name}, errCutOff
+		return Record{revision: r.revision}, errCutOff
 	}
 	if seal != nil {
 		if data, err = open(seal, data, text[:at]); err != nil {
-			return Record{name: r.name}, err
+			return Record{revision: r.revision}, err
 		}
 	}
 	if f.ofUser {
 		if r.User, data, err = cutUser(data); err != nil {
-			return Record{name: r.name}, err
+			return Record{revision: r.revision}, err
 		}
 	}
 	r.Data = data
@@ -237,16 +237,16 @@ var errCutOff = fmt.Errorf("%w: it is cut off", ErrCorrupt)
 
 // parseHead is parse for what is neither sealed nor the user's, and what follows begins at a byte.
 func parseHead(text []byte, bond lease.Bond) (r Record, at int, sealed bool, _ error) {
-	r.name = recordName(text)
+	r.revision = revisionOf(text)
 	rest, ok := bytes.CutPrefix(text, []byte(head))
 	if !ok {
 		return r, 0, false, fmt.Errorf("%w: its head is not that of format 2", ErrCorrupt)
 	}
-	stamp, rest, ok := bytes.Cut(rest, []byte(`","c":`))
+	revision, rest, ok := bytes.Cut(rest, []byte(`","c":`))
 	switch {
-	case !ok || string(stamp) != r.name:
-		return r, 0, false, fmt.Errorf("%w: its stamp, or no creation time", ErrCorrupt)
-	case lease.BondIn(r.name) != bond:
+	case !ok || string(revision) != r.revision:
+		return r, 0, false, fmt.Errorf("%w: its revision, or no creation time", ErrCorrupt)
+	case lease.BondIn(r.revision) != bond:
 		return r, 0, false, fmt.Errorf("%w: it is another session's", ErrCorrupt)
 	}
 	digits := rest[:max(0, bytes.IndexByte(rest, ','))]
@@ -272,22 +272,22 @@ func parseHead(text []byte, bond lease.Bond) (r Record, at int, sealed bool, _ e
 
 const (
 	revisionLength = lease.IDLength // the scripts know it, and the length of head
-	foreignName    = "foreign"      // the name of what is no string; see record.lua
+	foreignName    = "foreign"      // the revision of a value that is no string; see record.lua
 )
 
-// recordName names a stored record as record.lua does: by its stamp, or where it has none, by its
-// SHA-1. Since each write chooses a new stamp, a record that has the same name is the same one.
-func recordName(b []byte) string {
+// revisionOf returns the revision of a stored record as record.lua does: the one that it says or, if it says
+// none, its SHA-1. Since each write chooses a new one, two records with the same revision are the same.
+func revisionOf(b []byte) string {
 	rest, ok := bytes.CutPrefix(b, []byte(head))
-	stamp, _, _ := bytes.Cut(rest, []byte(`"`))
-	if !ok || len(stamp) != revisionLength || !isToken(stamp) {
+	revision, _, _ := bytes.Cut(rest, []byte(`"`))
+	if !ok || len(revision) != revisionLength || !isToken(revision) {
 		sum := sha1.Sum(b) // what Redis can compute, too; nobody gains by a collision
 		return hex.EncodeToString(sum[:])
 	}
-	return string(stamp)
+	return string(revision)
 }
 
-// isToken reports whether b can be a stamp: what the scripts' %w+ matches.
+// isToken reports whether b can be a revision: what the scripts' %w+ matches.
 func isToken(b []byte) bool {
 	for _, c := range b {
 		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {

@@ -24,7 +24,7 @@ func TestStoredForm(t *testing.T) {
 		{"record", `{"v":2,"s":"WRITER","c":1700000000123,"d":{"n":7}}`,
 			formatRecord("WRITER", born, []byte(`{"n":7}`))},
 		{"record with timeouts of its own", `{"v":2,"s":"WRITER","c":1700000000123,"i":300000,"u":1702592000123,"d":{"n":7}}`,
-			Record{Data: []byte(`{"n":7}`), Created: born, Own: &Times{5 * time.Minute, born.Add(720 * time.Hour)}, name: "WRITER"}.text(nil)},
+			Record{Data: []byte(`{"n":7}`), Created: born, Own: &Times{5 * time.Minute, born.Add(720 * time.Hour)}, revision: "WRITER"}.text(nil)},
 		{"tombstone", `{"v":2,"s":"WRITER","gone":1700000000123}`,
 			formatTombstone("WRITER", born)},
 	} {
@@ -42,11 +42,11 @@ func TestParseRecordRefuses(t *testing.T) {
 		"other order":           `{"s":"ABCDEFGHIJKLMNOP","v":2,"c":1,"d":{}}`,
 		"spaces":                `{"v":2, "s":"ABCDEFGHIJKLMNOP", "c":1, "d":{}}`,
 		"something after":       `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":1,"d":{}} `,
-		"stamp empty":           `{"v":2,"s":"","c":1,"d":{}}`,
-		"stamp with a quote":    `{"v":2,"s":"ABCDEFGHIJKLMNO\"","c":1,"d":{}}`,
-		"stamp too short":       `{"v":2,"s":"ABCDEFGHIJKLMNO","c":1,"d":{}}`,
-		"stamp too long":        `{"v":2,"s":"ABCDEFGHIJKLMNOPQ","c":1,"d":{}}`,
-		"another's stamp":       `{"v":2,"s":"ABCEDFGHIJKLMNOP","c":1,"d":{}}`,
+		"revision empty":        `{"v":2,"s":"","c":1,"d":{}}`,
+		"revision with a quote": `{"v":2,"s":"ABCDEFGHIJKLMNO\"","c":1,"d":{}}`,
+		"revision too short":    `{"v":2,"s":"ABCDEFGHIJKLMNO","c":1,"d":{}}`,
+		"revision too long":     `{"v":2,"s":"ABCDEFGHIJKLMNOPQ","c":1,"d":{}}`,
+		"another's revision":    `{"v":2,"s":"ABCEDFGHIJKLMNOP","c":1,"d":{}}`,
 		"creation empty":        `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":,"d":{}}`,
 		"creation text":         `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":"1","d":{}}`,
 		"creation negative":     `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":-1,"d":{}}`,
@@ -85,7 +85,7 @@ func FuzzParseRecord(f *testing.F) {
 		if seen == nil {
 			t.Fatalf("scripts cannot read %q", stored)
 		}
-		r.name = string(seen[1])
+		r.revision = string(seen[1])
 		if again := r.text(nil); !bytes.Equal(again, stored) {
 			t.Errorf("%q is written again as %q", stored, again)
 		}

@@ -60,6 +60,6 @@ const (
 	stateFound     = 1 // the record follows
 	stateAbsent    = 2
 	stateGone      = 3
-	stateTooLarge  = 4 // the size follows, and after a take the record's name
+	stateTooLarge  = 4 // the size follows, and after a take the record's revision
 	stateWrongType = 5 // the key holds something that is not a string
 )

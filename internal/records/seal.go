@@ -21,7 +21,7 @@ type Encryption struct {
 //
 // A sealed record is one like any other, but for its data and what announces them:
 //
-//	{"v":2,"s":"<stamp>","c":<Unix ms>,"e":<key id><nonce><ciphertext><tag>}
+//	{"v":2,"s":"<revision>","c":<Unix ms>,"e":<key id><nonce><ciphertext><tag>}
 //
 // with 4, 12, any number of and 16 raw bytes. The scripts know records by their heads, and look at
 // nothing beyond the e. A process that is too old to know it refuses it.
@@ -36,7 +36,7 @@ type Encryption struct {
 // one of Keys and the session's key in Redis. So a record is worth nothing under another id or
 // prefix, and the number of random nonces that is safe with one key, 2^32, is never reached. All
 // that is before it is authenticated, but for a user's epoch, so nobody can make a session last longer, or give
-// its stamp to other data. (Who can write to Redis can change the mark as well, so the epoch would keep
+// its revision to other data. (Who can write to Redis can change the mark as well, so the epoch would keep
 // nobody from bringing a session back.)
 //
 // The key id says which of Keys it is, and none is ever tried that it does not name. Whether plain

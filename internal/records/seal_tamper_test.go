@@ -21,10 +21,10 @@ func tampered(t testing.TB) map[string][]byte {
 	head := len(record) - sealBytes - len(data) - 1
 	edit := func(f func(b []byte) []byte) []byte { return f(bytes.Clone(record)) }
 	return map[string][]byte{
-		"moved to another id":  Record{Data: []byte(data), Created: born, name: theStamp}.text(boxOf(t, encrypted(newKey), newID)),
+		"moved to another id":  Record{Data: []byte(data), Created: born, revision: theRevision}.text(boxOf(t, encrypted(newKey), newID)),
 		"under another prefix": sealed(t, otherPrefix, data),
 		"an unknown key":       sealed(t, encrypted(oldKey), data),
-		"not sealed":           formatRecord(theStamp, born, []byte(data)),
+		"not sealed":           formatRecord(theRevision, born, []byte(data)),
 		"only a key id":        edit(func(b []byte) []byte { return append(b[:head+keyIDBytes], '}') }),
 		"nothing at all":       edit(func(b []byte) []byte { return append(b[:head], '}') }),
 		"longer":               edit(func(b []byte) []byte { return append(b[:len(b)-1], "x}"...) }),
@@ -68,11 +68,11 @@ func TestEachByteOfASealedRecordCounts(t *testing.T) {
 	t.Parallel()
 	b := boxOf(t, encrypted(newKey), theID)
 	record := sealed(t, encrypted(newKey), `{"user":"ann"}`)
-	own := Record{Data: []byte("1"), Created: born, Own: &Times{time.Minute, born.Add(time.Hour)}, name: theStamp}
+	own := Record{Data: []byte("1"), Created: born, Own: &Times{time.Minute, born.Add(time.Hour)}, revision: theRevision}
 	for _, record := range [][]byte{record, own.text(b)} {
 		eachByteCounts(t, record, form{bond: theForm.bond, box: b})
 	}
-	ofUser := Record{Data: []byte("1"), Created: born, User: "ann", Device: "Firefox", name: theStamp, epoch: "123456789012345"}
+	ofUser := Record{Data: []byte("1"), Created: born, User: "ann", Device: "Firefox", revision: theRevision, epoch: "123456789012345"}
 	f := form{theForm.bond, true, b}
 	eachByteCounts(t, ofUser.text(b), f)
 	_, at, _, err := parseBeginning(ofUser.text(b), f)

@@ -35,7 +35,7 @@ func boxOf(t testing.TB, o Options, id string) *box {
 // sealed returns the stored form of data, sealed for theID.
 func sealed(t testing.TB, o Options, data string) []byte {
 	t.Helper()
-	return Record{Data: []byte(data), Created: born, name: theStamp}.text(boxOf(t, o, theID))
+	return Record{Data: []byte(data), Created: born, revision: theRevision}.text(boxOf(t, o, theID))
 }
 
 // The head of a sealed record is as legible as any, for the scripts and for people. Of the data it
@@ -44,11 +44,11 @@ func TestSealedForm(t *testing.T) {
 	t.Parallel()
 	const data = `{"card":"4111 1111 1111 1111"}`
 	one, two := sealed(t, encrypted(newKey), data), sealed(t, encrypted(newKey), data)
-	want := `{"v":2,"s":"` + theStamp + `","c":1700000000123,"e":`
+	want := `{"v":2,"s":"` + theRevision + `","c":1700000000123,"e":`
 	if !bytes.HasPrefix(one, []byte(want)) || !bytes.HasSuffix(one, []byte("}")) {
 		t.Errorf("stored is %q", one)
 	}
-	plain := formatRecord(theStamp, born, []byte(data))
+	plain := formatRecord(theRevision, born, []byte(data))
 	if len(one) != len(plain)+sealBytes || cap(one) != len(one) {
 		t.Errorf("it has %d bytes in %d, and %d unsealed", len(one), cap(one), len(plain))
 	}

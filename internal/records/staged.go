@@ -13,19 +13,19 @@ import (
 // in the write that has the script behind it, and an exclusive request on a session of 200 KB costs
 // Redis 90 µs instead of 430:
 //
-//	SET <record>.new.<stamp> record PX 60000
-//	EVALSHA … RENAME <record>.new.<stamp> <record>
+//	SET <record>.new.<revision> record PX 60000
+//	EVALSHA … RENAME <record>.new.<revision> <record>
 //
 // Why that is as safe as to write it in the script:
 //
 //   - Only the script changes the record, by the rules for one that it writes itself: under the
 //     token, and over the base. RENAME comes after these tests, in the same script.
-//   - A staged key has the name of one stamp, and a stamp is that of one record. So all SETs of a
+//   - A staged key is named after one revision, and a revision is that of one record. So all SETs of a
 //     key, however late and however many, put the same record there, and a script finds either
 //     that or nothing.
 //   - If it finds nothing, RENAME fails and has changed nothing: SET was refused, or the key was
 //     evicted, deleted or lost in a failover. The script frees the lock and returns the error.
-//   - Of two copies of a script, one finds the base. The other one finds its own stamp in the
+//   - Of two copies of a script, one finds the base. The other one finds its own revision in the
 //     record, or the write of another.
 //   - Nobody reads a staged key. A script that does not need it deletes it, and what comes after
 //     the script, or without one, ends after its minute.
@@ -38,7 +38,7 @@ const stagedFrom = 2 << 10
 
 const (
 	stagedFor = 60_000 // ms
-	headBytes = 40     // of a record, which are enough for a script to know its stamp and kind
+	headBytes = 40     // of a record, which are enough for a script to know its revision and kind
 )
 
 // stage arranges for the record that x's script is to write, under name, to be staged, if it is

@@ -125,7 +125,7 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration, 
 			return lease.Attempt{}, false, nil
 		}
 	}
-	t.record, t.base, t.size, t.args[0], t.box = parsed, parsed.name, int32(len(text)), k.set[2], f.box
+	t.record, t.base, t.size, t.args[0], t.box = parsed, parsed.revision, int32(len(text)), k.set[2], f.box
 	k.tenure = t
 	return lease.Attempt{Taken: true}, true, nil
 }
@@ -173,7 +173,7 @@ func (k *taking) taken(reply scripting.Reply, token string, asked time.Time) (le
 	if t.read = err; err == nil {
 		t.size = int32(len(text))
 		t.record, t.read = parse(text, f)
-		t.base = t.record.name
+		t.base = t.record.revision
 	}
 	k.tenure = t
 	return lease.Attempt{Taken: true}, nil

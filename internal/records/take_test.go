@@ -62,15 +62,15 @@ func TestOnlyTheReaderOfTheRecordKnowsWhoHasTheLock(t *testing.T) {
 func TestATakeOfWhatIsNotAsUsual(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		hour := time.Hour.Milliseconds()
-		young := func(data string) []byte { return formatRecord(theStamp, time.Now(), []byte(data)) }
+		young := func(data string) []byte { return formatRecord(theRevision, time.Now(), []byte(data)) }
 		for name, tt := range map[string]struct {
 			command []any
 			want    error
 			free    bool
 		}{
 			"nothing":             {nil, ErrNotFound, true},
-			"a tombstone":         {[]any{"SET", theRecord, formatTombstone(theStamp, time.Now()), "PX", hour}, ErrGone, true},
-			"beyond its lifetime": {[]any{"SET", theRecord, formatRecord(theStamp, time.Now().Add(-48*time.Hour), []byte("1")), "PX", hour}, ErrNotFound, true},
+			"a tombstone":         {[]any{"SET", theRecord, formatTombstone(theRevision, time.Now()), "PX", hour}, ErrGone, true},
+			"beyond its lifetime": {[]any{"SET", theRecord, formatRecord(theRevision, time.Now().Add(-48*time.Hour), []byte("1")), "PX", hour}, ErrNotFound, true},
 			"about to time out":   {[]any{"SET", theRecord, young("1"), "PX", time.Minute.Milliseconds()}, nil, false},
 			"without a timeout":   {[]any{"SET", theRecord, young("1")}, nil, false}, // nobody's but a person's
 		} {

@@ -25,7 +25,7 @@ func TestJoinedHoldKeepsItsTerms(t *testing.T) {
 		d.wantQuiet(t, "1")
 	}))
 	t.Run("Lifetime", atDesk(patient, func(t *testing.T, d *desk) {
-		old := formatRecord(theStamp, time.Now().Add(-time.Hour), []byte("1"))
+		old := formatRecord(theRevision, time.Now().Add(-time.Hour), []byte("1"))
 		d.Do(t, "SET", theRecord, old, "PX", 60_000)
 		first := take(t, d.st)
 		waiting := guests(t, d.st, 1, Terms{TTL: time.Minute, Lifetime: time.Hour})

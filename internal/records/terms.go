@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/a2139e8d/latchkey/locker"
@@ -109,59 +108,3 @@ func (t Terms) Guest() *Times {
 	}
 	return &Times{Idle: t.GuestTTL}
 }
-
-// Expires returns when a session with this record ends if it is not used after now: at whichever
-// timeout comes first.
-func (t Terms) Expires(r Record, now time.Time) time.Time {
-	return now.Add(t.withDefaults().remains(&r, now))
-}
-
-// remains is the one place that says how long a record is to be kept.
-func (t Terms) remains(r *Record, now time.Time) time.Duration {
-	if r.Own != nil && !r.Own.Until.IsZero() {
-		return t.left(r, now)
-	}
-	return min(t.idle(r), t.left(r, now))
-}
-
-// idle returns for how long a session that does not end at a time of its own may be idle.
-func (t Terms) idle(r *Record) time.Duration {
-	if r.Own != nil && r.Own.Idle > 0 {
-		return r.Own.Idle
-	}
-	return t.TTL
-}
-
-// left returns for how long a session may live from now on, used or not. Without a Lifetime,
-// which only a Load may lack, that is for ever.
-func (t Terms) left(r *Record, now time.Time) time.Duration {
-	switch {
-	case t.Lifetime == 0:
-		return math.MaxInt64
-	case r.Own != nil && !r.Own.Until.IsZero():
-		return r.Own.Until.Sub(now)
-	default:
-		return r.Created.Add(t.Lifetime).Sub(now)
-	}
-}
-
-// expiry returns in how many milliseconds a record is to expire if it is written now.
-func (t Terms) expiry(r *Record, now time.Time) int64 {
-	return max(1, t.remains(r, now).Milliseconds())
-}
-
-// ttl is expiry for the commit of a hold: negative where the record is to have no longer than it
-// has, see quietly.
-func (t Terms) ttl(r *Record, now time.Time) int64 {
-	if t.Quiet {
-		return -t.expiry(r, now)
-	}
-	return t.expiry(r, now)
-}
-
-// expired reports whether a session has come to its end, used or not.
-func (t Terms) expired(r *Record, now time.Time) bool { return t.left(r, now) <= 0 }
-
-// outlived returns the Unix ms at or before which a record must have been created to
-// have reached its lifetime now.
-func (t Terms) outlived(now time.Time) int64 { return now.Add(-t.Lifetime).UnixMilli() }

@@ -22,7 +22,7 @@ func TestUnusableRecords(t *testing.T) {
 		"later version": {[]any{"SET", theRecord, `{"v":3,"s":"A","c":1,"d":{}}`}, ErrCorrupt},
 		"a list":        {[]any{"LPUSH", theRecord, "x"}, ErrCorrupt},
 		"too large": {[]any{"SET", theRecord,
-			formatRecord(theStamp, time.Now(), []byte(strings.Repeat("x", 100)))}, ErrTooLarge},
+			formatRecord(theRevision, time.Now(), []byte(strings.Repeat("x", 100)))}, ErrTooLarge},
 		"large garbage": {[]any{"SET", theRecord, strings.Repeat("x", 1000)}, ErrTooLarge},
 	} {
 		t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {

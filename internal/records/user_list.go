@@ -177,15 +177,3 @@ func earlier(a, b time.Time) time.Time {
 	}
 	return a
 }
-
-// Seen returns when a session was used last that expires at a time, as far as that shows it: zero for
-// one that has an end of its own, and for one that is nearer to the end of its Lifetime than to its
-// idle timeout.
-func (t Terms) Seen(r Record, now, expires time.Time) time.Time {
-	t = t.withDefaults()
-	idle := t.idle(&r)
-	if r.Own != nil && !r.Own.Until.IsZero() || t.left(&r, now)-expires.Sub(now) < time.Second {
-		return time.Time{}
-	}
-	return earlier(expires.Add(-idle), now)
-}

@@ -10,8 +10,8 @@
 // that a call before them begins.
 //
 // The server's side is not modelled. It is the library's own scripts, in package fakeredis. The client's
-// side follows internal/records/clock.go, internal/records/load.go, internal/records/hold.go, internal/records/user_sessions.go and
-// internal/records/user_prune.go: a call makes its exchanges one after the other, and tries up to three times what
+// side follows internal/records/clock.go, internal/records/load.go, internal/records/hold.go, internal/records/login.go and
+// internal/records/user_end.go: a call makes its exchanges one after the other, and tries up to three times what
 // was refused for the clock.
 //
 // A state is what Redis has, what time it is there and in the processes, what these know of

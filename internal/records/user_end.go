@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -14,81 +13,20 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-var errTag = errors.New("store: the id of a user's session begins with the user's tag, and no other does")
-
-// prepareLogin makes x, which is to create the record of a user's session, put it on the list as well.
-// old is the id of the session that it takes the place of, or "".
-func (s *Engine) prepareLogin(
-	x *scripting.RoundTrip, keys scripting.Keys, old string, r *Record, t Terms, now time.Time,
-) {
-	before := ""
-	if tag, rest, ofUser := cutTag(old); ofUser && s.listKey(tag) == keys.At(listAt) {
-		before = rest
-	}
-	refuse, most := 0, t.MaxSessions-1
-	if t.RefuseLogin {
-		refuse = 1
-	}
-	if s.isOf(old, r.User) { // there will not be more than there are
-		most = -1
-	}
-	x.Script, x.Keys = loginScript, scripting.Keys{keys[0], keys[listAt], keys[markAt]}
-	x.Args = append(x.Args, t.left(r, now).Milliseconds(), before, most, refuse, newEpoch())
-}
-
-// isOf reports whether the id is that of a session of the user.
-func (s *Engine) isOf(id, user string) bool {
-	tag, _, ofUser := cutTag(id)
-	return ofUser && slices.ContainsFunc(s.tags(user), func(its [tagBytes]byte) bool {
-		return base64.RawURLEncoding.EncodeToString(its[:]) == tag
-	})
-}
-
-// What login.lua answers.
-const (
-	loginTooMany = 2
-	loginEnded   = 3
-)
-
-// login runs a login once, and returns what of the user's list is too many then. Once it is stored,
-// to run it again only counts.
-func (s *Engine) login(ctx context.Context, x scripting.RoundTrip, within time.Duration, arrived time.Time) (surplus []string, err error) {
-	reply, err := s.inTime(ctx, x, within, arrived)
-	if err != nil {
-		return nil, err
-	}
-	switch n, refused := reply.Int(); {
-	case refused && n == loginTooMany:
-		return nil, ErrTooManySessions
-	case refused && n == loginEnded:
-		return nil, ErrGone
-	case refused:
-		return nil, errTaken
-	}
-	for i := 1; i < reply.Len(); i++ {
-		member, ok := reply.TextAt(i)
-		if !ok {
-			return nil, lease.Unexpected(reply)
-		}
-		surplus = append(surplus, member)
-	}
-	return surplus, nil
-}
-
 // End ends a session, whatever holds it, at once: a holder's commit is refused from now on, and its
 // context ends when its lease is renewed next, within a third of Options.Lease. The error wraps
 // [ErrNotFound] if there is no such session, [ErrGone] if it was ended less than a minute ago,
 // [ErrCorrupt] if what is stored is no session, which is left as it is, or [ErrUnavailable].
 func (s *Engine) End(ctx context.Context, id string) error {
-	return failed("ending", id, s.end(ctx, id))
+	return failed("ending", id, s.endSession(ctx, id))
 }
 
-func (s *Engine) end(ctx context.Context, id string) error {
+func (s *Engine) endSession(ctx context.Context, id string) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
 	keys := s.recordKeys(id)
-	tombstone := formatTombstone(s.newStamp(id), time.Now())
+	tombstone := formatTombstone(s.newRevision(id), time.Now())
 	x := scripting.RoundTrip{Script: endScript, Keys: keys[:1],
 		Args: []any{tombstone, tombstoneTime.Milliseconds()}}
 	askToEnd(&x, keys)
@@ -138,7 +76,7 @@ func (s *Engine) EndUser(ctx context.Context, user string, except ...string) (en
 }
 
 func (s *Engine) endTag(ctx context.Context, tag string, except []string) (ended []string, _ error) {
-	args := []any{s.newStamp(tag)}
+	args := []any{s.newRevision(tag)}
 	for _, id := range except {
 		if itsTag, rest, ofUser := cutTag(id); ofUser && itsTag == tag {
 			args = append(args, rest)

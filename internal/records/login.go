@@ -2,13 +2,76 @@ package records
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"slices"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/internal/scripting"
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
+
+var errTag = errors.New("store: the id of a user's session begins with the user's tag, and no other does")
+
+// prepareLogin makes x, which is to create the record of a user's session, put it on the list as well.
+// old is the id of the session that it takes the place of, or "".
+func (s *Engine) prepareLogin(
+	x *scripting.RoundTrip, keys scripting.Keys, old string, r *Record, t Terms, now time.Time,
+) {
+	before := ""
+	if tag, rest, ofUser := cutTag(old); ofUser && s.listKey(tag) == keys.At(listAt) {
+		before = rest
+	}
+	refuse, most := 0, t.MaxSessions-1
+	if t.RefuseLogin {
+		refuse = 1
+	}
+	if s.isOf(old, r.User) { // there will not be more than there are
+		most = -1
+	}
+	x.Script, x.Keys = loginScript, scripting.Keys{keys[0], keys[listAt], keys[markAt]}
+	x.Args = append(x.Args, t.left(r, now).Milliseconds(), before, most, refuse, newEpoch())
+}
+
+// isOf reports whether the id is that of a session of the user.
+func (s *Engine) isOf(id, user string) bool {
+	tag, _, ofUser := cutTag(id)
+	return ofUser && slices.ContainsFunc(s.tags(user), func(its [tagBytes]byte) bool {
+		return base64.RawURLEncoding.EncodeToString(its[:]) == tag
+	})
+}
+
+// What login.lua answers.
+const (
+	loginTooMany = 2
+	loginEnded   = 3
+)
+
+// login runs a login once, and returns what of the user's list is too many then. Once it is stored,
+// to run it again only counts.
+func (s *Engine) login(ctx context.Context, x scripting.RoundTrip, within time.Duration, arrived time.Time) (surplus []string, err error) {
+	reply, err := s.inTime(ctx, x, within, arrived)
+	if err != nil {
+		return nil, err
+	}
+	switch n, refused := reply.Int(); {
+	case refused && n == loginTooMany:
+		return nil, ErrTooManySessions
+	case refused && n == loginEnded:
+		return nil, ErrGone
+	case refused:
+		return nil, errTaken
+	}
+	for i := 1; i < reply.Len(); i++ {
+		member, ok := reply.TextAt(i)
+		if !ok {
+			return nil, lease.Unexpected(reply)
+		}
+		surplus = append(surplus, member)
+	}
+	return surplus, nil
+}
 
 // runLogin runs the round trip that prepareLogin has made, and ends the sessions that are too many then.
 // What has timed out and is still on the list does not count: the user could not log out there. So it
@@ -36,7 +99,7 @@ func (s *Engine) runLogin(ctx context.Context, x scripting.RoundTrip, id string,
 		if !slices.Contains(still, member) {
 			continue
 		}
-		err := s.end(ctx, tag+"."+member)
+		err := s.endSession(ctx, tag+"."+member)
 		if err != nil && !errors.Is(err, ErrGone) && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrCorrupt) {
 			return err
 		}

@@ -20,7 +20,7 @@ func TestScriptsSeeTheTimesThatGoSees(t *testing.T) {
 			`,"u":999999999999999`, `,"i":60000,"u":1700000060123`} {
 			for _, age := range []time.Duration{0, 23*time.Hour + 30*time.Minute, 25 * time.Hour} {
 				for _, data := range []string{`"d":{}`, `"d":{"u":5,"i":7}`, `"d":","u":5,"`, `"e":","u":5,"d":{}`, "\"e\":\x00\xff\n"} {
-					stored := fmt.Sprintf(`{"v":2,"s":"%s","c":%d%s,%s}`, theStamp, born.UnixMilli(), own, data)
+					stored := fmt.Sprintf(`{"v":2,"s":"%s","c":%d%s,%s}`, theRevision, born.UnixMilli(), own, data)
 					r, _, _, err := parseHead([]byte(stored), theForm.bond)
 					if err != nil {
 						t.Fatalf("%s: %v", stored, err)
@@ -63,7 +63,7 @@ var ownTimes = map[string]struct{ idle, until, age, want time.Duration }{
 // recordOf returns a record of that age, with timeouts of its own, if any, that count from now.
 func recordOf(idle, until, age time.Duration) Record {
 	now := time.Now()
-	r := Record{Data: []byte("1"), Created: now.Add(-age), name: theStamp}
+	r := Record{Data: []byte("1"), Created: now.Add(-age), revision: theRevision}
 	if idle > 0 || until > 0 {
 		r.Own = &Times{Idle: idle}
 	}
@@ -119,7 +119,7 @@ func TestOnlyItsOwnEndEndsARememberedSession(t *testing.T) {
 			want       error
 		}{{20 * time.Hour, time.Hour, nil}, {20 * time.Hour, 0, ErrNotFound}, {0, 0, ErrNotFound}, {0, -time.Hour, ErrNotFound}} {
 			st := process(t, s)
-			r := Record{Data: []byte("1"), Created: time.Now().Add(-tt.age), Own: &Times{Until: time.Now().Add(tt.until)}, name: theStamp}
+			r := Record{Data: []byte("1"), Created: time.Now().Add(-tt.age), Own: &Times{Until: time.Now().Add(tt.until)}, revision: theRevision}
 			s.Do(t, "SET", theRecord, r.text(nil), "PX", 30_000)
 			_, err := st.Load(t.Context(), theID, terms)
 			wantError(t, "Load", err, tt.want)
