@@ -16,42 +16,42 @@ import (
 // errReleased is that of a Hold that is used again.
 var errReleased = fmt.Errorf("%w: it was given back before", ErrLost)
 
-// tombstoneTime is how long an ended id is remembered: longer than requests
-// that were on their way when it ended.
+// tombstoneTime is how long an ended id is remembered: longer than a request takes that was on its way when
+// the id ended.
 const tombstoneTime = time.Minute
 
-// A Hold is a session whose lock is held. Exactly one of Save, Touch, Release,
-// Destroy and Renew gives it back; each of their round trips with Redis is bounded
-// by Options.Timeout, and does not end with ctx. It is used by one goroutine at a time.
+// A Hold is a session that a request has locked. Exactly one of Save, Touch, Release, Destroy and Renew ends
+// it. Each of their round trips is bounded by Options.Timeout, and does not end with ctx. One goroutine at a
+// time may use a Hold.
 type Hold struct {
-	// Record is what was read under the lock. Its Own may be replaced: Save and Renew store that. So
-	// may be its User and Device for a Renew, whose id has the user's tag.
+	// Record was read under the lock. Its Own may be replaced: Save and Renew store the new one. Before a
+	// Renew to an id with a user's tag, User and Device may be replaced, too.
 	Record Record
 
 	engine   *Engine
 	id       string
 	terms    Terms
 	ticket   lease.Ticket[*Hold]
-	tenure   *tenure // set by who grants it the session, before it runs
-	first    bool    // it has acquired the lock; else it follows another hold of its tenure
-	revision string  // of what it writes; "": it has none yet
+	tenure   *tenure // set by start or begin, before the hold's goroutine goes on
+	first    bool    // the hold has acquired the lock; otherwise it follows another hold of its tenure
+	revision string  // of the record that the hold writes; "": not chosen yet
 
 	// Guarded by the tenure's mu.
-	over   bool // it has ended
+	over   bool // the hold has ended
 	onLost context.CancelCauseFunc
 }
 
 // A write is what a hold leaves in Redis.
 type write struct {
-	record  Record    // of a tombstone, the name and the time
-	size    int32     // of its stored form; of a tombstone 0
+	record  Record    // of a tombstone: its revision and time
+	size    int32     // of the stored form; of a tombstone 0
 	ttl     int64     // ms; negative: see quietly
-	changed bool      // there is a record to be written
-	ended   bool      // it is a tombstone
+	changed bool      // there is a record to write
+	ended   bool      // the record is a tombstone
 	begun   time.Time // when the hold began to end
 }
 
-// text returns the record's stored form, sealed if b seals. A tombstone never is.
+// text returns the stored form of the record, sealed if b seals. A tombstone is never sealed.
 func (w write) text(b *box) []byte {
 	if w.ended {
 		return formatTombstone(w.record.revision, w.record.Created)
@@ -59,19 +59,19 @@ func (w write) text(b *box) []byte {
 	return w.record.text(b)
 }
 
-// A visit is what is allocated for one: its Hold, and how its lock is acquired.
+// A visit is one allocation for a hold and for how its lock is acquired.
 type visit struct {
 	Hold
 	taking taking
 }
 
-// Take waits for the session's lock and reads its record, in one round trip. Where there is no
-// record, no lock is kept: the error wraps [ErrNotFound] or [ErrGone]. Else it wraps
-// [ErrTimeout], [ErrTooManyWaiters], [ErrUnavailable], or the cause of ctx's end.
+// Take acquires the session's lock and reads its record, in one round trip. If there is no record, no lock is
+// kept, and the error wraps [ErrNotFound] or [ErrGone]. Otherwise an error wraps [ErrTimeout],
+// [ErrTooManyWaiters], [ErrUnavailable], or the cause of ctx's end.
 //
-// A record that cannot be used comes as an error that wraps [ErrCorrupt] or [ErrTooLarge]
-// together with a Hold, so that the caller may replace the record; the Hold must be given back. Where that
-// does not know the User of a user's session, Save is an error, and Renew gives it an id without a tag.
+// If the record cannot be used, Take returns an error that wraps [ErrCorrupt] or [ErrTooLarge], together with
+// a Hold, so that the caller may replace the record. The caller must end that Hold. If the record does not
+// reveal its user, Save fails, and Renew creates a session without a user.
 func (s *Engine) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 	terms, err := s.terms(t)
 	v := new(visit)
@@ -126,8 +126,8 @@ func (s *Engine) lockingBy(t *Terms) *lease.Options {
 	return &o
 }
 
-// OnLost arranges for cancel to be called with an [ErrLost] that says why when the lock is
-// lost, in a goroutine of its own, or at once if it is lost already. The last one counts.
+// OnLost makes cancel be called when the lock is lost, with an [ErrLost] that tells the reason: in a goroutine
+// of its own, or by OnLost itself if the lock is lost already. A later call of OnLost replaces cancel.
 func (h *Hold) OnLost(cancel context.CancelCauseFunc) {
 	t := h.tenure
 	t.mu.Lock()
@@ -147,18 +147,18 @@ func (h *Hold) tell(why error) {
 	}
 }
 
-// Save stores data and gives the session back. It keeps data, which must not be changed
-// afterwards. The error wraps [ErrLost], [ErrTooLarge] or [ErrUnavailable]. If it wraps
-// ErrUnavailable, the data may have been stored all the same, also where it wraps ErrLost: the
-// reply to the commit was lost then, and its repetition was refused. With ErrTooLarge alone nothing
-// was stored. With ErrLost alone nothing was stored by then; but if the network has made copies of
-// both the take and the commit, and these arrive later, while nobody has the lock and before anybody
-// has written, they store the data.
+// Save stores data and ends the hold. It keeps data, which must not change afterwards. The error wraps
+// [ErrLost], [ErrTooLarge] or [ErrUnavailable].
+//
+// If it wraps ErrUnavailable, the data may have been stored, even if it wraps ErrLost as well: then the reply
+// to the commit was lost, and its repetition was refused. With ErrTooLarge alone nothing was stored. With
+// ErrLost alone nothing was stored so far. But the network may have made copies of both the take and the
+// commit. If these arrive later, while the session is free and before another write, they store the data.
 func (h *Hold) Save(ctx context.Context, data []byte) error {
 	return h.save(ctx, Record{Data: data})
 }
 
-// SaveContent is Save for what is encoded when it is sent, if it is. It keeps c.
+// SaveContent is like Save, but encodes c only when, and if, it is sent. c must not change afterwards.
 func (h *Hold) SaveContent(ctx context.Context, c Content) error {
 	return h.save(ctx, Record{Content: c})
 }
@@ -170,7 +170,7 @@ func (h *Hold) save(ctx context.Context, record Record) error {
 	size := h.engine.sizeOf(record)
 	err := h.terms.fits(size)
 	if _, _, ofUser := cutTag(h.id); ofUser != (record.User != "") {
-		err = errTag // nobody could read it
+		err = errTag // no process could read it
 	}
 	if err != nil {
 		h.Release(ctx)
@@ -181,30 +181,29 @@ func (h *Hold) save(ctx context.Context, record Record) error {
 	return failed("saving", h.id, h.tenure.end(ctx, h, w))
 }
 
-// Destroy ends the session and gives it back. Its id is remembered as gone for a
-// minute. Errors as with Save; or [ErrGone] alone, where it was ended by another and what was read
-// was stored.
+// Destroy ends the session, and the hold. The id is remembered as gone for a minute. Errors as with Save; or
+// [ErrGone] alone, if another request has ended the session, and what this hold has read was stored.
 func (h *Hold) Destroy(ctx context.Context) error {
 	err := h.bury(ctx, time.Now())
-	// One that follows another hold may have read what was not stored: its answer must not show that.
+	// A hold that follows another one may have read what was never stored. Its response must not show that.
 	if errors.Is(err, lease.ErrEnded) && !errors.Is(err, ErrUnavailable) && h.first {
 		err = ErrGone
 	}
 	return failed("destroying", h.id, err)
 }
 
-// Renew stores data under a new id, ends the old one, and gives it back. The two ids are in two
-// slots, so these are two steps: the new record first, which no visitor has the id of until the
-// second step has succeeded; a crash between them leaves it until it times out. Errors as with
-// Save. If the reply to the second step is lost for good, the old id may be dead although Renew
-// fails, and the session with it: ending one too many is the safe side. Of Record.Own the new id
-// keeps Until; and Idle, if a user's record was replaced and User is "".
+// Renew stores data under a new id, ends the old id, and the hold. The two ids are in two slots, so these are
+// two steps. The first one writes the new record; no visitor has its id until the second step has
+// succeeded. A crash between them leaves the new record until it expires. Errors as with Save. If the reply to
+// the second step is lost for good, the old id may be dead although Renew fails, and with it the session: in
+// doubt the session is ended. The new id keeps Until of Record.Own. It keeps Idle, too, if a user's record was
+// replaced and User is "".
 func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	defer h.letGo(ctx)
-	ctx, begun := context.WithoutCancel(ctx), time.Now() // like a commit: those who wait depend on its outcome
+	ctx, begun := context.WithoutCancel(ctx), time.Now() // like a commit: the waiters depend on its outcome
 	if _, _, ofUser := cutTag(h.id); !ofUser || h.Record.User != "" {
 		h.Record.Own = h.Record.Own.renewed()
-	} // else its record was replaced, and it is a guest's
+	} // otherwise its record was replaced, and the session is a guest's
 	record := h.Record
 	record.Data, record.Content, record.revision, record.epoch = data, nil, h.engine.newRevision(id), ""
 	err := h.engine.create(ctx, id, h.id, record, h.terms)
@@ -226,22 +225,21 @@ func (h *Hold) bury(ctx context.Context, begun time.Time) error {
 	return h.tenure.end(ctx, h, write{changed: true, record: tombstone, ended: true, begun: begun, ttl: tombstoneTime.Milliseconds()})
 }
 
-// Touch extends the idle timeout, unless Terms.Quiet says otherwise, and gives the session back.
-// Nothing was to be written, so a lock that was lost is no error, unless what was read came from a
-// request before this one and may not be what is stored: then it is [ErrLost]. Else the error can only be [ErrUnavailable].
+// Touch ends the hold without a write, and extends the idle timeout, unless Terms.Quiet is set. Because nothing
+// needs to be written, a lost lock is not an error, with one exception: if this hold follows another one, what
+// it has read may never have been stored, and the error is [ErrLost]. Any other error is [ErrUnavailable].
 func (h *Hold) Touch(ctx context.Context) error {
 	begun := time.Now()
 	err := h.tenure.end(ctx, h, write{begun: begun, ttl: h.terms.ttl(&h.Record, begun)})
-	// The request that took the lock has read what was stored then, and nothing can be wrong
-	// with that afterwards. Those that followed it have read what is known to be stored, or
-	// current, only if the lock was held until now.
+	// The hold that acquired the lock has read what was stored at that time. A later hold has read what the
+	// hold before it has left. That is known to be stored only if the lock was held until now.
 	if h.first && (errors.Is(err, ErrLost) || errors.Is(err, locker.ErrExpired)) {
 		err = nil
 	}
 	return failed("touching", h.id, err)
 }
 
-// newRevision returns that of what the hold writes, which it does once.
+// newRevision returns the revision of what the hold writes. A hold writes once.
 func (h *Hold) newRevision() string {
 	if h.revision == "" {
 		h.revision = h.engine.newRevision(h.id)
@@ -249,11 +247,11 @@ func (h *Hold) newRevision() string {
 	return h.revision
 }
 
-// Release gives the session back and leaves it as it was, as after a panic.
+// Release ends the hold and leaves the session as it was: after a panic, for example.
 func (h *Hold) Release(ctx context.Context) { h.tenure.release(ctx, h, time.Now(), nil) }
 
-// letGo gives the session back where nothing else has: a Content has panicked, or the client has
-// called runtime.Goexit.
+// letGo ends a hold that nothing else has ended: a Content has panicked, or the client has called
+// runtime.Goexit.
 func (h *Hold) letGo(ctx context.Context) {
 	if !h.over {
 		h.Release(ctx)

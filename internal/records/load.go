@@ -13,12 +13,12 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// Load reads a record without a lock and extends its idle timeout, in one round trip. It sees what
-// was last committed, also while another request holds the session. The error wraps
-// [ErrNotFound], [ErrGone], [ErrCorrupt], [ErrTooLarge] or [ErrUnavailable].
+// Load reads a record without a lock and extends its idle timeout, in one round trip. It returns what was
+// committed last, even while another request holds the session. The error wraps [ErrNotFound], [ErrGone],
+// [ErrCorrupt], [ErrTooLarge] or [ErrUnavailable].
 //
-// To look at a session without using it, leave the timeouts of t zero: with no TTL none is
-// extended, and with no Lifetime the session ends when its record does.
+// To look at a session without using it, leave the timeouts of t zero. Without a TTL no timeout is extended;
+// without a Lifetime the session ends when its record expires.
 func (s *Engine) Load(ctx context.Context, id string, t Terms) (Record, error) {
 	t.MaxBytes = cmp.Or(t.MaxBytes, DefaultMaxBytes)
 	text, err := s.load(ctx, id, t)
@@ -29,8 +29,7 @@ func (s *Engine) Load(ctx context.Context, id string, t Terms) (Record, error) {
 	return record, failed("loading", id, err)
 }
 
-// Peek is Load for those that are not the session's visitor: it extends nothing. expires is when
-// the session ends if nobody uses it any more.
+// Peek is like Load, but never extends the session. expires is when the session ends if it is not used again.
 func (s *Engine) Peek(ctx context.Context, id string, t Terms) (record Record, expires time.Time, err error) {
 	t = t.withDefaults()
 	look := t
@@ -43,7 +42,7 @@ func (s *Engine) Peek(ctx context.Context, id string, t Terms) (record Record, e
 		return Record{}, time.Time{}, failed("looking at", id, err)
 	}
 	now := time.Now()
-	if left == 0 { // it is not known; this is the longest it can be
+	if left == 0 { // unknown; this is the longest it can be
 		left = t.remains(&record, now)
 	}
 	return record, now.Add(min(left, t.left(&record, now))), nil
@@ -51,29 +50,29 @@ func (s *Engine) Peek(ctx context.Context, id string, t Terms) (record Record, e
 
 // # Reading without a script
 //
-// A script costs Redis three times as much as the commands in it. So what is sent first is
+// A script costs Redis three times as much as the commands in it. So the first try is
 //
 //	PTTL record
 //	PEXPIRE record ttl GT
 //	GET record
 //	PING number
 //
-// in one write. GT: a session that is held may have longer. PING returns the number of the call,
-// behind the record, so that no reply of an earlier call, or of a later one, is taken for one of these. Two that
-// have changed places are found out by the record: see record.go. PEXPIRE is refused by a
-// replica, which may have an old record, and changes nothing where the timeout is not to be put off.
+// in one write. GT: a session that is held may have a longer timeout. PING returns the number of the call,
+// behind the record, so that no reply of another call is taken for one of these. If two replies have changed
+// places, the record reveals it: see record.go. A replica, which may have an old record, refuses PEXPIRE.
+// PEXPIRE changes nothing if the timeout must not be extended.
 //
-// Whatever is not as it nearly always is goes to load.lua, which says what it means. It also takes
-// back what PEXPIRE should not have done, since nobody knew: a tombstone was put off, or a record
-// beyond its lifetime, or what is none. PTTL has said how long it had, and it keeps that, or what is
-// left of its lifetime. (If that reply is lost, it stays put off.) A record that may have been taken
-// in between keeps enough for its holder, until that extends its lease.
+// In every unusual case load.lua follows. It also reverts what PEXPIRE should not have done: it has extended a
+// tombstone, a record beyond its lifetime, or a value that is no record. PTTL has returned the time to live
+// before that. The record keeps that time, or the rest of its lifetime. (If the reply to PTTL is lost, the
+// record stays extended.) A record whose lock may have been acquired in between keeps enough for its holder,
+// until that renews its lease.
 //
-// The plain commands put every session off by the same timeout. One with a shorter idle timeout of
-// its own, a guest's, is taken back by load.lua, too. Where there are such sessions, load.lua is
-// asked at once, which costs less than both.
+// The plain commands extend every session by the same timeout. If a session has a shorter idle timeout of its
+// own, a guest's, load.lua reverts that, too. Once such a session was seen, load.lua is called at once, which
+// costs less than both.
 
-// load returns the record as it is stored. Without a Lifetime no session has come to its end.
+// load returns the record as it is stored. Without a Lifetime no session has reached its end.
 func (s *Engine) load(ctx context.Context, id string, t Terms) ([]byte, error) {
 	text, _, err := s.readRecord(ctx, id, t)
 	return text, err
@@ -121,13 +120,13 @@ func (s *Engine) loadByScript(ctx context.Context, keys scripting.Keys, t Terms,
 	return found(reply)
 }
 
-// loadPlainly is load without a script. If it returns neither a record nor an error, load.lua must
-// say what is to be made of it. had is the time to live in ms that there was before, or 0.
+// loadPlainly is load without a script. If it returns neither a record nor an error, load.lua has to follow.
+// had is the time to live in ms before the call, or 0.
 func (s *Engine) loadPlainly(ctx context.Context, keys scripting.Keys, bond lease.Bond, t Terms, now time.Time) (text []byte, had int64, _ error) {
 	ttl := t.TTL.Milliseconds()
-	fixed := t.TTL >= t.Lifetime && t.Lifetime > 0 // the end is: it is only put off where others had other terms
+	fixed := t.TTL >= t.Lifetime && t.Lifetime > 0 // only the lifetime counts
 	if fixed {
-		ttl = 0 // changes nothing: what would expire now does not have longer
+		ttl = 0 // extends nothing
 	}
 	key, ofUser := keys[0], len(keys) == userKeys
 	words := []any{"PTTL", key, "PEXPIRE", key, ttl, "GT", "GET", key} // in one piece of memory
@@ -145,7 +144,7 @@ func (s *Engine) loadPlainly(ctx context.Context, keys scripting.Keys, bond leas
 		found, mark = values[0], string(text)
 	}
 	before, _ := replies[0].(int64)
-	if before == 0 || before == 1 { // it may be the reply to PEXPIRE, which has changed places with it
+	if before == 0 || before == 1 { // it may be the reply to PEXPIRE: the two may have changed places
 		before = tombstoneTime.Milliseconds()
 	}
 	_, done := replies[1].(int64)
@@ -162,15 +161,14 @@ func (s *Engine) loadPlainly(ctx context.Context, keys scripting.Keys, bond leas
 	return text, max(0, before), nil
 }
 
-// Create stores the first record of a new id, in one round trip and without a lock: nobody else
-// knows the id yet. The error wraps [ErrTooLarge] or [ErrUnavailable].
+// Create stores the first record of a new id, in one round trip and without a lock: no other request knows the
+// id yet. The error wraps [ErrTooLarge] or [ErrUnavailable].
 func (s *Engine) Create(ctx context.Context, id string, data []byte, t Terms) error {
 	return s.CreateRecord(ctx, id, Record{Data: data, Created: time.Now(), Own: t.Guest()}, t)
 }
 
-// CreateRecord is Create for a record that says itself when the session began, and what timeouts
-// of its own it has: t.GuestTTL does not matter. What a user's session that fails with
-// ErrUnavailable may have stored is removed in the background.
+// CreateRecord is like Create, but takes Created and Own from r and ignores t.GuestTTL. If creating a user's
+// session fails with ErrUnavailable, what may have been stored is removed in the background.
 func (s *Engine) CreateRecord(ctx context.Context, id string, r Record, t Terms) error {
 	r.revision = s.newRevision(id)
 	err := s.create(ctx, id, "", r, t.withDefaults())
@@ -180,8 +178,8 @@ func (s *Engine) CreateRecord(ctx context.Context, id string, r Record, t Terms)
 	return failed("creating", id, err)
 }
 
-// dropLater removes, in the background, what a create that has failed may have stored. Nobody has the
-// id. Its record would time out, but until then a user's list would show it, and MaxSessions count it.
+// dropLater removes, in the background, what a failed create may have stored. No visitor has the id. Its record
+// would expire, but until then the user's list would show it, and MaxSessions would count it.
 func (s *Engine) dropLater(id, revision string, ambiguous bool) {
 	s.lines.Sweeper.Sweep(&s.locking, ambiguous, func(ctx context.Context) bool {
 		keys := s.recordKeys(id)
@@ -194,8 +192,7 @@ func (s *Engine) dropLater(id, revision string, ambiguous bool) {
 
 var errTaken = fmt.Errorf("%w: the new id exists already", ErrCorrupt)
 
-// create stores the first record of a new id. old is the id of the session that it takes the place
-// of, or "".
+// create stores the first record of a new id. old is the id of the session that it replaces, or "".
 func (s *Engine) create(ctx context.Context, id, old string, record Record, t Terms) error {
 	if err := s.usable(); err != nil {
 		return err
@@ -210,8 +207,8 @@ func (s *Engine) create(ctx context.Context, id, old string, record Record, t Te
 	}
 	ttl := t.expiry(&record, now)
 	x := scripting.RoundTrip{Script: createScript, Keys: keys[:1], Args: []any{record.revision, record.text(s.box(id)), ttl}}
-	// What has timed out leaves nothing by which a copy would know that it was there. For the half see
-	// maxWithin.
+	// A record that has expired leaves no trace by which a late copy of the command would know of it. For the
+	// half see maxWithin.
 	within := min(s.within(), time.Duration(ttl)*time.Millisecond/2)
 	if record.User != "" {
 		s.prepareLogin(&x, keys, old, &record, t, now)
@@ -227,7 +224,7 @@ func (s *Engine) create(ctx context.Context, id, old string, record Record, t Te
 	return nil
 }
 
-// unusable reports whether err says that a record is there, but cannot be used.
+// unusable reports whether err means that there is a record, but it cannot be used.
 func unusable(err error) bool {
 	return errors.Is(err, ErrCorrupt) || errors.Is(err, ErrTooLarge)
 }

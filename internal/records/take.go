@@ -12,35 +12,33 @@ import (
 
 // # Taking a session without a script
 //
-// A script costs Redis three times as much as the commands in it. So the first try is
+// A script costs Redis three times as much as the commands in it. So the first try has none. It is
 //
 //	SET lock token NX PX lease
 //	PTTL record
 //	MGET lock record
 //
-// in one write. What counts is the reply to MGET: if it has our token, we have the lock, and the
-// record was read under it, by the same command. Redis may have executed SET long ago, or twice:
-// a token comes into a lock by its own SET, or by a script that gives it the lock, so from the
-// first time on it was there until now, or others had the lock in between, and the commit finds
-// another record than the one that was read here. The token is also what numbers the reply: it is
-// of this try, and no other reply has it.
+// in one write. The reply to MGET decides: if it has our token, we have the lock, and the same command has
+// read the record under it. Redis may have executed SET long ago, or twice. A token gets into a lock by its own
+// SET, or by a script that gives it the lock. So the token was there from the first time until now, or
+// other holders had the lock in between, and then the commit finds another record than the one read here. The
+// token also numbers the reply: no other reply has it.
 //
-// Whatever is not as it nearly always is goes to take.lua, with the same token, which finds that
-// it has the lock, or frees it: no record, or a tombstone; one that is too large, too old, of
-// another form or type; one that would not outlast the lease; a reply that makes no sense; a
-// connection that broke; a Redis that is full. Where another has the lock, the next try has a
-// place in the queue, and is take.lua.
+// In every unusual case take.lua follows, with the same token: there is no record, or a tombstone; the record
+// is too large, too old, or of another form or type; it would not outlast the lease; a reply makes no sense;
+// the connection broke; Redis is full. take.lua finds that the token has the lock, or releases it. If another
+// holder has the lock, the next try has a place in the queue, and is take.lua.
 
-// A taking is how package lease takes the lock of a session: by the spin lock, except that
-// Take reads the record as well.
+// A taking is how package lease acquires the lock of a session: by the spin lock, except that Take reads the
+// record as well.
 type taking struct {
 	lease.Spin
 	engine *Engine
 	id     string
 	keys   scripting.Keys
 	terms  *Terms
-	tenure *tenure // what the last try has begun
-	// unsure: SET may have been done, and the token may have the lock for what is left of a lease.
+	tenure *tenure // of the try that has acquired the lock
+	// unsure: SET may have been done, so the token may have the lock for the rest of a lease.
 	unsure bool
 	// The commands of the first try, which need no memory of their own.
 	set      [6]any
@@ -64,7 +62,7 @@ func (k *taking) Take(ctx context.Context, _, token, place string, span time.Dur
 	ctx, cancel := context.WithDeadline(ctx, begun.Add(k.engine.options.Timeout))
 	defer cancel()
 	found, err = k.byScript(ctx, token, place, span)
-	// SET may have been done although the script failed, or may be done yet.
+	// SET may have been done although the script failed, or may still be done.
 	found.Ambiguous = found.Ambiguous || broken || errors.Is(err, ErrUnavailable)
 	return found, err
 }
@@ -73,7 +71,7 @@ func (k *taking) Take(ctx context.Context, _, token, place string, span time.Dur
 func (k *taking) byScript(ctx context.Context, token, place string, span time.Duration) (lease.Attempt, error) {
 	now, idle := time.Now(), k.terms.TTL
 	if k.terms.Quiet {
-		idle = 0 // the record outlasts the lock, and that is all
+		idle = 0 // the record only outlasts the lock
 	}
 	x := scripting.RoundTrip{Script: takeScript, Keys: k.keys[:ownKeys], Args: []any{token, span.Milliseconds(),
 		k.terms.MaxBytes, k.terms.outlived(now), place, idle.Milliseconds(), now.UnixMilli()}}
@@ -85,7 +83,7 @@ func (k *taking) byScript(ctx context.Context, token, place string, span time.Du
 	return k.taken(reply, token, now)
 }
 
-// plainly is Take without a script. Unless it is done, take.lua must say what is to be made of it.
+// plainly is Take without a script. Unless it is done, take.lua has to follow.
 func (k *taking) plainly(ctx context.Context, token string, span time.Duration, begun time.Time) (_ lease.Attempt, done bool, _ error) {
 	record, lock := k.keys[0], k.keys[1]
 	k.commands = [...]transport.Command{
@@ -130,19 +128,19 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration, 
 	return lease.Attempt{Taken: true}, true, nil
 }
 
-// begin begins a tenure. Redis was asked then, and has answered at heard.
+// begin begins a tenure. Redis was asked at asked, and has answered at heard.
 func (k *taking) begin(asked, heard time.Time) *tenure {
 	t := &tenure{engine: k.engine, id: k.id, keys: k.keys, terms: *k.terms, heard: heard, asked: asked, mark: ""}
 	t.idle.L = &t.mu
 	return t
 }
 
-// form is that of the session's records; a token is bound to their key, too.
+// form is the form of the session's records. A token is bound to their key, too.
 func (k *taking) form(token string) form {
 	return form{lease.BondIn(token), len(k.keys) == userKeys, k.engine.box(k.id)}
 }
 
-// taken reads the reply of take.lua. Where it took the lock, a tenure begins.
+// taken reads the reply of take.lua. If the script has acquired the lock, a tenure begins.
 func (k *taking) taken(reply scripting.Reply, token string, asked time.Time) (lease.Attempt, error) {
 	state, _ := reply.IntAt(0)
 	if state == stateBusy {
