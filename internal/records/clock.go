@@ -11,47 +11,46 @@ import (
 
 // # Late commands
 //
-// Redis may get a command long after it was sent, or twice: a proxy that has reset a connection may still
-// pass on what it has read from it. Most scripts find out from what is stored that they have been
-// done. Three cannot, once that has expired: they create a record, log in, and end all sessions of a
-// user. So these are done only for a short time after they were sent, by Redis's clock:
+// A command may reach Redis long after it was sent, or twice: a proxy that has reset a connection may still
+// pass on what it has read from it. Most scripts see from the stored record that they have been done before.
+// Three scripts cannot see that once the record has expired: those that create a record, log in, and end all
+// sessions of a user. So they are done only for a short time after they were sent, by Redis's clock:
 //
-//   - create.lua and login.lua for less time than the record lives, and than its tombstone does. Until
-//     then a copy finds one of the two.
-//   - endall.lua does no call twice: the user's mark remembers each for longer than a copy may come. If the
-//     mark is lost, by eviction for example, its calls are forgotten.
+//   - create.lua and login.lua: for less time than the record and its tombstone live. Until then a late copy
+//     finds one of the two.
+//   - endall.lua: it does no call twice, since the user's mark remembers each call for longer than a copy may
+//     be done. If the mark is lost, by eviction for example, its calls are forgotten.
 //
-// No clocks need to agree. A reply tells the process Redis's time, and from then on it counts by its
-// own monotonic clock. The reply was on its way for a while, so the process takes Redis's time to be
-// that much earlier than it is, and never later: no command is done after its time. The process may be
-// too wrong: it knows nothing yet, or Redis's clock was set. Then the script does nothing and returns the
-// time, and the process sends it once more. So the first of these commands in a process costs one round trip
-// more. (After Redis's clock was set back by hours, a copy of what it has refused then
-// would be done that many hours later.)
+// No clocks need to agree. A reply tells the process Redis's time, and from then on the process counts by its
+// own monotonic clock. The reply was on its way for a while, so the process believes Redis's time to be a little
+// earlier than it is, and never later. So no command is done after its time. If the process knows no time yet,
+// or Redis's clock was set, the script does nothing and returns the time, and the process sends it once more. So
+// the first of these commands in a process costs one more round trip. (If Redis's clock was set back by hours, a
+// copy of a command that was refused before would be done that many hours later.)
 //
 // # A login that is overtaken
 //
-// A login says when its request arrived, and is refused if that was before the last EndUser of its user. Both
-// times are Redis's. That of the arrival is too early by as long as the reply was on its way that told
-// the time. So who is refused asks once more, with the time that the refusal has told. A login is refused in
-// vain only if it arrives within one such way after EndUser was done; and never in the process that
-// called EndUser, whose reply told the time. On a cluster whose nodes have different times the difference
-// counts, too: a login may pass that arrived before EndUser by less than that. After Redis's clock was set back,
-// an EndUser before that seems to be later than now: the first login is refused and writes now in its place,
-// so that no user is shut out for longer.
+// A login tells when its request arrived, and is refused if that was before the last EndUser of its user. Both
+// times are by Redis's clock. The process believes the arrival to be too early, by as long as a reply takes. So
+// a refused login is sent once more, with the time from the refusal. A login is refused wrongly only if it
+// arrives within the time that a reply takes after EndUser was done; and never in the process that called
+// EndUser, since the reply told it the time. If the nodes of a cluster have different times, a login may pass
+// that arrived before EndUser by less than the difference. If Redis's clock was set back, an earlier EndUser
+// seems to be in the future: the first login is refused, and replaces that time by now, so that the user is not
+// locked out for longer.
 
-// maxWithin is half of what a tombstone lasts. The other half is for a clock that is ahead by as much,
-// which the scripts let pass.
+// maxWithin is half the time of a tombstone. The other half is for a clock that is ahead by as much, which the
+// scripts accept.
 const maxWithin = tombstoneTime / 2
 
-// within returns for how long a command may be done after it was sent: for as long as its caller waits.
+// within returns for how long after it was sent a command may be done: as long as its caller waits.
 func (s *Engine) within() time.Duration { return min(s.options.Timeout, maxWithin) }
 
 type arrivalKey struct{}
 
-// WithArrival returns a context which says when the request arrived that logs a user in, for
-// [Engine.CreateRecord] and [Hold.Renew]: these refuse the login with [ErrGone] if the user's sessions were
-// ended since, or if it arrived more than an hour ago. Default: when they are called.
+// WithArrival returns a context with the time at which the request arrived that logs a user in, for
+// [Engine.CreateRecord] and [Hold.Renew]. These refuse the login with [ErrGone] if the user's sessions were
+// ended since then, or if the request arrived more than an hour ago. Default: the time of the call.
 func WithArrival(ctx context.Context, at time.Time) context.Context {
 	return context.WithValue(ctx, arrivalKey{}, at)
 }
@@ -63,14 +62,13 @@ func arrival(ctx context.Context, now time.Time) time.Time {
 	return now
 }
 
-// A clock is that of Redis, as far as this process knows it.
+// A clock is Redis's clock, as far as this process knows it.
 type clock struct {
 	began time.Time    // for the monotonic clock
-	then  atomic.Int64 // what Redis's clock said at began, in Unix µs, or less; 0: it is not known
+	then  atomic.Int64 // Redis's time at began, in Unix µs, or less; 0: not known
 }
 
-// learn notes what Redis's clock said in a reply that had come at heard. It changes what is known only if
-// that was too early.
+// learn notes Redis's time from a reply that has come at heard, if it is later than what is known.
 func (c *clock) learn(now int64, heard time.Time) {
 	then := now - heard.Sub(c.began).Microseconds()
 	for {
@@ -81,9 +79,9 @@ func (c *clock) learn(now int64, heard time.Time) {
 	}
 }
 
-// inTime runs a script that includes clock.lua, which does nothing if Redis gets it later than within after it
-// was sent. Its first arguments are when it was sent, and within. Then follows each of the moments, by
-// Redis's clock.
+// inTime runs a script that includes clock.lua: it does nothing if it reaches Redis later than within after it
+// was sent. Its first arguments are the time at which it was sent, and within. The moments follow, by Redis's
+// clock.
 func (s *Engine) inTime(
 	ctx context.Context, x scripting.RoundTrip, within time.Duration, moments ...time.Time,
 ) (reply scripting.Reply, err error) {
@@ -115,7 +113,7 @@ func (s *Engine) inTime(
 		default:
 			return reply, nil
 		}
-		if sent > now { // what is known is ahead
+		if sent > now { // the known time is ahead
 			s.clock.then.CompareAndSwap(known, 0)
 		}
 		s.clock.learn(now, time.Now())
@@ -123,7 +121,7 @@ func (s *Engine) inTime(
 	return scripting.Reply{}, err
 }
 
-// What such a script answers if it has done nothing; then follows what Redis's clock says.
+// The replies of such a script that has done nothing. Redis's time follows.
 const (
 	refusedLate  = -1
 	refusedEnded = -2

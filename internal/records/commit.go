@@ -96,6 +96,8 @@ func (t *tenure) commit(ctx context.Context) {
 		t.freed()
 	case vacant: // if the next in line has left, settle sends once more
 		t.grant(next.label)
+	case t.hold != nil:
+		t.renewInTime(heard) // the alarm may have rung meanwhile
 	}
 }
 

@@ -11,27 +11,27 @@ import (
 
 // # Saving without a lock
 //
-// What was read by Load may be saved without ever taking the lock. The fence is the same: the
-// script that writes the record replaces exactly the one that was read, or does nothing. So what was
-// read is still true at that moment, and reading and writing take effect together.
+// What Load has read may be saved without the lock. The fence is the same: the script replaces exactly the
+// record that was read, or does nothing. So what was read is still true at that moment, and reading and writing
+// take effect together.
 //
-// The fence alone would be enough for that. But then a holder of the lock would find another record
-// when it commits, and fail, and with it all the requests that have built on it. So the script does
-// nothing either while somebody holds the session: a lock is never lost to one who has none. Nor
-// while processes wait for it, to whom the next turn belongs.
+// The fence alone would be enough for that. But then a holder of the lock would find another record when it
+// commits, and fail, and so would all requests that have built on it. So the script also does nothing while the
+// session is locked: a request without the lock never makes its holder fail. And it does nothing while
+// processes wait for the session: the next turn is theirs.
 //
-// A refusal is for good, since a record never comes back, except where only the lock was in the
-// way: then a copy of the command that the network has made may be done later, once the lock is
-// free, if nobody has written. No client of ours sends a second one after a reply.
+// A refusal is final, since a record never comes back. There is one exception: if only the lock was in the way,
+// a copy of the command that the network has made may be done later, when the lock is free and no other write
+// has come. Our clients never send a command again after a reply.
 
-// SaveLoaded stores c in place of the record read, which Load has returned, if that is what is still
-// stored, and nobody holds the session or waits for it: in one round trip, and without a lock.
-// Otherwise the error wraps [ErrConflict], and nothing was changed: Take the session then, and look
-// whether the record is [Record.Same]. If it wraps [ErrUnavailable], too, the content may have been
-// stored all the same, as with [Hold.Save]. Other errors are ErrTooLarge and ErrUnavailable.
+// SaveLoaded replaces the record read, which Load has returned, by c, in one round trip and without a lock. It
+// does so if read is still stored, and the session is neither locked nor waited for. Otherwise the error wraps
+// [ErrConflict], and nothing has changed: Take the session then, and compare the record by [Record.Same]. If the
+// error wraps [ErrUnavailable] as well, c may have been stored, as with [Hold.Save]. Other errors are
+// ErrTooLarge and ErrUnavailable.
 //
-// It returns the record that is stored then, also with an error. The round trip does not end with
-// ctx.
+// The returned record is the one that SaveLoaded tried to store, even if there is an error. The round trip does
+// not end with ctx.
 func (s *Engine) SaveLoaded(ctx context.Context, id string, read Record, c Content, t Terms) (Record, error) {
 	t = t.withDefaults()
 	record := Record{Content: c, Created: read.Created, Own: read.Own, User: read.User, Device: read.Device, epoch: read.epoch, revision: s.newRevision(id)}
@@ -69,5 +69,5 @@ func (s *Engine) saveLoaded(ctx context.Context, id string, read, record Record,
 	return lease.Unexpected(reply)
 }
 
-// Same reports whether r and other are one and the same record: nobody has written in between.
+// Same reports whether r and other have the same revision: no request has written in between.
 func (r Record) Same(other Record) bool { return r.revision != "" && r.revision == other.revision }

@@ -19,7 +19,8 @@ func (t *tenure) Ring() {
 	case t.over != nil:
 	case t.hold != nil && !t.term.Held(now):
 		t.lose(t.term.Overdue(now))
-	case t.hold == nil, t.sending, !t.since.IsZero():
+	case t.hold == nil: // the next hold is renewed in time
+	case t.sending, !t.since.IsZero():
 		t.arm(t.term.End())
 	case now.Before(t.term.Renewal(now)):
 		t.arm(t.term.Renewal(now))
@@ -58,10 +59,16 @@ func (t *tenure) extend(now time.Time) {
 	}
 }
 
-// arm makes the alarm ring at a time, unless that is over: then the commit that is under way decides.
-func (t *tenure) arm(at time.Time) {
-	if time.Now().Before(at) {
-		t.rings = at
-		t.lines().Renewal(&t.alarm, t, at)
+// renewInTime makes the alarm ring no later than the present hold needs it.
+func (t *tenure) renewInTime(now time.Time) {
+	at := t.term.Renewal(now)
+	if t.rings.IsZero() || at.Before(t.rings) {
+		t.arm(at)
 	}
+}
+
+// arm makes the alarm ring at a time, or at once if that is over.
+func (t *tenure) arm(at time.Time) {
+	t.rings = at
+	t.lines().Renewal(&t.alarm, t, at)
 }

@@ -142,10 +142,9 @@ func (t *tenure) lockKey() string { return t.keys.At(1) }
 func (t *tenure) begin(h *Hold) {
 	h.tenure, h.Record = t, t.record
 	t.hold, t.begun = h, t.begun+1
-	t.term.Limit(time.Now(), h.ticket.Options.MaxHold)
-	if end := t.term.End(); t.rings.IsZero() || end.Before(t.rings) {
-		t.arm(end)
-	}
+	now := time.Now()
+	t.term.Limit(now, h.ticket.Options.MaxHold)
+	t.renewInTime(now)
 }
 
 // admit is for a hold that was granted the session, once it runs. again: the session is of no use to it, and

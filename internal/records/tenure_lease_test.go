@@ -93,3 +93,25 @@ func TestLockLastsAsLongAsItsHolder(t *testing.T) {
 		d.wantQuiet(t, "3")
 	})
 }
+
+// A hold that is granted the session by a commit is renewed like any other, also if the time for a renewal came
+// while the session was nobody's.
+func TestAHoldThatWasGrantedIsRenewed(t *testing.T) {
+	o := patient
+	o.Lease = 3 * time.Second
+	eachDesk(t, o, func(t *testing.T, d *desk) {
+		d.st.maxUnheard = 0 // so that the session goes on with the commit
+		first := take(t, d.st)
+		waiting := guests(t, d.st, 1, Terms{})
+		lapse(o.Lease * 5 / 6)
+		letGo := d.holdBack(t)
+		one := saving(t, first, "1")
+		lapse(o.Lease / 3)
+		letGo()
+		wantError(t, "Save", one.wait(), nil)
+		granted := waiting[0].holds(t, "1")
+		lapse(3 * o.Lease)
+		save(t, granted, "2")
+		d.wantQuiet(t, "2")
+	})
+}

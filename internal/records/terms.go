@@ -9,13 +9,12 @@ import (
 	"github.com/a2139e8d/latchkey/locker"
 )
 
-// Terms are the rules that a session is kept by. Zero fields mean the defaults, except in
-// [Engine.Load]. All but GuestTTL are not stored: what saves or touches a session sets its timeouts
-// by the terms that it was taken with, unless its record has its own ([Times]). So all who take a
-// session should use the same.
+// Terms are the limits of a session. Zero fields mean the defaults, except in [Engine.Load]. Only GuestTTL is
+// stored. Every save or touch applies the Terms that were passed to Take, unless the record has timeouts of its
+// own ([Times]). So all requests of a session should use the same Terms.
 type Terms struct {
-	TTL      time.Duration // idle timeout: after it, an unused session is gone. Default 30 min.
-	Lifetime time.Duration // absolute timeout, from the creation; not shorter than TTL. Default 24 h.
+	TTL      time.Duration // idle timeout: an unused session expires after it. Default 30 min.
+	Lifetime time.Duration // absolute timeout, from the creation; at least TTL. Default 24 h.
 	GuestTTL time.Duration // idle timeout of a session that begins, until Renew; at most TTL. Default TTL.
 	LockWait time.Duration // the longest wait for the session. Default 10 s.
 	// MaxHold is the longest a request may hold its session. Default 1 min. MaxWaiters is how
@@ -23,18 +22,16 @@ type Terms struct {
 	MaxHold    time.Duration
 	MaxWaiters int
 	MaxBytes   int // of the largest record. Default 1 MiB.
-	// MaxSessions is how many sessions a user may have. A login beyond that ends the one that would
-	// end first, or is refused with ErrTooManySessions if RefuseLogin is set. Default 1,000: more than
-	// people have, and so few that a program which logs in again and again, and keeps no cookie, costs
-	// others nothing. The more there are, the longer take a login, a list and their end.
+	// MaxSessions is how many sessions a user may have. A login beyond that ends the session that would
+	// expire first or, with RefuseLogin, fails with ErrTooManySessions. Default 1,000: more than people have.
+	// It bounds what a program costs that logs in again and again without keeping the cookie: a login, a list
+	// and EndUser take longer the more sessions there are.
 	MaxSessions int
 	RefuseLogin bool
-	// Quiet: the session is taken by somebody else than its visitor, such as a job, which is no use
-	// of it: its idle timeout goes on. It does not run out while it is held or waited for, nor for a
-	// lease after that.
+	// Quiet means that the session is not used by its visitor but by a job, say. That does not extend the
+	// idle timeout. The session does not expire while it is held or waited for, nor for a lease after that.
 	Quiet bool
-	// Label says what the session is held for, to those who wait for it. It is
-	// stored in Redis with the session. See [locker.WithLabel].
+	// Label names the holder in the errors of waiters. It is stored in the lock. See [locker.WithLabel].
 	Label string
 }
 
@@ -47,7 +44,7 @@ const (
 	DefaultMaxSessions = 1000
 )
 
-// Check returns the first rule that t breaks. It is for use before the first request.
+// Check returns the first rule that t breaks, or nil.
 func (t Terms) Check() error {
 	for _, d := range []struct {
 		name  string
@@ -100,8 +97,7 @@ func (t Terms) withDefaults() Terms {
 	return t
 }
 
-// Guest returns the timeouts of its own that a session begins with by these terms: those of one that
-// nobody has logged in to, or nil.
+// Guest returns the timeouts that a new guest session has of its own by these terms, or nil.
 func (t Terms) Guest() *Times {
 	if t.GuestTTL == 0 {
 		return nil

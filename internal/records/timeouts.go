@@ -7,19 +7,16 @@ import (
 	"time"
 )
 
-// Times are timeouts of a session's own. They are kept in its record, and count in place of those
-// of the [Terms] that it is taken with, whoever takes it. They are not changed: a session that is
-// to have others gets others.
+// Times are the timeouts that a session has of its own, in its record. They replace those of the [Terms]. A
+// Times is immutable: to change a session's timeouts, replace it.
 type Times struct {
-	// Idle is the idle timeout of a session that nobody has logged in to; 0: Terms.TTL. A new id
-	// ends it. At most 31 years.
+	// Idle is the idle timeout of a guest's session; 0: Terms.TTL. A Renew ends it. At most 31 years.
 	Idle time.Duration
-	// Until is when the session ends, used or not: no other timeout counts then. Zero: it ends by
-	// the others.
+	// Until is when the session ends, used or not. If it is set, no other timeout counts.
 	Until time.Time
 }
 
-// renewed returns what a session keeps of its own with a new id, since that is for a login.
+// renewed returns what a session keeps of them when a login gives it a new id.
 func (o *Times) renewed() *Times {
 	if o == nil || o.Until.IsZero() {
 		return nil
@@ -27,11 +24,11 @@ func (o *Times) renewed() *Times {
 	return &Times{Until: o.Until}
 }
 
-// In the head of a record they stand between its creation and its data, in ms and Unix ms:
+// In the head of a record they stand between its creation time and its data, in ms and Unix ms:
 //
 //	"c":…,"i":300000,"u":1766278060000,"d":…
 //
-// The scripts read them by times.lua. It and package time can count as far as this many digits.
+// The scripts read them by times.lua. Lua and package time can count as far as these numbers of digits.
 const (
 	idleDigits  = 12
 	untilDigits = 15
@@ -89,13 +86,13 @@ func cutNumber(b []byte, name string, digits int) (n int64, rest []byte, ok bool
 
 // # Which timeout counts
 
-// Expires returns when a session with this record ends if it is not used after now: at whichever
-// timeout comes first.
+// Expires returns when a session with this record ends if it is not used after now: the first of its
+// timeouts.
 func (t Terms) Expires(r Record, now time.Time) time.Time {
 	return now.Add(t.withDefaults().remains(&r, now))
 }
 
-// remains is the one place that says how long a record is to be kept.
+// remains returns for how long Redis keeps a record. No other function decides that.
 func (t Terms) remains(r *Record, now time.Time) time.Duration {
 	if r.Own != nil && !r.Own.Until.IsZero() {
 		return t.left(r, now)
@@ -103,7 +100,7 @@ func (t Terms) remains(r *Record, now time.Time) time.Duration {
 	return min(t.idle(r), t.left(r, now))
 }
 
-// idle returns for how long a session that does not end at a time of its own may be idle.
+// idle returns the idle timeout of a session without an Until.
 func (t Terms) idle(r *Record) time.Duration {
 	if r.Own != nil && r.Own.Idle > 0 {
 		return r.Own.Idle
@@ -111,8 +108,8 @@ func (t Terms) idle(r *Record) time.Duration {
 	return t.TTL
 }
 
-// left returns for how long a session may live from now on, used or not. Without a Lifetime,
-// which only a Load may lack, that is for ever.
+// left returns for how long a session may live from now on, used or not. Without a Lifetime, which only a Load
+// may lack, it returns the longest duration.
 func (t Terms) left(r *Record, now time.Time) time.Duration {
 	switch {
 	case t.Lifetime == 0:
@@ -124,13 +121,13 @@ func (t Terms) left(r *Record, now time.Time) time.Duration {
 	}
 }
 
-// expiry returns in how many milliseconds a record is to expire if it is written now.
+// expiry returns the time to live, in milliseconds, of a record that is written now.
 func (t Terms) expiry(r *Record, now time.Time) int64 {
 	return max(1, t.remains(r, now).Milliseconds())
 }
 
-// ttl is expiry for the commit of a hold: negative where the record is to have no longer than it
-// has, see quietly.
+// ttl is expiry for the commit of a hold. It is negative if the commit must not extend the record: see
+// quietly.
 func (t Terms) ttl(r *Record, now time.Time) int64 {
 	if t.Quiet {
 		return -t.expiry(r, now)
@@ -138,16 +135,14 @@ func (t Terms) ttl(r *Record, now time.Time) int64 {
 	return t.expiry(r, now)
 }
 
-// expired reports whether a session has come to its end, used or not.
+// expired reports whether a session has reached the end of its lifetime.
 func (t Terms) expired(r *Record, now time.Time) bool { return t.left(r, now) <= 0 }
 
-// outlived returns the Unix ms at or before which a record must have been created to
-// have reached its lifetime now.
+// outlived returns a time in Unix ms: a record that was created then or before has reached its lifetime now.
 func (t Terms) outlived(now time.Time) int64 { return now.Add(-t.Lifetime).UnixMilli() }
 
-// Seen returns when a session was used last that expires at a time, as far as that shows it: zero for
-// one that has an end of its own, and for one that is nearer to the end of its Lifetime than to its
-// idle timeout.
+// Seen estimates when a session was last used from when it expires. It returns zero if that is impossible: for
+// a session with an Until, and during the last TTL of its Lifetime.
 func (t Terms) Seen(r Record, now, expires time.Time) time.Time {
 	t = t.withDefaults()
 	idle := t.idle(&r)

@@ -13,35 +13,33 @@ import (
 
 // # The sessions of a user
 //
-// A session that a user has logged in to has a public id of two parts, TAG.ID. The tag stands for
-// the user, and is what chooses the slot of a cluster. So all that a user has is in one slot:
+// A session that a user has logged in to has a public id of two parts, TAG.ID. The tag stands for the user, and
+// chooses the slot of a cluster. So everything of a user is in one slot:
 //
-//	<prefix>{TAG}:ID     the record, and with .lock and .lock.queue what belongs to it
+//	<prefix>{TAG}:ID     the record; the lock and the queue with .lock and .lock.queue
 //	<prefix>{TAG}.list   the list: a sorted set of IDs, each with the Unix ms at which it ends at the latest
 //	<prefix>{TAG}.user   the mark: an epoch of 15 digits, and the IDs of sessions from earlier epochs that
 //	                     are alive all the same. For an hour after they were all ended, when that was; see clock.go
 //
-// Each record has the epoch of its login. The session is alive if its record is there, and the mark
-// has that epoch, or names the session. Whatever takes, reads or commits it asks for the mark in the
-// same round trip. Nearly always that is one key more for a MGET, and a comparison; else the script
-// buries a session that is not alive (user.lua). So
+// Each record has the epoch of its login. The session is alive if its record exists, and the mark has the same
+// epoch or names the session. Every take, read and commit asks for the mark in the same round trip. Nearly
+// always that is one more key for an MGET, and a comparison. If a session is not alive, the script buries it
+// (user.lua). So
 //
 //   - to end all sessions of a user, or all others, is to write another mark: one step, whatever their
-//     number. From that moment on nobody reads them, no holder's commit is done, and a Renew that is
-//     under way finds that the session it takes the place of is not on the list any more (login.lua).
-//   - there is nothing to be repaired after a crash: a record, its place on the list, and the mark
-//     are written by one script, and lost together in a failover.
-//   - a mark that is lost, evicted say, ends the sessions of that user, and since the next one has
-//     another epoch, none comes alive again. A list that is lost ends them as soon as anybody asks
-//     for it: to log in, to list, or to end.
-//   - nothing has to be cleaned up. A login drops from the list what has ended by its time, and list
-//     and mark live ten minutes longer than the last session can. A session that times out before
-//     that stays on the list until then, 80 bytes, and is not listed.
+//     number. From that moment on no request reads them, no holder's commit is done, and a Renew that is
+//     under way finds that the session it replaces is not on the list any more (login.lua).
+//   - nothing needs repair after a crash: one script writes a record, its place on the list, and the mark.
+//     A failover loses them together.
+//   - a lost mark, evicted for example, ends the sessions of that user. The next mark has another epoch, so
+//     none comes alive again. A lost list ends them as soon as a login, a list or an end asks for it.
+//   - nothing needs to be cleaned up. A login removes expired sessions from the list, and list and mark live
+//     ten minutes longer than the last session can. A session that expires before that stays on the list
+//     until then, with 80 bytes, and is not listed.
 //
-// A tag is 96 bits of the SHA-256 of prefix and user, 16 characters: who can guess a user's name can see
-// that the guess is right. Where records are encrypted it is an HMAC under a key of its own, derived from
-// the newest of Encryption.Keys, and no guess can be checked. While keys are changed a user may have
-// several tags.
+// A tag is 96 bits of the SHA-256 of prefix and user, 16 characters. So a guess at a user's name can be checked.
+// If records are encrypted, the tag is an HMAC under a key of its own, derived from the newest of
+// Encryption.Keys, and no guess can be checked. While keys are changed, a user may have several tags.
 const tagBytes = 12
 
 // MaxUser is the size in bytes of the longest name of a user.
@@ -52,9 +50,9 @@ var errUser = fmt.Errorf("store: the name of a user must have 1 to %d bytes", Ma
 // ErrTooManySessions: the user has as many sessions as [Terms].MaxSessions allows.
 var ErrTooManySessions = errors.New("the user is logged in too often")
 
-// Tag returns what begins the ids of the user's sessions that begin now. An id is their
-// base64url, 16 characters, a dot, and 11 characters more, 66 bits. Keys are that short since Redis hashes and
-// compares them a dozen times for a request: with twice that it takes 4 % more.
+// Tag returns the prefix of the ids of the user's new sessions. An id is the tag in base64url, 16 characters, a
+// dot, and 11 more characters, 66 bits. The keys are that short since Redis hashes and compares them a dozen
+// times for a request: with twice the length a request costs Redis 4 % more.
 func (s *Engine) Tag(user string) [tagBytes]byte { return s.tags(user)[0] }
 
 // tags returns all tags that a session of the user may have, the one of today first.
@@ -75,7 +73,7 @@ func (s *Engine) tags(user string) (tags [][tagBytes]byte) {
 	return tags
 }
 
-// newTagger returns how a master key makes tags.
+// newTagger returns a function that makes tags with a master key.
 func newTagger(key []byte) func(name string) [tagBytes]byte {
 	return func(name string) [tagBytes]byte {
 		mac := hmac.New(sha256.New, key)
@@ -84,7 +82,7 @@ func newTagger(key []byte) func(name string) [tagBytes]byte {
 	}
 }
 
-// cutTag cuts the tag off the id of a user's session. Of any other id all is tag.
+// cutTag splits the id of a user's session. Any other id is returned as the tag.
 func cutTag(id string) (tag, rest string, ofUser bool) {
 	const tagSize, ownSize = 16, 11 // characters of base64url
 	if len(id) != tagSize+1+ownSize || id[tagSize] != '.' {
@@ -104,7 +102,7 @@ const (
 func (s *Engine) markKey(tag string) string { return s.options.Prefix + "{" + tag + "}.user" }
 func (s *Engine) listKey(tag string) string { return s.options.Prefix + "{" + tag + "}.list" }
 
-// nobody is the epoch of no session, for the mark of a user who has none.
+// nobody is the epoch of no session: the mark of a user without sessions has it.
 const nobody = "000000000000000"
 
 // ask makes the script of x ask for the mark, if keys are those of a user's session, so that it finds
