@@ -98,7 +98,7 @@ func TestLockLastsAsLongAsItsHolder(t *testing.T) {
 // while the session was nobody's.
 func TestAHoldThatWasGrantedIsRenewed(t *testing.T) {
 	o := patient
-	o.Lease = 3 * time.Second
+	o.Lease = 600 * time.Millisecond
 	eachDesk(t, o, func(t *testing.T, d *desk) {
 		d.st.maxUnheard = 0 // so that the session goes on with the commit
 		first := take(t, d.st)
