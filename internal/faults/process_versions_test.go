@@ -16,7 +16,7 @@ import (
 // hashes; tokens that say more about the holder; and a value in the session that this
 // version does not know.
 var laterVersion = demotest.Variant{Edits: append(otherScripts(),
-	overlay.In("internal/lease", "newToken").Replace("string(b)", `string(b) + " later"`),
+	overlay.In("internal/lease", "NewToken").Replace("string(b)", `string(b) + " later"`),
 	overlay.In("cmd/demo", "incr").After(`s.Set("n", v)`, `s.Set("later", v)`),
 )}
 
