@@ -3,6 +3,7 @@ package records
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -302,6 +303,10 @@ func (t *tenure) lose(why error) {
 // has, or to next, so both are swept in the background: no caller waits for another round trip
 // after one that has failed.
 func (t *tenure) fail(why error, next string) {
+	if t.over != nil && scripting.Ambiguous(why) && !errors.Is(t.over, ErrUnavailable) {
+		// The lock was lost while this commit was under way, and it may have been done before that.
+		t.over = fmt.Errorf("%w; a commit may have been done: %w", t.over, why)
+	}
 	if t.over == nil && scripting.Unanswered(why) && !scripting.Moving(why) {
 		t.lines().Dismiss(t.lockKey(), why) // before lapse, which calls the first of them
 	}
