@@ -188,9 +188,7 @@ func New(c transport.Client, o Options) *Engine {
 	s.options.Timeout = cmp.Or(o.Timeout, locker.DefaultTimeout)
 	s.runner = scripting.NewRunner(c, s.options.Timeout)
 	s.lines.Notifiers = lease.NewNotifiers(s.runner, lease.Spin{Runner: s.runner}.Quit)
-	s.locking = lease.Options{Lease: o.Lease, Timeout: o.Timeout, Held: func(err error, o lease.Owner, d time.Duration) error {
-		return &locker.HeldError{Owner: locker.Owner(o), For: d, Err: err}
-	}}.WithDefaults()
+	s.locking = lease.Options{Lease: o.Lease, Timeout: o.Timeout}.WithDefaults()
 	return s
 }
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/a2139e8d/latchkey/locker"
+	"github.com/a2139e8d/latchkey/internal/lease"
 )
 
 // Terms are the limits of a session. Zero fields mean the defaults, except in [Engine.Load]. Only GuestTTL is
@@ -91,7 +91,7 @@ func (s *Engine) terms(t Terms) (_ Terms, err error) {
 func (t Terms) withDefaults() Terms {
 	t.TTL = cmp.Or(t.TTL, DefaultTTL)
 	t.Lifetime = cmp.Or(t.Lifetime, DefaultLifetime)
-	t.LockWait = cmp.Or(t.LockWait, locker.DefaultWait)
+	t.LockWait = cmp.Or(t.LockWait, lease.DefaultWait)
 	t.MaxBytes = cmp.Or(t.MaxBytes, DefaultMaxBytes)
 	t.MaxSessions = cmp.Or(t.MaxSessions, DefaultMaxSessions)
 	return t
