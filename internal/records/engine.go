@@ -174,12 +174,11 @@ type Engine struct {
 func Broken(err error) *Engine { return &Engine{err: err} }
 
 // New returns an engine on any client. The client bounds each round trip by a timeout of its own,
-// which Options.Timeout should be equal to. It stays the caller's, unless it has a method
-// CloseWithStore() error: [Engine.Close] calls that. What is wrong with the options is reported by
-// [Engine.Err], and is the error of every use.
+// which Options.Timeout should be equal to. It stays the caller's, unless it is a
+// [transport.Owned]. If the options are wrong, [Engine.Err] returns that error, and so does every use.
 func New(c transport.Client, o Options) *Engine {
 	s := &Engine{options: o, maxUnheard: maxUnheard, clock: clock{began: time.Now()}, err: o.check()}
-	if own, ok := c.(interface{ CloseWithStore() error }); ok {
+	if own, ok := c.(transport.Owned); ok {
 		s.owned = own.CloseWithStore
 	}
 	s.ring, _ = newKeyring(o.Encryption) // else s.err says why
