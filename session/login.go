@@ -3,9 +3,9 @@ package session
 import (
 	"fmt"
 	"unicode/utf8"
-)
 
-const maxUser = 512 // bytes, as the store has it
+	"github.com/a2139e8d/latchkey/internal/keep"
+)
 
 // Login gives the session to a user, and a new ID, as [Session.Renew] does: call it when visitors have shown who
 // they are. From the commit on the session is in that user's list, and can be ended from elsewhere, together
@@ -19,8 +19,8 @@ const maxUser = 512 // bytes, as the store has it
 // store's ErrTooManySessions.
 func (s *Session) Login(user string) {
 	s.mutate("Login", "", func() bool {
-		if s.err == nil && (user == "" || len(user) > maxUser || !utf8.ValidString(user)) {
-			s.err = fmt.Errorf("session: Login: a user must have 1 to %d bytes of valid UTF-8; this one has %d", maxUser, len(user))
+		if s.err == nil && (user == "" || len(user) > keep.MaxUser || !utf8.ValidString(user)) {
+			s.err = fmt.Errorf("session: Login: a user must have 1 to %d bytes of valid UTF-8; this one has %d", keep.MaxUser, len(user))
 			return false
 		}
 		s.change.Renewed, s.change.User = true, user

@@ -59,7 +59,8 @@ func (g *guard) sees(p []byte) bool {
 		case c == '-': // there is nothing
 			g.kind = ':'
 		case '0' <= c && c <= '9':
-			if g.length = 10*g.length + int(c-'0'); g.length > maxString {
+			g.length = 10*g.length + int(c-'0')
+			if g.length > maxString {
 				return false
 			}
 		}
@@ -77,11 +78,10 @@ func (g *guard) seesLine() bool {
 		g.elements += g.length
 		g.announced += g.length + asArray
 	}
-	if g.kind = 0; g.announced > maxElements {
-		return false
-	}
+	g.kind = 0
+	absurd := g.announced > maxElements
 	if g.elements == 0 {
 		g.announced = 0
 	}
-	return true
+	return !absurd
 }

@@ -88,6 +88,9 @@ func (c Change) Data() []byte {
 	return c.Snapshot.AppendTo(nil)
 }
 
+// MaxUser is the size in bytes of the longest name of a user.
+const MaxUser = 512
+
 // LongestCookie is the longest time for which a browser keeps a cookie (RFC 6265bis).
 const LongestCookie = 400 * 24 * time.Hour
 

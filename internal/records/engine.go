@@ -173,9 +173,8 @@ type Engine struct {
 // Broken returns an engine of which each use fails with err.
 func Broken(err error) *Engine { return &Engine{err: err} }
 
-// New returns an engine on any client. The client bounds each round trip by a timeout of its own,
-// which Options.Timeout should be equal to. It stays the caller's, unless it is a
-// [transport.Owned]. If the options are wrong, [Engine.Err] returns that error, and so does every use.
+// New returns an engine on any client, by the rules of store.NewOn. If the options are wrong, [Engine.Err] returns
+// that error, and so does every use.
 func New(c transport.Client, o Options) *Engine {
 	s := &Engine{options: o, maxUnheard: maxUnheard, clock: clock{began: time.Now()}, err: o.check()}
 	if own, ok := c.(transport.Owned); ok {
@@ -218,9 +217,7 @@ func (s *Engine) usable() error {
 	return s.err
 }
 
-// Ping reports whether Redis answers, for readiness checks and at start. Of a Redis Cluster one node
-// has to; where the client does not know clusters, as that of [Open] and [New] does not, it fails. Its
-// error wraps [ErrUnavailable].
+// Ping is documented in package store.
 func (s *Engine) Ping(ctx context.Context) error {
 	if s.err != nil {
 		return s.err
@@ -242,11 +239,7 @@ func (s *Engine) Ping(ctx context.Context) error {
 // pinged are ids of no session. Each is in another eighth of a cluster's slots.
 var pinged = [...]string{"ping-72", "ping-21", "ping-73", "ping-20", "ping-70", "ping-23", "ping-71", "ping-22"}
 
-// Close ends at once all that the engine does by itself, and closes its connections, except
-// those of a client that stays the caller's; see [New]. Requests that wait for a session fail
-// with [ErrUnavailable], as do all that come later, and without connections those that hold one
-// when they save it: let them finish first, as [net/http.Server.Shutdown] does. A lock that is held by
-// then, or was to be cleaned up in the background after a lost reply, is free when its lease ends.
+// Close is documented in package store.
 func (s *Engine) Close() error {
 	s.closed.Store(true)
 	s.lines.Close(errClosed)

@@ -64,7 +64,7 @@ func (t Terms) Check() error {
 	}
 	switch d := t.withDefaults(); {
 	case d.TTL > d.Lifetime:
-		return fmt.Errorf("TTL is %v and Lifetime %v: a session must be allowed to live for as long as it may be idle", d.TTL, d.Lifetime)
+		return fmt.Errorf("TTL is %v and Lifetime %v: Lifetime must not be shorter than TTL", d.TTL, d.Lifetime)
 	case d.GuestTTL > d.TTL:
 		return fmt.Errorf("GuestTTL is %v and TTL %v: it must not be longer", d.GuestTTL, d.TTL)
 	case d.GuestTTL > maxIdle:
