@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/a2139e8d/latchkey/internal/keep"
-	"github.com/a2139e8d/latchkey/internal/values"
 )
 
 // ErrOpen is the error of [Session.Reopen] for a session that is open. Nothing has happened to it.
@@ -80,24 +79,18 @@ func (s *Session) Discard() {
 	}
 	s.reset()
 	if s.given != nil {
-		s.values, s.change, s.err = s.given.values, s.given.change, s.given.err
+		s.given()
 		return
 	}
 	s.values, _ = valuesOf(s.config) // which has no error, as when the session was opened
 }
 
-// given is what a test has filled a session with.
-type given struct {
-	values values.Values
-	change keep.Change
-	err    error
-}
-
-// give makes what the session holds what Discard goes back to.
+// give makes what a test has filled the session with what Discard goes back to.
 func (s *Session) give() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.keeper == nil && s.closedBy == "" {
-		s.given = &given{s.values.Snapshot().Values(), s.change, s.err}
+		filled, change, err := s.values.Snapshot().Values(), s.change, s.err
+		s.given = func() { s.values, s.change, s.err = filled, change, err }
 	}
 }

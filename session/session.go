@@ -62,7 +62,7 @@ type Session struct {
 	values   values.Values
 	used     bool        // the content was asked for
 	change   keep.Change // Changed: values differ from what was loaded
-	given    *given      // what Discard goes back to, if a test has filled the session
+	given    func()      // reverts to what a test has filled the session with; nil: no test has
 	culprit  string      // the first call that made a change, if the session is for reading only
 	err      error       // of the first Set that failed; it fails the commit
 	closedBy string      // what has closed the session; "": it is open

@@ -274,6 +274,21 @@ func BenchmarkVisit(b *testing.B) {
 	}
 }
 
+// BenchmarkFill is one request that fills its session, in no order.
+func BenchmarkFill(b *testing.B) {
+	for _, n := range []int{5, 5000, 100_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				var s session.Session
+				for i := range n {
+					s.Set(strconv.Itoa(i*7919%n), i)
+				}
+			}
+		})
+	}
+}
+
 func TestGoroutinesOfOneRequestMayShareItsSession(t *testing.T) {
 	t.Parallel()
 	const workers, rounds = 4, 100
