@@ -116,10 +116,7 @@ func (t target) pool(timeout time.Duration, config *tls.Config,
 		redis.DialDatabase(t.database),
 	}
 	if t.tls {
-		if config == nil {
-			config = &tls.Config{MinVersion: tls.VersionTLS12}
-		}
-		config = config.Clone()
+		config = cmp.Or(config, &tls.Config{MinVersion: tls.VersionTLS12}).Clone()
 		if config.ServerName == "" {
 			config.ServerName, _, _ = net.SplitHostPort(t.address) // was joined by parseURL
 		}

@@ -6,9 +6,9 @@
 // A constructor does not connect, so it succeeds while Redis is unavailable: see [Store.Ping]. If its arguments are
 // wrong, a constructor with an error returns it. [New] and [NewOn] have none: they return a store whose every use
 // fails with that error, and middleware.New returns it, too.
-//
-// The package comment of internal/records tells how a session is kept in Redis.
 package store
+
+// The package comment of internal/records tells how a session is kept in Redis.
 
 import (
 	"cmp"

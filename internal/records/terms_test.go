@@ -34,7 +34,7 @@ func TestTermsCheck(t *testing.T) {
 		{Terms{GuestTTL: -time.Second}, []string{"GuestTTL", "-1s", "at least 1ms"}},
 		{Terms{TTL: time.Minute, GuestTTL: time.Hour}, []string{"GuestTTL", "1h", "TTL", "1m", "not be longer"}},
 		{Terms{GuestTTL: time.Hour}, []string{"GuestTTL", "1h", "TTL", "30m", "not be longer"}},
-		{Terms{TTL: 25 * time.Hour}, []string{"TTL", "25h", "Lifetime", "24h"}},             // against the default
+		{Terms{TTL: 25 * time.Hour}, []string{"TTL", "25h", "Lifetime", "24h"}},                         // against the default
 		{Terms{Lifetime: time.Minute}, []string{"TTL", "30m", "Lifetime", "1m", "must not be shorter"}}, // likewise
 	} {
 		wantMessage(t, tt.terms.Check(), tt.want)
