@@ -12,47 +12,47 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// An Algorithm is what one kind of lock does on Redis: single tries, without
-// waiting. [New] makes a [Locker] of it.
+// An Algorithm is what one kind of lock does on Redis: single tries, without waiting. [New] makes a [Locker] of
+// it.
 //
-// A token names one holder of one lock, and is never used again. All methods are safe to repeat
-// with the same arguments, since a reply may be lost after Redis did the work. Errors other than
-// the named ones wrap [ErrUnavailable], or end the wait as they are. A panic is an ErrUnavailable that
-// says where it was; one of Valid counts as 0. Times are whole milliseconds.
+// A token names one holder of one lock, and is never used again. All methods are safe to repeat with the same
+// arguments, since a reply may be lost after Redis did the work. An error other than the named ones wraps
+// [ErrUnavailable], or ends the wait as it is. A panic counts as an ErrUnavailable that says where it was; in
+// Valid it counts as 0. Times are whole milliseconds.
 type Algorithm interface {
-	// Take tries to make token, which may be that already, the holder of key for a lease.
+	// Take tries to make token the holder of key for a lease. The token may be the holder already.
 	Take(ctx context.Context, key, token string, lease time.Duration) (Attempt, error)
-	// Extend makes the lease of token end d from now. The error is [ErrExpired]
-	// where nobody has the lock, [ErrLost] where another has.
+	// Extend makes the lease of token end d from now. The error is [ErrExpired] if nobody has the lock, and
+	// [ErrLost] if another has it.
 	Extend(ctx context.Context, key, token string, d time.Duration) error
-	// Release frees the lock if token holds it, or lets it run out after a delay
-	// where that is not zero. Errors as with Extend.
+	// Release frees the lock if token holds it; if after is not zero, it lets the lock expire after that time.
+	// The errors are those of Extend.
 	Release(ctx context.Context, key, token string, after time.Duration) error
-	// Valid returns how much of a lease its holder may rely on, from before the
-	// command was sent: all of it, or less where clocks may differ.
+	// Valid returns how much of a lease its holder may rely on, counted from before the command was sent: all
+	// of it, or less if clocks may differ.
 	Valid(lease time.Duration) time.Duration
 }
 
-// An Attempt is the outcome of one Take. The zero value means that another has the
-// lock, and nothing is known about it.
+// An Attempt is the outcome of one Take. The zero value means that another has the lock, and nothing is known
+// about it.
 type Attempt struct {
 	// Taken: the token has the lock.
 	Taken bool
-	// Holder is the token that has the lock instead, if it left one.
+	// Holder is the token that has the lock instead, if it is known.
 	Holder string
-	// Left is how long the holder's lease still lasts. 0: that is not known.
+	// Left is how long the holder's lease still lasts; 0: that is not known.
 	Left time.Duration
-	// Ambiguous: a reply was lost, so that something may be locked all the same.
+	// Ambiguous: a reply was lost, so the token may have the lock nevertheless.
 	Ambiguous bool
 }
 
-// New returns a Locker of an algorithm of one's own, or of [SpinAlgorithm] or
-// [TimestampAlgorithm] on any client; for Redlock see [NewRedlockOn]. What is wrong with o is the error of every Lock.
+// New returns a Locker of an algorithm: your own, or [SpinAlgorithm] or [TimestampAlgorithm] on any client. For
+// Redlock see [NewRedlockOn].
 func New(a Algorithm, o Options) Locker {
-	if own, ok := a.(ours); ok {
-		return newLock(own.Algorithm, own.notifiers, o)
+	if s, ok := a.(spin); ok {
+		return newLock(s.Spin, s.notifiers, o)
 	}
-	return newLock(theirs{a}, nil, o)
+	return newLock(own{a}, nil, o)
 }
 
 // A lock is a Locker on one algorithm.
@@ -93,40 +93,29 @@ func (l *lock) lockBy(ctx context.Context, key string, a lease.Algorithm) (*Leas
 	return got, nil
 }
 
-// theirs is an Algorithm as the engine sees it, which also calls it in goroutines of its own: there a
-// panic would end the process.
-type theirs struct{ Algorithm }
+// own is an Algorithm as the engine sees it. The engine also calls it in goroutines of its own, where a panic
+// would end the process.
+type own struct{ Algorithm }
 
-func (t theirs) Take(ctx context.Context, key, token, _ string, span time.Duration) (_ lease.Attempt, err error) {
+func (a own) Take(ctx context.Context, key, token, _ string, span time.Duration) (_ lease.Attempt, err error) {
 	defer scripting.Recovered(&err)
-	found, err := t.Algorithm.Take(ctx, key, token, span)
+	found, err := a.Algorithm.Take(ctx, key, token, span)
 	return lease.Attempt{Taken: found.Taken, Holder: found.Holder, Left: found.Left, Ambiguous: found.Ambiguous}, err
 }
 
-func (t theirs) Extend(ctx context.Context, key, token string, d time.Duration) (err error) {
+func (a own) Extend(ctx context.Context, key, token string, d time.Duration) (err error) {
 	defer scripting.Recovered(&err)
-	return t.Algorithm.Extend(ctx, key, token, d)
+	return a.Algorithm.Extend(ctx, key, token, d)
 }
 
-func (t theirs) Release(ctx context.Context, key, token string, after time.Duration) (err error) {
+func (a own) Release(ctx context.Context, key, token string, after time.Duration) (err error) {
 	defer scripting.Recovered(&err)
-	return t.Algorithm.Release(ctx, key, token, after)
+	return a.Algorithm.Release(ctx, key, token, after)
 }
 
-func (t theirs) Valid(lease time.Duration) time.Duration {
+func (a own) Valid(lease time.Duration) time.Duration {
 	defer func() { _ = recover() }()
-	return t.Algorithm.Valid(lease)
-}
-
-// ours is an algorithm of the engine as users see it.
-type ours struct {
-	lease.Algorithm
-	notifiers *lease.Notifiers
-}
-
-func (o ours) Take(ctx context.Context, key, token string, span time.Duration) (Attempt, error) {
-	found, err := o.Algorithm.Take(ctx, key, token, "", span)
-	return Attempt{Taken: found.Taken, Holder: found.Holder, Left: found.Left, Ambiguous: found.Ambiguous}, err
+	return a.Algorithm.Valid(lease)
 }
 
 // runnerOn returns how the algorithms of this package reach the Redis of pool.

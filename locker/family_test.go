@@ -131,7 +131,7 @@ func TestLocksOnAFullRedis(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := lease.Extend(t.Context(), locker.DefaultLease); err != nil {
+				if err := lease.Extend(t.Context(), 10*time.Second); err != nil {
 					t.Error(err)
 				}
 				if err := lease.Unlock(t.Context()); err != nil {

@@ -7,19 +7,17 @@ import (
 	"github.com/a2139e8d/latchkey/internal/lease"
 )
 
-// A Lease is a lock that is held. Its methods may be called by any goroutine. Until it is given
-// back, a timer renews it every third of Options.Lease, for as long as MaxHold allows; when MaxHold
-// does not allow more, it only asks whether the lock is still held. Between two renewals no goroutine
-// exists.
+// A Lease is a lock that is held. Any goroutine may call its methods. Until it is released, a timer renews it every
+// third of Options.Lease, for as long as MaxHold allows; after that it only asks whether the lock is still held.
+// Between two renewals it has no goroutine.
 type Lease struct{ lease lease.Lease }
 
-// Validity returns for how long the holder may rely on the lease if it is not
-// extended any more: 0 once it was lost or given back.
+// Validity returns for how long the holder may rely on the lease if it is not extended: 0 if it was lost or
+// released.
 func (l *Lease) Validity() time.Duration { return l.lease.Validity() }
 
-// Lost returns a channel that is closed when the lease ends without having been
-// given back: it could not be extended in time, was held longer than MaxHold,
-// or its key was taken away. Another may hold the lock from then on.
+// Lost returns a channel that is closed when the lease ends without having been released: it could not be extended
+// in time, was held longer than MaxHold, or its key was taken away. From then on another may hold the lock.
 func (l *Lease) Lost() <-chan struct{} { return l.lease.Lost() }
 
 // OnLost calls cancel with an [ErrLost] that says why when the lease is lost, so that a context ends with it:
@@ -28,30 +26,29 @@ func (l *Lease) Lost() <-chan struct{} { return l.lease.Lost() }
 //	defer cancel(nil)
 //	lease.OnLost(cancel)
 //
-// cancel is called once, in a goroutine of its own, or by OnLost itself if the lease is
-// lost already. It may call the lease's methods. If it panics in its goroutine, that is logged by
-// slog.Default.
+// cancel is called once, in a goroutine of its own, or by OnLost itself if the lease is lost already. It may call
+// the lease's methods. If it panics in its goroutine, slog.Default logs that.
 func (l *Lease) OnLost(cancel context.CancelCauseFunc) { l.lease.OnLost(cancel) }
 
-// Extend makes the lease end d from now, beyond MaxHold if need be. It is renewed all the same: a
-// d that is shorter than what that keeps anyway does not last. d is at least 1 ms. The error is
-// [ErrExpired] where the lease had run out and nobody took the lock, [ErrLost] where another did,
-// and [ErrUnavailable] where Redis did not say; the lease goes on then, for as long as it lasts.
+// Extend makes the lease end d from now, even beyond MaxHold. The lease is still renewed, so a d that is shorter
+// than a renewal has no effect. d is at least 1 ms. The error is [ErrExpired] if the lease had expired and nobody
+// took the lock, [ErrLost] if another did, and [ErrUnavailable] if Redis did not say; then the lease goes on, for
+// as long as it lasts.
 func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 	return l.lease.Extend(ctx, d)
 }
 
-// Unlock gives the lock back. The error is [ErrExpired] where the lease had run out and nobody
-// took the lock, [ErrLost] where another did: another holder may then have worked at the same
-// time. Both may be spurious after a broken connection: the release is repeated then, and finds
-// the lock gone. With [ErrUnavailable] the lock stays shut until its lease ends.
+// Unlock releases the lock. The error is [ErrExpired] if the lease had expired and nobody took the lock, and
+// [ErrLost] if another did: then another holder may have worked at the same time. Both may be wrong after a broken
+// connection: the release is repeated then, and finds that the lock is gone. With [ErrUnavailable] the lock stays
+// locked until its lease ends.
 //
-// A lock is given back even if ctx has ended: only Options.Timeout bounds it.
-// A second Unlock does nothing and returns nil, so it can be deferred.
+// A lock is released even if ctx has ended: only Options.Timeout bounds that. A second Unlock does nothing and
+// returns nil, so Unlock can be deferred.
 func (l *Lease) Unlock(ctx context.Context) error { return l.lease.Unlock(ctx) }
 
-// UnlockAfter gives the lock back, but leaves it shut for delay more: a cool-down, for what must
-// not be done again too soon. Otherwise it is like Unlock.
+// UnlockAfter is like Unlock, but the lock stays locked for delay: a cool-down, for what must not be done again too
+// soon.
 func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 	return l.lease.UnlockAfter(ctx, delay)
 }

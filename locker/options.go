@@ -9,35 +9,34 @@ import (
 
 // Options say how to lock. The zero value means the defaults.
 type Options struct {
-	// Lease is how long the lock outlives a holder that was killed. A living
-	// one has it extended every third of it. Default 10 s, at least 1 ms.
+	// Lease is how long the lock outlives a holder that was killed. A live holder renews it every third of that
+	// time. Default 10 s, at least 1 ms.
 	Lease time.Duration
-	// Wait is the longest time to wait for the lock; NoWait is a single try. An
-	// round trip that is under way by then may take an eighth of Timeout more; with
-	// Redlock, it and the release after it. The first has all of Timeout. Default 10 s.
+	// Wait is the longest time to wait for the lock; NoWait is a single try. A round trip that is under way by
+	// then may take an eighth of Timeout more; with Redlock, it and the release after it. The first round trip
+	// has all of Timeout. Default 10 s.
 	Wait time.Duration
-	// MaxHold is how long a lease is extended. Then it runs out, and the holder
-	// is notified by Lease.Lost. Default 1 min, or Lease where that is longer.
+	// MaxHold is how long a lease is renewed. Then it expires, and Lease.Lost notifies the holder. Default 1 min,
+	// or Lease if that is longer.
 	MaxHold time.Duration
-	// MaxWaiters is how many callers of this process may wait for one key; the
-	// holder does not count. Default 128.
+	// MaxWaiters is how many callers of this process may wait for one key; the holder does not count. Default
+	// 128.
 	MaxWaiters int
-	// Backoff is the pause between two tries while another process holds the lock and cannot
-	// notify this one when it is free: with Spin only if Redis does not permit that. Default 1
-	// ms, doubling up to 16 ms; with Redlock 10 ms up to 200 ms. Of 100 callers that polled for
-	// one lock, each to hold it for 1 ms, the default served 509 a second; fixed pauses of 1, 10
-	// and 200 ms served 244, 349 and 164, and none at all 163, since Redis was too busy.
+	// Backoff is the pause between two tries while another process holds the lock and cannot notify this one
+	// when it is free: with Spin only if Redis does not permit that. Default 1 ms, doubling up to 16 ms; with
+	// Redlock 10 ms up to 200 ms. Of 100 callers that polled for one lock, each to hold it for 1 ms, the default
+	// served 509 a second; fixed pauses of 1, 10 and 200 ms served 244, 349 and 164, and no pauses 163, since
+	// Redis was too busy.
 	Backoff Backoff
 	// Policy is how to wait for a lock that another process holds. Default Poll.
 	Policy Policy
-	// Timeout bounds each round trip with Redis, including the wait for a connection. Default 2 s;
-	// with Redlock it is for each node, by default a fiftieth of Lease, at least 10 ms.
+	// Timeout bounds each round trip to Redis, including the wait for a connection. Default 2 s; with Redlock it
+	// is for each node, by default a fiftieth of Lease, at least 10 ms.
 	Timeout time.Duration
 	// Label says what the locks are for, except those that [WithLabel] labels.
 	Label string
-	// LocalClock makes Timestamp go by the clock of this host instead of that
-	// of Redis. It is for sharing locks with programs that do so, too; all
-	// their clocks must then agree. The other locks ignore it.
+	// LocalClock makes Timestamp go by the clock of this host instead of that of Redis. It is for sharing locks
+	// with programs that do so; then all their clocks must agree. The other locks ignore it.
 	LocalClock bool
 }
 
@@ -45,41 +44,27 @@ type Options struct {
 type Policy int
 
 const (
-	// Poll tries again after the pauses of Options.Backoff, so that it notices when the
-	// holder gives the lock back.
-	Poll = Policy(lease.Poll)
-	// LeaseEnd sleeps until the holder's lease ends and tries then. Where that would be too late,
-	// Lock gives up at once. It suits long jobs: the second caller learns that in one round trip,
-	// and nobody polls for an hour. A release is noticed late, or not at all, except by callers
-	// of the holder's own process.
-	LeaseEnd = Policy(lease.LeaseEnd)
+	// Poll tries again after the pauses of Options.Backoff, so that it notices when the holder releases the
+	// lock.
+	Poll Policy = iota
+	// LeaseEnd sleeps until the holder's lease ends, and tries then. If that would be too late, Lock gives up at
+	// once. It suits long jobs: the second caller learns that in one round trip, and nobody polls for an hour. A
+	// release is noticed late, or not at all, except by callers of the holder's own process.
+	LeaseEnd
 )
 
-// Backoff is how long to pause between tries: Min before the second try, twice
-// as long before each further one, never more than Max.
+// Backoff is how long to pause between tries: Min before the second try, twice as long before each further one,
+// never more than Max. By chance a pause is up to a half shorter, so that callers that were turned away together
+// do not come back together.
 type Backoff struct{ Min, Max time.Duration }
-
-// Delay returns the pause after the given try, counted from 0. random in [0, 1)
-// shortens it to between half and all of its length, so that contenders that
-// were turned away together do not come back together.
-func (b Backoff) Delay(try int, random float64) time.Duration {
-	return lease.Backoff(b).Delay(try, random)
-}
 
 // NoWait as Options.Wait means a single try.
 const NoWait time.Duration = 1
 
-// Defaults of [Options].
-const (
-	DefaultLease      = 10 * time.Second
-	DefaultWait       = 10 * time.Second
-	DefaultMaxHold    = time.Minute
-	DefaultMaxWaiters = 128
-	DefaultTimeout    = 2 * time.Second
-)
+// DefaultTimeout is the default of Options.Timeout: for a client that is to have the same.
+const DefaultTimeout = 2 * time.Second
 
-// MaxKey is the length of the longest key in bytes. Redis would take more, but such a key is
-// a mistake.
+// MaxKey is the length of the longest key in bytes. Redis would take more, but such a key is a mistake.
 const MaxKey = 1024
 
 // engine returns o for package lease.
@@ -93,7 +78,6 @@ func (o Options) engine() lease.Options {
 		Backoff:    lease.Backoff(o.Backoff),
 		Policy:     lease.Policy(o.Policy),
 		Label:      o.Label,
-		Held:       held,
 	}
 }
 

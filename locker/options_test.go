@@ -45,9 +45,8 @@ func TestLockWithoutAPool(t *testing.T) {
 func TestDefaultsAreThoseOfTheEngine(t *testing.T) {
 	t.Parallel()
 	o, engine := Options{}.engine().WithDefaults(), lease.Options{}.WithDefaults()
-	o.Held = nil
 	if want := (lease.Options{
-		Lease: DefaultLease, Wait: DefaultWait, MaxHold: DefaultMaxHold, MaxWaiters: DefaultMaxWaiters,
+		Lease: 10 * time.Second, Wait: 10 * time.Second, MaxHold: time.Minute, MaxWaiters: 128,
 		Timeout: DefaultTimeout, Backoff: lease.Backoff{Min: time.Millisecond, Max: 16 * time.Millisecond},
 	}); !reflect.DeepEqual(o, want) || !reflect.DeepEqual(engine, want) {
 		t.Errorf("%+v, want %+v", o, want)
@@ -61,8 +60,8 @@ func TestDefaultsAreThoseOfTheEngine(t *testing.T) {
 func TestNewGoesByValid(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		l := mustLock(t, New(cautious{&fake{}}, Options{}))
-		if v := l.Validity(); v != DefaultLease/2 {
-			t.Errorf("valid for %v of %v", v, DefaultLease)
+		if v := l.Validity(); v != 5*time.Second {
+			t.Errorf("valid for %v of 10s", v)
 		}
 		mustUnlock(t, l)
 	})

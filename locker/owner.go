@@ -10,8 +10,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/lease"
 )
 
-// An Owner is who holds a lock, according to its key. It is for people who look for a slow
-// holder; nothing is decided by it.
+// An Owner is who holds a lock, according to its key. It is for people who look for a slow holder; nothing is
+// decided by it.
 type Owner struct {
 	Host  string
 	PID   int
@@ -22,14 +22,17 @@ type Owner struct {
 // String returns host/pid and the label, as in "web-3/4711 POST /cart".
 func (o Owner) String() string { return lease.Owner(o).String() }
 
-// A HeldError is an [ErrTimeout] or [ErrTooManyWaiters] that knows who had the lock: get it
-// with [errors.As].
+// A HeldError is an [ErrTimeout] or [ErrTooManyWaiters] that knows who had the lock: get it with [errors.As].
 type HeldError struct {
 	Owner Owner
 	// For is how long the owner had held the lock, by the clocks of the two hosts.
 	For time.Duration
 	// Err is one of the two; nil: ErrTimeout.
 	Err error
+}
+
+func init() {
+	lease.HeldError = func(err error, o lease.Owner, d time.Duration) error { return &HeldError{Owner(o), d, err} }
 }
 
 func (e *HeldError) Error() string {
@@ -42,14 +45,10 @@ func (e *HeldError) Error() string {
 // Unwrap returns Err, or [ErrTimeout].
 func (e *HeldError) Unwrap() error { return cmp.Or(e.Err, ErrTimeout) }
 
-// held is the engine's Options.Held.
-func held(err error, o lease.Owner, d time.Duration) error { return &HeldError{Owner(o), d, err} }
-
 type labelKey struct{}
 
-// WithLabel returns a context whose locks say what they are for, to callers that wait
-// for them. The label is stored in Redis, so it must not be a secret. It is cut
-// to 64 bytes, and what cannot be printed is replaced.
+// WithLabel returns a context whose locks say what they are for, to callers that wait for them. The label is
+// stored in Redis, so it must not be a secret. It is cut to 64 bytes, and what cannot be printed is replaced.
 func WithLabel(ctx context.Context, label string) context.Context {
 	return context.WithValue(ctx, labelKey{}, label)
 }

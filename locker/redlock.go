@@ -15,21 +15,21 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Redlock is a lock on several independent Redis servers, the nodes. The holder of the spin lock
-// on more than half of them has the lock, so it survives the loss of the others. The algorithm is
-// the one of Redis's documentation of distributed locks:
+// Redlock is a lock on several independent Redis servers, the nodes. The holder of the spin lock on more than half
+// of them has the lock, so it survives the loss of the others. The algorithm is the one of Redis's documentation
+// of distributed locks:
 //
 //   - All nodes are asked at once, each for at most Options.Timeout.
-//   - With a majority the lock is won, for the lease, less the time it took, less a hundredth
-//     of the lease and 2 ms for clocks that run differently: [Lease.Validity].
-//   - Without, it is released on all of them, also where the answer was no or was
-//     lost, and tried again after a random pause.
+//   - With a majority the lock is won, for the lease, less the time it took, less a hundredth of the lease and
+//     2 ms for clocks that run differently: [Lease.Validity].
+//   - Without a majority it is released on all of them, even if the reply was no or was lost, and tried again
+//     after a random pause.
 //
-// Nodes must not be replicas of each other. A node that restarts without its data has forgotten
-// who it said yes to: keep it away for the time of a lease, or have it sync each write to disk.
+// Nodes must not be replicas of each other. A node that restarts without its data has forgotten who has the lock:
+// keep it down for the time of a lease, or let it sync each write to disk.
 //
-// A node that is down or slow costs at most its timeout, and nothing where the others are a
-// majority: once all nodes have answered, which shows that they are not the same.
+// A node that is down or slow costs at most its timeout, and nothing if the others are a majority and all nodes
+// have answered once, which shows that they are not the same.
 type Redlock struct {
 	lock    *lock
 	nodes   []lease.Algorithm
@@ -40,9 +40,8 @@ type Redlock struct {
 	distinct atomic.Bool
 }
 
-// NewRedlock returns a lock on the Redis servers of pools, an odd number of them.
-// Let the pools dial by DialContext, or set their dial timeouts. What is wrong
-// with the arguments is the error of every Lock.
+// NewRedlock returns a lock on the Redis servers of pools, an odd number of them. The pools should have dial
+// timeouts, or dial by DialContext.
 func NewRedlock(pools []*redis.Pool, o Options) *Redlock {
 	o = o.forRedlock()
 	clients := make([]transport.Client, len(pools))
@@ -58,9 +57,8 @@ func NewRedlock(pools []*redis.Pool, o Options) *Redlock {
 	return r
 }
 
-// NewRedlockOn returns a lock on an odd number of Redis servers, over any clients, which stay the
-// caller's. Each should take no longer than Options.Timeout for a round trip; it is not waited for
-// after that. What is wrong with the arguments is the error of every Lock.
+// NewRedlockOn returns a lock on an odd number of Redis servers, over any clients, which stay the caller's. Each
+// should take no longer than Options.Timeout for a round trip; after that Redlock does not wait for it.
 func NewRedlockOn(clients []transport.Client, o Options) *Redlock {
 	o = o.forRedlock()
 	r := &Redlock{lock: newLock(nil, nil, o), timeout: o.Timeout}
@@ -88,7 +86,7 @@ func (o Options) forRedlock() Options {
 
 // held is for how long the lock is taken at once.
 func (o Options) held() time.Duration {
-	held := cmp.Or(o.Lease, DefaultLease)
+	held := cmp.Or(o.Lease, lease.DefaultLease)
 	if o.MaxHold > 0 {
 		held = min(held, o.MaxHold)
 	}
@@ -128,8 +126,8 @@ func checkTimes(held, timeout time.Duration) error {
 	return nil
 }
 
-// Lock takes key by the rules of [Locker]. The error wraps [ErrUnavailable] where
-// half of the nodes or more do not answer.
+// Lock takes key by the rules of [Locker]. The error wraps [ErrUnavailable] if half of the nodes or more do not
+// answer.
 func (r *Redlock) Lock(ctx context.Context, key string) (*Lease, error) {
 	return r.lock.lockBy(ctx, key, newRedlock(r))
 }

@@ -1,7 +1,6 @@
 package locker
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -11,29 +10,39 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Spin is the lock of Redis's own documentation of SET, for one Redis: SET key token NX PX
-// lease, and released by a script that deletes the key only if it still holds the token.
+// Spin is the lock of Redis's own documentation of SET, for one Redis: SET key token NX PX lease, and released by
+// a script that deletes the key only if it still holds the token.
 //
-// Callers of one process are served in the order they came. So are the processes that wait:
-// each has its place in a queue in Redis, and is notified when its turn has come. Where Redis
-// does not permit that, they try again after a jittered pause.
+// Callers of one process are served in the order in which they came. So are the processes that wait: each has
+// its place in a queue in Redis, and is notified when its turn has come. If Redis does not permit that, they try
+// again after a jittered pause.
 type Spin struct{ lock Locker }
 
-// NewSpin returns a spin lock on the Redis of pool. What is wrong with o is the
-// error of every Lock.
+// NewSpin returns a spin lock on the Redis of pool.
 func NewSpin(pool *redis.Pool, o Options) *Spin {
-	timeout := cmp.Or(o.Timeout, DefaultTimeout)
-	return &Spin{New(spinOn(transport.NewRedigo(pool, timeout), timeout), o)}
+	return &Spin{New(spinOn(runnerOn(pool, o.Timeout)), o)}
 }
 
 // Lock takes key itself, by the rules of [Locker].
 func (s *Spin) Lock(ctx context.Context, key string) (*Lease, error) { return s.lock.Lock(ctx, key) }
 
 // SpinAlgorithm returns the algorithm of [Spin] on any client, for [New].
-func SpinAlgorithm(c transport.Client) Algorithm { return spinOn(c, DefaultTimeout) }
+func SpinAlgorithm(c transport.Client) Algorithm {
+	return spinOn(scripting.NewRunner(c, DefaultTimeout))
+}
 
-func spinOn(c transport.Client, timeout time.Duration) Algorithm {
-	runner := scripting.NewRunner(c, timeout)
-	spin := lease.Spin{Runner: runner}
-	return ours{spin, lease.NewNotifiers(runner, spin.Quit)}
+// spin is the engine's spin lock, with its queue, and an [Algorithm], which has none.
+type spin struct {
+	lease.Spin
+	notifiers *lease.Notifiers
+}
+
+func spinOn(r *scripting.Runner) spin {
+	s := lease.Spin{Runner: r}
+	return spin{s, lease.NewNotifiers(r, s.Quit)}
+}
+
+func (s spin) Take(ctx context.Context, key, token string, lease time.Duration) (Attempt, error) {
+	found, err := s.Spin.Take(ctx, key, token, "", lease)
+	return Attempt{Taken: found.Taken, Holder: found.Holder, Left: found.Left, Ambiguous: found.Ambiguous}, err
 }

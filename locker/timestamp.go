@@ -12,44 +12,41 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Timestamp is the lock whose value is the moment it expires, in Unix milliseconds. It was in
-// Redis's documentation of SETNX before SET had options, and many programs take it by SETNX, GET
-// and GETSET. It excludes those and they exclude it:
+// Timestamp is the lock whose value is the moment at which it expires, in Unix milliseconds. It was in Redis's
+// documentation of SETNX before SET had options, and many programs take it by SETNX, GET and GETSET. It excludes
+// those and they exclude it:
 //
-//   - SETNX with now + lease, where there is no value.
-//   - A value in the past is a stale lock. GETSET it with now + lease: the one who got back a
-//     value in the past has won. It is never deleted: the next to do so would delete the winner's.
-//   - To release, DEL it, unless it is stale: it may be another's then.
+//   - If there is no value: SETNX with now + lease.
+//   - A value in the past is a stale lock: GETSET it with now + lease. The caller that gets back a value in the
+//     past has won. A stale lock is never deleted: the next caller to do so would delete the winner's.
+//   - To release, DEL it, unless it is stale: then it may be another's.
 //
-// Here each of these is one script. Still, those who take the lock step by step may change the
-// value of a winner, as timestamp.lua explains. It is known by a note in a second key,
-// {<key>}.owner, which others need not know of. Until the winner extends its lease, the lock ends
-// when a loser's lease would: so all should use leases of about the same length.
+// Here each of these is one script. Still, programs that take the lock step by step may change the value of a
+// winner, as timestamp.lua explains. A winner is known by a note in a second key, {<key>}.owner, which others
+// need not know. Until the winner extends its lease, the lock ends when a loser's lease would: so all should use
+// leases of about the same length.
 //
-// Which time it is, Redis says, so hosts need no clocks that agree. Programs that write the time
-// of their own host need Options.LocalClock; and no clock may jump, since the lock is over when
-// a clock says so.
+// Redis says which time it is, so the clocks of hosts need not agree. Programs that write the time of their own
+// host need Options.LocalClock; and no clock may jump, since the lock expires when a clock says so.
 //
-// Like any lock by time alone, it is no fence: the holder cannot be distinguished
-// from one that came later. Call [Lease.Extend] before a step that matters.
+// Like any lock by time alone, it is no fence: the holder cannot be distinguished from one that came later. Call
+// [Lease.Extend] before a step that matters.
 type Timestamp struct{ lock Locker }
 
-// NewTimestamp returns a timestamp lock on the Redis of pool. What is wrong with
-// o is the error of every Lock.
+// NewTimestamp returns a timestamp lock on the Redis of pool.
 func NewTimestamp(pool *redis.Pool, o Options) *Timestamp {
-	return &Timestamp{New(ours{Algorithm: timestamp{runner: runnerOn(pool, o.Timeout), localClock: o.LocalClock}}, o)}
+	return &Timestamp{New(timestamp{runner: runnerOn(pool, o.Timeout), localClock: o.LocalClock}, o)}
 }
 
-// Lock takes key by the rules of [Locker]. A value that is not a time in Unix
-// milliseconds is an [ErrForeign], at once.
+// Lock takes key by the rules of [Locker]. A value that is not a time in Unix milliseconds is an [ErrForeign],
+// at once.
 func (t *Timestamp) Lock(ctx context.Context, key string) (*Lease, error) {
 	return t.lock.Lock(ctx, key)
 }
 
-// TimestampAlgorithm returns the algorithm of [Timestamp] on any client, by the clock of
-// Redis, for [New].
+// TimestampAlgorithm returns the algorithm of [Timestamp] on any client, by the clock of Redis, for [New].
 func TimestampAlgorithm(c transport.Client) Algorithm {
-	return ours{Algorithm: timestamp{runner: scripting.NewRunner(c, DefaultTimeout)}}
+	return timestamp{runner: scripting.NewRunner(c, DefaultTimeout)}
 }
 
 // timestamp is the algorithm of a Timestamp.
@@ -64,12 +61,12 @@ var timestampText string
 
 var timestampScript = lease.NewScript(timestampText)
 
-func (t timestamp) Take(ctx context.Context, key, token, _ string, span time.Duration) (lease.Attempt, error) {
+func (t timestamp) Take(ctx context.Context, key, token string, span time.Duration) (Attempt, error) {
 	found, err := lease.Taken(t.run(ctx, key, "take", token, span))
 	if found.Holder == lease.Nameless { // it left no note
 		found.Holder = ""
 	}
-	return found, err
+	return Attempt{Taken: found.Taken, Holder: found.Holder, Left: found.Left}, err
 }
 
 func (t timestamp) Extend(ctx context.Context, key, token string, d time.Duration) error {

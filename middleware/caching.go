@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/a2139e8d/latchkey/internal/keep"
 )
 
 // decorate adds the session's part to a header: the cookie, if there are cookies, and what keeps
@@ -14,7 +16,7 @@ func (rw *response) decorate(h http.Header, early bool) {
 	rq := &rw.request
 	rq.mu.Lock()
 	defer rq.mu.Unlock()
-	used := rq.session != nil && (early || rq.session.Used()) // perhaps after its commit
+	used := rq.session != nil && (early || keep.Used(rq.session)) // perhaps after its commit
 	if used || rq.refused {
 		rw.keepPrivate(h)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/excerpt"
+	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/secret"
 	"github.com/a2139e8d/latchkey/session"
@@ -47,7 +48,7 @@ func (rq *request) commitOpen(by string, done *event) error {
 	}
 	rq.err = errAbandoned // if the Logger panics, or Label
 	defer rq.unlock()     // where carryOut has not
-	change, err := rq.session.Seal(by)
+	change, err := keep.Close(rq.session, by)
 	if errors.Is(err, session.ErrReadOnly) {
 		err = fmt.Errorf("middleware: %s: %w", excerpt.Of(rq.label()), err)
 	}
@@ -72,7 +73,7 @@ func (rq *request) commitOpen(by string, done *event) error {
 // overdue refuses a change of a request whose own deadline is over: what set it, such as an
 // http.TimeoutHandler, has answered already, with a failure. This does not concern a client that
 // has gone away, which cancels the context. A deadline that passes during the commit is not seen.
-func (rq *request) overdue(change session.Change) error {
+func (rq *request) overdue(change keep.Change) error {
 	if !change.Changed && !change.Renewed && !change.Destroyed {
 		return nil // there is nothing to lose, and the answer may be wanted
 	}
@@ -83,7 +84,7 @@ func (rq *request) overdue(change session.Change) error {
 }
 
 // carryOut does what decide says.
-func (rq *request) carryOut(by string, change session.Change, done *event) error {
+func (rq *request) carryOut(by string, change keep.Change, done *event) error {
 	// The store does not break off a commit when the context ends, so if the client has gone away,
 	// the effect of its request is saved nevertheless.
 	ctx := rq.base.Context()
@@ -122,7 +123,7 @@ func (rq *request) giveBack() *records.Hold {
 
 // changeID does what begins or ends an id, and so changes the cookie.
 func (rq *request) changeID(
-	ctx context.Context, by string, do action, change session.Change, done *event,
+	ctx context.Context, by string, do action, change keep.Change, done *event,
 ) (err error) {
 	s := rq.sessions
 	var cookie *http.Cookie
@@ -152,7 +153,7 @@ func (rq *request) changeID(
 
 // beginID does what begins an id, of a new session or of the one that is held.
 func (rq *request) beginID(
-	ctx context.Context, by string, do action, change session.Change, done *event,
+	ctx context.Context, by string, do action, change keep.Change, done *event,
 ) error {
 	s := rq.sessions
 	switch byToken := s.cookies.token != nil; {
@@ -218,7 +219,7 @@ func (rq *request) giveUp(by string) {
 		rq.committed, rq.err = true, errAbandoned
 	}
 	if rq.session != nil {
-		_, _ = rq.session.Seal(by) // closes it; its changes are not wanted
+		_, _ = keep.Close(rq.session, by) // closes it; its changes are not wanted
 	}
 	rq.unlock()
 }

@@ -1,6 +1,6 @@
 package middleware
 
-import "github.com/a2139e8d/latchkey/session"
+import "github.com/a2139e8d/latchkey/internal/keep"
 
 // origin is what a request's session came from.
 type origin uint8
@@ -47,7 +47,7 @@ const (
 // ended while a request holds it, by a command from elsewhere, is still locked to decide. The
 // store then refuses what the commit writes, also a Renew: whoever ends a session ends what is
 // under way in it, a login included, whose rights may be the reason.
-func decide(o origin, c session.Change) action {
+func decide(o origin, c keep.Change) action {
 	gone := o == goneID || o == gonePage
 	switch {
 	case o == readOnly:

@@ -46,14 +46,14 @@ package middleware
 //	    request.open       request.go
 //	      request.fetch    fetch.go       tries the cookies' ids, nearly always one
 //	        request.take   fetch.go       calls store.Take: locks, and reads the record
-//	      session.Open                    decodes it
+//	      keep.Open                       decodes it
 //	  the handler                         uses the session through its request's context
 //	    response.Write     write.go       is kept in a buffer, so that a failed commit
 //	                                      can still be answered with an error
 //	  response.finish      response.go
 //	    response.begin     response.go    what Flush and Hijack (stream.go) call earlier
 //	      commitToAnswer   commit.go      once, and after each Reopen (reopen.go);
-//	                                      session.Seal says what changed
+//	                                      keep.Close says what changed
 //	        carryOut       commit.go      does what decide (decide.go) says, here
 //	                                      Hold.SaveContent: encodes and writes the record, and unlocks
 //	      decorate         caching.go     the header, as it was at WriteHeader: adds the cookie

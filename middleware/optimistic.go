@@ -9,8 +9,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/internal/records"
-	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
 )
 
@@ -111,7 +111,7 @@ const lingering = time.Second
 
 // settle saves what a handler has changed that has run without the lock, or returns errRunAgain. It
 // is called with mu held.
-func (rq *request) settle(by string, change session.Change, done *event) error {
+func (rq *request) settle(by string, change keep.Change, done *event) error {
 	s, a, id, ctx := rq.sessions, rq.attempt, rq.knownID(), rq.base.Context()
 	var saved records.Record
 	if !change.Renewed && !change.Destroyed && !change.Remembered {

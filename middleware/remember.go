@@ -12,7 +12,6 @@ import (
 
 	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/internal/records"
-	"github.com/a2139e8d/latchkey/session"
 )
 
 var errCookieGone = errors.New("middleware: Remember has to set the cookie again, " +
@@ -56,7 +55,7 @@ func (s *Sessions) beginAnew(record *records.Record, loggedIn bool) {
 
 // remember saves a session that is to have another end. Its id stays, and so does the cookie's
 // value.
-func (rq *request) remember(ctx context.Context, change session.Change) error {
+func (rq *request) remember(ctx context.Context, change keep.Change) error {
 	own := changed(rq.hold.Record.Own, false, true, change.Remember)
 	cookie, err := rq.cookieFor(own)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/secret"
+	"github.com/a2139e8d/latchkey/internal/values"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
 )
@@ -80,9 +81,9 @@ func (rq *request) start() (*http.Request, error) {
 	rq.reportSharedCookie()
 	ctx := context.Context(&rq.context)
 	if rq.mode == Lazy {
-		ctx = session.NewLazyContext(ctx, func(ctx context.Context) (*session.Session, error) {
+		ctx = context.WithValue(ctx, keep.ContextKey{}, &keep.Lazy{Open: func(ctx context.Context) (any, error) {
 			return rq.open(ctx, s.cookies.read(rq.base, nil))
-		})
+		}})
 		rq.lazy = ctx
 	} else {
 		var one [1]string // there are rarely more
@@ -202,15 +203,14 @@ func (rq *request) replace(err error) error {
 }
 
 // decode returns the request's session over a record: a new one, or the one that is reopened.
-func (rq *request) decode(record records.Record) (s *session.Session, err error) {
+func (rq *request) decode(record records.Record) (*session.Session, error) {
 	config := rq.sessions.config(record)
 	config.ReadOnly, config.Keeper = rq.mode == ReadOnly, rq
-	if s = rq.session; s == nil {
-		s, err = session.Open(config)
-	} else {
-		err = s.Resume(config)
+	s := rq.session
+	if s == nil {
+		s = new(session.Session)
 	}
-	if err != nil {
+	if err := keep.Open(s, config); err != nil {
 		return nil, fmt.Errorf("middleware: session %s: %w: %w", rq.knownID(), store.ErrCorrupt, err)
 	}
 	rq.note(record.Created, record.Own)
@@ -219,9 +219,10 @@ func (rq *request) decode(record records.Record) (s *session.Session, err error)
 
 // config returns how to open the session over a record.
 func (s *Sessions) config(record records.Record) keep.Config {
-	config := keep.Config{Snapshot: record.Content}
-	if _, ours := record.Content.(*session.Snapshot); !ours { // but that of a job, say, which has used the store
-		config = keep.Config{Data: record.Encoded()}
+	var config keep.Config
+	var ours bool
+	if config.Snapshot, ours = record.Content.(*values.Snapshot); !ours { // but that of a job, say, which has used the store
+		config.Data = record.Encoded()
 	}
 	config.User = record.User
 	config.Remembered = record.Own != nil && !record.Own.Until.IsZero()

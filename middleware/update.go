@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
@@ -81,8 +82,8 @@ func (u *update) open() error {
 	u.record = u.hold.Record
 	config := u.sessions.config(u.record)
 	config.Keeper = u
-	var err error
-	if u.session, err = session.Open(config); err != nil {
+	u.session = new(session.Session)
+	if err := keep.Open(u.session, config); err != nil {
 		return fmt.Errorf("middleware: session %s: %w: %w", u.id, store.ErrCorrupt, err)
 	}
 	return nil
@@ -90,7 +91,7 @@ func (u *update) open() error {
 
 // commit saves what f has done.
 func (u *update) commit(ctx context.Context) error {
-	change, err := u.session.Seal("Update")
+	change, err := keep.Close(u.session, "Update")
 	hold := u.hold
 	if change.Dropped != "" {
 		u.log(slog.LevelWarn, "dropped", "a value that was set after Destroy is dropped", keyAttr(change.Dropped))
@@ -126,7 +127,7 @@ func (u *update) release(ctx context.Context) {
 		return
 	}
 	if u.session != nil {
-		_, _ = u.session.Seal("Update")
+		_, _ = keep.Close(u.session, "Update")
 	}
 	u.hold.Release(context.WithoutCancel(ctx))
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/session"
 )
 
@@ -20,6 +21,10 @@ func panicText(f func()) (text string) {
 	}()
 	f()
 	return ""
+}
+
+func lazyContext(t *testing.T, open func(context.Context) (*session.Session, error)) context.Context {
+	return context.WithValue(t.Context(), keep.ContextKey{}, &keep.Lazy{Open: func(ctx context.Context) (any, error) { return open(ctx) }})
 }
 
 func TestAHandlerGetsTheSessionOfItsContext(t *testing.T) {
@@ -41,7 +46,7 @@ func TestAHandlerGetsTheSessionOfItsContext(t *testing.T) {
 
 func TestWithoutASessionFromContextPanicsWithTheRemedy(t *testing.T) {
 	t.Parallel()
-	lazy := session.NewLazyContext(t.Context(), func(context.Context) (*session.Session, error) {
+	lazy := lazyContext(t, func(context.Context) (*session.Session, error) {
 		t.Error("FromContext opened the session")
 		return new(session.Session), nil
 	})
@@ -74,7 +79,7 @@ func TestConcurrentStartsOpenOneSession(t *testing.T) {
 	const callers = 16
 	var opened atomic.Int32
 	arrived := make(chan struct{}, callers)
-	ctx := session.NewLazyContext(t.Context(), func(context.Context) (*session.Session, error) {
+	ctx := lazyContext(t, func(context.Context) (*session.Session, error) {
 		if opened.Add(1) == 1 {
 			for range callers { // stay inside until every caller is at the door
 				<-arrived
@@ -111,7 +116,7 @@ func TestALazySessionIsOpenedOnceWithTheContextOfStart(t *testing.T) {
 	type key struct{}
 	busy := errors.New("busy")
 	var tries int
-	ctx := session.NewLazyContext(t.Context(), func(ctx context.Context) (*session.Session, error) {
+	ctx := lazyContext(t, func(ctx context.Context) (*session.Session, error) {
 		if ctx.Value(key{}) != "the caller's" {
 			t.Error("open got another context")
 		}

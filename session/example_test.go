@@ -41,13 +41,13 @@ func ExamplePop() {
 	//  false
 }
 
-// A handler is tested without a store: it gets a zero Session, which the test fills
-// before and looks at afterwards. Seal returns what the commit would do.
+// A handler is tested without a store: it gets a zero Session, which the test fills before and reads
+// afterwards. Commit says whether every Set has succeeded.
 func Example_testing() {
 	login := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := session.FromContext(r.Context())
-		s.Renew()
-		s.Set("user", r.FormValue("user"))
+		s.Login(r.FormValue("user"))
+		s.Set("greeted", true)
 		fmt.Fprint(w, "welcome")
 	})
 
@@ -58,12 +58,13 @@ func Example_testing() {
 	w := httptest.NewRecorder()
 	login.ServeHTTP(w, r)
 
-	fmt.Println(w.Body)
-	fmt.Println(session.Get[string](&s, "user"))
-	change, err := s.Seal("the test")
-	fmt.Println(change.Renewed, string(change.Data()), err)
+	fmt.Println(w.Body, s.User())
+	fmt.Println(session.Get[[]string](&s, "cart"))
+	fmt.Println(session.Get[bool](&s, "greeted"))
+	fmt.Println(s.Commit(r.Context()))
 	// Output:
-	// welcome
-	// ada true
-	// true {"cart":["tea"],"user":"ada"} <nil>
+	// welcome ada
+	// [tea] true
+	// true true
+	// <nil>
 }

@@ -3,25 +3,24 @@ package session
 import (
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/a2139e8d/latchkey/internal/keep"
 )
 
-const maxUser = 512 // bytes, as the store has it
-
-// Login gives the session to a user, and a new id, like [Session.Renew]: call it when the visitor
-// has shown who they are. From the commit on the session is in that user's list, and can be ended
-// from elsewhere, together with all others of the user: see Sessions.List, End and EndAll of
-// package middleware. It stays the user's until it ends; a later Renew, or Clear, changes nothing
-// about that, and a later Login gives it to another one. After [Session.Destroy] it does nothing, which
-// is logged: to begin with nothing, call Clear.
+// Login gives the session to a user, and a new ID, as [Session.Renew] does: call it when visitors have shown who
+// they are. From the commit on the session is in that user's list, and can be ended from elsewhere, together
+// with the user's other sessions: see Sessions.List, End and EndAll of package middleware. It stays the user's
+// until it ends, also after a Renew or a Clear; a later Login gives it to another user. After
+// [Session.Destroy] Login does nothing, and a warning is logged: to begin with nothing, call Clear.
 //
-// The user is what names one for the application, at best a number that never changes: 1 to 512
-// bytes of UTF-8, which are kept with the session's values. Anything else is an error that sticks
-// and fails the commit. So is, wrapping the store's ErrTooManySessions, a login beyond
-// Options.MaxSessions where that says so.
+// user is the application's identifier of the user, preferably one that never changes, such as a number: 1 to
+// 512 bytes of UTF-8, which are kept with the session's values. Any other user is an error that sticks and
+// fails the commit. With Options.RefuseLogin, a login beyond Options.MaxSessions makes the commit fail with the
+// store's ErrTooManySessions.
 func (s *Session) Login(user string) {
 	s.mutate("Login", "", func() bool {
-		if s.err == nil && (user == "" || len(user) > maxUser || !utf8.ValidString(user)) {
-			s.err = fmt.Errorf("session: Login: a user must have 1 to %d bytes of valid UTF-8; this one has %d", maxUser, len(user))
+		if s.err == nil && (user == "" || len(user) > keep.MaxUser || !utf8.ValidString(user)) {
+			s.err = fmt.Errorf("session: Login: a user must have 1 to %d bytes of valid UTF-8; this one has %d", keep.MaxUser, len(user))
 			return false
 		}
 		s.change.Renewed, s.change.User = true, user
@@ -30,8 +29,7 @@ func (s *Session) Login(user string) {
 	})
 }
 
-// User returns the user that the session belongs to, with what the handler has done so far; "" until
-// Login.
+// User returns the user given to Login, or "" if nobody is logged in.
 func (s *Session) User() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,18 +7,17 @@ import (
 	"github.com/a2139e8d/latchkey/internal/keep"
 )
 
-// Remember lets the session outlive the browser, for d from its commit, used or not: no other
-// timeout ends it sooner, nor later. Call it at a login with "remember me", together with
-// [Session.Login], and again whenever the time is to begin anew. A later Renew keeps the end.
+// Remember makes the session last for exactly d after its commit, even if the browser is closed or the session
+// is not used. The idle and absolute timeouts no longer apply. Call it at a login with "remember me", together
+// with [Session.Login], and again whenever the time is to begin anew. A later Renew keeps the end.
 //
 //	s.Login(user)
 //	s.Remember(30 * 24 * time.Hour)
 //
-// 0 takes that back: the timeouts are those of the options again, which count from the session's
-// creation, and the browser forgets the session when it is closed. A negative d, or one of more than
-// 400 days, for which no browser keeps a cookie, is an error that sticks and fails the commit. In a
-// new session that stays empty there is nothing to be remembered. The session of a user gets a new
-// id with it, as by Renew.
+// Remember(0) takes that back: the timeouts of the options apply again, counted from the session's creation,
+// and the browser forgets the session when it is closed. A negative d, or one of more than 400 days, for which
+// no browser keeps a cookie, is an error that sticks and fails the commit. Remember has no effect on a new
+// session that stays empty. It gives the session of a user a new ID, as Renew does.
 func (s *Session) Remember(d time.Duration) {
 	s.mutate("Remember", "", func() bool {
 		switch {
@@ -33,19 +32,18 @@ func (s *Session) Remember(d time.Duration) {
 	})
 }
 
-// Expires returns when the session ends if it is not used any more: by the timeouts as they are at
-// the time of the call, with what the handler has done so far. It is zero for a session that is
-// kept nowhere: one that was destroyed, or that a test has made.
+// Expires returns when the session will expire if it is not used again, including the effect of changes made so
+// far. It is zero for a session that is kept nowhere: a destroyed one, or one that a test has made.
 func (s *Session) Expires() time.Time {
 	s.mu.Lock()
 	s.used = true
 	c := s.change
-	if s.sealed != "" {
-		c = Change{} // the keeper knows what was saved
+	if s.closedBy != "" {
+		c = keep.Change{} // the keeper knows what was saved
 	}
 	s.mu.Unlock()
-	if s.config.Keeper == nil || c.Destroyed {
+	if s.keeper == nil || c.Destroyed {
 		return time.Time{}
 	}
-	return s.config.Keeper.SessionExpires(c.Renewed, c.User != "", c.Remembered, c.Remember)
+	return s.keeper.SessionExpires(c.Renewed, c.User != "", c.Remembered, c.Remember)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/a2139e8d/latchkey/internal/keep"
+	"github.com/a2139e8d/latchkey/internal/values"
 	"github.com/a2139e8d/latchkey/session"
 )
 
@@ -44,15 +45,15 @@ func TestDiscardGoesBackToWhatWasOpened(t *testing.T) {
 				}
 				if !config.ReadOnly {
 					s.Set("c", 3)
-					change := seal(t, s)
+					change := closed(t, s)
 					if data, want := string(change.Data()), map[string]string{"new": `{"c":3}`}[kind]; data != want && data != `{"a":1,"c":3}` {
 						t.Errorf("what is saved is %s", data)
 					}
 					if change.Renewed || change.Destroyed || change.Dropped != "" || !change.Changed {
-						t.Errorf("Seal = %+v", change)
+						t.Errorf("Close = %+v", change)
 					}
-				} else if change := seal(t, s); change != (session.Change{}) {
-					t.Errorf("Seal = %+v", change)
+				} else if change := closed(t, s); change != (keep.Change{}) {
+					t.Errorf("Close = %+v", change)
 				}
 				if s := openWith(t, config); s.Len() != want {
 					t.Errorf("the next session has %d keys", s.Len())
@@ -68,20 +69,20 @@ func fill(s *session.Session, n int) {
 	}
 }
 
-func snapshot(t *testing.T, data string) *session.Snapshot {
+func snapshot(t *testing.T, data string) *values.Snapshot {
 	t.Helper()
 	s := openWith(t, keep.Config{Data: []byte(data)})
 	s.Renew()
-	return seal(t, s).Snapshot
+	return closed(t, s).Snapshot
 }
 
 // What is saved stays: a Discard that is deferred does nothing after a commit.
-func TestDiscardAfterTheSealDoesNothing(t *testing.T) {
+func TestDiscardAfterTheCloseDoesNothing(t *testing.T) {
 	t.Parallel()
 	s := openWith(t, keep.Config{Data: []byte(`{"a":1}`),
 		Keeper: keeper{late: func(method, _, _ string) { t.Errorf("%s is reported as late", method) }}})
 	s.Set("a", 2)
-	change := seal(t, s)
+	change := closed(t, s)
 	s.Discard()
 	if n, _ := session.Get[int](s, "a"); n != 2 || string(change.Data()) != `{"a":2}` {
 		t.Errorf("a = %d, saved %s", n, change.Data())
@@ -89,7 +90,7 @@ func TestDiscardAfterTheSealDoesNothing(t *testing.T) {
 }
 
 // A test's session is reopened without a store: it holds what the commit would have stored, and a
-// second Seal returns what was changed since.
+// second Close returns what was changed since.
 func TestReopenOfATestsSession(t *testing.T) {
 	t.Parallel()
 	var s session.Session
@@ -112,13 +113,13 @@ func TestReopenOfATestsSession(t *testing.T) {
 	s.Set("cart", "milk")
 	s.Discard()
 	s.Set("flash", "done")
-	change := seal(t, &s)
+	change := closed(t, &s)
 	if string(change.Data()) != `{"cart":"tea","flash":"done"}` {
 		t.Errorf("saved %s", change.Data())
 	}
 	must(t, s.Reopen(ctx))
-	if change := seal(t, &s); change != (session.Change{}) {
-		t.Errorf("nothing was changed since, and Seal = %+v", change)
+	if change := closed(t, &s); change != (keep.Change{}) {
+		t.Errorf("nothing was changed since, and Close = %+v", change)
 	}
 
 	must(t, s.Reopen(ctx))
@@ -142,11 +143,11 @@ func TestReopenAsksTheKeeper(t *testing.T) {
 	var s *session.Session
 	stored, reports := `{"a":1}`, 0
 	s = openWith(t, keep.Config{Data: []byte(stored), Keeper: keeper{
-		reopen: func(context.Context) error { return s.Resume(keep.Config{Data: []byte(stored)}) },
+		reopen: func(context.Context) error { return keep.Open(s, keep.Config{Data: []byte(stored)}) },
 		late:   func(string, string, string) { reports++ },
 	}})
 	s.Set("a", 2)
-	seal(t, s)
+	closed(t, s)
 	stored = `no JSON`
 	if s.Reopen(t.Context()) == nil {
 		t.Error("reopened over damaged data")
@@ -161,7 +162,7 @@ func TestReopenAsksTheKeeper(t *testing.T) {
 		t.Errorf("a = %d after Reopen", n)
 	}
 	s.Set("a", 11)
-	if data := string(seal(t, s).Data()); data != `{"a":11}` || reports != 1 {
+	if data := string(closed(t, s).Data()); data != `{"a":11}` || reports != 1 {
 		t.Errorf("saved %s, %d reports", data, reports)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/keep"
+	"github.com/a2139e8d/latchkey/internal/values"
 	"github.com/a2139e8d/latchkey/session"
 )
 
@@ -24,9 +25,14 @@ func open(t *testing.T, record string) *session.Session {
 	return openWith(t, keep.Config{Data: []byte(record)})
 }
 
+func tryOpen(c keep.Config) (*session.Session, error) {
+	s := new(session.Session)
+	return s, keep.Open(s, c)
+}
+
 func openWith(t *testing.T, c keep.Config) *session.Session {
 	t.Helper()
-	s, err := session.Open(c)
+	s, err := tryOpen(c)
 	if err != nil {
 		t.Fatalf("Open(%s): %v", c.Data, err)
 	}
@@ -34,20 +40,20 @@ func openWith(t *testing.T, c keep.Config) *session.Session {
 }
 
 // seal ends the request of s and returns what is to be done.
-func seal(t *testing.T, s *session.Session) session.Change {
+func closed(t *testing.T, s *session.Session) keep.Change {
 	t.Helper()
-	change, err := s.Seal("the test")
+	change, err := keep.Close(s, "the test")
 	if err != nil {
-		t.Fatalf("Seal: %v", err)
+		t.Fatalf("Close: %v", err)
 	}
 	return change
 }
 
-// nextRequest seals s and returns the session that the visitor's next request
+// nextRequest closes s and returns the session that the visitor's next request
 // sees.
 func nextRequest(t *testing.T, s *session.Session) *session.Session {
 	t.Helper()
-	return open(t, string(seal(t, s).Data()))
+	return open(t, string(closed(t, s).Data()))
 }
 
 func keys(s *session.Session) []string { return slices.Collect(s.Keys()) }
@@ -85,7 +91,7 @@ func TestKeysAreThoseAtTheTimeOfTheCall(t *testing.T) {
 	}
 }
 
-func TestCommitWithoutAStoreSealsAndStillTellsOfAFailedSet(t *testing.T) {
+func TestCommitWithoutAStoreClosesAndStillTellsOfAFailedSet(t *testing.T) {
 	t.Parallel()
 	var s session.Session
 	s.Set("nan", math.NaN())
@@ -103,7 +109,7 @@ func TestCommitWithoutAStoreSealsAndStillTellsOfAFailedSet(t *testing.T) {
 // A keeper is a keep.Keeper of functions. Those that are nil must not be called, but for late.
 type keeper struct {
 	reopen func(context.Context) error
-	late   func(method, key, sealed string)
+	late   func(method, key, closedBy string)
 }
 
 var _ keep.Keeper = keeper{}
@@ -112,9 +118,9 @@ func (k keeper) SessionID() string                       { return "" }
 func (k keeper) CommitSession(context.Context) error     { return nil }
 func (k keeper) ReopenSession(ctx context.Context) error { return k.reopen(ctx) }
 
-func (k keeper) ChangedLate(method, key, sealed string) {
+func (k keeper) ChangedLate(method, key, closedBy string) {
 	if k.late != nil {
-		k.late(method, key, sealed)
+		k.late(method, key, closedBy)
 	}
 }
 
@@ -136,7 +142,7 @@ func TestASessionIsAMap(t *testing.T) {
 				}
 			}()
 			want := map[string]int{}
-			var snapshots []*session.Snapshot
+			var snapshots []*values.Snapshot
 			var encoded []string
 			config := keep.Config{Data: []byte("{}")}
 			for generation := range 500 {
@@ -168,7 +174,7 @@ func TestASessionIsAMap(t *testing.T) {
 				if got := slices.Collect(s.Keys()); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
 					t.Fatalf("generation %d: the keys are %q, want those of %v", generation, got, want)
 				}
-				change := seal(t, s)
+				change := closed(t, s)
 				config = keep.Config{Data: change.Data(), Snapshot: change.Snapshot}
 				got := map[string]int{}
 				if err := json.Unmarshal(config.Data, &got); err != nil || !maps.Equal(got, want) || change.Snapshot.Size() != len(config.Data) {
@@ -227,7 +233,7 @@ func TestWhatASessionWasGivenMayChangeLater(t *testing.T) {
 	s.Set("raw", raw)
 	list[0] = "b"
 	copy(raw, `"b"`)
-	if got := string(seal(t, s).Data()); got != `{"a":"before","list":["a"],"raw":"a"}` {
+	if got := string(closed(t, s).Data()); got != `{"a":"before","list":["a"],"raw":"a"}` {
 		t.Errorf("stored %s", got)
 	}
 }
@@ -244,8 +250,8 @@ func TestPopShowsAFlashMessageOnce(t *testing.T) {
 	if got, ok := session.Pop[string](s, "flash"); ok || got != "" {
 		t.Errorf("the second Pop = %q, %v", got, ok)
 	}
-	if change := seal(t, s); !change.Changed || string(change.Data()) != "{}" {
-		t.Errorf("Seal = %+v, want the record without the message", change)
+	if change := closed(t, s); !change.Changed || string(change.Data()) != "{}" {
+		t.Errorf("Close = %+v, want the record without the message", change)
 	}
 }
 
@@ -256,15 +262,30 @@ func BenchmarkVisit(b *testing.B) {
 		`"name":"Ada Lovelace","user":"8c3f0f2e-5f0a-4d8e-9a36-0d2a6a3f7b11","visits":1000}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		s, err := session.Open(keep.Config{Data: data})
+		s, err := tryOpen(keep.Config{Data: data})
 		if err != nil {
 			b.Fatal(err)
 		}
 		visits, _ := session.Get[int](s, "visits")
 		s.Set("visits", visits+1)
-		if change, err := s.Seal("test"); err != nil || !change.Changed {
+		if change, err := keep.Close(s, "test"); err != nil || !change.Changed {
 			b.Fatal(change, err)
 		}
+	}
+}
+
+// BenchmarkFill is one request that fills its session, in no order.
+func BenchmarkFill(b *testing.B) {
+	for _, n := range []int{5, 5000, 100_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				var s session.Session
+				for i := range n {
+					s.Set(strconv.Itoa(i*7919%n), i)
+				}
+			}
+		})
 	}
 }
 
@@ -313,8 +334,8 @@ func TestGoroutinesOfOneRequestMayShareItsSession(t *testing.T) {
 	}
 }
 
-// However a Set and the Seal race, the value is either stored or reported.
-func TestASetThatRacesTheSealIsNeverLostInSilence(t *testing.T) {
+// However a Set and the Close race, the value is either stored or reported.
+func TestASetThatRacesTheCloseIsNeverLostInSilence(t *testing.T) {
 	t.Parallel()
 	const workers, rounds = 8, 50
 	var mu sync.Mutex
@@ -337,7 +358,7 @@ func TestASetThatRacesTheSealIsNeverLostInSilence(t *testing.T) {
 		})
 	}
 	<-half
-	change := seal(t, s)
+	change := closed(t, s)
 	wg.Wait()
 
 	stored := open(t, string(change.Data()))

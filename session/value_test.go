@@ -204,12 +204,12 @@ func TestErrorsCutALongKey(t *testing.T) {
 	set, readOnly := open(t, "{}"), openWith(t, keep.Config{Data: []byte("{}"), ReadOnly: true})
 	set.Set(key, make(chan int))
 	readOnly.Set(key, 1)
-	_, setting := set.Seal("the test")
-	_, reading := readOnly.Seal("the test")
+	_, setting := keep.Close(set, "the test")
+	_, reading := keep.Close(readOnly, "the test")
 	full := open(t, "{}")
 	full.Set(key, "text")
 	quoted, _ := json.Marshal(key)
-	_, opening := session.Open(keep.Config{Data: fmt.Appendf(nil, "{%s:1,%s:2}", quoted, quoted)})
+	_, opening := tryOpen(keep.Config{Data: fmt.Appendf(nil, "{%s:1,%s:2}", quoted, quoted)})
 	var n int
 	for what, err := range map[string]error{
 		"Set": setting, "Set of what is read only": reading, "Decode": set.Decode(key, &n), "Decode of another type": full.Decode(key, &n),

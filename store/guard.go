@@ -5,20 +5,21 @@ import (
 	"net"
 )
 
-// A guard is a connection of redigo's, which takes memory for a reply as soon as that announces its
-// length: 16 bytes for each element, so that the 13 bytes of "*2147483647" would end the process. A reply
-// that announces more than Redis ever sends is an error of the connection instead. It costs an exchange
-// a nanosecond for each byte of a reply but those in strings.
+// A guard is a connection of redigo's, which takes memory for a reply as soon as the reply announces its length: 16
+// bytes for each element, so that the 13 bytes of "*2147483647" would end the process. With a guard, a reply that
+// announces more than Redis ever sends is an error of the connection instead. A guard costs a round trip a nanosecond
+// for each byte of a reply, except those in strings.
 //
-// It sees what comes over the network. Over TLS there is none: there nobody but Redis has written that.
+// A guard sees what comes over the network. A connection over TLS has none: nobody but Redis has written what comes
+// there.
 type guard struct {
 	net.Conn
 
-	kind   byte // what the line begins with that is being read; 0: no line is
-	length int  // what it has announced so far
+	kind   byte // the first byte of the line that is being read; 0: no line is
+	length int  // that the line has announced so far
 	string int  // bytes of a string that are still to come, with the end of its line
 
-	elements, announced int // of the present reply: still to come, and in all
+	elements, announced int // of the current reply: still to come, and in all
 }
 
 // The most that a reply of Redis has.
@@ -38,8 +39,8 @@ func (g *guard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// sees reports whether what comes next is a reply as any other. It knows as much of the protocol as
-// it needs for that: redigo checks the rest.
+// sees reports whether p goes on with a reply that announces no absurd length. It knows only as much of the protocol
+// as it needs for that; redigo checks the rest.
 func (g *guard) sees(p []byte) bool {
 	for i := 0; i < len(p); i++ {
 		c := p[i]
@@ -58,7 +59,8 @@ func (g *guard) sees(p []byte) bool {
 		case c == '-': // there is nothing
 			g.kind = ':'
 		case '0' <= c && c <= '9':
-			if g.length = 10*g.length + int(c-'0'); g.length > maxString {
+			g.length = 10*g.length + int(c-'0')
+			if g.length > maxString {
 				return false
 			}
 		}
@@ -76,11 +78,10 @@ func (g *guard) seesLine() bool {
 		g.elements += g.length
 		g.announced += g.length + asArray
 	}
-	if g.kind = 0; g.announced > maxElements {
-		return false
-	}
+	g.kind = 0
+	absurd := g.announced > maxElements
 	if g.elements == 0 {
 		g.announced = 0
 	}
-	return true
+	return !absurd
 }

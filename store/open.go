@@ -17,15 +17,14 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Open returns a store on the Redis at the given URL. It does not connect yet, so a
-// process may start before its Redis does; see [Store.Ping]. The forms are
+// Open returns a store on the Redis at a URL:
 //
 //	redis://[user:password@]host[:port][/database]
 //	rediss://…                                       the same over TLS
 //	unix://[user:password@]/path/to/socket[?db=database]
 //
-// valkey:// and valkeys:// mean the same as redis:// and rediss://. For anything else make a pool
-// and use [New]. Errors never repeat the URL, which may hold a password.
+// valkey:// and valkeys:// mean the same as redis:// and rediss://. For anything else make a pool and use [New].
+// Errors never repeat the URL, which may hold a password.
 func Open(rawURL string, o Options) (*Store, error) {
 	target, err := parseURL(rawURL)
 	if err != nil {
@@ -109,7 +108,7 @@ func parseURL(raw string) (target, error) {
 	return t, nil
 }
 
-// pool returns what dials t, by a tls.Config or credentials of one's own where they are not nil.
+// pool returns what dials t, by config and ask if they are not nil.
 func (t target) pool(timeout time.Duration, config *tls.Config,
 	ask func(context.Context) (user, password string, err error)) *redis.Pool {
 	options := []redis.DialOption{
@@ -117,10 +116,8 @@ func (t target) pool(timeout time.Duration, config *tls.Config,
 		redis.DialDatabase(t.database),
 	}
 	if t.tls {
-		if config == nil {
-			config = &tls.Config{MinVersion: tls.VersionTLS12}
-		}
-		if config = config.Clone(); config.ServerName == "" {
+		config = cmp.Or(config, &tls.Config{MinVersion: tls.VersionTLS12}).Clone()
+		if config.ServerName == "" {
 			config.ServerName, _, _ = net.SplitHostPort(t.address) // was joined by parseURL
 		}
 		options = append(options, redis.DialUseTLS(true), redis.DialTLSHandshakeTimeout(timeout), redis.DialTLSConfig(config))
@@ -141,9 +138,9 @@ func (t target) pool(timeout time.Duration, config *tls.Config,
 	}}
 }
 
-// dial makes a connection by the end of ctx. From then on it has no deadlines: package transport
-// limits how long everything takes, and one that redigo sets for each command takes a sixth of
-// the CPU time of an exchange.
+// dial makes a connection by the end of ctx. From then on the connection has no deadlines: package transport bounds
+// how long a round trip takes, and the deadline that redigo sets for each command takes a sixth of the CPU time of
+// a round trip.
 func (t target) dial(ctx context.Context, timeout time.Duration, options []redis.DialOption) (redis.Conn, error) {
 	var c net.Conn
 	dial := func(ctx context.Context, network, address string) (_ net.Conn, err error) {

@@ -3,8 +3,12 @@
 //
 //	st, err := store.Open("redis://127.0.0.1:6379", store.Options{})
 //
-// How it is kept there is told in internal/records.
+// A constructor does not connect, so it succeeds while Redis is unavailable: see [Store.Ping]. If its arguments are
+// wrong, a constructor with an error returns it. [New] and [NewOn] have none: they return a store whose every use
+// fails with that error, and middleware.New returns it, too.
 package store
+
+// The package comment of internal/records tells how a session is kept in Redis.
 
 import (
 	"cmp"
@@ -21,9 +25,9 @@ import (
 
 // The errors of sessions, to be matched with [errors.Is].
 var (
-	// ErrNotFound: there is no such session: its id is unknown, or it timed out.
+	// ErrNotFound: there is no such session: its ID is unknown, or it has expired.
 	ErrNotFound = records.ErrNotFound
-	// ErrGone: the session was destroyed or got a new id less than a minute ago.
+	// ErrGone: the session was destroyed or got a new ID less than a minute ago.
 	ErrGone = records.ErrGone
 	// ErrCorrupt: what is stored is not a record that this version can read.
 	ErrCorrupt = records.ErrCorrupt
@@ -45,50 +49,49 @@ var (
 
 // Options of a store. The zero value means the defaults.
 type Options struct {
-	// Prefix begins every key. Default "latchkey:", at most 512 bytes. It must not contain
-	// braces, which mark the part of a key that chooses the slot of a cluster.
+	// Prefix begins every key. Default "latchkey:", at most 512 bytes. It must not contain braces, which mark the
+	// part of a key that chooses the slot of a cluster.
 	Prefix string
 	// Lease is how long a session stays locked after its holder was killed. A live holder renews
 	// it. Default 10 s.
 	Lease time.Duration
-	// Timeout bounds each round trip to Redis: dialling, waiting for a
-	// connection, sending, and the reply. Default 2 s.
+	// Timeout bounds each round trip to Redis: dialling, waiting for a connection, sending, and the reply.
+	// Default 2 s.
 	Timeout time.Duration
 	// Encryption keeps the content of sessions from those who can read Redis. Default: none.
 	Encryption Encryption
 
-	// TLS is how [Open] connects by rediss:// and valkeys://: with a private certificate
-	// authority, say. Default: by the system's authorities, TLS 1.2 or later. The name to be
-	// verified is the URL's host unless it is set.
+	// TLS is how [Open] connects by rediss:// and valkeys://: with a private certificate authority, for example.
+	// Default: the system's authorities, TLS 1.2 or later. The name to be verified is the URL's host, unless
+	// ServerName is set.
 	TLS *tls.Config
-	// Credentials returns the user, which may be "", and the password of each connection that
-	// [Open]'s store makes: for those that change, such as tokens. ctx ends after Timeout. They
-	// must not be in the URL as well.
+	// Credentials returns the user, which may be "", and the password of each connection that [Open]'s store
+	// makes: for those that change, such as tokens. ctx ends after Timeout. Then the URL must not have a
+	// password.
 	Credentials func(ctx context.Context) (user, password string, err error)
 }
 
-// Encryption keeps what sessions hold from all who can read Redis, its log, its replicas or its
-// backups. What is changed or moved there without a key is found out, and is [ErrCorrupt]. What
-// stays readable: ids, times, sizes, and the labels of locks. What stays possible for those who can
-// write to Redis: to end sessions, to block them, and to put back an older record of the same
-// session, also where that has ended.
+// Encryption hides the content of sessions from all who can read Redis, its log, its replicas or its backups. A
+// record modified or moved without a key is detected and reported as [ErrCorrupt]. IDs, times, sizes, and the labels
+// of locks stay readable. Whoever can write to Redis can still end sessions, block them, and put back an older record
+// of the same session, even after its end.
 //
-// A key is added, replaced or dropped without ending a session if each step is in all processes
-// before the next one begins:
+// To add, replace or remove a key without ending a session, take these steps. Each must be in all processes before
+// the next one begins:
 //
 //   - to begin: Keys with WritePlain; then with AcceptPlain instead; a Lifetime later Keys alone
-//   - to rotate: the new key behind the old one; then before it; a Lifetime later without the old
+//   - to rotate: the new key behind the old one; then before it; a Lifetime later without the old one
 //
-// Where sessions are remembered for longer than a Lifetime, it is as long as that.
+// If sessions are remembered for longer than Lifetime, wait that long instead.
 type Encryption struct {
-	// Keys are of at least 32 random bytes each, newest first, and not those of the cookies. The
-	// first one seals, all open. Default: none, and records are stored as they are.
+	// Keys are of at least 32 random bytes each, newest first, and not those of the cookies. The first key seals
+	// records, all keys open them. Default: none, and records are stored as they are.
 	Keys [][]byte
-	// AcceptPlain lets records be read that are not sealed: those from before, and any that those
-	// who can write to Redis make up. It is for the time of a change.
+	// AcceptPlain lets records be read that are not sealed: older ones, and any that somebody with access to Redis
+	// has made up. It is for the time of a change.
 	AcceptPlain bool
-	// WritePlain stores records unsealed, and accepts them, as long as there are processes that
-	// have no keys yet, or that are to have none any more.
+	// WritePlain stores records unsealed, and accepts such, as long as there are processes that have no keys yet,
+	// or that are to have none any more.
 	WritePlain bool
 }
 
@@ -99,49 +102,47 @@ func init() {
 	records.Of = func(st any) *records.Engine { return st.(*Store).engine }
 }
 
-// New returns a store that dials as pool does, by its DialContext or Dial, which should have a
-// dial timeout. No connection is taken from the pool, so its size does not matter. If the arguments
-// are wrong, middleware.New reports it, and each use of the store fails with that error.
+// New returns a store that dials as pool does, by its DialContext or Dial, which should have a dial timeout. No
+// connection is taken from the pool, so its size does not matter.
 func New(pool *redis.Pool, o Options) *Store {
 	if pool == nil {
-		return &Store{records.Broken(errors.New("store: the pool is nil"))}
+		return broken("the pool is nil")
 	}
 	return NewOn(owned{transport.NewRedigo(pool, cmp.Or(o.Timeout, locker.DefaultTimeout))}, o)
 }
 
-// An owned client is closed with its store.
+// owned is a transport.Owned.
 type owned struct{ *transport.Redigo }
 
-// CloseWithStore is called by [Store.Close].
 func (c owned) CloseWithStore() error { return c.Close() }
 
-// NewOn returns a store on any client. The client bounds each round trip by a timeout of its own;
-// Options.Timeout should equal it. The client stays the caller's, unless it has a method
-// CloseWithStore() error: [Store.Close] calls that. For errors see [New].
+// NewOn returns a store on any client. The client bounds each round trip by its own timeout; Options.Timeout should
+// equal it. The client stays the caller's, unless it is a [transport.Owned].
 func NewOn(c transport.Client, o Options) *Store {
+	const dialling = "it is for Open: a pool or client of your own has its own way of dialling"
 	switch {
 	case c == nil:
-		return &Store{records.Broken(errors.New("store: the client is nil"))}
+		return broken("the client is nil")
 	case o.TLS != nil:
-		return &Store{records.Broken(errors.New("store: Options.TLS is set: " + ownDialling))}
+		return broken("Options.TLS is set: " + dialling)
 	case o.Credentials != nil:
-		return &Store{records.Broken(errors.New("store: Options.Credentials is set: " + ownDialling))}
+		return broken("Options.Credentials is set: " + dialling)
 	}
 	return &Store{records.New(c, records.Options{
 		Prefix: o.Prefix, Lease: o.Lease, Timeout: o.Timeout, Encryption: records.Encryption(o.Encryption),
 	})}
 }
 
-const ownDialling = "it is for Open: a pool or client of one's own has its own way of dialling"
+func broken(why string) *Store { return &Store{records.Broken(errors.New("store: " + why))} }
 
-// Ping reports whether Redis answers, for readiness checks and at start. On a Redis Cluster it succeeds
-// if one node answers; it fails if the client does not know clusters, as that of [Open] and [New]. The
-// error wraps [ErrUnavailable].
+// Ping reports whether Redis replies, for readiness checks and at start. On a Redis Cluster it succeeds if one node
+// replies; it fails if the client does not know clusters, as that of [Open] and [New]. The error wraps
+// [ErrUnavailable].
 func (s *Store) Ping(ctx context.Context) error { return s.engine.Ping(ctx) }
 
-// Close stops all background work immediately, and closes the store's connections, except those of a
-// client that stays the caller's; see [NewOn]. Requests that wait for a session fail with
-// [ErrUnavailable], and so do later requests. Requests that hold a session fail when they save it, if
-// the connections are closed: let them finish first, as [net/http.Server.Shutdown] does. A lock that is
-// still held, or that was to be released in the background after a lost reply, is free when its lease ends.
+// Close stops all background work immediately, and closes the store's connections, except those of a client that
+// stays the caller's; see [NewOn]. Requests that wait for a session fail with [ErrUnavailable], and so do later
+// requests. If the connections are closed, requests that hold a session fail when they save it: let them finish
+// first, as [net/http.Server.Shutdown] does. A lock that is still held, or was to be released in the background
+// after a lost reply, is free when its lease ends.
 func (s *Store) Close() error { return s.engine.Close() }

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/a2139e8d/latchkey/locker"
 )
 
 // A config is the command line, parsed.
@@ -133,5 +131,5 @@ func (c config) usesRedlock() bool { return c.lock == lockRedlock || c.lock == l
 // maxHold is long enough for the work of a request.
 func (c config) maxHold() time.Duration { return max(time.Minute, c.work+10*time.Second) }
 
-// maxWaiters is enough for all requests of a check.
-func (c config) maxWaiters() int { return max(locker.DefaultMaxWaiters, c.check) }
+// maxWaiters is the default, or enough for all requests of a check.
+func (c config) maxWaiters() int { return max(128, c.check) }

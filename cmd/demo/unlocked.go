@@ -33,8 +33,8 @@ func (u *unlocked) handler(next http.Handler) http.Handler {
 			u.fail(w, http.StatusServiceUnavailable, err)
 			return
 		}
-		s, err := session.Open(keep.Config{Data: data})
-		if err != nil {
+		s := new(session.Session)
+		if err := keep.Open(s, keep.Config{Data: data}); err != nil {
 			u.fail(w, http.StatusInternalServerError, err)
 			return
 		}
@@ -107,7 +107,7 @@ func (u *unlocked) load(r *http.Request) (visitor secret.Secret, data []byte, er
 
 func (u *unlocked) save(w http.ResponseWriter, s *session.Session, visitor secret.Secret) error {
 	isNew := s.IsNew()
-	change, err := s.Seal("the answer")
+	change, err := keep.Close(s, "the answer")
 	if err != nil || !change.Changed && !change.Destroyed && !change.Renewed {
 		return err
 	}

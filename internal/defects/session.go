@@ -5,7 +5,7 @@ import "github.com/a2139e8d/latchkey/internal/overlay"
 // Reopen, Discard and Update.
 var sessionDefects = []defect{
 	{"P1", "a Reopen goes on with what it had",
-		edits(overlay.In("session", "Session.Resume").Replace("s.values = o.values", "_ = o")),
+		edits(overlay.In("session", "Session.open").Replace("s.config, s.values = c, o", "s.config, _ = c, o")),
 		seenBy(tests("middleware", "TestReopenGoesOnWithWhatIsStoredByThen"), simulation("calm"))},
 	{"P2", "Discard keeps what was done",
 		edits(overlay.In("session", "Session.Discard").Return("")),

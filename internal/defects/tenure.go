@@ -51,6 +51,6 @@ var tenureDefects = []defect{
 		edits(overlay.In("internal/records", "tenure.exchange").Begin("_ = $recv.engine.Ping($1)")),
 		seenBy(tests("internal/records", "TestRequests"))},
 	{"P10", "a request that changes nothing writes the record",
-		edits(overlay.In("session", "Session.Seal").Replace("c.Changed || c.Remembered", "true")),
+		edits(overlay.In("session", "Session.close").Replace("c.Changed || c.Remembered", "true")),
 		seenBy(tests("session", ""), tests("middleware", ""))},
 }

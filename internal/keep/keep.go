@@ -1,52 +1,128 @@
-// Package keep is the contract between a session and its keeper: whatever loads
-// it before the handler runs and saves it afterwards, such as package middleware.
+// Package keep is the contract between a session and its keeper: whatever loads the session before the handler
+// runs and saves it afterwards, such as package middleware. Handlers see none of it.
 package keep
 
 import (
 	"context"
+	"sync"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/values"
 )
 
-// A Config is how a keeper opens a session.
+// What a keeper does with a session, a *session.Session. Package session sets these functions, so that it need
+// not show them to handlers.
+var (
+	// Open opens a session, which is new or closed, over stored data. If it fails, nothing has changed.
+	Open func(session any, c Config) error
+	// Close closes the session to changes, and returns what was changed. closedBy names what closes it, in the
+	// report of a later change. The error is that of the first Set that failed, or wraps session.ErrReadOnly;
+	// then nothing may be stored. A second Close returns no change.
+	Close func(session any, closedBy string) (Change, error)
+	// Used reports whether the session's content was asked for, so that the response may depend on it.
+	Used func(session any) bool
+)
+
+// A Config says how a session is opened.
 type Config struct {
-	// Data is what an earlier commit encoded, and Snapshot the *session.Snapshot of it, where this
-	// process still has that: Data is not looked at then. Both are nil for a new session.
+	// Data is what an earlier commit has stored. Snapshot is the same if this process still has it; Data is
+	// ignored then. Both are nil for a new session.
 	Data     []byte
-	Snapshot any
-	// MaxBytes is how large the session may get, encoded; 0: as large as it likes. The store adds
-	// some bytes of its own, and has the last word. TooLarge is the error of a Set beyond that.
+	Snapshot *values.Snapshot
+	// MaxBytes is how large the session may get, encoded; 0: without limit. The store adds some bytes, and has
+	// the last word. TooLarge is the error of a Set beyond MaxBytes.
 	MaxBytes int
 	TooLarge error
-	// ReadOnly makes every change an error at the commit: session.ErrReadOnly.
+	// ReadOnly makes every change an error when the session is closed: session.ErrReadOnly.
 	ReadOnly bool
-	// Remembered: the session has an end of its own, see session.Session.Remember.
+	// Remembered: Session.Remember has given the session an end.
 	Remembered bool
-	// User that the session belongs to, see session.Session.Login; "": none.
+	// User was given to Session.Login; "": nobody is logged in.
 	User string
-	// Keeper of the session. Without one, the session has no id, and a commit saves nothing.
+	// Keeper keeps the session for as long as it exists. Without a keeper the session has no ID, and a commit
+	// saves nothing.
 	Keeper Keeper
 }
 
-// A Keeper keeps one session. Its methods may be called by any goroutine.
+// A Keeper keeps one session. Any goroutine may call its methods.
 type Keeper interface {
-	// SessionID returns the public id as it is at the time of the call.
+	// SessionID returns the public ID as it is now.
 	SessionID() string
-	// SessionExpires returns when the session would end if it were saved now and not used any more:
-	// after a Renew, if renewed, which was a Login if loggedIn; after a Remember(d), if remembered. It
-	// is zero where none is kept.
+	// SessionExpires returns when the session would expire if it were saved now and not used again: after a
+	// Renew, if renewed, which was a Login if loggedIn; after a Remember(d), if remembered. It is zero if the
+	// session is not kept.
 	SessionExpires(renewed, loggedIn, remembered bool, d time.Duration) time.Time
-	// CommitSession is what Session.Commit calls. If it saves the session, it calls Seal, once.
+	// CommitSession is what Session.Commit calls. If it saves the session, it calls Close, once.
 	CommitSession(ctx context.Context) error
-	// ReopenSession is what Session.Reopen calls. If it succeeds, it has called Resume.
+	// ReopenSession is what Session.Reopen calls. If it succeeds, it has called Open.
 	ReopenSession(ctx context.Context) error
-	// ChangedLate is called for every change that comes after the Seal, with the
-	// method, its key if any, and what sealed the session.
-	ChangedLate(method, key, sealed string)
+	// ChangedLate is called for every change after the Close, with the method, its key if any, and what
+	// closed the session.
+	ChangedLate(method, key, closedBy string)
 }
+
+// A Change is what a request did to its session.
+type Change struct {
+	// Changed: Snapshot must be stored. False for a new session that ends up empty.
+	Changed bool
+	// Renewed: Renew was called, or a method that includes it. Destroyed: Destroy was called.
+	Renewed, Destroyed bool
+	// User was given to the last Login; "": Login was not called.
+	User string
+	// Remembered: Remember was called, and changes something. Remember is its last argument.
+	Remembered bool
+	Remember   time.Duration
+	// Dropped is the first key that was set after Destroy, and so is not saved.
+	Dropped string
+	// DroppedLogin: Login was called after Destroy, so nobody is logged in.
+	DroppedLogin bool
+	// Snapshot is what must be stored; nil: nothing.
+	Snapshot *values.Snapshot
+}
+
+// Data returns what must be stored; nil: nothing.
+func (c Change) Data() []byte {
+	if c.Snapshot == nil {
+		return nil
+	}
+	return c.Snapshot.AppendTo(nil)
+}
+
+// MaxUser is the size in bytes of the longest name of a user.
+const MaxUser = 512
 
 // LongestCookie is the longest time for which a browser keeps a cookie (RFC 6265bis).
 const LongestCookie = 400 * 24 * time.Hour
 
-// ContextKey is the key of a context's value for the session: a *session.Session, or what package
-// session makes of one that is to be opened.
+// ContextKey is the key of a context's value for the session: a *session.Session or a *Lazy.
 type ContextKey struct{}
+
+// A Lazy opens a session when session.Start asks for it.
+type Lazy struct {
+	Open func(context.Context) (session any, err error)
+
+	mu      sync.Mutex // guards session; held while opening, so that one request opens one session
+	session any        // nil until opened
+}
+
+// Start returns the session, and opens it if it is not open. After an error the next Start tries again.
+func (l *Lazy) Start(ctx context.Context) (session any, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.session != nil {
+		return l.session, nil
+	}
+	session, err = l.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.session = session
+	return session, nil
+}
+
+// Started returns the session, or nil if it was not opened yet.
+func (l *Lazy) Started() any {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.session
+}

@@ -242,9 +242,9 @@ func (c *contest[W]) rest(try int, found Attempt) error {
 }
 
 // untilAsking is how long a place waits for its message, at most most, where the holder's lease
-// lasts for left more. random is as in [Backoff.Delay].
+// lasts for left more. random is as in Backoff.delay.
 func untilAsking(left, most time.Duration, random float64) time.Duration {
-	d := Backoff{Min: most, Max: most}.Delay(0, random)
+	d := Backoff{Min: most, Max: most}.delay(0, random)
 	if left > 0 && left < d {
 		// What is left is cut to whole milliseconds, and all who wait know it.
 		return left + time.Millisecond + time.Duration(random*float64(10*time.Millisecond))

@@ -261,8 +261,9 @@ func wantTook(t *testing.T, begin time.Time, want time.Duration) {
 	}
 }
 
-// held is the Options.Held of tests.
-func held(err error, o Owner, d time.Duration) error { return heldError{err, o, d} }
+func init() {
+	HeldError = func(err error, o Owner, d time.Duration) error { return heldError{err, o, d} }
+}
 
 type heldError struct {
 	err   error
@@ -270,6 +271,6 @@ type heldError struct {
 	d     time.Duration
 }
 
-func (heldError) Error() string { return "held" }
+func (e heldError) Error() string { return e.err.Error() }
 
 func (e heldError) Unwrap() error { return e.err }

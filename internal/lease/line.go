@@ -117,7 +117,7 @@ func (l *Lines[W]) Enter(t *Ticket[W]) (head bool, err error) {
 	}
 	if t.Options.Policy == LeaseEnd {
 		if h := l.holder(t.Key); h.left() > t.left() {
-			return false, t.failed(t.Options.held(ErrTimeout, h))
+			return false, t.failed(held(ErrTimeout, h))
 		}
 	}
 	l.mu.Lock()
@@ -133,7 +133,7 @@ func (l *Lines[W]) Enter(t *Ticket[W]) (head bool, err error) {
 		l.mu.Unlock()
 		return true, nil
 	case len(at.waiting) >= t.Options.MaxWaiters && !again:
-		err = t.Options.held(ErrTooManyWaiters, at.holder)
+		err = held(ErrTooManyWaiters, at.holder)
 	}
 	if err != nil {
 		l.mu.Unlock()
@@ -386,7 +386,7 @@ func (t *Ticket[W]) over() error {
 
 // timeout returns an ErrTimeout that says who the holder is, if that is known.
 func (t *Ticket[W]) timeout() error {
-	return t.Options.held(ErrTimeout, t.lines.holder(t.Key))
+	return held(ErrTimeout, t.lines.holder(t.Key))
 }
 
 // remains is what is left of Options.Wait.

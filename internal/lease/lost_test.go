@@ -107,7 +107,7 @@ func TestALossNamesTheTaker(t *testing.T) {
 // holder, or the one that was seen at Redis.
 func TestTooManyNamesTheHolder(t *testing.T) {
 	var f fake
-	o := Options{Label: "GET /slow", Held: held, MaxWaiters: 1}
+	o := Options{Label: "GET /slow", MaxWaiters: 1}
 	withLease(t, &f, o, func(t *testing.T, here *Locks, l *Lease) {
 		var there Locks
 		for g, waiters := range map[*Locks]int{here: 1, &there: 2} { // the first one there waits at Redis

@@ -16,10 +16,11 @@ type Options struct {
 	Backoff                       Backoff
 	Policy                        Policy
 	Label                         string
-	// Held makes the error, an ErrTimeout or ErrTooManyWaiters, of a caller that has not got the
-	// lock since another held it: a locker.HeldError. nil: it is err.
-	Held func(err error, o Owner, held time.Duration) error
 }
+
+// HeldError adds the owner to err, an ErrTimeout or ErrTooManyWaiters, of a caller that has not got a lock. Package
+// locker sets it: the error is a locker.HeldError.
+var HeldError = func(err error, _ Owner, _ time.Duration) error { return err }
 
 // Defaults of [Options].
 const (
@@ -48,7 +49,7 @@ func (o Options) WithDefaults() Options {
 }
 
 // held returns err, of a caller that has not got the lock since h had it, and says so.
-func (o Options) held(err error, h Holder) error {
+func held(err error, h Holder) error {
 	owner, ours := ParseToken(h.Token)
 	if !h.since.IsZero() {
 		owner, ours = thisProcess(), true
@@ -57,11 +58,11 @@ func (o Options) held(err error, h Holder) error {
 	switch {
 	case h.Token != "" && !ours:
 		return fmt.Errorf("%w: %w", err, ErrForeign)
-	case !ours || o.Held == nil:
+	case !ours:
 		return err
 	}
 	// The holder's clock may be a little ahead of ours.
-	return o.Held(err, owner, max(0, time.Since(owner.Since)).Round(time.Millisecond))
+	return HeldError(err, owner, max(0, time.Since(owner.Since)).Round(time.Millisecond))
 }
 
 // A Policy is how to wait for a lock that another process holds; see locker.Policy.
@@ -75,9 +76,9 @@ const (
 
 // next returns for how long to sleep before the next try, where the holder's lease lasts for
 // left more, and false where a caller that can wait for patience need not. random is as in
-// [Backoff.Delay].
+// Backoff.delay.
 func (o Options) next(try int, left, patience time.Duration, random float64) (time.Duration, bool) {
-	pause := o.Backoff.Delay(try, random)
+	pause := o.Backoff.delay(try, random)
 	if o.Policy == Poll || left <= 0 {
 		return pause, true
 	}
@@ -92,8 +93,9 @@ func (o Options) next(try int, left, patience time.Duration, random float64) (ti
 // Backoff is how long to pause between tries; see locker.Backoff.
 type Backoff struct{ Min, Max time.Duration }
 
-// Delay is documented in package locker.
-func (b Backoff) Delay(try int, random float64) time.Duration {
+// delay returns the pause after the given try, counted from 0. random in [0, 1) shortens it to between half and
+// all of its length, so that callers that were turned away together do not come back together.
+func (b Backoff) delay(try int, random float64) time.Duration {
 	d := b.Min
 	for ; try > 0 && d < b.Max; try-- {
 		if d *= 2; d <= 0 { // Min is 0, or doubling overflowed

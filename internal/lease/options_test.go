@@ -46,7 +46,7 @@ func TestBackoffDoublesUpToMax(t *testing.T) {
 	} {
 		for try, want := range all {
 			for random, part := range map[float64]time.Duration{0: want / 2, 0.5: want * 3 / 4, almostOne: want} {
-				if got := b.Delay(try, random); got > part || got < part-1 {
+				if got := b.delay(try, random); got > part || got < part-1 {
 					t.Errorf("%+v, try %d, random %v: pause %v, want %v", b, try, random, got, part)
 				}
 			}
@@ -64,11 +64,11 @@ func TestBackoffStaysInBounds(t *testing.T) {
 		{Min: math.MaxInt64, Max: math.MaxInt64},
 	} {
 		for _, try := range []int{0, 1, 2, 10, 61, 62, 63, 64, 100, math.MaxInt} {
-			if least, most := b.Delay(try, 0), b.Delay(try, almostOne); least < b.Min/2 || least > most || most > b.Max {
+			if least, most := b.delay(try, 0), b.delay(try, almostOne); least < b.Min/2 || least > most || most > b.Max {
 				t.Errorf("%+v, try %d: pause %v to %v", b, try, least, most)
 			}
 		}
-		if last := b.Delay(math.MaxInt, 0); last != b.Max/2 {
+		if last := b.delay(math.MaxInt, 0); last != b.Max/2 {
 			t.Errorf("%+v: the pause ends at %v, want %v", b, last, b.Max/2)
 		}
 	}
@@ -105,7 +105,7 @@ func TestPolicyLeaseEndGivesUp(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
 		defer cancel()
-		r := <-wait(ctx, &g, &f, Options{Wait: 10 * s, Policy: LeaseEnd, Held: held})
+		r := <-wait(ctx, &g, &f, Options{Wait: 10 * s, Policy: LeaseEnd})
 		if _, named := errors.AsType[heldError](r.err); !named || !errors.Is(r.err, ErrTimeout) || r.took > 0 {
 			t.Errorf("after %v: %v", r.took, r.err)
 		}

@@ -173,13 +173,11 @@ type Engine struct {
 // Broken returns an engine of which each use fails with err.
 func Broken(err error) *Engine { return &Engine{err: err} }
 
-// New returns an engine on any client. The client bounds each round trip by a timeout of its own,
-// which Options.Timeout should be equal to. It stays the caller's, unless it has a method
-// CloseWithStore() error: [Engine.Close] calls that. What is wrong with the options is reported by
-// [Engine.Err], and is the error of every use.
+// New returns an engine on any client, by the rules of store.NewOn. If the options are wrong, [Engine.Err] returns
+// that error, and so does every use.
 func New(c transport.Client, o Options) *Engine {
 	s := &Engine{options: o, maxUnheard: maxUnheard, clock: clock{began: time.Now()}, err: o.check()}
-	if own, ok := c.(interface{ CloseWithStore() error }); ok {
+	if own, ok := c.(transport.Owned); ok {
 		s.owned = own.CloseWithStore
 	}
 	s.ring, _ = newKeyring(o.Encryption) // else s.err says why
@@ -188,9 +186,7 @@ func New(c transport.Client, o Options) *Engine {
 	s.options.Timeout = cmp.Or(o.Timeout, locker.DefaultTimeout)
 	s.runner = scripting.NewRunner(c, s.options.Timeout)
 	s.lines.Notifiers = lease.NewNotifiers(s.runner, lease.Spin{Runner: s.runner}.Quit)
-	s.locking = lease.Options{Lease: o.Lease, Timeout: o.Timeout, Held: func(err error, o lease.Owner, d time.Duration) error {
-		return &locker.HeldError{Owner: locker.Owner(o), For: d, Err: err}
-	}}.WithDefaults()
+	s.locking = lease.Options{Lease: o.Lease, Timeout: o.Timeout}.WithDefaults()
 	return s
 }
 
@@ -221,9 +217,7 @@ func (s *Engine) usable() error {
 	return s.err
 }
 
-// Ping reports whether Redis answers, for readiness checks and at start. Of a Redis Cluster one node
-// has to; where the client does not know clusters, as that of [Open] and [New] does not, it fails. Its
-// error wraps [ErrUnavailable].
+// Ping is documented in package store.
 func (s *Engine) Ping(ctx context.Context) error {
 	if s.err != nil {
 		return s.err
@@ -245,11 +239,7 @@ func (s *Engine) Ping(ctx context.Context) error {
 // pinged are ids of no session. Each is in another eighth of a cluster's slots.
 var pinged = [...]string{"ping-72", "ping-21", "ping-73", "ping-20", "ping-70", "ping-23", "ping-71", "ping-22"}
 
-// Close ends at once all that the engine does by itself, and closes its connections, except
-// those of a client that stays the caller's; see [New]. Requests that wait for a session fail
-// with [ErrUnavailable], as do all that come later, and without connections those that hold one
-// when they save it: let them finish first, as [net/http.Server.Shutdown] does. A lock that is held by
-// then, or was to be cleaned up in the background after a lost reply, is free when its lease ends.
+// Close is documented in package store.
 func (s *Engine) Close() error {
 	s.closed.Store(true)
 	s.lines.Close(errClosed)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/internal/scripting"
-	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
@@ -111,7 +110,7 @@ func (s *Engine) loadByScript(ctx context.Context, keys scripting.Keys, t Terms,
 		outlived = t.outlived(now)
 	}
 	x := scripting.RoundTrip{Script: loadScript, Keys: keys[:1], Args: []any{outlived, idle, t.MaxBytes, had,
-		(cmp.Or(s.options.Lease, locker.DefaultLease) + outlast).Milliseconds(), now.UnixMilli()}}
+		(cmp.Or(s.options.Lease, lease.DefaultLease) + outlast).Milliseconds(), now.UnixMilli()}}
 	ask(&x, keys)
 	_, reply, err := s.runner.RoundTrip(ctx, x)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/a2139e8d/latchkey/locker"
+	"github.com/a2139e8d/latchkey/internal/lease"
 )
 
 // Terms are the limits of a session. Zero fields mean the defaults, except in [Engine.Load]. Only GuestTTL is
@@ -64,7 +64,7 @@ func (t Terms) Check() error {
 	}
 	switch d := t.withDefaults(); {
 	case d.TTL > d.Lifetime:
-		return fmt.Errorf("TTL is %v and Lifetime %v: a session must be allowed to live for as long as it may be idle", d.TTL, d.Lifetime)
+		return fmt.Errorf("TTL is %v and Lifetime %v: Lifetime must not be shorter than TTL", d.TTL, d.Lifetime)
 	case d.GuestTTL > d.TTL:
 		return fmt.Errorf("GuestTTL is %v and TTL %v: it must not be longer", d.GuestTTL, d.TTL)
 	case d.GuestTTL > maxIdle:
@@ -91,7 +91,7 @@ func (s *Engine) terms(t Terms) (_ Terms, err error) {
 func (t Terms) withDefaults() Terms {
 	t.TTL = cmp.Or(t.TTL, DefaultTTL)
 	t.Lifetime = cmp.Or(t.Lifetime, DefaultLifetime)
-	t.LockWait = cmp.Or(t.LockWait, locker.DefaultWait)
+	t.LockWait = cmp.Or(t.LockWait, lease.DefaultWait)
 	t.MaxBytes = cmp.Or(t.MaxBytes, DefaultMaxBytes)
 	t.MaxSessions = cmp.Or(t.MaxSessions, DefaultMaxSessions)
 	return t

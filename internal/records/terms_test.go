@@ -29,13 +29,13 @@ func TestTermsCheck(t *testing.T) {
 		{Terms{MaxHold: 999 * time.Microsecond}, []string{"MaxHold", "999µs", "at least 1ms"}},
 		{Terms{MaxWaiters: -1}, []string{"MaxWaiters", "-1", "not be negative"}},
 		{Terms{MaxBytes: -5}, []string{"MaxBytes", "-5", "not be negative"}},
-		{Terms{TTL: 2 * time.Hour, Lifetime: time.Hour}, []string{"TTL", "2h", "Lifetime", "1h", "live for as long"}},
+		{Terms{TTL: 2 * time.Hour, Lifetime: time.Hour}, []string{"TTL", "2h", "Lifetime", "1h", "must not be shorter"}},
 		{Terms{TTL: 40 * 365 * 24 * time.Hour, Lifetime: 40 * 365 * 24 * time.Hour, GuestTTL: 40 * 365 * 24 * time.Hour}, []string{"GuestTTL", "350400h", "31 years"}},
 		{Terms{GuestTTL: -time.Second}, []string{"GuestTTL", "-1s", "at least 1ms"}},
 		{Terms{TTL: time.Minute, GuestTTL: time.Hour}, []string{"GuestTTL", "1h", "TTL", "1m", "not be longer"}},
 		{Terms{GuestTTL: time.Hour}, []string{"GuestTTL", "1h", "TTL", "30m", "not be longer"}},
-		{Terms{TTL: 25 * time.Hour}, []string{"TTL", "25h", "Lifetime", "24h"}},             // against the default
-		{Terms{Lifetime: time.Minute}, []string{"TTL", "30m", "Lifetime", "1m", "be idle"}}, // likewise
+		{Terms{TTL: 25 * time.Hour}, []string{"TTL", "25h", "Lifetime", "24h"}},                         // against the default
+		{Terms{Lifetime: time.Minute}, []string{"TTL", "30m", "Lifetime", "1m", "must not be shorter"}}, // likewise
 	} {
 		wantMessage(t, tt.terms.Check(), tt.want)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
@@ -43,7 +44,7 @@ import (
 const tagBytes = 12
 
 // MaxUser is the size in bytes of the longest name of a user.
-const MaxUser = 512
+const MaxUser = keep.MaxUser
 
 var errUser = fmt.Errorf("store: the name of a user must have 1 to %d bytes", MaxUser)
 

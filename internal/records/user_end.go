@@ -54,8 +54,8 @@ func (s *Engine) endSession(ctx context.Context, id string) error {
 // command is done late or twice; but after an error it may still be done within Options.Timeout.
 //
 // While keys of Encryption are changed, a user has several lists, and it takes several round trips.
-// Until it returns, some sessions are over and others are not. Of two Renews in opposite directions during
-// one call, in processes that are at different steps of the change, one may escape.
+// Until it returns, some sessions are over and others are not. If two processes with different keys renew
+// sessions in opposite directions during the call, one of these may survive.
 func (s *Engine) EndUser(ctx context.Context, user string, except ...string) (ended []string, err error) {
 	if err := cmp.Or(s.usable(), checkUser(user)); err != nil {
 		return nil, err

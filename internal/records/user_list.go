@@ -13,7 +13,7 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// A Listed session is one of a user's.
+// Listed describes one of a user's sessions.
 type Listed struct {
 	ID, User, Device string
 	Created, Expires time.Time

@@ -12,17 +12,17 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A Redigo is a [Client] that shares one connection among all exchanges. To send and to receive
-// costs both sides more than the work that Redis does in between, so what comes at the same time
-// is sent together; but nothing waits for the replies of others before it is sent.
+// A Redigo is a [Client] and a [Resetter] over redigo. It shares one connection among all round trips. To send and
+// to receive costs both sides more than the work that Redis does in between, so what comes at the same time is sent
+// together; but no command waits for the replies to others before it is sent.
 //
-// A second connection is made only while the first is stuck: while its oldest exchange has
-// been waiting for an eighth of the timeout. If Redis answers there and stays silent on the first
-// for an eighth more, the first is given up, so that its exchanges can be repeated in time.
+// Redigo makes a second connection only while the first is stuck: while its oldest round trip has been waiting for
+// an eighth of the timeout. If Redis replies there and stays silent on the first for an eighth more, Redigo gives the
+// first up, so that its round trips can be repeated in time.
 //
-// All connections are given up when one breaks, Redis does not answer, or it is a replica. After a
-// failover the address usually leads to the new master, but what is open stays with the old one.
-// A connection that was not used for a minute is closed.
+// Redigo gives all connections up when one breaks, Redis does not reply, or it is a replica. After a failover the
+// address usually leads to the new master, but an open connection stays with the old one. A connection that was
+// not used for a minute is closed.
 type Redigo struct {
 	pool    *redis.Pool
 	timeout time.Duration
@@ -44,11 +44,11 @@ var (
 	errExited = errors.New("the connection has called runtime.Goexit")
 )
 
-// NewRedigo returns a client that makes connections as the pool does, but takes none from
-// it. Each exchange takes at most timeout. The client should be closed after use.
+// NewRedigo returns a client that makes connections as the pool does, but takes none from it. Each round trip takes
+// at most timeout. Close the client after use.
 //
-// Redigo takes memory for a reply as soon as that announces its length. Where something else than Redis
-// may answer, the pool must dial connections on which that does no harm, as store.Open does.
+// Redigo takes memory for a reply as soon as the reply announces its length. If something else than Redis may
+// reply, the pool must dial connections on which that does no harm, as store.Open does.
 func NewRedigo(pool *redis.Pool, timeout time.Duration) *Redigo {
 	if pool == nil {
 		pool = &redis.Pool{Dial: func() (redis.Conn, error) { return nil, errors.New("the pool is nil") }}
@@ -56,7 +56,7 @@ func NewRedigo(pool *redis.Pool, timeout time.Duration) *Redigo {
 	return &Redigo{pool: pool, timeout: timeout}
 }
 
-// Do is described in [Client].
+// Do implements [Client].
 func (c *Redigo) Do(ctx context.Context, _ string, commands ...Command) ([]any, error) {
 	now := time.Now()
 	if err := ctx.Err(); err != nil || len(commands) == 0 {
@@ -201,7 +201,7 @@ func (c *Redigo) hurry(ctx context.Context, x *call, end time.Time) ([]any, erro
 	return x.replies, x.err
 }
 
-// Close makes later exchanges fail. Those that are under way are finished.
+// Close makes later round trips fail. Those that are under way are finished.
 func (c *Redigo) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

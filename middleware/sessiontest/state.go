@@ -33,11 +33,11 @@ func (st *Site) Session(c *http.Client) *session.Session {
 		}
 	}
 	config.Keeper = reader{st, id}
-	s, err := session.Open(config)
-	if err != nil {
+	s := new(session.Session)
+	if err := keep.Open(s, config); err != nil {
 		st.tb.Fatalf("sessiontest: Session: %v", err)
 	}
-	_, _ = s.Seal("sessiontest.Session") // from now on changes are reported
+	_, _ = keep.Close(s, "sessiontest.Session") // from now on changes are reported
 	return s
 }
 

@@ -70,7 +70,7 @@ func Open(c rueidis.ClientOption, o store.Options) (*store.Store, error) {
 	return st, nil
 }
 
-// An owned client is closed with its store; see [store.NewOn].
+// owned is a transport.Owned.
 type owned struct{ *client }
 
 func (c owned) CloseWithStore() error {

@@ -1,16 +1,13 @@
-package session
+package values
 
 import "slices"
 
-// The encoded form is one JSON object with sorted keys, each value the bytes that
-// Set made of it: equal sessions are equal bytes, and people can read them.
-
-// appendTo appends the encoded form to b. It is the inverse of parse. It does not use json.Marshal,
-// which would compact and escape the values again instead of passing them on as they are.
-func (v *values) appendTo(b []byte) []byte {
-	b = append(slices.Grow(b, v.size()), '{')
+// AppendTo appends the encoded form to b. [Parse] is its inverse. It does not use json.Marshal, which would
+// compact and escape the values again instead of passing them on as they are.
+func (s *Snapshot) AppendTo(b []byte) []byte {
+	b = append(slices.Grow(b, s.Size()), '{')
 	comma := false
-	for e := range v.each {
+	for e := range s.values.each {
 		if comma {
 			b = append(b, ',')
 		}
@@ -28,7 +25,7 @@ func appendKey(b []byte, key string) []byte {
 		b = append(b, key...)
 		return append(b, '"')
 	}
-	quoted, _ := encode(key) // cannot fail: Set and parse only let valid keys in
+	quoted, _ := Encode(key) // cannot fail: Put and Parse get valid keys only
 	return append(b, quoted...)
 }
 

@@ -14,42 +14,42 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-func TestSealReturnsWhatWasChanged(t *testing.T) {
+func TestCloseReturnsWhatWasChanged(t *testing.T) {
 	t.Parallel()
 	const isNew = "" // no record
 	for name, test := range map[string]struct {
 		record string
 		do     func(*session.Session)
 		used   bool
-		want   session.Change
+		want   keep.Change
 		data   string
 	}{
-		"nothing happened":              {`{"a":1}`, func(*session.Session) {}, false, session.Change{}, ""},
-		"nothing happened to a new one": {isNew, func(*session.Session) {}, false, session.Change{}, ""},
-		"a Get":                         {`{"a":1}`, func(s *session.Session) { session.Get[int](s, "a") }, true, session.Change{}, ""},
-		"a Len":                         {`{"a":1}`, func(s *session.Session) { s.Len() }, true, session.Change{}, ""},
-		"a Keys":                        {`{"a":1}`, func(s *session.Session) { s.Keys() }, true, session.Change{}, ""},
-		"an IsNew":                      {isNew, func(s *session.Session) { s.IsNew() }, true, session.Change{}, ""},
+		"nothing happened":              {`{"a":1}`, func(*session.Session) {}, false, keep.Change{}, ""},
+		"nothing happened to a new one": {isNew, func(*session.Session) {}, false, keep.Change{}, ""},
+		"a Get":                         {`{"a":1}`, func(s *session.Session) { session.Get[int](s, "a") }, true, keep.Change{}, ""},
+		"a Len":                         {`{"a":1}`, func(s *session.Session) { s.Len() }, true, keep.Change{}, ""},
+		"a Keys":                        {`{"a":1}`, func(s *session.Session) { s.Keys() }, true, keep.Change{}, ""},
+		"an IsNew":                      {isNew, func(s *session.Session) { s.IsNew() }, true, keep.Change{}, ""},
 		"a Set": {`{"a":1}`, func(s *session.Session) { s.Set("b", 2) },
-			true, session.Change{Changed: true}, `{"a":1,"b":2}`},
+			true, keep.Change{Changed: true}, `{"a":1,"b":2}`},
 		"a Set in a new one": {isNew, func(s *session.Session) { s.Set("b", 2) },
-			true, session.Change{Changed: true}, `{"b":2}`},
-		"a Set of the same value":  {`{"a":[1,"x"]}`, func(s *session.Session) { s.Set("a", []any{1, "x"}) }, true, session.Change{}, ""},
-		"a Delete of nothing":      {`{"a":1}`, func(s *session.Session) { s.Delete("b") }, true, session.Change{}, ""},
-		"a Clear of nothing":       {`{}`, (*session.Session).Clear, true, session.Change{}, ""},
-		"a new one emptied again":  {isNew, func(s *session.Session) { s.Set("a", 1); s.Delete("a") }, true, session.Change{}, ""},
-		"a new one cleared again":  {isNew, func(s *session.Session) { s.Set("a", 1); s.Clear() }, true, session.Change{}, ""},
-		"an old one emptied":       {`{"a":1}`, func(s *session.Session) { s.Delete("a") }, true, session.Change{Changed: true}, `{}`},
-		"an old one cleared":       {`{"a":1}`, (*session.Session).Clear, true, session.Change{Changed: true}, `{}`},
-		"a Renew":                  {`{"a":1}`, (*session.Session).Renew, true, session.Change{Renewed: true}, `{"a":1}`},
-		"a Destroy":                {`{"a":1}`, (*session.Session).Destroy, true, session.Change{Destroyed: true}, ""},
-		"a Login":                  {`{"a":1}`, func(s *session.Session) { s.Login("ann") }, true, session.Change{Changed: true, Renewed: true, User: "ann"}, `{"a":1}`},
-		"a Login, then Destroy":    {`{"a":1}`, func(s *session.Session) { s.Login("ann"); s.Destroy() }, true, session.Change{Changed: true, Renewed: true, Destroyed: true, User: "ann"}, ""},
-		"a Login after Destroy":    {`{"a":1}`, func(s *session.Session) { s.Destroy(); s.Login("ann") }, true, session.Change{Changed: true, Renewed: true, Destroyed: true, User: "ann", DroppedLogin: true}, ""},
-		"a Destroy wins":           {`{"a":1}`, func(s *session.Session) { s.Destroy(); s.Renew(); s.Set("a", 2) }, true, session.Change{Changed: true, Renewed: true, Destroyed: true, Dropped: "a"}, ""},
-		"a Set before a Destroy":   {`{"a":1}`, func(s *session.Session) { s.Set("a", 2); s.Destroy() }, true, session.Change{Changed: true, Destroyed: true}, ""},
-		"an ID is no use of it":    {`{"a":1}`, func(s *session.Session) { s.ID() }, false, session.Change{}, ""},
-		"a null is not an absence": {`{}`, func(s *session.Session) { s.Set("a", nil) }, true, session.Change{Changed: true}, `{"a":null}`},
+			true, keep.Change{Changed: true}, `{"b":2}`},
+		"a Set of the same value":  {`{"a":[1,"x"]}`, func(s *session.Session) { s.Set("a", []any{1, "x"}) }, true, keep.Change{}, ""},
+		"a Delete of nothing":      {`{"a":1}`, func(s *session.Session) { s.Delete("b") }, true, keep.Change{}, ""},
+		"a Clear of nothing":       {`{}`, (*session.Session).Clear, true, keep.Change{}, ""},
+		"a new one emptied again":  {isNew, func(s *session.Session) { s.Set("a", 1); s.Delete("a") }, true, keep.Change{}, ""},
+		"a new one cleared again":  {isNew, func(s *session.Session) { s.Set("a", 1); s.Clear() }, true, keep.Change{}, ""},
+		"an old one emptied":       {`{"a":1}`, func(s *session.Session) { s.Delete("a") }, true, keep.Change{Changed: true}, `{}`},
+		"an old one cleared":       {`{"a":1}`, (*session.Session).Clear, true, keep.Change{Changed: true}, `{}`},
+		"a Renew":                  {`{"a":1}`, (*session.Session).Renew, true, keep.Change{Renewed: true}, `{"a":1}`},
+		"a Destroy":                {`{"a":1}`, (*session.Session).Destroy, true, keep.Change{Destroyed: true}, ""},
+		"a Login":                  {`{"a":1}`, func(s *session.Session) { s.Login("ann") }, true, keep.Change{Changed: true, Renewed: true, User: "ann"}, `{"a":1}`},
+		"a Login, then Destroy":    {`{"a":1}`, func(s *session.Session) { s.Login("ann"); s.Destroy() }, true, keep.Change{Changed: true, Renewed: true, Destroyed: true, User: "ann"}, ""},
+		"a Login after Destroy":    {`{"a":1}`, func(s *session.Session) { s.Destroy(); s.Login("ann") }, true, keep.Change{Changed: true, Renewed: true, Destroyed: true, User: "ann", DroppedLogin: true}, ""},
+		"a Destroy wins":           {`{"a":1}`, func(s *session.Session) { s.Destroy(); s.Renew(); s.Set("a", 2) }, true, keep.Change{Changed: true, Renewed: true, Destroyed: true, Dropped: "a"}, ""},
+		"a Set before a Destroy":   {`{"a":1}`, func(s *session.Session) { s.Set("a", 2); s.Destroy() }, true, keep.Change{Changed: true, Destroyed: true}, ""},
+		"an ID is no use of it":    {`{"a":1}`, func(s *session.Session) { s.ID() }, false, keep.Change{}, ""},
+		"a null is not an absence": {`{}`, func(s *session.Session) { s.Set("a", nil) }, true, keep.Change{Changed: true}, `{"a":null}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,13 +58,13 @@ func TestSealReturnsWhatWasChanged(t *testing.T) {
 				s = open(t, test.record)
 			}
 			test.do(s)
-			if s.Used() != test.used {
-				t.Errorf("Used = %v", s.Used())
+			if keep.Used(s) != test.used {
+				t.Errorf("Used = %v", keep.Used(s))
 			}
-			got := seal(t, s)
+			got := closed(t, s)
 			data := got.Data()
 			if got.Snapshot = nil; got != test.want || string(data) != test.data {
-				t.Errorf("Seal = %+v (%s), want %+v (%s)", got, data, test.want, test.data)
+				t.Errorf("Close = %+v (%s), want %+v (%s)", got, data, test.want, test.data)
 			}
 		})
 	}
@@ -103,15 +103,15 @@ func TestASetOfWhatJSONCannotHoldFailsTheCommit(t *testing.T) {
 			}
 			s.Set("other", 1) // what works afterwards does not save it
 			s.Set("later", make(chan int))
-			change, err := s.Seal("the test")
+			change, err := keep.Close(s, "the test")
 			if err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "Set(") || change.Data() != nil {
-				t.Errorf("Seal = %s, %v, want no data and the first error, of %q", change.Data(), err, test.says)
+				t.Errorf("Close = %s, %v, want no data and the first error, of %q", change.Data(), err, test.says)
 			}
 			if test.says == "unsupported type" && !errors.As(err, new(*json.UnsupportedTypeError)) {
 				t.Errorf("%v does not wrap the encoder's error", err)
 			}
-			if _, again := s.Seal("the test"); !errors.Is(again, err) {
-				t.Errorf("a second Seal says %v", again)
+			if _, again := keep.Close(s, "the test"); !errors.Is(again, err) {
+				t.Errorf("a second Close says %v", again)
 			}
 		})
 	}
@@ -138,10 +138,10 @@ func TestAReadOnlySessionMayBeReadAndNotWritten(t *testing.T) {
 			t.Parallel()
 			s := openWith(t, keep.Config{Data: []byte(`{"a":1}`), ReadOnly: true})
 			test.do(s)
-			for range 2 { // a second Seal says the same
-				change, err := s.Seal("the test")
+			for range 2 { // a second Close says the same
+				change, err := keep.Close(s, "the test")
 				if errors.Is(err, session.ErrReadOnly) != (test.names != "") || change.Data() != nil {
-					t.Errorf("Seal = %s, %v", change.Data(), err)
+					t.Errorf("Close = %s, %v", change.Data(), err)
 				}
 				if err != nil && !strings.Contains(err.Error(), test.names) {
 					t.Errorf("%v does not name %s", err, test.names)
@@ -152,9 +152,9 @@ func TestAReadOnlySessionMayBeReadAndNotWritten(t *testing.T) {
 }
 
 // call is the report of a late change.
-type call struct{ method, key, sealed string }
+type call struct{ method, key, closedBy string }
 
-func TestAChangeAfterTheSealIsReportedAndNotDone(t *testing.T) {
+func TestAChangeAfterTheCloseIsReportedAndNotDone(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		do   func(*session.Session)
@@ -176,12 +176,12 @@ func TestAChangeAfterTheSealIsReportedAndNotDone(t *testing.T) {
 			var got []call
 			s = openWith(t, keep.Config{
 				Data: []byte(`{"a":1}`),
-				Keeper: keeper{late: func(method, key, sealed string) {
+				Keeper: keeper{late: func(method, key, closedBy string) {
 					s.Len() // a keeper may use the session
-					got = append(got, call{method, key, sealed})
+					got = append(got, call{method, key, closedBy})
 				}},
 			})
-			_, err := s.Seal("the first Flush")
+			_, err := keep.Close(s, "the first Flush")
 			must(t, err)
 			if len(got) > 0 {
 				t.Errorf("reported before there was a change: %v", got)
@@ -193,13 +193,13 @@ func TestAChangeAfterTheSealIsReportedAndNotDone(t *testing.T) {
 			if got := maps.Collect(indexed(s)); len(got) != 1 || got["a"] != "1" {
 				t.Errorf("the session became %v", got)
 			}
-			change, err := s.Seal("the end of the handler")
+			change, err := keep.Close(s, "the end of the handler")
 			if err != nil || change.Changed || change.Renewed || change.Destroyed || change.Data() != nil {
-				t.Errorf("a second Seal = %+v, %v, want no change", change, err)
+				t.Errorf("a second Close = %+v, %v, want no change", change, err)
 			}
 			test.do(s)
 			if len(got) != 2 || got[1] != test.want {
-				t.Errorf("reported %q: the second Seal counts, want the first", got)
+				t.Errorf("reported %q: the second Close counts, want the first", got)
 			}
 		})
 	}
@@ -222,9 +222,9 @@ func TestASetFindsNoRoom(t *testing.T) {
 	if s.Len() > 100 {
 		t.Errorf("a session of at most 1000 bytes holds %d values", s.Len())
 	}
-	_, err := s.Seal("test")
+	_, err := keep.Close(s, "test")
 	if !errors.Is(err, errTooLarge) || !strings.Contains(err.Error(), `Set("field`) {
-		t.Errorf("Seal = %v, want ErrTooLarge, and the key that had no room", err)
+		t.Errorf("Close = %v, want ErrTooLarge, and the key that had no room", err)
 	}
 }
 
@@ -241,12 +241,12 @@ func TestRoomIsCountedToTheByte(t *testing.T) {
 	} {
 		unlimited := openLimited(t, stored, 0)
 		do(unlimited)
-		size := len(seal(t, unlimited).Data())
+		size := len(closed(t, unlimited).Data())
 		fits, tight := openLimited(t, stored, max(size, len(stored))), openLimited(t, stored, size-1)
 		do(fits)
-		seal(t, fits)
+		closed(t, fits)
 		do(tight)
-		_, err := tight.Seal("test")
+		_, err := keep.Close(tight, "test")
 		if shrinks := name == "a shorter value"; errors.Is(err, errTooLarge) == shrinks {
 			t.Errorf("%s: %d bytes where %d are allowed: %v", name, size, size-1, err)
 		}
@@ -261,19 +261,19 @@ func TestRemember(t *testing.T) {
 		record     string
 		remembered bool
 		do         func(*session.Session)
-		want       session.Change
+		want       keep.Change
 	}{
-		"an old one":           {`{"a":1}`, false, func(s *session.Session) { s.Remember(day) }, session.Change{Changed: true, Remembered: true, Remember: day}},
-		"the longest":          {`{"a":1}`, false, func(s *session.Session) { s.Remember(400 * day) }, session.Change{Changed: true, Remembered: true, Remember: 400 * day}},
-		"again":                {`{"a":1}`, true, func(s *session.Session) { s.Remember(day) }, session.Change{Changed: true, Remembered: true, Remember: day}},
-		"the last one counts":  {`{}`, false, func(s *session.Session) { s.Remember(day); s.Remember(2 * day) }, session.Change{Changed: true, Remembered: true, Remember: 2 * day}},
-		"taken back":           {`{}`, false, func(s *session.Session) { s.Remember(day); s.Remember(0) }, session.Change{}},
-		"forgotten":            {`{}`, true, func(s *session.Session) { s.Remember(0) }, session.Change{Changed: true, Remembered: true}},
-		"nothing to forget":    {`{}`, false, func(s *session.Session) { s.Remember(0) }, session.Change{}},
-		"a new one":            {"", false, func(s *session.Session) { s.Set("a", 1); s.Remember(day) }, session.Change{Changed: true, Remembered: true, Remember: day}},
-		"nothing to remember":  {"", false, func(s *session.Session) { s.Remember(day) }, session.Change{Remembered: true, Remember: day}},
-		"a login":              {`{}`, false, func(s *session.Session) { s.Renew(); s.Remember(day) }, session.Change{Changed: true, Renewed: true, Remembered: true, Remember: day}},
-		"wrong, but destroyed": {`{}`, false, func(s *session.Session) { s.Remember(-day); s.Destroy() }, session.Change{Destroyed: true}},
+		"an old one":           {`{"a":1}`, false, func(s *session.Session) { s.Remember(day) }, keep.Change{Changed: true, Remembered: true, Remember: day}},
+		"the longest":          {`{"a":1}`, false, func(s *session.Session) { s.Remember(400 * day) }, keep.Change{Changed: true, Remembered: true, Remember: 400 * day}},
+		"again":                {`{"a":1}`, true, func(s *session.Session) { s.Remember(day) }, keep.Change{Changed: true, Remembered: true, Remember: day}},
+		"the last one counts":  {`{}`, false, func(s *session.Session) { s.Remember(day); s.Remember(2 * day) }, keep.Change{Changed: true, Remembered: true, Remember: 2 * day}},
+		"taken back":           {`{}`, false, func(s *session.Session) { s.Remember(day); s.Remember(0) }, keep.Change{}},
+		"forgotten":            {`{}`, true, func(s *session.Session) { s.Remember(0) }, keep.Change{Changed: true, Remembered: true}},
+		"nothing to forget":    {`{}`, false, func(s *session.Session) { s.Remember(0) }, keep.Change{}},
+		"a new one":            {"", false, func(s *session.Session) { s.Set("a", 1); s.Remember(day) }, keep.Change{Changed: true, Remembered: true, Remember: day}},
+		"nothing to remember":  {"", false, func(s *session.Session) { s.Remember(day) }, keep.Change{Remembered: true, Remember: day}},
+		"a login":              {`{}`, false, func(s *session.Session) { s.Renew(); s.Remember(day) }, keep.Change{Changed: true, Renewed: true, Remembered: true, Remember: day}},
+		"wrong, but destroyed": {`{}`, false, func(s *session.Session) { s.Remember(-day); s.Destroy() }, keep.Change{Destroyed: true}},
 	} {
 		config := keep.Config{Remembered: tt.remembered}
 		if tt.record != "" {
@@ -281,7 +281,7 @@ func TestRemember(t *testing.T) {
 		}
 		s := openWith(t, config)
 		tt.do(s)
-		got, err := s.Seal("test")
+		got, err := keep.Close(s, "test")
 		if stored := got.Snapshot != nil; err != nil || stored != (tt.want.Changed && !tt.want.Destroyed) {
 			t.Errorf("%s: something to be stored: %v, %v", name, stored, err)
 		}
@@ -304,7 +304,7 @@ func TestRememberRefuses(t *testing.T) {
 		s := open(t, `{"a":1}`)
 		s.Remember(d)
 		s.Remember(time.Hour) // does not make up for it
-		if _, err := s.Seal("test"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := keep.Close(s, "test"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Remember(%v): %v, want %q", d, err, want)
 		}
 	}
@@ -318,19 +318,19 @@ func TestRememberWithDiscardAndReopen(t *testing.T) {
 	s := openWith(t, keep.Config{Data: []byte(`{"a":1}`)})
 	s.Remember(day)
 	s.Discard()
-	if got := seal(t, s); got != (session.Change{}) {
+	if got := closed(t, s); got != (keep.Change{}) {
 		t.Errorf("after Discard: %+v", got)
 	}
 	for _, d := range []time.Duration{day, 0} {
 		must(t, s.Reopen(t.Context()))
 		s.Remember(d)
-		if got := seal(t, s); !got.Remembered || got.Remember != d {
+		if got := closed(t, s); !got.Remembered || got.Remember != d {
 			t.Errorf("after Remember(%v): %+v", d, got)
 		}
 	}
 	must(t, s.Reopen(t.Context()))
 	s.Remember(0)
-	if got := seal(t, s); got != (session.Change{}) {
+	if got := closed(t, s); got != (keep.Change{}) {
 		t.Errorf("after it was forgotten: %+v", got)
 	}
 }

@@ -1,32 +1,32 @@
-package session
+package values
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/a2139e8d/latchkey/internal/excerpt"
 )
 
-// parse splits data into its values without looking into them. It refuses what
-// encoding/json would alter in silence: text that is not valid UTF-8, and keys
-// that occur twice or hold half a character.
-func parse(data []byte) (values, error) {
+// Parse returns the values of an encoded form, without looking into them. It refuses what encoding/json would
+// alter silently: text that is not valid UTF-8, and keys that occur twice or hold half a character.
+func Parse(data []byte) (Values, error) {
 	if found, ok := parseOwn(data); ok {
-		return newValues(found, len(data)), nil
+		return Values{changes: found, length: len(found), total: len(data) - len("{")}, nil
 	}
 	found, err := parseAny(data)
-	total := 0
+	v := Values{changes: found, length: len(found)}
 	for _, e := range found {
-		total += e.size()
+		v.total += e.size()
 	}
-	return newValues(found, encodedSize(total)), err
+	return v, err
 }
 
-// parseAny is parse for whatever anybody may have stored.
+// parseAny is Parse for whatever may be stored.
 func parseAny(data []byte) ([]entry, error) {
 	if !bytes.HasPrefix(data, []byte("{")) {
 		return nil, errors.New("session: stored data is not a JSON object")
@@ -49,7 +49,7 @@ func parseAny(data []byte) ([]entry, error) {
 		raw, rest = cutToken(rest)
 		found = append(found, entry{key, raw})
 	}
-	sortByKey(found)
+	slices.SortFunc(found, func(a, b entry) int { return strings.Compare(a.key, b.key) })
 	for i := 1; i < len(found); i++ {
 		if found[i].key == found[i-1].key {
 			return nil, fmt.Errorf("session: stored data: key %q is there twice", excerpt.Of(found[i].key))

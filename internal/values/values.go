@@ -1,0 +1,189 @@
+// Package values holds a session's values: strings of JSON by key, and how they are stored.
+//
+// The encoded form is one JSON object with sorted keys, whose values are the bytes that [Encode] returned:
+// equal sessions are equal bytes, and people can read them. json.go encodes and decodes one value, format.go
+// and parse.go all of them.
+package values
+
+import (
+	"slices"
+	"strings"
+)
+
+// An entry is one value, encoded.
+type entry struct{ key, raw string }
+
+// size returns how many bytes the entry takes in the encoded form, with its comma.
+func (e entry) size() int {
+	key := len(e.key) + len(`"":,`)
+	if !plain(e.key) {
+		key = len(appendKey(nil, e.key)) + len(":,")
+	}
+	return key + len(e.raw)
+}
+
+// Values are a session's values. The zero Values are empty.
+//
+// They are a base and what was changed since. The base never changes, so the requests of a hot session share
+// it: a request copies only the changes, its own and those of the requests before it. Many changes become
+// part of the base: see fold.
+type Values struct {
+	base    []entry // sorted by key
+	changes []entry // sorted by key; they replace those in the base, and without raw they delete them
+	shared  bool    // other sessions read the same changes
+	length  int     // how many values there are
+	total   int     // of their sizes
+}
+
+// Len returns how many values there are.
+func (v *Values) Len() int { return v.length }
+
+// Get returns the value of key.
+func (v *Values) Get(key string) (raw string, found bool) {
+	if at, changed := find(v.changes, key); changed {
+		raw = v.changes[at].raw
+		return raw, raw != ""
+	}
+	if at, based := find(v.base, key); based {
+		return v.base[at].raw, true
+	}
+	return "", false
+}
+
+// Put stores raw under key, and reports whether that changed anything. If the encoded form would grow beyond
+// limit bytes, Put changes nothing, and tooLarge is the size that it would have.
+func (v *Values) Put(key, raw string, limit int) (changed bool, tooLarge int) {
+	was, found := v.Get(key)
+	if found && was == raw {
+		return false, 0
+	}
+	e, total := entry{key, raw}, v.total+len(raw)-len(was)
+	if !found {
+		total = v.total + e.size()
+	}
+	if size := encodedSize(total); size > limit && total > v.total {
+		return false, size
+	}
+	if !found {
+		v.length++
+	}
+	v.total = total
+	v.change(e)
+	return true, 0
+}
+
+// Delete removes key, and reports whether it was there.
+func (v *Values) Delete(key string) bool {
+	was, found := v.Get(key)
+	if !found {
+		return false
+	}
+	v.length--
+	v.total -= entry{key, was}.size()
+	if _, based := find(v.base, key); based {
+		v.change(entry{key: key})
+		return true
+	}
+	v.own()
+	at, _ := find(v.changes, key)
+	v.changes = slices.Delete(v.changes, at, at+1)
+	return true
+}
+
+func (v *Values) change(e entry) {
+	v.own()
+	at, found := find(v.changes, e.key)
+	if found {
+		v.changes[at].raw = e.raw
+		return
+	}
+	v.changes = slices.Insert(v.changes, at, e)
+	if len(v.changes) > maxChanges {
+		v.fold()
+	}
+}
+
+// own copies changes that other sessions read, too, with room for one more.
+func (v *Values) own() {
+	if v.shared {
+		v.changes = append(make([]entry, 0, len(v.changes)+1), v.changes...)
+		v.shared = false
+	}
+}
+
+// maxChanges is how many changes a request makes without a look at the base.
+const maxChanges = 64
+
+// fold makes the changes part of the base if they are more than four times the square root of its length. So
+// n values that are added one by one copy n√n entries, and not n²: of 100 000 that one request sets, each takes
+// 4 µs, and 55 without.
+func (v *Values) fold() {
+	switch n := len(v.changes); {
+	case n*n <= 16*len(v.base):
+		return
+	case len(v.base) == 0:
+		v.base = v.changes
+	default:
+		v.base = slices.AppendSeq(make([]entry, 0, v.length), v.each)
+	}
+	v.changes, v.shared = nil, false
+}
+
+// A Snapshot is values that never change. Any number of sessions may begin with it. To parse 20 values anew
+// for each request of a hot session would take 4.5 µs.
+type Snapshot struct{ values Values }
+
+// Snapshot returns the values as they are now.
+func (v *Values) Snapshot() *Snapshot {
+	v.fold()
+	v.shared = true
+	return &Snapshot{*v}
+}
+
+// Values returns the snapshot's values, to be changed.
+func (s *Snapshot) Values() Values { return s.values }
+
+// Size returns how many bytes [Snapshot.AppendTo] appends.
+func (s *Snapshot) Size() int { return encodedSize(s.values.total) }
+
+// encodedSize returns the size of the encoded form of entries whose sizes make total: the last one
+// has no comma.
+func encodedSize(total int) int { return max(len("{}"), len("{")+total) }
+
+// Keys returns the keys, sorted.
+func (v *Values) Keys() []string {
+	keys := make([]string, 0, v.length)
+	for e := range v.each {
+		keys = append(keys, e.key)
+	}
+	return keys
+}
+
+// each calls yield for the entries, sorted by key, until it returns false.
+func (v *Values) each(yield func(entry) bool) {
+	base := v.base
+	for _, changed := range v.changes {
+		at, found := find(base, changed.key)
+		for _, e := range base[:at] {
+			if !yield(e) {
+				return
+			}
+		}
+		base = base[at:]
+		if found {
+			base = base[1:]
+		}
+		if changed.raw != "" && !yield(changed) {
+			return
+		}
+	}
+	for _, e := range base {
+		if !yield(e) {
+			return
+		}
+	}
+}
+
+func find(sorted []entry, key string) (at int, found bool) {
+	return slices.BinarySearchFunc(sorted, key, func(e entry, key string) int { return strings.Compare(e.key, key) })
+}
