@@ -69,9 +69,9 @@ func workFor(ctx context.Context, all []*user, d time.Duration) {
 	}
 }
 
-// workUntil is workFor, some times more if not enough has happened.
+// workUntil is workFor, again and again until enough has happened: on a busy machine that takes a while.
 func workUntil(ctx context.Context, all []*user, d time.Duration, enough func() bool) {
-	for n := 0; n == 0 || n < 6 && !enough(); n++ {
+	for n := 0; n == 0 || n < 60 && !enough(); n++ {
 		workFor(ctx, all, d)
 	}
 }
