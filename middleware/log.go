@@ -15,8 +15,8 @@ import (
 // open it may be what is under way.
 func (rq *request) log(level slog.Level, kind, message string, attrs ...slog.Attr) {
 	rq.sessions.log(rq.base.Context(), level, kind, message, func() []slog.Attr {
-		return append([]slog.Attr{slog.String("kind", kind), slog.String("session", rq.knownID()),
-			slog.String("method", clip(rq.base.Method)), slog.String("route", rq.route())}, attrs...)
+		return append([]slog.Attr{slog.String("kind", kind), slog.String("session", rq.identity.knownID()),
+			slog.String("method", clip(rq.base.Method)), slog.String("route", rq.identity.route())}, attrs...)
 	})
 }
 
@@ -37,18 +37,15 @@ func (s *Sessions) log(ctx context.Context, level slog.Level, kind, message stri
 	logger.LogAttrs(ctx, level, "latchkey: "+message, all...)
 }
 
-// logFailure logs an error that the client is answered with.
+// logFailure logs an error that becomes the response.
 func (rq *request) logFailure(err error) {
 	rule := ruleOf(err)
-	rq.idMu.Lock()
+	rq.identity.mu.Lock()
 	mode := rq.mode
-	rq.idMu.Unlock()
+	rq.identity.mu.Unlock()
 	rq.log(rule.level, rule.kind, "session failed",
 		slog.String("mode", mode.String()), slog.Int("status", rule.status), slog.Any("error", err))
 }
-
-// clip keeps a method that a client made up from making a line long.
-func clip(method string) string { return method[:min(len(method), 16)] }
 
 // keyAttr is a key of a session in a line. A handler may have made it of what a client has sent.
 func keyAttr(key string) slog.Attr { return slog.String("key", excerpt.Of(key)) }

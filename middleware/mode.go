@@ -1,7 +1,6 @@
 package middleware
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,7 +9,7 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// errUnknownMode is answered where Options.Mode returns something else than the modes below.
+// errUnknownMode becomes the response if Options.Mode returns something else than the modes below.
 var errUnknownMode = errors.New("middleware: Options.Mode has returned a value that is no Mode")
 
 // A Mode is how a request uses its session.
@@ -22,19 +21,19 @@ const (
 	// ReadOnly reads the session without a lock, in one round trip to Redis. It sees what was
 	// last saved, waits for nobody, and makes nobody wait. A change is an error at the commit.
 	ReadOnly
-	// Optimistic runs the handler on what was last saved, like ReadOnly, and saves what it has
-	// changed, if nobody else has changed the session or holds it: in one more round trip. Else the
-	// session is taken as in mode Exclusive, and if another has changed it, the handler runs a
-	// second time, on what is stored by then; nothing is left of the first time, but what it has
-	// changed in the values of the request's context, and informational answers. So what must not
-	// happen twice, such as a mail, belongs behind session.Commit, after which there is no second
-	// time (but maybe an error: store.ErrConflict), or into another mode. For GET, HEAD, OPTIONS and
-	// TRACE; another method is an error. A request with a body, or inside other Sessions, is
-	// Exclusive.
+	// Optimistic runs the handler on what was last saved, like ReadOnly, and saves its changes in
+	// one more round trip if no other request has changed or locked the session. Otherwise the
+	// session is locked as in mode Exclusive. If another request has changed it, the first run's
+	// changes and response are discarded, and the handler runs again on the current data. What is
+	// left of the first run are informational responses, and what it has changed in the values of the
+	// request's context. Side effects that must not happen twice, such as mail, belong after a
+	// successful session.Commit, which may fail with store.ErrConflict, or in a route with another
+	// mode. Optimistic is for GET, HEAD, OPTIONS and TRACE; another method is an error. A request
+	// with a body, or inside other Sessions, is Exclusive.
 	Optimistic
 	// Lazy does nothing until the handler calls session.Start, and is Exclusive
-	// from there on. A Start that fails may be repeated; all calls together wait
-	// for at most LockWait, and those that come later try once.
+	// from there on. A Start that fails may be repeated. All calls together wait
+	// for at most LockWait, and later calls try once.
 	Lazy
 	// None leaves the request alone: for static files and health checks.
 	None
@@ -62,12 +61,11 @@ var errLateMode = errors.New("middleware: the session was opened in another mode
 //	mux.Handle("POST /cart", addToCart)
 //	http.ListenAndServe(":8080", sessions.Handler(mux))
 //
-// Around an http.ServeMux, Handler asks it for the route before it opens the session. It cannot
-// see through other routers, nor through what is wrapped around the route: there, either let
-// Options.Mode return Lazy, and the route's mode is what the session is then opened in (a route
-// without one has to call session.Start); or wrap the routes alone, each in its mode, and leave
-// Handler out. A route whose mode comes too late is answered with an error, unless its mode is the
-// one that the session was opened in.
+// Around an http.ServeMux, Handler asks the mux for the route before it opens the session. Handler cannot
+// see through other routers, nor through what is wrapped around the route. There, either let Options.Mode
+// return Lazy: the session is then opened in the route's mode, and a route without a mode has to call
+// session.Start. Or wrap the routes alone, each in its mode, and leave Handler out. If the session is
+// already open in another mode, the route answers with an error.
 func (s *Sessions) Exclusive(h http.Handler) http.Handler { return &route{s, Exclusive, h} }
 
 // ReadOnly returns h with its session in mode ReadOnly, see [Sessions.Exclusive].
@@ -78,7 +76,7 @@ func (s *Sessions) ReadOnly(h http.Handler) http.Handler { return &route{s, Read
 //
 //	mux.Handle("GET /cart", sessions.Optimistic(showCart))
 //
-// Other methods than GET, HEAD, OPTIONS and TRACE are answered with an error. See [Sessions.Exclusive].
+// Another method than GET, HEAD, OPTIONS and TRACE is an error. See [Sessions.Exclusive].
 func (s *Sessions) Optimistic(h http.Handler) http.Handler { return &route{s, Optimistic, h} }
 
 // Lazy returns h with its session in mode Lazy, see [Sessions.Exclusive].
@@ -96,27 +94,27 @@ type route struct {
 
 func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := rt.sessions
-	rq := s.request(r.Context())
+	rq := s.requestOf(r.Context())
 	if rq == nil { // the route stands alone
 		s.serve(w, r, rt.mode, r.Pattern, rt.next)
 		return
 	}
-	if err := rq.enter(r, rt.mode); err != nil {
-		s.answer(w, rq, err)
+	if err := rq.openRoute(r, rt.mode); err != nil {
+		s.respondError(w, rq, err)
 		return
 	}
 	rt.next.ServeHTTP(w, r)
 }
 
-// enter opens the session of a Lazy request in the mode of its route. A session that is open
+// openRoute opens the session of a Lazy request in the mode of its route. A session that is open
 // must be open in that mode.
-func (rq *request) enter(r *http.Request, mode Mode) error {
+func (rq *request) openRoute(r *http.Request, mode Mode) error {
 	rq.mu.Lock()
 	opened, was := rq.session != nil, rq.mode
 	if was == Lazy && !opened && mode != None {
-		rq.idMu.Lock()
+		rq.identity.mu.Lock()
 		rq.mode = mode
-		rq.idMu.Unlock()
+		rq.identity.mu.Unlock()
 	}
 	rq.mu.Unlock()
 	switch {
@@ -130,17 +128,8 @@ func (rq *request) enter(r *http.Request, mode Mode) error {
 	return fmt.Errorf("%w: %s is %v, its session was opened as %v", errLateMode, route, mode, was)
 }
 
-// An ownSession is a context in which session.Start finds the session of lazy. Other Sessions
-// between a Lazy request and its route would else have put theirs in front of it.
-type ownSession struct {
-	context.Context
-	lazy context.Context
-}
-
-func (c ownSession) Value(key any) any { return c.lazy.Value(key) }
-
-// routeOf returns the mode of a request that comes in, and the pattern of its route as far as it
-// is known by then: next is asked if it is an http.ServeMux.
+// routeOf returns the mode of a request that comes in, and the pattern of its route if it is known by
+// then: next is asked if it is an http.ServeMux.
 func (s *Sessions) routeOf(next http.Handler, r *http.Request) (mode Mode, pattern string) {
 	pattern = r.Pattern
 	// For a CONNECT the mux may return a path, which may be a secret, instead of a pattern.
