@@ -13,9 +13,9 @@ import (
 
 // A commit takes what the handler has done to its session to Redis:
 //
-//	save      seals the session, which says what has changed
-//	decide    says what that means (decide.go)
-//	carryOut  does it: it writes the record, and releases the lock
+//	saveSession  seals the session, which says what has changed
+//	decide       says what that means (decide.go)
+//	carryOut     does it: it writes the record, and releases the lock
 //
 // What gives the session another id, or ends it, is in id.go; what has no lock, in optimistic.go.
 type commit struct {
@@ -29,7 +29,7 @@ type commit struct {
 // Otherwise it returns the error of the last time. begins: the response begins if that succeeds.
 func (rq *request) commit(by string, begins bool) error {
 	c := commit{rq: rq, by: by}
-	err := c.run(begins)
+	err := c.runLocked(begins)
 	if c.done.do == leave {
 		return err
 	}
@@ -37,12 +37,12 @@ func (rq *request) commit(by string, begins bool) error {
 	if rq.lazy != nil {
 		ctx = rq.lazy
 	}
-	rq.sessions.options.Hooks.call(ctx, c.done)
+	rq.sessions.options.Hooks.callHook(ctx, c.done)
 	return err
 }
 
-// run is commit without hooks, which are called when mu is free.
-func (c *commit) run(begins bool) error {
+// runLocked is commit without hooks, which are called when mu is free.
+func (c *commit) runLocked(begins bool) error {
 	rq := c.rq
 	rq.mu.Lock()
 	defer func() {
@@ -55,7 +55,7 @@ func (c *commit) run(begins bool) error {
 		rq.committed = true
 		if rq.session != nil { // in mode Lazy it may never have been started
 			rq.err = errAbandoned // if the Logger panics, or Label
-			rq.err = c.save()
+			rq.err = c.saveSession()
 			rq.commitFailed.Store(rq.err != nil && !rq.begun)
 		}
 	}
@@ -65,8 +65,8 @@ func (c *commit) run(begins bool) error {
 
 const droppedLogin = "a login after Destroy is dropped: call Clear instead of Destroy"
 
-// save seals the session, and carries out what the handler has done to it.
-func (c *commit) save() (err error) {
+// saveSession seals the session, and carries out what the handler has done to it.
+func (c *commit) saveSession() (err error) {
 	rq := c.rq
 	c.change, err = rq.session.Seal(c.by)
 	if errors.Is(err, session.ErrReadOnly) {

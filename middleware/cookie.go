@@ -137,7 +137,7 @@ func (c *cookies) eachVerified(r *http.Request, do func(value, id string) (more 
 			if n := len(value); n > 1 && value[0] == '"' && value[n-1] == '"' {
 				value = value[1 : n-1]
 			}
-			id, wellFormed := check.id(value)
+			id, wellFormed := check.verify(value)
 			if wellFormed {
 				verified++
 			}
@@ -154,7 +154,7 @@ func (c *cookies) issue(raw []byte, own *records.Times) (*http.Cookie, error) {
 	if err != nil {
 		return nil, fmt.Errorf("middleware: signing the cookie: %w", err)
 	}
-	return c.lasting(value, own), nil
+	return c.withValue(value, own), nil
 }
 
 // deletion returns the cookie that makes the client delete its own.

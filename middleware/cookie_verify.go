@@ -37,9 +37,9 @@ func newChecker(name string, keys [][]byte, maxAge int64) *checker {
 
 var strictBase64 = base64.URLEncoding.Strict()
 
-// id returns the public id that a cookie's value stands for, or "" if it is not genuine.
+// verify returns the public id that a cookie's value stands for, or "" if it is not genuine.
 // wellFormed reports whether it was worth verifying.
-func (k *checker) id(value string) (id string, wellFormed bool) {
+func (k *checker) verify(value string) (id string, wellFormed bool) {
 	if len(value) > longer {
 		return "", false
 	}

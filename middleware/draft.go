@@ -82,7 +82,7 @@ func (rw *response) EnableFullDuplex() error {
 func control[T any](rw *response, do func(*http.ResponseController) error) error {
 	around := http.NewResponseController(rw.around)
 	switch {
-	case rw.request.runsAgain():
+	case rw.failed != nil && rw.request.runsAgain():
 		return rw.failed
 	case rw.draft == nil || rw.begun || rw.failed != nil:
 		return do(around)

@@ -35,8 +35,8 @@ type event struct {
 	old, id string
 }
 
-// call calls the hook for an event, with the values of ctx.
-func (h *Hooks) call(ctx context.Context, e event) {
+// callHook calls the hook for an event, with the values of ctx.
+func (h *Hooks) callHook(ctx context.Context, e event) {
 	ctx = context.WithoutCancel(ctx)
 	switch e.do {
 	case create, anew:

@@ -35,11 +35,11 @@ const (
 // raw returns what a cookie signs.
 func (k cookieKey) raw() []byte { return append(slices.Clip(k.tag), k.secret.Bytes()...) }
 
-// id returns the public id: that of the secret; or if there is a tag, the tag and the first half of the
+// publicID returns the public id: that of the secret; or if there is a tag, the tag and the first half of the
 // secret's id, which is 66 bits. Of a user's million sessions two would have the same id with a probability
 // of 10^-8, and a new session never takes the place of another. What this means for those who have a
 // signing key is in SECURITY.md.
-func (k cookieKey) id() string { return tagged(k.tag, k.secret.ID()) }
+func (k cookieKey) publicID() string { return tagged(k.tag, k.secret.ID()) }
 
 func tagged(tag []byte, id string) string {
 	if len(tag) == 0 {
@@ -136,7 +136,7 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 		tag := s.store.Tag(record.User)
 		key.tag = tag[:]
 	}
-	id := key.id()
+	id := key.publicID()
 	record.Own = ownTimeouts(record.Own, change.Renewed, change.Remembered, change.Remember)
 	s.beginAnew(&record, change.User != "")
 	cookie, err := s.cookies.issue(key.raw(), record.Own)

@@ -14,14 +14,14 @@ import (
 // context of the request as it came in, since a log handler must not find the session there: to
 // open it may be what is under way.
 func (rq *request) log(level slog.Level, kind, message string, attrs ...slog.Attr) {
-	rq.sessions.log(rq.base.Context(), level, kind, message, func() []slog.Attr {
+	rq.sessions.logLine(rq.base.Context(), level, kind, message, func() []slog.Attr {
 		return append([]slog.Attr{slog.String("kind", kind), slog.String("session", rq.identity.knownID()),
 			slog.String("method", clip(rq.base.Method)), slog.String("route", rq.identity.route())}, attrs...)
 	})
 }
 
-// log writes a line with what attrs returns, unless there were enough of its kind lately.
-func (s *Sessions) log(ctx context.Context, level slog.Level, kind, message string, attrs func() []slog.Attr) {
+// logLine writes a line with what attrs returns, unless there were enough of its kind lately.
+func (s *Sessions) logLine(ctx context.Context, level slog.Level, kind, message string, attrs func() []slog.Attr) {
 	logger := cmp.Or(s.options.Logger, slog.Default())
 	if !logger.Enabled(ctx, level) {
 		return
@@ -72,9 +72,6 @@ func (d *damper) pass(kind string, now time.Time) (leftOut int, ok bool) {
 	f := d.kinds[kind]
 	if f == nil {
 		f = &flow{since: now}
-		if d.kinds == nil {
-			d.kinds = make(map[string]*flow)
-		}
 		d.kinds[kind] = f
 	}
 	if now.Sub(f.since) >= time.Second {

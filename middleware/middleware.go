@@ -42,7 +42,7 @@ package middleware
 //	                                                written: see optimistic.go
 //	   request.open              open.go
 //	    cookies.readIDs          cookie.go          finds the cookie
-//	     checker.id              cookie_verify.go   verifies it, and derives the public id
+//	     checker.verify          cookie_verify.go   verifies it, and derives the public id
 //	    readAhead                readahead.go       the client has sent its body before the lock is acquired
 //	    opening.choose           open.go            tries the cookies' ids, nearly always one
 //	     opening.acquire         open.go            calls Engine.Take, which locks, and reads the record
@@ -53,7 +53,7 @@ package middleware
 //	   response.finishResponse   response.go
 //	    response.beginResponse   response.go        Flush and Hijack (stream.go) call it earlier
 //	     request.commit          commit.go          once, and after each Reopen (reopen.go)
-//	      commit.save            commit.go          seals the session, which says what has changed
+//	      commit.saveSession     commit.go          seals the session, which says what has changed
 //	       commit.carryOut       commit.go          calls Hold.SaveContent, which writes the record, and unlocks
 //	        decide               decide.go          says what is to be done
 //	     response.decorate       caching.go         adds the cookie to the header as it was at WriteHeader
@@ -192,7 +192,7 @@ func New(st *store.Store, o Options) (*Sessions, error) {
 		return nil, err
 	}
 	o.Keys = nil // printing the Sessions must not show them
-	return &Sessions{store: engine, options: o, terms: terms, cookies: c, damper: new(damper)}, nil
+	return &Sessions{store: engine, options: o, terms: terms, cookies: c, damper: &damper{kinds: make(map[string]*flow)}}, nil
 }
 
 // Handler returns next with a session in the context of each of its requests,

@@ -29,7 +29,7 @@ type opening struct {
 // open opens the session of one of the request's cookies, or a new one. Before it locks a session it
 // reads the body of r, which is the handler's request; a handler that calls session.Start has r already.
 func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session, error) {
-	var one [1]string // there are rarely more
+	var one [1]string // there are rarely more; this spares an allocation of 16 bytes
 	ids := one[:0]
 	if rq.second != nil && rq.second.hold != nil {
 		ids = append(ids, rq.second.id)
@@ -114,7 +114,7 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 	case second != nil && second.id == id: // the first run has found that this session is over
 		return records.Record{}, second.err
 	case rq.mode == Optimistic && rq.mayRunTwice():
-		if record, done, err := o.read(id); done {
+		if record, done, err := o.readUnlocked(id); done {
 			return record, err
 		}
 	}
@@ -137,20 +137,20 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 // is reopened.
 func (o *opening) decode(record records.Record, err error) (*session.Session, error) {
 	if err != nil {
-		return o.replace(err)
+		return o.replaceCorrupt(err)
 	}
 	rq := o.rq
 	opened, err := rq.sessions.sessionOf(record, rq, rq.mode == ReadOnly, rq.session)
 	if err != nil {
-		return o.replace(err)
+		return o.replaceCorrupt(err)
 	}
 	rq.identity.setStored(record.Created, record.Own)
 	return opened, nil
 }
 
-// replace returns an empty session in place of one whose record cannot be used, if OnCorrupt says so.
+// replaceCorrupt returns an empty session in place of one whose record cannot be used, if OnCorrupt says so.
 // Otherwise it returns err.
-func (o *opening) replace(err error) (*session.Session, error) {
+func (o *opening) replaceCorrupt(err error) (*session.Session, error) {
 	rq, corrupt := o.rq, errors.Is(err, store.ErrCorrupt)
 	if corrupt && rq.origin == optimistic { // only a record that is locked may be replaced
 		rq.first, o.lock = nil, true

@@ -99,9 +99,9 @@ func safe(method string) error {
 	return fmt.Errorf("%w: this is a %s", errUnsafe, clip(method))
 }
 
-// read reads a record for a handler that runs without its lock. done: the record is there, or known not
+// readUnlocked reads a record for a handler that runs without its lock. done: the record is there, or known not
 // to be. A record that cannot be used needs the lock, so that it may be replaced.
-func (o *opening) read(id string) (record records.Record, done bool, err error) {
+func (o *opening) readUnlocked(id string) (record records.Record, done bool, err error) {
 	rq, s := o.rq, o.rq.sessions
 	rq.origin = optimistic
 	record, err = s.store.Load(o.ctx, id, s.terms)

@@ -19,7 +19,7 @@ func readAhead(r *http.Request, limit int) io.ReadCloser {
 		return r.Body
 	}
 	b := &bodyAhead{ReadCloser: r.Body}
-	b.read(r.ContentLength)
+	b.readChunks(r.ContentLength)
 	return b
 }
 
@@ -32,9 +32,9 @@ type bodyAhead struct {
 	err    error // of reading: the handler gets it where it would have without us
 }
 
-// read reads length bytes, or up to the end or an error. Memory is taken as bytes arrive, never
+// readChunks reads length bytes, or up to the end or an error. Memory is taken as bytes arrive, never
 // more than twice what is there and a little, and in the end just as much as there is.
-func (b *bodyAhead) read(length int64) {
+func (b *bodyAhead) readChunks(length int64) {
 	const first = 4 << 10
 	for left := length; left > 0 && b.err == nil; {
 		chunk := make([]byte, min(left, max(length-left, first)))

@@ -95,9 +95,9 @@ func (rq *request) cookieUntil(own *records.Times) (*http.Cookie, error) {
 	return c.reissue(came, own)
 }
 
-// lasting returns the cookie with that value. If the session has an end of its own, the cookie lasts
+// withValue returns the cookie with that value. If the session has an end of its own, the cookie lasts
 // until then, otherwise for as long as the options say.
-func (c *cookies) lasting(value string, own *records.Times) *http.Cookie {
+func (c *cookies) withValue(value string, own *records.Times) *http.Cookie {
 	cookie := c.pattern
 	cookie.Value = value
 	if own != nil && !own.Until.IsZero() {
@@ -119,7 +119,7 @@ func (c *cookies) reissue(value string, own *records.Times) (*http.Cookie, error
 		switch {
 		case !ok:
 		case age == 0 && (own == nil || own.Until.Before(date.Add(keep.LongestCookie))):
-			return c.lasting(value, own), nil
+			return c.withValue(value, own), nil
 		default:
 			raw, _ := base64.URLEncoding.DecodeString(string(text))
 			return c.issue(raw, own)

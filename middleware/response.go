@@ -19,7 +19,7 @@ type response struct {
 	draft   *draft      // not nil in a first run: see draft.go
 
 	status    int         // 0 until the handler has chosen
-	caching   [2]string   // values of Vary and Cache-Control, which need no memory of their own
+	caching   [2]string   // values of Vary and Cache-Control: here they spare an allocation of 32 bytes
 	header    http.Header // as it was at that moment: later changes do not count
 	buffered  []byte
 	tail      tail        // knows the declared length, and keeps the end of the response

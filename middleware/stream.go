@@ -46,10 +46,16 @@ func (rw hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 			return nil, nil, err
 		}
 	}
-	if err := rw.releaseBeforeHijack(); err != nil {
-		return nil, nil, err
+	around := http.NewResponseController(rw.around)
+	if rw.tail.held { // the response was complete; after a Hijack net/http sends nothing, not even its own buffer
+		if err := rw.tail.releaseLast(rw.around); err != nil {
+			return nil, nil, err
+		}
+		if err := around.Flush(); err != nil {
+			return nil, nil, err
+		}
 	}
-	conn, stream, err := http.NewResponseController(rw.around).Hijack()
+	conn, stream, err := around.Hijack()
 	if err != nil {
 		return conn, stream, err
 	}
@@ -59,18 +65,6 @@ func (rw hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, *late
 	}
 	return conn, stream, nil
-}
-
-// releaseBeforeHijack sends the last byte of a response that was complete: afterwards net/http sends
-// nothing any more, not even what it has in its own buffer.
-func (rw *response) releaseBeforeHijack() error {
-	if !rw.tail.held {
-		return nil
-	}
-	if err := rw.tail.releaseLast(rw.around); err != nil {
-		return err
-	}
-	return http.NewResponseController(rw.around).Flush()
 }
 
 // CloseNotify returns a channel that gets a value when the client is gone or the request is over.

@@ -116,6 +116,6 @@ func (s *Sessions) ID(token string) (string, bool) {
 func (c *cookies) idOf(value string) string {
 	check := c.checkers.Get().(*checker)
 	defer c.checkers.Put(check)
-	id, _ := check.id(value)
+	id, _ := check.verify(value)
 	return id
 }

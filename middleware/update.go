@@ -50,7 +50,7 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 	hold, err := s.store.Take(ctx, id, terms)
 	u.hold = hold
 	if hold != nil {
-		defer u.releaseLock(ctx) // unless save has, also after a panic
+		defer u.releaseUnsaved(ctx) // unless saveUpdate has, also after a panic
 	}
 	if err == nil {
 		u.record = hold.Record
@@ -62,7 +62,7 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 	if err != nil {
 		return err
 	}
-	return u.save(ctx)
+	return u.saveUpdate(ctx)
 }
 
 // An update is a session that Update has locked, and its keep.Keeper.
@@ -74,15 +74,15 @@ type update struct {
 	session  *session.Session
 }
 
-// save saves what f has done, and releases the lock.
-func (u *update) save(ctx context.Context) error {
+// saveUpdate saves what f has done, and releases the lock.
+func (u *update) saveUpdate(ctx context.Context) error {
 	change, err := u.session.Seal("Update")
 	hold := u.hold
 	if change.Dropped != "" {
-		u.log(slog.LevelWarn, "dropped", "a value that was set after Destroy is dropped", keyAttr(change.Dropped))
+		u.logUpdate(slog.LevelWarn, "dropped", "a value that was set after Destroy is dropped", keyAttr(change.Dropped))
 	}
 	if change.DroppedLogin {
-		u.log(slog.LevelWarn, "dropped", droppedLogin)
+		u.logUpdate(slog.LevelWarn, "dropped", droppedLogin)
 	}
 	switch {
 	case err != nil:
@@ -96,7 +96,7 @@ func (u *update) save(ctx context.Context) error {
 		if err := hold.Destroy(ctx); err != nil {
 			return err
 		}
-		u.sessions.options.Hooks.call(ctx, event{do: destroy, old: u.id})
+		u.sessions.options.Hooks.callHook(ctx, event{do: destroy, old: u.id})
 		return nil
 	case change.Changed:
 		return hold.SaveContent(ctx, change.Snapshot)
@@ -105,9 +105,9 @@ func (u *update) save(ctx context.Context) error {
 	}
 }
 
-// releaseLock releases the lock unless save has, and closes the session: what a goroutine of f does to it
+// releaseUnsaved releases the lock unless saveUpdate has, and closes the session: what a goroutine of f does to it
 // later is a late change.
-func (u *update) releaseLock(ctx context.Context) {
+func (u *update) releaseUnsaved(ctx context.Context) {
 	if u.hold == nil {
 		return
 	}
@@ -136,13 +136,13 @@ func (u *update) ReopenSession(context.Context) error { return errInside }
 
 // ChangedLate implements keep.Keeper.
 func (u *update) ChangedLate(method, key, sealed string) {
-	u.log(slog.LevelError, "late", "session changed after it was saved; the change is lost",
+	u.logUpdate(slog.LevelError, "late", "session changed after it was saved; the change is lost",
 		slog.String("call", method), keyAttr(key), slog.String("saved_by", sealed),
 		slog.String("rule", "Update saves the session when its function returns: change it before"))
 }
 
-func (u *update) log(level slog.Level, kind, message string, attrs ...slog.Attr) {
-	u.sessions.log(context.Background(), level, kind, message, func() []slog.Attr {
+func (u *update) logUpdate(level slog.Level, kind, message string, attrs ...slog.Attr) {
+	u.sessions.logLine(context.Background(), level, kind, message, func() []slog.Attr {
 		return append([]slog.Attr{slog.String("kind", kind), slog.String("session", u.id)}, attrs...)
 	})
 }

@@ -79,7 +79,7 @@ func (s *Sessions) End(ctx context.Context, id string) error {
 	if err := s.store.End(ctx, id); err != nil {
 		return err
 	}
-	s.options.Hooks.call(ctx, event{do: destroy, old: id})
+	s.options.Hooks.callHook(ctx, event{do: destroy, old: id})
 	return nil
 }
 
@@ -120,7 +120,7 @@ func (s *Sessions) EndAll(ctx context.Context, user string, except ...string) (i
 		rq.identity.setArrival()
 	}
 	for _, id := range ended {
-		s.options.Hooks.call(ctx, event{do: destroy, old: id})
+		s.options.Hooks.callHook(ctx, event{do: destroy, old: id})
 	}
 	return len(ended), err
 }

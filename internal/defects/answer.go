@@ -10,7 +10,7 @@ var answerDefects = []defect{
 }`)),
 		seenBy(simulation("calm"), faults("TestAppPanics"))},
 	{"P2", "the handler's answer, though the commit failed",
-		edits(overlay.In("middleware", "commit.run").Replace("return q.err", "return nil")),
+		edits(overlay.In("middleware", "commit.runLocked").Replace("return q.err", "return nil")),
 		seenBy(tests("middleware", "TestAFailedCommitReplacesTheAnswer"), simulation("cut"))},
 	{"P8", "an empty session where Redis, or a part of the cluster, does not answer",
 		edits(overlay.In("middleware", "opening.choose").Replace("errors.Is(e, store.ErrNotFound)",
@@ -35,7 +35,7 @@ var secretDefects = []defect{
 	{"P9", "an unknown id is adopted",
 		edits(
 			overlay.In("middleware", "opening.choose").After("q.origin = unknownID", "q.identity.setID($1[0])"),
-			overlay.In("middleware", "commit.beginID").After("i := k.id()", "if $2 == create {\n\ti = $recv.rq.SessionID()\n}")),
+			overlay.In("middleware", "commit.beginID").After("i := k.publicID()", "if $2 == create {\n\ti = $recv.rq.SessionID()\n}")),
 		seenBy(tests("middleware", "TestAnUnknownIDIsNotAdopted"))},
 	{"P11", "the secret is the key in Redis",
 		edits(overlay.In("internal/secret", "id").Return("base64.RawURLEncoding.EncodeToString($1)")),
