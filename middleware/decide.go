@@ -93,10 +93,10 @@ func decide(o origin, c session.Change) action {
 // application may live in one.
 //
 // Browsers say so in Sec-Fetch-Mode, which no script can set, but only over HTTPS or to localhost,
-// and Safari since 16.4. Without that header it is a navigation if Accept names XHTML, as all
-// browsers do when they navigate, and no fetch or XMLHttpRequest does unless its script sets the
-// header. What is fetched ahead is for nobody to see yet, and what is not known to be a navigation
-// is none: the harm is an error where a new session would have done.
+// and Safari since 16.4. Without that header a request is a navigation if Accept names XHTML: all
+// browsers send that when they navigate, and no fetch or XMLHttpRequest does unless its script sets the
+// header. A prefetch is no navigation, since the visitor does not see the page yet. In doubt a request is
+// no navigation: the harm is an error instead of a new session.
 func navigates(h http.Header) bool {
 	purpose, _, _ := strings.Cut(h.Get("Sec-Purpose"), ";") // prefetch, or prefetch;prerender
 	if strings.EqualFold(strings.TrimSpace(purpose), "prefetch") {

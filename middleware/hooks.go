@@ -2,8 +2,7 @@ package middleware
 
 import "context"
 
-// Hooks are called when sessions begin, get another id, or end: for audit logs. Those that are nil
-// are left out.
+// Hooks are called when sessions begin, get another id, or end: for audit logs. A nil hook is not called.
 //
 // Each hook is called once, after the commit has succeeded, and gets public IDs only. A slow hook makes
 // no other request wait, since the session is free by then. But the response waits: a hook is called
@@ -11,11 +10,11 @@ import "context"
 // no hook. A hook can be missed: a commit that failed with store.ErrUnavailable may have taken effect, and
 // the process may die after a commit.
 //
-// The context has the values of the handler's, or of the one that Update was called with, but it
-// does not end: a client that goes away must not keep a line out of the log. In the handler's context
-// session.FromContext finds the session, which is closed: it can be read, and changing it is the
-// mistake that it is after any commit. A panic in a hook goes on like one in the handler, or in
-// Update's function, but what was saved stays saved.
+// The context has the values of the handler's context, or of the context that Update was called with, but
+// it does not end: a client that goes away must not keep a line out of the log. From the handler's context
+// session.FromContext returns the session, which is closed: it can be read, but to change it is a mistake,
+// as after any commit. A panic in a hook goes on like a panic in the handler or in Update's function, but
+// what was saved stays saved.
 //
 // No hook is called for sessions that expire, that a login ends because of MaxSessions, or that are
 // deleted in Redis by other means.

@@ -19,7 +19,7 @@ const (
 	// Exclusive opens the session before the handler runs and keeps it locked until the commit.
 	Exclusive Mode = iota
 	// ReadOnly reads the session without a lock, in one round trip to Redis. It sees what was
-	// last saved, waits for nobody, and makes nobody wait. A change is an error at the commit.
+	// last saved, and neither waits for other requests nor makes them wait. A change is an error at the commit.
 	ReadOnly
 	// Optimistic runs the handler on what was last saved, like ReadOnly, and saves its changes in
 	// one more round trip if no other request has changed or locked the session. Otherwise the
@@ -71,8 +71,8 @@ func (s *Sessions) Exclusive(h http.Handler) http.Handler { return &route{s, Exc
 // ReadOnly returns h with its session in mode ReadOnly, see [Sessions.Exclusive].
 func (s *Sessions) ReadOnly(h http.Handler) http.Handler { return &route{s, ReadOnly, h} }
 
-// Optimistic returns h with its session in mode Optimistic, which is what a GET should be: it waits for
-// nobody, and may write.
+// Optimistic returns h with its session in mode Optimistic, which is what a GET should be: it does
+// not wait for other requests, and may write.
 //
 //	mux.Handle("GET /cart", sessions.Optimistic(showCart))
 //

@@ -32,20 +32,13 @@ type nesting struct {
 	inner   atomic.Pointer[request] // the latest inside it; nil if there is none
 }
 
-// nestIn makes rq the latest request inside outer.
+// nestIn makes rq the latest request inside outer. It logs it if other Sessions around these use the same
+// cookie.
 func (rq *request) nestIn(outer *request) {
 	rq.outer = outer
 	rq.sibling = outer.inner.Swap(rq)
-	rq.reportSharedCookie()
-}
-
-// reportSharedCookie logs it if other Sessions around these use the same cookie.
-func (rq *request) reportSharedCookie() {
-	if rq.sessions.cookies.token != nil {
-		return
-	}
-	name := rq.sessions.cookies.pattern.Name
-	for outer := rq.outer; outer != nil; outer = outer.outer {
+	name, byToken := rq.sessions.cookies.pattern.Name, rq.sessions.cookies.token != nil
+	for ; outer != nil && !byToken; outer = outer.outer {
 		if outer.sessions.cookies.pattern.Name == name && outer.sessions.cookies.token == nil {
 			rq.log(slog.LevelError, "shared_cookie", "two Sessions on one request use the same cookie and overwrite each other's: give each a name of its own",
 				slog.String("cookie", name))

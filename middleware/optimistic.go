@@ -83,12 +83,10 @@ type secondRun struct {
 // body would be gone, or other Sessions around these have a session that the first run may change,
 // the request is exclusive from the start.
 func (rq *request) mayRunTwice() bool {
-	return rq.second == nil && rq.outer == nil && !hasBody(rq.base)
+	// Over HTTP/2, and inside http.MaxBytesHandler, the Body of a request that has none is not http.NoBody.
+	hasBody := rq.base.Body != nil && rq.base.ContentLength != 0
+	return rq.second == nil && rq.outer == nil && !hasBody
 }
-
-// hasBody reports whether there is anything to be read. Over HTTP/2, and inside http.MaxBytesHandler,
-// the Body of a request that has none is not http.NoBody.
-func hasBody(r *http.Request) bool { return r.Body != nil && r.ContentLength != 0 }
 
 // safe returns an error for a method that a handler may not run twice for.
 func safe(method string) error {

@@ -70,9 +70,8 @@ type request struct {
 	cookie    *http.Cookie // to be set or deleted with the response; of a token, its Value is that
 }
 
-// label says what holds the session, to those that wait for it: the method, and the route's pattern
-// if a router has found it. No part of the path itself, which may be a secret, as in the link of a
-// mail.
+// label tells waiters what holds the session: the method, and the route's pattern if a router has found
+// it. It has no part of the path itself, which may be a secret, as in the link of a mail.
 func (rq *request) label() string {
 	if label := rq.sessions.options.Label; label != nil {
 		return label(rq.base)

@@ -66,34 +66,30 @@ func offers[T any](w http.ResponseWriter) bool {
 	}
 }
 
-// finishResponse sends the rest of the response, after the handler has returned.
+// finishResponse sends the rest of the response, after the handler has returned. If the response has
+// begun, what the handler has left open since is committed, and the response is cut off if that, or the
+// last commit before, has failed.
 func (rw *response) finishResponse() {
+	rq := &rw.request
 	switch {
 	case rw.failed != nil:
-		rw.request.abandon(handlerEnd) // what was reopened while the response failed
+		rq.abandon(handlerEnd) // what was reopened while the response failed
 	case !rw.begun:
 		_ = rw.beginResponse(handlerEnd) // an error has become the response
 	default:
-		rw.finishBegun()
+		if rw.draft != nil {
+			rw.showHeader()
+		}
+		rw.discardFailed()
+		err := rq.commit(handlerEnd, false)
+		if err != nil {
+			rq.logFailure(err)
+		}
+		if err != nil || rq.late.Load() != nil {
+			rw.cutOff()
+		}
+		_ = rw.tail.releaseLast(rw.around) // the client may be gone
 	}
-}
-
-// finishBegun is finishResponse for a response that has begun. It commits what the handler has left
-// open since, and cuts the response off if that, or the last commit before, has failed.
-func (rw *response) finishBegun() {
-	rq := &rw.request
-	if rw.draft != nil {
-		rw.showHeader()
-	}
-	rw.discardFailed()
-	if err := rq.commit(handlerEnd, false); err != nil {
-		rq.logFailure(err)
-		rw.cutOff()
-	}
-	if rq.late.Load() != nil {
-		rw.cutOff()
-	}
-	_ = rw.tail.releaseLast(rw.around) // the client may be gone
 }
 
 // beginResponse commits and, if that succeeds, sends what was held back.

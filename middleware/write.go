@@ -66,7 +66,7 @@ func (rw *response) Write(p []byte) (int, error) {
 	switch {
 	case len(p) == 0:
 		return 0, nil
-	case !bodyAllowed(rw.status):
+	case rw.status < 200, rw.status == http.StatusNoContent, rw.status == http.StatusNotModified:
 		return 0, http.ErrBodyNotAllowed
 	case rw.tail.declared >= 0 && rw.tail.overruns(written):
 		return 0, http.ErrContentLength
@@ -146,10 +146,6 @@ func contentLength(h http.Header) int64 {
 		return -1
 	}
 	return max(n, -1)
-}
-
-func bodyAllowed(status int) bool {
-	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
 // reportSuperfluous logs, once in a response, that WriteHeader was called when there was a status
