@@ -119,8 +119,8 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 	}
 	var key cookieKey
 	if do == create {
-		_ = rq.SessionID() // which the handler may know already
-		key.secret = rq.identity.secret
+		_ = rq.SessionID()              // which the handler may know already
+		key.secret = rq.identity.secret // which stays the same from then on
 	} else {
 		key.secret = secret.New()
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 // log writes a line about the request, unless there were enough of its kind lately. It uses the
-// context of the request as it came in, since a log handler must not find the session there: to
-// open it may be what is under way.
+// context of the request as it came in, since a log handler must not find the session in it, which may
+// just be opened.
 func (rq *request) log(level slog.Level, kind, message string, attrs ...slog.Attr) {
 	rq.sessions.logLine(rq.base.Context(), level, kind, message, func() []slog.Attr {
 		return append([]slog.Attr{slog.String("kind", kind), slog.String("session", rq.identity.knownID()),
@@ -47,7 +47,7 @@ func (rq *request) logFailure(err error) {
 		slog.String("mode", mode.String()), slog.Int("status", rule.status), slog.Any("error", err))
 }
 
-// keyAttr is a key of a session in a line. A handler may have made it of what a client has sent.
+// keyAttr shows a key of a session, cut short: a handler may have made the key from what a client has sent.
 func keyAttr(key string) slog.Attr { return slog.String("key", excerpt.Of(key)) }
 
 // perSecond is how many lines of one kind are written in a second.

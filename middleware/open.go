@@ -183,7 +183,7 @@ func endedWith(ctx context.Context, err error) error {
 // sessionOf returns the session over a record: a new one, or if it is not nil, the closed one.
 func (s *Sessions) sessionOf(record records.Record, k keep.Keeper, readOnly bool, closed *session.Session) (opened *session.Session, err error) {
 	config := keep.Config{Snapshot: record.Content}
-	if _, ours := record.Content.(*session.Snapshot); !ours { // but that of a job, say, which has used the store
+	if _, ours := record.Content.(*session.Snapshot); !ours { // it was read from Redis, or saved by another package
 		config = keep.Config{Data: record.Encoded()}
 	}
 	config.Keeper, config.ReadOnly, config.User = k, readOnly, record.User

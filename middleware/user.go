@@ -125,7 +125,7 @@ func (s *Sessions) EndAll(ctx context.Context, user string, except ...string) (i
 	return len(ended), err
 }
 
-// maxDevice is the longest that is kept of what Options.Device says.
+// maxDevice is how many bytes are kept of what Options.Device returns.
 const maxDevice = 256
 
 // device returns what Options.Device says of a request that logs in.
