@@ -9,9 +9,9 @@ import (
 )
 
 // decorate adds the session's part to a header: the cookie, if there are cookies, and what keeps
-// caches from giving one visitor's answer to another. An answer that begins early, before the
+// caches from giving one visitor's response to another. A response that begins early, before the
 // handler has ended, counts as one that uses the session: nobody knows what the handler will read
-// for the rest of it. So does one that a session.Start which failed has made what it is.
+// for the rest of it. So does a response after a session.Start that has failed.
 func (rw *response) decorate(h http.Header, early bool) {
 	rq := &rw.request
 	rq.mu.Lock()
@@ -28,7 +28,7 @@ func (rw *response) decorate(h http.Header, early bool) {
 	}
 }
 
-// keepPrivate keeps an answer out of shared caches, unless it says itself what caches may do, and
+// keepPrivate keeps a response out of shared caches, unless it says itself what caches may do, and
 // lets it vary by cookie or token. Both, since some caches ignore Vary.
 func (rw *response) keepPrivate(h http.Header) {
 	_, chosen := h["Cache-Control"]
@@ -59,7 +59,7 @@ func varyBy(h http.Header, name string) {
 	h.Set("Vary", strings.Join(append(fields, name), ", "))
 }
 
-// forbidCaching keeps an answer out of every cache. Content delivery networks and
+// forbidCaching keeps a response out of every cache. Content delivery networks and
 // nginx obey headers of their own before Cache-Control (RFC 9213), so those of the
 // handler or its surroundings are removed.
 func forbidCaching(h http.Header) {

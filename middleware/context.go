@@ -2,7 +2,6 @@ package middleware
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 
 	"github.com/a2139e8d/latchkey/internal/keep"
@@ -33,21 +32,12 @@ type handlerContext struct {
 // String is for those who print a context: what is in it changes.
 func (c *handlerContext) String() string { return "middleware: the context of a handler" }
 
-// begin makes c the context of rq. Another request that the context of rq.base holds, and rq, know of
-// each other from then on.
-func (c *handlerContext) begin(rq *request) {
-	c.Context, c.request = rq.base.Context(), rq
-	rq.outer, _ = c.Context.Value(requestKey{}).(*request)
-	if rq.outer != nil {
-		rq.sibling = rq.outer.inner.Swap(rq)
-	}
-}
-
-// end ends the context. A cause is for context.Cause; nil is the end of the handler.
-func (c *handlerContext) end(cause error) {
+// endContext ends the context. A cause is for context.Cause; nil is the end of the handler.
+func (c *handlerContext) endContext(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.returned = c.returned || cause == nil; c.returned && c.waiting != nil {
+	c.returned = c.returned || cause == nil
+	if c.returned && c.waiting != nil {
 		c.waiting(errReturned)
 	}
 	if c.own == nil && cause == nil {
@@ -56,6 +46,25 @@ func (c *handlerContext) end(cause error) {
 	}
 	c.derive()
 	c.cancel(cause)
+}
+
+// awaitReturn arranges for cancel to be called when the handler returns, for a Reopen that waits. A
+// handlerContext ends then, too, but also for reasons that need not concern a waiter, such as a
+// client that has gone away.
+func (c *handlerContext) awaitReturn(cancel context.CancelCauseFunc) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.returned {
+		return errReturned
+	}
+	c.waiting = cancel
+	return nil
+}
+
+func (c *handlerContext) stopAwaiting() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiting = nil
 }
 
 // derive makes own, unless it is there. It is called with mu held.
@@ -103,42 +112,11 @@ func (c *handlerContext) current() context.Context {
 	return c.own
 }
 
-// request returns the request that ctx holds and that is s's own, or nil.
-func (s *Sessions) request(ctx context.Context) *request {
+// requestOf returns the request that ctx holds and that is s's own, or nil.
+func (s *Sessions) requestOf(ctx context.Context) *request {
 	rq, _ := ctx.Value(requestKey{}).(*request)
 	for rq != nil && rq.sessions != s {
 		rq = rq.outer
 	}
 	return rq
-}
-
-// FromContext returns the request's session that s has opened. It is for programs with two
-// Sessions around one handler, where session.FromContext returns that of the inner ones. It panics
-// where session.FromContext would.
-func (s *Sessions) FromContext(ctx context.Context) *session.Session {
-	rq := s.request(ctx)
-	if rq == nil {
-		panic(session.ErrNoSession.Error())
-	}
-	rq.mu.Lock()
-	defer rq.mu.Unlock()
-	if rq.session == nil {
-		panic("middleware: not started: in mode Lazy give the route another mode, or call session.Start(ctx) if no other Sessions are in between")
-	}
-	return rq.session
-}
-
-// reportSharedCookie logs it where other Sessions around these use the same cookie.
-func (rq *request) reportSharedCookie() {
-	if rq.sessions.cookies.token != nil {
-		return
-	}
-	name := rq.sessions.cookies.pattern.Name
-	for outer := rq.outer; outer != nil; outer = outer.outer {
-		if outer.sessions.cookies.pattern.Name == name && outer.sessions.cookies.token == nil {
-			rq.log(slog.LevelError, "shared_cookie", "two Sessions on one request use the same cookie and overwrite each other's: give each a name of its own",
-				slog.String("cookie", name))
-			return
-		}
-	}
 }

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 	"net/textproto"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -39,9 +39,13 @@ func newCookies(o Options) (cookies, error) {
 	c := cookies{pattern: o.Cookie, vary: "Cookie"}
 	p := &c.pattern
 	if o.Token != nil {
-		if err := c.nameOnly(o); err != nil {
-			return c, err
+		rest := o.Cookie
+		rest.Name = ""
+		if !reflect.DeepEqual(rest, http.Cookie{}) {
+			return c, errAttributes
 		}
+		// Secure, so that a name that is good for a cookie is good for tokens.
+		c.token, c.vary, p.Secure = o.Token, "Authorization", true
 	}
 	if p.Name == "" {
 		p.Name, p.Secure = "__Host-session", true
@@ -63,7 +67,7 @@ func newCookies(o Options) (cookies, error) {
 	}
 	signer := securecookie.New(keys[0], nil).SetSerializer(securecookie.NopEncoder{})
 	c.signer = func() *securecookie.SecureCookie { return signer }
-	// No session outlives its signature, which is made when the session is, or later: see again.
+	// No session outlives its signature, which is made when the session is, or later: see reissue.
 	maxAge := int64((max(o.Lifetime, keep.LongestCookie)-1)/time.Second + 1) // rounded up
 	c.checkers = &sync.Pool{New: func() any { return newChecker(p.Name, keys, maxAge) }}
 	return c, nil
@@ -94,69 +98,67 @@ func checkCookie(p *http.Cookie) error {
 	return p.Valid()
 }
 
-// read appends to ids the public ids of the request's genuine cookies, all different and in the
-// browser's order: longer paths first, then older cookies. Anything else counts as no cookie at
-// all: a forger learns nothing from the answer. The secrets themselves are not needed any more.
-//
-// Only the first eight cookies that may be genuine are verified, so a request with thousands of
-// them costs little. A sibling domain that plants that many hides the visitor's own.
-func (c *cookies) read(r *http.Request, ids []string) []string {
+// readIDs appends to ids the public ids of the request's genuine cookies, all different and in the
+// browser's order: longer paths first, then older cookies. The secrets themselves are not needed any more.
+func (c *cookies) readIDs(r *http.Request, ids []string) []string {
 	if c.token != nil {
 		if id := c.idOf(c.token(r)); id != "" {
 			ids = append(ids, id)
 		}
 		return ids
 	}
-	check := c.checkers.Get().(*checker)
-	defer c.checkers.Put(check)
-	verified := 0
-	for value := range valuesOf(r.Header["Cookie"], c.pattern.Name) {
-		id, wellFormed := check.id(value)
+	c.eachVerified(r, func(_, id string) bool {
 		if id != "" && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
-		if wellFormed {
-			verified++
-		}
-		if verified == most {
-			break
-		}
-	}
+		return true
+	})
 	return ids
 }
 
-// valuesOf iterates over the values of the cookies with a name, as http.Request.CookiesNamed finds
-// them in the header's lines. It lets through what that refuses in a value; a checker does not.
-func valuesOf(lines []string, name string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, line := range lines {
-			for part := range strings.SplitSeq(line, ";") {
-				found, value, _ := strings.Cut(textproto.TrimString(part), "=")
-				if textproto.TrimString(found) != name {
-					continue
-				}
-				if n := len(value); n > 1 && value[0] == '"' && value[n-1] == '"' {
-					value = value[1 : n-1]
-				}
-				if !yield(value) {
-					return
-				}
+// eachVerified calls do with the value of each of the request's cookies, and the public id that it stands
+// for, until do returns false. The id is "" if the cookie is not genuine. Such a cookie counts as no cookie
+// at all: a forger learns nothing from the response.
+//
+// Only the first eight cookies that may be genuine are verified, so a request with thousands of
+// them costs little. A sibling domain that plants that many hides the visitor's own.
+//
+// The cookies are found as by http.Request.CookiesNamed. A value that CookiesNamed refuses is not genuine.
+func (c *cookies) eachVerified(r *http.Request, do func(value, id string) (more bool)) {
+	check := c.checkers.Get().(*checker)
+	defer c.checkers.Put(check)
+	verified := 0
+	for _, line := range r.Header["Cookie"] {
+		for part := range strings.SplitSeq(line, ";") {
+			name, value, _ := strings.Cut(textproto.TrimString(part), "=")
+			if textproto.TrimString(name) != c.pattern.Name {
+				continue
+			}
+			if n := len(value); n > 1 && value[0] == '"' && value[n-1] == '"' {
+				value = value[1 : n-1]
+			}
+			id, wellFormed := check.verify(value)
+			if wellFormed {
+				verified++
+			}
+			if !do(value, id) || verified == most {
+				return
 			}
 		}
 	}
 }
 
-// issue returns the cookie for a session. With an end of the session's own it lasts until then.
-func (c *cookies) issue(key cookieKey, own *records.Times) (*http.Cookie, error) {
-	value, err := c.signer().Encode(c.pattern.Name, append(key.tag[:len(key.tag):len(key.tag)], key.secret.Bytes()...))
+// issue returns the cookie that signs raw, which is a cookieKey. If the session has an end of its own, the cookie lasts until then.
+func (c *cookies) issue(raw []byte, own *records.Times) (*http.Cookie, error) {
+	value, err := c.signer().Encode(c.pattern.Name, raw)
 	if err != nil {
 		return nil, fmt.Errorf("middleware: signing the cookie: %w", err)
 	}
-	return c.lasting(value, own), nil
+	return c.withValue(value, own), nil
 }
 
-// expired returns the cookie that makes the client drop its own.
-func (c *cookies) expired() *http.Cookie {
+// deletion returns the cookie that makes the client delete its own.
+func (c *cookies) deletion() *http.Cookie {
 	cookie := c.pattern
 	cookie.MaxAge = -1
 	return &cookie

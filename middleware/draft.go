@@ -10,18 +10,15 @@ import (
 // A draft is what the first run of an optimistic handler does to its response and its connection, beside
 // the body. The second run has the same ResponseWriter around it, and must find none of that. Nor must it
 // find what a goroutine of the first run puts into the header later. So the handler has a header of its
-// own until the response begins, and its deadlines wait until then, too.
+// own until the response begins, and the deadlines that it sets wait until then, too.
 type draft struct {
 	header http.Header // the handler's
 	shown  http.Header // what the header around us has of it
 	waits  []func()    // what is to be done to the connection
 }
 
-// newDraft returns the draft of a handler that may run again, or nil.
+// newDraft returns the draft of a handler that may run again.
 func (rw *response) newDraft() *draft {
-	if a := rw.request.attempt; a == nil || a.again {
-		return nil
-	}
 	d := &draft{header: rw.before.Clone(), shown: rw.before}
 	if d.header == nil {
 		d.header = make(http.Header)
@@ -29,13 +26,9 @@ func (rw *response) newDraft() *draft {
 	return d
 }
 
-// show gives the header around us what the handler has changed in its own since the last time.
-func (rw *response) show() {
-	d := rw.draft
-	if d == nil {
-		return
-	}
-	live := rw.inner.Header()
+// showHeader gives the header around us what the handler has changed in its own since the last time.
+func (rw *response) showHeader() {
+	d, live := rw.draft, rw.around.Header()
 	for name := range d.shown {
 		if _, ok := d.header[name]; !ok {
 			delete(live, name)
@@ -48,27 +41,19 @@ func (rw *response) show() {
 	}
 }
 
-// note remembers what was shown, where that is not the last time.
-func (d *draft) note() { d.shown = d.header.Clone() }
-
-// publish ends the draft: there is no second run.
-func (rw *response) publish() {
-	if rw.draft == nil {
-		return
-	}
-	rw.show()
+// publishDraft ends the draft: there is no second run.
+func (rw *response) publishDraft() {
+	rw.showHeader()
 	for _, do := range rw.draft.waits {
 		do()
 	}
 }
 
-// keepUp lets a handler that has kept its header see there what was added when the answer began. What
-// it adds later, trailers, is shown at its end.
-func (rw *response) keepUp() {
-	if rw.draft != nil {
-		maps.Copy(rw.draft.header, rw.inner.Header().Clone())
-		rw.draft.note()
-	}
+// showSentHeader lets a handler that has kept its header see there what was added when the response
+// began. What the handler adds later, trailers, is shown at its end.
+func (rw *response) showSentHeader() {
+	maps.Copy(rw.draft.header, rw.around.Header().Clone())
+	rw.draft.shown = rw.draft.header.Clone()
 }
 
 // What follows is what http.ResponseController looks for.
@@ -93,15 +78,15 @@ func (rw *response) EnableFullDuplex() error {
 }
 
 // control does to the connection what a writer that is a T can do: at once, or if the handler may run
-// again, when the answer begins.
+// again, when the response begins.
 func control[T any](rw *response, do func(*http.ResponseController) error) error {
-	around := http.NewResponseController(rw.inner)
+	around := http.NewResponseController(rw.around)
 	switch {
-	case rw.failed == errRunAgain:
+	case rw.failed != nil && rw.request.runsAgain():
 		return rw.failed
 	case rw.draft == nil || rw.begun || rw.failed != nil:
 		return do(around)
-	case !offers[T](rw.inner):
+	case !offers[T](rw.around):
 		return http.ErrNotSupported
 	}
 	rw.draft.waits = append(rw.draft.waits, func() { _ = do(around) })

@@ -18,8 +18,8 @@ type rule struct {
 	level  slog.Level
 }
 
-// rules are in the order in which they are asked: an error may be several of them. A client that
-// went away is nobody's fault, and a logout in another tab is a fact of life.
+// rules are in the order in which they are asked: an error may wrap several of these errors. A client
+// that went away is nobody's fault, and a logout in another tab is a fact of life.
 var rules = []rule{
 	{context.Canceled, "canceled", http.StatusServiceUnavailable, slog.LevelDebug},
 	{errNoAccess, "no_access", http.StatusUnauthorized, slog.LevelInfo}, // also one that is gone
@@ -49,8 +49,8 @@ func ruleOf(err error) rule {
 
 // Status returns the HTTP status for an error of the session:
 //
-//   - 503 where another try may succeed: the session was busy for too long, its lock was
-//     lost, another request has changed it, Redis or the client has gone away, or the request's own
+//   - 503 if another try may succeed: the session was busy for too long, its lock was lost, another
+//     request has changed it, Redis is unavailable, the client has gone away, or the request's own
 //     deadline is over;
 //   - 409 for a write to a session that another request has ended;
 //   - 401 with Options.Token: the same, and a write of a request that has no token, or one that leads
@@ -62,7 +62,7 @@ func ruleOf(err error) rule {
 //     comes too late, a session that is too large, a record that cannot be read.
 func Status(err error) int { return ruleOf(err).status }
 
-// A gone says why a session is over, where that was not another request, and is an ErrGone.
+// A gone says why a session is over if no other request has ended it, and is an ErrGone.
 type gone string
 
 func (g gone) Error() string { return string(g) }
@@ -70,8 +70,8 @@ func (g gone) Error() string { return string(g) }
 // Is makes errors.Is find store.ErrGone.
 func (g gone) Is(target error) bool { return target == store.ErrGone }
 
-// answer logs err and answers the request with it. Nothing of an answer may have been sent yet.
-func (s *Sessions) answer(w http.ResponseWriter, rq *request, err error) {
+// respondError logs err and makes it the response. Nothing of a response may have been sent yet.
+func (s *Sessions) respondError(w http.ResponseWriter, rq *request, err error) {
 	status := Status(err)
 	if !errors.Is(err, session.ErrClosed) { // which ChangedLate has logged
 		rq.logFailure(err)
@@ -81,7 +81,11 @@ func (s *Sessions) answer(w http.ResponseWriter, rq *request, err error) {
 		w.Header().Set("Retry-After", "1") // seconds
 	}
 	if status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", rq.challenge())
+		challenge := "Bearer" // by RFC 6750 it says what is wrong with a token only if one was sent
+		if s.cookies.token(rq.base) != "" {
+			challenge = `Bearer error="invalid_token"`
+		}
+		w.Header().Set("WWW-Authenticate", challenge)
 	}
 	if s.options.OnError != nil {
 		s.options.OnError(w, rq.base, err)

@@ -2,23 +2,22 @@ package middleware
 
 import "context"
 
-// Hooks are called when sessions begin, get another id, or end: for audit logs. Those that are nil
-// are left out.
+// Hooks are called when sessions begin, get another id, or end: for audit logs. A nil hook is not called.
 //
-// Each is called once, after the commit that has made it true, with public ids only. It may be slow
-// without making others wait, since the session is free by then; but the answer waits for it: a
-// hook comes before the answer's first byte, unless the handler has sent that before. A commit that
-// fails calls none. If the error is store.ErrUnavailable, what it was to do may have been done all
-// the same; and so it may be if the process dies after a commit, so a log can lack a line.
+// Each hook is called once, after the commit has succeeded, and gets public IDs only. A slow hook makes
+// no other request wait, since the session is free by then. But the response waits: a hook is called
+// before the response's first byte, unless the handler has sent that already. A commit that fails calls
+// no hook. A hook can be missed: a commit that failed with store.ErrUnavailable may have taken effect, and
+// the process may die after a commit.
 //
-// The context has the values of the handler's, or of the one that Update was called with, but it
-// does not end: a client that goes away must not keep a line out of the log. In the handler's,
-// session.FromContext finds the session, which is closed: it can be read, and changing it is the
-// mistake that it is after any commit. A panic in a hook goes on like one in the handler, or in
-// Update's function, but what was saved stays saved.
+// The context has the values of the handler's context, or of the context that Update was called with, but
+// it does not end: a client that goes away must not keep a line out of the log. From the handler's context
+// session.FromContext returns the session, which is closed: it can be read, but to change it is a mistake,
+// as after any commit. A panic in a hook goes on like a panic in the handler or in Update's function, but
+// what was saved stays saved.
 //
-// A session that runs out is not seen by anybody, so no hook is called; nor for one that a login ends
-// because of MaxSessions, or that is removed from Redis by other means.
+// No hook is called for sessions that expire, that a login ends because of MaxSessions, or that are
+// deleted in Redis by other means.
 type Hooks struct {
 	// Begin is called when the first record of a session was stored.
 	Begin func(ctx context.Context, id string)
@@ -35,21 +34,9 @@ type event struct {
 	old, id string
 }
 
-// leaveCommit releases mu, and then calls the hook for what the commit has done.
-func (rq *request) leaveCommit(done *event) {
-	rq.mu.Unlock()
-	h := &rq.sessions.options.Hooks
-	if done.do == leave || h.Begin == nil && h.Renew == nil && h.End == nil {
-		return
-	}
-	ctx := context.Context(&rq.context)
-	if rq.lazy != nil {
-		ctx = rq.lazy
-	}
-	h.call(context.WithoutCancel(ctx), *done)
-}
-
-func (h *Hooks) call(ctx context.Context, e event) {
+// callHook calls the hook for an event, with the values of ctx.
+func (h *Hooks) callHook(ctx context.Context, e event) {
+	ctx = context.WithoutCancel(ctx)
 	switch e.do {
 	case create, anew:
 		if h.Begin != nil {

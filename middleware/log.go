@@ -11,17 +11,17 @@ import (
 )
 
 // log writes a line about the request, unless there were enough of its kind lately. It uses the
-// context of the request as it came in, since a log handler must not find the session there: to
-// open it may be what is under way.
+// context of the request as it came in, since a log handler must not find the session in it, which may
+// just be opened.
 func (rq *request) log(level slog.Level, kind, message string, attrs ...slog.Attr) {
-	rq.sessions.log(rq.base.Context(), level, kind, message, func() []slog.Attr {
-		return append([]slog.Attr{slog.String("kind", kind), slog.String("session", rq.knownID()),
-			slog.String("method", clip(rq.base.Method)), slog.String("route", rq.route())}, attrs...)
+	rq.sessions.logLine(rq.base.Context(), level, kind, message, func() []slog.Attr {
+		return append([]slog.Attr{slog.String("kind", kind), slog.String("session", rq.identity.knownID()),
+			slog.String("method", clip(rq.base.Method)), slog.String("route", rq.identity.route())}, attrs...)
 	})
 }
 
-// log writes a line with what attrs returns, unless there were enough of its kind lately.
-func (s *Sessions) log(ctx context.Context, level slog.Level, kind, message string, attrs func() []slog.Attr) {
+// logLine writes a line with what attrs returns, unless there were enough of its kind lately.
+func (s *Sessions) logLine(ctx context.Context, level slog.Level, kind, message string, attrs func() []slog.Attr) {
 	logger := cmp.Or(s.options.Logger, slog.Default())
 	if !logger.Enabled(ctx, level) {
 		return
@@ -37,20 +37,17 @@ func (s *Sessions) log(ctx context.Context, level slog.Level, kind, message stri
 	logger.LogAttrs(ctx, level, "latchkey: "+message, all...)
 }
 
-// logFailure logs an error that the client is answered with.
+// logFailure logs an error that becomes the response.
 func (rq *request) logFailure(err error) {
 	rule := ruleOf(err)
-	rq.idMu.Lock()
+	rq.identity.mu.Lock()
 	mode := rq.mode
-	rq.idMu.Unlock()
+	rq.identity.mu.Unlock()
 	rq.log(rule.level, rule.kind, "session failed",
 		slog.String("mode", mode.String()), slog.Int("status", rule.status), slog.Any("error", err))
 }
 
-// clip keeps a method that a client made up from making a line long.
-func clip(method string) string { return method[:min(len(method), 16)] }
-
-// keyAttr is a key of a session in a line. A handler may have made it of what a client has sent.
+// keyAttr shows a key of a session, cut short: a handler may have made the key from what a client has sent.
 func keyAttr(key string) slog.Attr { return slog.String("key", excerpt.Of(key)) }
 
 // perSecond is how many lines of one kind are written in a second.
@@ -75,9 +72,6 @@ func (d *damper) pass(kind string, now time.Time) (leftOut int, ok bool) {
 	f := d.kinds[kind]
 	if f == nil {
 		f = &flow{since: now}
-		if d.kinds == nil {
-			d.kinds = make(map[string]*flow)
-		}
 		d.kinds[kind] = f
 	}
 	if now.Sub(f.since) >= time.Second {

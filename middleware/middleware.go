@@ -4,17 +4,17 @@
 //	...
 //	http.ListenAndServe(":8080", sessions.Handler(mux))
 //
-// Handlers find the session with session.FromContext. A session that cannot be
-// opened or saved is answered with an error: see [Status] and Options.OnError.
+// Handlers find the session with session.FromContext. If a session cannot be opened or saved, an error
+// becomes the response: see [Status] and Options.OnError.
 //
 // # When the session is committed
 //
-// At the end of the handler, or earlier at the first of: session.Commit, Flush, Hijack, and a
-// body that outgrows the buffer. From then on the session is closed and its lock free, so a
-// stream or a long download holds nothing, until session.Reopen takes it again. A change that comes
-// while it is closed cannot be saved any more; it is logged, and as long as nothing of the answer
-// has left, that becomes an error: see session.ErrClosed. An answer that has begun is cut off, so that no client takes it for complete.
-// Only one that the handler has already flushed whole is beyond that.
+// At the end of the handler, or earlier at the first of: session.Commit, Flush, Hijack, and a body that
+// outgrows the buffer. From then on the session is closed and its lock free, so a stream or a long
+// download holds nothing, until session.Reopen locks the session again. A change that comes while it is
+// closed cannot be saved any more. It is logged, and as long as nothing of the response has left, an error
+// becomes the response: see session.ErrClosed. A response that has begun is cut off, so that no client
+// takes it for complete. A response that was flushed completely cannot be cut off any more.
 //
 // A commit does not end with the request's context: if the client goes away in the middle of a
 // request, its effect is saved nevertheless. The commit is bounded by the store's timeout. But if
@@ -23,10 +23,11 @@
 //
 // # What handlers see of it
 //
-// Answers look as they would without sessions, but for the cookie, Vary and Cache-Control. The
-// ResponseWriter that handlers get is always a Flusher, and a Hijacker where the connection can be
-// taken over. Where the one around it cannot do what is asked, an http.ResponseController reports
-// http.ErrNotSupported, and it finds all other methods.
+// Responses are unchanged except for Set-Cookie, Vary and Cache-Control. The ResponseWriter that handlers
+// get is always a Flusher, and it is a Hijacker if the connection can be taken over. If the underlying
+// ResponseWriter lacks a feature, http.ResponseController returns http.ErrNotSupported. All its other
+// methods are reachable.
+//
 // Two things work only around the sessions: http.MaxBytesReader, which closes the connection only
 // through net/http's own writer (use http.MaxBytesHandler), and SetReadDeadline for a small body,
 // which is read before the handler runs.
@@ -34,93 +35,93 @@ package middleware
 
 // The way of one exclusive request, from top to bottom:
 //
-//	Sessions.Handler       middleware.go
-//	 routeOf               route.go       asks the mux for the route, which may have a mode
-//	 Sessions.serve        middleware.go
-//	  response.run         middleware.go   a second time where mode Optimistic wants it: optimistic.go,
-//	                                       and draft.go for what the first one does to its answer
-//	  request.start        request.go
-//	    cookies.read       cookie.go      finds the cookie
-//	      checker.id       check.go       verifies it: secret, then public id
-//	    readAhead          readahead.go   the client has sent its body before the lock is taken
-//	    request.open       request.go
-//	      request.fetch    fetch.go       tries the cookies' ids, nearly always one
-//	        request.take   fetch.go       calls store.Take: locks, and reads the record
-//	      keep.Open                       decodes it
-//	  the handler                         uses the session through its request's context
-//	    response.Write     write.go       is kept in a buffer, so that a failed commit
-//	                                      can still be answered with an error
-//	  response.finish      response.go
-//	    response.begin     response.go    what Flush and Hijack (stream.go) call earlier
-//	      commitToAnswer   commit.go      once, and after each Reopen (reopen.go);
-//	                                      keep.Close says what changed
-//	        carryOut       commit.go      does what decide (decide.go) says, here
-//	                                      Hold.SaveContent: encodes and writes the record, and unlocks
-//	      decorate         caching.go     the header, as it was at WriteHeader: adds the cookie
-//	      send             response.go    the header, and what of the body was kept
-//	    tail.release       tail.go        the end of a long answer waits for the handler's
+//	Sessions.Handler             middleware.go
+//	 Sessions.routeOf            mode.go            asks the mux for the route, which may have a mode
+//	 Sessions.serve              middleware.go
+//	  response.run               middleware.go      a second time in mode Optimistic if another request has
+//	                                                written: see optimistic.go
+//	   request.open              open.go
+//	    cookies.readIDs          cookie.go          finds the cookie
+//	     checker.verify          cookie_verify.go   verifies it, and derives the public id
+//	    readAhead                readahead.go       the client has sent its body before the lock is acquired
+//	    opening.choose           open.go            tries the cookies' ids, nearly always one
+//	     opening.acquire         open.go            calls Engine.Take, which locks, and reads the record
+//	    opening.decode           open.go            makes the record a session
+//	   the handler                                  uses the session through its request's context
+//	    response.Write           write.go           keeps the body in a buffer, so that an error can still
+//	                                                replace it if the commit fails
+//	   response.finishResponse   response.go
+//	    response.beginResponse   response.go        Flush and Hijack (stream.go) call it earlier
+//	     request.commit          commit.go          once, and after each Reopen (reopen.go)
+//	      commit.saveSession     commit.go          seals the session, which says what has changed
+//	       commit.carryOut       commit.go          calls Hold.SaveContent, which writes the record, and unlocks
+//	        decide               decide.go          says what is to be done
+//	     response.decorate       caching.go         adds the cookie to the header as it was at WriteHeader
+//	     response.sendBuffered   response.go        sends the header, and the buffer
 //
-// Package store continues from Store.Take and Hold.SaveContent. Which error becomes which
-// status is in errors.go.
+// What a commit does that begins or ends a session's id, as at a login, is in id.go. Which error becomes
+// which status is in errors.go. Two Sessions around one handler are in nested.go. Package internal/records
+// continues from Engine.Take and Hold.SaveContent.
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/store"
 )
 
 // Options of the middleware. All but Keys may be left out.
 type Options struct {
-	// Keys sign the cookie: at least one of at least 32 random bytes, newest first. The first one
-	// signs, all verify. To rotate without logging anybody out: deploy the new key behind the old
-	// one, then before it, and drop the old one a Lifetime later, or as long as you remember sessions.
+	// Keys sign the cookie: one or more keys of at least 32 random bytes each, newest first. The first key
+	// signs, all verify. To rotate without logging anybody out, first deploy the new key as the last one,
+	// then move it to the front. Remove the old key after Lifetime, or after the longest Remember.
 	Keys [][]byte
 	// TTL is the idle timeout. Default 30 min.
 	TTL time.Duration
-	// Lifetime is the absolute timeout, counted from the session's creation;
-	// a new id does not prolong it. Default 24 h.
+	// Lifetime is the absolute timeout, counted from the session's creation. A new id does not extend it.
+	// Default 24 h.
 	Lifetime time.Duration
 	// GuestTTL is the idle timeout of a session that nobody has logged in to: until Login or Renew. A flood
 	// of new visitors then fills Redis for that long only. Default TTL, which is also the longest.
 	GuestTTL time.Duration
-	// LockWait is the longest a request waits for its session; then it is
-	// answered with 503. Default 10 s.
+	// LockWait is the longest a request waits for its session. Then the response is a 503. Default 10 s.
 	LockWait time.Duration
-	// MaxHold is the longest a request may keep its session to itself. Then its context ends with
-	// store.ErrLost as the cause, it can no longer save, and the next one gets the session.
-	// Default 1 min.
+	// MaxHold is the longest a request may hold its session. Then its context ends with store.ErrLost as
+	// the cause, it can no longer save, and the next request gets the session. Default 1 min.
 	MaxHold time.Duration
-	// MaxWaiters is how many requests may wait for one session in this process; the next gets 503
-	// at once. Default 128.
+	// MaxWaiters is how many requests may wait for one session in this process. The next gets a 503 at
+	// once. Default 128.
 	MaxWaiters int
 	// MaxBytes is the largest encoded session. Default 1 MiB, which is generous: a session that
 	// large costs a request tens of milliseconds.
 	MaxBytes int
-	// Buffer is how many bytes of an answer are held back until the session is
-	// saved. A longer answer saves the session early. Default 64 KiB.
+	// Buffer is how many bytes of a response are held back until the session is saved. A longer response
+	// saves the session early. Default 64 KiB.
 	Buffer int
 	// Cookie is the pattern of the session's cookie. Without a Name: Name
 	// "__Host-session" and Secure. Path "/" and SameSite=Lax unless set, HttpOnly
-	// always. A MaxAge makes it outlive the browser; set it to Lifetime then. For single
-	// sessions, session.Remember does that.
+	// always. With a MaxAge, which should be Lifetime, it outlives the browser. For single sessions,
+	// session.Remember does that.
 	Cookie http.Cookie
 	// Token returns the session's token that a request carries, or "": for clients that are no
 	// browsers, or keep no cookie. [Bearer] is for Authorization headers. Cookies are neither read
 	// nor set then: the handler gives the client the token that [Sessions.Token] returns. Of Cookie
-	// only the Name may be set, which is part of what is signed. Answers vary by Authorization; if
+	// only the Name may be set, which is part of what is signed. Responses vary by Authorization. If
 	// the token is elsewhere, add to Vary yourself. Token may be called more than once for a request.
 	// Default: there is a cookie.
 	Token func(*http.Request) string
 	// MaxSessions is how many sessions a user may have, see session.Login. A login beyond that ends the
-	// one that would end first; or with RefuseLogin it fails with store.ErrTooManySessions, and is
-	// answered with 403; that without MaxSessions is an error. Default 1,000: more than people have, and
-	// so few that a program which logs in again and again, and keeps no cookie, costs others nothing.
+	// session that would expire first. With RefuseLogin the login fails instead: with
+	// store.ErrTooManySessions, which is a 403. RefuseLogin without MaxSessions is an error. Default 1,000:
+	// more than people have, and so few that a program which logs in again and again, and keeps no cookie,
+	// costs others nothing.
 	MaxSessions int
 	RefuseLogin bool
 	// Device says where a user logs in, for [Sessions.List]: browser and place, say. At most 256
@@ -131,30 +132,29 @@ type Options struct {
 	// Mode says how to open a request's session. Default: Exclusive. A route may have a mode of
 	// its own, see [Sessions.ReadOnly].
 	Mode func(*http.Request) Mode
-	// Label says what a request is called while it holds its session: in Redis, and in the log
-	// lines and errors of those that wait for it. Put no secret into it, as a path may be one.
-	// Default: the method, and the route's pattern where it is known.
+	// Label says what a request is called while it holds its session: in Redis, and in the log lines and
+	// errors of waiters. It must not contain secrets; a URL path may contain one. Default: the method, and
+	// the route's pattern if it is known.
 	Label func(*http.Request) string
-	// OnError answers a request whose session could not be opened or saved; the
-	// status to use is Status(err). Retry-After is set already where it applies,
-	// and the error is logged. Default: a line of plain text.
+	// OnError responds to a request whose session could not be opened or saved. The status to use is
+	// Status(err). Retry-After is set already if it applies, and the error is logged. Default: a line of
+	// plain text.
 	OnError func(http.ResponseWriter, *http.Request, error)
-	// OnCorrupt decides about a record that is damaged, of an unknown version or
-	// too large: the error it returns is the answer; nil puts an empty session in
-	// the record's place, which gets another id if it was a user's, and nobody is logged in to it.
-	// Default: the error as it is.
+	// OnCorrupt decides about a record that is damaged, of an unknown version or too large. The request
+	// fails with the error that it returns. If it returns nil, the record is replaced by an empty session
+	// without a user; if the old one had a user, it also gets a new ID. Default: the error as it is.
 	OnCorrupt func(*http.Request, error) error
-	// Discard reports whether an answer with this status, which the handler has chosen, means that
-	// its work has failed: then what it has done to the session, Renew and Destroy too, is not
-	// saved, as by session.Discard. It is not asked where the handler calls Commit. It is for
-	// frameworks that answer a panic themselves, inside the sessions:
+	// Discard reports whether a response with this status, which the handler has chosen, means that the
+	// handler's work has failed. Then its changes to the session, Renew and Destroy too, are not saved, as
+	// after session.Discard. It is not called when the handler calls Commit. It is for frameworks that
+	// respond to a panic themselves, inside the sessions:
 	//
 	//	Discard: func(status int) bool { return status >= 500 }
 	//
 	// Default: all is saved.
 	Discard func(status int) bool
-	// Logger gets one line for each error, and at most ten of a kind in a second: the next one
-	// says how many were left out. Default: slog.Default().
+	// Logger gets one line for each error, and at most ten of a kind in a second. The next line says how
+	// many were left out. Default: slog.Default().
 	Logger *slog.Logger
 }
 
@@ -192,7 +192,7 @@ func New(st *store.Store, o Options) (*Sessions, error) {
 		return nil, err
 	}
 	o.Keys = nil // printing the Sessions must not show them
-	return &Sessions{store: engine, options: o, terms: terms, cookies: c, damper: new(damper)}, nil
+	return &Sessions{store: engine, options: o, terms: terms, cookies: c, damper: &damper{kinds: make(map[string]*flow)}}, nil
 }
 
 // Handler returns next with a session in the context of each of its requests,
@@ -202,7 +202,7 @@ func (s *Sessions) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mode, pattern := s.routeOf(next, r)
 		// Taking the lock again would make the request wait for itself.
-		if s.request(r.Context()) != nil {
+		if s.requestOf(r.Context()) != nil {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -210,49 +210,67 @@ func (s *Sessions) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// serve answers a request whose session is not open yet.
+// serve serves a request whose session is not open yet.
 func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, mode Mode, pattern string, next http.Handler) {
 	if mode == None {
 		next.ServeHTTP(w, r)
 		return
 	}
-	rw := &response{
-		request: request{sessions: s, mode: mode, pattern: pattern, base: r, arrived: time.Now()},
-		inner:   w,
-		before:  snapshot(w.Header()),
-		tail:    tail{declared: -1},
+	rw := s.newResponse(w, r, mode, pattern)
+	if mode < Exclusive || mode > Lazy {
+		rw.replaceByError(fmt.Errorf("%w: %v", errUnknownMode, mode))
+		return
 	}
-	if rw.run(next) {
-		rw.again().run(next)
+	rw.run(next)
+	if rw.failed != nil && rw.request.runsAgain() { // see optimistic.go
+		rw.secondResponse().run(next)
 	}
 }
 
-// run lets next answer. again: that has come to nothing, and is to be repeated; see optimistic.go.
-func (rw *response) run(next http.Handler) (again bool) {
+// run opens the session, calls the handler, and finishes the response.
+func (rw *response) run(next http.Handler) {
 	rq := &rw.request
-	rq.context.begin(rq)
+	rq.context.Context, rq.context.request = rq.base.Context(), rq
 	finished := false
 	defer func() {
 		if !finished { // the handler panicked, or called runtime.Goexit; or a Logger did in the commit
-			rq.context.end(nil)
-			rq.abandon()
-			rw.abandon()
+			rq.context.endContext(nil)
+			rq.abandon("a panic")
+			rw.passThrough()
 		}
 	}()
-	r, err := rq.start()
-	if err != nil {
-		finished = true
-		rq.context.end(nil)
-		rw.fail(err)
-		return false
+	if outer, ok := rq.base.Context().Value(requestKey{}).(*request); ok {
+		rq.nestIn(outer)
 	}
-	rw.draft = rw.newDraft()
+	ctx := context.Context(&rq.context)
+	if rq.mode == Lazy {
+		open := func(ctx context.Context) (any, error) { return rq.open(ctx, nil) }
+		ctx = context.WithValue(ctx, keep.ContextKey{}, &keep.Lazy{Open: open})
+		rq.lazy = ctx
+	}
+	r := rq.base.WithContext(ctx)
+	if rq.lazy == nil {
+		opened, err := rq.open(rq.base.Context(), r)
+		if err != nil {
+			finished = true
+			rq.context.endContext(nil)
+			rw.replaceByError(err)
+			return
+		}
+		rq.context.session = opened
+	}
+	if rq.first != nil {
+		rw.draft = rw.newDraft()
+	}
+	writer := http.ResponseWriter(rw)
+	if offers[http.Hijacker](rw.around) {
+		writer = hijackable{rw}
+	}
 	func() {
-		defer rq.handBack(r)
-		next.ServeHTTP(rw.writer(), r)
+		defer rq.copyBack(r)
+		next.ServeHTTP(writer, r)
 	}()
-	rq.context.end(nil) // also ends a session.Start that still waits
-	again = rw.finish()
+	rq.context.endContext(nil) // also ends a session.Start that still waits
+	rw.finishResponse()
 	finished = true
-	return again
 }

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"time"
 
-	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/store"
 )
@@ -17,20 +15,27 @@ import (
 // # The way of an optimistic request
 //
 // The handler runs on what was last saved, without a lock. If it has changed nothing, that was all.
-// Else the commit goes on until one of these is so:
+// Otherwise the commit ends in one of four ways:
 //
-//   - Nobody holds the session, and the record is still the one that was read: it is saved, in one
-//     exchange (store.SaveLoaded).
-//   - The session is held, or is to be ended or to get a new id or end: its lock is taken, under the
-//     rules of any exclusive request. If the record is still the one that was read, all that the handler
-//     has read is true, and the commit goes on under the lock.
-//   - Another has written. Nothing of the handler's work was saved, and nothing of its answer sent:
-//     both are thrown away, and the handler runs again, with the lock that was just taken. From
-//     here on the request is like any exclusive one, and there is no third run.
-//   - The same, but the handler must not run again, since its work may have left the process
-//     already: the commit comes from its own call of Commit, or with the beginning of the answer,
-//     or other Sessions inside these have saved something. The lock is released, and the request
-//     fails with store.ErrConflict.
+//   - Nobody holds the session, and the record is still the one that was read. The new record is
+//     saved, in one round trip (Engine.SaveLoaded).
+//   - The session is held, or is to be ended, or is to get a new id or end. The lock is acquired, under
+//     the rules of any exclusive request. If the record is still the one that was read, all that the
+//     handler has read is true, and the commit goes on under the lock.
+//   - Another request has written. Nothing of the handler's work was saved, and nothing of its response
+//     was sent: both are discarded, and the handler runs again, with the lock that was just acquired.
+//     From here on the request is like any exclusive one, and there is no third run.
+//   - Another request has written, but the handler must not run again, since its work may have left the
+//     process already: the commit comes from its own call of Commit, or with the beginning of the
+//     response, or other Sessions inside these have saved something. The lock is released, and the
+//     request fails with store.ErrConflict.
+//
+// So a request is in one of these states:
+//
+//	first == nil, second == nil   the handler runs with the lock, or the session is not open
+//	first != nil                  it runs without the lock, on first.record
+//	first.next != nil             its work was discarded, and it is to run again
+//	second != nil                 (another request) it runs again
 //
 // # Why this is linearizable
 //
@@ -40,8 +45,8 @@ import (
 // one has read is gone, and records never come back, so the first one's command can do nothing any
 // more, however late it comes. That is why the second run need not write to be safe from it.
 //
-// One thing is left. If the network makes a copy of a command that was refused since the session was
-// held, the copy may be done in a moment in which it is free, before this request has the lock. Then
+// One case is left. If the network makes a copy of a command that was refused since the session was
+// held, Redis may execute the copy while the session is free, before this request has the lock. Then
 // the record that is found is the request's own, and there is no second run. Only if another has
 // written on top of that by then, both runs take effect.
 //
@@ -49,40 +54,39 @@ import (
 //
 // A request, a response, a context and a session of its own. The request is a deep copy of what the first
 // run had in the beginning: header, URL, forms, trailers. Only the values in its context are the same
-// ones. What the first run has done to its answer and the connection is thrown away: see draft.go. But
-// an informational answer, such as 103, has been sent. The first one's context has ended by then.
-// What it has left running sees that, and can change neither the second one's session nor, by the
-// ResponseWriter or the header that it has, the answer.
+// ones. What the first run has done to its response and the connection is discarded: see draft.go. But
+// an informational response, such as 103, has been sent. The first run's context has ended by then.
+// A goroutine that it has left running sees that, and can change neither the second run's session nor,
+// by the ResponseWriter or the header that it has, the response.
 
 var (
 	errUnsafe = errors.New("middleware: mode Optimistic is for GET, HEAD, OPTIONS and TRACE, " +
 		"since the handler may run twice: give the route another mode")
-	errRunAgain = errors.New("middleware: another request has changed the session, so the handler runs again")
+	errDiscarded = errors.New("middleware: another request has changed the session, so the handler runs again")
 )
 
-// An attempt is what a request in mode Optimistic has in addition, once it has read a record.
-type attempt struct {
-	record records.Record // what the first run has read
-	base   *http.Request  // as it came in, for the second run
-	again  bool           // this is the second run
-	hold   *records.Hold  // what the second run begins with; nil: there was no session any more
-	over   string         // the id of that session, for which nobody need wait again
-	err    error          // of taking it: its record cannot be used, or the session is over
+// A firstRun is what a handler that runs without the lock began with.
+type firstRun struct {
+	record records.Record // what it has read
+	base   *http.Request  // the request as it came in, for a second run
+	next   *secondRun     // set by the commit, if the handler is to run again
 }
 
-// mayRunTwice reports whether the handler may run without a lock. Where that is not certain to do no
-// harm, since the body would be gone, or other Sessions around these have a session that the first
-// run may change, the request is exclusive from the start.
+// A secondRun is what the second run of a handler begins with.
+type secondRun struct {
+	id   string        // of the session
+	hold *records.Hold // its lock; nil if the session is over
+	err  error         // why its record cannot be used, or that it is over
+}
+
+// mayRunTwice reports whether the handler may run without a lock. If that might do harm, since the
+// body would be gone, or other Sessions around these have a session that the first run may change,
+// the request is exclusive from the start.
 func (rq *request) mayRunTwice() bool {
-	if rq.mode != Optimistic || rq.committed || rq.attempt != nil && rq.attempt.again {
-		return false
-	}
-	return rq.outer == nil && !hasBody(rq.base)
+	// Over HTTP/2, and inside http.MaxBytesHandler, the Body of a request that has none is not http.NoBody.
+	hasBody := rq.base.Body != nil && rq.base.ContentLength != 0
+	return rq.second == nil && rq.outer == nil && !hasBody
 }
-
-// hasBody reports whether there is anything to be read. Over HTTP/2, and inside http.MaxBytesHandler,
-// the Body of a request that has none is not http.NoBody.
-func hasBody(r *http.Request) bool { return r.Body != nil && r.ContentLength != 0 }
 
 // safe returns an error for a method that a handler may not run twice for.
 func safe(method string) error {
@@ -93,100 +97,79 @@ func safe(method string) error {
 	return fmt.Errorf("%w: this is a %s", errUnsafe, clip(method))
 }
 
-// load reads a record for a handler that runs without its lock. done: it is there, or known not to
-// be; what cannot be read needs the lock, so that it may be replaced.
-func (rq *request) load(ctx context.Context, id string) (record records.Record, done bool, err error) {
-	s := rq.sessions
+// readUnlocked reads a record for a handler that runs without its lock. done: the record is there, or known not
+// to be. A record that cannot be used needs the lock, so that it may be replaced.
+func (o *opening) readUnlocked(id string) (record records.Record, done bool, err error) {
+	rq, s := o.rq, o.rq.sessions
 	rq.origin = optimistic
-	record, err = s.store.Load(ctx, id, s.terms)
+	record, err = s.store.Load(o.ctx, id, s.terms)
 	if err == nil {
-		rq.attempt = &attempt{record: record, base: rq.base.Clone(rq.base.Context())}
+		rq.first = &firstRun{record: record, base: rq.base.Clone(rq.base.Context())}
 	}
 	return record, !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrTooLarge), err
 }
 
 // lingering is how long a commit waits for the lock when the client has gone away. That should not undo
-// what its request has done, but nobody waits for the answer.
+// what its request has done, but nobody waits for the response.
 const lingering = time.Second
 
-// settle saves what a handler has changed that has run without the lock, or returns errRunAgain. It
-// is called with mu held.
-func (rq *request) settle(by string, change keep.Change, done *event) error {
-	s, a, id, ctx := rq.sessions, rq.attempt, rq.knownID(), rq.base.Context()
+// saveUnlocked saves what a handler has changed that has run without the lock, or returns errDiscarded
+// and sets first.next.
+func (c *commit) saveUnlocked(ctx context.Context) error {
+	rq, s, first, id := c.rq, c.rq.sessions, c.rq.first, c.rq.identity.knownID()
 	var saved records.Record
-	if !change.Renewed && !change.Destroyed && !change.Remembered {
+	if !c.change.Renewed && !c.change.Destroyed && !c.change.Remembered {
 		var err error
-		saved, err = s.store.SaveLoaded(ctx, id, a.record, change.Snapshot, s.terms)
+		saved, err = s.store.SaveLoaded(ctx, id, first.record, c.change.Snapshot, s.terms)
 		if !errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrUnavailable) {
 			rq.saved = rq.saved || err == nil
 			return err
 		}
 	}
-	record, err := rq.lock(ctx, id)
+	o := opening{rq: rq, ctx: ctx, lock: true}
+	record, err := o.acquire(id)
 	if rq.hold == nil && errors.Is(ctx.Err(), context.Canceled) {
 		rq.waited = max(rq.waited, s.terms.LockWait-lingering)
-		record, err = rq.lock(context.WithoutCancel(ctx), id)
+		o.ctx = context.WithoutCancel(ctx)
+		record, err = o.acquire(id)
 	}
-	over := errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound)
+	hold, isOver := rq.hold, errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound)
 	switch {
-	case rq.hold == nil && !over:
+	case hold == nil && !isOver:
 		return endedWith(ctx, err)
-	case err == nil && record.Same(a.record):
-		return rq.carryOut(by, change, done)
+	case err == nil && record.Same(first.record):
+		return c.carryOut()
 	case err == nil && record.Same(saved): // by a copy of the command: see above
-		rq.saved = true
-		return rq.giveBack().Touch(ctx)
-	case by != handlerEnd, rq.savedInside():
-		if rq.unlock(); !errors.Is(err, store.ErrGone) {
-			err = store.ErrConflict
-		}
-		if by == handlerEnd {
-			by = "other Sessions inside have saved something"
-		}
-		return fmt.Errorf("middleware: session %s: another request has changed it, "+
-			"and the handler cannot run again after %s: %w", id, by, err)
+		rq.saved, rq.hold = true, nil
+		return hold.Touch(ctx)
+	case c.by != handlerEnd:
+		return c.conflict(c.by, err)
+	case rq.savedInside():
+		return c.conflict("other Sessions inside have saved something", err)
 	}
 	rq.log(slog.LevelDebug, "again", "handler runs again, since another request has changed the session")
-	if a.hold, a.err = rq.giveBack(), err; over {
-		a.over = id
-	}
-	return errRunAgain
+	rq.hold, first.next = nil, &secondRun{id: id, hold: hold, err: err}
+	return errDiscarded
 }
 
-// savedInside reports whether other Sessions inside have saved something, or may have. Each of their
-// handlers has returned.
-func (rq *request) savedInside() bool {
-	for inner := rq.inner.Load(); inner != nil; inner = inner.sibling {
-		inner.mu.Lock()
-		saved := inner.saved || inner.err != nil
-		inner.mu.Unlock()
-		if saved || inner.savedInside() {
-			return true
-		}
+// conflict returns the error of a handler that cannot run again after what has happened. err is that of
+// acquiring the lock.
+func (c *commit) conflict(after string, err error) error {
+	if !errors.Is(err, store.ErrGone) {
+		err = store.ErrConflict
 	}
-	return false
+	return fmt.Errorf("middleware: session %s: another request has changed it, "+
+		"and the handler cannot run again after %s: %w", c.rq.identity.knownID(), after, err)
 }
 
-// discard throws away the answer of a first run. What it has left running writes to nowhere.
-func (rw *response) discard() {
-	rw.buffered = nil
-	rw.failed, rw.ignored = errRunAgain, make(http.Header)
-	h := rw.inner.Header()
-	clear(h)
-	maps.Copy(h, rw.before)
-}
+// runsAgain reports whether the handler's work was discarded.
+func (rq *request) runsAgain() bool { return rq.first != nil && rq.first.next != nil }
 
-// again returns the response of the second run.
-func (rw *response) again() *response {
-	first := &rw.request
-	a := first.attempt
-	return &response{
-		request: request{
-			sessions: first.sessions, mode: Optimistic, pattern: first.route(), base: a.base,
-			id: first.knownID(), arrived: first.arrived, hold: a.hold, attempt: &attempt{again: true, over: a.over, err: a.err},
-		},
-		inner:  rw.inner,
-		before: snapshot(rw.inner.Header()),
-		tail:   tail{declared: -1},
-	}
+// secondResponse returns the response of the second run.
+func (rw *response) secondResponse() *response {
+	rq := &rw.request
+	second := rq.sessions.newResponse(rw.around, rq.first.base, Optimistic, rq.identity.route())
+	second.request.second, second.request.hold = rq.first.next, rq.first.next.hold
+	second.request.identity.id, second.request.identity.arrived = rq.identity.knownID(), rq.identity.arrival()
+	return second
 }

@@ -11,15 +11,25 @@ import (
 // hold its session meanwhile, and net/http notices that a client has gone away only
 // once the body is read, so its place among the waiting requests would stay taken.
 //
-// Bodies of unknown length or longer than limit are left alone, since they may be streams; so are
-// those whose client waits for permission to send them. Over HTTP/2 net/http does not say which
-// these are.
+// A body of unknown length or longer than limit is left alone, since it may be a stream. So is a body
+// whose client waits for permission to send it, unless it comes over HTTP/2, where net/http does not
+// tell that.
+//
+// Memory is allocated as bytes arrive: never more than twice what is there and a little, and in the end
+// just as much as there is.
 func readAhead(r *http.Request, limit int) io.ReadCloser {
 	if r.Body == nil || r.ContentLength <= 0 || r.ContentLength > int64(limit) || r.Header.Get("Expect") != "" {
 		return r.Body
 	}
+	const first = 4 << 10
 	b := &bodyAhead{ReadCloser: r.Body}
-	b.read(r.ContentLength)
+	for left := r.ContentLength; left > 0 && b.err == nil; {
+		chunk := make([]byte, min(left, max(r.ContentLength-left, first)))
+		n, err := readFull(b.ReadCloser, chunk)
+		b.chunks = append(b.chunks, chunk[:n])
+		b.err = err // io.EOF, too: after a Flush net/http would call the body closed
+		left -= int64(n)
+	}
 	return b
 }
 
@@ -29,20 +39,7 @@ type bodyAhead struct {
 
 	mu     sync.Mutex // guards the rest: an http.Transport closes a body while it reads from it
 	chunks [][]byte
-	err    error // of reading: the handler gets it where it would have without us
-}
-
-// read reads length bytes, or up to the end or an error. Memory is taken as bytes arrive, never
-// more than twice what is there and a little, and in the end just as much as there is.
-func (b *bodyAhead) read(length int64) {
-	const first = 4 << 10
-	for left := length; left > 0 && b.err == nil; {
-		chunk := make([]byte, min(left, max(length-left, first)))
-		n, err := readFull(b.ReadCloser, chunk)
-		b.chunks = append(b.chunks, chunk[:n])
-		b.err = err // io.EOF, too: after a Flush net/http would call the body closed
-		left -= int64(n)
-	}
+	err    error // of reading: the handler gets it after the chunks
 }
 
 // readFull is io.ReadFull, but returns the reader's own error.

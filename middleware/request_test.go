@@ -91,8 +91,8 @@ func TestAHandlersContextIsLikeAnyOther(t *testing.T) {
 	makeOurs := func() *world {
 		ctx, cancel := server()
 		rq := &request{base: new(http.Request).WithContext(ctx)}
-		rq.context.begin(rq)
-		return &world{ctx: &rq.context, end: rq.context.end, endServer: cancel}
+		rq.context.Context, rq.context.request = rq.base.Context(), rq
+		return &world{ctx: &rq.context, end: rq.context.endContext, endServer: cancel}
 	}
 	makeTheirs := func() *world {
 		above, cancel := server()
@@ -149,10 +149,10 @@ func TestAHandlersContextIsLikeAnyOther(t *testing.T) {
 func TestAHandlersContextCanBePrinted(t *testing.T) {
 	t.Parallel()
 	rq := &request{base: new(http.Request).WithContext(t.Context())}
-	rq.context.begin(rq)
+	rq.context.Context, rq.context.request = rq.base.Context(), rq
 	var both sync.WaitGroup
 	both.Go(func() { rq.context.Done() })
 	both.Go(func() { _ = fmt.Sprint(&rq.context) })
 	both.Wait()
-	rq.context.end(nil)
+	rq.context.endContext(nil)
 }

@@ -4,30 +4,40 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 )
 
-// A response holds an answer back until the session is committed.
+// A response is held back until the session is committed.
 //
 // The order is always: commit, then header (with the cookie), then body. Until the commit the
-// answer can be replaced by an error; from then on everything goes straight through. Like any
+// response can be replaced by an error; from then on everything goes straight through. Like any
 // ResponseWriter it is used by one goroutine at a time.
 type response struct {
-	inner   http.ResponseWriter
+	around  http.ResponseWriter // the one that it was given
 	request request
 	before  http.Header // what others had set before the handler ran
 	draft   *draft      // not nil in a first run: see draft.go
 
 	status    int         // 0 until the handler has chosen
-	caching   [2]string   // values of Vary and Cache-Control, which need no memory of their own
+	caching   [2]string   // values of Vary and Cache-Control: here they spare an allocation of 32 bytes
 	header    http.Header // as it was at that moment: later changes do not count
 	buffered  []byte
-	tail      tail        // knows the declared length, and keeps the end of an answer
-	failed    error       // the answer was replaced by this error
+	tail      tail        // knows the declared length, and keeps the end of the response
+	failed    error       // this error has replaced the response
 	ignored   http.Header // the one that the handler gets then
 	explicit  bool        // the handler has chosen the status by WriteHeader
 	begun     bool        // the header has left our hands
-	abandoned bool        // the handler has panicked: see abandon
+	abandoned bool        // the handler has panicked: see passThrough
 	warned    bool        // a superfluous WriteHeader was logged
+}
+
+func (s *Sessions) newResponse(w http.ResponseWriter, r *http.Request, mode Mode, pattern string) *response {
+	return &response{
+		request: request{sessions: s, base: r, mode: mode, identity: identity{pattern: pattern, arrived: time.Now()}},
+		around:  w,
+		before:  snapshot(w.Header()),
+		tail:    tail{declared: -1},
+	}
 }
 
 // handlerEnd is what commits last. Whatever commits earlier does so in the middle of the handler.
@@ -35,30 +45,77 @@ const handlerEnd = "the end of the handler"
 
 // Unwrap gives http.ResponseController the methods that have nothing to do with
 // the session, such as deadlines.
-func (rw *response) Unwrap() http.ResponseWriter { return rw.inner }
+func (rw *response) Unwrap() http.ResponseWriter { return rw.around }
 
-// begin commits and, if that succeeds, sends what was held back.
-func (rw *response) begin(by string) error {
-	rw.discardFailed()
-	switch err := rw.request.commitToAnswer(by); err {
-	case nil:
-	case errRunAgain:
-		rw.discard()
-		return err
+// A hijackable is the response if the connection can be taken over. Otherwise, as over HTTP/2 and inside
+// an http.TimeoutHandler, handlers must not see a Hijack: websocket libraries send their 101 as soon as
+// they do. See stream.go.
+type hijackable struct{ *response }
+
+// offers reports whether w, or a writer that it wraps, is a T.
+func offers[T any](w http.ResponseWriter) bool {
+	for {
+		if _, ok := w.(T); ok {
+			return true
+		}
+		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return false
+		}
+		w = u.Unwrap()
+	}
+}
+
+// finishResponse sends the rest of the response, after the handler has returned. If the response has
+// begun, what the handler has left open since is committed, and the response is cut off if that, or the
+// last commit before, has failed.
+func (rw *response) finishResponse() {
+	rq := &rw.request
+	switch {
+	case rw.failed != nil:
+		rq.abandon(handlerEnd) // what was reopened while the response failed
+	case !rw.begun:
+		_ = rw.beginResponse(handlerEnd) // an error has become the response
 	default:
-		rw.fail(err)
+		if rw.draft != nil {
+			rw.showHeader()
+		}
+		rw.discardFailed()
+		err := rq.commit(handlerEnd, false)
+		if err != nil {
+			rq.logFailure(err)
+		}
+		if err != nil || rq.late.Load() != nil {
+			rw.cutOff()
+		}
+		_ = rw.tail.releaseLast(rw.around) // the client may be gone
+	}
+}
+
+// beginResponse commits and, if that succeeds, sends what was held back.
+func (rw *response) beginResponse(by string) error {
+	rq := &rw.request
+	rw.discardFailed()
+	if err := rq.commit(by, true); err != nil {
+		if rq.runsAgain() {
+			rw.discardResponse(err)
+		} else {
+			rw.replaceByError(err)
+		}
 		return err
 	}
-	if late := rw.request.late.Load(); late != nil {
-		rw.fail(*late)
+	if late := rq.late.Load(); late != nil {
+		rw.replaceByError(*late)
 		return *late
 	}
-	rw.publish()
-	rw.begun = true
-	live, early := rw.inner.Header(), by != handlerEnd
-	if early {
-		defer rw.keepUp()
+	live, early := rw.around.Header(), by != handlerEnd
+	if rw.draft != nil {
+		rw.publishDraft()
+		if early {
+			defer rw.showSentHeader()
+		}
 	}
+	rw.begun = true
 	if rw.status == 0 { // net/http chooses it, at the first byte or the end
 		rw.tail.declared = contentLength(live)
 		rw.decorate(live, early)
@@ -66,7 +123,7 @@ func (rw *response) begin(by string) error {
 	}
 	if maps.EqualFunc(live, rw.header, slices.Equal[[]string]) {
 		rw.decorate(live, early)
-		return rw.send()
+		return rw.sendBuffered()
 	}
 	return rw.sendWithTrailers(live, early)
 }
@@ -84,17 +141,17 @@ func (rw *response) discardFailed() {
 	}
 }
 
-// send makes the calls that the handler has made. It calls WriteHeader only if the handler did:
+// sendBuffered makes the calls that the handler has made. It calls WriteHeader only if the handler did:
 // writers that complete the header in Write, as compressors do, rely on that.
-func (rw *response) send() error {
+func (rw *response) sendBuffered() error {
 	if rw.explicit {
-		rw.inner.WriteHeader(rw.status)
+		rw.around.WriteHeader(rw.status)
 	}
 	if len(rw.buffered) == 0 {
 		return nil
 	}
 	// The last byte of a declared length is either not in here, or is wanted now.
-	n, err := rw.inner.Write(rw.buffered)
+	n, err := rw.around.Write(rw.buffered)
 	rw.tail.sent += int64(n)
 	rw.buffered = nil
 	return err
@@ -110,7 +167,7 @@ func (rw *response) sendWithTrailers(live http.Header, early bool) error {
 	rw.decorate(since, early) // for a writer around us that looks only at the end
 	sent := maps.Clone(live)
 	rw.explicit = rw.explicit || len(rw.buffered) == 0 // or nothing would send the header
-	err := rw.send()
+	err := rw.sendBuffered()
 	for name := range sent {
 		if _, ok := since[name]; !ok {
 			delete(live, name)
@@ -124,56 +181,45 @@ func (rw *response) sendWithTrailers(live http.Header, early bool) error {
 	return err
 }
 
-// fail replaces the answer by an error.
-func (rw *response) fail(err error) {
-	rw.reset()
-	rw.failed, rw.ignored = err, make(http.Header)
-	rw.request.sessions.answer(rw.inner, &rw.request, err)
+// replaceByError replaces the response by an error.
+func (rw *response) replaceByError(err error) {
+	rw.discardResponse(err)
+	rw.keepCookies()
+	rw.request.sessions.respondError(rw.around, &rw.request, err)
 }
 
-// reset removes what the handler has written and put into the header. What stays is the cookie of
-// a commit that has succeeded before, also in other Sessions inside: without it the client would
-// lose the session.
-func (rw *response) reset() {
-	rw.buffered = nil
-	h := rw.inner.Header()
+// discardResponse removes what the handler has written and put into the header. What it still writes
+// goes nowhere.
+func (rw *response) discardResponse(err error) {
+	rw.failed, rw.ignored, rw.buffered = err, make(http.Header), nil
+	h := rw.around.Header()
 	clear(h)
 	maps.Copy(h, rw.before)
+}
+
+// keepCookies puts the cookies of commits that have succeeded before, also in other Sessions inside, back
+// into the header: without them the client would lose those sessions.
+func (rw *response) keepCookies() {
 	for _, cookie := range rw.request.committedCookies() {
+		h := rw.around.Header()
 		h.Add("Set-Cookie", cookie.String())
 		forbidCaching(h)
 	}
 }
 
-// abandon is for a handler that has panicked. From here on everything goes straight through, so
+// passThrough is for a handler that has panicked. From here on everything goes straight through, so
 // that a handler around us that recovers can answer, even one that was given this response: a
 // framework that keeps its current writer answers through it.
-func (rw *response) abandon() {
+func (rw *response) passThrough() {
 	if rw.begun || rw.failed != nil {
 		return
 	}
-	rw.publish()
-	rw.reset()
+	if rw.draft != nil {
+		rw.publishDraft()
+	}
+	rw.discardResponse(nil)
+	rw.keepCookies()
 	rw.begun, rw.abandoned, rw.tail = true, true, tail{declared: -1}
-}
-
-// finish sends the rest of the answer, after the handler has returned. again: it has thrown it away,
-// and the handler is to run again.
-func (rw *response) finish() (again bool) {
-	if !rw.begun && rw.failed == nil {
-		return rw.begin(handlerEnd) == errRunAgain // answered, if it failed
-	}
-	if rw.failed != nil {
-		rw.request.giveUp(handlerEnd) // what was reopened while it failed
-		return false
-	}
-	rw.show()
-	rw.commitReopened()
-	if rw.request.late.Load() != nil {
-		rw.cutOff()
-	}
-	_ = rw.tail.release(rw.inner) // the client may be gone
-	return false
 }
 
 // snapshot returns a copy of h, or nil if it is empty, as it mostly is: that saves

@@ -6,14 +6,14 @@ import (
 	"net/http"
 )
 
-// A tail holds back the last byte of an answer whose length was declared, until
-// the handler has returned. Without that byte a client knows that the answer is
-// cut off. Once it has all of them, nothing can take back what it believes, even
+// A tail holds back the last byte of a response whose length was declared, until
+// the handler has returned. Without that byte a client knows that the response
+// is cut off. Once it has all of them, nothing can take back what it believes, even
 // if the handler goes on to change a session that was saved before.
 //
-// Answers of unknown length need no tail: they end when net/http says so.
+// Responses of unknown length need no tail: they end when net/http says so.
 type tail struct {
-	declared int64 // the Content-Length, -1 where unknown
+	declared int64 // the Content-Length; -1: unknown
 	sent     int64
 	last     byte
 	held     bool // the last byte is there
@@ -70,8 +70,8 @@ func (t *tail) readFrom(w http.ResponseWriter, src io.Reader) (int64, error) {
 	return n + m, err
 }
 
-// release sends what was held back.
-func (t *tail) release(w http.ResponseWriter) error {
+// releaseLast sends the byte that was held back.
+func (t *tail) releaseLast(w http.ResponseWriter) error {
 	if !t.held {
 		return nil
 	}

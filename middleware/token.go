@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"strings"
 
 	"github.com/a2139e8d/latchkey/session"
@@ -13,16 +12,15 @@ import (
 
 // # Sessions without a cookie
 //
-// With Options.Token a session is used by a program that keeps its token, and not by a browser. All
+// With Options.Token a session is used by a program that keeps its token, and not by a browser. Everything
 // else is as with cookies: the token is what would be the cookie's value, it is verified by the same
-// rules, and dies with its id. What differs comes from there being no header that takes it to the
-// client:
+// rules, and dies with its id. The differences follow from there being no header that takes the token to
+// the client:
 //
-//   - The handler does that, with what Sessions.Token returns after the commit. So where a session
-//     would begin or get a new id at the end of the handler, when nothing can be sent any more, the
-//     commit fails: nobody could ever open it.
-//   - Nothing of this comes too late once the answer has begun: a websocket can Renew and send
-//     the token itself.
+//   - The handler sends the token that Sessions.Token returns after the commit. If a session would begin
+//     or get a new id at the end of the handler, when nothing can be sent any more, the commit fails:
+//     nobody could ever open that session.
+//   - After the response has begun this still works: a websocket can Renew and send the token itself.
 //   - No request counts as a navigation (see navigates): a program whose token is dead, unknown or
 //     missing gets a 401 when it writes, and logs in again.
 
@@ -41,7 +39,7 @@ var (
 
 // Bearer returns the token of a request's Authorization header, as RFC 6750 has it, or "": for
 // Options.Token. That is the scheme in any case of letters, one space or more, and a token of letters,
-// digits and -._~+/ with any number of = at its end. Of two such headers it takes none.
+// digits and -._~+/ with any number of = at its end. It returns "" if there is more than one such header.
 func Bearer(r *http.Request) string {
 	lines := r.Header["Authorization"]
 	if len(lines) != 1 {
@@ -63,30 +61,21 @@ func isToken68(s string) bool {
 	})
 }
 
-// challenge is the WWW-Authenticate of a 401. By RFC 6750 it says what is wrong with a token only if
-// one was sent.
-func (rq *request) challenge() string {
-	if rq.sessions.cookies.token(rq.base) == "" {
-		return "Bearer"
-	}
-	return `Bearer error="invalid_token"`
-}
-
 // Token returns the token of the request's session, for a handler that gives it to its client: see
-// Options.Token. It is for after a session.Commit that has begun the session or given it a new id,
-// or after the answer has begun. Where the id stays it is the token that the request came with; or
-// the same one signed anew, if Remember has moved the session's end beyond that of its signature, or if
-// an older one of Options.Keys has signed it.
+// Options.Token. Call it after a session.Commit that has begun the session or given it a new id, or after
+// the response has begun. If the id stays, Token returns the token that the request came with; or the
+// same one signed anew, if Remember has moved the session's end beyond that of its signature, or if an
+// older one of Options.Keys has signed it.
 //
-// An answer for which it is called before its first byte is not cached.
+// A response for which Token is called before its first byte is not cached.
 //
-// It is an error where the session is not saved yet, or open again, or its commit has failed; where
-// there is none; and where these Sessions use cookies.
+// Token fails if the session is not saved yet, is open again, or its commit has failed; if there is no
+// session; and if these Sessions use cookies.
 func (s *Sessions) Token(ctx context.Context) (string, error) {
 	if s.cookies.token == nil {
 		return "", errNoTokens
 	}
-	rq := s.request(ctx)
+	rq := s.requestOf(ctx)
 	if rq == nil {
 		return "", fmt.Errorf("middleware: Token: %w", session.ErrNoSession)
 	}
@@ -101,25 +90,23 @@ func (s *Sessions) Token(ctx context.Context) (string, error) {
 	case rq.session == nil, rq.origin != locked && rq.origin != readOnly && rq.origin != optimistic:
 		return "", errNoToken
 	case rq.cookie == nil:
-		if id, ok := s.ID(came); !ok || id != rq.knownID() {
+		if id, ok := s.ID(came); !ok || id != rq.identity.knownID() {
 			return "", errNoToken // the handler has changed what it is read from
 		}
-		rq.idMu.Lock()
-		own := rq.own
-		rq.idMu.Unlock()
-		cookie, err := s.cookies.again(came, own)
+		_, own := rq.identity.stored()
+		cookie, err := s.cookies.reissue(came, own)
 		if err != nil {
 			return "", err
 		}
-		rq.cookie = cookie // so that the answer is not cached
+		rq.cookie = cookie // so that the response is not cached
 	}
 	return rq.cookie.Value, nil
 }
 
 // ID returns the public id of the session that a token stands for, or false if the token is not
-// genuine. It is for servers of another kind, as of gRPC or websockets, which then call Update or
-// Peek: whether there is such a session, only these know. Where these Sessions use cookies, the
-// token is the value of one.
+// genuine. It is for servers of another kind, as of gRPC or websockets, which then call Update or Peek.
+// Only they tell whether the session exists. If these Sessions use cookies, the token is the value of a
+// cookie.
 func (s *Sessions) ID(token string) (string, bool) {
 	id := s.cookies.idOf(token)
 	return id, id != ""
@@ -129,18 +116,6 @@ func (s *Sessions) ID(token string) (string, bool) {
 func (c *cookies) idOf(value string) string {
 	check := c.checkers.Get().(*checker)
 	defer c.checkers.Put(check)
-	id, _ := check.id(value)
+	id, _ := check.verify(value)
 	return id
-}
-
-// nameOnly makes c the pattern of a token, which has the name in its signature.
-func (c *cookies) nameOnly(o Options) error {
-	rest := o.Cookie
-	rest.Name = ""
-	if !reflect.DeepEqual(rest, http.Cookie{}) {
-		return errAttributes
-	}
-	// So that a name that is good for a cookie is good for tokens.
-	c.token, c.vary, c.pattern.Secure = o.Token, "Authorization", true
-	return nil
 }

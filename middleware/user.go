@@ -2,96 +2,49 @@ package middleware
 
 import (
 	"context"
-	"encoding/base64"
+	"net/http"
 	"strings"
-
-	"github.com/a2139e8d/latchkey/internal/records"
-	"github.com/a2139e8d/latchkey/internal/secret"
+	"time"
 )
 
-// # The sessions of a user
-//
-// After session.Login the session has an id of two parts, of which the first stands for the user; see
-// package store. The cookie has both: 12 bytes of a tag, and the secret, under one signature.
-
-// A cookieKey is what a cookie opens a session with.
-type cookieKey struct {
-	tag    []byte // of the user; none for a session that nobody has logged in to
-	secret secret.Secret
+// Info is what is known of a session without opening it.
+type Info struct {
+	// ID is the public id.
+	ID string
+	// User that the session belongs to, and Device where it was begun: see session.Login and
+	// Options.Device. Both are empty for one that nobody has logged in to.
+	User, Device string
+	// Created is when the session began; a new id does not change it.
+	Created time.Time
+	// Seen is when the session was last used, to a second or so. It is computed from the time to live, and
+	// zero if that is impossible: for remembered sessions, and during the last TTL of Lifetime.
+	Seen time.Time
+	// Expires is when the session ends if it is not used any more.
+	Expires time.Time
 }
 
-// The sizes in bytes.
-const (
-	tagSize    = 12
-	secretSize = 32
-)
-
-// id returns the public id: that of the secret, or where there is a tag, that and the first half of it,
-// 66 bits. That is for luck: of a user's million sessions two would have the same with a probability of
-// 10^-8, and a new one never takes the place of another. What it means for those who have a signing
-// key is in SECURITY.md.
-func (k cookieKey) id() string { return tagged(k.tag, k.secret.ID()) }
-
-// isOfUser reports whether a public id has a tag.
-func isOfUser(id string) bool { return strings.Contains(id, ".") }
-
-func tagged(tag []byte, id string) string {
-	if len(tag) == 0 {
-		return id
+// Peek looks at the session with a public id. It does not extend the session, and does not wait for its
+// lock. The error wraps store.ErrNotFound if the id is unknown or its session has expired, store.ErrGone
+// if the session was ended less than a minute ago, store.ErrUnavailable, or what is wrong with the record.
+func (s *Sessions) Peek(ctx context.Context, id string) (Info, error) {
+	if !isID(id) {
+		return Info{}, errNoID
 	}
-	text := make([]byte, 0, 28)
-	text = base64.RawURLEncoding.AppendEncode(text, tag)
-	text = append(text, '.')
-	return string(append(text, id[:len(id)/2]...))
-}
-
-// idOfRaw returns the public id for what a cookie has signed, or "".
-func idOfRaw(raw []byte) string {
-	tag, rest := cutTag(raw)
-	id, err := secret.IDOf(rest)
+	record, expires, err := s.store.Peek(ctx, id, s.terms)
 	if err != nil {
-		return ""
+		return Info{}, err
 	}
-	return tagged(tag, id)
+	return Info{ID: id, User: record.User, Device: record.Device, Created: record.Created,
+		Seen: s.terms.Seen(record, time.Now(), expires).Round(0), Expires: expires.Round(0)}, nil
 }
 
-// parseKey reads what a cookie has signed. Its error does not repeat that.
-func parseKey(raw []byte) (key cookieKey, err error) {
-	tag, rest := cutTag(raw)
-	key.tag = tag
-	key.secret, err = secret.Parse(rest)
-	return key, err
-}
-
-func cutTag(raw []byte) (tag, rest []byte) {
-	if len(raw) == tagSize+secretSize {
-		return raw[:tagSize], raw[tagSize:]
-	}
-	return nil, raw
-}
-
-// maxDevice is the longest that is kept of what Options.Device says.
-const maxDevice = 256
-
-// give makes the session that is to be stored that of a user who has just logged in; "": nobody has.
-func (rq *request) give(record *records.Record, user string) {
-	if user == "" {
-		return
-	}
-	record.User, record.Device = user, ""
-	if device := rq.sessions.options.Device; device != nil {
-		text := device(rq.base)
-		record.Device = strings.ToValidUTF8(text[:min(len(text), maxDevice)], "")
-	}
-}
-
-// List returns the sessions of a user, newest first. It waits for nobody, and uses none of them. It
-// asks Redis once, and once more for each 25 sessions. The one of a request is that whose ID is
-// that of session.FromContext. A user who has none is no error, nor is "", which is what User returns
-// where nobody is logged in.
+// List returns the sessions of a user, newest first. It waits for no lock, and extends none of the
+// sessions. It takes one round trip to Redis, and one more for each 25 sessions. The current session is
+// the one whose ID is session.FromContext(ctx).ID(). A user without sessions is no error, nor is "", which
+// Session.User returns if nobody is logged in.
 //
-// The error wraps store.ErrUnavailable, or store.ErrCorrupt where another program has written the list.
-// A name of more than records.MaxUser bytes is an error, too. It is not logged: log it.
+// The error wraps store.ErrUnavailable, or store.ErrCorrupt if another program has written the list.
+// A user of more than 512 bytes is an error, too. List does not log its error: log it.
 func (s *Sessions) List(ctx context.Context, user string) ([]Info, error) {
 	if user == "" {
 		return nil, nil
@@ -109,15 +62,14 @@ func (s *Sessions) List(ctx context.Context, user string) ([]Info, error) {
 	return infos, nil
 }
 
-// End ends the session with a public id at once, and waits for nobody: a request that holds it cannot
-// save it any more, and neither Renew nor Login saves it; its context ends within a third of the store's
-// Lease. Its client is logged out with its next request.
+// End ends the session with a public id at once, and does not wait for its lock: a request that holds it
+// cannot save it any more, not even with Renew or Login. The request's context ends within a third of the
+// store's Lease. The client is logged out with its next request.
 //
-// The error wraps store.ErrNotFound where the id is unknown or its session has timed out,
-// store.ErrGone where it was ended less than a minute ago, store.ErrCorrupt where what is stored is no
-// session and was left as it is, or store.ErrUnavailable: it may have been
-// ended all the same, and to call it again does no harm. What is no id at all is an error, too. None
-// is logged: log it.
+// The error wraps store.ErrNotFound if the id is unknown or its session has expired, store.ErrGone if it
+// was ended less than a minute ago, store.ErrCorrupt if what is stored is no session and was left as it
+// is, or store.ErrUnavailable: then the session may have been ended, and to call End again does no harm. A
+// malformed id is an error, too. End does not log its error: log it.
 //
 // Check whose session it is before a user may end it: [Sessions.List] has the ids of their own.
 func (s *Sessions) End(ctx context.Context, id string) error {
@@ -127,32 +79,34 @@ func (s *Sessions) End(ctx context.Context, id string) error {
 	if err := s.store.End(ctx, id); err != nil {
 		return err
 	}
-	s.options.Hooks.call(context.WithoutCancel(ctx), event{do: destroy, old: id})
+	s.options.Hooks.callHook(ctx, event{do: destroy, old: id})
 	return nil
 }
 
 // EndAll ends all sessions of a user but those with the ids except, like [Sessions.End], in one step:
 // there is no moment at which some are over and others are not. (While keys of store.Encryption are
-// changed it is several steps: see P14 in PROMISES.md.) It returns how many there were, of which some
-// may have timed out; fewer where a connection to Redis broke and the command was sent again, and then
-// Hooks.End is not called for the others. 0 for a user who has none is no error.
+// changed it is several steps: see P14 in PROMISES.md.)
 //
-// The error wraps store.ErrUnavailable: they may have been ended all the same, and to call it again does
-// no harm. The name "" is an error, so that nobody believes that everybody was ended, and so is one of
-// more than records.MaxUser bytes. None is logged: log it.
+// EndAll returns how many sessions there were, of which some may have expired. If a connection to Redis
+// broke and the command was sent again, it returns fewer, and Hooks.End is not called for the others. For
+// a user without sessions it returns 0 and no error.
+//
+// The error wraps store.ErrUnavailable: then the sessions may have been ended, and to call EndAll again
+// does no harm. An empty user is an error, and so is one of more than 512 bytes. EndAll does not log its
+// error: log it.
 //
 // To keep the session of the request itself after a new password, say:
 //
 //	n, err := sessions.EndAll(ctx, user, s.ID())
 //	s.Renew()
 //
-// Without except it is over, too: call Destroy, so that the client forgets its cookie.
+// Without except the request's own session ends, too: call Destroy, so that the client deletes its cookie.
 //
-// A login whose request arrived before this was done is refused if it would be stored after it, with an
-// error that wraps store.ErrGone: it may have checked a password that has been changed since. A request
-// whose context ctx is, or is derived from, counts as one that has arrived after this.
+// A login whose request arrived before EndAll was done is refused if it would be stored after it, with an
+// error that wraps store.ErrGone: it may have checked a password that has been changed since. The request
+// to which ctx belongs counts as one that has arrived after EndAll.
 //
-// An except that is no id at all is an error, so that what was to be spared is not ended; "" spares none.
+// If except contains a malformed ID, EndAll fails and ends nothing. Empty strings are ignored.
 func (s *Sessions) EndAll(ctx context.Context, user string, except ...string) (int, error) {
 	for _, id := range except {
 		if id != "" && !isID(id) {
@@ -163,10 +117,22 @@ func (s *Sessions) EndAll(ctx context.Context, user string, except ...string) (i
 	// What its own request has checked is not older than this.
 	rq, _ := ctx.Value(requestKey{}).(*request)
 	for ; rq != nil; rq = rq.outer {
-		rq.arrive()
+		rq.identity.setArrival()
 	}
 	for _, id := range ended {
-		s.options.Hooks.call(context.WithoutCancel(ctx), event{do: destroy, old: id})
+		s.options.Hooks.callHook(ctx, event{do: destroy, old: id})
 	}
 	return len(ended), err
+}
+
+// maxDevice is how many bytes are kept of what Options.Device returns.
+const maxDevice = 256
+
+// device returns what Options.Device says of a request that logs in.
+func (s *Sessions) device(r *http.Request) string {
+	if s.options.Device == nil {
+		return ""
+	}
+	text := s.options.Device(r)
+	return strings.ToValidUTF8(text[:min(len(text), maxDevice)], "")
 }

@@ -3,10 +3,17 @@ package middleware
 import (
 	"cmp"
 	"io"
+	"log/slog"
 	"net/http"
+	"runtime"
 	"strconv"
+	"strings"
 )
 
+// overflow is what begins a response that is larger than Options.Buffer.
+const overflow = "an answer larger than Options.Buffer"
+
+// Header implements http.ResponseWriter.
 func (rw *response) Header() http.Header {
 	switch {
 	case rw.failed != nil:
@@ -14,7 +21,7 @@ func (rw *response) Header() http.Header {
 	case rw.draft != nil && !rw.begun:
 		return rw.draft.header
 	}
-	return rw.inner.Header()
+	return rw.around.Header()
 }
 
 // WriteHeader notes the status. As in net/http, the first one counts, and whatever comes after it
@@ -23,73 +30,74 @@ func (rw *response) WriteHeader(status int) {
 	switch {
 	case rw.failed != nil:
 	case rw.begun:
-		rw.inner.WriteHeader(status) // which reports the mistake
+		rw.around.WriteHeader(status) // which reports the mistake
 	case rw.status != 0:
 		rw.reportSuperfluous(status)
 	case rw.informational(status), status < 100, status > 999:
 		if rw.draft != nil {
-			rw.show()
-			rw.draft.note()
+			rw.showHeader()
+			rw.draft.shown = rw.draft.header.Clone()
 		}
-		rw.inner.WriteHeader(status) // goes out without a commit, being no answer yet; or panics
+		rw.around.WriteHeader(status) // goes out without a commit, being no final response; or panics
 	default:
 		rw.explicit = true
-		rw.choose(status)
+		rw.setStatus(status)
 	}
 }
 
 func (rw *response) informational(status int) bool {
 	if status == http.StatusSwitchingProtocols {
-		return rw.request.base.ProtoMajor > 1 // there it has no meaning, and an answer follows
+		return rw.request.base.ProtoMajor > 1 // there it has no meaning, and a response follows
 	}
 	return status >= 100 && status <= 199
 }
 
 func (rw *response) Write(p []byte) (int, error) {
-	if err := rw.refuses(); err != nil {
+	if err := rw.refusal(); err != nil {
 		return 0, err
 	}
 	if rw.begun {
-		return rw.tail.write(rw.inner, p)
+		return rw.tail.write(rw.around, p)
 	}
 	if rw.status == 0 {
-		rw.choose(http.StatusOK)
+		rw.setStatus(http.StatusOK)
 	}
 	written := int64(len(rw.buffered) + len(p))
 	switch {
 	case len(p) == 0:
 		return 0, nil
-	case !bodyAllowed(rw.status):
+	case rw.status < 200, rw.status == http.StatusNoContent, rw.status == http.StatusNotModified:
 		return 0, http.ErrBodyNotAllowed
-	case rw.tail.overruns(written):
+	case rw.tail.declared >= 0 && rw.tail.overruns(written):
 		return 0, http.ErrContentLength
 	case written <= int64(rw.request.sessions.options.Buffer):
 		rw.buffered = append(rw.buffered, p...)
 		return len(p), nil
 	}
-	if err := rw.begin("an answer larger than Options.Buffer"); err != nil {
+	if err := rw.beginResponse(overflow); err != nil {
 		return 0, err
 	}
-	return rw.tail.write(rw.inner, p)
+	return rw.tail.write(rw.around, p)
 }
 
 // ReadFrom lets a large file go from disk to the network without passing through our memory, once
 // the buffer is full. Nothing is decided before src has given its first byte: a handler whose
 // source fails at once can still answer with an error.
 func (rw *response) ReadFrom(src io.Reader) (n int64, err error) {
-	if err := rw.refuses(); err != nil {
+	if err := rw.refusal(); err != nil {
 		return 0, err
 	}
 	if !rw.begun {
-		if n, err = rw.readUntilBegun(src); err != nil || !rw.begun {
+		n, err = rw.readUntilBegun(src)
+		if err != nil || !rw.begun {
 			return n, err
 		}
 	}
-	m, err := rw.tail.readFrom(rw.inner, src)
+	m, err := rw.tail.readFrom(rw.around, src)
 	return n + m, err
 }
 
-// readUntilBegun copies from src until the answer has begun or src has ended.
+// readUntilBegun copies from src until the response has begun or src has ended.
 func (rw *response) readUntilBegun(src io.Reader) (n int64, err error) {
 	const first = 512 // what net/http asks for before it sends a header, too
 	chunk := make([]byte, 16<<10)
@@ -99,16 +107,33 @@ func (rw *response) readUntilBegun(src io.Reader) (n int64, err error) {
 	}
 	buffer := int64(rw.request.sessions.options.Buffer)
 	if rw.tail.declared > buffer { // no need to fill the buffer with what will not fit into it
-		return n, rw.begin("an answer larger than Options.Buffer")
+		return n, rw.beginResponse(overflow)
 	}
-	room := buffer - int64(len(rw.buffered))       // the first byte beyond begins the answer
+	room := buffer - int64(len(rw.buffered))       // the first byte beyond begins the response
 	most := io.LimitReader(src, max(room, room+1)) // the sum may overflow
 	m, err := io.CopyBuffer(writerFunc(rw.Write), most, chunk)
 	return n + m, err
 }
 
-// choose sets the status and, with it, the header.
-func (rw *response) choose(status int) {
+// refusal returns why the handler may not write any more. If that is a late change and nothing has left
+// yet, the error now replaces the response.
+func (rw *response) refusal() error {
+	if rw.failed != nil {
+		return rw.failed
+	}
+	late := rw.request.late.Load()
+	switch {
+	case late == nil, rw.abandoned:
+		return nil
+	case rw.begun:
+		return *late
+	default:
+		return rw.beginResponse("a change that came late") // which fails
+	}
+}
+
+// setStatus sets the status and, with it, the header.
+func (rw *response) setStatus(status int) {
 	rw.status = status
 	rw.header = snapshot(rw.Header())
 	rw.tail.declared = contentLength(rw.header)
@@ -123,6 +148,26 @@ func contentLength(h http.Header) int64 {
 	return max(n, -1)
 }
 
-func bodyAllowed(status int) bool {
-	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
+// reportSuperfluous logs, once in a response, that WriteHeader was called when there was a status
+// already. net/http reports that as well, but it does not see the call while the response waits for
+// its commit.
+func (rw *response) reportSuperfluous(status int) {
+	if rw.warned {
+		return
+	}
+	rw.warned = true
+	rw.request.log(slog.LevelWarn, "superfluous", "superfluous WriteHeader, which is ignored",
+		slog.Int("status", rw.status), slog.Int("ignored", status), slog.String("caller", handlerCaller()))
+}
+
+// handlerCaller returns the function that has called us, perhaps by way of net/http, and its line.
+func handlerCaller() string {
+	pc := make([]uintptr, 16)
+	frames := runtime.CallersFrames(pc[:runtime.Callers(4, pc)]) // above WriteHeader
+	for {
+		frame, more := frames.Next()
+		if !more || !strings.HasPrefix(frame.Function, "net/http.") {
+			return frame.Function + ":" + strconv.Itoa(frame.Line)
+		}
+	}
 }

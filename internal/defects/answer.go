@@ -5,20 +5,22 @@ import "github.com/a2139e8d/latchkey/internal/overlay"
 // What a visitor is answered.
 var answerDefects = []defect{
 	{"P7", "a panic saves",
-		edits(overlay.In("middleware", "request.abandon").Begin(`_ = $recv.commit("a panic")`)),
+		edits(overlay.In("middleware", "request.abandon").Begin(`if $1 == "a panic" {
+	_ = $recv.commit($1, false)
+}`)),
 		seenBy(simulation("calm"), faults("TestAppPanics"))},
 	{"P2", "the handler's answer, though the commit failed",
-		edits(overlay.In("middleware", "request.commitOpen").Replace("q.err = e\nreturn e", "return nil")),
+		edits(overlay.In("middleware", "commit.runLocked").Replace("return q.err", "return nil")),
 		seenBy(tests("middleware", "TestAFailedCommitReplacesTheAnswer"), simulation("cut"))},
 	{"P8", "an empty session where Redis, or a part of the cluster, does not answer",
-		edits(overlay.In("middleware", "request.fetch").Replace("errors.Is(e, store.ErrNotFound)",
+		edits(overlay.In("middleware", "opening.choose").Replace("errors.Is(e, store.ErrNotFound)",
 			"errors.Is(e, store.ErrNotFound) || errors.Is(e, store.ErrUnavailable)")),
 		seenBy(simulation("silent"), faults("TestRedisPaused"), faults("TestClusterThirdDown"))},
 	{"P2", "the handler's header leaves with an error",
-		edits(overlay.In("middleware", "response.reset").Drop("clear(h)")),
+		edits(overlay.In("middleware", "response.discardResponse").Drop("clear(h)")),
 		seenBy(tests("middleware", ""))},
 	{"P2", "a request whose deadline has passed is saved",
-		edits(overlay.In("middleware", "request.overdue").False("errors.Is(e, context.DeadlineExceeded)")),
+		edits(overlay.In("middleware", "commit.overdue").False("errors.Is(e, context.DeadlineExceeded)")),
 		seenBy(tests("middleware", ""))},
 	{"P11", "a response that sets the cookie may be cached",
 		edits(overlay.In("middleware", "response.decorate").Drop("forbidCaching(h)")),
@@ -28,12 +30,12 @@ var answerDefects = []defect{
 // What a visitor must not know, or choose.
 var secretDefects = []defect{
 	{"P9", "signatures are not checked",
-		edits(overlay.In("middleware", "checker.open").True("hmac.Equal(a, b)")),
+		edits(overlay.In("middleware", "checker.signed").True("hmac.Equal(a, b)")),
 		seenBy(faults("TestForgedCookies"))},
 	{"P9", "an unknown id is adopted",
 		edits(
-			overlay.In("middleware", "request.fetch").After("q.origin = unknownID", "q.identify($2[0])"),
-			overlay.In("middleware", "request.beginID").After("i := k.id()", "if $3 == create {\n\ti = $recv.SessionID()\n}")),
+			overlay.In("middleware", "opening.choose").After("q.origin = unknownID", "q.identity.setID($1[0])"),
+			overlay.In("middleware", "commit.beginID").After("i := k.publicID()", "if $2 == create {\n\ti = $recv.rq.SessionID()\n}")),
 		seenBy(tests("middleware", "TestAnUnknownIDIsNotAdopted"))},
 	{"P11", "the secret is the key in Redis",
 		edits(overlay.In("internal/secret", "id").Return("base64.RawURLEncoding.EncodeToString($1)")),

@@ -25,10 +25,10 @@ var endDefects = []defect{
 }`)),
 		seenBy(tests("middleware", "TestADoubleClickOnLogin"), simulation("calm"))},
 	{"P4", "a script in an ended session gets a cookie",
-		edits(overlay.In("middleware", "request.fetch").True("navigates(h)")),
+		edits(overlay.In("middleware", "opening.choose").True("navigates(h)")),
 		seenBy(tests("middleware", "TestABackgroundAnswerDoesNotUndoALogin"), simulation("calm"))},
 	{"P4", "a logout leaves the cookie in the browser",
-		edits(overlay.In("middleware", "request.changeID").Replace("c, e = s.cookies.expired(), $recv.giveBack().Destroy(x)", "c, e = nil, $recv.giveBack().Destroy(x)")),
+		edits(overlay.In("middleware", "commit.changeID").Replace("s.cookies.deletion()", "nil")),
 		seenBy(tests("middleware", ""))},
 }
 

@@ -1,0 +1,105 @@
+package middleware
+
+import (
+	"cmp"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/records"
+	"github.com/a2139e8d/latchkey/internal/secret"
+)
+
+// An identity says which session a request has, and what is stored of it. It has a mutex of its own:
+// Session.ID and Session.Expires may be called, and a late change logged, while request.mu is held for
+// a commit.
+type identity struct {
+	mu      sync.Mutex     // guards the rest; nothing else is locked while it is held
+	pattern string         // of the route, if it is known
+	id      string         // the public id; empty until a new session needs one
+	secret  secret.Secret  // of a new session that has an id
+	created int64          // when what is stored began, in Unix ms; 0: nothing is stored; or endedNow
+	own     *records.Times // of what is stored
+	arrived time.Time      // the request's arrival; or its last EndAll, since a login in the same request comes after that
+}
+
+// endedNow is identity.created of a session that this request has ended.
+const endedNow = math.MinInt64
+
+// sessionID returns the public id. A new session gets its secret when its id is asked for: most never
+// need one.
+func (i *identity) sessionID() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.id == "" {
+		i.secret = secret.New()
+		i.id = i.secret.ID()
+	}
+	return i.id
+}
+
+// knownID returns the public id, or "" if the session has none yet.
+func (i *identity) knownID() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.id
+}
+
+func (i *identity) setID(id string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.id = id
+}
+
+// setStored remembers what SessionExpires needs to know of the record that is stored.
+func (i *identity) setStored(created time.Time, own *records.Times) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.created, i.own = 0, own
+	if !created.IsZero() {
+		i.created = created.UnixMilli()
+	}
+}
+
+// setEnded remembers that this request has ended the session.
+func (i *identity) setEnded() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.created, i.own = endedNow, nil
+}
+
+// stored returns what setStored and setEnded have remembered.
+func (i *identity) stored() (created int64, own *records.Times) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.created, i.own
+}
+
+// setPattern remembers the pattern of the route, unless it is known.
+func (i *identity) setPattern(pattern string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.pattern = cmp.Or(i.pattern, pattern)
+}
+
+// route returns the pattern without its method.
+func (i *identity) route() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.pattern[strings.Index(i.pattern, " ")+1:]
+}
+
+// arrival returns when the request counts as one that has arrived.
+func (i *identity) arrival() time.Time {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.arrived
+}
+
+// setArrival makes the request count as one that has arrived now.
+func (i *identity) setArrival() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.arrived = time.Now()
+}

@@ -1,0 +1,220 @@
+package middleware
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/keep"
+	"github.com/a2139e8d/latchkey/internal/records"
+	"github.com/a2139e8d/latchkey/internal/values"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// An opening takes a request to its open session, with request.mu held:
+//
+//	choose   tries the ids of the request's cookies, nearly always one
+//	acquire  locks the session with an id and reads its record, or only reads it
+//	decode   makes the record a session
+type opening struct {
+	rq   *request
+	ctx  context.Context // of the caller who waits for the session
+	lock bool            // the session is locked even if the mode does not ask for that
+}
+
+// open opens the session of one of the request's cookies, or a new one. Before it locks a session it
+// reads the body of r, which is the handler's request; a handler that calls session.Start has r already.
+func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session, error) {
+	var one [1]string // there are rarely more; this spares an allocation of 16 bytes
+	ids := one[:0]
+	if rq.second != nil && rq.second.hold != nil {
+		ids = append(ids, rq.second.id)
+	} else {
+		ids = rq.sessions.cookies.readIDs(rq.base, ids)
+	}
+	if r != nil && len(ids) > 0 && rq.mode != ReadOnly {
+		r.Body = readAhead(rq.base, rq.sessions.options.Buffer)
+	}
+	rq.mu.Lock()
+	defer func() {
+		if rq.session == nil { // it failed, or OnCorrupt has panicked
+			rq.releaseLock()
+		}
+		rq.mu.Unlock()
+	}()
+	if rq.committed {
+		rq.logFailure(errBegun)
+		return nil, errBegun
+	}
+	if rq.mode == Optimistic {
+		if err := safe(rq.base.Method); err != nil {
+			return nil, err
+		}
+	}
+	o := opening{rq: rq, ctx: ctx}
+	opened, err := o.decode(o.choose(ids))
+	if err != nil && rq.mode == Lazy { // the handler answers this, and need not log it
+		rq.refused = true
+		rq.logFailure(err)
+	}
+	rq.session = opened
+	return opened, err
+}
+
+// choose returns the record of the first id that has one, or an empty record if none has, and sets
+// rq.origin.
+func (o *opening) choose(ids []string) (record records.Record, err error) {
+	rq := o.rq
+	ended := ""
+	for i, id := range ids {
+		record, err = o.acquire(id)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			// Never adopt an id that somebody else may have chosen: if this session is
+			// created, it gets a new one. In mode Lazy an earlier try may have met the session.
+			rq.identity.setID("")
+			rq.origin = unknownID
+		case errors.Is(err, store.ErrGone):
+			ended = cmp.Or(ended, id)
+		default:
+			rq.identity.setID(id)
+			if err == nil && i+1 < len(ids) {
+				o.reportOthers(ids[i+1:])
+			}
+			return record, err
+		}
+	}
+	if ended != "" {
+		rq.identity.setID(ended)
+		rq.origin = goneID
+		if rq.sessions.cookies.token == nil && navigates(rq.base.Header) {
+			rq.origin = gonePage
+		}
+	}
+	return records.Record{}, nil
+}
+
+// acquire waits for a session's lock and reads its record, or only reads the record if the mode
+// lets the handler do without the lock. An id without a record leaves no lock.
+func (o *opening) acquire(id string) (record records.Record, err error) {
+	rq, s := o.rq, o.rq.sessions
+	switch second := rq.second; {
+	case o.lock:
+	case rq.mode == ReadOnly:
+		rq.origin = readOnly
+		return s.store.Load(o.ctx, id, s.terms)
+	case second != nil && second.hold != nil: // the first run has acquired the lock
+		rq.origin = locked
+		rq.hold.OnLost(rq.context.endContext)
+		return rq.hold.Record, second.err
+	case second != nil && second.id == id: // the first run has found that this session is over
+		return records.Record{}, second.err
+	case rq.mode == Optimistic && rq.mayRunTwice():
+		if record, done, err := o.readUnlocked(id); done {
+			return record, err
+		}
+	}
+	rq.origin = locked
+	terms := s.terms
+	// In mode Lazy a handler may try again: in what is left, but at least once.
+	terms.LockWait = max(terms.LockWait-rq.waited, time.Nanosecond)
+	terms.Label = rq.label()
+	began := time.Now()
+	rq.hold, err = s.store.Take(o.ctx, id, terms)
+	rq.waited += time.Since(began)
+	if rq.hold != nil {
+		rq.hold.OnLost(rq.context.endContext)
+		record = rq.hold.Record
+	}
+	return record, err
+}
+
+// decode returns the session over a record that was read, with err: a new session, or the one that
+// is reopened.
+func (o *opening) decode(record records.Record, err error) (*session.Session, error) {
+	if err != nil {
+		return o.replaceCorrupt(err)
+	}
+	rq := o.rq
+	opened, err := rq.sessions.sessionOf(record, rq, rq.mode == ReadOnly, rq.session)
+	if err != nil {
+		return o.replaceCorrupt(err)
+	}
+	rq.identity.setStored(record.Created, record.Own)
+	return opened, nil
+}
+
+// replaceCorrupt returns an empty session in place of one whose record cannot be used, if OnCorrupt says so.
+// Otherwise it returns err.
+func (o *opening) replaceCorrupt(err error) (*session.Session, error) {
+	rq, corrupt := o.rq, errors.Is(err, store.ErrCorrupt)
+	if corrupt && rq.origin == optimistic { // only a record that is locked may be replaced
+		rq.first, o.lock = nil, true
+		return o.decode(o.choose([]string{rq.identity.knownID()}))
+	}
+	ask := rq.sessions.options.OnCorrupt
+	if ask == nil || !corrupt && !errors.Is(err, store.ErrTooLarge) {
+		return nil, endedWith(o.ctx, err)
+	}
+	if verdict := ask(rq.base, err); verdict != nil {
+		return nil, endedWith(o.ctx, verdict)
+	}
+	rq.log(slog.LevelError, "replaced", "session replaced by an empty one", slog.Any("error", err))
+	if rq.hold != nil { // the empty session begins now, and nobody is logged in to it
+		r := &rq.hold.Record
+		r.Created, r.Own, r.User, r.Device = time.Now(), rq.sessions.terms.Guest(), "", ""
+	}
+	return o.decode(records.Record{}, nil)
+}
+
+// endedWith returns err. If ctx has ended, and err is a cause that somebody gave, the error that it
+// returns also wraps that of ctx.
+func endedWith(ctx context.Context, err error) error {
+	if ended := ctx.Err(); err != nil && ended != nil && !errors.Is(err, ended) {
+		return fmt.Errorf("%w: %w", ended, err)
+	}
+	return err
+}
+
+// sessionOf returns the session over a record: a new one, or if it is not nil, the closed one.
+func (s *Sessions) sessionOf(record records.Record, k keep.Keeper, readOnly bool, closed *session.Session) (*session.Session, error) {
+	config := keep.Config{Keeper: k, ReadOnly: readOnly, User: record.User}
+	if snapshot, ours := record.Content.(*values.Snapshot); ours {
+		config.Snapshot = snapshot
+	} else { // it was read from Redis, or saved by another package
+		config.Data = record.Encoded()
+	}
+	config.Remembered = record.Own != nil && !record.Own.Until.IsZero()
+	config.MaxBytes, config.TooLarge = cmp.Or(s.terms.MaxBytes, records.DefaultMaxBytes), store.ErrTooLarge
+	opened := closed
+	if opened == nil {
+		opened = new(session.Session)
+	}
+	if err := keep.Open(opened, config); err != nil {
+		return nil, fmt.Errorf("middleware: session %s: %w: %w", k.SessionID(), store.ErrCorrupt, err)
+	}
+	return opened, nil
+}
+
+// reportOthers logs it if another of the request's cookies opens a session, too. Either the
+// application has moved its cookie to another path or domain, or somebody has planted one: see
+// SECURITY.md. It costs a round trip for each such cookie, but if Redis is unavailable, only one.
+func (o *opening) reportOthers(others []string) {
+	terms := o.rq.sessions.terms
+	terms.TTL = 0 // to look at a session does not extend it
+	for _, id := range others {
+		switch _, err := o.rq.sessions.store.Load(o.ctx, id, terms); {
+		case err == nil:
+			o.rq.log(slog.LevelWarn, "two_cookies", "request with the cookies of two sessions; the first one is used",
+				slog.String("other", id))
+			return
+		case errors.Is(err, store.ErrUnavailable):
+			return
+		}
+	}
+}
