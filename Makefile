@@ -85,7 +85,7 @@ soak: setup
 setup:
 	@.ci/setup
 
-# Format, vet, static analysis, import rules, known vulnerabilities; and whether what is broken on
+# Format, vet, static analysis, import rules, the scripts, known vulnerabilities; and whether what is broken on
 # purpose, and other versions that are made for a test, still fit the sources.
 check:
 	@.ci/format
@@ -96,6 +96,7 @@ check:
 	  (cd $$module && $(GO) vet ./... && $(STATICCHECK) ./...) || exit 1; \
 	done
 	@.ci/imports
+	@.ci/luacheck
 	$(GO) test -count=1 -run '^TestEveryDefectApplies$$' ./internal/defects
 	cd internal/faults && $(GO) test -count=1 -run '^TestEveryVariantApplies$$' .
 	@for module in . $(MODULES); do \

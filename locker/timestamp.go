@@ -56,10 +56,10 @@ type timestamp struct {
 	localClock bool
 }
 
-//go:embed timestamp.lua
+//go:embed golden/timestamp.lua
 var timestampText string
 
-var timestampScript = lease.NewScript(timestampText)
+var timestampScript = scripting.NewScript(timestampText)
 
 func (t timestamp) Take(ctx context.Context, key, token string, span time.Duration) (Attempt, error) {
 	found, err := lease.Taken(t.run(ctx, key, "take", token, span))

@@ -1,11 +1,11 @@
 -- The lock whose value is the moment it expires, in Unix ms.
 -- KEYS[1] lock   KEYS[2] note: who set the lock, and to what
--- ARGV[1] take, extend or release   ARGV[2] token   ARGV[3] for how long from now
+-- ARGV[1] number of the call   ARGV[2] take, extend or release   ARGV[3] token   ARGV[4] for how long from now
 -- on the lock is to be shut, in ms; 0: not at all, for a release
--- ARGV[4] now, Unix ms; '': ask Redis
+-- ARGV[5] now, Unix ms; '': ask Redis
 -- Returns {1}: done; {0, token, time left in ms}: another has the lock, whose
 -- token may be ''; {-1}: it has run out; {-2}: the value is not a time.
--- include set.lua
+{{template "set"}}
 local value = redis.pcall('GET', KEYS[1])
 if type(value) == 'table' then
   return string.find(value.err, 'WRONGTYPE', 1, true) and {-2} or value
@@ -16,7 +16,7 @@ local expiry = value and string.match(value, '^%d+%.?%d*$') and tonumber(value)
 if value and not (expiry and expiry >= 1e12 and expiry < 1e13) then
   return {-2}
 end
-local now = tonumber(ARGV[4])
+local now = tonumber(ARGV[5])
 if not now then
   local time = redis.call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -33,29 +33,29 @@ end
 local unchanged = noted and noted == value
 -- Only what is in the past has run out: now may be cut by a part of a ms.
 local valid = noted and (unchanged or way == 's') and tonumber(noted) >= now
-local mine = valid and token == ARGV[2]
+local mine = valid and token == ARGV[3]
 
 -- What is mine already may be repeated: the reply to a take or release was lost.
 if not mine then
-  if ARGV[1] == 'take' then
+  if ARGV[2] == 'take' then
     if value and expiry >= now then
       return {0, valid and token or '', math.floor(expiry - now) + 1}
     end
     way = value and 's' or 'f'
-  elseif not value or unchanged and token == ARGV[2] then
+  elseif not value or unchanged and token == ARGV[3] then
     return {-1}
   else
     return {0, '', 0}
   end
 end
 
-if ARGV[3] == '0' then
+if ARGV[4] == '0' then
   redis.call('DEL', KEYS[1], KEYS[2])
 else
   -- A stale lock stays for a while: if it vanished at once, those who meet it
   -- between GET and GETSET would not know who has won.
-  local new, keep = string.format('%.0f', now + ARGV[3]), 2 * ARGV[3]
+  local new, keep = string.format('%.0f', now + ARGV[4]), 2 * ARGV[4]
   set(KEYS[1], new, 'PX', keep)
-  set(KEYS[2], new .. ' ' .. way .. ' ' .. ARGV[2], 'PX', keep)
+  set(KEYS[2], new .. ' ' .. way .. ' ' .. ARGV[3], 'PX', keep)
 end
 return {1}

@@ -10,7 +10,7 @@ var endDefects = []defect{
 	{"P4", "the end of a session leaves no tombstone",
 		edits(
 			overlay.Rule("a commit at once stores the record, with a timeout").After(
-				`if string.find(ARGV[4], '"gone":') then redis.call('DEL', KEYS[1]) end`),
+				`if string.find(ARGV[5], '"gone":') then redis.call('DEL', KEYS[1]) end`),
 			overlay.Rule("a logout leaves a tombstone").Call("set(k, r, 'PX', t)", "redis.call('DEL', k)")),
 		seenBy(model("dtw", "which has not timed out"))},
 	{"P4", "a login leaves the old id alive",

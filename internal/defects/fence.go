@@ -11,8 +11,8 @@ const (
 
 // isStaged is so in a commit whose record is large, and isOther where another one is stored.
 const (
-	isStaged = "KEYS[4] and string.find(KEYS[4], '.new.', 1, true)"
-	isOther  = "redis.call('GETRANGE', KEYS[1], '12', '27') ~= string.sub(ARGV[4], 13, 28)"
+	isStaged = "ARGV[10] == '1'"
+	isOther  = "redis.call('GETRANGE', KEYS[1], '12', '27') ~= string.sub(ARGV[5], 13, 28)"
 )
 
 var (
@@ -31,7 +31,7 @@ var fenceDefects = []defect{
 		edits(overlay.Rule(lockHasToken).True(), anyToken),
 		seenBy(model("wtw", "the lock"))},
 	{"P3", "who only reads is not fenced by the record",
-		edits(overlay.Rule(recordIsBase).All().Or("ARGV[4] == ''")),
+		edits(overlay.Rule(recordIsBase).All().Or("ARGV[5] == ''")),
 		seenBy(model("ttw", "which was not stored while it was there"))},
 	{"P3", "a large record is stored without the token",
 		edits(overlay.Rule(lockHasToken).Or(isStaged), overlay.Rule(lockIsOurs).And("not ("+isStaged+")")),

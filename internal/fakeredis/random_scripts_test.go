@@ -31,6 +31,7 @@ var arguments = map[string][]string{
 	"ends":    {"1700000000000", "1700000050000", "1700000100000", "1699999900000", "abc"},
 	"most":    {"-1", "-1", "0", "1", "2", ""},
 	"refuse":  {"0", "1"},
+	"flag?":   {"", "", "1"},
 	"now":     {"1700000000000", "1700000000000", "1700000000000", "1700000200000", "", "abc"},
 	"size":    {"100000", "100000", "100000", "20", "x"},
 	"began":   {"1650000000000", "1650000000000", "1650000000000", "1690000000000", "1700000000000", "", "abc"},
@@ -62,6 +63,8 @@ func (g generator) argument(p *pair, kind string) string {
 	switch kind {
 	case "staged/list?":
 		return g.argument(p, g.of("staged?", "list"))
+	case "number":
+		return g.of("", "", "", "", "-") + strconv.Itoa(2*longest+g.IntN(longest/2)) // four times that is less than what is next to infinite
 	case "token", "stamp", "next?":
 		return g.token()
 	case "place":
@@ -69,7 +72,7 @@ func (g generator) argument(p *pair, kind string) string {
 	case "lease", "lease?":
 		return g.lease()
 	case "idle":
-		return g.of("0", "-"+g.lease(), g.lease(), g.lease())
+		return g.of("0", g.lease(), g.lease())
 	case "ttl":
 		return g.of("", g.lease(), g.lease())
 	case "delay":
@@ -150,21 +153,17 @@ func (g generator) call(p *pair) (file string, _ []string) {
 		file = g.of("internal/records/take.lua", "internal/records/commit.lua", "internal/records/take.lua, of a user", "internal/records/commit.lua, of a user", "internal/records/login.lua")
 	}
 	signature := signatures[file]
-	keys, others := g.some(signature.keys), g.some(signature.args)
+	keys, others := g.some(signature.keys), append([]string{"number"}, g.some(signature.args)...)
 	args := []string{strconv.Itoa(len(keys))}
 	for i, kind := range append(keys, others...) {
-		if kind == "mark" && i >= len(keys) { // as it was read
+		if strings.HasPrefix(kind, "mark") && i >= len(keys) { // as it was read
 			mark, _ := p.sim.Get(time.Now(), "mark:1")
 			args = append(args, g.of(g.marked(), "", mark, mark))
 			continue
 		}
 		args = append(args, g.argument(p, kind))
 	}
-	number := int64(2*longest + g.IntN(longest/2)) // four times that is less than what is next to infinite
-	if g.one(5) {
-		number = -number // a repetition
-	}
-	return file, append(args, strconv.FormatInt(number, 10))
+	return file, args
 }
 
 // some returns the kinds in a list, with those that have a ? or without, and one that has a * any number

@@ -1,18 +1,22 @@
 package fakeredis_test
 
 import (
+	"cmp"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/a2139e8d/latchkey/internal/lua"
 )
 
-// signatures tell what the keys and arguments of the project's scripts are. The last
-// argument of each is the number of the call.
+// signatures tell what the keys and arguments of the project's scripts are. The first
+// argument of each is the number of the call, which is not named here.
 var signatures = map[string]signature{
 	"internal/lease/extend.lua":       {"lock", "token lease"},
 	"internal/lease/pass.lua":         {"lock queue", "token token lease"},
@@ -20,34 +24,35 @@ var signatures = map[string]signature{
 	"internal/lease/release.lua":      {"lock queue", "token delay"},
 	"internal/lease/take.lua":         {"lock queue", "token lease place"},
 	"locker/timestamp.lua":            {"time note", "mode token delay moment"},
-	"internal/records/commit.lua":     {"record lock queue staged?", "token base ttl text/none next? lease?"},
+	"internal/records/commit.lua":     {"record lock queue staged?", "token base ttl text/none mark? next? lease? flag? flag?"},
 	"internal/records/create.lua":     {"record", "sent within stamp text lease"},
 	"internal/records/drop.lua":       {"record", "stamp"},
 	"internal/records/end.lua":        {"record", "text lease"},
-	"internal/records/extend.lua":     {"record lock", "token lease base"},
-	"internal/records/load.lua":       {"record", "began idle size delay delay now"},
-	"internal/records/optimistic.lua": {"record lock queue staged?", "base text lease"},
-	"internal/records/take.lua":       {"record lock queue", "token lease size began place idle now"},
-
-	"internal/records/endall.lua":                {"list mark", "sent within name member*"},
-	"internal/records/lost.lua":                  {"list mark", ""},
-	"internal/records/login.lua":                 {"record list mark", "sent within sent stamp text lease lease old most refuse epoch"},
-	"internal/records/commit.lua, of a user":     {"record lock queue staged/list? mark", "token base ttl text/none next? lease? mark"},
-	"internal/records/drop.lua, of a user":       {"record list mark", "stamp"},
-	"internal/records/end.lua, of a user":        {"record list mark", "text lease"},
-	"internal/records/extend.lua, of a user":     {"record lock mark", "token lease base"},
-	"internal/records/load.lua, of a user":       {"record mark", "began idle size delay delay now"},
-	"internal/records/optimistic.lua, of a user": {"record lock queue staged? mark", "base text lease"},
-	"internal/records/take.lua, of a user":       {"record lock queue mark", "token lease size began place idle now"},
+	"internal/records/extend.lua":     {"record lock queue", "token lease base"},
+	"internal/records/load.lua":       {"record", "began idle size delay delay now flag?"},
+	"internal/records/optimistic.lua": {"record lock queue staged?", "base text lease flag?"},
+	"internal/records/take.lua":       {"record lock queue", "token lease size began place idle now flag?"},
+	"internal/records/endall.lua":     {"mark list", "sent within name member*"},
+	"internal/records/lost.lua":       {"mark list", ""},
+	"internal/records/login.lua":      {"record lock queue mark list", "sent within sent stamp text lease lease old most refuse epoch"},
 }
 
 // ofUser is behind the file of a script where that is for the session of a user.
 const ofUser = ", of a user"
 
-type signature struct{ keys, args string }
+// The same scripts are for the sessions of users, with other keys.
+func init() {
+	for _, name := range []string{"commit", "drop", "end", "extend", "load", "optimistic", "take"} {
+		file := "internal/records/" + name + ".lua"
+		keys := map[string]string{
+			"commit": "record lock queue mark staged/list?", "optimistic": "record lock queue mark staged?",
+			"drop": "record lock queue mark list", "end": "record lock queue mark list",
+		}[name]
+		signatures[file+ofUser] = signature{cmp.Or(keys, "record lock queue mark"), signatures[file].args}
+	}
+}
 
-// included are files that are no scripts by themselves.
-var included = []string{"internal/lease/queue.lua", "internal/lease/set.lua", "internal/records/clock.lua", "internal/records/mark.lua", "internal/records/record.lua", "internal/records/times.lua", "internal/records/user.lua"}
+type signature struct{ keys, args string }
 
 var remarks = regexp.MustCompile(`--.*`)
 
@@ -61,65 +66,25 @@ func source(tb testing.TB, file string) string {
 	return string(text)
 }
 
-var notOfUser = regexp.MustCompile(`(?m)^.* -- not of a user\n`)
-
-// whole returns a script with what it includes, as newScript of package store puts it together.
-func whole(tb testing.TB, script string) string {
-	tb.Helper()
-	file, user := strings.CutSuffix(script, ofUser)
-	text := source(tb, file)
-	for _, file := range included {
-		text = strings.Replace(text, "-- include "+filepath.Base(file)+"\n", source(tb, file), 1)
-	}
-	if strings.Contains(text, "-- include") {
-		tb.Fatalf("%s includes what this test does not know", file)
-	}
-	if user {
-		text = strings.ReplaceAll(notOfUser.ReplaceAllString(text, ""), "-- of a user: ", "")
-		const begin = "-- framed from here\n"
-		first, rest, ok := strings.Cut(text, begin)
-		if text = first + begin + source(tb, "internal/records/user.lua") + rest; !ok {
-			text = source(tb, "internal/records/user.lua") + first
-		}
-	}
-	return text
-}
-
-// framed returns a script of the project as its client runs it. What wraps it is read
-// from the source, so that it is never another.
+// framed returns a script of the project as Redis runs it.
 func framed(tb testing.TB, script string) string {
 	tb.Helper()
-	text := whole(tb, script)
-	const begin = `"local function script()\n" + rest + ` + "`"
-	_, frame, ok := strings.Cut(source(tb, "internal/scripting/sequence.go"), begin)
-	end, _, ok2 := strings.Cut(frame, "`")
-	if !ok || !ok2 {
-		tb.Fatal("internal/scripting/sequence.go wraps scripts in another way than this test knows")
-	}
-	first, rest, ok := strings.Cut(text, "-- framed from here\n")
-	if !ok {
-		first, rest = "", text
-	}
-	return first + "local function script()\n" + rest + end
+	file := strings.TrimSuffix(script, ofUser)
+	return source(tb, path.Join(path.Dir(file), "golden", path.Base(file)))
 }
-
-// asking are scripts that only ask for the mark where the session is that of a user.
-var asking = []string{"internal/records/extend.lua", "internal/records/load.lua"}
 
 // A script that is new, or has got an argument more, would not be compared well.
 func TestTheSignaturesAreThoseOfTheScripts(t *testing.T) {
 	var files []string
-	for _, folder := range []string{"internal/lease/", "locker/", "internal/records/"} {
-		found, err := filepath.Glob("../../" + folder + "*.lua")
+	for _, folder := range lua.Dirs {
+		found, err := filepath.Glob("../../" + folder + "/*.lua")
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, path := range found {
-			file := folder + filepath.Base(path)
-			if !slices.Contains(included, file) {
-				files = append(files, file)
-			}
-			if strings.Contains(source(t, file), "-- of a user: ") || slices.Contains(asking, file) {
+		for _, at := range found {
+			file := folder + "/" + filepath.Base(at)
+			files = append(files, file)
+			if strings.Contains(source(t, file), `{{template "user"}}`) {
 				files = append(files, file+ofUser)
 			}
 		}
@@ -129,10 +94,10 @@ func TestTheSignaturesAreThoseOfTheScripts(t *testing.T) {
 		t.Errorf("scripts %q, signatures %q", files, known)
 	}
 	for file, signature := range signatures {
-		text := remarks.ReplaceAllString(whole(t, file), "")
+		text := remarks.ReplaceAllString(framed(t, file), "")
 		args := strings.Fields(signature.args)
 		n := len(slices.DeleteFunc(args, func(kind string) bool { return strings.HasSuffix(kind, "*") }))
-		if n > 0 && !strings.Contains(text, "ARGV["+strconv.Itoa(n)+"]") || strings.Contains(text, "ARGV["+strconv.Itoa(n+2)+"]") {
+		if !strings.Contains(text, "ARGV["+strconv.Itoa(n+1)+"]") || strings.Contains(text, "ARGV["+strconv.Itoa(n+2)+"]") {
 			t.Errorf("%s does not use %d arguments and the number of the call", file, n)
 		}
 	}

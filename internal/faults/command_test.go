@@ -16,7 +16,7 @@ func isScript(c redistest.Command, keys string) bool {
 // isTake reports whether a command takes a session: by SET, or by take.lua with the default maximum
 // size.
 func isTake(c redistest.Command) bool {
-	return isLocking(c) || isScript(c, "3") && len(c.Args) > 7 && c.Args[7] == "1048576"
+	return isLocking(c) || isScript(c, "3") && len(c.Args) > 8 && c.Args[8] == "1048576"
 }
 
 // isLocking reports whether a command is the first of a take without a script.
@@ -48,7 +48,7 @@ func isCommit(c redistest.Command) bool { return strings.HasPrefix(recordIn(c), 
 // it is no commit.
 func recordIn(c redistest.Command) string {
 	for _, keys := range []string{"3", "4"} {
-		if at := int(keys[0]-'0') + 5; isScript(c, keys) && len(c.Args) > at {
+		if at := int(keys[0]-'0') + 6; isScript(c, keys) && len(c.Args) > at {
 			return c.Args[at]
 		}
 	}
@@ -60,10 +60,10 @@ func hasKey(c redistest.Command, suffix string) bool {
 	return len(c.Args) > 0 && strings.HasSuffix(c.Args[0], suffix)
 }
 
-// isExtend reports whether a command extends a lease. No other script has just the record
-// and the lock as its keys.
+// isExtend reports whether a command extends the lease of a guest's session. No other script has three
+// arguments of which the last is a revision.
 func isExtend(c redistest.Command) bool {
-	return isScript(c, "2") && len(c.Args) > 3 && strings.HasSuffix(c.Args[3], ".lock")
+	return isScript(c, "3") && len(c.Args) == 9 && len(c.Args[8]) == 16
 }
 
 // byGuest narrows a kind to commands for a guest's write: no visitor goes to /set, which

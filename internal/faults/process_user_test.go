@@ -12,10 +12,10 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// isEndAll reports whether a command ends all sessions of a user: its keys are the list and the mark.
+// isEndAll reports whether a command ends all sessions of a user: its keys are the mark and the list.
 // The first one of a process only asks for the time: it does not know when it is sent.
 func isEndAll(c redistest.Command) bool {
-	return isScript(c, "2") && len(c.Args) > 4 && strings.HasSuffix(c.Args[2], ".list") && c.Args[4] != "0"
+	return isScript(c, "2") && len(c.Args) > 5 && strings.HasSuffix(c.Args[3], ".list") && c.Args[5] != "0"
 }
 
 // member returns a guest whose session is a user's, by a login on the demo's second page, and has the

@@ -36,8 +36,8 @@ var foreignVersion = demotest.Variant{Edits: []overlay.Edit{
 func otherScripts() (edits []overlay.Edit) {
 	for _, name := range []string{
 		"internal/records/take.lua", "internal/records/load.lua", "internal/records/commit.lua", "internal/records/extend.lua", "internal/records/create.lua",
-		"internal/records/drop.lua", "internal/records/optimistic.lua", "internal/records/times.lua", "internal/records/record.lua",
-		"internal/lease/take.lua", "internal/lease/pass.lua", "internal/lease/release.lua", "internal/lease/extend.lua", "internal/lease/quit.lua", "internal/lease/queue.lua",
+		"internal/records/drop.lua", "internal/records/optimistic.lua", "internal/lua/times.lua", "internal/lua/record.lua",
+		"internal/lease/take.lua", "internal/lease/pass.lua", "internal/lease/release.lua", "internal/lease/extend.lua", "internal/lease/quit.lua", "internal/lua/queue.lua",
 	} {
 		edits = append(edits, overlay.Append(name, "\n-- of another version\n"))
 	}

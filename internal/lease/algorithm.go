@@ -17,7 +17,8 @@
 // lock beside other processes, in the queue of turns.go, notifier.go and notifiers.go. term.go is for how
 // long a lock is ours, lost.go why it is not any more, sweep.go cleans up. lease.go is a lock that stands
 // alone; package records owns its locks itself. algorithm.go is what one kind of lock does, spin.go the spin
-// lock, and how to read the replies of all locks' scripts.
+// lock, and how to read the replies of all locks' scripts. Its scripts are in .lua files; what they share, and
+// how they are put together, is in package lua.
 package lease
 
 import (

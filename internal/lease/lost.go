@@ -35,7 +35,7 @@ func lostTo(value string) error {
 }
 
 // The record next to the lock is not the one that its holder has read or written; see
-// changed in package store's record.lua.
+// changed in internal/lua/record.lua.
 var (
 	errChanged = fmt.Errorf("%w: another has changed the session", ErrLost)
 	ErrEnded   = fmt.Errorf("%w: another has ended the session", ErrLost)

@@ -1,13 +1,13 @@
 -- Gives a lock back, at once or after a while.
--- KEYS[1] lock   KEYS[2] queue   ARGV[1] token   ARGV[2] delay in ms, 0: at once
+-- KEYS[1] lock   KEYS[2] queue   ARGV[1] number of the call   ARGV[2] token   ARGV[3] delay in ms, 0: at once
 -- Returns {1}: done; {0, token}: another has the lock; {-1}: nobody has.
--- include queue.lua
+{{template "queue"}}
 local holder = redis.call('GET', KEYS[1])
-if holder == ARGV[1] then -- rule: a lock is given back by its token
-  if ARGV[2] == '0' then
+if holder == ARGV[2] then -- rule: a lock is given back by its token
+  if ARGV[3] == '0' then
     free(KEYS[1], KEYS[2])
   else
-    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+    redis.call('PEXPIRE', KEYS[1], ARGV[3])
   end
   return {1}
 end

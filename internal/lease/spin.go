@@ -2,7 +2,7 @@ package lease
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"strings"
@@ -26,35 +26,16 @@ type Spin struct {
 	Runner *scripting.Runner
 }
 
+//go:embed golden
+var texts embed.FS
+
 var (
-	//go:embed set.lua
-	setText string
-	//go:embed queue.lua
-	queueText string
-	//go:embed take.lua
-	takeText string
-	//go:embed extend.lua
-	extendText string
-	//go:embed release.lua
-	releaseText string
-	//go:embed pass.lua
-	passText string
-	//go:embed quit.lua
-	quitText string
-
-	takeScript    = NewScript(takeText)
-	extendScript  = NewScript(extendText)
-	releaseScript = NewScript(releaseText)
-	passScript    = NewScript(passText)
-	quitScript    = NewScript(quitText)
+	takeScript    = scripting.Golden(texts, "take")
+	extendScript  = scripting.Golden(texts, "extend")
+	releaseScript = scripting.Golden(texts, "release")
+	passScript    = scripting.Golden(texts, "pass")
+	quitScript    = scripting.Golden(texts, "quit")
 )
-
-// NewScript returns a script that may call the functions of queue.lua or set.lua, from the line
-// on that includes it. queue.lua includes the other.
-func NewScript(text string) *scripting.Script {
-	text = strings.Replace(text, "-- include queue.lua\n", queueText, 1)
-	return scripting.NewScript(strings.Replace(text, "-- include set.lua\n", setText, 1))
-}
 
 func (s Spin) Take(ctx context.Context, key, token, place string, span time.Duration) (Attempt, error) {
 	return Taken(s.run(ctx, takeScript, key, token, span.Milliseconds(), place))

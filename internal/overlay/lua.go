@@ -3,8 +3,13 @@ package overlay
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/a2139e8d/latchkey/internal/lua"
 )
 
 // A Line is a line of the scripts, found by its mark: a comment at its end that says which rule it
@@ -18,8 +23,8 @@ type Line struct {
 	all  bool
 }
 
-// scripts are the directories with scripts.
-var scripts = []string{"internal/records", "internal/lease", "locker"}
+// parts is the directory with what scripts include.
+const parts = "internal/lua"
 
 // Rule returns the line that keeps a rule.
 func Rule(rule string) Line { return Line{rule: rule} }
@@ -84,8 +89,7 @@ func (l Line) Call(pattern, by string) Edit {
 
 var (
 	luaName = regexp.MustCompile(`^[A-Za-z_]\w*$`)
-	mark    = regexp.MustCompile(`\s*-- rule: (.*?)( -- not of a user)?$`)
-	ofUser  = regexp.MustCompile(`^\s*-- of a user: `) // the line is code, but not for all sessions
+	mark    = regexp.MustCompile(`\s*-- rule: (.*)$`)
 	clause  = regexp.MustCompile(`^(\s*(?:(?:if|elseif|while|and|or|return|local \w+ =)\s+))(.*?)(\s+(?:then|do))?$`)
 )
 
@@ -104,7 +108,7 @@ func (l Line) condition(change func(string) string) Edit {
 func (l Line) edit(change func(code string) (string, error)) Edit {
 	return Edit{"rule: " + l.rule, func(t *tree) error {
 		found := 0
-		for _, dir := range scripts {
+		for _, dir := range append([]string{parts}, lua.Dirs...) {
 			files, err := t.files(dir, ".lua")
 			if err != nil {
 				return err
@@ -136,13 +140,12 @@ func (l Line) changeIn(t *tree, file string, change func(string) (string, error)
 			continue
 		}
 		found++
-		first := ofUser.FindString(line)
-		code, err := change(line[len(first):at[0]])
+		code, err := change(line[:at[0]])
 		if err != nil {
 			return found, err
 		}
 		if code != "" {
-			code = first + strings.ReplaceAll(code, "\n", "\n"+first) + line[at[0]:]
+			code += line[at[0]:]
 		}
 		lines[i] = code
 	}
@@ -150,4 +153,53 @@ func (l Line) changeIn(t *tree, file string, change func(string) (string, error)
 		t.changed[file] = strings.Join(lines, "\n")
 	}
 	return found, nil
+}
+
+// renderScripts makes what Redis runs of the sources, if one of them has changed.
+func (t *tree) renderScripts() error {
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(t.changed)), func(file string) bool { return filepath.Ext(file) == ".lua" }) {
+		return nil
+	}
+	included := make(map[string]string)
+	err := t.each(parts, func(file, text string) error {
+		included[lua.Name(file)] = text
+		return nil
+	})
+	for _, dir := range lua.Dirs {
+		if err == nil {
+			err = t.each(dir, func(file, text string) error { return t.render(file, text, included) })
+		}
+	}
+	return err
+}
+
+// render makes what Redis runs of a script.
+func (t *tree) render(file, script string, included map[string]string) error {
+	golden := filepath.Join(filepath.Dir(file), "golden", filepath.Base(file))
+	text, err := lua.Whole(script, included)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	if before, err := t.read(golden); err != nil || string(before) != text {
+		t.changed[golden] = text
+	}
+	return nil
+}
+
+// each calls do with all Lua of a directory.
+func (t *tree) each(dir string, do func(file, text string) error) error {
+	files, err := t.files(dir, ".lua")
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		text, err := t.read(file)
+		if err == nil {
+			err = do(file, string(text))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -48,7 +48,8 @@ func Append(file, text string) Edit {
 	}}
 }
 
-// Apply returns the texts of the files that the edits change, by their paths. It is an error if
+// Apply returns the texts of the files that the edits change, by their paths: also of what Redis runs, if a
+// source of that changes. It is an error if
 // an edit finds nothing to change, or more than one place and is not for all.
 func Apply(edits []Edit) (map[string]string, error) {
 	t, err := newTree()
@@ -60,7 +61,7 @@ func Apply(edits []Edit) (map[string]string, error) {
 			return nil, fmt.Errorf("%s: %w", edit.name, err)
 		}
 	}
-	return t.changed, nil
+	return t.changed, t.renderScripts()
 }
 
 // Write writes the changed files to dir, and returns the path of a list of them, for

@@ -42,13 +42,13 @@ func TestWriteAddsToWhatIsChangedAlready(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(text, &list)
 	}
-	if err != nil || len(list.Replace) != 3 {
+	if err != nil || len(list.Replace) != 4 /* and what Redis runs */ {
 		t.Fatalf("%d files: %s, %v", len(list.Replace), text, err)
 	}
 	t.Setenv(Env, second)
 	for from := range list.Replace {
 		want := map[string]string{"take.lua": "\n-- one, two, three", "new.go": "package time", "a.go": "const one = 2\n"}[filepath.Base(from)]
-		if text, err := ReadFile(from); err != nil || !strings.HasSuffix(string(text), want) {
+		if text, err := ReadFile(from); err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s is %q, %v", from, text, err)
 		}
 	}
@@ -62,8 +62,8 @@ end
 local ours = a == b -- rule: four
   or (c -- rule: five
     and d)
--- of a user: call('ZREM', KEYS[2], member) -- rule: six
-set(queue, found .. place .. ' ', 'PX', max(1, a)) -- rule: seven -- not of a user
+call('ZREM', KEYS[2], member) -- rule: six
+set(queue, found .. place .. ' ', 'PX', max(1, a)) -- rule: seven
 if x then -- rule: twice
 end
 if y then -- rule: twice
@@ -95,8 +95,8 @@ func TestAnEditChangesALineOfLua(t *testing.T) {
 		{Rule("three").False(), "return lost and 3 or 0", "return not ARGV"},
 		{Rule("three").Swap("3", "0"), "lost and 3 or 0", "lost and 0 or 0"},
 		{Rule("four").False(), "local ours = a == b", "local ours = not ARGV"},
-		{Rule("six").Drop(), "-- of a user: call('ZREM', KEYS[2], member) -- rule: six", ""},
-		{Rule("six").Before("x()"), "-- of a user: call", "-- of a user: x()\n-- of a user: call"},
+		{Rule("six").Drop(), "call('ZREM', KEYS[2], member) -- rule: six", ""},
+		{Rule("six").Before("x()"), "call('ZREM'", "x()\ncall('ZREM'"},
 		{Rule("seven").After("x()"), "max(1, a)) --", "max(1, a))\nx() --"},
 		{Rule("seven").Call("f(q, p, 'PX', t)", "f(q, g(p, 'p'), 'EX', t)"), "set(queue, found .. place .. ' ', 'PX', max(1, a))",
 			"set(queue, g(found .. place .. ' ', 'p'), 'EX', max(1, a))"},

@@ -122,29 +122,40 @@ func (t *tenure) next(now time.Time) (next token) {
 
 // roundTrip returns the commit of all versions, which makes next the holder, and the revision of the record
 // afterwards.
-func (t *tenure) roundTrip(next token, now time.Time) (x scripting.RoundTrip, base string) {
-	x = scripting.RoundTrip{Script: commitScript, Keys: t.keys[:ownKeys]}
-	var record, ttl any = "", ""
-	expected := t.base
+func (t *tenure) roundTrip(next token, now time.Time) (x scripting.RoundTrip, revision string) {
+	x = scripting.RoundTrip{Script: commitScript, Keys: t.keys.forScript()}
+	mark, ttl, record, span := t.mark, any(""), any(""), any("")
+	var quiet, staged bool
 	if t.newest > 0 || t.read == nil { // what cannot be read is left as it is
-		left := t.timeToLive(next, now)
-		expected, left = quietly(expected, left)
-		ttl = left
+		ttl, quiet = t.timeToLive(next, now)
 	}
-	base = t.base
+	revision = t.base
 	if t.written > t.stored {
-		base = t.record.revision
-		record = stage(&x, base, t.write.text(t.box))
+		revision = t.record.revision
+		if t.write.ended {
+			mark, x.Keys = "", t.keys.withList()
+		}
+		record, staged = stage(&x, revision, t.write.text(t.box))
 	}
 	if t.args[0] != t.term.Token { // it has changed
 		t.args[0] = t.term.Token
 	}
-	x.Args = append(t.args[:1], expected, ttl, record)
 	if next.text != "" {
-		x.Args = append(x.Args, next.text, next.span.Milliseconds())
+		span = next.span.Milliseconds()
 	}
-	t.ask(&x, base)
-	return x, base
+	x.Args = append(t.args[:1], t.base, ttl, record, mark, next.text, span, when(quiet), when(staged))
+	for len(x.Args) > 4 && x.Args[len(x.Args)-1] == "" { // an argument costs Redis 1 % of a commit
+		x.Args = x.Args[:len(x.Args)-1]
+	}
+	return x, revision
+}
+
+// when returns an argument that says whether something is so.
+func when(so bool) any {
+	if so {
+		return yes
+	}
+	return ""
 }
 
 // waitsSince notes since when a hold that ends waits for its commit.
@@ -167,42 +178,21 @@ func (t *tenure) isShort(now time.Time) bool {
 	return !t.since.IsZero() && now.Sub(t.since) > t.engine.options.Timeout/8
 }
 
-// quietly returns base and the time to live as the scripts take them: a negative one is that of a
-// holder that is not the session's visitor.
-func quietly(base string, ttl int64) (string, int64) {
-	if ttl < 0 {
-		return "~" + base, -ttl
-	}
-	return base, ttl
-}
-
-// ask makes x, which is to write the record base, ask for a user's mark; see commit.lua.
-func (t *tenure) ask(x *scripting.RoundTrip, base string) {
-	switch {
-	case len(t.keys) < userKeys:
-	case base != t.base && t.write.ended:
-		x.Args = append(x.Args, "")
-		askToEnd(x, t.keys)
-	default:
-		x.Args = append(x.Args, t.mark)
-		ask(x, t.keys)
-	}
-}
-
 // outlast is by how much a record outlasts its lock, as the scripts see to it, too.
 const outlast = 2 * time.Second
 
 // timeToLive is that of the record after a commit, in ms: what the last version wants, or the
-// take, since a request has come for the session; but while it is held, no less than its lock.
-func (t *tenure) timeToLive(next token, now time.Time) int64 {
-	ttl := t.write.ttl
+// take, since a request has come for the session; but while it is held, no less than its lock. quiet: it must
+// not be longer than the record would live without the commit.
+func (t *tenure) timeToLive(next token, now time.Time) (ttl int64, quiet bool) {
+	ttl, quiet = t.write.ttl, t.write.quiet
 	if t.newest == 0 {
-		ttl = t.terms.ttl(&t.record, now)
+		ttl, quiet = t.terms.expiry(&t.record, now), t.terms.Quiet
 	}
-	if next.text != "" && ttl > 0 { // else the script sees to it
+	if next.text != "" && !quiet { // otherwise the script sees to it
 		ttl = max(ttl, (next.span + outlast).Milliseconds())
 	}
-	return ttl
+	return ttl, quiet
 }
 
 // waitForOne waits until the round trip that is under way is over. A hold that has waited for one

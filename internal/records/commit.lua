@@ -1,43 +1,44 @@
+{{define "first" -}}
 -- Ends the holds of one process up to now: writes the record (or its tombstone), or
 -- only puts off its timeout, if the token has the lock and the record is the one that
 -- they have built on. Then the next holder has the lock.
 -- KEYS[1] record   KEYS[2] lock   KEYS[3] queue
--- KEYS[4] where the record to be written is, if it is large; see staged.go
--- ARGV[1] token
--- ARGV[2] base: the name of the record that was read or written last, see record.lua. With a ~
---         before it the record has no longer afterwards than it has now, see quiet
--- ARGV[3] time to live of the record in ms, '' to leave it as it is; with a next holder it is
+-- KEYS[4] mark, of a user's session, see user.go   KEYS[5] list, if the record is a tombstone
+-- the last key: where the record to be written is, if it is staged; see staged.go
+-- ARGV[1] number of the call, negative for a repetition   ARGV[2] token
+-- ARGV[3] revision of the record that was read or written last
+-- ARGV[4] time to live of the record in ms, '' to leave it as it is; with a next holder it is
 --         longer than the time for which those that wait need the record
--- ARGV[4] record, or the beginning of one that is at KEYS[4]; '' to leave it as it is
--- ARGV[5] token of the next holder   ARGV[6] its lease in ms; without both the lock is freed
--- Of a user's session there are also, see user.go: KEYS[4], before a tombstone: list; the last key:
--- mark; and the last but one of ARGV: the mark as it was read, '' before a tombstone.
--- The last one is the number of the call, negative for a repetition.
+-- ARGV[5] record, or the beginning of a staged one; '' to leave it as it is
+-- The others may be '', and those at the end missing:
+-- ARGV[6] the mark as it was read, of a user's session, unless the record is a tombstone
+-- ARGV[7] token of the next holder; without one the lock is freed   ARGV[8] its lease in ms
+-- ARGV[9] '1': quiet, the record has no longer afterwards than it has now
+-- ARGV[10] '1': the record is staged
 -- Returns 1: done; 2: done, and other processes wait; {0, why}: lost, and the record is as it
 -- was; {3, why}: lost, but an earlier try of this call may have been done before that, or may
 -- be done yet. why is {0, token}: another has the lock; {-1}: nobody has; or as changed says.
 --
--- The lock keeps others out; what keeps a write from being lost is the base. A token
+-- The lock keeps others out; what keeps a write from being lost is the revision. A token
 -- may get the lock a second time, by a take that comes late. By then others may have
--- written, and the record has another name. Since no name comes back, each write is
+-- written, and the record has another revision. Since no revision comes back, each write is
 -- done once, on what its writer has read, or never.
-local lock, base, ttl, record = KEYS[2], ARGV[2], ARGV[3], ARGV[4]
-local to, staged = ARGV[6] and ARGV[5] or '', KEYS[4] -- not of a user
--- of a user: local to, staged = ARGV[7] and ARGV[5] or '', KEYS[5] and KEYS[4]
+local lock, revision, ttl, record, to = KEYS[2], ARGV[3], ARGV[4], ARGV[5], ARGV[7] or ''
+local quiet, staged = ARGV[9] == '1', ARGV[10] == '1' and KEYS[#KEYS]
+local user = #KEYS > (staged and 4 or 3)
 
 -- Nearly always all is as it should be, and nobody waits, or not for this lock to be freed. This
 -- does what all below it would do then, and makes none of the functions for that.
 --
 -- It asks whether others wait, although those could leave a mark in the lock when they
 -- join the queue: to have MGET read one key more is 1.4 % of what a request costs Redis. To
--- compare the base is 6 %, and nothing can take its place.
-local found = redis.pcall('MGET', lock, KEYS[3]) -- not of a user
--- of a user: local found = redis.pcall('MGET', lock, KEYS[3], KEYS[#KEYS])
+-- compare the revision is 6 %, and nothing can take its place.
+local found = user and redis.pcall('MGET', lock, KEYS[3], KEYS[4]) or redis.pcall('MGET', lock, KEYS[3])
 local others = found[2] -- rule: a commit knows whether others wait
-if found[1] == ARGV[1] -- rule: the lock has the token of who commits
-  and (not others or to ~= '' and ttl ~= '') and #base == 16
-  -- of a user: and found[3] == ARGV[#ARGV - 1] -- rule: the mark is the one that was read
-  and redis.pcall('GETRANGE', KEYS[1], '12', '27') == base then -- rule: the record is the one that the commit was built on
+if found[1] == ARGV[2] -- rule: the lock has the token of who commits
+  and (not others or to ~= '' and ttl ~= '') and #revision == 16 and not quiet
+  and (not user or found[3] == ARGV[6]) -- rule: the mark is the one that was read
+  and redis.pcall('GETRANGE', KEYS[1], '12', '27') == revision then -- rule: the record is the one that the commit was built on
   -- What Redis refuses, since it is full, say, is tried once more below, for the error.
   local stored = true
   if staged then
@@ -53,24 +54,27 @@ if found[1] == ARGV[1] -- rule: the lock has the token of who commits
   if stored then
     if to == '' then
       redis.call('DEL', lock)
-      return 4 * ARGV[#ARGV] + 1
-    elseif redis.pcall('SET', lock, to, 'PX', ARGV[6]).ok then
-      return 4 * ARGV[#ARGV] + (others and 2 or 1)
+      return 4 * ARGV[1] + 1
+    elseif redis.pcall('SET', lock, to, 'PX', ARGV[8]).ok then
+      return 4 * ARGV[1] + (others and 2 or 1)
     end
   end
 end
 
--- framed from here
--- include queue.lua
--- include record.lua
-base, ttl = quiet(base, ttl)
-if ttl ~= '' and to ~= '' then
-  ttl = math.max(ttl, ARGV[6] + 2000)
+{{end -}}
+{{template "queue"}}
+{{template "record"}}
+{{template "user"}}
+if quiet and ttl ~= '' then
+  local left = redis.call('PTTL', KEYS[1])
+  ttl = left >= 0 and math.max(1, math.min(left, ttl)) or ttl
 end
-local stamp = string.sub(record, 13, 28)
--- of a user: local list
--- of a user: if string.sub(record, 29, 37) == '","gone":' then list, staged = staged, nil end
-local lost = tonumber(ARGV[#ARGV]) < 0 and 3 or 0 -- rule: a repeated commit does not say that nothing was stored
+if ttl ~= '' and to ~= '' then
+  ttl = math.max(ttl, ARGV[8] + 2000)
+end
+local own = string.sub(record, 13, 28) -- the revision of the record to be written
+local ends = string.sub(record, 29, 37) == '","gone":' -- it is a tombstone
+local lost = tonumber(ARGV[1]) < 0 and 3 or 0 -- rule: a repeated commit does not say that nothing was stored
 
 -- kept returns the result of what was done. While others wait the record must not time
 -- out.
@@ -96,23 +100,25 @@ end
 
 local function commit()
   local holder = redis.call('GET', lock)
-  if holder ~= ARGV[1] then -- rule: who has not the lock does not write
+  if holder ~= ARGV[2] then -- rule: who has not the lock does not write
     -- A repetition finds the next holder's token or, unless another has written since,
-    -- its own stamp. A holder that only read still succeeds if the record is unchanged.
+    -- its own revision. A holder that only read still succeeds if the record is unchanged.
     if to ~= '' and holder == to then -- rule: a repeated commit knows the next holder
       return kept()
     end
-    if record ~= '' and is(KEYS[1], stamp) -- rule: a repeated commit knows its own record
-      or record .. to == '' and is(KEYS[1], base) then
+    if record ~= '' and is(KEYS[1], own) -- rule: a repeated commit knows its own record
+      or record .. to == '' and is(KEYS[1], revision) then
       return 1
     end
     return {lost, holder and 0 or -1, holder} -- rule: who has not the lock leaves it as it is
   end
-  if is(KEYS[1], base) then -- rule: the record is the one that the commit was built on
-    if string.sub(record, 29, 37) == '","gone":' then
+  if is(KEYS[1], revision) then -- rule: the record is the one that the commit was built on
+    if ends then
       -- A session can be ended, however full Redis is.
       set(KEYS[1], record, 'PX', ttl) -- rule: a logout leaves a tombstone
-      -- of a user: redis.call('ZREM', list, member)
+      if user then
+        redis.call('ZREM', KEYS[5], string.sub(KEYS[1], -11))
+      end
     elseif record ~= '' then
       local written = write()
       if written.err then -- Redis is full, say: the lock is of no use to this process then
@@ -122,7 +128,7 @@ local function commit()
     elseif ttl ~= '' then
       redis.call('PEXPIRE', KEYS[1], ttl)
     end
-  elseif record == '' or not is(KEYS[1], stamp) then
+  elseif record == '' or not is(KEYS[1], own) then
     -- Another has written or removed the record: one whose lock is elsewhere, or since
     -- the token had the lock for the first time.
     free(lock, KEYS[3])
@@ -133,7 +139,7 @@ local function commit()
     free(lock, KEYS[3])
     return 1
   end
-  set(lock, to, 'PX', ARGV[6])
+  set(lock, to, 'PX', ARGV[8])
   return done
 end
 

@@ -1,12 +1,18 @@
 -- Removes the record of a new id that came to nothing. That of a user's session becomes a tombstone: a
 -- login that comes late must not find nothing and put the epoch in the mark that it has brought.
--- KEYS[1] record   KEYS[2] of a user's session: list   ARGV[1] its stamp
+-- KEYS[1] record; and of a user's session: KEYS[2] lock   KEYS[3] queue   KEYS[4] mark   KEYS[5] list
+-- ARGV[1] number of the call   ARGV[2] its revision
 -- Returns 1: removed; 0: it was not there, or another's.
--- include record.lua
-if not is(KEYS[1], ARGV[1]) then
+local user = #KEYS > 3
+{{template "record"}}
+{{template "user"}}
+if not is(KEYS[1], ARGV[2]) then
   return 0
 end
--- of a user: redis.call('ZREM', KEYS[2], member)
--- of a user: redis.call('SET', KEYS[1], tombstone, 'PX', 60000)
-redis.call('DEL', KEYS[1]) -- not of a user
+if user then
+  redis.call('ZREM', KEYS[5], string.sub(KEYS[1], -11))
+  redis.call('SET', KEYS[1], tombstone, 'PX', 60000)
+else
+  redis.call('DEL', KEYS[1])
+end
 return 1

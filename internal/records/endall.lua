@@ -1,8 +1,8 @@
 -- Ends the sessions of a user, whatever holds them: those that the mark does not name are over.
--- KEYS[1] list   KEYS[2] mark, see mark.lua
--- ARGV[1] and ARGV[2] see clock.lua
--- ARGV[3] name of the call
--- ARGV[4] and so on: the sessions that stay. The last one is the number of the call.
+-- KEYS[1] mark, see mark.lua   KEYS[2] list
+-- ARGV[1] number of the call   ARGV[2] and ARGV[3] see clock.lua
+-- ARGV[4] name of the call
+-- ARGV[5] and so on: the sessions that stay
 -- Returns {-1, Unix µs: now}: it has come too late; or {Unix µs: now} and the sessions that were on the
 -- list, where some may have timed out, and stay no more.
 --
@@ -11,15 +11,15 @@
 --
 -- Each call has an epoch of its own, the next, or nobody's. So none comes back, and with it no session that
 -- was ended.
--- include clock.lua
--- include mark.lua
-local list, marked, hour = KEYS[1], KEYS[2], '3600000'
+{{template "clock"}}
+{{template "mark"}}
+local marked, list, hour = KEYS[1], KEYS[2], '3600000'
 if late then -- rule: an EndAll that comes late ends nothing
   return {-1, now}
 end
-local mark, calls = redis.call('GET', marked), ',' .. time[1] .. '+' .. time[2] .. ':' .. ARGV[3]
+local mark, calls = redis.call('GET', marked), ',' .. time[1] .. '+' .. time[2] .. ':' .. ARGV[4]
 for done, name in string.gmatch(mark or '', ',([%d+]+):(%w+)') do
-  if name == ARGV[3] then -- rule: a repeated EndAll ends nothing
+  if name == ARGV[4] then -- rule: a repeated EndAll ends nothing
     return {now}
   end
   if string.match(done, '%d+') + 60 > tonumber(time[1]) then -- rule: an EndAll of which a copy may be done is remembered
@@ -28,7 +28,7 @@ for done, name in string.gmatch(mark or '', ',([%d+]+):(%w+)') do
 end
 local members, stays, named = redis.call('ZRANGE', list, '0', '-1'), {}, ''
 if mark then -- else it is lost, and they are over
-  for i = 4, #ARGV - 1 do
+  for i = 5, #ARGV do
     if not stays[ARGV[i]] and redis.call('ZSCORE', list, ARGV[i]) then
       stays[ARGV[i]] = true
       named = named .. ' ' .. ARGV[i] -- rule: the mark names the sessions that stay

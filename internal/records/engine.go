@@ -94,8 +94,9 @@ package records
 //
 // The other files: load.go reads without a lock, and optimistic.go saves without one. staged.go sends large
 // records. record.go knows the form of a record, with timeouts.go, user_record.go and seal.go; scripts.go has
-// the scripts. user.go tells the story of a user's sessions: login.go begins them, user_list.go lists them,
-// user_end.go ends them. clock.go is about commands that come late. renew.go renews a lock that is held.
+// the scripts. Each is in a .lua file; what they share, and how they are put together, is in package lua.
+// user.go tells the story of a user's sessions: login.go begins them, user_list.go lists them, user_end.go ends
+// them. clock.go is about commands that come late. renew.go renews a lock that is held.
 
 import (
 	"cmp"

@@ -1,18 +1,20 @@
 -- Makes a held lock last for some time from now, and the record outlast it: a session that
 -- is held does not time out.
--- KEYS[1] record   KEYS[2] lock
--- ARGV[1] token    ARGV[2] time in ms   ARGV[3] base: the record's name
+-- KEYS[1] record   KEYS[2] lock   KEYS[3] queue   KEYS[4] mark, of a user's session
+-- ARGV[1] number of the call   ARGV[2] token    ARGV[3] time in ms   ARGV[4] revision of the record
 -- Returns {1}: done; {0, token}: another has the lock; {-1}: nobody has; or what changed
 -- says: another has written.
--- include record.lua
+local user = #KEYS > 3
+{{template "record"}}
+{{template "user"}}
 local holder = redis.call('GET', KEYS[2])
-if holder ~= ARGV[1] then
+if holder ~= ARGV[2] then
   return {holder and 0 or -1, holder}
 end
-if not is(KEYS[1], ARGV[3]) then
+if not is(KEYS[1], ARGV[4]) then
   return {changed(KEYS[1])}
 end
 -- GT: a copy that comes late may find the token of the next holder, which has longer.
-redis.call('PEXPIRE', KEYS[2], ARGV[2], 'GT') -- rule: a lock that is renewed lasts longer
-redis.call('PEXPIRE', KEYS[1], ARGV[2] + 2000, 'GT') -- rule: a record outlasts its renewed lock
+redis.call('PEXPIRE', KEYS[2], ARGV[3], 'GT') -- rule: a lock that is renewed lasts longer
+redis.call('PEXPIRE', KEYS[1], ARGV[3] + 2000, 'GT') -- rule: a record outlasts its renewed lock
 return {1}

@@ -45,7 +45,8 @@ type Hold struct {
 type write struct {
 	record  Record    // of a tombstone: its revision and time
 	size    int32     // of the stored form; of a tombstone 0
-	ttl     int64     // ms; negative: see quietly
+	ttl     int64     // ms
+	quiet   bool      // the record must not live longer than it would without the write; see Terms.Quiet
 	changed bool      // there is a record to write
 	ended   bool      // the record is a tombstone
 	begun   time.Time // when the hold began to end
@@ -79,7 +80,7 @@ func (s *Engine) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 	h.engine, h.id, h.terms = s, id, terms
 	if err == nil {
 		k.Spin, k.engine, k.id, k.keys, k.terms = lease.Spin{Runner: s.runner}, s, id, s.keys(id), &h.terms
-		h.ticket = lease.Ticket[*Hold]{Who: h, Key: k.keys.At(1), Label: terms.Label, Options: s.lockingBy(&terms), Context: ctx}
+		h.ticket = lease.Ticket[*Hold]{Who: h, Key: k.keys.lock.(string), Label: terms.Label, Options: s.lockingBy(&terms), Context: ctx}
 		err = h.acquire(ctx, k)
 	}
 	if h.tenure == nil {
@@ -177,7 +178,7 @@ func (h *Hold) save(ctx context.Context, record Record) error {
 		return failed("saving", h.id, err)
 	}
 	begun := time.Now()
-	w := write{begun: begun, changed: true, record: record, size: int32(size), ttl: h.terms.ttl(&record, begun)}
+	w := write{begun: begun, changed: true, record: record, size: int32(size), ttl: h.terms.expiry(&record, begun), quiet: h.terms.Quiet}
 	return failed("saving", h.id, h.tenure.end(ctx, h, w))
 }
 
@@ -230,7 +231,7 @@ func (h *Hold) bury(ctx context.Context, begun time.Time) error {
 // it has read may never have been stored, and the error is [ErrLost]. Any other error is [ErrUnavailable].
 func (h *Hold) Touch(ctx context.Context) error {
 	begun := time.Now()
-	err := h.tenure.end(ctx, h, write{begun: begun, ttl: h.terms.ttl(&h.Record, begun)})
+	err := h.tenure.end(ctx, h, write{begun: begun, ttl: h.terms.expiry(&h.Record, begun), quiet: h.terms.Quiet})
 	// The hold that acquired the lock has read what was stored at that time. A later hold has read what the
 	// hold before it has left. That is known to be stored only if the lock was held until now.
 	if h.first && (errors.Is(err, ErrLost) || errors.Is(err, locker.ErrExpired)) {

@@ -97,21 +97,20 @@ func (s *Engine) readRecord(ctx context.Context, id string, t Terms) ([]byte, ti
 }
 
 // loadByScript is load by load.lua. For had see loadPlainly.
-func (s *Engine) loadByScript(ctx context.Context, keys scripting.Keys, t Terms, had int64, begun time.Time) ([]byte, error) {
+func (s *Engine) loadByScript(ctx context.Context, keys sessionKeys, t Terms, had int64, begun time.Time) ([]byte, error) {
 	// Both together take no longer than one round trip may.
 	ctx, cancel := context.WithDeadline(ctx, begun.Add(s.options.Timeout))
 	defer cancel()
-	now, idle := time.Now(), t.TTL.Milliseconds()
-	if t.Quiet {
-		idle = -idle
-	}
+	now := time.Now()
 	var outlived any = ""
 	if t.Lifetime != 0 {
 		outlived = t.outlived(now)
 	}
-	x := scripting.RoundTrip{Script: loadScript, Keys: keys[:1], Args: []any{outlived, idle, t.MaxBytes, had,
+	x := scripting.RoundTrip{Script: loadScript, Keys: keys.forScript(), Args: []any{outlived, t.TTL.Milliseconds(), t.MaxBytes, had,
 		(cmp.Or(s.options.Lease, lease.DefaultLease) + outlast).Milliseconds(), now.UnixMilli()}}
-	ask(&x, keys)
+	if t.Quiet || t.TTL == 0 {
+		x.Args = append(x.Args, yes)
+	}
 	_, reply, err := s.runner.RoundTrip(ctx, x)
 	if err != nil {
 		return nil, err
@@ -121,19 +120,19 @@ func (s *Engine) loadByScript(ctx context.Context, keys scripting.Keys, t Terms,
 
 // loadPlainly is load without a script. If it returns neither a record nor an error, load.lua has to follow.
 // had is the time to live in ms before the call, or 0.
-func (s *Engine) loadPlainly(ctx context.Context, keys scripting.Keys, bond lease.Bond, t Terms, now time.Time) (text []byte, had int64, _ error) {
+func (s *Engine) loadPlainly(ctx context.Context, keys sessionKeys, bond lease.Bond, t Terms, now time.Time) (text []byte, had int64, _ error) {
 	ttl := t.TTL.Milliseconds()
 	fixed := t.TTL >= t.Lifetime && t.Lifetime > 0 // only the lifetime counts
 	if fixed {
 		ttl = 0 // extends nothing
 	}
-	key, ofUser := keys[0], len(keys) == userKeys
+	key, ofUser := keys.record, keys.ofUser()
 	words := []any{"PTTL", key, "PEXPIRE", key, ttl, "GT", "GET", key} // in one piece of memory
 	if ofUser {
-		words = append(words[:6], "MGET", key, keys[markAt])
+		words = append(words[:6], "MGET", key, keys.mark)
 	}
 	commands := append(make([]transport.Command, 0, 4), words[:2:2], words[2:6:6], words[6:]) // room for a number
-	replies, err := s.runner.Numbered(ctx, keys.At(0), commands...)
+	replies, err := s.runner.Numbered(ctx, key.(string), commands...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -182,9 +181,7 @@ func (s *Engine) CreateRecord(ctx context.Context, id string, r Record, t Terms)
 func (s *Engine) dropLater(id, revision string, ambiguous bool) {
 	s.lines.Sweeper.Sweep(&s.locking, ambiguous, func(ctx context.Context) bool {
 		keys := s.recordKeys(id)
-		x := scripting.RoundTrip{Script: dropScript, Keys: keys[:1], Args: []any{revision}}
-		askToEnd(&x, keys)
-		_, _, err := s.runner.RoundTrip(ctx, x)
+		_, err := s.runner.Run(ctx, dropScript, keys.withList(), revision)
 		return err == nil
 	})
 }
@@ -201,11 +198,11 @@ func (s *Engine) create(ctx context.Context, id, old string, record Record, t Te
 		return err
 	}
 	keys, now := s.recordKeys(id), time.Now()
-	if (len(keys) == userKeys) != (record.User != "") {
+	if keys.ofUser() != (record.User != "") {
 		return errTag
 	}
 	ttl := t.expiry(&record, now)
-	x := scripting.RoundTrip{Script: createScript, Keys: keys[:1], Args: []any{record.revision, record.text(s.box(id)), ttl}}
+	x := scripting.RoundTrip{Script: createScript, Keys: keys.withList(), Args: []any{record.revision, record.text(s.box(id)), ttl}}
 	// A record that has expired leaves no trace by which a late copy of the command would know of it. For the
 	// half see maxWithin.
 	within := min(s.within(), time.Duration(ttl)*time.Millisecond/2)

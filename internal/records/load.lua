@@ -1,17 +1,20 @@
 -- Reads the record without the lock, and puts its idle time-out off.
--- KEYS[1] record
--- ARGV[1] Unix ms: what was created then or before has reached its lifetime; '' if none counts
--- ARGV[2] idle time-out in ms, 0 to leave it as it is, see times   ARGV[3] largest size in bytes
--- ARGV[4] time to live in ms before the plain read that this follows, 0 if that did not change it
--- ARGV[5] ms by which a session that is taken now is put off at the least   ARGV[6] Unix ms: now
+-- KEYS[1] record; and of a user's session: KEYS[2] lock   KEYS[3] queue   KEYS[4] mark
+-- ARGV[1] number of the call   ARGV[2] Unix ms: what was created then or before has reached its lifetime; '' if none counts
+-- ARGV[3] idle time-out in ms   ARGV[4] largest size in bytes
+-- ARGV[5] time to live in ms before the plain read that this follows, 0 if that did not change it
+-- ARGV[6] ms by which a session that is taken now is put off at the least   ARGV[7] Unix ms: now
+-- ARGV[8] '1': quiet, see times; with an idle time-out of 0 that is left as it is; it may be missing
 -- Returns a state as in scripts.go, and what follows it.
--- include times.lua
+local user = #KEYS > 3
+{{template "times"}}
+{{template "user"}}
 local record = redis.pcall('GET', KEYS[1])
 
 -- restore takes back what the plain read has put off, but never below least.
 local function restore(least)
-  if ARGV[4] ~= '0' then
-    redis.call('PEXPIRE', KEYS[1], math.max(ARGV[4], least), 'LT')
+  if ARGV[5] ~= '0' then
+    redis.call('PEXPIRE', KEYS[1], math.max(ARGV[5], least), 'LT')
   end
 end
 
@@ -27,9 +30,9 @@ if not record then
   redis.call('DEL', KEYS[1])
   return {2}
 end
-local what, left, idle = times(record, ARGV[6], ARGV[1], ARGV[2])
+local what, left, idle = times(record, ARGV[7], ARGV[2], ARGV[3], ARGV[8])
 -- A session may have been taken meanwhile. It looked as if it would outlast its holder.
-restore(what == 'c' and left > 0 and math.max(idle, ARGV[5]) or 0)
+restore(what == 'c' and left > 0 and math.max(idle, ARGV[6]) or 0)
 if what == 'gone' then
   return {3}
 elseif what == 'c' then
@@ -40,7 +43,7 @@ elseif what == 'c' then
   -- expire now does not have longer.
   redis.call('PEXPIRE', KEYS[1], idle, 'GT') -- rule: who reads a session puts its timeout off
 end
-if #record > tonumber(ARGV[3]) then
+if #record > tonumber(ARGV[4]) then
   return {4, #record}
 end
 return {1, record}

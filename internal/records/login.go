@@ -17,10 +17,10 @@ var errTag = errors.New("store: the id of a user's session begins with the user'
 // prepareLogin makes x, which is to create the record of a user's session, put it on the list as well.
 // old is the id of the session that it takes the place of, or "".
 func (s *Engine) prepareLogin(
-	x *scripting.RoundTrip, keys scripting.Keys, old string, r *Record, t Terms, now time.Time,
+	x *scripting.RoundTrip, keys sessionKeys, old string, r *Record, t Terms, now time.Time,
 ) {
 	before := ""
-	if tag, rest, ofUser := cutTag(old); ofUser && s.listKey(tag) == keys.At(listAt) {
+	if tag, rest, ofUser := cutTag(old); ofUser && s.listKey(tag) == keys.list {
 		before = rest
 	}
 	refuse, most := 0, t.MaxSessions-1
@@ -30,7 +30,7 @@ func (s *Engine) prepareLogin(
 	if s.isOf(old, r.User) { // there will not be more than there are
 		most = -1
 	}
-	x.Script, x.Keys = loginScript, scripting.Keys{keys[0], keys[listAt], keys[markAt]}
+	x.Script = loginScript
 	x.Args = append(x.Args, t.left(r, now).Milliseconds(), before, most, refuse, newEpoch())
 }
 

@@ -1,27 +1,27 @@
 -- Writes the record of a new id, and puts it on the list of its user.
--- KEYS[1] record   KEYS[2] list   KEYS[3] mark, see mark.lua
--- ARGV[1] and ARGV[2] see clock.lua
--- ARGV[3] when the request of the login arrived, by the clock of ARGV[1]
--- ARGV[4] its stamp   ARGV[5] record, with an epoch of zeros   ARGV[6] time to live in ms
--- ARGV[7] for how many ms the session may live, used or not
--- ARGV[8] the session that it takes the place of, which must be on the list; '' for none
--- ARGV[9] how many others may be on the list; -1: any number
--- ARGV[10] '1': more than that are refused
--- ARGV[11] epoch for a user who has none, 15 digits
+-- KEYS[1] record   KEYS[2] lock   KEYS[3] queue   KEYS[4] mark, see mark.lua   KEYS[5] list
+-- ARGV[1] number of the call   ARGV[2] and ARGV[3] see clock.lua
+-- ARGV[4] when the request of the login arrived, by the clock of ARGV[2]
+-- ARGV[5] its revision   ARGV[6] record, with an epoch of zeros   ARGV[7] time to live in ms
+-- ARGV[8] for how many ms the session may live, used or not
+-- ARGV[9] the session that it takes the place of, which must be on the list; '' for none
+-- ARGV[10] how many others may be on the list; -1: any number
+-- ARGV[11] '1': more than that are refused
+-- ARGV[12] epoch for a user who has none, 15 digits
 -- Returns 0: the id is taken; 2: there are too many; 3: the session before was ended;
 -- {-1, Unix µs: now}: it has come too late; {-2, Unix µs: now}: the user's sessions were ended since the
 -- request arrived; or {1} and the sessions that are too many, those that would end first: written.
--- include clock.lua
--- include mark.lua
--- include record.lua
+{{template "clock"}}
+{{template "mark"}}
+{{template "record"}}
 if late then -- rule: a login that comes late begins no session
   return {-1, now}
 end
-local list, marked, member = KEYS[2], KEYS[3], string.sub(KEYS[1], -11)
-local old, most = ARGV[8], tonumber(ARGV[9])
+local marked, list, member = KEYS[4], KEYS[5], string.sub(KEYS[1], -11)
+local old, most = ARGV[9], tonumber(ARGV[10])
 -- It may be there from a try whose reply was lost.
 local again = redis.call('PTTL', KEYS[1]) ~= -2
-if again and not is(KEYS[1], ARGV[4]) then
+if again and not is(KEYS[1], ARGV[5]) then
   return 0
 end
 local known, size = redis.call('GET', marked), redis.call('ZCARD', list)
@@ -45,7 +45,7 @@ else
   if ended > now then -- rule: that the clock was set back shuts no user out for long
     redis.call('SET', marked, string.gsub(known, ',[%d+]+', ',' .. time[1] .. '+' .. time[2], 1), 'KEEPTTL')
   end
-  if ARGV[3] - math.max(0, ARGV[1] - now) < math.max(ended, now - 3600000000) then -- rule: a login that arrived before its user's sessions were ended is refused
+  if ARGV[4] - math.max(0, ARGV[2] - now) < math.max(ended, now - 3600000000) then -- rule: a login that arrived before its user's sessions were ended is refused
     return {-2, now}
   end
 end
@@ -56,7 +56,7 @@ if most >= 0 and alive > most then
       surplus[#surplus + 1] = other
     end
   end
-  if #surplus > most and ARGV[10] == '1' then
+  if #surplus > most and ARGV[11] == '1' then
     return again and result or 2
   end
   for i = 1, #surplus - most do
@@ -66,18 +66,18 @@ end
 if again then
   return result
 end
-local epoch = mark and string.sub(mark, 1, 15) or ARGV[11]
-local head, rest = string.match(ARGV[5], '^(.-,"g":)%d+(.*)$')
+local epoch = mark and string.sub(mark, 1, 15) or ARGV[12]
+local head, rest = string.match(ARGV[6], '^(.-,"g":)%d+(.*)$')
 -- Before all other writes: on a full Redis it is refused, but not in a script that has written something.
-redis.call('SET', KEYS[1], head .. epoch .. rest, 'PX', ARGV[6]) -- rule: a login begins with its user's epoch
+redis.call('SET', KEYS[1], head .. epoch .. rest, 'PX', ARGV[7]) -- rule: a login begins with its user's epoch
 if mark then
   redis.call('ZREMRANGEBYSCORE', list, '-inf', today)
 elseif size > 0 then
   redis.call('DEL', list)
 end
 -- Last, so that the list has at least this one.
-redis.call('ZADD', list, today + ARGV[7], member) -- rule: a login is on the list at once
-local ends = mark and redis.call('ZRANGE', list, -1, -1, 'WITHSCORES')[2] or today + ARGV[7]
+redis.call('ZADD', list, today + ARGV[8], member) -- rule: a login is on the list at once
+local ends = mark and redis.call('ZRANGE', list, -1, -1, 'WITHSCORES')[2] or today + ARGV[8]
 local left = math.max(1, ends - today + 600000) -- rule: a list lasts as long as its sessions
 redis.call('PEXPIRE', list, left)
 if calls ~= '' then

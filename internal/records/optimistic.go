@@ -50,10 +50,12 @@ func (s *Engine) saveLoaded(ctx context.Context, id string, read, record Record,
 		return ErrConflict
 	}
 	keys := s.keys(id)
-	x := scripting.RoundTrip{Script: optimisticScript, Keys: keys[:ownKeys]}
-	text := stage(&x, record.revision, record.text(s.box(id)))
+	x := scripting.RoundTrip{Script: optimisticScript, Keys: keys.forScript()}
+	text, staged := stage(&x, record.revision, record.text(s.box(id)))
 	x.Args = []any{read.revision, text, t.expiry(&record, time.Now())}
-	ask(&x, keys)
+	if staged {
+		x.Args = append(x.Args, yes)
+	}
 	_, reply, err := s.runner.RoundTrip(ctx, x)
 	if err != nil {
 		return err

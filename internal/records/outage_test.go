@@ -46,7 +46,7 @@ func TestPingOfACluster(t *testing.T) {
 		wantError(t, "Ping", err, ErrUnavailable)
 		wantMessage(t, err, []string{"MOVED", "cluster", "rueidisstore.Open"})
 		for i, id := range pinged {
-			slot, err := redis.Int(node.Do(t, "CLUSTER", "KEYSLOT", st.keys(id)[0]), nil)
+			slot, err := redis.Int(node.Do(t, "CLUSTER", "KEYSLOT", st.keys(id).record), nil)
 			if middle := (2*i + 1) * slots / parts / 2; err != nil || slot < middle-200 || slot > middle+200 {
 				t.Errorf("%s is in slot %d, %v, want about %d", id, slot, err, middle)
 			}

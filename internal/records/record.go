@@ -48,31 +48,61 @@ type Content interface {
 	AppendTo(b []byte) []byte
 }
 
-// keys returns the keys of a session: its record, its lock, and the queue for that.
-// Of a user's session the list is one more.
-func (s *Engine) keys(id string) scripting.Keys {
+// sessionKeys are the keys of a session: strings, in the form in which clients want them, since to make that
+// again and again costs.
+type sessionKeys struct {
+	record      any
+	lock, queue any // nil: nothing but the record is needed
+	mark, list  any // nil: the session is not a user's
+}
+
+// ofUser reports whether they are those of a user's session.
+func (k *sessionKeys) ofUser() bool { return k.mark != nil }
+
+// forScript returns them as scripts get them, with room for one more.
+func (k *sessionKeys) forScript() scripting.Keys {
+	switch {
+	case k.ofUser():
+		return append(make(scripting.Keys, 0, 5), k.record, k.lock, k.queue, k.mark)
+	case k.lock != nil:
+		return append(make(scripting.Keys, 0, 4), k.record, k.lock, k.queue)
+	default:
+		return scripting.Keys{k.record}
+	}
+}
+
+// withList is forScript for a script that changes the list of a user's sessions.
+func (k *sessionKeys) withList() scripting.Keys {
+	keys := k.forScript()
+	if k.ofUser() {
+		keys = append(keys, k.list)
+	}
+	return keys
+}
+
+// keys returns the keys of a session.
+func (s *Engine) keys(id string) sessionKeys {
 	tag, rest, ofUser := cutTag(id)
-	var queue string // all are parts of it, and it is made at once: each request does
+	var queue string // the others are parts of it, and it is made at once: each request does
 	if ofUser {
 		queue = s.options.Prefix + "{" + tag + "}:" + rest + ".lock.queue"
 	} else {
 		queue = s.options.Prefix + "{" + tag + "}.lock.queue"
 	}
 	lock := strings.TrimSuffix(queue, ".queue")
-	record := strings.TrimSuffix(lock, ".lock")
-	if !ofUser {
-		return scripting.Keys{record, lock, queue}
+	k := sessionKeys{record: strings.TrimSuffix(lock, ".lock"), lock: lock, queue: queue}
+	if ofUser {
+		k.mark, k.list = s.markKey(tag), s.listKey(tag)
 	}
-	return scripting.Keys{record, lock, queue, s.markKey(tag), s.listKey(tag)}
+	return k
 }
 
-// recordKeys is keys for what needs the record only: where the session is not a user's, the others may
-// be missing.
-func (s *Engine) recordKeys(id string) scripting.Keys {
+// recordKeys is keys for what needs only the record, unless the session is a user's.
+func (s *Engine) recordKeys(id string) sessionKeys {
 	if _, _, ofUser := cutTag(id); ofUser {
 		return s.keys(id)
 	}
-	return scripting.Keys{s.recordKey(id)}
+	return sessionKeys{record: s.recordKey(id)}
 }
 
 func (s *Engine) recordKey(id string) string {

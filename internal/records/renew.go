@@ -35,10 +35,9 @@ func (t *tenure) extend(now time.Time) {
 	span := t.term.Span(now)
 	x := scripting.RoundTrip{
 		Script: extendScript,
-		Keys:   t.keys[:2],
+		Keys:   t.keys.forScript(),
 		Args:   []any{t.term.Token, span.Milliseconds(), t.base},
 	}
-	ask(&x, t.keys)
 	// An answer after the lease's end would be useless. If it takes that long, the alarm must not wait for it
 	// to find the lease over.
 	ctx, cancel := context.WithDeadline(context.Background(), t.term.End())

@@ -19,13 +19,13 @@ import (
 // Why that is as safe as a write by the script:
 //
 //   - Only the script changes the record, by the same rules as for a small one: it compares the token and
-//     the base first. RENAME comes after these tests, in the same script.
+//     the revision first. RENAME comes after these tests, in the same script.
 //   - A staged key is named after one revision, and a revision is that of one record. So all SETs of a
 //     key, however late and however many, put the same record there, and a script finds either
 //     that or nothing.
 //   - If it finds nothing, RENAME fails and has changed nothing: SET was refused, or the key was
 //     evicted, deleted or lost in a failover. The script releases the lock and returns the error.
-//   - Of two copies of a script, one finds the base. The other one finds its own revision in the
+//   - Of two copies of a script, one finds the revision that it replaces. The other one finds its own revision in the
 //     record, or a later write.
 //   - No request reads a staged key. A script that does not need it deletes it. One that arrives after the
 //     script, or without it, expires after a minute.
@@ -41,14 +41,14 @@ const (
 	headBytes = 40     // of a record: enough for a script to know its revision and kind
 )
 
-// stage stages the record that x's script writes, if it is large. It returns the script's argument: the record,
-// or the beginning of a staged one.
-func stage(x *scripting.RoundTrip, name string, record []byte) []byte {
+// stage stages the record that x's script writes, if it is large. It is called when x has all other keys. It
+// returns the script's argument: the record, or the beginning of a staged one.
+func stage(x *scripting.RoundTrip, revision string, record []byte) (arg []byte, staged bool) {
 	if len(record) < stagedFrom {
-		return record
+		return record, false
 	}
-	key := x.Keys.At(0) + ".new." + name
+	key := x.Keys.At(0) + ".new." + revision
 	x.Before = []transport.Command{{"SET", key, record, "PX", stagedFor}}
-	x.Keys = append(x.Keys[:len(x.Keys):len(x.Keys)], key)
-	return bytes.Clone(record[:headBytes]) // which does not keep the record alive
+	x.Keys = append(x.Keys, key)
+	return bytes.Clone(record[:headBytes]), true // which does not keep the record alive
 }

@@ -35,7 +35,7 @@ type taking struct {
 	lease.Spin
 	engine *Engine
 	id     string
-	keys   scripting.Keys
+	keys   sessionKeys
 	terms  *Terms
 	tenure *tenure // of the try that has acquired the lock
 	// unsure: SET may have been done, so the token may have the lock for the rest of a lease.
@@ -73,9 +73,11 @@ func (k *taking) byScript(ctx context.Context, token, place string, span time.Du
 	if k.terms.Quiet {
 		idle = 0 // the record only outlasts the lock
 	}
-	x := scripting.RoundTrip{Script: takeScript, Keys: k.keys[:ownKeys], Args: []any{token, span.Milliseconds(),
+	x := scripting.RoundTrip{Script: takeScript, Keys: k.keys.forScript(), Args: []any{token, span.Milliseconds(),
 		k.terms.MaxBytes, k.terms.outlived(now), place, idle.Milliseconds(), now.UnixMilli()}}
-	ask(&x, k.keys)
+	if k.terms.Quiet {
+		x.Args = append(x.Args, yes)
+	}
 	_, reply, err := k.engine.runner.RoundTrip(ctx, x)
 	if err != nil {
 		return lease.Attempt{}, err
@@ -85,17 +87,17 @@ func (k *taking) byScript(ctx context.Context, token, place string, span time.Du
 
 // plainly is Take without a script. Unless it is done, take.lua has to follow.
 func (k *taking) plainly(ctx context.Context, token string, span time.Duration, begun time.Time) (_ lease.Attempt, done bool, _ error) {
-	record, lock := k.keys[0], k.keys[1]
+	record, lock := k.keys.record, k.keys.lock
 	k.commands = [...]transport.Command{
 		append(k.set[:0], "SET", lock, token, "NX", "PX", span.Milliseconds()),
 		append(k.left[:0], "PTTL", record),
 		append(k.read[:0], "MGET", lock, record),
 	}
-	ofUser, asked := len(k.keys) == userKeys, 2
+	ofUser, asked := k.keys.ofUser(), 2
 	if ofUser {
-		k.commands[2], asked = append(k.commands[2], k.keys[markAt]), 3
+		k.commands[2], asked = append(k.commands[2], k.keys.mark), 3
 	}
-	replies, err := k.engine.runner.Plain(ctx, k.keys.At(1), k.commands[:]...)
+	replies, err := k.engine.runner.Plain(ctx, lock.(string), k.commands[:]...)
 	if err != nil {
 		k.unsure = true
 		again := scripting.Broken(err)
@@ -137,7 +139,7 @@ func (k *taking) begin(asked, heard time.Time) *tenure {
 
 // form is the form of the session's records. A token is bound to their key, too.
 func (k *taking) form(token string) form {
-	return form{lease.BondIn(token), len(k.keys) == userKeys, k.engine.box(k.id)}
+	return form{lease.BondIn(token), k.keys.ofUser(), k.engine.box(k.id)}
 }
 
 // taken reads the reply of take.lua. If the script has acquired the lock, a tenure begins.
@@ -152,10 +154,8 @@ func (k *taking) taken(reply scripting.Reply, token string, asked time.Time) (le
 	case stateFound:
 		var others int64
 		others, ok = reply.IntAt(2)
-		t.others = others != 0
-		if len(k.keys) == userKeys && ok {
-			t.mark, ok = reply.TextAt(3)
-		}
+		mark, marked := reply.TextAt(3)
+		t.others, t.mark, ok = others != 0, mark, ok && marked
 	case stateTooLarge:
 		t.base, ok = reply.TextAt(2)
 	case stateWrongType:

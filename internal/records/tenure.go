@@ -80,8 +80,8 @@ import (
 type tenure struct {
 	engine *Engine
 	id     string
-	keys   scripting.Keys // of all scripts: record, lock, queue; and the list, of a user's session
-	terms  Terms          // of the request that acquired the lock
+	keys   sessionKeys
+	terms  Terms // of the request that acquired the lock
 
 	mu   sync.Mutex // guards all below; before the lines' mutex; never held during a round trip
 	idle sync.Cond  // sending became false, or over was set
@@ -95,12 +95,12 @@ type tenure struct {
 	asked   time.Time   // when it was asked that; see grant
 	others  bool        // other processes wait, as of heard
 	base    string      // the revision of the record
-	mark    any         // of a user's session: as it was read, a string
+	mark    any         // of a user's session, as it was read: a string, "" for a guest
 	box     *box        // seals and opens the record
 	sending bool        // a round trip is under way
 	silence error       // of the last one, if Redis has not answered it
 	since   time.Time   // the first of those that wait for the next commit waits since then; zero: there is none
-	args    [7]any      // of the commit that is under way
+	args    [9]any      // of the commit that is under way
 
 	// The holds.
 	hold    *Hold // the present one; nil: it is vacant
@@ -137,7 +137,7 @@ func (t *tenure) start(h *Hold, won lease.Won) {
 
 func (t *tenure) lines() *lease.Lines[*Hold] { return &t.engine.lines }
 
-func (t *tenure) lockKey() string { return t.keys.At(1) }
+func (t *tenure) lockKey() string { return t.keys.lock.(string) }
 
 // begin makes h the present hold. It is called with mu held, before h's goroutine goes on.
 func (t *tenure) begin(h *Hold) {
@@ -197,13 +197,13 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 		return t.over
 	}
 	t.waitsSince(w.begun)
-	if w.ttl < 0 && t.newest > t.stored {
-		w.ttl = t.write.ttl // a version before it, which goes with it, may be a visitor's
+	if w.quiet && t.newest > t.stored {
+		w.ttl, w.quiet = t.write.ttl, t.write.quiet // a version before it, which goes with it, may be a visitor's
 	}
 	t.newest++
 	version := t.newest
 	if !w.changed {
-		t.write.ttl = w.ttl
+		t.write.ttl, t.write.quiet = w.ttl, w.quiet
 	} else {
 		t.record, t.size, t.write, t.read, t.ended = w.record, w.size, w, nil, w.ended
 		t.written = version
@@ -228,7 +228,7 @@ func (t *tenure) release(ctx context.Context, h *Hold, begun time.Time, failed e
 		t.fail(failed, "")
 	}
 	if h.terms.Quiet && t.newest == t.stored { // the visitors before it have had their time
-		t.terms.Quiet, t.write.ttl = true, min(t.write.ttl, -t.write.ttl)
+		t.terms.Quiet, t.write.quiet = true, true
 	}
 	t.leave(ctx, h, begun)
 }
@@ -275,7 +275,7 @@ func (t *tenure) mayPass(now time.Time) bool {
 // found alive by a round trip that was sent since.
 func (t *tenure) grant(label string) bool {
 	since := lease.Anyone
-	if len(t.keys) == userKeys {
+	if t.keys.ofUser() {
 		since = t.asked
 	}
 	return t.lines().Next(t.lockKey(), label, since, t.begin)

@@ -126,15 +126,6 @@ func (t Terms) expiry(r *Record, now time.Time) int64 {
 	return max(1, t.remains(r, now).Milliseconds())
 }
 
-// ttl is expiry for the commit of a hold. It is negative if the commit must not extend the record: see
-// quietly.
-func (t Terms) ttl(r *Record, now time.Time) int64 {
-	if t.Quiet {
-		return -t.expiry(r, now)
-	}
-	return t.expiry(r, now)
-}
-
 // expired reports whether a session has reached the end of its lifetime.
 func (t Terms) expired(r *Record, now time.Time) bool { return t.left(r, now) <= 0 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/lua"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
@@ -13,8 +14,9 @@ import (
 func TestScriptsSeeTheTimesThatGoSees(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		runner := onPool(s.Pool(t, 1), patient).runner
-		text, _ := texts.ReadFile("times.lua")
-		script := scripting.NewScript(string(text) + "return {times(ARGV[1], ARGV[2], ARGV[3], ARGV[4])}")
+		text, err := lua.Whole(`{{template "times"}} return {times(ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6])}`, lua.Parts())
+		must(t, err)
+		script := scripting.NewScript(text)
 		terms := Terms{TTL: time.Hour, Lifetime: 24 * time.Hour}
 		for _, own := range []string{"", `,"i":1`, `,"i":60000`, `,"i":999999999999`, `,"u":1`, `,"u":1700000060123`,
 			`,"u":999999999999999`, `,"i":60000,"u":1700000060123`} {
@@ -26,19 +28,19 @@ func TestScriptsSeeTheTimesThatGoSees(t *testing.T) {
 						t.Fatalf("%s: %v", stored, err)
 					}
 					now := born.Add(age)
-					seen := func(idle time.Duration) (left, puts int64) {
-						reply, err := runner.Run(t.Context(), script, nil, stored, now.UnixMilli(), terms.outlived(now), idle.Milliseconds())
+					seen := func(idle time.Duration, quiet string) (left, puts int64) {
+						reply, err := runner.Run(t.Context(), script, nil, stored, now.UnixMilli(), terms.outlived(now), idle.Milliseconds(), quiet)
 						must(t, err)
 						left, _ = reply.IntAt(1)
 						puts, _ = reply.IntAt(2)
 						return left, puts
 					}
-					left, idle := seen(terms.TTL)
+					left, idle := seen(terms.TTL, "")
 					if want := terms.left(&r, now).Milliseconds(); left != want || left > 0 && idle != terms.expiry(&r, now) {
 						t.Errorf("%s, %v old: scripts see %d and %d ms, Go %d and %d", stored, age, left, idle, want, terms.expiry(&r, now))
 					}
 					for _, most := range []time.Duration{0, 12 * time.Second} { // for a job
-						if _, idle := seen(-most); idle != min(left, most.Milliseconds()) {
+						if _, idle := seen(most, yes); idle != min(left, most.Milliseconds()) {
 							t.Errorf("%s, %v old: a job puts it off by %d ms", stored, age, idle)
 						}
 					}

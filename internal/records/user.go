@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/a2139e8d/latchkey/internal/keep"
-	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
 // # The sessions of a user
@@ -92,42 +91,17 @@ func cutTag(id string) (tag, rest string, ofUser bool) {
 	return id[:tagSize], id[tagSize+1:], true
 }
 
-// A user's session has five keys: those of any, the mark and the list.
-const (
-	ownKeys  = 3
-	userKeys = 5
-	markAt   = 3
-	listAt   = 4
-)
-
 func (s *Engine) markKey(tag string) string { return s.options.Prefix + "{" + tag + "}.user" }
 func (s *Engine) listKey(tag string) string { return s.options.Prefix + "{" + tag + "}.list" }
 
 // nobody is the epoch of no session: the mark of a user without sessions has it.
 const nobody = "000000000000000"
 
-// ask makes the script of x ask for the mark, if keys are those of a user's session, so that it finds
-// the session alive or buried. It is called when x has all other keys.
-func ask(x *scripting.RoundTrip, keys scripting.Keys) {
-	if len(keys) == userKeys {
-		x.Script = ofUser[x.Script]
-		x.Keys = append(x.Keys[:len(x.Keys):len(x.Keys)], keys[markAt])
-	}
-}
-
-// askToEnd is ask for what takes the session off the list.
-func askToEnd(x *scripting.RoundTrip, keys scripting.Keys) {
-	if len(keys) == userKeys {
-		x.Keys = append(x.Keys[:len(x.Keys):len(x.Keys)], keys[listAt])
-	}
-	ask(x, keys)
-}
-
 // alive reports whether the mark says so of the user's session with these keys.
-func alive(mark string, keys scripting.Keys, epoch string) bool {
+func alive(mark string, keys sessionKeys, epoch string) bool {
 	if epoch != "" && strings.HasPrefix(mark, epoch) {
 		return true
 	}
-	record := keys.At(0)
+	record := keys.record.(string)
 	return strings.Contains(mark, " "+record[strings.LastIndexByte(record, ':')+1:])
 }

@@ -27,10 +27,7 @@ func (s *Engine) endSession(ctx context.Context, id string) error {
 	}
 	keys := s.recordKeys(id)
 	tombstone := formatTombstone(s.newRevision(id), time.Now())
-	x := scripting.RoundTrip{Script: endScript, Keys: keys[:1],
-		Args: []any{tombstone, tombstoneTime.Milliseconds()}}
-	askToEnd(&x, keys)
-	_, reply, err := s.runner.RoundTrip(ctx, x)
+	reply, err := s.runner.Run(ctx, endScript, keys.withList(), tombstone, tombstoneTime.Milliseconds())
 	switch n, ok := reply.Int(); {
 	case err != nil:
 		return err
@@ -82,7 +79,7 @@ func (s *Engine) endTag(ctx context.Context, tag string, except []string) (ended
 			args = append(args, rest)
 		}
 	}
-	keys := scripting.Keys{s.listKey(tag), s.markKey(tag)}
+	keys := scripting.Keys{s.markKey(tag), s.listKey(tag)}
 	reply, err := s.inTime(ctx, scripting.RoundTrip{Script: endAllScript, Keys: keys, Args: args}, s.within())
 	if err != nil {
 		return nil, err

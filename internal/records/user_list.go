@@ -105,7 +105,7 @@ func (s *Engine) members(ctx context.Context, tag string, replies []any) (ids []
 	if (len(epoch) > 0 && string(epoch) != nobody) != (len(members) > 0) {
 		// One of them is lost, so that all are over. Or a login came in between, or the last session
 		// was ended: only a script can say.
-		reply, err := s.runner.Run(ctx, lostScript, scripting.Keys{s.listKey(tag), s.markKey(tag)})
+		reply, err := s.runner.Run(ctx, lostScript, scripting.Keys{s.markKey(tag), s.listKey(tag)})
 		if n, _ := reply.Int(); err != nil || n != 0 {
 			return nil, err
 		}

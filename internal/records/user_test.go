@@ -151,12 +151,12 @@ func TestTheListFollowsRenewAndDestroy(t *testing.T) {
 		wantOver(t, st, old)
 		wantAlive(t, st, next, "1")
 		wantListed(t, st, "ann", next)
-		if n := s.Do(t, "ZCARD", st.keys(next)[listAt]); fmt.Sprint(n) != "1" {
+		if n := s.Do(t, "ZCARD", st.keys(next).list); fmt.Sprint(n) != "1" {
 			t.Errorf("%v on the list", n)
 		}
 		must(t, takeID(t, st, next).Destroy(t.Context()))
 		wantOver(t, st, next)
-		if n := s.Do(t, "EXISTS", st.keys(next)[listAt]); fmt.Sprint(n) != "0" {
+		if n := s.Do(t, "EXISTS", st.keys(next).list); fmt.Sprint(n) != "0" {
 			t.Error("a list of nothing is left")
 		}
 	})
@@ -168,27 +168,28 @@ func TestALostKeyEndsTheSessions(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
+		theList := func(k sessionKeys) []any { return []any{k.list} }
+		theMark := func(k sessionKeys) []any { return []any{k.mark} }
+		both := func(k sessionKeys) []any { return []any{k.list, k.mark} }
 		for what, tt := range map[string]struct {
-			lost []int
+			lost func(sessionKeys) []any
 			ask  func(h *Hold)
 		}{
-			"the list, and another logs in": {[]int{listAt}, func(*Hold) { login(t, st, "ann", 100) }},
-			"the list, which is asked for":  {[]int{listAt}, func(*Hold) { wantListed(t, st, "ann") }},
-			"the list, and all are ended":   {[]int{listAt}, func(h *Hold) { endAll(t, st, idOf(st, "ann", 1)) }},
-			"the list, at a Renew": {[]int{listAt}, func(h *Hold) {
+			"the list, and another logs in": {theList, func(*Hold) { login(t, st, "ann", 100) }},
+			"the list, which is asked for":  {theList, func(*Hold) { wantListed(t, st, "ann") }},
+			"the list, and all are ended":   {theList, func(h *Hold) { endAll(t, st, idOf(st, "ann", 1)) }},
+			"the list, at a Renew": {theList, func(h *Hold) {
 				wantError(t, "Renew", h.Renew(t.Context(), idOf(st, "ann", 200), []byte("1")), ErrGone)
 				login(t, st, "ann", 101)
 			}},
-			"the mark": {[]int{markAt}, func(*Hold) {}},
-			"both":     {[]int{listAt, markAt}, func(*Hold) {}},
+			"the mark": {theMark, func(*Hold) {}},
+			"both":     {both, func(*Hold) {}},
 		} {
 			s.Do(t, "FLUSHALL")
 			id, ended := login(t, st, "ann", 1), login(t, st, "ann", 2)
 			must(t, st.End(t.Context(), ended))
 			h := takeID(t, st, id)
-			for _, key := range tt.lost {
-				s.Do(t, "DEL", st.keys(id)[key])
-			}
+			s.Do(t, "DEL", tt.lost(st.keys(id))...)
 			tt.ask(h)
 			wantError(t, what+": Save", h.Save(t.Context(), []byte("1")), ErrLost)
 			wantOver(t, st, id)

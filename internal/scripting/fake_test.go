@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/lua"
 	"github.com/a2139e8d/latchkey/locker/transport"
 	"go.uber.org/goleak"
 )
@@ -64,7 +65,6 @@ func (f *fake) Do(ctx context.Context, key string, commands ...transport.Command
 func (f *fake) run(command transport.Command) any {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	call := command[len(command)-1]
 	switch command[0] {
 	case "EVALSHA":
 		if !f.known[command[1]] {
@@ -78,7 +78,8 @@ func (f *fake) run(command transport.Command) any {
 	default:
 		return fmt.Sprint(command...)
 	}
-	return []any{command[len(command)-2], call}
+	args := argsOf(command)
+	return []any{args[len(args)-1], args[0]}
 }
 
 func (f *fake) Subscribe(context.Context, string) (transport.Subscription, error) {
@@ -135,14 +136,26 @@ func meets(tries ...any) do {
 // always is what all exchanges meet.
 func always(try any) do { return meets(slices.Repeat([]any{try}, 1000)...) }
 
-var echo = NewScript("return {ARGV[1]}")
+var echo = NewScript(inFrame("return {ARGV[2]}"))
+
+// inFrame returns what Redis runs for a script.
+func inFrame(script string) string {
+	text, err := lua.Whole(script, lua.Parts())
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// argsOf returns the arguments of a script, of which the first is the number of the call.
+func argsOf(command transport.Command) []any { return command[3+command[2].(int):] }
 
 // wantRepetitions says which exchanges, from 1 on, have the number of a repetition.
 func (f *fake) wantRepetitions(t *testing.T, from int) {
 	t.Helper()
 	for i, commands := range f.calls {
 		last := commands[len(commands)-1]
-		if number := last[len(last)-1].(int64); number < 0 != (i+1 >= from) {
+		if number := argsOf(last[1:])[0].(int64); number < 0 != (i+1 >= from) {
 			t.Errorf("exchange %d has the number %d", i+1, number)
 		}
 	}

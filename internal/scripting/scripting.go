@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha1"
+	"embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,7 +21,8 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// A Script is Lua for Redis. It returns an array, a number from 0 to 3, or an error.
+// A Script is Lua for Redis, in the frame of package lua. It returns an array, a number from 0 to 3, or an
+// error.
 type Script struct {
 	text string
 	hash any // a string, as an argument
@@ -28,8 +30,16 @@ type Script struct {
 
 // NewScript returns the script with the given text.
 func NewScript(text string) *Script {
-	text = framed(text)
 	return &Script{text, fmt.Sprintf("%x", sha1.Sum([]byte(text)))} // Redis's choice, not one of security
+}
+
+// Golden returns a script of the directory golden. It panics if there is none with that name.
+func Golden(files embed.FS, name string) *Script {
+	text, err := files.ReadFile("golden/" + name + ".lua")
+	if err != nil {
+		panic(err)
+	}
+	return NewScript(string(text))
 }
 
 // A Runner may be used by any number of goroutines at once.
@@ -82,7 +92,8 @@ func (r *Runner) RoundTrip(ctx context.Context, x RoundTrip) ([]any, Reply, erro
 	if len(x.Keys) > 0 {
 		slot = x.Keys.At(0)
 	}
-	script = append(append(script, x.Args...), nil) // the number of the call
+	number := len(script) // where the number of the call is
+	script = append(append(script, nil), x.Args...)
 	commands := append(append(own.commands, x.Before...), script)
 	own.script, own.commands = script, commands
 	end := time.Now().Add(r.timeout)
@@ -93,8 +104,8 @@ func (r *Runner) RoundTrip(ctx context.Context, x RoundTrip) ([]any, Reply, erro
 		if repeat > 0 { // an earlier try may have been done, or may be done yet
 			call = -call
 		}
-		script[len(script)-1] = call
-		before, reply, err := r.try(ctx, end, slot, x, commands)
+		script[number] = call
+		before, reply, err := r.try(ctx, end, slot, x, commands, call)
 		if err == nil {
 			if repeat == 0 {
 				own.release()
@@ -129,7 +140,7 @@ func (r *Runner) RoundTrip(ctx context.Context, x RoundTrip) ([]any, Reply, erro
 }
 
 // try is one try of an exchange. The error is a later where nothing was done, and may be soon.
-func (r *Runner) try(ctx context.Context, end time.Time, slot string, x RoundTrip, commands []transport.Command) ([]any, Reply, error) {
+func (r *Runner) try(ctx context.Context, end time.Time, slot string, x RoundTrip, commands []transport.Command, call int64) ([]any, Reply, error) {
 	last, resets := len(x.Before), r.resets.Load()
 	script := commands[last]
 	replies, err := r.do(ctx, slot, commands)
@@ -148,7 +159,7 @@ func (r *Runner) try(ctx context.Context, end time.Time, slot string, x RoundTri
 	}
 	var reply Reply
 	if err == nil {
-		reply, err = unframe(value, script[len(script)-1].(int64))
+		reply, err = unframe(value, call)
 	}
 	if err == errStray {
 		return nil, Reply{}, r.stray(resets)

@@ -2,43 +2,22 @@ package scripting
 
 import (
 	"errors"
-	"strings"
 	"sync/atomic"
 )
 
 // Replies have no names in Redis's protocol: the next one that arrives is taken for that of the
 // next command. If a fault of a proxy makes one arrive twice, all that follow are taken for
-// others', and users see each other's sessions. So each call has a number, which is its last
+// others', and users see each other's sessions. So each call has a number, which is its first
 // argument and comes back in its reply. A reply with another number is nobody's, and the
 // connection is given up.
 //
 // The number is negative where an earlier try of the same call may have been done, or may be done
 // yet, which some scripts answer differently.
 //
-// An array gets the number as one more value. A number, which must be 0 to 3, becomes 4*call +
-// number. Errors have none, since most are not made by the script. One that is taken for another
-// call's may make that look refused though it was done: a commit is a 503 then, and a lock may
-// stay shut for a lease. The reply behind it is found out.
-
-// framed is the script that Redis runs. The frame costs Redis half a microsecond. So a script may
-// have a part before it, up to a line that says so, for what is nearly always the case: that part
-// numbers its result itself, as 4*ARGV[#ARGV] plus a number.
-func framed(text string) string {
-	first, rest, ok := strings.Cut(text, "-- framed from here\n")
-	if !ok {
-		first, rest = "", text
-	}
-	return first + "local function script()\n" + rest + `
-end
-local reply, call = script(), tonumber(ARGV[#ARGV])
-if type(reply) == 'number' then
-  return 4 * call + reply
-elseif not reply.err then
-  reply[#reply + 1] = call
-end
-return reply
-`
-}
+// The frame of each script numbers what it returns: see package lua. An array gets the number as one
+// more value. A number, which must be 0 to 3, becomes 4*call + number. Errors have none, since most are
+// not made by the script. One that is taken for another call's may make that look refused though it was
+// done: a commit is a 503 then, and a lock may stay shut for a lease. The reply behind it is found out.
 
 // calls numbers the calls of this process. It begins somewhere, since a proxy may give the
 // connections of several processes to the same one.

@@ -144,13 +144,13 @@ func TestReplies(t *testing.T) {
 			"return {}":                 "[]",
 			"return {1, 'a', {2}, 5}":   "[1 a [2] 5]",
 			"return {#KEYS, #ARGV - 1}": "[1 2]",
-			"return {KEYS[1], ARGV[2]}": "[k -5]",
+			"return {KEYS[1], ARGV[3]}": "[k -5]",
 			// With a part that numbers its result itself, and gives one or none.
-			"if KEYS[1] then return 4 * ARGV[#ARGV] + 2 end\n-- framed from here\nreturn 1":            "2",
-			"local k = KEYS[1] if not k then return 0 end\n-- framed from here\nreturn {k}":            "[k]",
-			"local k = KEYS[1] if not k then return 0 end\n-- framed from here\nreturn #k + #ARGV - 1": "3",
+			`{{define "first"}}if KEYS[1] then return 4 * ARGV[1] + 2 end {{end}}return 1`:                "2",
+			`{{define "first"}}local k = KEYS[1] if not k then return 0 end {{end}}return {k}`:            "[k]",
+			`{{define "first"}}local k = KEYS[1] if not k then return 0 end {{end}}return #k + #ARGV - 1`: "3",
 		} {
-			reply, err := r.Run(t.Context(), NewScript(text), Keys{"k"}, []byte("b"), -5)
+			reply, err := r.Run(t.Context(), NewScript(inFrame(text)), Keys{"k"}, []byte("b"), -5)
 			for i, v := range reply.values {
 				if text, ok := Text(v); ok {
 					reply.values[i] = string(text)
@@ -170,7 +170,7 @@ func TestReplies(t *testing.T) {
 			"return redis.pcall('LPUSH', KEYS[1], 'v')",
 			"return redis.error_reply('WRONGTYPE, it says')",
 		} {
-			_, err := r.Run(t.Context(), NewScript(text), Keys{"k"})
+			_, err := r.Run(t.Context(), NewScript(inFrame(text)), Keys{"k"})
 			if !errors.Is(err, transport.ErrRefused) || !strings.Contains(err.Error(), "WRONGTYPE") || Ambiguous(err) {
 				t.Errorf("%s: %v", text, err)
 			}

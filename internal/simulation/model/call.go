@@ -117,7 +117,7 @@ func (c call) command(text string) []string {
 func (c call) args() []string {
 	switch c.kind {
 	case take:
-		return []string{"3", record, lock, queue, c.token.text(), lease, maxBytes, "1", c.place.text(), ttl, strconv.Itoa(epoch)}
+		return []string{"3", record, lock, queue, "1", c.token.text(), lease, maxBytes, "1", c.place.text(), ttl, strconv.Itoa(epoch)}
 	case commit:
 		text, lasts, number := c.record(), "", "1"
 		if c.again {
@@ -129,25 +129,21 @@ func (c call) args() []string {
 		if c.form == tombstone {
 			lasts = keepsGone
 		}
-		args := []string{"3", record, lock, queue}
+		args, staged := []string{"3", record, lock, queue}, ""
 		if c.staging != unstaged {
-			args, text = []string{"4", record, lock, queue, c.stagedKey()}, text[:headBytes]
+			args, text, staged = []string{"4", record, lock, queue, c.stagedKey()}, text[:headBytes], "1"
 		}
-		args = append(args, c.token.text(), c.base.stamp(), lasts, text)
-		if to := c.to.text(); to != "" {
-			args = append(args, to, lease)
-		}
-		return append(args, number)
+		return append(args, number, c.token.text(), c.base.stamp(), lasts, text, "", c.to.text(), lease, "", staged)
 	case giveBack:
-		return []string{"2", lock, queue, c.token.text(), "0"}
+		return []string{"2", lock, queue, "1", c.token.text(), "0"}
 	case save:
 		number := "1"
 		if c.again {
 			number = "-1"
 		}
-		return []string{"3", record, lock, queue, c.base.stamp(), c.record(), ttl, number}
+		return []string{"3", record, lock, queue, number, c.base.stamp(), c.record(), ttl}
 	}
-	return []string{"2", lock, queue, c.place.text()}
+	return []string{"2", lock, queue, "1", c.place.text()}
 }
 
 // record is what c writes, in the form of internal/records/record.go.

@@ -71,7 +71,7 @@ func now() time.Time { return time.UnixMilli(epoch) }
 func newServer(s Scripts) *server {
 	v := &server{ids: map[call]callID{}, dumps: map[string]dbID{}, runs: map[run]reply{}, ends: map[dbID]dbID{}, tidied: map[tidying]dbID{}}
 	for kind, name := range files {
-		v.texts[kind] = s.Whole(name)
+		v.texts[kind] = s[name]
 	}
 	v.calls = append(v.calls, call{}) // 0 is none
 	first := fakeredis.New()

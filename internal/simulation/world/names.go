@@ -28,8 +28,7 @@ func learn(text string) {
 	scriptNames.LoadOrStore(hex.EncodeToString(sum[:]), nameOf(text))
 }
 
-// comment finds the first line of a script, which says what it does. Before it are those
-// of the functions that scripts share.
+// comment finds the first line of a script, which says what it does.
 var comment = regexp.MustCompile(`(?m)^-- (.*)\n(?:-- .*\n)*-- KEYS`)
 
 func nameOf(text string) string {

@@ -5,6 +5,7 @@ import (
 	"hash"
 	"hash/fnv"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -125,8 +126,10 @@ func (w *World) command(args []string) string {
 	if name := strings.ToUpper(args[0]); name == "EVALSHA" || name == "EVAL" {
 		text = text[1:]
 		text[0] = name + " " + scriptName(args)
+		if keys, err := strconv.Atoi(text[1]); err == nil && 2+keys < len(text) {
+			text = slices.Delete(text, 2+keys, 3+keys) // the call's number
+		}
 		text = slices.Delete(text, 1, 2) // how many keys
-		text = text[:len(text)-1]        // the call's number
 	}
 	for i, arg := range text {
 		if text[i] = w.Readable(arg); arg == "" {

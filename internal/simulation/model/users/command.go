@@ -65,7 +65,7 @@ type command struct {
 	arrived seconds // login: when its request was there
 	ahead   seconds // by how much known is ahead of what Redis's clock says
 	old     uint8   // login: the session that it takes the place of; endAll: the one that stays; none
-	most    int8    // login: see ARGV[9]
+	most    int8    // login: see ARGV[10]
 	refuse  bool
 
 	stamp     textID // commit: of the record that it replaces
@@ -144,13 +144,15 @@ func (c *command) record() string {
 // sends returns c as Redis gets it.
 func (s *server) sends(c *command) []string {
 	key := recordKey(c.session, c.guest)
-	text, keys, args := s.texts[c.kind], []string{key}, []string(nil)
+	keys, args := []string{key, key + ".lock", key + ".lock.queue"}, []string(nil)
 	if !c.guest {
-		text = s.ofUser[c.kind]
+		keys = append(keys, mark)
+	}
+	if !c.guest && (c.kind == login || c.kind == end || c.kind == drop || c.tombstone) {
+		keys = append(keys, list)
 	}
 	switch c.kind {
 	case login:
-		text, keys = s.texts[login], append(keys, list, mark)
 		old := ""
 		if c.old != none {
 			old = member(c.old)
@@ -159,31 +161,22 @@ func (s *server) sends(c *command) []string {
 	case create:
 		args = []string{stampOf(c.call, false), c.record(), ttl}
 	case endAll:
-		text, keys, args = s.texts[endAll], []string{list, mark}, []string{token(c.call)}
+		keys, args = []string{mark, list}, []string{token(c.call)}
 		if c.old != none {
 			args = append(args, member(c.old))
 		}
 	case end:
 		args = []string{(&command{call: c.call, tombstone: true}).record(), keeps}
-		keys = c.and(keys, list, mark)
 	case drop:
 		args = []string{stampOf(c.call, false)}
-		keys = c.and(keys, list, mark)
 	case take:
 		args = []string{token(c.call), lease, "1048576", "1", "", ttl, strconv.Itoa(base * 1000)}
-		keys = c.and(append(keys, key+".lock", key+".lock.queue"), mark)
 	case commit:
-		keys = append(keys, key+".lock", key+".lock.queue")
 		lasts, asked := ttl, s.answers[c.mark]
 		if c.tombstone {
 			lasts, asked = keeps, ""
-			keys = c.and(keys, list)
 		}
-		keys = c.and(keys, mark)
-		args = []string{token(c.call), s.answers[c.stamp], lasts, c.written(s)}
-		if !c.guest {
-			args = append(args, asked)
-		}
+		args = []string{token(c.call), s.answers[c.stamp], lasts, c.written(s), asked}
 	}
 	if c.kind.inTime() {
 		sent := "0"
@@ -203,8 +196,8 @@ func (s *server) sends(c *command) []string {
 		}
 		args = append(first, args...)
 	}
-	all := append([]string{"EVAL", text, strconv.Itoa(len(keys))}, keys...)
-	return append(append(all, args...), "1") // the number of the call
+	all := append([]string{"EVAL", s.texts[c.kind], strconv.Itoa(len(keys))}, keys...)
+	return append(append(all, "1"), args...) // 1 is the number of the call
 }
 
 // written is what a commit writes: a user's record with the epoch that it has.
@@ -214,14 +207,6 @@ func (c *command) written(s *server) string {
 		text = strings.Replace(text, "000000000000000", s.answers[c.mark][:15], 1)
 	}
 	return text
-}
-
-// and returns keys, and more of them where the session is a user's.
-func (c *command) and(keys []string, more ...string) []string {
-	if c.guest {
-		return keys
-	}
-	return append(keys, more...)
 }
 
 func bool01(set bool) seconds {

@@ -17,8 +17,8 @@ type dbID uint32
 // A server runs the scripts. It has seen each of its states, and what each command did there, so that
 // it runs nothing twice.
 type server struct {
-	texts, ofUser [kinds]string
-	switches      Switches
+	texts    [kinds]string
+	switches Switches
 
 	commands []command
 	ids      map[command]commandID
@@ -97,7 +97,7 @@ type view struct {
 func newServer(s model.Scripts, w Switches) *server {
 	v := &server{switches: w, ids: map[command]commandID{}, answerID: map[string]textID{}, dumps: map[string]dbID{}, runs: map[run]reply{}, later: map[passing]dbID{}, tidied: map[tidying]dbID{}}
 	for kind, file := range files {
-		v.texts[kind], v.ofUser[kind] = s.Whole(file), s.OfUser(file)
+		v.texts[kind] = s[file]
 	}
 	v.commands = append(v.commands, command{}) // 0 is none
 	v.answer("")

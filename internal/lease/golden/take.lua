@@ -1,10 +1,31 @@
--- What the scripts of a lock with a queue include; see queue.go.
+local function script()
+-- Takes the lock for a token, if nobody has it.
+-- KEYS[1] lock    KEYS[2] queue
+-- ARGV[1] number of the call   ARGV[2] token   ARGV[3] lease in ms   ARGV[4] place in the queue, '' for none
+-- Returns {1}: the token has the lock; {0, token, time left in ms, joined}: another
+-- has it, -1 for one without end, 0 where that may not be asked, and joined is what
+-- join returns, 0 without a place; {-2}: the key is no lock.
+-- The part of the scripts of a lock with a queue; see turns.go in package lease.
 --
 -- The queue is a string: the places of the processes that wait, first come first,
 -- with a space after each. A place is <channel>/<number>. One that begins with -
 -- cannot be notified, and asks by itself. Where these keys or commands are
 -- not permitted there is no queue, and the first that tries wins.
--- include set.lua
+-- The part of scripts that write what is small and does not stay: a lock, a queue, a tombstone.
+
+-- set is redis.call('SET', ...), also where Redis is full. Redis refuses no memory to a script
+-- that has called a command which writes, and PEXPIRE is one, although it changes nothing here:
+-- no key that is there expires sooner than in a millisecond. A record that is saved must not be
+-- written by set, nor after it.
+local function set(...)
+  local reply = redis.pcall('SET', ...)
+  if reply and reply.err then
+    redis.call('PEXPIRE', KEYS[1], '1', 'GT')
+    reply = redis.call('SET', ...)
+  end
+  return reply
+end
+
 
 -- places returns what is in the queue; nil: it cannot be used, or is no queue.
 local function places(queue)
@@ -20,11 +41,11 @@ local function waiting(queue)
 end
 
 -- keep makes the queue a shorter one.
-local function keep(queue, places)
-  if places == '' then
+local function keep(queue, rest)
+  if rest == '' then
     redis.call('DEL', queue)
   else
-    set(queue, places, 'PX', 60000)
+    set(queue, rest, 'PX', 60000)
   end
 end
 
@@ -93,3 +114,45 @@ local function free(lock, queue)
   redis.call('DEL', lock)
 end
 
+local place = ARGV[4]
+-- taken is the answer where the token has the lock. It needs its place no more, not even one
+-- that a try that came late has put into the queue again.
+local function taken()
+  if place ~= '' then
+    quit(KEYS[2], place)
+  end
+  return {1}
+end
+if set(KEYS[1], ARGV[2], 'NX', 'PX', ARGV[3]) then
+  return taken()
+end
+local holder = redis.pcall('GET', KEYS[1])
+if type(holder) == 'table' then
+  if string.find(holder.err, 'WRONGTYPE', 1, true) then
+    return {-2}
+  end
+  return holder
+end
+-- It may be our own, from a try whose reply was lost.
+if holder == ARGV[2] then
+  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+  return taken()
+end
+if place ~= '' and holder == place then -- our turn has come
+  set(KEYS[1], ARGV[2], 'PX', ARGV[3])
+  return taken()
+end
+local left = redis.pcall('PTTL', KEYS[1])
+return {0, holder, type(left) == 'number' and left or 0, place ~= '' and join(KEYS[2], place) or 0}
+
+end
+
+-- The frame. A reply carries the number of its call, which is ARGV[1] of each script: see package
+-- scripting.
+local reply, call = script(), tonumber(ARGV[1])
+if type(reply) == 'number' then
+  return 4 * call + reply
+elseif not reply.err then
+  reply[#reply + 1] = call
+end
+return reply

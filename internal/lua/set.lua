@@ -1,4 +1,4 @@
--- What scripts include that write what is small and does not stay: a lock, a queue, a tombstone.
+-- The part of scripts that write what is small and does not stay: a lock, a queue, a tombstone.
 
 -- set is redis.call('SET', ...), also where Redis is full. Redis refuses no memory to a script
 -- that has called a command which writes, and PEXPIRE is one, although it changes nothing here:
@@ -12,4 +12,3 @@ local function set(...)
   end
   return reply
 end
-

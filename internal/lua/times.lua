@@ -1,19 +1,19 @@
--- What scripts that keep to a session's timeouts include.
+-- The part of scripts that keep to a session's timeouts.
 
 -- times says what a record is: 'c': a session; 'gone': a tombstone; anything else: neither. Of a
 -- session it also returns for how many ms it may live, and for how many if it stays idle. now and
 -- outlived are Unix ms: what was created at outlived or before has reached its lifetime; if that
--- is '', only idleness ends a session. Timeouts of the session's own count before the others; but an
--- idle of 0 or less is of one that is not its visitor: it is put off by that many ms, whatever its own.
-local function times(record, now, outlived, idle)
+-- is '', only idleness ends a session. Timeouts of the session's own count before the others. If quiet
+-- is '1', the session is not used by its visitor, and idle counts, whatever its own.
+local function times(record, now, outlived, idle, quiet)
   -- A record says when it was created, a tombstone since when it is gone. Its own timeouts
   -- follow, up to the d of its data, or their e if they are sealed.
   local what, when, own = string.match(record, '^{"v":2,"s":"%w+","(%a+)":(%d+)([,}][^de]*)') -- rule: a record is of version 2
   if what ~= 'c' then
     return what
   end
-  local visited = tonumber(idle) > 0
-  idle = tonumber(visited and string.match(own, ',"i":(%d+)') or math.abs(idle))
+  local visited = quiet ~= '1'
+  idle = tonumber(visited and string.match(own, ',"i":(%d+)') or idle)
   local left = 9223372036854 -- the longest time.Duration
   if outlived ~= '' then
     local ends = string.match(own, ',"u":(%d+),"$')
@@ -22,4 +22,3 @@ local function times(record, now, outlived, idle)
   end
   return what, left, math.min(left, idle)
 end
-

@@ -1,4 +1,4 @@
--- What scripts on the mark of a user share. The mark is an epoch; the sessions of earlier epochs that are
+-- The part of scripts on the mark of a user. The mark is an epoch; the sessions of earlier epochs that are
 -- alive all the same, each after a space; and the remembered calls of EndAll, the last one first, each after
 -- a comma: SECONDS+MICROSECONDS of Redis's clock, a colon, and the name. See user.go and clock.go.
 

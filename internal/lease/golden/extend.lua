@@ -1,0 +1,22 @@
+local function script()
+-- Makes a held lock end some time from now.
+-- KEYS[1] lock   ARGV[1] number of the call   ARGV[2] token   ARGV[3] time in ms
+-- Returns {1}: done; {0, token}: another has the lock; {-1}: nobody has.
+local holder = redis.call('GET', KEYS[1])
+if holder == ARGV[2] then
+  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+  return {1}
+end
+return {holder and 0 or -1, holder}
+
+end
+
+-- The frame. A reply carries the number of its call, which is ARGV[1] of each script: see package
+-- scripting.
+local reply, call = script(), tonumber(ARGV[1])
+if type(reply) == 'number' then
+  return 4 * call + reply
+elseif not reply.err then
+  reply[#reply + 1] = call
+end
+return reply

@@ -1,0 +1,135 @@
+local function script()
+-- Gives a lock back, at once or after a while.
+-- KEYS[1] lock   KEYS[2] queue   ARGV[1] number of the call   ARGV[2] token   ARGV[3] delay in ms, 0: at once
+-- Returns {1}: done; {0, token}: another has the lock; {-1}: nobody has.
+-- The part of the scripts of a lock with a queue; see turns.go in package lease.
+--
+-- The queue is a string: the places of the processes that wait, first come first,
+-- with a space after each. A place is <channel>/<number>. One that begins with -
+-- cannot be notified, and asks by itself. Where these keys or commands are
+-- not permitted there is no queue, and the first that tries wins.
+-- The part of scripts that write what is small and does not stay: a lock, a queue, a tombstone.
+
+-- set is redis.call('SET', ...), also where Redis is full. Redis refuses no memory to a script
+-- that has called a command which writes, and PEXPIRE is one, although it changes nothing here:
+-- no key that is there expires sooner than in a millisecond. A record that is saved must not be
+-- written by set, nor after it.
+local function set(...)
+  local reply = redis.pcall('SET', ...)
+  if reply and reply.err then
+    redis.call('PEXPIRE', KEYS[1], '1', 'GT')
+    reply = redis.call('SET', ...)
+  end
+  return reply
+end
+
+
+-- places returns what is in the queue; nil: it cannot be used, or is no queue.
+local function places(queue)
+  local found = redis.pcall('GET', queue)
+  if not found then
+    return ''
+  end
+  return type(found) == 'string' and string.find(found, '^%-?latchkey:wake:') and found or nil
+end
+
+local function waiting(queue)
+  return places(queue) or ''
+end
+
+-- keep makes the queue a shorter one.
+local function keep(queue, rest)
+  if rest == '' then
+    redis.call('DEL', queue)
+  else
+    set(queue, rest, 'PX', 60000)
+  end
+end
+
+-- join puts a place at the end, unless it is there. Returns 2: it is new; 1: it was
+-- there; 0: it is not there.
+local function join(queue, place)
+  local found = places(queue)
+  if not found then
+    return 0
+  end
+  if string.find(' ' .. found, ' ' .. place .. ' ', 1, true) then
+    redis.pcall('PEXPIRE', queue, 60000)
+    return 1
+  end
+  set(queue, found .. place .. ' ', 'PX', 60000) -- rule: a place joins at the end
+  return 2
+end
+
+-- quit takes a place out.
+local function quit(queue, place)
+  local found = ' ' .. waiting(queue)
+  local from, to = string.find(found, ' ' .. place .. ' ', 1, true)
+  if from then
+    keep(queue, string.sub(found, 2, from) .. string.sub(found, to + 1))
+  end
+end
+
+-- told notifies a place that its turn has come, and returns whether its process listens. The message
+-- is the place and, after a space, the lock: that of a place that the process does not know any more
+-- is given back by it at once.
+-- PUBLISH counts those, too, who listen to all channels; that is used where PUBSUB is not
+-- permitted. Where neither is, each process counts as listening. On a cluster the channel
+-- is in the slot of the lock, in braces, and SPUBLISH counts exactly.
+local function told(place, lock)
+  local channel, message = string.match(place, '^(.*)/'), place .. ' ' .. lock
+  if string.find(channel, '{', 1, true) then
+    return redis.pcall('SPUBLISH', channel, message) ~= 0
+  end
+  local listening = redis.pcall('PUBSUB', 'NUMSUB', channel)
+  return listening[2] ~= 0 -- rule: who listens is notified
+    and redis.pcall('PUBLISH', channel, message) ~= 0
+end
+
+-- free gives the lock to the first that waits: its place becomes the value of the
+-- lock, for as long as it may take to answer. A process that does not hear its
+-- channel is gone, and the next one comes. Where nobody waits the lock is deleted.
+local function free(lock, queue)
+  local found = waiting(queue)
+  local rest = found
+  while rest ~= '' do
+    local place, behind = string.match(rest, '^(%S+) (.*)$') -- rule: the first in the queue has its turn
+    if not place then
+      break
+    end
+    rest = behind
+    local deaf = string.sub(place, 1, 1) == '-'
+    if deaf or told(place, lock) then
+      set(lock, place, 'PX', deaf and 250 or 1000) -- rule: the lock is given to the place whose turn it is
+      keep(queue, rest) -- rule: the places behind it stay in the queue
+      return
+    end
+  end
+  if found ~= '' then
+    redis.call('DEL', queue)
+  end
+  redis.call('DEL', lock)
+end
+
+local holder = redis.call('GET', KEYS[1])
+if holder == ARGV[2] then -- rule: a lock is given back by its token
+  if ARGV[3] == '0' then
+    free(KEYS[1], KEYS[2])
+  else
+    redis.call('PEXPIRE', KEYS[1], ARGV[3])
+  end
+  return {1}
+end
+return {holder and 0 or -1, holder}
+
+end
+
+-- The frame. A reply carries the number of its call, which is ARGV[1] of each script: see package
+-- scripting.
+local reply, call = script(), tonumber(ARGV[1])
+if type(reply) == 'number' then
+  return 4 * call + reply
+elseif not reply.err then
+  reply[#reply + 1] = call
+end
+return reply

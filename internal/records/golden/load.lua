@@ -1,0 +1,103 @@
+local function script()
+-- Reads the record without the lock, and puts its idle time-out off.
+-- KEYS[1] record; and of a user's session: KEYS[2] lock   KEYS[3] queue   KEYS[4] mark
+-- ARGV[1] number of the call   ARGV[2] Unix ms: what was created then or before has reached its lifetime; '' if none counts
+-- ARGV[3] idle time-out in ms   ARGV[4] largest size in bytes
+-- ARGV[5] time to live in ms before the plain read that this follows, 0 if that did not change it
+-- ARGV[6] ms by which a session that is taken now is put off at the least   ARGV[7] Unix ms: now
+-- ARGV[8] '1': quiet, see times; with an idle time-out of 0 that is left as it is; it may be missing
+-- Returns a state as in scripts.go, and what follows it.
+local user = #KEYS > 3
+-- The part of scripts that keep to a session's timeouts.
+
+-- times says what a record is: 'c': a session; 'gone': a tombstone; anything else: neither. Of a
+-- session it also returns for how many ms it may live, and for how many if it stays idle. now and
+-- outlived are Unix ms: what was created at outlived or before has reached its lifetime; if that
+-- is '', only idleness ends a session. Timeouts of the session's own count before the others. If quiet
+-- is '1', the session is not used by its visitor, and idle counts, whatever its own.
+local function times(record, now, outlived, idle, quiet)
+  -- A record says when it was created, a tombstone since when it is gone. Its own timeouts
+  -- follow, up to the d of its data, or their e if they are sealed.
+  local what, when, own = string.match(record, '^{"v":2,"s":"%w+","(%a+)":(%d+)([,}][^de]*)') -- rule: a record is of version 2
+  if what ~= 'c' then
+    return what
+  end
+  local visited = quiet ~= '1'
+  idle = tonumber(visited and string.match(own, ',"i":(%d+)') or idle)
+  local left = 9223372036854 -- the longest time.Duration
+  if outlived ~= '' then
+    local ends = string.match(own, ',"u":(%d+),"$')
+    left = math.min(left, ends and ends - now or when - outlived)
+    idle = ends and visited and left or idle
+  end
+  return what, left, math.min(left, idle)
+end
+
+-- The part of scripts on a session that may be a user's: see user.go. They say before whether it is, by
+-- local user. KEYS[4] is the mark then, which says which of the user's sessions are alive.
+--
+-- A session that was ended is buried: all that follows finds a tombstone, as after a logout. (When it
+-- was ended is not known.)
+
+local tombstone = '{"v":2,"s":"endedByTheirUser","gone":0}'
+local mark = user and redis.call('GET', KEYS[4]) or ''
+if user then
+  local head = redis.pcall('GETRANGE', KEYS[1], '0', '70')
+  local epoch = type(head) == 'string' and string.match(head, '^{"v":2,"s":"%w+","c":%d+,"g":(%d+)')
+  if epoch and string.sub(mark, 1, 15) ~= epoch -- rule: a session of another epoch was ended, unless the mark names it
+    and not string.find(mark, ' ' .. string.sub(KEYS[1], -11), 1, true) then
+    redis.call('PEXPIRE', KEYS[1], '1', 'GT') -- a session can be ended, however full Redis is
+    redis.call('SET', KEYS[1], tombstone, 'PX', 60000)
+  end
+end
+
+local record = redis.pcall('GET', KEYS[1])
+
+-- restore takes back what the plain read has put off, but never below least.
+local function restore(least)
+  if ARGV[5] ~= '0' then
+    redis.call('PEXPIRE', KEYS[1], math.max(ARGV[5], least), 'LT')
+  end
+end
+
+if type(record) == 'table' then
+  if string.find(record.err, 'WRONGTYPE', 1, true) then
+    restore(0)
+    return {5}
+  end
+  return record
+end
+if not record then
+  -- A replica that has not heard of the record must not deny it: it refuses this.
+  redis.call('DEL', KEYS[1])
+  return {2}
+end
+local what, left, idle = times(record, ARGV[7], ARGV[2], ARGV[3], ARGV[8])
+-- A session may have been taken meanwhile. It looked as if it would outlast its holder.
+restore(what == 'c' and left > 0 and math.max(idle, ARGV[6]) or 0)
+if what == 'gone' then
+  return {3}
+elseif what == 'c' then
+  if left <= 0 then
+    return {2}
+  end
+  -- GT: a session that is held may have longer. Its lifetime was checked above. What would
+  -- expire now does not have longer.
+  redis.call('PEXPIRE', KEYS[1], idle, 'GT') -- rule: who reads a session puts its timeout off
+end
+if #record > tonumber(ARGV[4]) then
+  return {4, #record}
+end
+return {1, record}
+
+end
+
+-- The frame. A reply carries the number of its call, which is ARGV[1] of each script: see package
+-- scripting.
+local reply, call = script(), tonumber(ARGV[1])
+if type(reply) == 'number' then
+  return 4 * call + reply
+elseif not reply.err then
+  reply[#reply + 1] = call
+end
+return reply

@@ -1,0 +1,36 @@
+local function script()
+-- Ends the sessions of a user of whom the list or the mark is lost.
+-- KEYS[1] mark   KEYS[2] list   ARGV[1] number of the call
+-- Returns 1: one of them is, or there are no sessions; 0: both are there.
+-- The part of scripts on the mark of a user. The mark is an epoch; the sessions of earlier epochs that are
+-- alive all the same, each after a space; and the remembered calls of EndAll, the last one first, each after
+-- a comma: SECONDS+MICROSECONDS of Redis's clock, a colon, and the name. See user.go and clock.go.
+
+local nobody = '000000000000000' -- the epoch of no session
+
+-- over ends the sessions of a user of whom the list or the mark is lost.
+local function over(list, marked, mark)
+  redis.call('DEL', list)
+  if mark then
+    redis.call('SET', marked, nobody .. (string.match(mark, ',.*') or ''), 'KEEPTTL')
+  end
+end
+
+local mark = redis.call('GET', KEYS[1])
+if mark and redis.call('PTTL', KEYS[2]) ~= -2 then -- rule: a list and a mark that are there stay
+  return 0
+end
+over(KEYS[2], KEYS[1], mark)
+return 1
+
+end
+
+-- The frame. A reply carries the number of its call, which is ARGV[1] of each script: see package
+-- scripting.
+local reply, call = script(), tonumber(ARGV[1])
+if type(reply) == 'number' then
+  return 4 * call + reply
+elseif not reply.err then
+  reply[#reply + 1] = call
+end
+return reply
