@@ -39,7 +39,7 @@ var lockDefects = []defect{
 	{"P1", "a take reads the record before it has the lock",
 		edits(
 			plainTake.Replace("[...]transport.Command{s, p, g}", "[...]transport.Command{g, p, s}"),
-			plainTake.After("r, e := q.runner.Plain(c, s, k.commands[:]...)", "if e == nil {\n\tr[0], r[2] = r[2], r[0]\n}"),
+			plainTake.After("r, e := q.runner.RoundTripPlain(c, s, k.commands[:]...)", "if e == nil {\n\tr[0], r[2] = r[2], r[0]\n}"),
 			trustSet),
 		seenBy(simulation("crowd"))},
 	{"P4", "a take does not know a tombstone",

@@ -11,7 +11,7 @@ var transportDefects = []defect{
 		edits(
 			overlay.In("internal/scripting", "unframe").True("r>>2 == c"),
 			overlay.In("internal/scripting", "unframe").True("r[n] == c"),
-			overlay.In("internal/scripting", "Runner.Numbered").False("!bytes.Equal(n, strconv.AppendInt(d, c, 10))")),
+			overlay.In("internal/scripting", "Runner.RoundTripNumbered").False("!bytes.Equal(n, strconv.AppendInt(d, c, 10))")),
 		seenBy(simulation("doubled"), faults("TestWireRepeatsOnOneConnection"))},
 	{"P11", "a record is read at whatever key it stands",
 		edits(anysRecord),
@@ -23,10 +23,10 @@ var transportDefects = []defect{
 	{"P11", "the number of a read comes ahead of its last reply",
 		edits(
 			anysRecord,
-			overlay.In("internal/scripting", "Runner.Numbered").After("r, e := q.plainly(c, s, a)", `if n := len(r); n > 1 {
+			overlay.In("internal/scripting", "Runner.RoundTripNumbered").After("r, e := q.RoundTripPlain(c, s, a...)", `if n := len(r); n > 1 {
 	r[n-2], r[n-1] = r[n-1], r[n-2]
 }`),
-			overlay.In("internal/scripting", "Runner.Numbered").Replace(`append(c, transport.Command{"PING", n})`,
+			overlay.In("internal/scripting", "Runner.RoundTripNumbered").Replace(`append(c, transport.Command{"PING", n})`,
 				`append(append(c[:len(c)-1:len(c)-1], transport.Command{"PING", n}), c[len(c)-1])`)),
 		seenBy(faults("TestWireRepeatsOnOneConnection"))},
 	{"P11", "a stray reply leaves the connection as it is",
@@ -61,7 +61,7 @@ var transportDefects = []defect{
 		edits(overlay.In("locker/transport", "maxIdle").Set("time.Hour")),
 		seenBy(simulation("calm"))},
 	{"P15", "a slot that moves is refused",
-		edits(overlay.In("internal/scripting", "puttingOff").Replace("rehashing", `"NEVER "`)),
+		edits(overlay.In("internal/scripting", "deferring").Replace("rehashing", `"NEVER "`)),
 		seenBy(faults("TestClusterGrowsAndShrinks"))},
 	{"P15", "a slot that moves is waited for no longer than an exchange may take",
 		edits(overlay.In("internal/scripting", "Moving").Return("false")),

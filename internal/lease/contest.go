@@ -72,7 +72,7 @@ func (c *contest[W]) compete() (Won, error) {
 				return Won{Token: c.token, Sent: sent, Span: c.span}, nil
 			}
 		}
-		c.ambiguous = c.ambiguous || found.Ambiguous || scripting.Ambiguous(err)
+		c.ambiguous = c.ambiguous || found.Ambiguous || scripting.MaybeDone(err)
 		if err == nil || scripting.Moving(err) { // a slot that moves is waited for, as a holder is
 			over := c.rest(try, found)
 			if over == nil {
@@ -122,7 +122,7 @@ func (c *contest[W]) try(sent time.Time) (found Attempt, err error) {
 
 // fail cleans up after the last try, and returns why there are no more.
 func (c *contest[W]) fail(found Attempt, err error) error {
-	if !scripting.Unanswered(err) {
+	if !scripting.TimedOut(err) {
 		c.patience = c.Options.Timeout / 4 // the caller has waited long enough
 	}
 	if found.Taken || c.ambiguous {
@@ -137,7 +137,7 @@ func (c *contest[W]) fail(found Attempt, err error) error {
 		<-c.Context.Done() // its timer may be a little late
 	}
 	switch {
-	case !scripting.Unanswered(err) || scripting.Moving(err) || errors.Is(c.Context.Err(), context.DeadlineExceeded):
+	case !scripting.TimedOut(err) || scripting.Moving(err) || errors.Is(c.Context.Err(), context.DeadlineExceeded):
 	case c.hurried: // the wait is over, and that Redis was silent for the rest of it says nothing
 		err = fmt.Errorf("%w: %w", c.timeout(), err)
 	default:

@@ -141,7 +141,7 @@ func (t *Term) Answered(now time.Time, err error) (lost error) {
 	if !now.Before(t.end) {
 		return t.Overdue(now)
 	}
-	if !scripting.Ambiguous(err) {
+	if !scripting.MaybeDone(err) {
 		t.end = t.before
 	}
 	return nil

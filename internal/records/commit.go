@@ -237,7 +237,7 @@ func (t *tenure) exchange(ctx context.Context, asked time.Time, x scripting.Roun
 		t.sending, t.silence = false, nil
 		// An extension is not waited for beyond the end of its lease. What took less than a
 		// quarter of Timeout leaves time for another one.
-		if err != nil && scripting.Unanswered(err) && !scripting.Moving(err) && time.Since(asked) >= t.engine.options.Timeout/4 {
+		if err != nil && scripting.TimedOut(err) && !scripting.Moving(err) && time.Since(asked) >= t.engine.options.Timeout/4 {
 			t.silence = err
 		}
 		t.idle.Broadcast()

@@ -207,7 +207,7 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	record := h.Record
 	record.Data, record.Content, record.revision, record.epoch = data, nil, h.engine.newRevision(id), ""
 	err := h.engine.create(ctx, id, h.id, record, h.terms)
-	ambiguous := scripting.Ambiguous(err)
+	ambiguous := scripting.MaybeDone(err)
 	if err != nil {
 		h.tenure.release(ctx, h, begun, err)
 	} else {

@@ -134,7 +134,7 @@ func (s *Engine) loadPlainly(ctx context.Context, keys scripting.Keys, bond leas
 		words = append(words[:6], "MGET", key, keys[markAt])
 	}
 	commands := append(make([]transport.Command, 0, 4), words[:2:2], words[2:6:6], words[6:]) // room for a number
-	replies, err := s.runner.Numbered(ctx, keys.At(0), commands...)
+	replies, err := s.runner.RoundTripNumbered(ctx, keys.At(0), commands...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -173,7 +173,7 @@ func (s *Engine) CreateRecord(ctx context.Context, id string, r Record, t Terms)
 	r.revision = s.newRevision(id)
 	err := s.create(ctx, id, "", r, t.withDefaults())
 	if r.User != "" && errors.Is(err, ErrUnavailable) {
-		s.dropLater(id, r.revision, scripting.Ambiguous(err))
+		s.dropLater(id, r.revision, scripting.MaybeDone(err))
 	}
 	return failed("creating", id, err)
 }

@@ -95,7 +95,7 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration, 
 	if ofUser {
 		k.commands[2], asked = append(k.commands[2], k.keys[markAt]), 3
 	}
-	replies, err := k.engine.runner.Plain(ctx, k.keys.At(1), k.commands[:]...)
+	replies, err := k.engine.runner.RoundTripPlain(ctx, k.keys.At(1), k.commands[:]...)
 	if err != nil {
 		k.unsure = true
 		again := scripting.Broken(err)

@@ -223,7 +223,7 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 func (t *tenure) release(ctx context.Context, h *Hold, begun time.Time, failed error) {
 	t.mu.Lock()
 	defer t.unlock()
-	if t.over == nil && scripting.Unanswered(failed) {
+	if t.over == nil && scripting.TimedOut(failed) {
 		t.fail(failed, "")
 	}
 	if h.terms.Quiet && t.newest == t.stored { // the visitors before it have had their time
@@ -302,7 +302,7 @@ func (t *tenure) lose(why error) {
 // has, or to next, so both are swept in the background: no caller waits for another round trip
 // after one that has failed.
 func (t *tenure) fail(why error, next string) {
-	if t.over == nil && scripting.Unanswered(why) && !scripting.Moving(why) {
+	if t.over == nil && scripting.TimedOut(why) && !scripting.Moving(why) {
 		t.lines().Dismiss(t.lockKey(), why) // before lapse, which calls the first of them
 	}
 	t.lapse(why)

@@ -6,23 +6,22 @@ import (
 	"sync/atomic"
 )
 
-// Replies have no names in Redis's protocol: the next one that arrives is taken for that of the
-// next command. If a fault of a proxy makes one arrive twice, all that follow are taken for
-// others', and users see each other's sessions. So each call has a number, which is its last
-// argument and comes back in its reply. A reply with another number is nobody's, and the
-// connection is given up.
+// Replies have no names in Redis's protocol: the next reply that arrives is taken for the reply to the next
+// command. If a fault of a proxy makes one reply arrive twice, all that follow are taken for others', and users see
+// each other's sessions. So each call has a number. It is the last argument of the call, and comes back in the
+// reply. A reply with another number is stray, and the connections are given up.
 //
-// The number is negative where an earlier try of the same call may have been done, or may be done
-// yet, which some scripts answer differently.
+// The number is negative if an earlier try of the same call may have been done, or may still be done. Some
+// scripts reply differently then.
 //
-// An array gets the number as one more value. A number, which must be 0 to 3, becomes 4*call +
-// number. Errors have none, since most are not made by the script. One that is taken for another
-// call's may make that look refused though it was done: a commit is a 503 then, and a lock may
-// stay shut for a lease. The reply behind it is found out.
+// In an array the number is one more value. A number, which must be 0 to 3, becomes 4*call + number. Errors have
+// no number, since the script does not make most of them. If an error is taken for the reply to another call, that
+// call looks refused although it may have been done: a commit is a 503 then, and a lock may stay locked for a
+// lease. The next reply shows the fault.
 
-// framed is the script that Redis runs. The frame costs Redis half a microsecond. So a script may
-// have a part before it, up to a line that says so, for what is nearly always the case: that part
-// numbers its result itself, as 4*ARGV[#ARGV] plus a number.
+// framed returns the script that Redis runs. The frame costs Redis half a microsecond. So a script may have a part
+// ahead of the frame, for the usual case, up to the line "framed from here". That part numbers its result itself,
+// as 4*ARGV[#ARGV] plus a number.
 func framed(text string) string {
 	first, rest, ok := strings.Cut(text, "-- framed from here\n")
 	if !ok {
@@ -40,8 +39,8 @@ return reply
 `
 }
 
-// calls numbers the calls of this process. It begins somewhere, since a proxy may give the
-// connections of several processes to the same one.
+// calls numbers the calls of this process. It begins at random, since a proxy may use one connection to Redis for
+// several processes.
 var calls atomic.Int64
 
 func init() { calls.Store(int64(Chance() * (1 << 32))) }
