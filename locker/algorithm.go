@@ -100,7 +100,7 @@ type theirs struct{ Algorithm }
 func (t theirs) Take(ctx context.Context, key, token, _ string, span time.Duration) (_ lease.Attempt, err error) {
 	defer scripting.Recovered(&err)
 	found, err := t.Algorithm.Take(ctx, key, token, span)
-	return lease.Attempt{Taken: found.Taken, Holder: found.Holder, Left: found.Left, Ambiguous: found.Ambiguous}, err
+	return lease.Attempt{Taken: found.Taken, Holder: found.Holder, Left: found.Left, MaybeTaken: found.Ambiguous}, err
 }
 
 func (t theirs) Extend(ctx context.Context, key, token string, d time.Duration) (err error) {
@@ -126,8 +126,11 @@ type ours struct {
 
 func (o ours) Take(ctx context.Context, key, token string, span time.Duration) (Attempt, error) {
 	found, err := o.Algorithm.Take(ctx, key, token, "", span)
-	return Attempt{Taken: found.Taken, Holder: found.Holder, Left: found.Left, Ambiguous: found.Ambiguous}, err
+	return Attempt{Taken: found.Taken, Holder: found.Holder, Left: found.Left, Ambiguous: found.MaybeTaken}, err
 }
+
+// Valid returns lease: the engine's algorithms on one Redis are not cautious.
+func (ours) Valid(lease time.Duration) time.Duration { return lease }
 
 // runnerOn returns how the algorithms of this package reach the Redis of pool.
 func runnerOn(pool *redis.Pool, timeout time.Duration) *scripting.Runner {

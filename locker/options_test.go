@@ -48,7 +48,7 @@ func TestDefaultsAreThoseOfTheEngine(t *testing.T) {
 	o.Held = nil
 	if want := (lease.Options{
 		Lease: DefaultLease, Wait: DefaultWait, MaxHold: DefaultMaxHold, MaxWaiters: DefaultMaxWaiters,
-		Timeout: DefaultTimeout, Backoff: lease.Backoff{Min: time.Millisecond, Max: 16 * time.Millisecond},
+		Timeout: DefaultTimeout, Backoff: lease.Backoff{Min: time.Millisecond, Max: 16 * time.Millisecond}, Span: DefaultLease,
 	}); !reflect.DeepEqual(o, want) || !reflect.DeepEqual(engine, want) {
 		t.Errorf("%+v, want %+v", o, want)
 	}

@@ -75,7 +75,7 @@ func (r *redlock) Take(ctx context.Context, key, token, _ string, span time.Dura
 		released := r.ask(ctx, r.release(key, 0), func(released *tally) bool {
 			return t.undone(released, silent) == 0
 		})
-		found.Ambiguous = t.ambiguous || t.undone(released, failed) > 0
+		found.MaybeTaken = t.ambiguous || t.undone(released, failed) > 0
 	}
 	return found, err
 }

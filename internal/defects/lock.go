@@ -76,7 +76,7 @@ var lockDefects = []defect{
 		edits(overlay.In("internal/lease", "Sweeper.run").Return("")),
 		seenBy(simulation("lost replies"))},
 	{"P7", "no sweep after a take that has not returned",
-		edits(overlay.In("internal/lease", "contest.end").False("!c.won && !c.swept")),
+		edits(overlay.In("internal/lease", "contest.leaveContest").False("!c.won && !c.swept")),
 		seenBy(tests("internal/lease", "TestAlgorithmDoesNotReturn"), tests("internal/records", "TestAClientPanicsAtTheTake"))},
 	{"P7", "a hold goes on for longer than its MaxHold",
 		edits(

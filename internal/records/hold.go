@@ -122,6 +122,7 @@ func (s *Engine) lockingBy(t *Terms) *lease.Options {
 	}
 	o := s.locking
 	o.Wait, o.MaxHold, o.MaxWaiters = wait, hold, waiters
+	o = o.WithDefaults()
 	s.latest.Store(&o)
 	return &o
 }
@@ -136,14 +137,14 @@ func (h *Hold) OnLost(cancel context.CancelCauseFunc) {
 	why := t.over
 	t.unlock()
 	if lost {
-		cancel(lease.Lost(why))
+		cancel(lease.WhyLost(why))
 	}
 }
 
 // tell tells the holder that the lock is lost. It is called with the tenure's mu held.
 func (h *Hold) tell(why error) {
 	if h.onLost != nil {
-		go lease.Tell(h.onLost, lease.Lost(why))
+		go lease.Tell(h.onLost, lease.WhyLost(why))
 	}
 }
 
@@ -186,7 +187,7 @@ func (h *Hold) save(ctx context.Context, record Record) error {
 func (h *Hold) Destroy(ctx context.Context) error {
 	err := h.bury(ctx, time.Now())
 	// A hold that follows another one may have read what was never stored. Its response must not show that.
-	if errors.Is(err, lease.ErrEnded) && !errors.Is(err, ErrUnavailable) && h.first {
+	if errors.Is(err, errEnded) && !errors.Is(err, ErrUnavailable) && h.first {
 		err = ErrGone
 	}
 	return failed("destroying", h.id, err)

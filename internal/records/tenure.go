@@ -129,9 +129,8 @@ func (t *tenure) start(h *Hold, won lease.Won) {
 	t.began, t.hold, t.begun = won.Sent, h, 1
 	h.tenure, h.Record, h.first = t, t.record, true
 	h.revision = won.Token[:revisionLength]
-	now := time.Now()
-	t.rings = t.term.Renewal(now)
-	t.lines().Own(h.ticket.Key, lease.Holder{Token: won.Token}, &t.alarm, t, t.rings, t.term.Slack(now))
+	t.rings = t.term.Renewal()
+	t.lines().Own(h.ticket.Key, lease.Holder{Token: won.Token}, &t.alarm, t, t.rings, t.term.End())
 }
 
 func (t *tenure) lines() *lease.Lines[*Hold] { return &t.engine.lines }
