@@ -69,7 +69,7 @@ func TestPutOff(t *testing.T) {
 	})
 }
 
-// What was put off for the whole time of an exchange, or found no node, was refused, and has had its
+// What was put off for the whole time of a round trip, or found no node, was refused, and has had its
 // time. A caller that goes away does not wait, and its error does not say that Redis was asked for long.
 func TestPutOffForTooLong(t *testing.T) {
 	t.Parallel()
@@ -94,8 +94,8 @@ func TestPutOffForTooLong(t *testing.T) {
 	}
 }
 
-// If the end of its time cuts the last try of an exchange short, it was put off all the same. But a Redis
-// that has fallen silent since it put the exchange off is silent.
+// If the end of its time cuts the last try of a round trip short, it was put off all the same. But a Redis
+// that has fallen silent since it put the round trip off is silent.
 func TestPutOffUntilCutShort(t *testing.T) {
 	t.Parallel()
 	for silence, moving := range map[time.Duration]bool{100 * time.Millisecond: true, 600 * time.Millisecond: false} {

@@ -22,7 +22,7 @@ func run(t *testing.T, f transport.Client) (string, error) {
 	return text, err
 }
 
-// wantEcho runs echo over f, which must succeed with so many exchanges.
+// wantEcho runs echo over f, which must succeed with so many round trips.
 func wantEcho(t *testing.T, f *fake, exchanges int) {
 	t.Helper()
 	if text, err := run(t, f); text != "word" || err != nil {
@@ -149,7 +149,7 @@ func TestRunIsBounded(t *testing.T) {
 	})
 }
 
-// Commands go with a script in the same exchange, and their replies, errors among them, come back. If
+// Commands go with a script in the same round trip, and their replies, errors among them, come back. If
 // the script is refused as well, that may be because of the command, whose error says why.
 func TestExchange(t *testing.T) {
 	t.Parallel()
@@ -192,7 +192,7 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-// The slices of an exchange are used again, and keep nothing alive. But if there was no reply, a client
+// The slices of a round trip are used again, and keep nothing alive. But if there was no reply, a client
 // might still be sending them.
 func TestSlicesAreUsedAgain(t *testing.T) {
 	t.Parallel()

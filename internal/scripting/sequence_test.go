@@ -17,7 +17,7 @@ import (
 )
 
 // A reply with another number is another's. So is one that says that Redis does not know the script,
-// where it was sent by its text. The connections are given up, and the exchange is repeated.
+// where it was sent by its text. The connections are given up, and the round trip is repeated.
 func TestStray(t *testing.T) {
 	t.Parallel()
 	for name, tries := range map[string][]any{
