@@ -96,9 +96,6 @@ type outcome struct {
 	err  error
 }
 
-// Came returns when the caller came.
-func (t *Ticket[W]) Came() time.Time { return t.came }
-
 // Enter waits in line. Afterwards the ticket was granted the key, or it is the head: then its caller must call Compete.
 // After an error nothing is left to undo.
 func (l *Lines[W]) Enter(t *Ticket[W]) (head bool, err error) {

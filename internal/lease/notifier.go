@@ -2,7 +2,6 @@ package lease
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"maps"
 	"slices"
@@ -27,10 +26,9 @@ const (
 // subscription, and the goroutine which receives from it, exist only while somebody waits. They also end if a message
 // that was due has not come, and when the Lines are closed.
 type notifier struct {
-	channel   string
-	subscribe func(ctx context.Context, channel string) (transport.Subscription, error)
-	quit      func(ctx context.Context, key, place string) error // see Queue
-	forget    func()                                             // called without mu, now and then, while there are no places
+	all     *Notifiers // to which it belongs
+	key     string     // in byKey
+	channel string
 
 	mu           sync.Mutex // guards all below
 	places       map[int]*place
@@ -47,19 +45,6 @@ type notifier struct {
 type subscription struct {
 	transport.Subscription
 	received bool // anything at all; guarded by the notifier's mu
-}
-
-// newNotifier returns a notifier that has not subscribed yet. tag ends its channel.
-func newNotifier(tag string, subscribe func(context.Context, string) (transport.Subscription, error),
-	quit func(ctx context.Context, key, place string) error, forget func()) *notifier {
-	return &notifier{
-		channel:   channelPrefix + rand.Text() + tag,
-		subscribe: subscribe,
-		quit:      quit,
-		forget:    forget,
-		places:    make(map[int]*place),
-		cancel:    func() {},
-	}
 }
 
 // shutDown ends the subscription and the goroutine, for good.
@@ -88,15 +73,8 @@ func (n *notifier) stopWhenIdle() {
 			n.unsubscribe()
 		}
 		n.mu.Unlock()
-		n.forget()
+		n.all.forget(n)
 	})
-}
-
-// isUnused reports whether nothing is lost with the notifier.
-func (n *notifier) isUnused() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return len(n.places) == 0 && n.subscription == nil && n.starting.IsZero()
 }
 
 // resubscribe ends a subscription that has missed a message.
@@ -171,7 +149,11 @@ func (n *notifier) begin(ctx context.Context) (s *subscription) {
 		close(n.ready)
 		n.stopWhenIdle()
 	}()
-	subscribed, err := n.subscribe(ctx, n.channel)
+	subscribe := n.all.subscriber.Subscribe
+	if n.key != "" {
+		subscribe = n.all.subscriber.SubscribeShard
+	}
+	subscribed, err := subscribe(ctx, n.channel)
 	if err == nil {
 		s = &subscription{Subscription: subscribed}
 	}
@@ -202,7 +184,7 @@ func (n *notifier) notify(s *subscription, message string) {
 	case p != nil:
 		p.notify()
 	case number > 0 && !n.closed:
-		go func() { _ = n.quit(context.Background(), key, name) }() // else its turn ends by itself
+		go func() { _ = n.all.quit(context.Background(), key, name) }() // else its turn ends by itself
 	}
 }
 

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"crypto/rand"
 	"strings"
 	"sync"
 
@@ -40,11 +41,12 @@ func (n *Notifiers) placeFor(key string) *place {
 	defer n.mu.Unlock()
 	own := n.byKey[key]
 	if own == nil {
-		own = n.newFor(key)
-		n.byKey[key] = own
-		if n.closed {
-			own.shutDown()
+		own = &notifier{all: n, key: key, channel: channelPrefix + rand.Text(), closed: n.closed,
+			places: make(map[int]*place), cancel: func() {}}
+		if key != "" {
+			own.channel += channelTag(key)
 		}
+		n.byKey[key] = own
 	}
 	return own.newPlace()
 }
@@ -73,25 +75,19 @@ func (n *Notifiers) listening(key string) bool {
 	return own.subscription != nil
 }
 
-// newFor returns a notifier for a key of byKey. It is called with mu held.
-func (n *Notifiers) newFor(key string) *notifier {
-	var own *notifier
-	forget := func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		if own.isUnused() && n.byKey[key] == own {
-			delete(n.byKey, key)
-		}
+// forget removes a notifier, if nothing is lost with it.
+func (n *Notifiers) forget(own *notifier) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	own.mu.Lock()
+	defer own.mu.Unlock()
+	if len(own.places) == 0 && own.subscription == nil && own.starting.IsZero() && n.byKey[own.key] == own {
+		delete(n.byKey, own.key)
 	}
-	if key == "" {
-		own = newNotifier("", n.subscriber.Subscribe, n.quit, forget)
-	} else {
-		own = newNotifier(channelTag(key), n.subscriber.SubscribeShard, n.quit, forget)
-	}
-	return own
 }
 
-// channelTag puts a channel into the slot of key. A place, of which the channel is a part, is one word in the queue.
+// channelTag is the end of a channel's name, which puts the channel into the slot of key. A place, of which the channel
+// is a part, is one word in the queue.
 func channelTag(key string) string {
 	tag, _ := HashTag(key)
 	if strings.ContainsAny(tag, " \t\n\v\f\r\x00") {
