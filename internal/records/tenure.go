@@ -304,6 +304,9 @@ func (t *tenure) fail(why error, next string) {
 	if t.over == nil && scripting.TimedOut(why) && !scripting.Moving(why) {
 		t.lines().Dismiss(t.lockKey(), why) // before lapse, which calls the first of them
 	}
+	if t.over != nil && scripting.MaybeDone(why) { // the tenure lapsed during a commit, which may be stored
+		t.over = fmt.Errorf("%w; a commit may have been done: %w", t.over, why)
+	}
 	t.lapse(why)
 	t.sweep(t.term.Token, next)
 }
