@@ -15,7 +15,8 @@ const slots = 1 << 14
 // itself. If key has a brace in the wrong place, it can be no tag, and the tag is a number.
 func HashTag(key string) (tag string, own bool) {
 	tag = hashed(key)
-	if own = tag != key; !own && (tag == "" || strings.Contains(tag, "}")) {
+	own = tag != key
+	if !own && (tag == "" || strings.Contains(tag, "}")) {
 		tag = numberIn(slot(tag))
 	}
 	return tag, own
