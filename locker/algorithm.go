@@ -100,7 +100,7 @@ type own struct{ Algorithm }
 func (a own) Take(ctx context.Context, key, token, _ string, span time.Duration) (_ lease.Attempt, err error) {
 	defer scripting.Recovered(&err)
 	found, err := a.Algorithm.Take(ctx, key, token, span)
-	return lease.Attempt{Taken: found.Taken, Holder: found.Holder, Left: found.Left, Ambiguous: found.Ambiguous}, err
+	return lease.Attempt{Taken: found.Taken, Holder: found.Holder, Left: found.Left, MaybeTaken: found.Ambiguous}, err
 }
 
 func (a own) Extend(ctx context.Context, key, token string, d time.Duration) (err error) {

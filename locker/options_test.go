@@ -47,7 +47,7 @@ func TestDefaultsAreThoseOfTheEngine(t *testing.T) {
 	o, engine := Options{}.engine().WithDefaults(), lease.Options{}.WithDefaults()
 	if want := (lease.Options{
 		Lease: 10 * time.Second, Wait: 10 * time.Second, MaxHold: time.Minute, MaxWaiters: 128,
-		Timeout: DefaultTimeout, Backoff: lease.Backoff{Min: time.Millisecond, Max: 16 * time.Millisecond},
+		Timeout: DefaultTimeout, Backoff: lease.Backoff{Min: time.Millisecond, Max: 16 * time.Millisecond}, Span: 10 * time.Second,
 	}); !reflect.DeepEqual(o, want) || !reflect.DeepEqual(engine, want) {
 		t.Errorf("%+v, want %+v", o, want)
 	}

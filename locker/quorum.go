@@ -54,7 +54,7 @@ func (t *tally) add(node int, found lease.Attempt, err error) {
 		t.votes[node] = none
 	case err != nil:
 		t.votes[node] = failed
-		t.ambiguous = t.ambiguous || scripting.Ambiguous(err)
+		t.ambiguous = t.ambiguous || scripting.MaybeDone(err)
 		if err = fmt.Errorf("node %d: %w", node+1, err); t.errs != nil {
 			err = fmt.Errorf("%w; %w", t.errs, err)
 		}
@@ -126,7 +126,7 @@ func (t *tally) verdict() error {
 		return nil
 	case t.count(yes)+t.count(failed) >= t.quorum():
 		if t.ambiguous || t.count(yes) > 0 { // some nodes have done it, though others refused
-			return scripting.MayBeDone(t.err())
+			return scripting.AsMaybeDone(t.err())
 		}
 		return t.err()
 	case t.count(no)+t.count(failed) >= t.quorum():

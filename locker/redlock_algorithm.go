@@ -57,7 +57,7 @@ func (r *redlock) Take(ctx context.Context, key, token, _ string, span time.Dura
 		other, holder := cutNode(found.Holder)
 		found.Holder = holder
 		switch {
-		case scripting.Ambiguous(err):
+		case scripting.MaybeDone(err):
 			r.stray(node, this)
 		case holder == token && other != node:
 			err = fmt.Errorf("%w as node %d", errSameNode, other+1)
@@ -75,7 +75,7 @@ func (r *redlock) Take(ctx context.Context, key, token, _ string, span time.Dura
 		released := r.ask(ctx, r.release(key, 0), func(released *tally) bool {
 			return t.undone(released, silent) == 0
 		})
-		found.Ambiguous = t.ambiguous || t.undone(released, failed) > 0
+		found.MaybeTaken = t.ambiguous || t.undone(released, failed) > 0
 	}
 	return found, err
 }
@@ -100,7 +100,7 @@ func (r *redlock) release(key string, after time.Duration) question {
 				_ = r.lock.nodes[node].Release(ctx, key, old.on(node), 0)
 			}
 		}
-		if scripting.Ambiguous(err) {
+		if scripting.MaybeDone(err) {
 			r.stray(node, last)
 		}
 		return lease.Attempt{Taken: true}, err

@@ -44,5 +44,8 @@ func spinOn(r *scripting.Runner) spin {
 
 func (s spin) Take(ctx context.Context, key, token string, lease time.Duration) (Attempt, error) {
 	found, err := s.Spin.Take(ctx, key, token, "", lease)
-	return Attempt{Taken: found.Taken, Holder: found.Holder, Left: found.Left, Ambiguous: found.Ambiguous}, err
+	return Attempt{Taken: found.Taken, Holder: found.Holder, Left: found.Left, Ambiguous: found.MaybeTaken}, err
 }
+
+// Valid returns lease: there is one Redis, whose clock ends it.
+func (spin) Valid(lease time.Duration) time.Duration { return lease }

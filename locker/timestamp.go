@@ -51,7 +51,6 @@ func TimestampAlgorithm(c transport.Client) Algorithm {
 
 // timestamp is the algorithm of a Timestamp.
 type timestamp struct {
-	lease.WholeLease
 	runner     *scripting.Runner
 	localClock bool
 }
@@ -62,19 +61,19 @@ var timestampText string
 var timestampScript = scripting.NewScript(timestampText)
 
 func (t timestamp) Take(ctx context.Context, key, token string, span time.Duration) (Attempt, error) {
-	found, err := lease.Taken(t.run(ctx, key, "take", token, span))
-	if found.Holder == lease.Nameless { // it left no note
+	found, err := lease.ReadTake(t.run(ctx, key, "take", token, span))
+	if found.Holder == lease.Unnamed { // it left no note
 		found.Holder = ""
 	}
 	return Attempt{Taken: found.Taken, Holder: found.Holder, Left: found.Left}, err
 }
 
 func (t timestamp) Extend(ctx context.Context, key, token string, d time.Duration) error {
-	return lease.Verdict(t.run(ctx, key, "extend", token, max(d, time.Millisecond)))
+	return lease.ReadReply(t.run(ctx, key, "extend", token, max(d, time.Millisecond)))
 }
 
 func (t timestamp) Release(ctx context.Context, key, token string, after time.Duration) error {
-	return lease.Verdict(t.run(ctx, key, "release", token, after))
+	return lease.ReadReply(t.run(ctx, key, "release", token, after))
 }
 
 func (t timestamp) run(ctx context.Context, key, step, token string, d time.Duration) (scripting.Reply, error) {
@@ -96,3 +95,6 @@ func noteKey(key string) string {
 		return "{" + tag + "}" + key + "}.owner"
 	}
 }
+
+// Valid returns lease: there is one Redis, or the clocks agree.
+func (timestamp) Valid(lease time.Duration) time.Duration { return lease }

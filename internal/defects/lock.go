@@ -39,7 +39,7 @@ var lockDefects = []defect{
 	{"P1", "a take reads the record before it has the lock",
 		edits(
 			plainTake.Replace("[...]transport.Command{s, p, g}", "[...]transport.Command{g, p, s}"),
-			plainTake.After("r, e := q.runner.Plain(c, s, k.commands[:]...)", "if e == nil {\n\tr[0], r[2] = r[2], r[0]\n}"),
+			plainTake.After("r, e := q.runner.RoundTripPlain(c, s, k.commands[:]...)", "if e == nil {\n\tr[0], r[2] = r[2], r[0]\n}"),
 			trustSet),
 		seenBy(simulation("crowd"))},
 	{"P4", "a take does not know a tombstone",
@@ -76,7 +76,7 @@ var lockDefects = []defect{
 		edits(overlay.In("internal/lease", "Sweeper.run").Return("")),
 		seenBy(simulation("lost replies"))},
 	{"P7", "no sweep after a take that has not returned",
-		edits(overlay.In("internal/lease", "contest.end").False("!c.won && !c.swept")),
+		edits(overlay.In("internal/lease", "contest.leaveContest").False("!c.won && !c.swept")),
 		seenBy(tests("internal/lease", "TestAlgorithmDoesNotReturn"), tests("internal/records", "TestAClientPanicsAtTheTake"))},
 	{"P7", "a hold goes on for longer than its MaxHold",
 		edits(

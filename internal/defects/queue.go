@@ -17,7 +17,7 @@ var queueDefects = []defect{
 		edits(overlay.In("internal/lease", "notifier.notify").False("n > 0 && x")),
 		seenBy(tests("internal/records", "TestACopyOfATakeKeepsNobodyWaiting"), tests("internal/lease", "TestAPlaceOfNobody"))},
 	{"P6", "who gives up gives up the place of the process",
-		edits(overlay.In("internal/lease", "Lines.leaveLocked").Replace("n.place = p", "go p.quit(DefaultTimeout)")),
+		edits(overlay.In("internal/lease", "Lines.Leave").Before("a.pop().called <- outcome{head: true}", "go a.place.quit(DefaultTimeout)\na.place = nil")),
 		seenBy(tests("internal/records", "TestABusyProcessGetsItsTurns"), simulation("turns"))},
 	{"P5", "nobody is notified",
 		edits(overlay.In("internal/lease", "place.notify").Return("")),

@@ -11,7 +11,7 @@ func laterEntry(then string) []overlay.Edit {
 		overlay.In("internal/records", "Engine.login").Begin(`add := func() error {
 	record, list := $2.Keys.At(0), $2.Keys.At(4)
 	end := time.Now().Add(24*time.Hour).UnixMilli()
-	_, err := $recv.runner.Plain(context.WithoutCancel($1), record, transport.Command{"ZADD", list, end, record[len(record)-11:]})
+	_, err := $recv.runner.RoundTripPlain(context.WithoutCancel($1), record, transport.Command{"ZADD", list, end, record[len(record)-11:]})
 	return err
 }
 defer func() {
@@ -36,7 +36,7 @@ var userListDefects = []defect{
 		edits(overlay.Rule("a session that is ended leaves the list").Drop()),
 		seenBy(tests("middleware", "TestHistoriesOfUsers"), users("login end", "on the list: "))},
 	{"P14", "EndAll ends one after another",
-		edits(overlay.In("internal/records", "Engine.endTag").Begin(`listed, _ := $recv.runner.Plain($1, $recv.listKey($2), transport.Command{"ZRANGE", $recv.listKey($2), 0, -1})
+		edits(overlay.In("internal/records", "Engine.endTag").Begin(`listed, _ := $recv.runner.RoundTripPlain($1, $recv.listKey($2), transport.Command{"ZRANGE", $recv.listKey($2), 0, -1})
 members, _ := listed[0].([]any)
 for _, member := range members {
 	text, _ := scripting.Text(member)

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// A lease lasts for milliseconds, and its timer for seconds; so does the wait of a ticket. Nearly
-// all of these timers are stopped before they fire. So there is one for all, which is rarely set:
-// when it fires, it looks for what is due by then.
+// A lease lasts for milliseconds, and its timer for seconds. So does the wait of a ticket. Nearly all of these
+// timers are stopped before they fire. So one timer serves all of them, and is rarely set: when it fires, it looks for
+// what is due by then.
 
 // An Alarm is when something is to be done. The zero value is not set. Lines.mu guards it.
 type Alarm struct {
@@ -18,25 +18,34 @@ type Alarm struct {
 	timer      *time.Timer // of its own, if it has needed one
 }
 
-// A Ringer is what an alarm calls, in a goroutine of its own. That may come late: after the alarm was
-// cancelled, or set anew.
+// A Ringer is what an alarm calls, in a goroutine of its own. The call may come late: after the alarm was cancelled,
+// or set anew.
 type Ringer interface{ Ring() }
 
-// alarms are ordered by time: one is added only at the end. That is where it belongs if each is set for
-// the same time ahead. Lines.mu guards them.
+// alarms are ordered by time. A new alarm is only added at the end: it belongs there if each alarm is set for the
+// same time ahead. Lines.mu guards them.
 type alarms struct {
 	first, last *Alarm
 	timer       *time.Timer // nil until it is needed
-	at          time.Time   // when it fires: not after the first is due; zero: it is not set
+	at          time.Time   // when the timer fires: not after the first alarm is due; zero: the timer is not set
 }
 
-// set makes x ring at due, or later by slack at the most. mu guards the alarms, and is held.
-func (a *alarms) set(mu *sync.Mutex, x *Alarm, r Ringer, due time.Time, slack time.Duration) {
+// maxSlack is how much later an alarm may ring at most.
+const maxSlack = 10 * time.Millisecond
+
+// set makes x ring at due or, so that it can share the timer, later by a sixteenth of the time until then, but not
+// after latest. mu guards the alarms, and is held.
+func (a *alarms) set(mu *sync.Mutex, x *Alarm, r Ringer, due, latest time.Time) {
 	x.cancel()
 	x.ringer = r
 	if a.last != nil && due.Before(a.last.due) {
-		if due.Add(slack).Before(a.last.due) { // it does not belong at the end
-			x.setTimer(time.Until(due))
+		wait := time.Until(due)
+		if a.last.due.After(latest) || a.last.due.Sub(due) > min(wait/16, maxSlack) { // x does not belong at the end
+			if x.timer == nil {
+				x.timer = time.AfterFunc(wait, x.ringer.Ring)
+			} else {
+				x.timer.Reset(wait)
+			}
 			return
 		}
 		due = a.last.due
@@ -53,24 +62,16 @@ func (a *alarms) set(mu *sync.Mutex, x *Alarm, r Ringer, due time.Time, slack ti
 	}
 }
 
-func (x *Alarm) setTimer(d time.Duration) {
-	if x.timer == nil {
-		x.timer = time.AfterFunc(d, x.ringer.Ring)
-	} else {
-		x.timer.Reset(d)
-	}
-}
-
 func (a *alarms) setTimer(mu *sync.Mutex, at time.Time) {
 	a.at = at
 	if a.timer == nil {
-		a.timer = time.AfterFunc(time.Until(at), func() { a.ring(mu) })
+		a.timer = time.AfterFunc(time.Until(at), func() { a.ringDue(mu) })
 	} else {
 		a.timer.Reset(time.Until(at))
 	}
 }
 
-// cancel takes back the alarm, if it is set. The shared timer stays as it is.
+// cancel takes the alarm back, if it is set. The shared timer stays as it is.
 func (x *Alarm) cancel() {
 	if x.timer != nil {
 		x.timer.Stop()
@@ -92,8 +93,8 @@ func (x *Alarm) cancel() {
 	x.in, x.prev, x.next = nil, nil, nil
 }
 
-// ring is what the timer calls: it rings those that are due, and sets the timer for the others.
-func (a *alarms) ring(mu *sync.Mutex) {
+// ringDue is what the timer calls: it rings the alarms that are due, and sets the timer for the others.
+func (a *alarms) ringDue(mu *sync.Mutex) {
 	mu.Lock()
 	defer mu.Unlock()
 	now := time.Now()
@@ -107,6 +108,3 @@ func (a *alarms) ring(mu *sync.Mutex) {
 	}
 	a.at = time.Time{}
 }
-
-// slack is how much later an alarm may be than in d.
-func slack(d time.Duration) time.Duration { return min(d/16, 10*time.Millisecond) }

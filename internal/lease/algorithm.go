@@ -1,24 +1,24 @@
-// Package lease is the engine of all locks: it waits for them, acquires, renews, passes on and releases
-// them. Package locker is what users see of it, and package records keeps sessions by it.
+// Package lease is the engine of all locks: it waits for them, acquires, renews, passes on and releases them. Package
+// locker is what users see of it, and package records keeps sessions by it.
 //
 // # Words
 //
 //   - A token names one holder of one lock. A lease is the time after which Redis lets the lock expire.
-//   - A ticket is one caller in the line of a key, within one process. The head of the line alone asks
-//     Redis for the lock. When it has the lock, it owns the key, until it leaves the line or passes the key on.
+//   - A ticket is one caller in the line of a key, within one process. The head of the line alone asks Redis for the
+//     lock. When it has the lock, it owns the key, until it leaves the line or passes the key on.
 //   - A term is for how long the lock is ours, as far as its owner knows.
 //   - The queue is the processes that wait at Redis. Each has a place in it, and a notifier wakes that.
 //   - A quota bounds for how long a process passes a lock on among its own callers.
-//   - A round trip is ambiguous if it may have been done or not. A sweep cleans up after it.
+//   - A sweep cleans up after a round trip that has failed, but may have been done.
 //
 // # Files
 //
-// line.go is the line of one process, with the timers of alarm.go. contest.go is how its head takes the
-// lock beside other processes, in the queue of turns.go, notifier.go and notifiers.go. term.go is for how
-// long a lock is ours, lost.go why it is not any more, sweep.go cleans up. lease.go is a lock that stands
-// alone; package records owns its locks itself. algorithm.go is what one kind of lock does, spin.go the spin
-// lock, and how to read the replies of all locks' scripts. Its scripts are in .lua files; what they share, and
-// how they are put together, is in package lua.
+// line.go is the line of one process, with the timers of alarm.go. contest.go is how the head of a line acquires the
+// lock beside other processes, in the queue of turns.go, with notifier.go and notifiers.go. term.go is for how long a
+// lock is ours, and why it is not any more. sweep.go cleans up. lease.go is a lock that stands alone; package records
+// owns its locks itself. algorithm.go is what one kind of lock does, and spin.go is the spin lock. reply.go reads the
+// replies of all locks' scripts. Its scripts are in .lua files; what they share, and how they are put
+// together, is in package lua.
 package lease
 
 import (
@@ -42,24 +42,28 @@ var (
 // An Algorithm is what one kind of lock does on Redis: single tries, without waiting.
 // Package locker documents it, except for Take.
 type Algorithm interface {
-	// Take tries to make token the holder of key for span. With a place, which only
-	// a [Queue] is given, it puts that at the end of the queue where another has the
-	// lock, unless it is there already; once the turn has come to place, Take succeeds.
+	// Take tries to make token the holder of key for span. Only a [Queue] is given a place. If another has the
+	// lock, Take puts the place at the end of the queue, unless it is there already. Once the turn of the place has
+	// come, Take succeeds.
 	Take(ctx context.Context, key, token, place string, span time.Duration) (Attempt, error)
 	// Extend makes the lease of token end d from now.
 	Extend(ctx context.Context, key, token string, d time.Duration) error
 	Release(ctx context.Context, key, token string, after time.Duration) error
+}
+
+// A Cautious algorithm lets its holders rely on less than all of a lease, since clocks may differ.
+type Cautious interface {
 	Valid(lease time.Duration) time.Duration
 }
 
-// A Queue is an Algorithm whose lock goes from one holder to the next without being free in
-// between: within one process, or by a queue in Redis next to the lock.
+// A Queue is an Algorithm whose lock goes from one holder to the next without being free in between: within one
+// process, or by a queue in Redis next to the lock.
 type Queue interface {
 	Algorithm
-	// Quit takes place out of the queue; if the turn had come to it, the next one has it.
+	// Quit takes place out of the queue. If its turn had come, the next place has the turn.
 	Quit(ctx context.Context, key, place string) error
-	// Pass gives the lock from one token to another, for span. others reports whether
-	// other processes wait. Errors as with Extend.
+	// Pass gives the lock from one token to another, for span. others reports whether other processes wait. Errors as
+	// with Extend.
 	Pass(ctx context.Context, key, from, to string, span time.Duration) (others bool, err error)
 }
 
@@ -70,5 +74,5 @@ type Attempt struct {
 	Left   time.Duration
 	// Queued: the place is in the queue. Joined: it was not before.
 	Queued, Joined bool
-	Ambiguous      bool
+	MaybeTaken     bool // locker.Attempt.Ambiguous
 }

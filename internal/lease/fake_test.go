@@ -185,6 +185,16 @@ func newLease(t *testing.T, f *fake, o Options) (*Locks, *Lease) {
 	return g, l
 }
 
+// Lock is LockAs for a new lease.
+func (k *Locks) Lock(ctx context.Context, key string, a Algorithm, o Options) (*Lease, error) {
+	l := new(Lease)
+	err := k.LockAs(l, ctx, key, a, o)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
 // lock takes the lock of k, which is free or becomes so.
 func lock(t *testing.T, g *Locks, a Algorithm, o Options) *Lease {
 	t.Helper()
@@ -215,7 +225,7 @@ func mustUnlock(t *testing.T, l *Lease) {
 func lose(l *Lease, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lose(Lost(err))
+	l.lose(WhyLost(err))
 }
 
 // whyLost returns why a lease was lost.

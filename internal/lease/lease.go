@@ -12,29 +12,29 @@ import (
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-// Locks are locks that stand alone, as those of package locker. The zero value is ready, and has no queue.
+// Locks are locks that stand alone, as those of package locker do. The zero value is ready, and has no queue.
 type Locks struct{ Lines[*Lease] }
 
-// A Lease is a lock that is held, and before that, the wait for it. It is the owner of its key's line. The
-// methods that locker.Lease has, too, are documented there.
+// A Lease is a lock that is held and, before that, the wait for it. It is the owner of its key's line. The methods that
+// locker.Lease also has are documented there.
 type Lease struct {
 	ticket    Ticket[*Lease]
 	locks     *Locks
 	algorithm Algorithm
-	valid     func(time.Duration) time.Duration // of a lease; nil: all of it
+	valid     func(time.Duration) time.Duration // of a Cautious algorithm; or nil
 
 	mu     sync.Mutex // guards all below; before Lines.mu; not held during a round trip
 	state  state
-	own    bool // it owns its key: it has not left the line, nor passed the key on
+	own    bool // the lease owns its key: it has not left the line, nor passed the key on
 	quota  Quota
 	term   Term
 	alarm  Alarm                     // guarded by the lines' mutex
-	lost   chan struct{}             // closed when it is lost; nil until somebody asks for it
-	onLost []context.CancelCauseFunc // to be called when it is lost
-	why    error                     // it was lost
+	lost   chan struct{}             // closed when the lock is lost; nil until somebody asks for it
+	onLost []context.CancelCauseFunc // to be called when the lock is lost
+	why    error                     // the lock was lost
 
-	// One extension at a time is on its way, so that the term is that of the last one.
-	extending chan struct{} // closed when it is over; nil: none is
+	// At most one extension is under way, so that the term is that of the last one.
+	extending chan struct{} // closed when the extension is over; nil: there is none
 }
 
 type state int
@@ -46,53 +46,38 @@ const (
 	lost
 )
 
-// Lock waits for key by the rules of locker.Locker and returns the lease on it.
-func (k *Locks) Lock(ctx context.Context, key string, a Algorithm, o Options) (*Lease, error) {
-	l := new(Lease)
-	if err := k.LockAs(l, ctx, key, a, o); err != nil {
-		return nil, err
-	}
-	return l, nil
-}
-
-// LockAs is Lock for a lease that has been made already, and is zero.
+// LockAs waits for key by the rules of locker.Locker. l is zero, and is the lease on key afterwards.
 func (k *Locks) LockAs(l *Lease, ctx context.Context, key string, a Algorithm, o Options) error {
 	o = o.WithDefaults()
 	l.locks, l.algorithm = k, a
-	if _, whole := a.(interface{ isWhole() }); !whole {
-		l.valid = a.Valid
+	if cautious, ok := a.(Cautious); ok {
+		l.valid = cautious.Valid
 	}
 	l.ticket = Ticket[*Lease]{Who: l, Key: key, Label: o.Label, Options: &o, Context: ctx}
 	for {
 		head, err := k.Enter(&l.ticket)
 		if head && err == nil {
-			err = l.compete()
+			var won Won
+			won, err = l.ticket.Compete(a)
+			if err == nil {
+				l.mu.Lock()
+				l.quota = Quota{Began: won.Sent}
+				l.begin(won)
+				l.mu.Unlock()
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("locker: %w", err)
 		}
-		// What was passed on may be lost by now, or come as ctx ends.
+		// If the lock was passed on, it may be lost by now, or come just as ctx ends.
 		if ctx.Err() == nil && l.Validity() > 0 {
 			return nil
 		}
-		_ = l.Unlock(ctx) // what it returns does not matter
+		_ = l.Unlock(ctx) // its error does not matter
 		l.mu.Lock()
-		l.waitForExtension() // it is of the term that is over
+		l.waitForExtension() // which is of the term that is over
 		l.mu.Unlock()
 	}
-}
-
-// compete is for the head of the line.
-func (l *Lease) compete() error {
-	won, err := l.ticket.Compete(l.algorithm)
-	if err != nil {
-		return err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.quota = Quota{Began: won.Sent}
-	l.begin(won)
-	return nil
 }
 
 // begin begins a lease. It is called with mu held.
@@ -100,9 +85,7 @@ func (l *Lease) begin(won Won) {
 	l.state, l.own, l.why = holding, true, nil
 	l.term.Begin(won, l.ticket.Options, l.valid)
 	l.quota.Holders++
-	now := time.Now()
-	due := l.term.Renewal(now)
-	l.locks.Own(l.ticket.Key, Holder{Token: won.Token, Lease: l}, &l.alarm, l, due, l.term.Slack(now))
+	l.locks.Own(l.ticket.Key, Holder{Token: won.Token, Lease: l}, &l.alarm, l, l.term.Renewal(), l.term.End())
 }
 
 // Token returns what names this holder in the lock's key.
@@ -154,20 +137,19 @@ func (l *Lease) lose(why error) {
 	for _, cancel := range l.onLost {
 		go Tell(cancel, why)
 	}
-	l.leave()
+	l.leaveLine()
 }
 
-// leave gives the key to the next in line, who takes the lock anew, unless it is the lease's no more. It is
+// leaveLine gives the key to the next in line, which takes the lock anew; unless the lease owns the key no more. It is
 // called with mu held.
-func (l *Lease) leave() {
+func (l *Lease) leaveLine() {
 	if l.own {
 		l.own = false
 		l.locks.Leave(l.ticket.Key, &l.alarm)
 	}
 }
 
-// Tell calls what a holder wants to be called when it has lost its lock. A panic there must not end the
-// process.
+// Tell calls what a holder wants to be called when its lock is lost. A panic there must not end the process.
 func Tell(cancel context.CancelCauseFunc, why error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -189,9 +171,9 @@ func (l *Lease) Ring() {
 	case !l.term.Held(now):
 		l.lose(l.term.Overdue(now))
 	case l.extending != nil: // which sets the alarm anew when it is done
-		l.locks.Renewal(&l.alarm, l, l.term.End())
-	case now.Before(l.term.Renewal(now)):
-		l.locks.Renewal(&l.alarm, l, l.term.Renewal(now))
+		l.locks.SetAlarm(&l.alarm, l, l.term.End())
+	case now.Before(l.term.Renewal()):
+		l.locks.SetAlarm(&l.alarm, l, l.term.Renewal())
 	default:
 		_ = l.extend(context.Background(), l.term.Span(now))
 	}
@@ -204,10 +186,10 @@ func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 	state, err := l.extendHeld(ctx, d)
 	switch {
 	case state == released:
-		err = fmt.Errorf("it was given back: %w", ErrExpired)
+		err = fmt.Errorf("it was released: %w", ErrExpired)
 	case state == lost && err == nil:
-		// A holder that was notified of the loss does not get the lock back. This only
-		// asks who has it; if the token is still there, it has to go.
+		// A holder that was notified of the loss does not get the lock back. This only asks who has it. If the token
+		// still has it, the lock must be released.
 		err = l.algorithm.Release(ctx, l.ticket.Key, l.Token(), 0)
 		if err == nil {
 			err = ErrExpired
@@ -234,17 +216,26 @@ func (l *Lease) extendHeld(ctx context.Context, d time.Duration) (state, error) 
 	return l.state, err
 }
 
-// extend makes the lease end d from now. It is called with mu held, and gives it up during
-// the round trip; the caller sees to it that there is no other.
+// extend makes the lease end d from now. It is called with mu held and no extension under way. It gives mu up during the
+// round trip, and takes it again even if the algorithm ends the goroutine.
 func (l *Lease) extend(ctx context.Context, d time.Duration) error {
-	// An answer after the lease's end would be useless. If it takes that long, the alarm
-	// must not wait for it to find the lease over.
+	// A reply after the lease's end would be useless. If the round trip takes that long, the alarm must not wait for it
+	// to find the lease over.
 	ctx, cancel := context.WithDeadline(ctx, l.term.End())
 	defer cancel()
 	l.term.Asked(time.Now(), d)
-	l.locks.Renewal(&l.alarm, l, l.term.End())
-	token := l.term.Token
-	err := l.roundTrip(func() error { return l.algorithm.Extend(ctx, l.ticket.Key, token, d) })
+	l.locks.SetAlarm(&l.alarm, l, l.term.End())
+	token, over := l.term.Token, make(chan struct{})
+	l.extending = over
+	l.mu.Unlock()
+	err := func() error {
+		defer func() {
+			l.mu.Lock()
+			l.extending = nil
+			close(over)
+		}()
+		return l.algorithm.Extend(ctx, l.ticket.Key, token, d)
+	}()
 	if l.state != holding {
 		return err
 	}
@@ -254,28 +245,14 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 	case why != nil:
 		l.lose(why)
 	case err != nil:
-		l.locks.Renewal(&l.alarm, l, l.term.Again(now))
+		l.locks.SetAlarm(&l.alarm, l, l.term.Retry(now))
 	default:
-		l.locks.Renewal(&l.alarm, l, l.term.Renewal(now))
+		l.locks.SetAlarm(&l.alarm, l, l.term.Renewal())
 	}
 	return err
 }
 
-// roundTrip calls extend without mu. It takes mu again also if the algorithm ends the goroutine.
-func (l *Lease) roundTrip(extend func() error) error {
-	over := make(chan struct{})
-	l.extending = over
-	l.mu.Unlock()
-	defer func() {
-		l.mu.Lock()
-		l.extending = nil
-		close(over)
-	}()
-	return extend()
-}
-
-// waitForExtension waits until none is on its way. It is called with mu held, and gives it up
-// meanwhile.
+// waitForExtension waits until no extension is under way. It is called with mu held, and gives mu up meanwhile.
 func (l *Lease) waitForExtension() {
 	for l.extending != nil {
 		over := l.extending
@@ -300,12 +277,11 @@ func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 		return nil
 	}
 	ctx, key := context.WithoutCancel(ctx), l.ticket.Key
-	// The next caller finds the lock free, or already has it. The line moves on even if the algorithm
-	// panics.
+	// The next caller finds the lock free, or already has it. The line moves on even if the algorithm panics.
 	defer func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.leave()
+		l.leaveLine()
 	}()
 	if held && after == 0 {
 		passed, next, err := l.pass(ctx, token)
@@ -319,7 +295,7 @@ func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 	}
 	err := l.algorithm.Release(ctx, key, token, after)
 	if !held && err == nil {
-		err = ErrExpired // it was still there, but the holder knew otherwise
+		err = ErrExpired // Redis had the lock until now, but the holder did not rely on it any more
 	}
 	switch {
 	case err == nil:
@@ -331,8 +307,8 @@ func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 	}
 }
 
-// stop ends the lease, which is not renewed any more. held reports whether the lock was held until now, if
-// not l.why says why; again, whether the lease had ended before.
+// stop ends the lease, which is not renewed any more. held reports whether the lock was held until now; if not, l.why
+// says why. again reports whether the lease had ended before.
 func (l *Lease) stop(cool bool) (token string, held, again bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -343,16 +319,16 @@ func (l *Lease) stop(cool bool) (token string, held, again bool) {
 	}
 	l.state = released
 	if l.own {
-		l.locks.Quiet(&l.alarm)
+		l.locks.CancelAlarm(&l.alarm)
 	}
-	if cool { // an extension that is on its way would replace the cool-down
+	if cool { // an extension that is under way would replace the cool-down
 		l.waitForExtension()
 	}
 	return l.term.Token, held, again
 }
 
-// pass gives the lock from token to the next in line, if one waits and the process may keep the lock. If it
-// has gone meanwhile, Redis has next as the token, or token if nothing was done.
+// pass gives the lock from token to the next in line, if one waits and the process may keep the lock. If that one has left
+// meanwhile, next is the token that has the lock in Redis.
 func (l *Lease) pass(ctx context.Context, token string) (passed bool, next string, err error) {
 	queue, ok := l.algorithm.(Queue)
 	first, waits := l.locks.First(l.ticket.Key)
@@ -360,7 +336,7 @@ func (l *Lease) pass(ctx context.Context, token string) (passed bool, next strin
 	if !ok || !waits || l.quota.Over(now) {
 		return false, token, nil
 	}
-	won := Won{Token: NewToken(BondIn(token), first.Label, now), Sent: now, Span: WholeMillis(min(first.Options.Lease, first.Options.MaxHold))}
+	won := Won{Token: NewToken(BondIn(token), first.Label, now), Sent: now, Span: first.Options.Span}
 	others, err := queue.Pass(ctx, l.ticket.Key, token, won.Token, won.Span)
 	if err != nil {
 		if !errors.Is(err, ErrLost) && !errors.Is(err, ErrExpired) { // either may have it

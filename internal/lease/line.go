@@ -30,8 +30,8 @@ import (
 // Invariant (first come): waiting is in the order in which the tickets came. Next and Leave take the first.
 // Invariant (one call): a ticket that has left waiting gets exactly one call; one that waits has got none.
 // Invariant (passed on): whoever became head, or was granted the key, calls Leave or a successful Next once.
-// Invariant (place): the process's place in Redis's queue goes from head to head, and is given up by the
-// last one, or by the one that gets the lock.
+// Invariant (place): the process's place in Redis's queue belongs to the line. Only the head uses it. The last head
+// gives it up, or the head that gets the lock.
 //
 // # Lock order
 //
@@ -52,55 +52,52 @@ type Lines[W any] struct {
 type line[W any] struct {
 	waiting []*Ticket[W]
 	holder  Holder
+	place   *place // in Redis's queue; nil: none, so far
 }
 
 // A Holder is who was last seen to hold a lock. The zero value is nobody.
 type Holder struct {
 	Token string
-	Lease *Lease    // if this process holds it
-	End   time.Time // of the lease, if another process holds it
+	Lease *Lease // if this process holds it
 
-	label string // of a ticket that was granted the key since, whose token is not known
-	since time.Time
+	granted bool      // to a ticket of this process, whose token is not known
+	label   string    // of that ticket
+	at      time.Time // when it was granted; or when the lease ends, if another process holds it
 }
 
-// left is how long the holder's lease lasts. It is not called with Lines.mu held, since it takes the
-// owner's.
+// left is how long the holder's lease lasts. It is not called with Lines.mu held, since it takes the owner's mutex.
 func (h Holder) left() time.Duration {
 	if h.Lease != nil {
 		return h.Lease.Validity()
 	}
-	return time.Until(h.End)
+	return time.Until(h.at)
 }
 
-// A Ticket is one caller in line. It may enter again after a grant that was of no use: then it has its old
-// place in line, and what is left of its time.
+// A Ticket is one caller in line. It may enter again after a grant that was of no use: then it has its old place in
+// line, and what is left of its time.
 type Ticket[W any] struct {
 	Who     W // what an owner prepares before it grants the key
 	Key     string
 	Label   string
-	Options *Options // shared by many, without zero fields, and not changed
+	Options *Options // by WithDefaults; shared by many, and not changed
 	Context context.Context
 
 	lines  *Lines[W]
+	line   *line[W] // since the last Enter
 	came   time.Time
 	called chan outcome
 	alarm  Alarm
-	place  *place // of the head
 }
 
 // An outcome ends a wait. If it is zero, the ticket was granted the key.
 type outcome struct {
 	head bool
-	late bool // it has waited for Options.Wait
+	late bool // the ticket has waited for Options.Wait
 	err  error
 }
 
-// Came returns when the caller came.
-func (t *Ticket[W]) Came() time.Time { return t.came }
-
-// Enter waits in line. Afterwards the ticket was granted the key, or it is the head: its caller must
-// then call Compete. After an error nothing is left to undo.
+// Enter waits in line. Afterwards the ticket was granted the key, or it is the head: then its caller must call Compete.
+// After an error nothing is left to undo.
 func (l *Lines[W]) Enter(t *Ticket[W]) (head bool, err error) {
 	again := !t.came.IsZero()
 	if !again {
@@ -110,14 +107,14 @@ func (l *Lines[W]) Enter(t *Ticket[W]) (head bool, err error) {
 		return false, fmt.Errorf("the key has %d bytes: it must have 1 to %d", len(t.Key), MaxKey)
 	}
 	if err := context.Cause(t.Context); err != nil {
-		return false, t.failed(err)
+		return false, t.waitError(err)
 	}
 	if again && t.remains() <= 0 {
-		return false, t.failed(t.timeout())
+		return false, t.waitError(t.timeout())
 	}
 	if t.Options.Policy == LeaseEnd {
-		if h := l.holder(t.Key); h.left() > t.left() {
-			return false, t.failed(held(ErrTimeout, h))
+		if h := l.holder(t.Key); h.left() > t.patience() {
+			return false, t.waitError(held(ErrTimeout, h))
 		}
 	}
 	l.mu.Lock()
@@ -129,25 +126,29 @@ func (l *Lines[W]) Enter(t *Ticket[W]) (head bool, err error) {
 		if l.keys == nil {
 			l.keys = make(map[string]*line[W])
 		}
-		l.keys[t.Key] = new(line[W])
-		l.mu.Unlock()
-		return true, nil
+		t.line = new(line[W])
+		l.keys[t.Key] = t.line
+		head = true
 	case len(at.waiting) >= t.Options.MaxWaiters && !again:
 		err = held(ErrTooManyWaiters, at.holder)
+	default:
+		if t.called == nil {
+			t.called = make(chan outcome, 1) // room, so that who calls does not wait
+		}
+		i := len(at.waiting)
+		for i > 0 && t.came.Before(at.waiting[i-1].came) {
+			i--
+		}
+		at.waiting, t.line = slices.Insert(at.waiting, i, t), at
+		end := t.came.Add(t.Options.Wait)
+		l.waits.set(&l.mu, &t.alarm, t, end, end.Add(maxSlack))
+	}
+	l.mu.Unlock()
+	if err == nil && !head {
+		head, err = t.wait()
 	}
 	if err != nil {
-		l.mu.Unlock()
-		return false, t.failed(err)
-	}
-	if t.called == nil {
-		t.called = make(chan outcome, 1) // room, so that who calls does not wait
-	}
-	at.join(t)
-	left := t.remains()
-	l.waits.set(&l.mu, &t.alarm, t, t.came.Add(t.Options.Wait), slack(left))
-	l.mu.Unlock()
-	if head, err = t.wait(); err != nil {
-		return false, t.failed(err)
+		return false, t.waitError(err)
 	}
 	return head, nil
 }
@@ -157,50 +158,37 @@ func (t *Ticket[W]) wait() (head bool, err error) {
 	select {
 	case c := <-t.called:
 		if c.late {
-			c.err = cmp.Or(t.over(), t.timeout())
+			c.err = cmp.Or(t.ended(), t.timeout())
 		}
 		return c.head, c.err
 	case <-t.Context.Done():
 	}
-	err = t.over()
+	err = t.ended()
 	if t.lines.remove(t) {
 		return false, err
 	}
-	// The call came at the same moment. What was granted is the caller's, which finds its context over;
-	// to be the head comes too late.
+	// The call came at the same moment. What was granted is the caller's, which finds its context over; to become
+	// the head is of no use any more.
 	c := <-t.called
-	if c.head {
-		t.lines.leave(t.Key, t.place).quit(0)
+	switch {
+	case c.head:
+		t.lines.Leave(t.Key, &t.alarm).quit(0)
 		return false, err
-	}
-	if c.err != nil || c.late {
+	case c.err != nil || c.late:
 		return false, err
 	}
 	return false, nil
-}
-
-// join puts a ticket behind all others that came before it.
-func (at *line[W]) join(t *Ticket[W]) {
-	i := len(at.waiting)
-	for i > 0 && t.came.Before(at.waiting[i-1].came) {
-		i--
-	}
-	at.waiting = slices.Insert(at.waiting, i, t)
 }
 
 // remove takes a ticket out of the line, unless it was called, or will be.
 func (l *Lines[W]) remove(t *Ticket[W]) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := l.keys[t.Key]
-	if at == nil {
-		return false
-	}
-	i := slices.Index(at.waiting, t)
+	i := slices.Index(t.line.waiting, t)
 	if i < 0 {
 		return false
 	}
-	at.waiting = slices.Delete(at.waiting, i, i+1)
+	t.line.waiting = slices.Delete(t.line.waiting, i, i+1)
 	t.alarm.cancel()
 	return true
 }
@@ -233,10 +221,9 @@ func (l *Lines[W]) First(key string) (t *Ticket[W], waits bool) {
 	return nil, false
 }
 
-// Next takes the first ticket out of the line and grants it the key, of which the caller is the owner no
-// more: grant prepares its Who, and is called before its goroutine goes on. Next does nothing and returns
-// false if the line is empty, or if the first one came after since, or has another label than that, which
-// Redis has shown to those that wait.
+// Next takes the first ticket out of the line and grants it the key. The caller is the owner no more. grant prepares
+// the ticket's Who, and is called before its goroutine goes on. Next does nothing and returns false if the line is
+// empty, or if the first ticket came after since, or has another label than that, which Redis has shown to the waiters.
 func (l *Lines[W]) Next(key, label string, since time.Time, grant func(W)) bool {
 	l.mu.Lock()
 	at := l.keys[key]
@@ -245,65 +232,52 @@ func (l *Lines[W]) Next(key, label string, since time.Time, grant func(W)) bool 
 		return false
 	}
 	t := at.pop()
-	at.holder = Holder{label: t.Label, since: time.Now()}
+	at.holder = Holder{granted: true, label: t.Label, at: time.Now()}
 	l.mu.Unlock()
 	grant(t.Who)
 	t.called <- outcome{}
 	return true
 }
 
-// Own notes that the head of a key, or who it was granted to, owns it now, as holder. The alarm rings at
-// due, or later by slack at the most.
-func (l *Lines[W]) Own(key string, holder Holder, a *Alarm, r Ringer, due time.Time, slack time.Duration) {
+// Own notes that the head of a key, or the ticket that it was granted to, owns it now, as holder. The alarm rings at
+// due, or a little later, but not after latest.
+func (l *Lines[W]) Own(key string, holder Holder, a *Alarm, r Ringer, due, latest time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if at := l.keys[key]; at != nil {
 		at.holder = holder
 	}
-	l.renewals.set(&l.mu, a, r, due, slack)
+	l.renewals.set(&l.mu, a, r, due, latest)
 }
 
-// Renewal sets an owner's alarm anew.
-func (l *Lines[W]) Renewal(a *Alarm, r Ringer, due time.Time) {
+// SetAlarm sets an owner's alarm anew.
+func (l *Lines[W]) SetAlarm(a *Alarm, r Ringer, due time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.renewals.set(&l.mu, a, r, due, 0)
+	l.renewals.set(&l.mu, a, r, due, due)
 }
 
-// Quiet cancels an owner's alarm.
-func (l *Lines[W]) Quiet(a *Alarm) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	a.cancel()
-}
-
-// Leave is called once by an owner that does not pass its key on. The first ticket in line is the head
-// then. The owner's alarm is cancelled.
-func (l *Lines[W]) Leave(key string, a *Alarm) {
+// CancelAlarm cancels an owner's alarm.
+func (l *Lines[W]) CancelAlarm(a *Alarm) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a.cancel()
-	l.leaveLocked(key, nil)
 }
 
-// leave is Leave for the head, whose place in Redis's queue the next one has. If there is none, leave
-// returns the place, to be given up.
-func (l *Lines[W]) leave(key string, p *place) (left *place) {
+// Leave is called once, by an owner that does not pass its key on, or by a head that has not got the lock. The first
+// ticket in line is the head then. The alarm of the one that leaves is cancelled. If nobody is in line, Leave returns
+// the place of the process: the head must quit it.
+func (l *Lines[W]) Leave(key string, a *Alarm) (left *place) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.leaveLocked(key, p)
-}
-
-func (l *Lines[W]) leaveLocked(key string, p *place) (left *place) {
+	a.cancel()
 	at := l.keys[key]
 	if len(at.waiting) == 0 {
 		delete(l.keys, key)
-		return p
+		return at.place
 	}
 	at.holder = Holder{} // the next head may find another
-	next := at.pop()
-	next.place = p
-	next.called <- outcome{head: true}
+	at.pop().called <- outcome{head: true}
 	return nil
 }
 
@@ -324,11 +298,11 @@ func (at *line[W]) dismiss(why error) {
 	at.waiting = nil
 }
 
-// Close refuses all tickets that wait, and all later ones, with why. It ends the sweeps and the Notifiers;
-// a lock that was to be swept is free when its lease ends. Owners are not touched.
+// Close refuses all tickets that wait, and all later ones, with why. It ends the sweeps and the Notifiers: a lock that
+// was to be swept is free when its lease ends. It does not touch owners.
 func (l *Lines[W]) Close(why error) {
 	if l.Notifiers != nil {
-		defer l.Notifiers.close()
+		defer l.Notifiers.shutDown()
 	}
 	l.Sweeper.closed.Store(true)
 	l.mu.Lock()
@@ -346,19 +320,6 @@ func (l *Lines[W]) isClosed() error {
 	return l.closed
 }
 
-// othersWait reports whether tickets wait for a key behind its head.
-func (l *Lines[W]) othersWait(key string) bool {
-	_, waits := l.First(key)
-	return waits
-}
-
-// saw notes who holds the lock of a key. The head calls it.
-func (l *Lines[W]) saw(key string, h Holder) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.keys[key].holder = h
-}
-
 // holder returns who was last seen to hold the lock of a key.
 func (l *Lines[W]) holder(key string) Holder {
 	l.mu.Lock()
@@ -369,11 +330,11 @@ func (l *Lines[W]) holder(key string) Holder {
 	return Holder{}
 }
 
-// over returns why the wait of a ticket has ended, or nil. A context with a deadline would do as well, but
-// costs each wait 0.7 µs and 4 allocations.
-func (t *Ticket[W]) over() error {
-	if ended := context.Cause(t.Context); ended != nil {
-		return ended
+// ended returns why the wait of a ticket has ended, or nil. A context with a deadline would do as well, but costs each
+// wait 0.7 µs and 4 allocations.
+func (t *Ticket[W]) ended() error {
+	if cause := context.Cause(t.Context); cause != nil {
+		return cause
 	}
 	if closed := t.lines.isClosed(); closed != nil {
 		return closed
@@ -392,8 +353,8 @@ func (t *Ticket[W]) timeout() error {
 // remains is what is left of Options.Wait.
 func (t *Ticket[W]) remains() time.Duration { return time.Until(t.came.Add(t.Options.Wait)) }
 
-// left is remains, or less if the caller's context ends sooner.
-func (t *Ticket[W]) left() time.Duration {
+// patience is remains, or less if the caller's context ends sooner.
+func (t *Ticket[W]) patience() time.Duration {
 	left := t.remains()
 	if end, ok := t.Context.Deadline(); ok {
 		left = min(left, time.Until(end))
@@ -401,10 +362,10 @@ func (t *Ticket[W]) left() time.Duration {
 	return left
 }
 
-// failed returns the error of a wait that err has ended.
-func (t *Ticket[W]) failed(err error) error {
+// waitError returns the error of a wait that err has ended.
+func (t *Ticket[W]) waitError(err error) error {
 	if closed := t.lines.isClosed(); closed != nil && errors.Is(err, ErrUnavailable) {
-		err = closed // which is why, whatever the client says of itself
+		err = closed // this is the cause, whatever the client says of itself
 	}
 	return fmt.Errorf("waited %v for %s: %w", time.Since(t.came).Round(time.Millisecond), excerpt.Of(t.Key), err)
 }

@@ -2,7 +2,6 @@ package lease
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"maps"
 	"slices"
@@ -18,28 +17,27 @@ import (
 const channelPrefix = "latchkey:wake:"
 
 const (
-	idleTime      = 200 * time.Millisecond // a subscription outlasts the last place: the next comes soon
-	retryTime     = 5 * time.Second        // nobody subscribes again after that has failed
-	subscribeTime = 2 * time.Second        // to wait for a subscription, at most
+	idleTime      = 200 * time.Millisecond // for which a subscription outlasts the last place: the next comes soon
+	retryTime     = 5 * time.Second        // until the next try, after a subscription has failed
+	subscribeTime = 2 * time.Second        // for which a subscription is waited for, at most
 )
 
-// A notifier wakes places of one process when their turn has come, by one subscription to a
-// channel of its own. That and the goroutine which receives from it exist only while somebody
-// waits. They also end when a message that was due has not come, and when the Group is closed.
+// A notifier wakes places of one process when their turn has come, by one subscription to a channel of its own. The
+// subscription, and the goroutine which receives from it, exist only while somebody waits. They also end if a message
+// that was due has not come, and when the Lines are closed.
 type notifier struct {
-	channel   string
-	subscribe func(ctx context.Context, channel string) (transport.Subscription, error)
-	quit      func(ctx context.Context, key, place string) error // see Queue
-	unused    func()                                             // called without mu, now and then, while there are no places
+	all     *Notifiers // to which it belongs
+	key     string     // in byKey
+	channel string
 
 	mu           sync.Mutex // guards all below
 	places       map[int]*place
 	numbered     int                // places, ever
 	subscription *subscription      // nil while there is none
-	starting     time.Time          // since when there is about to be one; zero: it is not
-	ready        chan struct{}      // closed when that has ended
-	cancel       context.CancelFunc // ends the subscription, also one that is starting
-	retry        time.Time          // not to be tried before
+	starting     time.Time          // since when a subscription begins; zero: none does
+	ready        chan struct{}      // closed when that has succeeded or failed
+	cancel       context.CancelFunc // ends the subscription, also one that begins
+	retry        time.Time          // no subscription is tried before
 	idle         *time.Timer        // runs while there are no places
 	closed       bool
 }
@@ -49,89 +47,62 @@ type subscription struct {
 	received bool // anything at all; guarded by the notifier's mu
 }
 
-// newNotifier returns a notifier that has not subscribed yet. tag ends its channel.
-func newNotifier(tag string, subscribe func(context.Context, string) (transport.Subscription, error),
-	quit func(ctx context.Context, key, place string) error, unused func()) *notifier {
-	return &notifier{
-		channel:   channelPrefix + rand.Text() + tag,
-		subscribe: subscribe,
-		quit:      quit,
-		unused:    unused,
-		places:    make(map[int]*place),
-		cancel:    func() {},
-	}
-}
-
-// close ends the subscription and the goroutine, for good.
-func (n *notifier) close() {
+// shutDown ends the subscription and the goroutine, for good.
+func (n *notifier) shutDown() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.closed = true
-	n.end()
+	n.unsubscribe()
 	if n.idle != nil {
 		n.idle.Stop()
 	}
 }
 
-// listening reports whether a place would be notified at once.
-func (n *notifier) listening() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.subscription != nil
-}
-
-// closeWhenIdle is called with mu held, when there may be nobody left to notify.
-func (n *notifier) closeWhenIdle() {
+// stopWhenIdle is called with mu held, when there may be no places any more.
+func (n *notifier) stopWhenIdle() {
 	if len(n.places) > 0 || n.closed {
 		return
 	}
 	if n.idle != nil {
 		n.idle.Stop()
 	}
-	// While it is not to be tried again, that is not forgotten.
+	// Until retry, a notifier is not forgotten.
 	n.idle = time.AfterFunc(max(idleTime, time.Until(n.retry)), func() {
 		n.mu.Lock()
 		if len(n.places) == 0 && n.subscription != nil {
-			n.end()
+			n.unsubscribe()
 		}
 		n.mu.Unlock()
-		n.unused()
+		n.all.forget(n)
 	})
 }
 
-// isUnused reports whether nothing is lost with it.
-func (n *notifier) isUnused() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return len(n.places) == 0 && n.subscription == nil && n.starting.IsZero()
-}
-
-// replace ends a subscription that has missed a message.
-func (n *notifier) replace() {
+// resubscribe ends a subscription that has missed a message.
+func (n *notifier) resubscribe() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.drop(n.subscription)
 }
 
-// drop is called with mu held, when s has failed. Where it has never received anything, the
-// next one is not likely to.
+// drop is called with mu held, when s has failed. If it has never received anything, the next subscription is not likely
+// to.
 func (n *notifier) drop(s *subscription) {
 	if s != nil && s == n.subscription {
-		n.end()
+		n.unsubscribe()
 		if !s.received {
 			n.retry = time.Now().Add(retryTime)
 		}
 	}
 }
 
-// end ends the subscription. It is called with mu held.
-func (n *notifier) end() {
+// unsubscribe ends the subscription. It is called with mu held.
+func (n *notifier) unsubscribe() {
 	n.subscription = nil
 	n.cancel()
 }
 
-// start is called with mu held. It does nothing if there is a subscription, or cannot be one now.
-func (n *notifier) start() {
+// subscribeOnce is called with mu held. It does nothing if there is a subscription, or cannot be one now.
+func (n *notifier) subscribeOnce() {
 	if n.subscription == nil && n.starting.IsZero() && !n.closed && !time.Now().Before(n.retry) {
 		var ctx context.Context
 		ctx, n.cancel = context.WithCancel(context.Background())
@@ -140,28 +111,29 @@ func (n *notifier) start() {
 	}
 }
 
-// listen is the goroutine of one subscription, until ctx ends or the connection breaks. What follows
-// a call of the client is deferred, since that may end the goroutine.
+// listen is the goroutine of one subscription, until ctx ends or the connection breaks. What follows a call of the client
+// is deferred, since the client may end the goroutine.
 func (n *notifier) listen(ctx context.Context, cancel context.CancelFunc) {
 	defer cancel()
-	s := n.subscribed(ctx)
+	s := n.begin(ctx)
 	if s == nil {
 		return
 	}
-	// Close makes Receive end. It may take a while, so mu is not held meanwhile.
+	// Close makes Receive end. It may take a while, so it is called without mu.
 	context.AfterFunc(ctx, func() { _ = s.Close() })
 	var err error
-	defer func() { n.ended(s, err) }()
+	defer func() { n.subscriptionEnded(s, err) }()
 	for err == nil {
 		var message string
-		if message, err = s.Receive(); err == nil {
+		message, err = s.Receive()
+		if err == nil {
 			n.notify(s, message)
 		}
 	}
 }
 
-// subscribed subscribes, and returns nil where that fails.
-func (n *notifier) subscribed(ctx context.Context) (s *subscription) {
+// begin subscribes. It returns nil if that fails.
+func (n *notifier) begin(ctx context.Context) (s *subscription) {
 	ctx, cancel := context.WithTimeout(ctx, subscribeTime)
 	defer cancel()
 	defer func() {
@@ -175,45 +147,49 @@ func (n *notifier) subscribed(ctx context.Context) (s *subscription) {
 		}
 		n.starting = time.Time{}
 		close(n.ready)
-		n.closeWhenIdle()
+		n.stopWhenIdle()
 	}()
-	subscribed, err := n.subscribe(ctx, n.channel)
+	subscribe := n.all.subscriber.Subscribe
+	if n.key != "" {
+		subscribe = n.all.subscriber.SubscribeShard
+	}
+	subscribed, err := subscribe(ctx, n.channel)
 	if err == nil {
 		s = &subscription{Subscription: subscribed}
 	}
 	return s
 }
 
-// ended is called when nothing more is received.
-func (n *notifier) ended(s *subscription, err error) {
+// subscriptionEnded is called when nothing more is received.
+func (n *notifier) subscriptionEnded(s *subscription, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s.received = s.received || errors.Is(err, transport.ErrMoved) // the next one is as good
 	n.drop(s)
-	// Which of them it should have notified is not known. First come, first served.
+	// It is not known which of the places should have been notified. First come, first served.
 	for _, number := range slices.Sorted(maps.Keys(n.places)) {
 		n.places[number].notify()
 	}
 }
 
-// notify wakes the place that a message names. One that has left is given up: a copy of the take that
-// joined the queue may have put it there again.
+// notify wakes the place that a message names. A place that has left quits again: a copy of the take that joined the queue
+// may have put it there again.
 func (n *notifier) notify(s *subscription, message string) {
 	name, key, _ := strings.Cut(message, " ")
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s.received = true
-	number, _ := strconv.Atoi(strings.TrimPrefix(name, n.channel+"/")) // 0, which is nobody's, if it is no place of ours
+	number, _ := strconv.Atoi(strings.TrimPrefix(name, n.channel+"/")) // 0 if it is no place of ours
 	switch p := n.places[number]; {
 	case p != nil:
 		p.notify()
 	case number > 0 && !n.closed:
-		go func() { _ = n.quit(context.Background(), key, name) }() // else its turn ends by itself
+		go func() { _ = n.all.quit(context.Background(), key, name) }() // else its turn ends by itself
 	}
 }
 
-// place returns a new place, which must leave.
-func (n *notifier) place() *place {
+// newPlace returns a new place. It must quit, or be forgotten.
+func (n *notifier) newPlace() *place {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.numbered++
@@ -222,6 +198,6 @@ func (n *notifier) place() *place {
 	if n.idle != nil {
 		n.idle.Stop()
 	}
-	n.start()
+	n.subscribeOnce()
 	return p
 }

@@ -2,23 +2,23 @@ package lease
 
 import (
 	"context"
+	"crypto/rand"
 	"strings"
 	"sync"
 
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// Notifiers wake the places of one process. There is one for all keys: one subscription. On a
-// cluster a message is counted only by the node to which it is published, and only those that listen
-// there are counted. So there each key that is waited for has its own, which listens to a channel
-// in the key's slot, and a script that frees the lock publishes to it by SPUBLISH.
+// Notifiers wake the places of one process. One notifier, with one subscription, serves all keys. On a cluster, a
+// message is counted only by the node to which it is published, and only those that listen there are counted. So on a
+// cluster each key that is waited for has a notifier of its own. It listens to a channel in the key's slot, and a script
+// that releases the lock publishes to that channel by SPUBLISH.
 type Notifiers struct {
 	subscriber Subscriber
-	shared     *notifier // of all keys, where it is no cluster
 	quit       func(ctx context.Context, key, place string) error
 
 	mu     sync.Mutex // guards the rest; before that of a notifier
-	keys   map[string]*notifier
+	byKey  map[string]*notifier
 	closed bool
 }
 
@@ -31,55 +31,63 @@ type Subscriber interface {
 
 // NewNotifiers returns Notifiers that have not subscribed yet. quit is that of the [Queue].
 func NewNotifiers(s Subscriber, quit func(ctx context.Context, key, place string) error) *Notifiers {
-	shared := newNotifier("", s.Subscribe, quit, func() {})
-	return &Notifiers{subscriber: s, shared: shared, quit: quit, keys: make(map[string]*notifier)}
+	return &Notifiers{subscriber: s, quit: quit, byKey: make(map[string]*notifier)}
 }
 
-// place returns a new place for the lock of key, which must leave.
-func (n *Notifiers) place(key string) *place {
-	if !n.subscriber.IsCluster() {
-		return n.shared.place()
-	}
+// placeFor returns a new place for the lock of key. It must quit, or be forgotten.
+func (n *Notifiers) placeFor(key string) *place {
+	key = n.keyOf(key)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	own := n.keys[key]
+	own := n.byKey[key]
 	if own == nil {
-		own = n.newFor(key)
-		n.keys[key] = own
-		if n.closed {
-			own.close()
+		own = &notifier{all: n, key: key, channel: channelPrefix + rand.Text(), closed: n.closed,
+			places: make(map[int]*place), cancel: func() {}}
+		if key != "" {
+			own.channel += channelTag(key)
 		}
+		n.byKey[key] = own
 	}
-	return own.place()
+	return own.newPlace()
+}
+
+// keyOf is the key in byKey of the notifier for the lock of key.
+func (n *Notifiers) keyOf(key string) string {
+	if n.subscriber.IsCluster() {
+		return key
+	}
+	return ""
 }
 
 // listening reports whether a place would be notified at once.
 func (n *Notifiers) listening(key string) bool {
-	if !n.subscriber.IsCluster() {
-		return n.shared.listening()
-	}
 	n.mu.Lock()
-	own := n.keys[key]
-	n.mu.Unlock()
-	return own != nil && own.listening()
-}
-
-// newFor returns a notifier for one key. It is called with mu held.
-func (n *Notifiers) newFor(key string) *notifier {
-	var own *notifier
-	unused := func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		if own.isUnused() && n.keys[key] == own {
-			delete(n.keys, key)
-		}
+	defer n.mu.Unlock()
+	if len(n.byKey) == 0 { // nearly always: no caller waits
+		return false
 	}
-	own = newNotifier(channelTag(key), n.subscriber.SubscribeShard, n.quit, unused)
-	return own
+	own := n.byKey[n.keyOf(key)]
+	if own == nil {
+		return false
+	}
+	own.mu.Lock()
+	defer own.mu.Unlock()
+	return own.subscription != nil
 }
 
-// channelTag puts a channel into the slot of key. A place, of which the channel is a part, is one
-// word in the queue.
+// forget removes a notifier, if nothing is lost with it.
+func (n *Notifiers) forget(own *notifier) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	own.mu.Lock()
+	defer own.mu.Unlock()
+	if len(own.places) == 0 && own.subscription == nil && own.starting.IsZero() && n.byKey[own.key] == own {
+		delete(n.byKey, own.key)
+	}
+}
+
+// channelTag is the end of a channel's name, which puts the channel into the slot of key. A place, of which the channel
+// is a part, is one word in the queue.
 func channelTag(key string) string {
 	tag, _ := HashTag(key)
 	if strings.ContainsAny(tag, " \t\n\v\f\r\x00") {
@@ -88,13 +96,12 @@ func channelTag(key string) string {
 	return "{" + tag + "}"
 }
 
-// close ends all subscriptions and goroutines, for good.
-func (n *Notifiers) close() {
-	n.shared.close()
+// shutDown ends all subscriptions and goroutines, for good.
+func (n *Notifiers) shutDown() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.closed = true
-	for _, own := range n.keys {
-		own.close()
+	for _, own := range n.byKey {
+		own.shutDown()
 	}
 }

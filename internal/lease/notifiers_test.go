@@ -26,8 +26,8 @@ func withCluster(t *testing.T, f func(t *testing.T, n *Notifiers, line *wire, pu
 		})
 		redistest.Elapse(max(idleTime, retryTime))
 		line.want(t, 0, line.asked)
-		if len(n.keys) != 0 {
-			t.Errorf("left: %v", n.keys)
+		if len(n.byKey) != 0 {
+			t.Errorf("left: %v", n.byKey)
 		}
 	})
 }
@@ -36,7 +36,7 @@ func withCluster(t *testing.T, f func(t *testing.T, n *Notifiers, line *wire, pu
 // of that soon after the last place.
 func TestNotifiersOfACluster(t *testing.T) {
 	withCluster(t, func(t *testing.T, n *Notifiers, line *wire, publish func(*place)) {
-		a, b, c := n.place("latchkey:{a}.lock"), n.place("latchkey:{b}.lock"), n.place("latchkey:{b}.lock")
+		a, b, c := n.placeFor("latchkey:{a}.lock"), n.placeFor("latchkey:{b}.lock"), n.placeFor("latchkey:{b}.lock")
 		line.want(t, 2, 2)
 		for p, tag := range map[*place]string{a: "{a}", b: "{b}", c: "{b}"} {
 			if name := p.choose(); !strings.HasPrefix(name, channelPrefix) || !strings.Contains(name, tag+"/") {
@@ -50,11 +50,11 @@ func TestNotifiersOfACluster(t *testing.T) {
 		if len(a.notified) != 0 || len(b.notified) != 1 || len(c.notified) != 0 {
 			t.Error("the message is for b")
 		}
-		a.leave()
-		b.leave()
+		a.forget()
+		b.forget()
 		redistest.Elapse(idleTime)
 		line.want(t, 1, 2)
-		c.leave()
+		c.forget()
 	})
 }
 
@@ -65,14 +65,14 @@ func TestNotifiersOfOneKeyFollowEachOther(t *testing.T) {
 		names := make(map[string]bool)
 		for _, pause := range []time.Duration{0, idleTime - 1, idleTime, idleTime + 1} {
 			for range 10 {
-				p := n.place("k")
+				p := n.placeFor("k")
 				synctest.Wait()
 				if name := p.choose(); names[name] || strings.HasPrefix(name, "-") {
 					t.Errorf("a place is called %q", name)
 				} else {
 					names[name] = true
 				}
-				p.leave()
+				p.forget()
 				redistest.Elapse(pause)
 			}
 		}
@@ -84,12 +84,12 @@ func TestNotifiersWithoutShardedChannels(t *testing.T) {
 	withCluster(t, func(t *testing.T, n *Notifiers, line *wire, _ func(*place)) {
 		line.denied = true
 		for range 10 {
-			p := n.place("k")
+			p := n.placeFor("k")
 			synctest.Wait()
 			if name := p.choose(); !strings.HasPrefix(name, "-") || p.isNotified() {
 				t.Errorf("a place is called %s", name)
 			}
-			p.leave()
+			p.forget()
 			redistest.Elapse(idleTime)
 		}
 		line.want(t, 0, 1)

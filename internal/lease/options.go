@@ -16,6 +16,7 @@ type Options struct {
 	Backoff                       Backoff
 	Policy                        Policy
 	Label                         string
+	Span                          time.Duration // by WithDefaults: for how long a lock is taken
 }
 
 // HeldError adds the owner to err, an ErrTimeout or ErrTooManyWaiters, of a caller that has not got a lock. Package
@@ -44,16 +45,17 @@ func (o Options) WithDefaults() Options {
 	o.Wait = cmp.Or(o.Wait, DefaultWait)
 	o.MaxWaiters = cmp.Or(o.MaxWaiters, DefaultMaxWaiters)
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	o.Span = WholeMillis(min(o.Lease, o.MaxHold))
 	o.Backoff = cmp.Or(o.Backoff, Backoff{Min: time.Millisecond, Max: 16 * time.Millisecond})
 	return o
 }
 
-// held returns err, of a caller that has not got the lock since h had it, and says so.
+// held returns err, of a caller that has not acquired the lock since h had it, with what is known of h.
 func held(err error, h Holder) error {
 	owner, ours := ParseToken(h.Token)
-	if !h.since.IsZero() {
+	if h.granted {
 		owner, ours = thisProcess(), true
-		owner.Label, owner.Since = excerpt.Printable(h.label, maxLabel), h.since
+		owner.Label, owner.Since = excerpt.Printable(h.label, maxLabel), h.at
 	}
 	switch {
 	case h.Token != "" && !ours:
@@ -74,20 +76,18 @@ const (
 	LeaseEnd
 )
 
-// next returns for how long to sleep before the next try, where the holder's lease lasts for
-// left more, and false where a caller that can wait for patience need not. random is as in
-// Backoff.delay.
-func (o Options) next(try int, left, patience time.Duration, random float64) (time.Duration, bool) {
-	pause := o.Backoff.delay(try, random)
+// pause returns how long to sleep before the next try, if the holder's lease lasts for left more. It returns false if a
+// caller that can wait for patience need not try again. random is as in Backoff.delay.
+func (o Options) pause(try int, left, patience time.Duration, random float64) (time.Duration, bool) {
+	d := o.Backoff.delay(try, random)
 	if o.Policy == Poll || left <= 0 {
-		return pause, true
+		return d, true
 	}
 	if left > patience {
 		return 0, false
 	}
-	// What is left is cut to whole milliseconds, and a crowd that slept until
-	// the same moment should not come back at once.
-	return left + min(time.Millisecond+pause, (patience-left)/2), true
+	// left is cut to whole milliseconds, and a crowd that slept until the same moment should not come back at once.
+	return left + min(time.Millisecond+d, (patience-left)/2), true
 }
 
 // Backoff is how long to pause between tries; see locker.Backoff.

@@ -21,6 +21,7 @@ func TestOptionsDefaults(t *testing.T) {
 		MaxWaiters: 128,
 		Backoff:    Backoff{Min: time.Millisecond, Max: 16 * time.Millisecond},
 		Timeout:    2 * s,
+		Span:       10 * s,
 	}
 	if got := (Options{}).WithDefaults(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)

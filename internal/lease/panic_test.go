@@ -62,7 +62,7 @@ func TestSubscriberDoesNotReturn(t *testing.T) {
 		t.Cleanup(func() { client.Close() })
 		q.wire = &wire{Client: client}
 		n := NewNotifiers(&q, func(context.Context, string, string) error { return nil })
-		p := n.place("k")
+		p := n.placeFor("k")
 		synctest.Wait()
 		if n.listening("k") {
 			t.Error("nobody listens, and it looks as if one did")
@@ -79,7 +79,7 @@ func TestSubscriberDoesNotReturn(t *testing.T) {
 		if !n.listening("k") {
 			t.Error("nobody has subscribed again")
 		}
-		p.leave()
+		p.forget()
 		redistest.Elapse(retryTime)
 		q.wire.want(t, 0, q.wire.asked)
 	})

@@ -6,16 +6,17 @@ import (
 	"sync"
 )
 
-// On a cluster what belongs to a key must be in its slot. The slot is chosen by what stands in the
-// first braces of a key, its hash tag, or by the whole key where that has none.
+// On a cluster, all keys of one lock must be in one slot. The slot of a key follows from its hash tag, the text in its
+// first braces. If it has no hash tag, the slot follows from the whole key.
 
 const slots = 1 << 14
 
-// HashTag returns a hash tag, without its braces, that is in the slot of key: its own or, where it has
-// none, the key itself. A key with a brace in the wrong place can be no tag: there it is a number.
+// HashTag returns a hash tag, without its braces, that is in the slot of key: the tag of key or, if key has none, key
+// itself. If key has a brace in the wrong place, it can be no tag, and the tag is a number.
 func HashTag(key string) (tag string, own bool) {
 	tag = hashed(key)
-	if own = tag != key; !own && (tag == "" || strings.Contains(tag, "}")) {
+	own = tag != key
+	if !own && (tag == "" || strings.Contains(tag, "}")) {
 		tag = numberIn(slot(tag))
 	}
 	return tag, own
@@ -31,7 +32,7 @@ func hashed(key string) string {
 	return key
 }
 
-// slot is CRC16 of what is hashed, as the specification of Redis Cluster has it.
+// slot is CRC16, as the specification of Redis Cluster defines it.
 func slot(hashed string) int {
 	var crc uint16
 	for i := range len(hashed) {

@@ -3,13 +3,14 @@ package lease
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-// A Term is for how long a lock is ours. It is a plain value: its owner, a tenure of package records or a
-// Lease, guards it with a mutex of its own, sends what it asks for, and tells it the outcome.
+// A Term is for how long a lock is ours. It is a plain value. Its owner, a tenure of package records or a Lease,
+// guards it with a mutex of its own, sends what it asks for, and tells it the outcome.
 //
 //	         Begin               Asked             Answered: nil
 //	(zero) ─────────▶ held ─────────────────▶ asked ──────────────▶ held, longer
@@ -18,15 +19,16 @@ import (
 //	            the next holder's MaxHold      │ Answered: lost, expired
 //	                  held ── now >= End ──────┴─▶ over
 //
-// Invariant (never longer than Redis): End is not after the moment at which Redis lets the lock expire,
-// whatever becomes of what is under way: it counts from before the command was sent.
+// Invariant (never longer than Redis): End is not after the moment at which Redis lets the lock expire, whatever
+// becomes of what is under way: it counts from before the command was sent.
 // Invariant (one question): between Asked and Answered there is no other Asked.
 // Invariant (limit): nothing is asked for that would make the lock last beyond the limit.
 type Term struct {
-	Token string // in the lock, as far as Redis has answered
+	Token string // in the lock, as far as Redis has replied
 
 	options *Options
-	valid   func(time.Duration) time.Duration // see Algorithm; nil: all of a lease
+	valid   func(time.Duration) time.Duration // see Cautious; nil: all of a lease
+	drift   time.Duration                     // what the holder may not rely on of a lease
 	end     time.Time                         // of the lock
 	limit   time.Time                         // up to when the present holder may have it: its MaxHold
 	renewed time.Time                         // when the last command was sent that made it last
@@ -35,13 +37,16 @@ type Term struct {
 	asked    time.Duration // for which it asks
 	before   time.Time     // end, before it was sent
 	troubled time.Time     // no extension has succeeded since then; zero: none has failed
-	trouble  error         // of the last one
+	trouble  error         // of the last extension
 }
 
-// Begin begins the term of a lock that was won, for a holder with these options.
+// Begin begins the term of a lock that was won, for a holder with these options. valid is that of a Cautious
+// algorithm, or nil.
 func (t *Term) Begin(won Won, o *Options, valid func(time.Duration) time.Duration) {
-	*t = Term{Token: won.Token, options: o, valid: valid, renewed: won.Sent}
-	t.end = t.until(won.Sent, won.Span)
+	*t = Term{Token: won.Token, options: o, valid: valid, renewed: won.Sent, end: won.Sent.Add(won.Span)}
+	if valid != nil {
+		t.end, t.drift = won.Sent.Add(valid(won.Span)), o.Lease-valid(o.Lease)
+	}
 	t.limit = won.Sent.Add(o.MaxHold)
 }
 
@@ -55,20 +60,6 @@ func (t *Term) Prolong() {
 	}
 }
 
-// until is when a lease of d ends that was asked for at sent. Redis started counting later.
-func (t *Term) until(sent time.Time, d time.Duration) time.Time {
-	if t.valid != nil {
-		d = t.valid(d)
-	}
-	return sent.Add(d)
-}
-
-// extensible is up to when the lock is extended: an extension up to the limit ends before it by what the
-// holder may not rely on.
-func (t *Term) extensible() time.Time {
-	return t.until(t.limit, t.options.Lease).Add(-t.options.Lease)
-}
-
 // End is up to when the present holder may rely on the lock.
 func (t *Term) End() time.Time {
 	if t.limit.Before(t.end) {
@@ -80,8 +71,7 @@ func (t *Term) End() time.Time {
 // Held reports whether the present holder may rely on the lock.
 func (t *Term) Held(now time.Time) bool { return now.Before(t.End()) }
 
-// Fresh reports whether two thirds of a lease are left, so that the next holder can begin without asking
-// Redis.
+// Fresh reports whether two thirds of a lease are left, so that the next holder can begin without asking Redis.
 func (t *Term) Fresh(now time.Time) bool {
 	return t.end.Sub(now) >= min(t.options.Lease, t.limit.Sub(now))*2/3
 }
@@ -91,15 +81,16 @@ func (t *Term) Span(now time.Time) time.Duration {
 	return max(time.Millisecond, WholeMillis(min(t.options.Lease, t.limit.Sub(now))))
 }
 
-// Renewal is when the owner has to look next: when two thirds of a lease are left. If the limit does not
-// let the lock last longer, a renewal only asks whether it is still ours: a third of a lease after the last
-// time, up to the end.
-func (t *Term) Renewal(now time.Time) time.Time {
+// Renewal is when the owner must look next: when two thirds of a lease are left. If the limit does not let the lock
+// last longer, a renewal only asks whether the lock is still ours: a third of a lease after the last time, up to the
+// end.
+func (t *Term) Renewal() time.Time {
 	at := t.end.Add(-t.options.Lease * 2 / 3)
-	if t.end.Before(t.extensible()) {
+	if t.end.Before(t.limit.Add(-t.drift)) {
 		return at
 	}
-	if third := t.renewed.Add(t.options.Lease / 3); at.Before(third) {
+	third := t.renewed.Add(t.options.Lease / 3)
+	if at.Before(third) {
 		at = third
 	}
 	if end := t.End(); end.Before(at) {
@@ -108,21 +99,23 @@ func (t *Term) Renewal(now time.Time) time.Time {
 	return at
 }
 
-// Slack is how much later the owner may look: the end of a lease may not be noticed late.
-func (t *Term) Slack(now time.Time) time.Duration {
-	at := t.Renewal(now)
-	return min(slack(at.Sub(now)), t.End().Sub(at))
-}
-
 // Asked notes that a command was sent that makes the lock last d from now.
 func (t *Term) Asked(now time.Time, d time.Duration) {
 	t.sent, t.asked, t.before = now, d, t.end
 	if sooner := t.until(now, d); sooner.Before(t.end) {
-		t.end = sooner // from now on it may be so, whatever the answer
+		t.end = sooner // from now on the lock may end then, whatever the outcome
 	}
 }
 
-// Answered notes what came of it. It returns why the lock is not ours any more, as an ErrLost, or nil.
+// until is when a lease of d ends that was asked for at sent. Redis started counting later.
+func (t *Term) until(sent time.Time, d time.Duration) time.Time {
+	if t.valid != nil {
+		d = t.valid(d)
+	}
+	return sent.Add(d)
+}
+
+// Answered notes the outcome. It returns why the lock is not ours any more, as an ErrLost, or nil.
 func (t *Term) Answered(now time.Time, err error) (lost error) {
 	sent := t.sent
 	t.sent = time.Time{}
@@ -131,9 +124,9 @@ func (t *Term) Answered(now time.Time, err error) (lost error) {
 		t.end, t.renewed, t.trouble, t.troubled = t.until(sent, t.asked), sent, nil, time.Time{}
 		return nil
 	case errors.Is(err, ErrLost), errors.Is(err, ErrExpired), errors.Is(err, ErrForeign):
-		return Lost(err)
+		return WhyLost(err)
 	}
-	// Redis is unavailable; it may be back before the lease is over.
+	// Redis is unavailable. It may be back before the lease is over.
 	if t.trouble == nil {
 		t.troubled = sent
 	}
@@ -141,14 +134,14 @@ func (t *Term) Answered(now time.Time, err error) (lost error) {
 	if !now.Before(t.end) {
 		return t.Overdue(now)
 	}
-	if !scripting.Ambiguous(err) {
+	if !scripting.MaybeDone(err) {
 		t.end = t.before
 	}
 	return nil
 }
 
-// Again is when a renewal that has failed is tried again.
-func (t *Term) Again(now time.Time) time.Time {
+// Retry is when a renewal that has failed is tried again.
+func (t *Term) Retry(now time.Time) time.Time {
 	at := now.Add(t.options.Lease / 10)
 	if end := t.End(); end.Before(at) {
 		return end
@@ -156,22 +149,43 @@ func (t *Term) Again(now time.Time) time.Time {
 	return at
 }
 
+// # Why a lock was lost
+//
+// The errors are for people who read logs: nothing is decided by their texts. They wrap ErrLost, and no other error of
+// this package.
+
 // Overdue is why the term is over, if nobody has taken the lock away.
 func (t *Term) Overdue(now time.Time) error {
 	switch {
-	case !t.end.Before(t.extensible()):
+	case !t.end.Before(t.limit.Add(-t.drift)):
 		return fmt.Errorf("%w: it was held for longer than MaxHold, which is %v", ErrLost, t.options.MaxHold)
 	case t.trouble != nil:
-		return fmt.Errorf("%w: its lease ran out, since no try to extend it has succeeded for %v: %v",
+		return fmt.Errorf("%w: its lease expired, since no try to extend it has succeeded for %v: %v",
 			ErrLost, now.Sub(t.troubled).Round(time.Millisecond), t.trouble)
 	default:
-		return fmt.Errorf("%w: its lease ran out %v ago, and this process has not tried to extend it: was it paused?",
+		return fmt.Errorf("%w: its lease expired %v ago, and this process has not tried to extend it: was it paused?",
 			ErrLost, now.Sub(t.end).Round(time.Millisecond))
 	}
 }
 
-// WholeMillis rounds d up to what Redis counts in. If it were cut short there, Redis would end a lease
-// before the holder does.
+// WhyLost returns why a lock is lost after a round trip with this error.
+func WhyLost(err error) error {
+	switch {
+	case err == nil, err == ErrLost:
+		return err
+	case errors.Is(err, ErrExpired):
+		return fmt.Errorf("%w: its key is gone: deleted, evicted, or forgotten in a failover", ErrLost)
+	case !errors.Is(err, ErrLost), errors.Is(err, ErrUnavailable):
+		return fmt.Errorf("%w: %s", ErrLost, reason(err))
+	}
+	return err
+}
+
+// reason is the text of err without that of ErrLost.
+func reason(err error) string { return strings.TrimPrefix(err.Error(), ErrLost.Error()+": ") }
+
+// WholeMillis rounds d up to the milliseconds in which Redis counts. If d were cut, a lease would end in Redis before
+// it ends for the holder.
 func WholeMillis(d time.Duration) time.Duration {
 	return max(d.Truncate(time.Millisecond), (d + time.Millisecond - 1).Truncate(time.Millisecond)) // the sum may overflow
 }

@@ -27,7 +27,7 @@ func (o Owner) String() string {
 // maxLabel is long enough for a route, short enough for every command.
 const maxLabel = 64
 
-// process is host/pid, the same for all locks.
+// process is host/pid. It is the same for all locks.
 var process = sync.OnceValue(func() string {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
@@ -36,22 +36,22 @@ var process = sync.OnceValue(func() string {
 	return excerpt.Printable(strings.ReplaceAll(host, " ", "_"), maxLabel) + "/" + strconv.Itoa(os.Getpid())
 })
 
-// thisProcess is the owner of a lock that says no more.
+// thisProcess is the owner of a lock of this process, without a label.
 func thisProcess() Owner {
 	host, pid, _ := strings.Cut(process(), "/")
 	n, _ := strconv.Atoi(pid)
 	return Owner{Host: host, PID: n}
 }
 
-// IDLength is that of a token's first part, which alone makes it unique.
+// IDLength is the length of a token's first part, its ID, which alone makes the token unique.
 const IDLength = 16
 
-// A Bond is what all ids of one lock begin with: four letters or digits that are derived from its key.
-// So an id that turns up at another key is found out, but for one in 15 million, at no more bytes.
+// A Bond is what all IDs of one lock begin with: four letters or digits that are derived from its key. It costs no more
+// bytes, and shows if an ID is at another key, except for one in 15 million.
 type Bond [4]byte
 
-// BondOf returns the bond of the lock at the key that the parts make. It is FNV-1a in letters and digits:
-// keys need no more, since their ids are hashes already.
+// BondOf returns the bond of the lock at the key that the parts make. It is FNV-1a in letters and digits. Sessions need
+// no better hash, since their ids are hashes already.
 func BondOf(parts ...string) (bond Bond) {
 	sum := uint64(14695981039346656037)
 	for _, part := range parts {
@@ -67,15 +67,14 @@ func BondOf(parts ...string) (bond Bond) {
 	return bond
 }
 
-// BondIn returns the bond that a token or an id begins with.
+// BondIn returns the bond that a token or an ID begins with.
 func BondIn(token string) (bond Bond) {
 	copy(bond[:], token)
 	return bond
 }
 
-// NewID returns IDLength letters and digits: a bond, and 71 random bits. It need not be secret, only
-// unique: of all that ever had one lock, or wrote one record. Of a million, two are equal with a
-// probability of 10^-9.
+// NewID returns IDLength letters and digits: a bond, and 71 random bits. It need not be secret, but unique among all that
+// ever had one lock, or wrote one record. Of a million, two are equal with a probability of 10^-9.
 func NewID(bond Bond) string { return string(appendID(make([]byte, 0, IDLength), bond)) }
 
 const idLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -107,7 +106,7 @@ func NewToken(bond Bond, label string, now time.Time) string {
 	return string(b)
 }
 
-// ParseToken returns what a token says about its holder, or false for anything that is not a token.
+// ParseToken returns what a token says about its holder. It returns false if the text is not a token.
 func ParseToken(token string) (Owner, bool) {
 	id, rest, _ := strings.Cut(token, " ")
 	since, rest, _ := strings.Cut(rest, " ")

@@ -112,7 +112,7 @@ func (t *tenure) next(now time.Time) (next token) {
 	if t.hold != nil {
 		next = token{label: t.hold.ticket.Label, span: t.term.Span(now)}
 	} else if first, waits := t.lines().First(t.lockKey()); waits && t.mayPass(now) {
-		next = token{label: first.Label, span: lease.WholeMillis(min(first.Options.Lease, first.Options.MaxHold))}
+		next = token{label: first.Label, span: first.Options.Span}
 	} else {
 		return token{}
 	}
@@ -227,7 +227,7 @@ func (t *tenure) exchange(ctx context.Context, asked time.Time, x scripting.Roun
 		t.sending, t.silence = false, nil
 		// An extension is not waited for beyond the end of its lease. What took less than a
 		// quarter of Timeout leaves time for another one.
-		if err != nil && scripting.Unanswered(err) && !scripting.Moving(err) && time.Since(asked) >= t.engine.options.Timeout/4 {
+		if err != nil && scripting.TimedOut(err) && !scripting.Moving(err) && time.Since(asked) >= t.engine.options.Timeout/4 {
 			t.silence = err
 		}
 		t.idle.Broadcast()
@@ -262,13 +262,13 @@ func committed(reply scripting.Reply, err error) (others bool, _ error) {
 // refused reads the reply of a commit that was refused.
 func refused(reply scripting.Reply) error {
 	n, ok := reply.IntAt(0)
-	why := lease.VerdictAt(reply, 1)
+	why := readReplyAt(reply, 1)
 	if ok && why != nil && !errors.Is(why, ErrUnavailable) {
 		switch n {
 		case replyLost:
-			return lease.Lost(why)
+			return lease.WhyLost(why)
 		case replyLostAgain:
-			return fmt.Errorf("%w; an earlier try may have been done, since its reply was lost: %w", lease.Lost(why), ErrUnavailable)
+			return fmt.Errorf("%w; an earlier try may have been done, since its reply was lost: %w", lease.WhyLost(why), ErrUnavailable)
 		}
 	}
 	return lease.Unexpected(reply)

@@ -77,7 +77,7 @@ package records
 //	    Ticket.Compete       internal/lease/contest.go         at its head: tries, and rests in between
 //	      taking.Take        internal/records/take.go          one try; what it has read becomes a tenure
 //	        taking.plainly   internal/records/take.go          by plain commands; if all is not as usual, take.lua follows
-//	          Runner.Plain   internal/scripting/plain.go       sends them once
+//	          Runner.RoundTripPlain internal/scripting/plain.go sends them once
 //	            Redigo.Do    locker/transport/redigo.go        gives them to a connection
 //	              link.write locker/transport/link.go          sends them, with those of others
 //	    tenure.start         internal/records/tenure.go        the lock is ours; from now on an alarm renews it

@@ -123,6 +123,7 @@ func (s *Engine) lockingBy(t *Terms) *lease.Options {
 	}
 	o := s.locking
 	o.Wait, o.MaxHold, o.MaxWaiters = wait, hold, waiters
+	o = o.WithDefaults()
 	s.latest.Store(&o)
 	return &o
 }
@@ -137,14 +138,14 @@ func (h *Hold) OnLost(cancel context.CancelCauseFunc) {
 	why := t.over
 	t.unlock()
 	if lost {
-		cancel(lease.Lost(why))
+		cancel(lease.WhyLost(why))
 	}
 }
 
 // tell tells the holder that the lock is lost. It is called with the tenure's mu held.
 func (h *Hold) tell(why error) {
 	if h.onLost != nil {
-		go lease.Tell(h.onLost, lease.Lost(why))
+		go lease.Tell(h.onLost, lease.WhyLost(why))
 	}
 }
 
@@ -187,7 +188,7 @@ func (h *Hold) save(ctx context.Context, record Record) error {
 func (h *Hold) Destroy(ctx context.Context) error {
 	err := h.bury(ctx, time.Now())
 	// A hold that follows another one may have read what was never stored. Its response must not show that.
-	if errors.Is(err, lease.ErrEnded) && !errors.Is(err, ErrUnavailable) && h.first {
+	if errors.Is(err, errEnded) && !errors.Is(err, ErrUnavailable) && h.first {
 		err = ErrGone
 	}
 	return failed("destroying", h.id, err)
@@ -208,7 +209,7 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	record := h.Record
 	record.Data, record.Content, record.revision, record.epoch = data, nil, h.engine.newRevision(id), ""
 	err := h.engine.create(ctx, id, h.id, record, h.terms)
-	ambiguous := scripting.Ambiguous(err)
+	ambiguous := scripting.MaybeDone(err)
 	if err != nil {
 		h.tenure.release(ctx, h, begun, err)
 	} else {

@@ -132,7 +132,7 @@ func (s *Engine) loadPlainly(ctx context.Context, keys sessionKeys, bond lease.B
 		words = append(words[:6], "MGET", key, keys.mark)
 	}
 	commands := append(make([]transport.Command, 0, 4), words[:2:2], words[2:6:6], words[6:]) // room for a number
-	replies, err := s.runner.Numbered(ctx, key.(string), commands...)
+	replies, err := s.runner.RoundTripNumbered(ctx, key.(string), commands...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -171,7 +171,7 @@ func (s *Engine) CreateRecord(ctx context.Context, id string, r Record, t Terms)
 	r.revision = s.newRevision(id)
 	err := s.create(ctx, id, "", r, t.withDefaults())
 	if r.User != "" && errors.Is(err, ErrUnavailable) {
-		s.dropLater(id, r.revision, scripting.Ambiguous(err))
+		s.dropLater(id, r.revision, scripting.MaybeDone(err))
 	}
 	return failed("creating", id, err)
 }

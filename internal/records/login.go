@@ -135,7 +135,7 @@ func (s *Engine) prune(ctx context.Context, tag string) error {
 		if len(gone) == 2 {
 			continue
 		}
-		if _, err := s.runner.Plain(ctx, list, gone); err != nil {
+		if _, err := s.runner.RoundTripPlain(ctx, list, gone); err != nil {
 			return err
 		}
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
 // losses are what others may do to a session that is held, and what its holder then learns.
@@ -113,6 +115,47 @@ func TestAHoldIsLostWhileAnotherCommits(t *testing.T) {
 		wantError(t, "the one that was lost", two.wait(), ErrLost)
 		wantError(t, "the one that was in time", one.wait(), nil)
 		d.wantQuiet(t, "1")
+	})
+}
+
+// A lateClient gets the reply to one script only when late is closed, and then as an error.
+type lateClient struct {
+	*transport.Redigo
+	next atomic.Bool // the next script is that one
+	late chan struct{}
+}
+
+func (c *lateClient) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
+	replies, err := c.Redigo.Do(ctx, key, commands...)
+	if commands[len(commands)-1][0] == "EVALSHA" && c.next.CompareAndSwap(true, false) {
+		<-c.late
+		return nil, fmt.Errorf("%w: the connection broke", ErrUnavailable)
+	}
+	return replies, err
+}
+
+// A commit is done, but its reply is lost, and so late that the lease of the next hold is over and another process has
+// the session. Then the repetition is refused. The error says that the commit may be stored, as it is.
+func TestACommitMayBeStoredThatOutlastsItsLease(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		create(t, process(t, s), "0")
+		c := &lateClient{Redigo: transport.NewRedigo(s.Pool(t, 1), patient.Timeout), late: make(chan struct{})}
+		st := New(c, Options{Lease: patient.Timeout / 4, Timeout: patient.Timeout})
+		st.maxUnheard = time.Hour
+		first, waiting := take(t, st), guests(t, st, 1, Terms{})
+		c.next.Store(true)
+		one := saving(t, first, "1")
+		toldLost(t, waiting[0].holds(t, "1"))
+		other := take(t, process(t, s))
+		if got := string(other.Record.Data); got != "1" {
+			t.Errorf("another process has found %q", got)
+		}
+		must(t, other.Save(t.Context(), []byte("2")))
+		close(c.late)
+		err := one.wait()
+		wantError(t, "the commit", err, ErrLost)
+		wantError(t, "the commit", err, ErrUnavailable)
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
@@ -22,8 +21,8 @@ func (t *tenure) Ring() {
 	case t.hold == nil: // the next hold is renewed in time
 	case t.sending, !t.since.IsZero():
 		t.arm(t.term.End())
-	case now.Before(t.term.Renewal(now)):
-		t.arm(t.term.Renewal(now))
+	case now.Before(t.term.Renewal()):
+		t.arm(t.term.Renewal())
 	default:
 		t.extend(now)
 	}
@@ -44,7 +43,7 @@ func (t *tenure) extend(now time.Time) {
 	defer cancel()
 	t.term.Asked(now, span)
 	t.arm(t.term.End())
-	err := lease.Verdict(t.exchange(ctx, now, x))
+	err := readReply(t.exchange(ctx, now, x))
 	heard := time.Now()
 	lost := t.term.Answered(heard, err)
 	switch {
@@ -52,15 +51,15 @@ func (t *tenure) extend(now time.Time) {
 	case lost != nil:
 		t.fail(lost, "")
 	case err != nil:
-		t.arm(t.term.Again(heard))
+		t.arm(t.term.Retry(heard))
 	default:
-		t.arm(t.term.Renewal(heard))
+		t.arm(t.term.Renewal())
 	}
 }
 
 // renewInTime makes the alarm ring no later than the present hold needs it.
 func (t *tenure) renewInTime(now time.Time) {
-	at := t.term.Renewal(now)
+	at := t.term.Renewal()
 	if t.rings.IsZero() || at.Before(t.rings) {
 		t.arm(at)
 	}
@@ -69,5 +68,5 @@ func (t *tenure) renewInTime(now time.Time) {
 // arm makes the alarm ring at a time, or at once if that is over.
 func (t *tenure) arm(at time.Time) {
 	t.rings = at
-	t.lines().Renewal(&t.alarm, t, at)
+	t.lines().SetAlarm(&t.alarm, t, at)
 }

@@ -63,7 +63,7 @@ func (k *taking) Take(ctx context.Context, _, token, place string, span time.Dur
 	defer cancel()
 	found, err = k.byScript(ctx, token, place, span)
 	// SET may have been done although the script failed, or may still be done.
-	found.Ambiguous = found.Ambiguous || broken || errors.Is(err, ErrUnavailable)
+	found.MaybeTaken = found.MaybeTaken || broken || errors.Is(err, ErrUnavailable)
 	return found, err
 }
 
@@ -97,7 +97,7 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration, 
 	if ofUser {
 		k.commands[2], asked = append(k.commands[2], k.keys.mark), 3
 	}
-	replies, err := k.engine.runner.Plain(ctx, lock.(string), k.commands[:]...)
+	replies, err := k.engine.runner.RoundTripPlain(ctx, lock.(string), k.commands[:]...)
 	if err != nil {
 		k.unsure = true
 		again := scripting.Broken(err)
@@ -146,7 +146,7 @@ func (k *taking) form(token string) form {
 func (k *taking) taken(reply scripting.Reply, token string, asked time.Time) (lease.Attempt, error) {
 	state, _ := reply.IntAt(0)
 	if state == stateBusy {
-		return lease.Held(reply)
+		return lease.ReadHolder(reply)
 	}
 	t, ok, f := k.begin(asked, time.Now()), true, k.form(token)
 	t.box = f.box

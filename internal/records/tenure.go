@@ -3,7 +3,6 @@ package records
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -130,9 +129,8 @@ func (t *tenure) start(h *Hold, won lease.Won) {
 	t.began, t.hold, t.begun = won.Sent, h, 1
 	h.tenure, h.Record, h.first = t, t.record, true
 	h.revision = won.Token[:revisionLength]
-	now := time.Now()
-	t.rings = t.term.Renewal(now)
-	t.lines().Own(h.ticket.Key, lease.Holder{Token: won.Token}, &t.alarm, t, t.rings, t.term.Slack(now))
+	t.rings = t.term.Renewal()
+	t.lines().Own(h.ticket.Key, lease.Holder{Token: won.Token}, &t.alarm, t, t.rings, t.term.End())
 }
 
 func (t *tenure) lines() *lease.Lines[*Hold] { return &t.engine.lines }
@@ -224,7 +222,7 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 func (t *tenure) release(ctx context.Context, h *Hold, begun time.Time, failed error) {
 	t.mu.Lock()
 	defer t.unlock()
-	if t.over == nil && scripting.Unanswered(failed) {
+	if t.over == nil && scripting.TimedOut(failed) {
 		t.fail(failed, "")
 	}
 	if h.terms.Quiet && t.newest == t.stored { // the visitors before it have had their time
@@ -303,12 +301,11 @@ func (t *tenure) lose(why error) {
 // has, or to next, so both are swept in the background: no caller waits for another round trip
 // after one that has failed.
 func (t *tenure) fail(why error, next string) {
-	if t.over != nil && scripting.Ambiguous(why) && !errors.Is(t.over, ErrUnavailable) {
-		// The lock was lost while this commit was under way, and it may have been done before that.
-		t.over = fmt.Errorf("%w; a commit may have been done: %w", t.over, why)
-	}
-	if t.over == nil && scripting.Unanswered(why) && !scripting.Moving(why) {
+	if t.over == nil && scripting.TimedOut(why) && !scripting.Moving(why) {
 		t.lines().Dismiss(t.lockKey(), why) // before lapse, which calls the first of them
+	}
+	if t.over != nil && scripting.MaybeDone(why) { // the tenure lapsed during a commit, which may be stored
+		t.over = fmt.Errorf("%w; a commit may have been done: %w", t.over, why)
 	}
 	t.lapse(why)
 	t.sweep(t.term.Token, next)

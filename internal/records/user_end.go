@@ -114,7 +114,7 @@ func (s *Engine) tidy(ids []string) {
 			for i, id := range some {
 				commands[i] = transport.Command{"PEXPIRE", s.recordKey(id), tombstoneTime.Milliseconds(), "LT"}
 			}
-			if _, err := s.runner.Plain(ctx, s.recordKey(some[0]), commands...); err != nil {
+			if _, err := s.runner.RoundTripPlain(ctx, s.recordKey(some[0]), commands...); err != nil {
 				return false
 			}
 		}

@@ -161,12 +161,12 @@ func (s *Engine) listed(id, user string, text []byte, left time.Duration, now ti
 // look sends commands that only read, up to three times if the connection breaks: the second one may
 // have been about to.
 func (s *Engine) look(ctx context.Context, slot string, commands ...transport.Command) ([]any, error) {
-	replies, err := s.runner.Numbered(ctx, slot, slices.Clone(commands)...)
+	replies, err := s.runner.RoundTripNumbered(ctx, slot, slices.Clone(commands)...)
 	for range 2 {
 		if !scripting.Broken(err) {
 			break
 		}
-		replies, err = s.runner.Numbered(ctx, slot, slices.Clone(commands)...)
+		replies, err = s.runner.RoundTripNumbered(ctx, slot, slices.Clone(commands)...)
 	}
 	return replies, err
 }

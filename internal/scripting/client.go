@@ -1,25 +1,27 @@
 package scripting
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// A Runner's client is anybody's, and so are the hooks in it. If it panics, that is the error of
-// the exchange: it costs the request, and in a timer, a sweep or a subscription of ours it does not
-// end the process. All calls of a client are in this file.
+// A Runner's client is anybody's, and so are the hooks in it. If the client panics, the panic becomes the error of
+// the round trip: it costs one request. In a timer, a sweep or a subscription of ours, it would end the process.
+// All calls of a client are in this file.
 //
-// A runtime.Goexit cannot become an error. It ends the goroutine, so whoever gives up a mutex for a
-// call takes it again by defer.
+// A runtime.Goexit cannot become an error. It ends the goroutine. So whoever gives up a mutex for a call takes it
+// again by defer.
 
-// do is Do, whose error is a later where no node of a cluster was there to take the commands.
-func (r *Runner) do(ctx context.Context, slot string, commands []transport.Command) (replies []any, err error) {
+// send is Do of the client. The error is a deferred if no node of a cluster was there to take the commands.
+func (r *Runner) send(ctx context.Context, slot string, commands []transport.Command) (replies []any, err error) {
 	defer Recovered(&err)
 	replies, err = r.client.Do(ctx, slot, commands...)
 	switch {
@@ -27,13 +29,13 @@ func (r *Runner) do(ctx context.Context, slot string, commands []transport.Comma
 		return nil, fmt.Errorf("%w: its client has %d replies to %d commands", transport.ErrUnavailable, len(replies), len(commands))
 	case err != nil && r.IsCluster() && ctx.Err() == nil &&
 		errors.Is(err, transport.ErrRefused) && !isTimeout(err) && !errors.Is(err, transport.ErrClosed):
-		return nil, later{err}
+		return nil, deferred{err}
 	}
 	return replies, err
 }
 
-// stray gives the connections up, unless that has happened since resets was read, and returns the
-// error of the call that has got another's reply.
+// stray gives up the connections, unless that has happened since resets was read. It returns the error of the
+// call that has got the reply to another one.
 func (r *Runner) stray(resets int64) (err error) {
 	defer Recovered(&err)
 	if c, ok := r.client.(transport.Resetter); ok && r.resets.CompareAndSwap(resets, resets+1) {
@@ -45,21 +47,21 @@ func (r *Runner) stray(resets int64) (err error) {
 // IsCluster reports whether Redis is a cluster, and the client knows clusters.
 func (r *Runner) IsCluster() bool { return r.cluster != nil && r.cluster.IsCluster() }
 
-// Subscribe is that of the client.
+// Subscribe calls the client's Subscribe.
 func (r *Runner) Subscribe(ctx context.Context, channel string) (_ transport.Subscription, err error) {
 	defer Recovered(&err)
 	s, err := r.client.Subscribe(ctx, channel)
 	return subscription{s}, err
 }
 
-// SubscribeShard is that of a client that knows clusters.
+// SubscribeShard calls that of a client that knows clusters.
 func (r *Runner) SubscribeShard(ctx context.Context, channel string) (_ transport.Subscription, err error) {
 	defer Recovered(&err)
 	s, err := r.cluster.SubscribeShard(ctx, channel)
 	return subscription{s}, err
 }
 
-// A subscription is that of the client.
+// A subscription guards the client's subscription against its panics.
 type subscription struct{ client transport.Subscription }
 
 func (s subscription) Receive() (message string, err error) {
@@ -72,12 +74,12 @@ func (s subscription) Close() (err error) {
 	return s.client.Close()
 }
 
-// A panicked is the error of a call that has panicked.
+// panicked is the error of a call that has panicked.
 type panicked struct{ error }
 
 func (p panicked) Unwrap() error { return p.error }
 
-// Recovered is to be deferred. It makes a panic the error of a call whose outcome is unknown.
+// Recovered is to be deferred. It makes a panic the error of a call that may have been done.
 func Recovered(err *error) {
 	if v := recover(); v != nil {
 		*err = Panicked(v)
@@ -89,7 +91,7 @@ func Panicked(v any) error {
 	return panicked{fmt.Errorf("%w: %s", transport.ErrUnavailable, Panic(v))}
 }
 
-// Panic says where the panic with v was, and v itself, for the function that has recovered it.
+// Panic returns a text that tells v, and where the panic with v was, for the function that has recovered it.
 func Panic(v any) string {
 	pc := make([]uintptr, 32)
 	frames := runtime.CallersFrames(pc[:runtime.Callers(1, pc)])
@@ -102,4 +104,71 @@ func Panic(v any) string {
 		panics = panics || frame.Function == "runtime.gopanic"
 	}
 	return fmt.Sprintf("a panic in %s: %v", place, v)
+}
+
+// Ping asks whether Redis replies. The keys are in different slots. If Redis is a node of a cluster, and the
+// client does not know clusters, Ping finds that out: such a node serves only some of the keys. If the client
+// knows clusters, it is enough that the node of one key replies, since a cluster can do without a node.
+func (r *Runner) Ping(ctx context.Context, keys ...string) error {
+	if r.cluster != nil && len(keys) > 0 {
+		return r.pingAny(ctx, keys)
+	}
+	if err := r.ping(ctx, ""); err != nil {
+		return err
+	}
+	moved := make([]error, len(keys))
+	var all sync.WaitGroup
+	for i, key := range keys {
+		all.Go(func() {
+			replies, err := r.send(ctx, key, []transport.Command{{"GET", key}})
+			if err == nil {
+				if refusal, ok := replies[0].(error); ok && strings.HasPrefix(refusal.Error(), moving) {
+					moved[i] = refused(refusal)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return cmp.Or(moved...)
+}
+
+// pingAny returns when the first node has replied.
+func (r *Runner) pingAny(ctx context.Context, keys []string) error {
+	if !r.IsCluster() { // as far as the client knows yet
+		if err := r.ping(ctx, keys[0]); err == nil || !r.IsCluster() {
+			return err
+		}
+	}
+	outcomes := make(chan error, len(keys))
+	for _, key := range keys {
+		go func() { // ends by the timeout of the client
+			err := ErrExited
+			defer func() { outcomes <- err }()
+			err = r.ping(ctx, key)
+		}()
+	}
+	var err error
+	for range keys {
+		err = <-outcomes
+		if err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// ping asks once more if the connection broke: the server may have closed it since it was idle.
+func (r *Runner) ping(ctx context.Context, key string) error {
+	commands := []transport.Command{{"PING"}}
+	replies, err := r.send(ctx, key, commands)
+	if Broken(err) {
+		replies, err = r.send(ctx, key, commands)
+	}
+	if err != nil {
+		return err
+	}
+	if refusal, ok := replies[0].(error); ok {
+		return refused(refusal)
+	}
+	return nil
 }

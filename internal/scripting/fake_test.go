@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain checks that no exchange leaves a goroutine behind.
+// TestMain checks that no round trip leaves a goroutine behind.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
@@ -95,7 +95,7 @@ func (f *fake) Reset() {
 // A do is called in place of [fake.Do].
 type do = func(x exchange) ([]any, error)
 
-// An exchange is the nth call of Do, from 1 on. next is what that does otherwise.
+// A round trip is the nth call of Do, from 1 on. next is what that does otherwise.
 type exchange struct {
 	ctx      context.Context
 	n        int
@@ -110,7 +110,7 @@ func knows(do do) *fake { return &fake{do: do, known: map[any]bool{echo.hash: tr
 // A refusal is what Redis says instead of the last reply.
 type refusal string
 
-// meets is what the first exchanges meet: an error in place of replies, a refusal, these replies, or
+// meets is what the first round trips meet: an error in place of replies, a refusal, these replies, or
 // nothing special.
 // All that follow succeed.
 func meets(tries ...any) do {
@@ -133,7 +133,7 @@ func meets(tries ...any) do {
 	}
 }
 
-// always is what all exchanges meet.
+// always is what all round trips meet.
 func always(try any) do { return meets(slices.Repeat([]any{try}, 1000)...) }
 
 var echo = NewScript(inFrame("return {ARGV[2]}"))
@@ -150,7 +150,7 @@ func inFrame(script string) string {
 // argsOf returns the arguments of a script, of which the first is the number of the call.
 func argsOf(command transport.Command) []any { return command[3+command[2].(int):] }
 
-// wantRepetitions says which exchanges, from 1 on, have the number of a repetition.
+// wantRepetitions says which round trips, from 1 on, have the number of a repetition.
 func (f *fake) wantRepetitions(t *testing.T, from int) {
 	t.Helper()
 	for i, commands := range f.calls {

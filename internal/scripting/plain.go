@@ -9,28 +9,58 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// Plain sends commands without a script, once unless Redis puts one of them off. Their replies have no number: what they say must
-// show whose they are. If Redis refuses the first, for another reason than that it is full, that is
-// the error.
-func (r *Runner) Plain(ctx context.Context, slot string, commands ...transport.Command) ([]any, error) {
-	replies, err := r.plainly(ctx, slot, commands)
-	if err != nil {
+// RoundTripPlain sends commands without a script. It sends them once, unless Redis defers one of them: then it
+// sends all of them again, since what one command does may depend on another. If no time is left, some of them
+// may have been done.
+//
+// The replies have no number: they must show by themselves whose they are. If Redis refuses the first command,
+// that is the error, and there are replies as well; unless Redis is full.
+func (r *Runner) RoundTripPlain(ctx context.Context, slot string, commands ...transport.Command) ([]any, error) {
+	end, done := time.Now().Add(r.timeout), false
+	var waits deferral
+	for {
+		replies, err := r.send(ctx, slot, commands)
+		why, isDeferred := err.(deferred)
+		for _, reply := range replies {
+			if refusal, ok := reply.(error); !ok {
+				done = true
+			} else if !isDeferred && r.defers(refusal) {
+				why, isDeferred = deferred{refusal}, true
+			}
+		}
+		switch {
+		case isDeferred:
+			if waits.tries == 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithDeadline(ctx, end)
+				defer cancel()
+			}
+			if waits.wait(ctx, why) {
+				continue
+			}
+			err = why.ended(ctx)
+		case err == nil:
+			if refusal, ok := replies[0].(error); ok && !isFull(refusal) {
+				err = refused(refusal)
+			}
+			return replies, err
+		}
+		err = waits.explain(err, r.timeout)
+		if done && !MaybeDone(err) {
+			err = maybeDone{err}
+		}
 		return nil, err
 	}
-	if refusal, ok := replies[0].(error); ok && !isFull(refusal) {
-		return nil, refused(refusal)
-	}
-	return replies, nil
 }
 
-// Numbered is Plain with the number of the call behind the last reply. A reply that is another
-// call's, wherever it comes, moves that from its place, and is an ErrUnavailable then: ahead of the
-// last reply the number would not show what comes between the two. If Redis refuses one of the
-// commands before the last, that is the error.
-func (r *Runner) Numbered(ctx context.Context, slot string, commands ...transport.Command) ([]any, error) {
+// RoundTripNumbered is RoundTripPlain with the number of the call behind the last reply. If a reply belongs to
+// another call, wherever it comes, the number is not in its place, and the error is an ErrUnavailable. If the
+// number came ahead of the last reply, it would not show a reply that comes between the two. If Redis refuses a
+// command, that is the error, except for the last command.
+func (r *Runner) RoundTripNumbered(ctx context.Context, slot string, commands ...transport.Command) ([]any, error) {
 	call, resets, last := calls.Add(1), r.resets.Load(), len(commands)-1
-	replies, err := r.plainly(ctx, slot, append(commands, transport.Command{"PING", call}))
-	if err != nil {
+	replies, err := r.RoundTripPlain(ctx, slot, append(commands, transport.Command{"PING", call})...)
+	if replies == nil {
 		return nil, err
 	}
 	for i, reply := range replies {
@@ -43,39 +73,4 @@ func (r *Runner) Numbered(ctx context.Context, slot string, commands ...transpor
 		return nil, r.stray(resets)
 	}
 	return replies[:last+1], nil
-}
-
-// plainly sends commands until Redis puts none of them off. They are sent again all together: what
-// one of them does may depend on another. If time runs out, some of them may have been done.
-func (r *Runner) plainly(ctx context.Context, slot string, commands []transport.Command) ([]any, error) {
-	var patience patience
-	defer patience.over()
-	end, done := time.Now().Add(r.timeout), false
-	for {
-		replies, err := r.do(ctx, slot, commands)
-		why, putOff := err.(later)
-		for _, reply := range replies {
-			if refusal, ok := reply.(error); !ok {
-				done = true
-			} else if !putOff && r.putsOff(refusal) {
-				why, putOff = later{refusal}, true
-			}
-		}
-		if putOff {
-			var inTime bool
-			if ctx, inTime = patience.wait(ctx, end, why); inTime {
-				continue
-			}
-			err = notInTime(ctx, why)
-		}
-		err = patience.explain(err, r.timeout)
-		switch {
-		case err == nil:
-			return replies, nil
-		case done && !Ambiguous(err):
-			return nil, ambiguous{err}
-		default:
-			return nil, err
-		}
-	}
 }

@@ -1,19 +1,24 @@
-// Package scripting runs Lua scripts on Redis, over any [transport.Client]: by their hash, and
-// by their text where Redis does not know the hash. Each reply carries the number of its call
-// (sequence.go), and what a broken connection left in doubt is repeated. So scripts must be
-// safe to repeat with the same arguments.
+// Package scripting runs Lua scripts on Redis, over any [transport.Client].
 //
-// Errors wrap transport.ErrUnavailable, and transport.ErrRefused where nothing was done.
+//   - A round trip is commands and a script behind them, sent as one write. A plain one has no script.
+//   - A try is one sending of a round trip. If its connection breaks, the round trip is tried again: so scripts
+//     must be safe to repeat with the same arguments.
+//   - A refusal is an error that Redis replies. Redis defers what it refuses for now, and will do soon.
+//   - A call has a number, which comes back in its reply. A reply with another number is stray.
+//   - A round trip that has failed may have been done, unless its error wraps [transport.ErrRefused].
+//
+// scripting.go sends scripts, plain.go plain commands, and client.go is the border to the client. sequence.go
+// numbers the calls. deferral.go waits for what is deferred. errors.go has the errors, which all wrap
+// [transport.ErrUnavailable].
 package scripting
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha1"
 	"embed"
 	"fmt"
 	"slices"
-	"strings"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,8 +26,8 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// A Script is Lua for Redis, in the frame of package lua. It returns an array, a number from 0 to 3, or an
-// error.
+// A Script is Lua for Redis, in the frame of package lua. It returns an array, a number from 0 to 3, or an error.
+// Redis knows a script by its hash.
 type Script struct {
 	text string
 	hash any // a string, as an argument
@@ -47,11 +52,10 @@ type Runner struct {
 	client  transport.Client
 	timeout time.Duration
 	cluster transport.ClusterClient // nil: the client does not know clusters
-	resets  atomic.Int64            // how often the connections were given up
+	resets  atomic.Int64            // how many times the connections were given up
 }
 
-// NewRunner returns a runner that takes at most timeout for each call, which should be the
-// client's own.
+// NewRunner returns a runner whose round trips take at most timeout each. It should be the client's own timeout.
 func NewRunner(c transport.Client, timeout time.Duration) *Runner {
 	cluster, _ := c.(transport.ClusterClient)
 	return &Runner{client: c, timeout: timeout, cluster: cluster}
@@ -77,13 +81,13 @@ func (r *Runner) Run(ctx context.Context, s *Script, keys Keys, args ...any) (Re
 	return reply, err
 }
 
-// maxRepeats of an exchange: once does where Redis has restarted; twice is for a bad network.
+// maxRepeats of a round trip. One is enough if Redis has restarted; two are for a bad network.
 const maxRepeats = 2
 
-// RoundTrip returns the replies to the commands, of which some may be errors, and to the script.
-// They are repeated with the script. The error is the script's, or where that was refused, that of
-// the first command that was refused, which may be why: with one that wraps ErrRefused, the others
-// were executed if there are replies to them.
+// RoundTrip returns the replies to the commands, of which some may be errors, and the reply to the script. The
+// commands are repeated together with the script. The error is that of the script. If the script was refused, it
+// is that of the first command that was refused, if there is one: it may be why. If the error wraps ErrRefused,
+// and there are replies to the commands, the other commands were executed.
 func (r *Runner) RoundTrip(ctx context.Context, x RoundTrip) ([]any, Reply, error) {
 	own := scratches.Get().(*scratch)
 	script := append(own.script, "EVALSHA", x.Script.hash, len(x.Keys))
@@ -95,55 +99,67 @@ func (r *Runner) RoundTrip(ctx context.Context, x RoundTrip) ([]any, Reply, erro
 	number := len(script) // where the number of the call is
 	script = append(append(script, nil), x.Args...)
 	commands := append(append(own.commands, x.Before...), script)
-	own.script, own.commands = script, commands
 	end := time.Now().Add(r.timeout)
-	var patience patience
-	defer patience.over()
-	for repeat := 0; ; repeat++ {
+	var waits deferral
+	for try, repeat := 0, 0; ; try++ {
 		call := calls.Add(1)
-		if repeat > 0 { // an earlier try may have been done, or may be done yet
+		if repeat > 0 { // an earlier try may have been done, or may still be done
 			call = -call
 		}
 		script[number] = call
 		before, reply, err := r.try(ctx, end, slot, x, commands, call)
 		if err == nil {
-			if repeat == 0 {
-				own.release()
+			if repeat == 0 { // else the client may be using them still
+				clear(script) // an argument may be a large record
+				clear(commands)
+				own.script, own.commands = script[:0], commands[:0]
+				scratches.Put(own)
 			}
 			return before, reply, nil
 		}
-		if refusal, ok := err.(later); ok {
-			if ctx, ok = patience.wait(ctx, end, refusal); ok {
-				repeat-- // this try does not count: nothing was done
-				continue
-			}
-			err = notInTime(ctx, refusal)
+		if try == 0 { // all others end with the round trip
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithDeadline(ctx, end)
+			defer cancel()
 		}
-		err = patience.explain(err, r.timeout)
+		if why, ok := err.(deferred); ok {
+			if waits.wait(ctx, why) {
+				continue // that was no repetition: nothing was done
+			}
+			err = why.ended(ctx)
+		}
+		err = waits.explain(err, r.timeout)
 		again := Broken(err) && repeat < maxRepeats
 		if repeat > 0 {
-			err = ambiguous{err}
+			err = maybeDone{err}
 		}
 		if !again {
 			return before, reply, err
 		}
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, end)
-		defer cancel()
 		if repeat > 0 {
 			select {
 			case <-ctx.Done():
 			case <-time.After(time.Duration(Chance() * float64(time.Millisecond<<(2*repeat)))):
 			}
 		}
+		repeat++
 	}
 }
 
-// try is one try of an exchange. The error is a later where nothing was done, and may be soon.
+// A scratch is where the commands of a round trip are put together. It is used again if the first try has
+// succeeded. After an error it is not: a careless client might still be sending.
+type scratch struct {
+	script   transport.Command
+	commands []transport.Command
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// try is one try of a round trip. The error is a deferred if nothing was done, and may be soon.
 func (r *Runner) try(ctx context.Context, end time.Time, slot string, x RoundTrip, commands []transport.Command, call int64) ([]any, Reply, error) {
 	last, resets := len(x.Before), r.resets.Load()
 	script := commands[last]
-	replies, err := r.do(ctx, slot, commands)
+	replies, err := r.send(ctx, slot, commands)
 	if err != nil {
 		return nil, Reply{}, err
 	}
@@ -152,10 +168,15 @@ func (r *Runner) try(ctx context.Context, end time.Time, slot string, x RoundTri
 		value, err = r.eval(ctx, end, slot, x.Script.text, script)
 	}
 	if refusal, ok := value.(error); ok && err == nil {
-		if r.putsOff(refusal) {
-			return before, Reply{}, later{refusal}
+		if r.defers(refusal) {
+			return before, Reply{}, deferred{refusal}
 		}
-		value = cmp.Or(firstError(before), value)
+		for _, reply := range before {
+			if first, ok := reply.(error); ok {
+				value = first
+				break
+			}
+		}
 	}
 	var reply Reply
 	if err == nil {
@@ -167,112 +188,70 @@ func (r *Runner) try(ctx context.Context, end time.Time, slot string, x RoundTri
 	return before, reply, err
 }
 
-// A scratch is where the commands of an exchange are put together. It is used again if there were
-// replies at once. After an error it is not: a careless client might still be sending.
-type scratch struct {
-	script   transport.Command
-	commands []transport.Command
-}
-
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
-
-// release keeps no argument alive, which may be a large record.
-func (s *scratch) release() {
-	clear(s.script)
-	clear(s.commands)
-	s.script, s.commands = s.script[:0], s.commands[:0]
-	scratches.Put(s)
-}
-
-// firstError returns the first reply that is an error, or nil.
-func firstError(replies []any) any {
-	for _, reply := range replies {
-		if refusal, ok := reply.(error); ok {
-			return refusal
-		}
-	}
-	return nil
-}
-
-// eval sends a script that Redis does not know once more, by its text, until the end of the call.
+// eval sends a script that Redis does not know once more, by its text, until the end of the round trip.
 func (r *Runner) eval(ctx context.Context, end time.Time, slot, text string, script transport.Command) (any, error) {
 	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
 	script = slices.Clone(script)
 	script[0], script[1] = "EVAL", text
-	replies, err := r.do(ctx, slot, []transport.Command{script})
+	replies, err := r.send(ctx, slot, []transport.Command{script})
 	if err != nil {
 		return nil, err
 	}
 	if refusal, ok := replies[0].(error); ok && isNoScript(refusal) {
-		return nil, errStray // EVAL is never answered that: it was another's
+		return nil, errStray // this is no reply to EVAL: it belongs to another call
 	}
 	return replies[0], nil
 }
 
-// Ping asks Redis whether it is there. With keys in different slots it also finds out that it
-// is a node of a cluster, where the client does not know that: such a node serves some of them
-// only. Where the client does, it is enough that the node of one of them answers, since a cluster may
-// do without a node.
-func (r *Runner) Ping(ctx context.Context, keys ...string) error {
-	if r.cluster != nil && len(keys) > 0 {
-		return r.pingAny(ctx, keys)
-	}
-	if err := r.ping(ctx, ""); err != nil {
-		return err
-	}
-	moved := make([]error, len(keys))
-	var all sync.WaitGroup
-	for i, key := range keys {
-		all.Go(func() {
-			replies, err := r.do(ctx, key, []transport.Command{{"GET", key}})
-			if err == nil {
-				if refusal, ok := replies[0].(error); ok && strings.HasPrefix(refusal.Error(), moving) {
-					moved[i] = refused(refusal)
-				}
-			}
-		})
-	}
-	all.Wait()
-	return cmp.Or(moved...)
+// A Reply is that of a script. A client may return text as a string or as a []byte.
+type Reply struct {
+	values []any
+	number any // in place of an array: an int64
 }
 
-// pingAny returns with the first node that answers.
-func (r *Runner) pingAny(ctx context.Context, keys []string) error {
-	if !r.IsCluster() { // as far as the client knows yet
-		if err := r.ping(ctx, keys[0]); err == nil || !r.IsCluster() {
-			return err
-		}
-	}
-	answers := make(chan error, len(keys))
-	for _, key := range keys {
-		go func() { // ends by the timeout of the client
-			err := ErrExited
-			defer func() { answers <- err }()
-			err = r.ping(ctx, key)
-		}()
-	}
-	var err error
-	for range keys {
-		if err = <-answers; err == nil {
-			return nil
-		}
-	}
-	return err
+// Int returns the number of a reply that is one.
+func (r Reply) Int() (int64, bool) {
+	n, ok := r.number.(int64)
+	return n, ok
 }
 
-// ping asks once more where the connection broke: the server may have closed it since it was idle.
-func (r *Runner) ping(ctx context.Context, key string) error {
-	commands := []transport.Command{{"PING"}}
-	replies, err := r.do(ctx, key, commands)
-	if Broken(err) {
-		replies, err = r.do(ctx, key, commands)
+// Len returns how many values an array has.
+func (r Reply) Len() int { return len(r.values) }
+
+// IntAt returns value i of an array, if it is a number, or the text of one.
+func (r Reply) IntAt(i int) (int64, bool) {
+	if i < len(r.values) {
+		if n, ok := r.values[i].(int64); ok {
+			return n, true
+		}
 	}
-	if err != nil {
-		return err
+	text, _ := r.TextAt(i)
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil
+}
+
+// TextAt returns value i of an array, if it is text.
+func (r Reply) TextAt(i int) (string, bool) {
+	b, ok := r.BytesAt(i)
+	return string(b), ok
+}
+
+// BytesAt is TextAt for a value that may be large.
+func (r Reply) BytesAt(i int) ([]byte, bool) {
+	if i < len(r.values) {
+		return Text(r.values[i])
 	}
-	if refusal, ok := replies[0].(error); ok {
-		return refused(refusal)
+	return nil, false
+}
+
+// Text returns a reply to a command, if it is text.
+func Text(reply any) ([]byte, bool) {
+	switch v := reply.(type) {
+	case []byte:
+		return v, true
+	case string:
+		return []byte(v), true
 	}
-	return nil
+	return nil, false
 }

@@ -22,7 +22,7 @@ func run(t *testing.T, f transport.Client) (string, error) {
 	return text, err
 }
 
-// wantEcho runs echo over f, which must succeed with so many exchanges.
+// wantEcho runs echo over f, which must succeed with so many round trips.
 func wantEcho(t *testing.T, f *fake, exchanges int) {
 	t.Helper()
 	if text, err := run(t, f); text != "word" || err != nil {
@@ -89,8 +89,8 @@ func TestRunFails(t *testing.T) {
 				if !errors.Is(err, transport.ErrUnavailable) || tt.want != nil && !errors.Is(err, tt.want) || len(f.calls) != len(tt.tries) {
 					t.Fatalf("%v, after %d exchanges", err, len(f.calls))
 				}
-				if Ambiguous(err) != tt.ambiguous || errors.Is(err, transport.ErrRefused) == tt.ambiguous || Unanswered(err) != tt.unanswered {
-					t.Errorf("%v: ambiguous %v, unanswered %v", err, Ambiguous(err), Unanswered(err))
+				if MaybeDone(err) != tt.ambiguous || errors.Is(err, transport.ErrRefused) == tt.ambiguous || TimedOut(err) != tt.unanswered {
+					t.Errorf("%v: ambiguous %v, unanswered %v", err, MaybeDone(err), TimedOut(err))
 				}
 				if text := err.Error(); !strings.Contains(text, tt.text) || strings.Count(text, transport.ErrUnavailable.Error()) != 1 && name != "the dial was not in time" {
 					t.Errorf("it reads %q", text)
@@ -102,7 +102,7 @@ func TestRunFails(t *testing.T) {
 		})
 	}
 	for _, err := range []error{nil, errors.New("any"), context.DeadlineExceeded} {
-		if Ambiguous(err) || Unanswered(err) {
+		if MaybeDone(err) || TimedOut(err) {
 			t.Errorf("%v is none of ours", err)
 		}
 	}
@@ -118,7 +118,7 @@ func TestRunIsBounded(t *testing.T) {
 			redistest.Elapse(time.Minute)
 			return nil, errBroken
 		})
-		if _, err := run(t, f); !Ambiguous(err) || len(f.calls) != 2 || time.Since(begun) != time.Minute { // the second was not sent
+		if _, err := run(t, f); !MaybeDone(err) || len(f.calls) != 2 || time.Since(begun) != time.Minute { // the second was not sent
 			t.Errorf("%v, after %d exchanges and %v", err, len(f.calls), time.Since(begun))
 		}
 
@@ -144,13 +144,13 @@ func TestRunIsBounded(t *testing.T) {
 		})
 		begun = time.Now()
 		_, err := NewRunner(f, time.Minute).Run(ctx, echo, nil, "word")
-		if !Ambiguous(err) || !errors.Is(err, context.Canceled) || time.Since(begun) > 0 {
+		if !MaybeDone(err) || !errors.Is(err, context.Canceled) || time.Since(begun) > 0 {
 			t.Errorf("cancelled: %v, after %v", err, time.Since(begun))
 		}
 	})
 }
 
-// Commands go with a script in the same exchange, and their replies, errors among them, come back. If
+// Commands go with a script in the same round trip, and their replies, errors among them, come back. If
 // the script is refused as well, that may be because of the command, whose error says why.
 func TestExchange(t *testing.T) {
 	t.Parallel()
@@ -193,7 +193,7 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-// The slices of an exchange are used again, and keep nothing alive. But if there was no reply, a client
+// The slices of a round trip are used again, and keep nothing alive. But if there was no reply, a client
 // might still be sending them.
 func TestSlicesAreUsedAgain(t *testing.T) {
 	t.Parallel()
@@ -239,7 +239,7 @@ func TestPing(t *testing.T) {
 	} {
 		f := knows(meets(tt.tries...))
 		err := NewRunner(f, time.Minute).Ping(t.Context())
-		if (err != nil) != (tt.refused || tt.unanswered) || errors.Is(err, transport.ErrRefused) != tt.refused || Unanswered(err) != tt.unanswered {
+		if (err != nil) != (tt.refused || tt.unanswered) || errors.Is(err, transport.ErrRefused) != tt.refused || TimedOut(err) != tt.unanswered {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

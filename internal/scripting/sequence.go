@@ -5,22 +5,21 @@ import (
 	"sync/atomic"
 )
 
-// Replies have no names in Redis's protocol: the next one that arrives is taken for that of the
-// next command. If a fault of a proxy makes one arrive twice, all that follow are taken for
-// others', and users see each other's sessions. So each call has a number, which is its first
-// argument and comes back in its reply. A reply with another number is nobody's, and the
-// connection is given up.
+// Replies have no names in Redis's protocol: the next reply that arrives is taken for the reply to the next
+// command. If a fault of a proxy makes one reply arrive twice, all that follow are taken for others', and users see
+// each other's sessions. So each call has a number. It is the first argument of the call, and comes back in the
+// reply. A reply with another number is stray, and the connections are given up.
 //
-// The number is negative where an earlier try of the same call may have been done, or may be done
-// yet, which some scripts answer differently.
+// The number is negative if an earlier try of the same call may have been done, or may still be done. Some
+// scripts reply differently then.
 //
-// The frame of each script numbers what it returns: see package lua. An array gets the number as one
-// more value. A number, which must be 0 to 3, becomes 4*call + number. Errors have none, since most are
-// not made by the script. One that is taken for another call's may make that look refused though it was
-// done: a commit is a 503 then, and a lock may stay shut for a lease. The reply behind it is found out.
+// The frame of each script numbers what it returns: see package lua. In an array the number is one more value. A number, which must be 0 to 3, becomes 4*call + number. Errors have
+// no number, since the script does not make most of them. If an error is taken for the reply to another call, that
+// call looks refused although it may have been done: a commit is a 503 then, and a lock may stay locked for a
+// lease. The next reply shows the fault.
 
-// calls numbers the calls of this process. It begins somewhere, since a proxy may give the
-// connections of several processes to the same one.
+// calls numbers the calls of this process. It begins at random, since a proxy may use one connection to Redis for
+// several processes.
 var calls atomic.Int64
 
 func init() { calls.Store(int64(Chance() * (1 << 32))) }

@@ -17,7 +17,7 @@ import (
 )
 
 // A reply with another number is another's. So is one that says that Redis does not know the script,
-// where it was sent by its text. The connections are given up, and the exchange is repeated.
+// where it was sent by its text. The connections are given up, and the round trip is repeated.
 func TestStray(t *testing.T) {
 	t.Parallel()
 	for name, tries := range map[string][]any{
@@ -63,7 +63,7 @@ func TestNumbered(t *testing.T) {
 			}
 			return tt.replies(fmt.Sprint(x.commands[2][1])), nil
 		}}
-		replies, err := NewRunner(f, time.Second).Numbered(t.Context(), "slot",
+		replies, err := NewRunner(f, time.Second).RoundTripNumbered(t.Context(), "slot",
 			transport.Command{"PEXPIRE", "key", 1}, transport.Command{"GET", "key"})
 		if !errors.Is(err, tt.want) || f.resets != tt.resets {
 			t.Errorf("%s: %v and %d resets, want %v and %d", name, err, f.resets, tt.want, tt.resets)
@@ -171,7 +171,7 @@ func TestReplies(t *testing.T) {
 			"return redis.error_reply('WRONGTYPE, it says')",
 		} {
 			_, err := r.Run(t.Context(), NewScript(inFrame(text)), Keys{"k"})
-			if !errors.Is(err, transport.ErrRefused) || !strings.Contains(err.Error(), "WRONGTYPE") || Ambiguous(err) {
+			if !errors.Is(err, transport.ErrRefused) || !strings.Contains(err.Error(), "WRONGTYPE") || MaybeDone(err) {
 				t.Errorf("%s: %v", text, err)
 			}
 		}

@@ -84,7 +84,7 @@ func chaos(t *testing.T, seed uint64, faults int) {
 	}
 }
 
-// ask makes one exchange.
+// ask makes one round trip.
 func (j *jungle) ask(client *Redigo, name string, refused map[string]bool) {
 	ctx, most := context.Background(), brief
 	var cancel context.CancelFunc = func() {}

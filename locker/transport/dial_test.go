@@ -76,7 +76,7 @@ func TestDialIsLate(t *testing.T) {
 	})
 }
 
-// A connection that cannot be made is an error for all that wait for it. The next exchange tries
+// A connection that cannot be made is an error for all that wait for it. The next round trip tries
 // again.
 func TestDialFails(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
@@ -95,7 +95,7 @@ func TestDialFails(t *testing.T) {
 	})
 }
 
-// A dial that had begun before an exchange came says nothing of the Redis that the exchange may
+// A dial that had begun before a round trip came says nothing of the Redis that the round trip may
 // meet: it has a dial of its own, and no more than one.
 func TestDialFailsThatBeganBefore(t *testing.T) {
 	each(t, map[string]bool{"once": false, "twice": true}, func(t *testing.T, again bool) {

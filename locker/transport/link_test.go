@@ -113,7 +113,7 @@ func TestLinkBreaksWhileSending(t *testing.T) {
 	})
 }
 
-// A connection that breaks while somebody writes ends the exchanges only when that has ended: the
+// A connection that breaks while somebody writes ends the round trips only when that has ended: the
 // arguments are read until then.
 func TestLinkBreaksDuringWrite(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
@@ -181,7 +181,7 @@ func TestLinkReplyComesTooSoon(t *testing.T) {
 const readOnly = "-READONLY You can't write against a read only replica.\r\n"
 
 // After a failover the open connection leads to a replica. Its replies are still replies, but
-// the next exchange goes to whoever is master now.
+// the next round trip goes to whoever is master now.
 func TestLinkIsDemoted(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, a := p.begin("a")
@@ -237,7 +237,7 @@ func TestReset(t *testing.T) {
 	})
 }
 
-// A connection that nobody uses is closed after a minute. The next exchange makes another.
+// A connection that nobody uses is closed after a minute. The next round trip makes another.
 func TestLinkIsIdle(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		w := p.wantServed("a")

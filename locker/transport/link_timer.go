@@ -7,75 +7,64 @@ import (
 	"time"
 )
 
-// A connection may die without a word, as behind a firewall that forgets it: what is sent gets
-// neither a reply nor an error. Until the timeout, all calls of the link would wait behind the
-// first of these, and there would be no time left to repeat them.
+// A connection may die silently, for example behind a firewall that forgets it: what is sent gets neither a reply
+// nor an error. Until the timeout, all calls of the link would wait behind the first of these, and no time would
+// be left to repeat them.
 //
-// So a link that is stuck is probed: a PING goes where new calls go then, to the other link. Its
-// reply shows that Redis works, which a PING to a Redis that is paused or busy does not. If then
-// nothing comes on the stuck link for as long again, it is given up. That is a guess, since a
-// large reply may take as long on a slow network. So it happens once in a timeout at most: what is
-// repeated then has the rest of its time.
+// So a link that is stuck is probed. A PING is sent on the other link, where new calls go as well. A reply shows
+// that Redis works; a Redis that is paused or busy does not reply. If still nothing comes on the stuck link for as
+// long again, the link is given up. That is a guess, since a large reply on a slow network may take as long. So
+// one link at most is given up in a timeout: the calls that are repeated then have the rest of their time.
 
 var errDead = errors.New("there are replies on another connection, but none on this one")
 
-// stuck is how long the first call of a link waits before the link counts as stuck.
-func (c *Redigo) stuck() time.Duration { return c.timeout / 8 }
-
-func (l *link) stuckAt(now time.Time) bool {
-	return len(l.calls) > 0 && now.Sub(l.calls[0].since) >= l.client.stuck()
-}
-
-// deadAt reports whether the link may be given up.
-func (l *link) deadAt(now time.Time) bool {
-	return !l.overtaken.IsZero() && now.Sub(l.overtaken) >= l.client.stuck() && now.Sub(l.client.gaveUp) >= l.client.timeout
-}
-
-// tick breaks the link if a reply, or the connection itself, has not come in time, if it is
-// dead, or if the time of a caller is over that still writes for others. It closes the link if
-// it was not used for long, or will not be.
+// tick breaks the link if a reply, or the connection itself, has not come in time, if the link is dead, or if a
+// caller has no time left but still writes for others. It closes the link if the link was not used for long, or
+// is retired and has no calls.
 func (l *link) tick() {
-	l.client.mu.Lock()
-	defer l.client.mu.Unlock()
-	now, limit := time.Now(), l.limit()
+	c := l.client
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now, due := time.Now(), l.limit()
 	switch {
-	case l.err != nil || !now.Before(limit):
+	case l.err != nil || !now.Before(due):
 		l.fail(os.ErrDeadlineExceeded)
-	case l.deadAt(now):
-		l.client.gaveUp = now
+		return
+	case !l.overtaken.IsZero() && now.Sub(l.overtaken) >= c.stuck && now.Sub(c.gaveUp) >= c.timeout:
+		c.gaveUp = now
 		l.fail(errDead)
-	default:
-		l.due = limit
-		l.timer.Reset(limit.Sub(now))
-		if len(l.calls) > 0 {
-			next := l.calls[0].since.Add(l.client.stuck())
-			if !next.After(now) {
-				next = now.Add(l.client.stuck())
-			}
-			l.tickBy(next)
+		return
+	}
+	stuck := false
+	if len(l.calls) > 0 {
+		next := l.calls[0].since.Add(c.stuck)
+		stuck = !next.After(now)
+		if stuck {
+			next = now.Add(c.stuck)
 		}
-		if l.suspect(now) && l.client.choose(now) != l {
-			l.sendProbe(now)
+		if next.Before(due) {
+			due = next
 		}
 	}
-}
-
-// tickBy makes sure that tick is called by then.
-func (l *link) tickBy(then time.Time) {
-	if then.Before(l.due) {
-		l.due = then
-		l.timer.Reset(time.Until(then))
+	l.due = due
+	l.timer.Reset(due.Sub(now))
+	// A probe that is stuck is not probed: while Redis is down, the probes would go on for ever.
+	if stuck && l.probe == nil && !l.calls[0].probe && !c.closed && c.choose(now) != l {
+		l.sendProbe(now)
 	}
 }
 
 // limit is when the link ends if nothing happens.
 func (l *link) limit() time.Time {
-	limit := l.used.Add(maxIdle)
-	if l.retired {
-		limit = l.used
+	limit := l.used
+	switch {
+	case len(l.calls) > 0:
+		limit = l.calls[0].deadline
+	case !l.retired:
+		limit = l.used.Add(maxIdle)
 	}
-	for i, x := range l.calls {
-		if i == 0 || x.deadline.Before(limit) {
+	for _, x := range l.calls {
+		if x.deadline.Before(limit) {
 			limit = x.deadline
 		}
 	}
@@ -85,22 +74,15 @@ func (l *link) limit() time.Time {
 	return limit
 }
 
-// suspect reports whether the link needs a probe. A probe that is stuck needs none: where Redis is
-// not there, they would go on for ever.
-func (l *link) suspect(now time.Time) bool {
-	return l.stuckAt(now) && l.probe == nil && !l.calls[0].probe && !l.client.closed
-}
-
-// sendProbe finds out whether Redis answers on another link. It waits for that, and so is called
-// by tick, in a goroutine that ends by the timeout.
+// sendProbe finds out whether Redis replies on another link, and waits for that. tick calls it in a goroutine of
+// the timer, which ends by the timeout.
 func (l *link) sendProbe(now time.Time) {
 	c := l.client
 	x := &call{commands: []Command{{"PING"}}, deadline: now.Add(c.timeout), probe: true, wake: make(chan struct{}, 1)}
 	l.probe = x
 	c.enqueue(x, now)
-	c.finish(context.Background(), x, nil)
+	c.deliver(context.Background(), x, nil)
 	if x.err == nil && l.probe == x && l.err == nil {
-		l.overtaken = time.Now()
-		l.tickBy(l.overtaken.Add(c.stuck()))
+		l.overtaken = time.Now() // tick looks again within c.stuck
 	}
 }

@@ -53,7 +53,7 @@ func (f *faulty) DoWithTimeout(d time.Duration, name string, args ...any) (any, 
 var bugs = map[string]func(){"a panic": func() { panic("a bug") }, "Goexit": runtime.Goexit}
 
 // P7: what a connection of the application's does wrong breaks the connection. All that wait for it learn that
-// at once, the next exchange has another one, and the process lives.
+// at once, the next round trip has another one, and the process lives.
 func TestAConnectionPanics(t *testing.T) {
 	for name, bug := range bugs {
 		t.Run(name, func(t *testing.T) {

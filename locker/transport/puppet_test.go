@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain checks that no exchange, however it ended, leaves a goroutine behind.
+// TestMain checks that no round trip, however it ended, leaves a goroutine behind.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
@@ -52,7 +52,7 @@ type puppet struct {
 	dialled chan *wire
 }
 
-// newPuppet returns one whose client has a minute for each exchange.
+// newPuppet returns one whose client has a minute for each round trip.
 func newPuppet(t *testing.T) *puppet {
 	p := &puppet{t: t, dialled: make(chan *wire, 100)}
 	p.pool = &redis.Pool{Dial: p.dial}
@@ -165,7 +165,7 @@ func (p *puppet) begin(name string) (*wire, *asked) {
 	return w, first
 }
 
-// wantServed checks that an exchange leads to a new connection, and gets its reply there.
+// wantServed checks that a round trip leads to a new connection, and gets its reply there.
 func (p *puppet) wantServed(name string) *wire {
 	p.t.Helper()
 	w, a := p.begin(name)
@@ -206,7 +206,7 @@ func (a *asked) wantError(want error, maybe bool) {
 	}
 }
 
-// wantBroken waits for the error of an exchange whose connection broke, which may be repeated:
+// wantBroken waits for the error of a round trip whose connection broke, which may be repeated:
 // it is no timeout.
 func (a *asked) wantBroken() {
 	a.t.Helper()

@@ -26,11 +26,12 @@ import (
 type Redigo struct {
 	pool    *redis.Pool
 	timeout time.Duration
-	spare   sync.Pool // of calls
+	stuck   time.Duration // a link is stuck if its first call has waited for so long
+	spare   sync.Pool     // of calls
 
 	mu     sync.Mutex // guards the rest, all links and all their calls
-	links  []*link    // those that take calls
-	gaveUp time.Time  // when one had died
+	links  []*link    // those that take new calls
+	gaveUp time.Time  // when a dead link was given up last
 	closed bool
 }
 
@@ -40,7 +41,7 @@ const (
 )
 
 var (
-	errStray  = errors.New("a reply belongs to another exchange")
+	errStray  = errors.New("a reply belongs to another round trip")
 	errExited = errors.New("the connection has called runtime.Goexit")
 )
 
@@ -50,10 +51,7 @@ var (
 // Redigo takes memory for a reply as soon as the reply announces its length. If something else than Redis may
 // reply, the pool must dial connections on which that does no harm, as store.Open does.
 func NewRedigo(pool *redis.Pool, timeout time.Duration) *Redigo {
-	if pool == nil {
-		pool = &redis.Pool{Dial: func() (redis.Conn, error) { return nil, errors.New("the pool is nil") }}
-	}
-	return &Redigo{pool: pool, timeout: timeout}
+	return &Redigo{pool: pool, timeout: timeout, stuck: timeout / 8}
 }
 
 // Do implements [Client].
@@ -66,39 +64,32 @@ func (c *Redigo) Do(ctx context.Context, _ string, commands ...Command) ([]any, 
 	end, ok := ctx.Deadline()
 	hurried := ok && end.Before(deadline)
 	if hurried {
-		if !now.Before(end) { // its timer is late
+		if !now.Before(end) { // the timer of ctx is late
 			return nil, unsent(context.DeadlineExceeded)
 		}
 		commands = cloned(commands)
 	}
-	x, cancelled := c.newCall(commands, deadline), ctx.Done() // before mu, which all wait for
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.enqueue(x, now); hurried {
-		return c.hurry(ctx, x, end)
-	}
-	c.finish(ctx, x, cancelled)
-	replies, err := x.replies, x.err
-	if err == nil {
-		c.reuse(x)
-	}
-	return replies, err
-}
-
-func (c *Redigo) newCall(commands []Command, deadline time.Time) *call {
 	x, ok := c.spare.Get().(*call)
 	if !ok {
 		x = &call{wake: make(chan struct{}, 1)}
 	}
 	x.commands, x.deadline = commands, deadline
-	return x
-}
-
-// reuse may only be called for a call that got its replies: it was written, and no link has it
-// any more. If there is a signal left, the next one that waits looks once more than it needs to.
-func (c *Redigo) reuse(x *call) {
-	*x = call{wake: x.wake}
-	c.spare.Put(x)
+	cancelled := ctx.Done() // before mu, which all callers wait for
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.enqueue(x, now)
+	if hurried {
+		return c.deliverBy(ctx, x, end)
+	}
+	c.deliver(ctx, x, cancelled)
+	replies, err := x.replies, x.err
+	if err == nil {
+		// x was written, and no link has it any more, so it can be used again. If a signal is left in wake, the
+		// next caller that waits looks once more than it needs to.
+		*x = call{wake: x.wake}
+		c.spare.Put(x)
+	}
+	return replies, err
 }
 
 // cloned returns commands that are not the caller's.
@@ -115,77 +106,80 @@ func cloned(commands []Command) []Command {
 	return commands
 }
 
-// enqueue gives x to a link. This and all that follows is called with mu held, unless it is exported.
+// enqueue gives x to a link. It and all functions below are called with mu held, except the exported ones.
 func (c *Redigo) enqueue(x *call, now time.Time) {
 	if c.closed {
-		x.end(nil, unsent(ErrClosed))
+		x.complete(nil, unsent(ErrClosed))
 		return
 	}
 	l := c.choose(now)
 	x.link, x.since, l.used = l, now, now
 	l.calls = append(l.calls, x)
-	l.tickBy(x.deadline)
-	l.tickBy(now.Add(c.stuck()))
+	due := now.Add(c.stuck)
+	if x.deadline.Before(due) {
+		due = x.deadline
+	}
+	if due.Before(l.due) {
+		l.due = due
+		l.timer.Reset(time.Until(due))
+	}
 }
 
 // choose returns the first link that is not stuck.
 func (c *Redigo) choose(now time.Time) *link {
-	i := 0
-	for i < len(c.links) && c.links[i].stuckAt(now) {
-		i++
+	for _, l := range c.links {
+		if len(l.calls) == 0 || now.Sub(l.calls[0].since) < c.stuck {
+			return l
+		}
 	}
-	if i == len(c.links) && i < maxLinks {
+	if len(c.links) < maxLinks {
 		c.links = append(c.links, newLink(c, now))
 	}
-	return c.links[min(i, maxLinks-1)]
+	return c.links[len(c.links)-1]
 }
 
-// finish does what x can do on its link, or waits, until x is done. Only one that waits for a
-// reply reads: the others may be needed to write. cancelled is closed when ctx has ended.
-func (c *Redigo) finish(ctx context.Context, x *call, cancelled <-chan struct{}) {
+// deliver returns when x is done. Meanwhile its caller writes and reads for all calls of the link, or waits.
+// Only a caller that waits for a reply reads: the others may be needed to write. cancelled is closed when ctx
+// has ended.
+func (c *Redigo) deliver(ctx context.Context, x *call, cancelled <-chan struct{}) {
 	for !x.done {
 		switch l := x.link; {
 		case l.conn != nil && l.err == nil && !l.writing && l.taken < len(l.calls):
 			l.write(x)
 		case l.conn != nil && l.err == nil && !l.reading && x.taken:
 			l.read(x)
-		case !c.wait(x, cancelled):
-			cancelled = nil
-			x.link.withdraw(x, ctx.Err())
+		default:
+			x.waits = true
+			c.mu.Unlock()
+			over := false
+			select {
+			case <-x.wake:
+			case <-cancelled:
+				over = true
+			}
+			c.mu.Lock()
+			x.waits = false
+			if over { // x may be done all the same, or be on another link
+				cancelled = nil
+				x.link.withdrawUnsent(x, ctx.Err())
+			}
 		}
 	}
 	if l := x.link; l != nil && len(l.calls) > 0 {
-		l.mind()
+		l.wakeOne()
 	}
 }
 
-// wait waits until x may have something to do, or returns false if it is cancelled. Then x may
-// be done all the same, or be on another link.
-func (c *Redigo) wait(x *call, cancelled <-chan struct{}) bool {
-	x.waits = true
-	c.mu.Unlock()
-	defer func() {
-		c.mu.Lock()
-		x.waits = false
-	}()
-	select {
-	case <-x.wake:
-		return true
-	case <-cancelled:
-		return false
-	}
-}
-
-// hurry is finish for a caller that has less time than an exchange may take, and must not
-// break the connection of others by leaving. So a goroutine does it, which ends by the
-// timeout. The commands are its own, since the caller may leave while they are being sent.
-func (c *Redigo) hurry(ctx context.Context, x *call, end time.Time) ([]any, error) {
+// deliverBy is deliver for a caller that has less time than a round trip may take. If this caller left, it
+// would break the connection of others. So a goroutine delivers x, and ends by the timeout. The commands
+// are the goroutine's own, since the caller may leave while they are being sent.
+func (c *Redigo) deliverBy(ctx context.Context, x *call, end time.Time) ([]any, error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.finish(ctx, x, ctx.Done())
+		c.deliver(ctx, x, ctx.Done())
 	}()
 	timer := time.NewTimer(time.Until(end))
 	defer timer.Stop()
@@ -195,7 +189,7 @@ func (c *Redigo) hurry(ctx context.Context, x *call, end time.Time) ([]any, erro
 	case <-timer.C:
 	}
 	c.mu.Lock()
-	if !x.done && !x.link.withdraw(x, context.DeadlineExceeded) {
+	if !x.done && !x.link.withdrawUnsent(x, context.DeadlineExceeded) {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, context.DeadlineExceeded)
 	}
 	return x.replies, x.err
@@ -221,7 +215,7 @@ func (c *Redigo) Reset() {
 	}
 }
 
-// retire gives no more calls to the present links, which end when they have none.
+// retire gives no more calls to the present links. They end when they have no calls left.
 func (c *Redigo) retire() {
 	for _, l := range c.links {
 		l.retired = true
@@ -232,23 +226,26 @@ func (c *Redigo) retire() {
 
 // dial makes a connection as the pool does. It is called without mu.
 func (c *Redigo) dial(ctx context.Context) (conn redis.Conn, err error) {
-	defer recovered(&err) // it may be in a goroutine of ours
-	if c.pool.DialContext != nil {
+	defer recovered(&err) // a panic in a goroutine of ours would end the process
+	switch {
+	case c.pool == nil:
+		return nil, errors.New("the pool is nil")
+	case c.pool.DialContext != nil:
 		return c.pool.DialContext(ctx)
-	}
-	if c.pool.Dial != nil {
+	case c.pool.Dial != nil:
 		return c.pool.Dial()
 	}
 	return nil, errors.New("the pool cannot dial")
 }
 
+// recovered is to be deferred. It makes a panic the error of a call.
 func recovered(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("a panic: %v", r)
 	}
 }
 
-// unsent returns the error of commands that were not sent because of err, if any.
+// unsent returns the error of commands that were not sent because of err, or nil if err is nil.
 func unsent(err error) error {
 	if err == nil {
 		return nil

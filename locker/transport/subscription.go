@@ -23,11 +23,12 @@ func (c *Redigo) Subscribe(ctx context.Context, channel string) (Subscription, e
 	}
 	stop := context.AfterFunc(ctx, func() { hangUp(conn) })
 	s := subscription{redis.PubSubConn{Conn: conn}}
-	if err = s.Subscribe(channel); err == nil {
-		_, err = s.next()
+	err = s.Subscribe(channel)
+	if err == nil {
+		_, err = s.receive()
 	}
 	if !stop() {
-		err = ctx.Err() // which is why the connection is closed
+		err = ctx.Err() // hence the connection is closed
 	}
 	if err != nil {
 		hangUp(conn)
@@ -38,10 +39,10 @@ func (c *Redigo) Subscribe(ctx context.Context, channel string) (Subscription, e
 
 type subscription struct{ redis.PubSubConn }
 
-// Receive waits for as long as the connection lasts.
+// Receive waits for a message, for as long as the connection lasts.
 func (s subscription) Receive() (string, error) {
 	for {
-		got, err := s.next()
+		got, err := s.receive()
 		if err != nil {
 			return "", fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
@@ -51,9 +52,9 @@ func (s subscription) Receive() (string, error) {
 	}
 }
 
-// next waits for whatever comes.
-func (s subscription) next() (got any, err error) {
-	defer recovered(&err) // redigo panics where a message is absurd
+// receive waits for a message, or for a confirmation of Redis.
+func (s subscription) receive() (got any, err error) {
+	defer recovered(&err) // redigo panics if a message is absurd
 	got = s.ReceiveWithTimeout(0)
 	err, _ = got.(error)
 	return got, err

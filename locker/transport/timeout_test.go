@@ -47,7 +47,7 @@ func TestTimeoutGivesUpAllConnections(t *testing.T) {
 	})
 }
 
-// Redis does not even read, for ever. All end in time, and the next exchange finds another
+// Redis does not even read, for ever. All end in time, and the next round trip finds another
 // connection.
 func TestWriteHangs(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
@@ -67,7 +67,7 @@ func TestWriteHangs(t *testing.T) {
 }
 
 // A caller that writes for another when that hangs has no more time for it than for its own
-// exchange, whose reply it has.
+// round trip, whose reply it has.
 func TestWriteHangsForTheNext(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		a := p.ask(t.Context(), "a")
@@ -93,7 +93,7 @@ func TestWriteHangsForOneWithLittleTime(t *testing.T) {
 	})
 }
 
-// A caller has less time than an exchange may take, and leaves, wherever it stands among others or
+// A caller has less time than a round trip may take, and leaves, wherever it stands among others or
 // alone. The others notice nothing, and its reply, when it comes, is nobody's.
 func TestDeadlineOfTheFirst(t *testing.T) {
 	each(t, map[string][]string{
@@ -129,7 +129,7 @@ func TestDeadlineOfTheFirst(t *testing.T) {
 }
 
 // A short deadline that was not answered does not save a Redis that hangs: the connection breaks
-// when the exchange could not have been answered in time for anybody.
+// when the round trip could not have been answered in time for anybody.
 func TestDeadlineAndTimeout(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		short, stop := context.WithTimeout(t.Context(), s)

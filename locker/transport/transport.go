@@ -33,7 +33,7 @@ var (
 	ErrRefused error = refused{}
 	// ErrClosed: the client was closed.
 	ErrClosed = errors.New("the client is closed")
-	// ErrMoved ends a subscription whose channel is in a slot that has moved to another node.
+	// ErrMoved ends a subscription if the slot of its channel has moved to another node.
 	ErrMoved = fmt.Errorf("%w: the slot has moved", ErrUnavailable)
 )
 
@@ -92,9 +92,9 @@ type Owned interface{ CloseWithStore() error }
 
 // A Subscription is to one channel.
 type Subscription interface {
-	// Receive waits for the next message. After an error there are no more. It is called by
-	// one goroutine at a time.
+	// Receive waits for the next message. After an error there are no more messages. One goroutine at a time
+	// calls it.
 	Receive() (string, error)
-	// Close may be called at any time, and ends a Receive that is under way.
+	// Close may be called at any time. It ends a Receive that is under way.
 	Close() error
 }

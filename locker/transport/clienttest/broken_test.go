@@ -190,7 +190,7 @@ var (
 	})
 )
 
-// sendsLater gives up when the deadline is over, and sends what it was given with the next exchange.
+// sendsLater gives up when the deadline is over, and sends what it was given with the next round trip.
 func sendsLater() broken {
 	var later []transport.Command
 	return broken{do: func(ctx context.Context, c redigo, commands ...transport.Command) ([]any, error) {
@@ -208,7 +208,7 @@ func sendsLater() broken {
 	}}
 }
 
-// mixesReplies returns what the exchange before has got.
+// mixesReplies returns what the round trip before has got.
 func mixesReplies() broken {
 	last := make(chan []any, 1)
 	last <- []any{"", ""}
@@ -219,7 +219,7 @@ func mixesReplies() broken {
 	})
 }
 
-// neverRecovers fails for ever when it has failed once, or from its third exchange on.
+// neverRecovers fails for ever when it has failed once, or from its third round trip on.
 func neverRecovers(most int) func() broken {
 	return func() broken {
 		var mu sync.Mutex

@@ -22,11 +22,11 @@ import (
 // A Kind is the client under test.
 type Kind struct {
 	// Open returns a client of the Redis at an address, to be closed when t ends. Each of its
-	// exchanges takes at most timeout.
+	// round trips takes at most timeout.
 	Open func(t testing.TB, address string, timeout time.Duration) transport.Client
 	// Start starts an empty Redis, which ends with t.
 	Start func(t testing.TB) Server
-	// OneWrite: the commands of an exchange are sent without waiting for replies in between.
+	// OneWrite: the commands of a round trip are sent without waiting for replies in between.
 	OneWrite bool
 }
 
@@ -115,10 +115,10 @@ func (c *check) openWith(timeout time.Duration) transport.Client {
 	return client
 }
 
-// answers waits until an exchange succeeds.
+// answers waits until a round trip succeeds.
 func (c *check) answers(client transport.Client) {
 	c.Helper()
-	c.eventually("an exchange", func() bool {
+	c.eventually("a round trip", func() bool {
 		_, err := client.Do(c.ctx, "k", transport.Command{"PING"})
 		if err != nil && !errors.Is(err, transport.ErrUnavailable) {
 			c.Error(err)
@@ -127,7 +127,7 @@ func (c *check) answers(client transport.Client) {
 	})
 }
 
-// do makes an exchange that must succeed.
+// do makes a round trip that must succeed.
 func (c *check) do(client transport.Client, commands ...transport.Command) []any {
 	c.Helper()
 	replies, err := client.Do(c.ctx, "k", commands...)
@@ -140,7 +140,7 @@ func (c *check) do(client transport.Client, commands ...transport.Command) []any
 	return replies
 }
 
-// begin makes an exchange in a goroutine. The result comes by the channel, which is closed.
+// begin makes a round trip in a goroutine. The result comes by the channel, which is closed.
 func (c *check) begin(ctx context.Context, client transport.Client, commands ...transport.Command) <-chan result {
 	done := make(chan result, 1)
 	go func() {
@@ -166,19 +166,19 @@ func (r result) first() string {
 	return text(r.replies[0])
 }
 
-// wait waits for an exchange.
+// wait waits for a round trip.
 func (c *check) wait(done <-chan result) result {
 	c.Helper()
 	select {
 	case r := <-done:
 		return r
 	case <-time.After(patience):
-		c.Fatal("an exchange does not end")
+		c.Fatal("a round trip does not end")
 		panic("unreachable")
 	}
 }
 
-// wantPending checks that an exchange goes on.
+// wantPending checks that a round trip goes on.
 func (c *check) wantPending(done <-chan result) {
 	c.Helper()
 	select {

@@ -48,7 +48,7 @@ func (c *check) executed(client transport.Client, times int64) {
 	}
 }
 
-// breaks makes an exchange whose connection breaks. Nobody can know whether it was executed; and
+// breaks makes a round trip whose connection breaks. Nobody can know whether it was executed; and
 // the client does not repeat it. The next one has another connection.
 func breaks(c *check, f fault, executed int64) {
 	client := c.open()
@@ -148,7 +148,7 @@ func cancelDoesNotBreakOff(c *check) {
 	}
 }
 
-// After a restart all connections are dead. That costs a few exchanges, which are not known to have
+// After a restart all connections are dead. That costs a few round trips, which are not known to have
 // failed, and then all is well.
 func survivesRestart(c *check) {
 	client := c.open()
@@ -156,7 +156,7 @@ func survivesRestart(c *check) {
 	c.wantRecovery(client)
 }
 
-// A client that can be reset goes on. It may not have noticed yet when the next exchange comes.
+// A client that can be reset goes on. It may not have noticed yet when the next round trip comes.
 func survivesReset(c *check) {
 	client := c.open()
 	if r, ok := client.(transport.Resetter); ok {
@@ -165,7 +165,7 @@ func survivesReset(c *check) {
 	c.wantRecovery(client)
 }
 
-// wantRecovery waits until an exchange succeeds. From then on all must.
+// wantRecovery waits until a round trip succeeds. From then on all must.
 func (c *check) wantRecovery(client transport.Client) {
 	c.Helper()
 	c.answers(client)

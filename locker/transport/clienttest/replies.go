@@ -50,7 +50,7 @@ func errorsAreReplies(c *check) {
 	c.wantShown(c.do(client, push), "error: WRONGTYPE ...")
 }
 
-// The commands of an exchange are executed in their order, and so are exchanges one after another.
+// The commands of a round trip are executed in their order, and so are round trips one after another.
 func order(c *check) {
 	client := c.open()
 	last := "<nil>"
@@ -66,7 +66,7 @@ func order(c *check) {
 	}
 }
 
-// The commands of an exchange are sent without waiting for replies.
+// The commands of a round trip are sent without waiting for replies.
 func oneWrite(c *check) {
 	if !c.kind.OneWrite {
 		c.Log("not promised by this client")

@@ -38,7 +38,8 @@ func newWire(t testing.TB, target string) *wire {
 	var listener net.Listener = memnet.Listen("")
 	if !memnet.Has(target) {
 		var err error
-		if listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		listener, err = net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -73,7 +74,8 @@ func (w *wire) connect(client net.Conn) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ends = append(w.ends, client, server); w.closed {
+	w.ends = append(w.ends, client, server)
+	if w.closed {
 		client.Close()
 		server.Close()
 	}

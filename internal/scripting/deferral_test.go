@@ -47,7 +47,7 @@ func TestPutOff(t *testing.T) {
 				_, err := run(t, client)
 				took := time.Since(begun)
 				if want := everywhere || cluster && words[0] != 'O'; !want {
-					if !errors.Is(err, transport.ErrRefused) || Unanswered(err) || took > 0 {
+					if !errors.Is(err, transport.ErrRefused) || TimedOut(err) || took > 0 {
 						t.Errorf("%s, %v: %v after %v", words, cluster, err, took)
 					}
 					return
@@ -69,7 +69,7 @@ func TestPutOff(t *testing.T) {
 	})
 }
 
-// What was put off for the whole time of an exchange, or found no node, was refused, and has had its
+// What was put off for the whole time of a round trip, or found no node, was refused, and has had its
 // time. A caller that goes away does not wait, and its error does not say that Redis was asked for long.
 func TestPutOffForTooLong(t *testing.T) {
 	t.Parallel()
@@ -85,7 +85,7 @@ func TestPutOffForTooLong(t *testing.T) {
 				}
 				begun := time.Now()
 				_, err := NewRunner(clusterFake{knows(always(try))}, time.Second).Run(ctx, echo, Keys{"key"})
-				if took := time.Since(begun); took != want || !errors.Is(err, transport.ErrRefused) || Unanswered(err) == leaves ||
+				if took := time.Since(begun); took != want || !errors.Is(err, transport.ErrRefused) || TimedOut(err) == leaves ||
 					Moving(err) != (!leaves && name == "put off") {
 					t.Errorf("%s, the caller leaves: %v: %v after %v", name, leaves, err, took)
 				}
@@ -94,8 +94,8 @@ func TestPutOffForTooLong(t *testing.T) {
 	}
 }
 
-// If the end of its time cuts the last try of an exchange short, it was put off all the same. But a Redis
-// that has fallen silent since it put the exchange off is silent.
+// If the end of its time cuts the last try of a round trip short, it was put off all the same. But a Redis
+// that has fallen silent since it put the round trip off is silent.
 func TestPutOffUntilCutShort(t *testing.T) {
 	t.Parallel()
 	for silence, moving := range map[time.Duration]bool{100 * time.Millisecond: true, 600 * time.Millisecond: false} {
@@ -111,11 +111,11 @@ func TestPutOffUntilCutShort(t *testing.T) {
 				}), time.Second)
 				var err error
 				if plain {
-					_, err = r.Plain(t.Context(), "key", transport.Command{"GET", "key"})
+					_, err = r.RoundTripPlain(t.Context(), "key", transport.Command{"GET", "key"})
 				} else {
 					_, err = r.Run(t.Context(), echo, Keys{"key"})
 				}
-				if Moving(err) != moving || !Unanswered(err) || !Ambiguous(err) || time.Since(begun) != time.Second {
+				if Moving(err) != moving || !TimedOut(err) || !MaybeDone(err) || time.Since(begun) != time.Second {
 					t.Errorf("silent for %v, plain %v: %v after %v", silence, plain, err, time.Since(begun))
 				}
 			})
@@ -145,8 +145,8 @@ func TestPlain(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := &fake{do: tt.do}
-			replies, err := NewRunner(f, time.Second).Plain(t.Context(), "lock", set, get)
-			if (err != nil) != tt.fails || err == nil && len(replies) != 2 || Ambiguous(err) != tt.ambiguous || Unanswered(err) != tt.unanswered {
+			replies, err := NewRunner(f, time.Second).RoundTripPlain(t.Context(), "lock", set, get)
+			if (err != nil) != tt.fails || err == nil && len(replies) != 2 || MaybeDone(err) != tt.ambiguous || TimedOut(err) != tt.unanswered {
 				t.Errorf("%s: %v, %v", name, replies, err)
 			}
 			for _, commands := range f.calls {
@@ -182,7 +182,7 @@ func TestNoNode(t *testing.T) {
 				}
 				r, err := NewRunner(client, time.Second), error(nil)
 				if plain {
-					_, err = r.Plain(t.Context(), "key", transport.Command{"GET", "key"})
+					_, err = r.RoundTripPlain(t.Context(), "key", transport.Command{"GET", "key"})
 				} else {
 					_, err = r.Run(t.Context(), echo, Keys{"key"}, "argument")
 					f.wantRepetitions(t, never)

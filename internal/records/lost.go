@@ -1,0 +1,44 @@
+package records
+
+import (
+	"fmt"
+
+	"github.com/a2139e8d/latchkey/internal/lease"
+	"github.com/a2139e8d/latchkey/internal/scripting"
+)
+
+// Why the lock of a session was lost, if the record beside it is not the one that its holder has read or written; see
+// changed in record.lua.
+var (
+	errChanged = fmt.Errorf("%w: another has changed the session", ErrLost)
+	errEnded   = fmt.Errorf("%w: another has ended the session", ErrLost)
+	errGone    = fmt.Errorf("%w: the session's record is gone: deleted, evicted, or expired", ErrLost)
+)
+
+// What the scripts reply then, in place of the state of the lock.
+const (
+	lostChanged = -3
+	lostEnded   = -4
+	lostGone    = -5
+)
+
+// readReply reads the reply of a script that extends the lock and compares the record.
+func readReply(reply scripting.Reply, err error) error {
+	if err != nil {
+		return err
+	}
+	return readReplyAt(reply, 0)
+}
+
+// readReplyAt is readReply if the state is value i of the reply.
+func readReplyAt(reply scripting.Reply, i int) error {
+	switch state, _ := reply.IntAt(i); state {
+	case lostChanged:
+		return errChanged
+	case lostEnded:
+		return errEnded
+	case lostGone:
+		return errGone
+	}
+	return lease.ReadReplyAt(reply, i)
+}
