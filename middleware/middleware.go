@@ -36,9 +36,9 @@ package middleware
 // The way of one exclusive request, from top to bottom:
 //
 //	Sessions.Handler             middleware.go
-//	 Sessions.routeOf            mode.go            asks the mux for the route, which may have a mode
-//	 Sessions.serve              middleware.go
-//	  response.run               middleware.go      a second time in mode Optimistic if another request has
+//	Sessions.routeOf             mode.go            asks the mux for the route, which may have a mode
+//	Sessions.serve               middleware.go
+//	 response.run                middleware.go      a second time in mode Optimistic if another request has
 //	                                                written: see optimistic.go
 //	   request.open              open.go
 //	    cookies.readIDs          cookie.go          finds the cookie

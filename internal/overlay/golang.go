@@ -243,3 +243,38 @@ func fullName(decl *ast.FuncDecl) string {
 func (f *goFile) between(from, to token.Pos) string {
 	return string(f.text[f.set.Position(from).Offset:f.set.Position(to).Offset])
 }
+
+// BeginAll puts statements at the beginning of every function of a package that is built here: what text
+// returns for its file, by the path from Latchkey's root, and its name.
+func BeginAll(dir string, text func(file, function string) string) Edit {
+	return Edit{dir, func(t *tree) error {
+		files, err := t.files(dir, ".go")
+		if err != nil {
+			return err
+		}
+		for _, path := range files {
+			if built, err := build.Default.MatchFile(filepath.Split(path)); err == nil && !built {
+				continue
+			}
+			source, err := t.read(path)
+			if err != nil {
+				return err
+			}
+			f, err := parseFile(t, path, source)
+			if err != nil {
+				return err
+			}
+			var splices []splice
+			for _, decl := range f.file.Decls {
+				if fn, ok := decl.(*ast.FuncDecl); ok && fn.Body != nil {
+					at := fn.Body.Lbrace + 1
+					splices = append(splices, splice{at, at, text(dir+"/"+filepath.Base(path), fullName(fn)) + ";"})
+				}
+			}
+			if err := f.change(splices, ""); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
