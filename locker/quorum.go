@@ -55,7 +55,8 @@ func (t *tally) add(node int, found lease.Attempt, err error) {
 	case err != nil:
 		t.votes[node] = failed
 		t.ambiguous = t.ambiguous || scripting.MaybeDone(err)
-		if err = fmt.Errorf("node %d: %w", node+1, err); t.errs != nil {
+		err = fmt.Errorf("node %d: %w", node+1, err)
+		if t.errs != nil {
 			err = fmt.Errorf("%w; %w", t.errs, err)
 		}
 		t.errs = err

@@ -126,7 +126,8 @@ func (t target) pool(timeout time.Duration, config *tls.Config,
 		user, password := t.username, t.password
 		if ask != nil {
 			var err error
-			if user, password, err = ask(ctx); err != nil {
+			user, password, err = ask(ctx)
+			if err != nil {
 				return nil, fmt.Errorf("Options.Credentials: %w", err)
 			}
 			if password == "" { // redigo would not log in at all

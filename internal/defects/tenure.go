@@ -36,7 +36,7 @@ var tenureDefects = []defect{
 		edits(overlay.In("internal/records", "tenure.fail").False("t.over != nil && scripting.MaybeDone(e)")),
 		seenBy(tests("internal/records", "TestACommitMayBeStoredThatOutlastsItsLease"))},
 	{"P8", "each that waits finds out anew that Redis is silent",
-		edits(overlay.In("internal/records", "tenure.fail").Drop("t.lines().Dismiss(k, e)")),
+		edits(overlay.In("internal/records", "tenure.fail").Drop("l.Dismiss(k, e)")),
 		seenBy(tests("middleware", "TestRedisFallsSilentAndAllAreAnsweredInTime"))},
 	{"P5", "a commit that has waited for another has all the time of an exchange",
 		edits(overlay.In("internal/records", "tenure.isShort").Return("false")),

@@ -100,7 +100,8 @@ func (s *Engine) inTime(
 			x.Args = append(x.Args, at(moment))
 		}
 		x.Args = append(x.Args, rest...)
-		if _, reply, err = s.runner.RoundTrip(ctx, x); err != nil {
+		_, reply, err = s.runner.RoundTrip(ctx, x)
+		if err != nil {
 			return reply, err
 		}
 		refused, _ := reply.IntAt(0)

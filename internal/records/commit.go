@@ -32,20 +32,19 @@ func (t *tenure) settle(ctx context.Context, version int, vacant bool) {
 		defer func() { t.vacated-- }()
 	}
 	begun, since := t.begun, t.since
-	for !t.isSettled(version) || vacant && t.begun == begun && t.over == nil {
+	for {
+		// If the tenure is over, a commit that is under way still counts, unless its outcome will not be known.
+		settled := t.stored >= version || t.over != nil && (!t.sending || errors.Is(t.over, ErrUnavailable))
+		if settled && (!vacant || t.begun != begun || t.over != nil) {
+			return
+		}
 		if t.sending {
 			t.waitForOne()
-		} else {
-			t.waitsSince(since)
-			t.commit(ctx)
+			continue
 		}
+		t.waitsSince(since)
+		t.commit(ctx)
 	}
-}
-
-// isSettled reports whether it is known if version is stored, or with an ErrUnavailable, that it is not
-// known. If the tenure is over, a commit that is under way still counts.
-func (t *tenure) isSettled(version int) bool {
-	return t.stored >= version || t.over != nil && (!t.sending || errors.Is(t.over, ErrUnavailable))
 }
 
 // commit makes all versions up to the newest stored, and decides what becomes of the lock: the present hold
@@ -66,7 +65,7 @@ func (t *tenure) commit(ctx context.Context) {
 	}()
 	now, version, vacant := time.Now(), t.newest, t.hold == nil
 	next = t.next(now)
-	x, base := t.roundTrip(next, now)
+	x, revision := t.roundTrip(next, now)
 	ctx = context.WithoutCancel(ctx)
 	if t.isShort(now) {
 		var cancel context.CancelFunc
@@ -88,12 +87,12 @@ func (t *tenure) commit(ctx context.Context) {
 	if next.text != "" {
 		_ = t.term.Answered(heard, nil)
 	}
-	t.term.Token, t.base, t.others, t.stored, t.heard, t.asked = next.text, base, others, version, heard, now
+	t.term.Token, t.revision, t.others, t.stored, t.heard, t.asked = next.text, revision, others, version, heard, now
 	switch {
 	case t.over != nil: // it lapsed meanwhile, and its next token is nobody's
 		t.sweep(next.text)
 	case next.text == "":
-		t.freed()
+		t.lapse(errFreed)
 	case vacant: // if the next in line has left, settle sends once more
 		t.grant(next.label)
 	case t.hold != nil:
@@ -111,7 +110,7 @@ type token struct {
 func (t *tenure) next(now time.Time) (next token) {
 	if t.hold != nil {
 		next = token{label: t.hold.ticket.Label, span: t.term.Span(now)}
-	} else if first, waits := t.lines().First(t.lockKey()); waits && t.mayPass(now) {
+	} else if first, waits := t.engine.lines.First(t.lock); waits && t.mayPass(now) {
 		next = token{label: first.Label, span: first.Options.Span}
 	} else {
 		return token{}
@@ -124,18 +123,33 @@ func (t *tenure) next(now time.Time) (next token) {
 // afterwards.
 func (t *tenure) roundTrip(next token, now time.Time) (x scripting.RoundTrip, revision string) {
 	x = scripting.RoundTrip{Script: commitScript, Keys: t.keys.forScript()}
-	mark, ttl, record, span := t.mark, any(""), any(""), any("")
-	var quiet, staged bool
-	if t.newest > 0 || t.read == nil { // what cannot be read is left as it is
-		ttl, quiet = t.timeToLive(next, now)
+	mark, revision := t.mark, t.revision
+	ttl, record, span, quiet, staged := any(""), any(""), any(""), any(""), any("")
+	if t.newest > 0 || t.read == nil { // a record that cannot be read is left as it is
+		// The time to live is what the last version wants or, without one, what the take wants, since a request
+		// has come for the session. While the session is held, the record outlasts the lock.
+		ms, isQuiet := t.write.ttl, t.write.quiet
+		if t.newest == 0 {
+			ms, isQuiet = t.terms.expiry(&t.record, now), t.terms.Quiet
+		}
+		switch {
+		case isQuiet: // the script extends it if the lock needs that
+			quiet = yes
+		case next.text != "":
+			ms = max(ms, (next.span + outlast).Milliseconds())
+		}
+		ttl = ms
 	}
-	revision = t.base
 	if t.written > t.stored {
 		revision = t.record.revision
-		if t.write.ended {
+		if t.ended {
 			mark, x.Keys = "", t.keys.withList()
+			record = formatTombstone(revision, t.record.Created)
+		} else if text := t.record.text(t.box); len(text) < stagedFrom {
+			record = text
+		} else {
+			record, staged = stage(&x, revision, text), yes
 		}
-		record, staged = stage(&x, revision, t.write.text(t.box))
 	}
 	if t.args[0] != t.term.Token { // it has changed
 		t.args[0] = t.term.Token
@@ -143,20 +157,15 @@ func (t *tenure) roundTrip(next token, now time.Time) (x scripting.RoundTrip, re
 	if next.text != "" {
 		span = next.span.Milliseconds()
 	}
-	x.Args = append(t.args[:1], t.base, ttl, record, mark, next.text, span, when(quiet), when(staged))
+	x.Args = append(t.args[:1], t.revision, ttl, record, mark, next.text, span, quiet, staged)
 	for len(x.Args) > 4 && x.Args[len(x.Args)-1] == "" { // an argument costs Redis 1 % of a commit
 		x.Args = x.Args[:len(x.Args)-1]
 	}
 	return x, revision
 }
 
-// when returns an argument that says whether something is so.
-func when(so bool) any {
-	if so {
-		return yes
-	}
-	return ""
-}
+// outlast is by how much a record outlasts its lock. The scripts know it.
+const outlast = 2 * time.Second
 
 // waitsSince notes since when a hold that ends waits for its commit.
 func (t *tenure) waitsSince(begun time.Time) {
@@ -176,23 +185,6 @@ func (t *tenure) latest() time.Time {
 // isShort reports whether that is sooner than a round trip may be over that begins now.
 func (t *tenure) isShort(now time.Time) bool {
 	return !t.since.IsZero() && now.Sub(t.since) > t.engine.options.Timeout/8
-}
-
-// outlast is by how much a record outlasts its lock, as the scripts see to it, too.
-const outlast = 2 * time.Second
-
-// timeToLive is that of the record after a commit, in ms: what the last version wants, or the
-// take, since a request has come for the session; but while it is held, no less than its lock. quiet: it must
-// not be longer than the record would live without the commit.
-func (t *tenure) timeToLive(next token, now time.Time) (ttl int64, quiet bool) {
-	ttl, quiet = t.write.ttl, t.write.quiet
-	if t.newest == 0 {
-		ttl, quiet = t.terms.expiry(&t.record, now), t.terms.Quiet
-	}
-	if next.text != "" && !quiet { // otherwise the script sees to it
-		ttl = max(ttl, (next.span + outlast).Milliseconds())
-	}
-	return ttl, quiet
 }
 
 // waitForOne waits until the round trip that is under way is over. A hold that has waited for one

@@ -90,7 +90,7 @@ package records
 //	      tenure.commit      internal/records/commit.go        stores it by commit.lua, and decides what becomes of the lock
 //	        Runner.RoundTrip internal/scripting/scripting.go   numbers the call, and repeats it if the connection breaks
 //	          Redigo.Do      locker/transport/redigo.go        as above
-//	      tenure.freed       internal/records/tenure.go        no request waits: the line ends
+//	      tenure.lapse       internal/records/tenure.go        no request waits: the tenure and the line end
 //
 // The other files: load.go reads without a lock, and optimistic.go saves without one. staged.go sends large
 // records. record.go knows the form of a record, with timeouts.go, user_record.go and seal.go; scripts.go has

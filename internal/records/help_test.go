@@ -204,7 +204,8 @@ func learn(t *testing.T, s *redistest.Server) {
 					sent.Store(script, cmd.Args[0])
 				}
 			}
-			if _, known = sent.Load(script); !known {
+			_, known = sent.Load(script)
+			if !known {
 				t.Fatal("a script that Redis does not know was not sent")
 			}
 		}

@@ -52,14 +52,6 @@ type write struct {
 	begun   time.Time // when the hold began to end
 }
 
-// text returns the stored form of the record, sealed if b seals. A tombstone is never sealed.
-func (w write) text(b *box) []byte {
-	if w.ended {
-		return formatTombstone(w.record.revision, w.record.Created)
-	}
-	return w.record.text(b)
-}
-
 // A visit is one allocation for a hold and for how its lock is acquired.
 type visit struct {
 	Hold
@@ -100,7 +92,8 @@ func (h *Hold) acquire(ctx context.Context, k *taking) error {
 		head, err := h.engine.lines.Enter(&h.ticket)
 		if head && err == nil {
 			var won lease.Won
-			if won, err = h.ticket.Compete(k); err == nil {
+			won, err = h.ticket.Compete(k)
+			if err == nil {
 				k.tenure.start(h, won)
 			}
 		}
@@ -156,16 +149,14 @@ func (h *Hold) tell(why error) {
 // to the commit was lost, and its repetition was refused. With ErrTooLarge alone nothing was stored. With
 // ErrLost alone nothing was stored so far. But the network may have made copies of both the take and the
 // commit. If these arrive later, while the session is free and before another write, they store the data.
-func (h *Hold) Save(ctx context.Context, data []byte) error {
-	return h.save(ctx, Record{Data: data})
-}
+func (h *Hold) Save(ctx context.Context, data []byte) error { return h.SaveContent(ctx, encoded(data)) }
 
 // SaveContent is like Save, but encodes c only when, and if, it is sent. c must not change afterwards.
 func (h *Hold) SaveContent(ctx context.Context, c Content) error {
-	return h.save(ctx, Record{Content: c})
-}
-
-func (h *Hold) save(ctx context.Context, record Record) error {
+	record := Record{Content: c}
+	if data, ok := c.(encoded); ok {
+		record.Data, record.Content = data, nil
+	}
 	defer h.letGo(ctx)
 	record.Created, record.Own, record.revision = h.Record.Created, h.Record.Own, h.newRevision()
 	record.User, record.Device, record.epoch = h.Record.User, h.Record.Device, h.Record.epoch

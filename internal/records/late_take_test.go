@@ -182,7 +182,8 @@ func TestACopyOfATakeKeepsNobodyWaiting(t *testing.T) {
 		for n := range 3 {
 			begun := time.Now()
 			save(t, holder, "1")
-			if holder = take(t, other); time.Since(begun) > 100*time.Millisecond {
+			holder = take(t, other)
+			if time.Since(begun) > 100*time.Millisecond {
 				t.Errorf("request %d after it has waited for %v", n+1, time.Since(begun))
 			}
 		}

@@ -72,7 +72,8 @@ func (l *laggard) now() (late, putOff bool) {
 	if l.begun.IsZero() {
 		l.begun = time.Now()
 	}
-	if putOff = time.Since(l.begun) < l.lag; !putOff {
+	putOff = time.Since(l.begun) < l.lag
+	if !putOff {
 		l.begun = time.Time{}
 	}
 	return false, putOff
@@ -141,7 +142,8 @@ func TestARequestIsOverInTime(t *testing.T) {
 								took := time.Since(begun)
 								mu.Lock()
 								defer mu.Unlock()
-								if longest = max(longest, took); err == nil && took > wait {
+								longest = max(longest, took)
+								if err == nil && took > wait {
 									late++
 								}
 							})

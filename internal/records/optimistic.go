@@ -51,9 +51,10 @@ func (s *Engine) saveLoaded(ctx context.Context, id string, read, record Record,
 	}
 	keys := s.keys(id)
 	x := scripting.RoundTrip{Script: optimisticScript, Keys: keys.forScript()}
-	text, staged := stage(&x, record.revision, record.text(s.box(id)))
+	text := record.text(s.box(id))
 	x.Args = []any{read.revision, text, t.expiry(&record, time.Now())}
-	if staged {
+	if len(text) >= stagedFrom {
+		x.Args[1] = stage(&x, record.revision, text)
 		x.Args = append(x.Args, yes)
 	}
 	_, reply, err := s.runner.RoundTrip(ctx, x)

@@ -2,6 +2,7 @@ package records
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/cipher"
 	"crypto/sha1"
 	"encoding/hex"
@@ -47,6 +48,12 @@ type Content interface {
 	// AppendTo appends that to b.
 	AppendTo(b []byte) []byte
 }
+
+// An encoded Content is its own encoded form.
+type encoded []byte
+
+func (e encoded) Size() int                { return len(e) }
+func (e encoded) AppendTo(b []byte) []byte { return append(b, e...) }
 
 // sessionKeys are the keys of a session: strings, in the form in which clients want them, since to make that
 // again and again costs.
@@ -112,6 +119,15 @@ func (s *Engine) recordKey(id string) string {
 	return s.options.Prefix + "{" + id + "}"
 }
 
+// cutTag splits the id of a user's session. Any other id is returned as the tag.
+func cutTag(id string) (tag, rest string, ofUser bool) {
+	const tagSize, ownSize = 16, 11 // characters of base64url
+	if len(id) != tagSize+1+ownSize || id[tagSize] != '.' {
+		return id, "", false
+	}
+	return id[:tagSize], id[tagSize+1:], true
+}
+
 // The stored form is one line of JSON whose head is fixed to the byte, so that
 // scripts can read it with a pattern and people with redis-cli:
 //
@@ -148,18 +164,23 @@ func formatRecord(revision string, created time.Time, data []byte) []byte {
 	return Record{Data: data, Created: created, revision: revision}.text(nil)
 }
 
-// text returns the stored form, sealed if b seals.
+// text returns the stored form, sealed by b unless that is nil or writes plain records.
 func (r Record) text(b *box) []byte {
-	if b.seals() {
+	if b != nil && !b.ring.writePlain {
 		return b.seal(r)
 	}
 	text := r.appendHead(make([]byte, 0, r.size()), plainMark)
-	return append(r.appendData(r.appendDevice(text)), '}')
+	if r.User != "" {
+		text = r.appendDevice(text)
+	}
+	return append(r.appendData(text), '}')
 }
 
 // appendData appends what was saved, behind what appendDevice has appended.
 func (r Record) appendData(b []byte) []byte {
-	b = r.appendUser(b)
+	if r.User != "" {
+		b = append(appendQuoted(b, r.User), ',')
+	}
 	if r.Content != nil {
 		b = r.Content.AppendTo(b)
 	}
@@ -178,7 +199,7 @@ func (r Record) size() int {
 		size += r.Content.Size()
 	}
 	if r.User != "" {
-		size += len(r.appendUser(r.appendDevice(room[:0]))) + len("]")
+		size += len(appendQuoted(r.appendDevice(room[:0]), r.User)) + len(",]")
 	}
 	return size
 }
@@ -189,8 +210,13 @@ func (r Record) appendHead(b []byte, mark string) []byte {
 	b = append(b, r.revision...)
 	b = append(b, `","c":`...)
 	b = strconv.AppendInt(b, r.Created.UnixMilli(), 10)
-	b = r.appendEpoch(b)
-	b = r.Own.appendTo(b)
+	if r.User != "" {
+		b = append(b, epochMark...)
+		b = append(b, cmp.Or(r.epoch, noEpoch)...)
+	}
+	if r.Own != nil {
+		b = r.Own.appendTo(b)
+	}
 	return append(b, mark...)
 }
 
@@ -234,12 +260,14 @@ func parse(text []byte, f form) (Record, error) {
 		return Record{revision: r.revision}, errCutOff
 	}
 	if seal != nil {
-		if data, err = open(seal, data, text[:at]); err != nil {
+		data, err = open(seal, data, text[:at])
+		if err != nil {
 			return Record{revision: r.revision}, err
 		}
 	}
 	if f.ofUser {
-		if r.User, data, err = cutUser(data); err != nil {
+		r.User, data, err = cutUser(data)
+		if err != nil {
 			return Record{revision: r.revision}, err
 		}
 	}
@@ -251,7 +279,7 @@ func parse(text []byte, f form) (Record, error) {
 // rest, which begins at a byte, and is to be opened by seal if it is sealed.
 func parseBeginning(text []byte, f form) (r Record, at int, seal cipher.AEAD, err error) {
 	r, at, sealed, err := parseHead(text, f.bond)
-	if err == nil {
+	if err == nil && (sealed || f.box != nil) {
 		seal, err = f.box.opener(text[at:], sealed)
 	}
 	if err == nil && seal != nil {
@@ -284,9 +312,12 @@ func parseHead(text []byte, bond lease.Bond) (r Record, at int, sealed bool, _ e
 	if err != nil || digits[0] < '0' || digits[0] == '0' && len(digits) > 1 {
 		return r, 0, false, fmt.Errorf("%w: creation time is not a number", ErrCorrupt)
 	}
-	epoch, rest, ok := cutEpoch(rest[len(digits):])
-	if !ok {
-		return r, 0, false, fmt.Errorf("%w: its epoch", ErrCorrupt)
+	rest = rest[len(digits):]
+	if bytes.HasPrefix(rest, []byte(epochMark)) {
+		r.epoch, rest, ok = cutEpoch(rest)
+		if !ok {
+			return Record{revision: r.revision}, 0, false, fmt.Errorf("%w: its epoch", ErrCorrupt)
+		}
 	}
 	own, rest, ok := cutTimes(rest)
 	data, plain := bytes.CutPrefix(rest, []byte(plainMark))
@@ -296,7 +327,7 @@ func parseHead(text []byte, bond lease.Bond) (r Record, at int, sealed bool, _ e
 	if !ok || !plain && !sealed {
 		return r, 0, false, fmt.Errorf("%w: what is between its creation time and its data", ErrCorrupt)
 	}
-	r.Created, r.Own, r.epoch = time.UnixMilli(created), own, epoch
+	r.Created, r.Own = time.UnixMilli(created), own
 	return r, len(text) - len(data), sealed, nil
 }
 
@@ -310,25 +341,25 @@ const (
 func revisionOf(b []byte) string {
 	rest, ok := bytes.CutPrefix(b, []byte(head))
 	revision, _, _ := bytes.Cut(rest, []byte(`"`))
-	if !ok || len(revision) != revisionLength || !isToken(revision) {
-		sum := sha1.Sum(b) // what Redis can compute, too; nobody gains by a collision
-		return hex.EncodeToString(sum[:])
+	ok = ok && len(revision) == revisionLength
+	for _, c := range revision { // of the characters that the scripts' %w matches
+		ok = ok && ('0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z')
 	}
-	return string(revision)
-}
-
-// isToken reports whether b can be a revision: what the scripts' %w+ matches.
-func isToken(b []byte) bool {
-	for _, c := range b {
-		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
-			return false
-		}
+	if ok {
+		return string(revision)
 	}
-	return len(b) > 0
+	sum := sha1.Sum(b) // what Redis can compute, too; nobody gains by a collision
+	return hex.EncodeToString(sum[:])
 }
 
 // sizeOf returns the size of r's stored form, without encoding it.
-func (s *Engine) sizeOf(r Record) int { return r.size() + s.ring.overhead(&r) }
+func (s *Engine) sizeOf(r Record) int {
+	size := r.size()
+	if s.ring != nil {
+		size += s.ring.overhead(&r)
+	}
+	return size
+}
 
 // fits returns an error for a record that is too large when it is stored.
 func (t Terms) fits(size int) error {

@@ -35,7 +35,7 @@ func (t *tenure) extend(now time.Time) {
 	x := scripting.RoundTrip{
 		Script: extendScript,
 		Keys:   t.keys.forScript(),
-		Args:   []any{t.term.Token, span.Milliseconds(), t.base},
+		Args:   []any{t.term.Token, span.Milliseconds(), t.revision},
 	}
 	// An answer after the lease's end would be useless. If it takes that long, the alarm must not wait for it
 	// to find the lease over.
@@ -68,5 +68,5 @@ func (t *tenure) renewInTime(now time.Time) {
 // arm makes the alarm ring at a time, or at once if that is over.
 func (t *tenure) arm(at time.Time) {
 	t.rings = at
-	t.lines().SetAlarm(&t.alarm, t, at)
+	t.engine.lines.SetAlarm(&t.alarm, t, at)
 }

@@ -135,7 +135,7 @@ func (k *keyring) find(id []byte) *master {
 // overhead is by how much a record is longer.
 func (k *keyring) overhead(r *Record) int {
 	switch {
-	case k == nil || k.writePlain:
+	case k.writePlain:
 		return 0
 	case r.User != "":
 		return sealBytes + apartBytes
@@ -170,9 +170,6 @@ func (b *box) with(m *master) cipher.AEAD {
 	return b.newest
 }
 
-// seals reports whether records are to be stored sealed.
-func (b *box) seals() bool { return b != nil && !b.ring.writePlain }
-
 // seal returns the stored form of r.
 func (b *box) seal(r Record) []byte {
 	m, epoch := &b.ring.masters[0], r.epoch
@@ -199,15 +196,16 @@ func sealFrom(seal cipher.AEAD, text []byte, begins, before int) []byte {
 	return seal.Seal(text[:begins], nil, text[begins:], text[:before])
 }
 
-// opener returns what opens a stored record's data, nil if they are not sealed. Their beginning is enough.
+// opener returns what opens a stored record's data, nil if they are not sealed. Their beginning is enough. b is nil
+// if the store has no keys; then it is called only for sealed data.
 func (b *box) opener(data []byte, sealed bool) (cipher.AEAD, error) {
 	switch {
-	case !sealed && (b == nil || b.ring.acceptPlain):
+	case b == nil:
+		return nil, fmt.Errorf("%w: it is sealed, and Options.Encryption has no Keys", ErrCorrupt)
+	case !sealed && b.ring.acceptPlain:
 		return nil, nil
 	case !sealed:
 		return nil, fmt.Errorf("%w: it is not sealed, and Options.Encryption does not accept that", ErrCorrupt)
-	case b == nil:
-		return nil, fmt.Errorf("%w: it is sealed, and Options.Encryption has no Keys", ErrCorrupt)
 	case len(data) < keyIDBytes:
 		return nil, errCutOff
 	}

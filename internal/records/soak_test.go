@@ -336,7 +336,8 @@ func content(n int) []byte {
 
 // read reads the number of writes, which is not less than when the request began.
 func read(r Record, least int) (n int, err error) {
-	if _, err = fmt.Sscan(string(r.Data), &n); err == nil && n < least {
+	_, err = fmt.Sscan(string(r.Data), &n)
+	if err == nil && n < least {
 		err = fmt.Errorf("write %d was answered, but then %d was read", least, n)
 	}
 	return n, err

@@ -41,14 +41,11 @@ const (
 	headBytes = 40     // of a record: enough for a script to know its revision and kind
 )
 
-// stage stages the record that x's script writes, if it is large. It is called when x has all other keys. It
-// returns the script's argument: the record, or the beginning of a staged one.
-func stage(x *scripting.RoundTrip, revision string, record []byte) (arg []byte, staged bool) {
-	if len(record) < stagedFrom {
-		return record, false
-	}
-	key := x.Keys.At(0) + ".new." + revision
+// stage stages a large record that x's script writes. It is called when x has all other keys. It returns the
+// script's argument: the beginning of the record, which does not keep the record alive.
+func stage(x *scripting.RoundTrip, revision string, record []byte) (arg []byte) {
+	key := x.Keys[0].(string) + ".new." + revision
 	x.Before = []transport.Command{{"SET", key, record, "PX", stagedFor}}
 	x.Keys = append(x.Keys, key)
-	return bytes.Clone(record[:headBytes]), true // which does not keep the record alive
+	return bytes.Clone(record[:headBytes])
 }

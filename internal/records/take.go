@@ -121,18 +121,19 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration, 
 	t := k.begin(begun, heard)
 	if ofUser {
 		mark, _ := scripting.Text(values[2])
-		if t.mark = string(mark); !alive(string(mark), k.keys, parsed.epoch) {
+		t.mark = string(mark)
+		if !alive(string(mark), k.keys, parsed.epoch) {
 			return lease.Attempt{}, false, nil
 		}
 	}
-	t.record, t.base, t.size, t.args[0], t.box = parsed, parsed.revision, int32(len(text)), k.set[2], f.box
+	t.record, t.revision, t.size, t.args[0], t.box = parsed, parsed.revision, int32(len(text)), k.set[2], f.box
 	k.tenure = t
 	return lease.Attempt{Taken: true}, true, nil
 }
 
 // begin begins a tenure. Redis was asked at asked, and has answered at heard.
 func (k *taking) begin(asked, heard time.Time) *tenure {
-	t := &tenure{engine: k.engine, id: k.id, keys: k.keys, terms: *k.terms, heard: heard, asked: asked, mark: ""}
+	t := &tenure{engine: k.engine, id: k.id, keys: k.keys, lock: k.keys.lock.(string), terms: *k.terms, heard: heard, asked: asked, mark: ""}
 	t.idle.L = &t.mu
 	return t
 }
@@ -157,9 +158,9 @@ func (k *taking) taken(reply scripting.Reply, token string, asked time.Time) (le
 		mark, marked := reply.TextAt(3)
 		t.others, t.mark, ok = others != 0, mark, ok && marked
 	case stateTooLarge:
-		t.base, ok = reply.TextAt(2)
+		t.revision, ok = reply.TextAt(2)
 	case stateWrongType:
-		t.base = foreignName
+		t.revision = foreignName
 	}
 	text, err := found(reply)
 	if !ok {
@@ -168,10 +169,11 @@ func (k *taking) taken(reply scripting.Reply, token string, asked time.Time) (le
 	if err != nil && !unusable(err) {
 		return lease.Attempt{}, err
 	}
-	if t.read = err; err == nil {
+	t.read = err
+	if err == nil {
 		t.size = int32(len(text))
 		t.record, t.read = parse(text, f)
-		t.base = t.record.revision
+		t.revision = t.record.revision
 	}
 	k.tenure = t
 	return lease.Attempt{Taken: true}, nil

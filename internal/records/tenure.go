@@ -29,7 +29,7 @@ import (
 // Invariant (one hold): at most one hold is present. When it begins, the hold before it has ended, and its
 // version is the newest.
 // Invariant (one round trip): sending is true from before a round trip is sent until its outcome is in term,
-// base and stored. So if it is false, and the tenure is not over, it is known what Redis has.
+// revision and stored. So if it is false, and the tenure is not over, it is known what Redis has.
 // Invariant (stored): stored <= newest and written <= newest. Redis has version stored or, during a commit,
 // the version that the commit carries.
 // Invariant (saved before answered): end returns nil only if stored has reached the version that it made.
@@ -80,26 +80,27 @@ type tenure struct {
 	engine *Engine
 	id     string
 	keys   sessionKeys
-	terms  Terms // of the request that acquired the lock
+	lock   string // the lock's key, which is also that of the line
+	terms  Terms  // of the request that acquired the lock
 
 	mu   sync.Mutex // guards all below; before the lines' mutex; never held during a round trip
 	idle sync.Cond  // sending became false, or over was set
 
 	// What Redis has.
-	term    lease.Term  // of the lock
-	alarm   lease.Alarm // rings at rings; guarded by the lines' mutex
-	rings   time.Time   // zero: it is not set
-	began   time.Time   // when the lock was asked for
-	heard   time.Time   // when Redis answered last
-	asked   time.Time   // when it was asked that; see grant
-	others  bool        // other processes wait, as of heard
-	base    string      // the revision of the record
-	mark    any         // of a user's session, as it was read: a string, "" for a guest
-	box     *box        // seals and opens the record
-	sending bool        // a round trip is under way
-	silence error       // of the last one, if Redis has not answered it
-	since   time.Time   // the first of those that wait for the next commit waits since then; zero: there is none
-	args    [9]any      // of the commit that is under way
+	term     lease.Term  // of the lock
+	alarm    lease.Alarm // rings at rings; guarded by the lines' mutex
+	rings    time.Time   // zero: it is not set
+	began    time.Time   // when the lock was asked for
+	heard    time.Time   // when Redis answered last
+	asked    time.Time   // when it was asked that; see grant
+	others   bool        // other processes wait, as of heard
+	revision string      // of the record
+	mark     any         // of a user's session, as it was read: a string, "" for a guest
+	box      *box        // seals and opens the record
+	sending  bool        // a round trip is under way
+	silence  error       // of the last one, if Redis has not answered it
+	since    time.Time   // the first of those that wait for the next commit waits since then; zero: there is none
+	args     [9]any      // of the commit that is under way
 
 	// The holds.
 	hold    *Hold // the present one; nil: it is vacant
@@ -130,12 +131,8 @@ func (t *tenure) start(h *Hold, won lease.Won) {
 	h.tenure, h.Record, h.first = t, t.record, true
 	h.revision = won.Token[:revisionLength]
 	t.rings = t.term.Renewal()
-	t.lines().Own(h.ticket.Key, lease.Holder{Token: won.Token}, &t.alarm, t, t.rings, t.term.End())
+	t.engine.lines.Own(h.ticket.Key, lease.Holder{Token: won.Token}, &t.alarm, t, t.rings, t.term.End())
 }
-
-func (t *tenure) lines() *lease.Lines[*Hold] { return &t.engine.lines }
-
-func (t *tenure) lockKey() string { return t.keys.lock.(string) }
 
 // begin makes h the present hold. It is called with mu held, before h's goroutine goes on.
 func (t *tenure) begin(h *Hold) {
@@ -157,7 +154,8 @@ func (t *tenure) admit(ctx context.Context, h *Hold) (again bool, err error) {
 		again = true
 	case h.first && ctx.Err() != nil:
 		// Its caller has left after it waited for one round trip, and must not wait for another.
-		if again = true; !t.vacate(now) {
+		again = true
+		if !t.vacate(now) {
 			t.fail(context.Cause(ctx), "")
 		}
 	case ctx.Err() != nil || !t.term.Held(now):
@@ -257,7 +255,7 @@ const (
 // the lock for the hold that ends, for longer than the next one may have it.
 func (t *tenure) vacate(now time.Time) (early bool) {
 	t.hold = nil
-	next, waits := t.lines().First(t.lockKey())
+	next, waits := t.engine.lines.First(t.lock)
 	return waits && t.mayPass(now) && t.term.Fresh(now) && t.newest-t.stored < maxAhead &&
 		now.Sub(t.heard) < t.engine.maxUnheard && t.grant(next.Label)
 }
@@ -276,16 +274,10 @@ func (t *tenure) grant(label string) bool {
 	if t.keys.ofUser() {
 		since = t.asked
 	}
-	return t.lines().Next(t.lockKey(), label, since, t.begin)
+	return t.engine.lines.Next(t.lock, label, since, t.begin)
 }
 
 // # The end of a tenure
-
-// freed ends the tenure when its lock was released.
-func (t *tenure) freed() {
-	t.term.Token = ""
-	t.lapse(errFreed)
-}
 
 // lose ends the tenure when its lock is lost, or may be. What is under way may be stored: its outcome
 // counts, and the commit sweeps.
@@ -302,7 +294,7 @@ func (t *tenure) lose(why error) {
 // after one that has failed.
 func (t *tenure) fail(why error, next string) {
 	if t.over == nil && scripting.TimedOut(why) && !scripting.Moving(why) {
-		t.lines().Dismiss(t.lockKey(), why) // before lapse, which calls the first of them
+		t.engine.lines.Dismiss(t.lock, why) // before lapse, which calls the first of them
 	}
 	if t.over != nil && scripting.MaybeDone(why) { // the tenure lapsed during a commit, which may be stored
 		t.over = fmt.Errorf("%w; a commit may have been done: %w", t.over, why)
@@ -314,7 +306,7 @@ func (t *tenure) fail(why error, next string) {
 // sweep frees the lock in the background, if it has one of these tokens.
 func (t *tenure) sweep(tokens ...string) {
 	e := t.engine
-	t.lines().Sweeper.Free(&e.locking, lease.Spin{Runner: e.runner}, t.lockKey(), tokens...)
+	t.engine.lines.Sweeper.Free(&e.locking, lease.Spin{Runner: e.runner}, t.lock, tokens...)
 }
 
 // lapse ends the tenure. The present hold has built on what is void.
@@ -327,7 +319,7 @@ func (t *tenure) lapse(why error) {
 		t.hold.tell(why)
 		t.hold = nil
 	}
-	t.lines().Leave(t.lockKey(), &t.alarm)
+	t.engine.lines.Leave(t.lock, &t.alarm)
 	t.idle.Broadcast()
 }
 

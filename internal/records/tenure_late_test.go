@@ -37,7 +37,8 @@ func lateCommitsChangeNothing(t *testing.T, d *desk, more string) {
 		}
 		d.repeatCommits(t, fmt.Sprint("after hold ", i))
 		<-waiting[i].came
-		if first = waiting[i].hold; first == nil {
+		first = waiting[i].hold
+		if first == nil {
 			t.Fatal(waiting[i].err)
 		}
 	}

@@ -65,7 +65,8 @@ func TestAContentIsEncodedWhenItIsSent(t *testing.T) {
 		var endings []*ending
 		for i, version := range versions {
 			if i > 0 {
-				if h = waiting[i-1].holds(t, ""); h.Record.Content != versions[i-1] {
+				h = waiting[i-1].holds(t, "")
+				if h.Record.Content != versions[i-1] {
 					t.Errorf("with version %d comes %v", i, h.Record.Content)
 				}
 			}

@@ -82,15 +82,6 @@ func newTagger(key []byte) func(name string) [tagBytes]byte {
 	}
 }
 
-// cutTag splits the id of a user's session. Any other id is returned as the tag.
-func cutTag(id string) (tag, rest string, ofUser bool) {
-	const tagSize, ownSize = 16, 11 // characters of base64url
-	if len(id) != tagSize+1+ownSize || id[tagSize] != '.' {
-		return id, "", false
-	}
-	return id[:tagSize], id[tagSize+1:], true
-}
-
 func (s *Engine) markKey(tag string) string { return s.options.Prefix + "{" + tag + "}.user" }
 func (s *Engine) listKey(tag string) string { return s.options.Prefix + "{" + tag + "}.list" }
 

@@ -65,7 +65,8 @@ func (s *Engine) EndUser(ctx context.Context, user string, except ...string) (en
 	for _, tag := range append(tags, back...) {
 		var some []string
 		some, err = s.endTag(ctx, base64.RawURLEncoding.EncodeToString(tag[:]), except)
-		if ended = append(ended, some...); err != nil {
+		ended = append(ended, some...)
+		if err != nil {
 			break
 		}
 	}

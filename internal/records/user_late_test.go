@@ -158,7 +158,8 @@ func TestALateEndUser(t *testing.T) {
 			if !runs(cmd, endAllScript) {
 				return redistest.Pass
 			}
-			if sent = append(sent, cmd); len(sent) == 1 {
+			sent = append(sent, cmd)
+			if len(sent) == 1 {
 				return redistest.DropReply
 			}
 			if meanwhile == "" {

@@ -66,7 +66,8 @@ func (s *Engine) listTag(ctx context.Context, tag, user string, t Terms) (all []
 	seen, current := make(map[string]bool), make(map[string]bool)
 	for round := 0; err == nil; round++ {
 		var ids []string
-		if ids, err = s.members(ctx, tag, replies[len(replies)-2:]); err != nil {
+		ids, err = s.members(ctx, tag, replies[len(replies)-2:])
+		if err != nil {
 			break
 		}
 		clear(current)
@@ -83,7 +84,8 @@ func (s *Engine) listTag(ctx context.Context, tag, user string, t Terms) (all []
 				seen[id] = true
 			}
 			var last []transport.Command
-			if ids = ids[len(some):]; len(ids) == 0 {
+			ids = ids[len(some):]
+			if len(ids) == 0 {
 				last = again
 			}
 			all, replies, err = s.appendListed(ctx, all, some, user, t, last...)

@@ -2,7 +2,6 @@ package records
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/cipher"
 	"encoding/json"
 	"fmt"
@@ -24,18 +23,7 @@ import (
 
 // appendDevice appends the beginning of that.
 func (r Record) appendDevice(b []byte) []byte {
-	if r.User == "" {
-		return b
-	}
 	return append(appendQuoted(append(b, '['), r.Device), ',')
-}
-
-// appendUser appends what is between that and the data.
-func (r Record) appendUser(b []byte) []byte {
-	if r.User == "" {
-		return b
-	}
-	return append(appendQuoted(b, r.User), ',')
 }
 
 // appendQuoted appends s as JSON, as [encoding/json] does it.
@@ -58,7 +46,8 @@ var errNoUser = fmt.Errorf("%w: it does not say whose it is", ErrCorrupt)
 func cutDevice(text []byte, at int, seal cipher.AEAD) (device string, next int, err error) {
 	begins, next := text[at:], len(text)
 	if seal != nil {
-		if begins, next, err = openDevice(seal, text, at); err != nil {
+		begins, next, err = openDevice(seal, text, at)
+		if err != nil {
 			return "", at, err
 		}
 	}
@@ -70,7 +59,7 @@ func cutDevice(text []byte, at int, seal cipher.AEAD) (device string, next int, 
 	return device, next - len(rest), nil
 }
 
-// cutUser is the inverse of appendUser, and cuts off what is behind the data.
+// cutUser cuts off the user in front of the data, and what is behind the data.
 func cutUser(b []byte) (user string, data []byte, err error) {
 	user, rest, ok := cutQuoted(b)
 	data, closed := bytes.CutSuffix(rest, []byte("]"))
@@ -89,7 +78,8 @@ func shortened(device string) string {
 	var room [16]byte
 	for at, size := 0, 0; at < len(device); {
 		_, n := utf8.DecodeRuneInString(device[at:])
-		if size += len(appendQuoted(room[:0], device[at:at+n])) - len(`""`); size > MaxDevice {
+		size += len(appendQuoted(room[:0], device[at:at+n])) - len(`""`)
+		if size > MaxDevice {
 			return device[:at]
 		}
 		at += n
@@ -135,20 +125,9 @@ func newEpoch() string {
 // Redis knows it when the record is written first, sealing leaves it out: see withoutEpoch.
 const epochMark = `,"g":`
 
-func (r *Record) appendEpoch(b []byte) []byte {
-	if r.User == "" {
-		return b
-	}
-	b = append(b, epochMark...)
-	return append(b, cmp.Or(r.epoch, noEpoch)...)
-}
-
-// cutEpoch cuts off what appendEpoch has appended.
+// cutEpoch cuts off an epoch with its mark.
 func cutEpoch(b []byte) (epoch string, rest []byte, ok bool) {
-	digits, found := bytes.CutPrefix(b, []byte(epochMark))
-	if !found {
-		return "", b, true
-	}
+	digits := b[len(epochMark):]
 	if len(digits) < epochDigits {
 		return "", b, false
 	}
