@@ -38,7 +38,8 @@ import (
 // is under way still counts.
 // Invariant (the line moves on): lines.Leave is called once in the life of a tenure, when it is over.
 //
-// check tests them whenever mu is given up.
+// check tests them whenever mu is given up. The protocol can be read in transcripts/, which a test compares with
+// what happens.
 //
 // # Pipeline and group commit
 //
@@ -107,6 +108,7 @@ type tenure struct {
 	begun   int   // holds so far
 	vacated int   // who has left it vacant, and resolves that; for check
 	over    error // why no more holds begin
+	doubt   error // over, for the holds whose versions may be stored nevertheless; nil: over says it
 
 	// The versions. Each hold that ends makes one, changed or not.
 	record  Record // the newest state
@@ -212,7 +214,7 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 	if t.stored >= version {
 		return nil
 	}
-	return cmp.Or(t.over, ErrLost)
+	return cmp.Or(t.doubt, t.over, ErrLost)
 }
 
 // release ends a hold without a version. failed is the error of a round trip since begun, if there was
@@ -296,8 +298,8 @@ func (t *tenure) fail(why error, next string) {
 	if t.over == nil && scripting.TimedOut(why) && !scripting.Moving(why) {
 		t.engine.lines.Dismiss(t.lock, why) // before lapse, which calls the first of them
 	}
-	if t.over != nil && scripting.MaybeDone(why) { // the tenure lapsed during a commit, which may be stored
-		t.over = fmt.Errorf("%w; a commit may have been done: %w", t.over, why)
+	if t.over != nil && scripting.MaybeDone(why) { // the tenure lapsed during a commit
+		t.doubt = fmt.Errorf("%w; a commit may have been done: %w", t.over, why)
 	}
 	t.lapse(why)
 	t.sweep(t.term.Token, next)
