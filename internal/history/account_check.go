@@ -68,10 +68,11 @@ func (l *life) underWay(r record, label int) (n int) {
 	return n
 }
 
-// beside reports whether an EndAll was under way beside r.
+// beside reports whether an EndAll may have been done while r was under way, or so shortly before that the server of r,
+// which knows Redis's clock by a reply in r, takes it for later: see internal/records/clock.go.
 func (l *life) beside(r record) bool {
 	return slices.ContainsFunc(l.done, func(other record) bool {
-		return other.op.what == endAll && other.call < r.back && other.back > r.call
+		return other.op.what == endAll && other.call < r.back && (!other.got.known || other.back > r.call-(r.back-r.call))
 	})
 }
 

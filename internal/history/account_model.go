@@ -19,7 +19,7 @@ import (
 //   - So may an EndAll that spares the old one: then it ends the new one.
 //   - How many an EndAll has ended is not known if its reply was lost and it was repeated.
 //   - A login is refused if an EndAll was done since its request arrived. When that was is not known
-//     here, so one that was under way beside it is enough.
+//     here, so one that was under way beside it, or has ended just before, is enough.
 
 // accounts is the state.
 type accounts [logins + 1]seat
@@ -49,7 +49,7 @@ type move struct {
 	shown      bool // by the list
 	slack      int  // how many more an EndAll may have found
 	sound      bool
-	beside     bool // an EndAll was under way beside it
+	beside     bool // an EndAll may have been done while it was under way, or just before
 	spared     bool // its session was, by an EndAll under way
 }
 
