@@ -47,7 +47,7 @@ func stage(x *scripting.RoundTrip, revision string, record []byte) (arg []byte, 
 	if len(record) < stagedFrom {
 		return record, false
 	}
-	key := x.Keys.At(0) + ".new." + revision
+	key := x.Keys[0].(string) + ".new." + revision
 	x.Before = []transport.Command{{"SET", key, record, "PX", stagedFor}}
 	x.Keys = append(x.Keys, key)
 	return bytes.Clone(record[:headBytes]), true // which does not keep the record alive
