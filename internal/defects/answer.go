@@ -38,7 +38,7 @@ var secretDefects = []defect{
 			overlay.In("middleware", "commit.beginID").After("i := k.publicID()", "if $2 == create {\n\ti = $recv.rq.SessionID()\n}")),
 		seenBy(tests("middleware", "TestAnUnknownIDIsNotAdopted"))},
 	{"P11", "the secret is the key in Redis",
-		edits(overlay.In("internal/secret", "id").Return("base64.RawURLEncoding.EncodeToString($1)")),
+		edits(overlay.In("internal/secret", "IDOf").Return("base64.RawURLEncoding.EncodeToString($1), nil")),
 		seenBy(tests("middleware", "TestTheTokenIsInSetCookieOnly"))},
 	{"P9", "any number of cookies is verified",
 		edits(overlay.In("middleware", "most").Set("8000")),

@@ -100,8 +100,9 @@ func valueSize(b []byte, text string) int {
 	for n < len(digits) && '0' <= digits[n] && digits[n] <= '9' {
 		n++
 	}
-	isNumber := n == 1 || n > 1 && digits[0] != '0'                            // JSON has no leading zeros
-	if isNumber && n < len(digits) && (digits[n] == ',' || digits[n] == '}') { // not a fraction, say
+	// JSON has no leading zeros. What follows may belong to the number, as a fraction does.
+	isInteger := n == 1 || n > 1 && digits[0] != '0'
+	if isInteger && n < len(digits) && (digits[n] == ',' || digits[n] == '}') {
 		return n + len(b) - len(digits)
 	}
 	size, depth := tokenEnd(text)
