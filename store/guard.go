@@ -52,8 +52,20 @@ func (g *guard) sees(p []byte) bool {
 		case g.kind == 0:
 			g.kind, g.length = c, 0
 		case c == '\n':
-			if !g.seesLine() {
+			g.elements = max(g.elements-1, 0)
+			switch g.kind {
+			case '$':
+				g.string = g.length + len("\r\n")
+			case '*':
+				g.elements += g.length
+				g.announced += g.length + asArray
+			}
+			g.kind = 0
+			if g.announced > maxElements {
 				return false
+			}
+			if g.elements == 0 {
+				g.announced = 0
 			}
 		case g.kind != '$' && g.kind != '*':
 		case c == '-': // there is nothing
@@ -66,22 +78,4 @@ func (g *guard) sees(p []byte) bool {
 		}
 	}
 	return true
-}
-
-// seesLine is for the end of a line.
-func (g *guard) seesLine() bool {
-	g.elements = max(g.elements-1, 0)
-	switch g.kind {
-	case '$':
-		g.string = g.length + len("\r\n")
-	case '*':
-		g.elements += g.length
-		g.announced += g.length + asArray
-	}
-	g.kind = 0
-	absurd := g.announced > maxElements
-	if g.elements == 0 {
-		g.announced = 0
-	}
-	return !absurd
 }
