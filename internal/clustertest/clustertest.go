@@ -120,7 +120,7 @@ func oneNode(t *testing.T, open Open) {
 type lender struct {
 	testing.TB
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards all below
 	idle []*redistest.Cluster
 }
 

@@ -165,7 +165,7 @@ type third struct {
 	counts      map[*guest]int
 	unsure      map[*guest]bool // the count may be higher
 
-	mu                sync.Mutex // guards what follows, and counts
+	mu                sync.Mutex // guards all below, and counts
 	answered, refused int
 	slowest           time.Duration // of those elsewhere
 }

@@ -22,7 +22,7 @@ type user struct {
 	site   func(random float64) string
 	cookie string
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards all below
 	asked    map[string]bool
 	answered map[string]bool
 	looks    int

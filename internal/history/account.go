@@ -27,7 +27,7 @@ type Account struct {
 	Sound bool
 
 	began    time.Time
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards all below
 	lives    []*life
 	wrongs   []error // answers that are wrong in themselves
 	answered map[string]int

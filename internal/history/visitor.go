@@ -30,7 +30,7 @@ type Visitor struct {
 	Losing bool
 
 	began    time.Time
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards all below
 	now      *session   // nil: none
 	over     []*session
 	wrongs   []error       // answers that are wrong in themselves

@@ -69,7 +69,7 @@ func newProcess(l locker.Locker, ways []*way) *lockertest.Process {
 type way struct {
 	proxy *redistest.Proxy
 
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards all below
 	faults []lockertest.Fault
 	paused bool
 }

@@ -90,7 +90,7 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 
 // A stream is one direction of a connection.
 type stream struct {
-	mu      sync.Mutex // guards all below; it is held for moments, and never while anybody waits
+	mu      sync.Mutex // guards all below; held only briefly, and never while anybody waits
 	bytes   []byte
 	ended   bool          // the writer has closed it
 	left    bool          // the reader has

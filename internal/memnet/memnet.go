@@ -18,7 +18,7 @@ import (
 
 // The network of this process: each listener by its address.
 var (
-	mu        sync.Mutex // guards all below; it is held for moments
+	mu        sync.Mutex // guards all below; held only briefly
 	listeners = make(map[string]*Listener)
 	hosts     int
 )
