@@ -33,8 +33,8 @@ func (w *World) ends(r plan.Request) {
 	p.end(context.Background(), e)
 }
 
-// endOfAnother is by how much the number of an Ending is larger than that of the request that has asked
-// for it.
+// endOfAnother is the difference between the number of an Ending and the number of the request that has
+// asked for it.
 const endOfAnother = 20_000_000
 
 // endOthers ends all other sessions of the user whose session the handler has, and sometimes this
