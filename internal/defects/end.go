@@ -36,7 +36,7 @@ var endDefects = []defect{
 var timeDefects = []defect{
 	{"P12", "reading a session does not extend its timeout",
 		edits(
-			overlay.Rule("who reads a session puts its timeout off").Drop(),
+			overlay.Rule("reading a session extends its timeout").Drop(),
 			overlay.In("internal/records", "Engine.loadPlainly").Replace(`[]any{"PTTL", k, "PEXPIRE", k, t, "GT", "GET", k}`, `[]any{"PTTL", k, "PEXPIRE", k, 1, "GT", "GET", k}`)),
 		seenBy(simulation("short"))},
 	{"P12", "reading a session shortens the time that its holder gave it",

@@ -4,8 +4,8 @@ import "github.com/a2139e8d/latchkey/internal/overlay"
 
 // A write counts only under the lock, and only over the record on which it was built.
 const (
-	lockHasToken = "the lock has the token of who commits"
-	lockIsOurs   = "who has not the lock does not write"
+	lockHasToken = "the lock has the token of the commit"
+	lockIsOurs   = "a commit without the lock does not write"
 	recordIsBase = "the record is the one that the commit was built on"
 )
 

@@ -26,7 +26,7 @@ var lateDefects = []defect{
 		edits(overlay.Rule("a login that arrived before its user's sessions were ended is refused").False()),
 		seenBy(tests("middleware", "TestALoginWithTheOldPasswordDoesNotEscape"), users("login endall", "were ended since its request came"), simulation("hours"))},
 	{"P14", "a user cannot log in until Redis's clock has caught up after it was set back",
-		edits(overlay.Rule("that the clock was set back shuts no user out for long").False()),
+		edits(overlay.Rule("a clock that was set back locks no user out for long").False()),
 		seenBy(tests("internal/records", "TestAClockThatWasSetBackCostsOneLogin"), users("login endall", "and they were not"))},
 	{"P14", "a request that ends all sessions of a user cannot log in",
 		edits(overlay.In("middleware", "Sessions.EndAll").Drop("r.identity.setArrival()")),

@@ -2,7 +2,7 @@ package main
 
 import "github.com/a2139e8d/latchkey/internal/overlay"
 
-const taken = "a session is taken while nobody has it, for a lease"
+const taken = "a free session is taken for a lease"
 
 // plainTake is the take without a script.
 var plainTake = overlay.In("internal/records", "taking.plainly")
@@ -49,7 +49,7 @@ var lockDefects = []defect{
 		edits(overlay.Rule("an ended session is not taken").False()),
 		seenBy(model("dww", "an ended id has come back"), faults("TestRedisPausedShortly"))},
 	{"P7", "a take leaves an ended session locked",
-		edits(overlay.Rule("who takes an ended session leaves no lock").False()),
+		edits(overlay.Rule("a take of an ended session leaves no lock").False()),
 		seenBy(tests("internal/records", "TestATakeOfWhatIsNotAsUsual"))},
 	{"P7", "a take forgets that its SET may have been done",
 		edits(plainTake.Replace("return lease.Attempt{}, !a, e", "_ = a\nreturn lease.HeldBy(\"another\"), true, nil")),
@@ -58,10 +58,10 @@ var lockDefects = []defect{
 		edits(overlay.In("internal/records", "taking.Take").Replace("b := e != nil", "b := false && e != nil")),
 		seenBy(tests("internal/records", "TestLateSetOfATakeThatGaveUpLeavesNoLock"))},
 	{"P1", "a release frees the lock of any holder",
-		edits(overlay.Rule("a lock is given back by its token").True()),
+		edits(overlay.Rule("a lock is released only by its token").True()),
 		seenBy(tests("internal/lease", "TestSpinSparesOthers"), simulation("crowd"), model("wtw", "taken away"))},
 	{"P1", "a commit that was lost frees the lock",
-		edits(overlay.Rule("who has not the lock leaves it as it is").Before("free(KEYS[2], KEYS[3])")),
+		edits(overlay.Rule("a commit without the lock leaves the lock as it is").Before("free(KEYS[2], KEYS[3])")),
 		seenBy(model("wtw", "taken away"))},
 	{"P7", "the lease is not renewed",
 		edits(overlay.In("internal/records", "tenure.Ring").Replace("t.extend(n)", "t.arm(t.term.End())")),
@@ -70,7 +70,7 @@ var lockDefects = []defect{
 		edits(overlay.In("internal/lease", "Term.Renewal").Replace("t.renewed.Add(d)", "t.end")),
 		seenBy(tests("internal/records", "TestALeaseOfAnEndedSession"), tests("internal/lease", "TestALossInTheLastLease"))},
 	{"P7", "an extension extends nothing",
-		edits(overlay.Rule("a lock that is renewed lasts longer").Drop()),
+		edits(overlay.Rule("a renewed lock lasts longer").Drop()),
 		seenBy(simulation("calm"))},
 	{"P7", "no sweep after a lost reply",
 		edits(overlay.In("internal/lease", "Sweeper.run").Return("")),

@@ -8,10 +8,10 @@ var optimisticDefects = []defect{
 		edits(overlay.Rule("without the lock only what was read is replaced").True()),
 		seenBy(tests("internal/records", "TestSaveLoadedIsRefused"), simulation("calm"), model("wto", "was built on"))},
 	{"P1", "an optimistic request ignores the holder of the session",
-		edits(overlay.Rule("without the lock nothing is written that somebody holds").True()),
+		edits(overlay.Rule("without the lock no held session is written").True()),
 		seenBy(tests("internal/records", "TestSaveLoadedIsRefused"), simulation("calm"), model("wto", "another has it"))},
 	{"P6", "an optimistic request ignores the queue",
-		edits(overlay.Rule("without the lock nothing is written that somebody waits for").True()),
+		edits(overlay.Rule("without the lock no session with waiters is written").True()),
 		seenBy(model("wto", "ahead of those that stand in the queue"))},
 	{"P1", "a second run builds on the data of the first one",
 		edits(

@@ -10,8 +10,8 @@ import (
 	"github.com/gorilla/sessions"
 )
 
-// FromGorilla gives visitors who come with the cookie name of a gorilla store, and without a
-// session of Latchkey, one with the same values. It goes around Sessions.Handler.
+// FromGorilla gives visitors with the cookie name of a gorilla store, but without a session of Latchkey,
+// a session with the same values. It goes around Sessions.Handler.
 func FromGorilla(ours *middleware.Sessions, old sessions.Store, name string, next http.Handler) http.Handler {
 	return moving(ours, name, next, func(w http.ResponseWriter, r *http.Request, s *session.Session) error {
 		was, err := old.New(r, name)
@@ -20,9 +20,8 @@ func FromGorilla(ours *middleware.Sessions, old sessions.Store, name string, nex
 		}
 		drop := *was.Options
 		if _, moved := was.Values["moved"]; !was.IsNew && !moved {
-			// The old session ends in a minute, so that requests that are on their way with its
-			// cookie find it, and nobody who has the cookie comes back after the logout. A
-			// CookieStore has nothing that could be ended.
+			// The old session ends in a minute: requests under way with its cookie still find it, but the
+			// cookie opens nothing after the logout. A CookieStore has no session that could end.
 			was.Values["moved"] = true
 			was.Options.MaxAge = 60
 			if err := old.Save(r, unsent{}, was); err != nil {
@@ -40,7 +39,7 @@ func FromGorilla(ours *middleware.Sessions, old sessions.Store, name string, nex
 	})
 }
 
-// unsent takes the cookie that a store sets when it saves.
+// unsent drops the cookie that a store sets when it saves.
 type unsent struct{}
 
 func (unsent) Header() http.Header         { return http.Header{} }

@@ -9,8 +9,8 @@ import (
 	"github.com/alexedwards/scs/v2"
 )
 
-// FromSCS gives visitors who come with a cookie of scs, and without a session of Latchkey, one
-// with the same values. It goes around Sessions.Handler.
+// FromSCS gives visitors with a cookie of scs, but without a session of Latchkey, a session with the same
+// values. It goes around Sessions.Handler.
 func FromSCS(sessions *middleware.Sessions, old *scs.SessionManager, next http.Handler) http.Handler {
 	name := old.Cookie.Name
 	return moving(sessions, name, next, func(w http.ResponseWriter, r *http.Request, s *session.Session) error {
@@ -24,8 +24,8 @@ func FromSCS(sessions *middleware.Sessions, old *scs.SessionManager, next http.H
 		}
 		keys := old.Keys(ctx)
 		if len(keys) > 0 && !old.Exists(ctx, "until") {
-			// The old session ends in a minute, so that requests that are on their way with its
-			// cookie find it, and nobody who has the cookie comes back after the logout.
+			// The old session ends in a minute: requests under way with its cookie still find it, but the
+			// cookie opens nothing after the logout.
 			end, soon := old.Deadline(ctx), time.Now().Add(time.Minute)
 			old.Put(ctx, "until", end.UnixMilli())
 			if soon.Before(end) {
@@ -43,8 +43,8 @@ func FromSCS(sessions *middleware.Sessions, old *scs.SessionManager, next http.H
 	})
 }
 
-// LoggedIn returns who is logged in, or "". A session that was moved ends when it would have
-// ended in scs: without this it has another Lifetime.
+// LoggedIn returns the user who is logged in, or "". With it, a session that was moved ends when it would
+// have ended in scs: otherwise it would have another Lifetime.
 func LoggedIn(s *session.Session) string {
 	if user := s.User(); user != "" { // has logged in since
 		return user
