@@ -45,7 +45,7 @@ func (s tale) login(from, to int64, label int, old, cookie string) tale {
 	return s.tell(from, to, deed{what: Login, label: label, cookie: old}, outcome{status: 200, cookie: cookie})
 }
 
-// What broken promises to a user look like, and what looks like one and is none.
+// Broken promises to a user, and histories that only look broken.
 func TestCheckOfAccounts(t *testing.T) {
 	t.Parallel()
 	two := tale{}.login(1, 2, 0, "", "a").login(3, 4, 1, "", "b")
@@ -100,8 +100,8 @@ func TestCheckOfAccounts(t *testing.T) {
 	}
 }
 
-// If its reply is lost an EndAll is repeated, and says that it has ended fewer. It is done once all the
-// same, and ends nobody who has logged in since.
+// An EndAll is repeated if its reply was lost. The repetition reports a smaller number of ended sessions.
+// Still, EndAll takes effect once, and ends no session that began after it.
 func TestARepeatedEndAll(t *testing.T) {
 	t.Parallel()
 	two := tale{}.login(1, 2, 0, "", "a").login(3, 4, 1, "", "b")

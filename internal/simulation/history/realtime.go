@@ -1,6 +1,6 @@
 package history
 
-// realTime judges that whoever asks after an answer sees at least what that request
+// realTime judges that a request which asks after the response to another one sees at least what that one
 // saw or wrote.
 func (h *history) realTime() {
 	lines := make(map[int][]*Request) // by the root of their versions
