@@ -29,7 +29,7 @@ var (
 	ErrNotFound = records.ErrNotFound
 	// ErrGone: the session was destroyed or got a new ID less than a minute ago.
 	ErrGone = records.ErrGone
-	// ErrCorrupt: what is stored is not a record that this version can read.
+	// ErrCorrupt: the stored value is not a record that this version can read.
 	ErrCorrupt = records.ErrCorrupt
 	// ErrConflict: another request has changed the session since it was loaded, or holds it.
 	ErrConflict = records.ErrConflict
