@@ -28,15 +28,15 @@ var losses = map[string]struct {
 	"the lock is deleted": {func(t *testing.T, s *redistest.Server) { s.Do(t, "DEL", theLock) }, "its key is gone: deleted, evicted"},
 	"the record is written": {func(t *testing.T, s *redistest.Server) {
 		s.Do(t, "SET", theRecord, formatRecord(theRevision, time.Now(), []byte("2")))
-	}, "another has changed the session"},
+	}, "another request has changed the session"},
 	"the session is ended": {func(t *testing.T, s *redistest.Server) {
 		s.Do(t, "SET", theRecord, formatTombstone(theRevision, time.Now()))
-	}, "another has ended the session"},
+	}, "another request has ended the session"},
 	"the record is deleted": {func(t *testing.T, s *redistest.Server) { s.Do(t, "DEL", theRecord) }, "the session's record is gone"},
 	"the record is no more a string": {func(t *testing.T, s *redistest.Server) {
 		s.Do(t, "DEL", theRecord)
 		s.Do(t, "LPUSH", theRecord, "x")
-	}, "another has changed the session"},
+	}, "another request has changed the session"},
 }
 
 // wantLoss checks that err is an ErrLost alone, and says why.
@@ -166,7 +166,7 @@ func TestAHoldIsGivenBackOnce(t *testing.T) {
 		waiting := guests(t, d.st, 2, Terms{})
 		save(t, first, "1")
 		second := waiting[0].holds(t, "1")
-		wantLoss(t, first.Save(t.Context(), []byte("again")), "it was given back before")
+		wantLoss(t, first.Save(t.Context(), []byte("again")), "it was released before")
 		wantError(t, "Destroy", first.Destroy(t.Context()), ErrLost)
 		first.Release(t.Context())
 		must(t, second.Touch(t.Context()))
