@@ -149,7 +149,9 @@ func cutTag(id string) (tag, rest string, ofUser bool) {
 // process never takes another session's record for this session's, even if a person has copied the record to
 // this key, or if it comes in the reply to another call. If the reply is known to be that of the call, such a
 // record is [ErrCorrupt]: scripts return the number of their call, and a take its token. Plain reads do not
-// show that. Then a script reads again, and returns the right record or finds it corrupt.
+// show that. Then a script reads again, and returns the right record or finds it corrupt. If two plain reads of one
+// session get each other's record, nothing shows that: each record was current while one of the two reads was
+// under way, and a write on top of an older one is refused.
 //
 // Other replies have no such mark, and need none:
 //

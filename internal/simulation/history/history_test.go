@@ -168,6 +168,18 @@ func TestALateLoginBeginsTheLifetime(t *testing.T) {
 	}
 }
 
+// If replies change places, a read may get the record of another one that is under way in its process.
+func TestReadsMayChangePlaces(t *testing.T) {
+	const rule = "an answer is seen by all who ask later"
+	swaps := terms()
+	swaps.Swaps = true
+	overlap := begun.look(10, 30, 1, 3).but(readOnly).but(func(r *Request) { r.Open = at(25) }).write(11, 12, 1).look(20, 22, 1).but(readOnly)
+	judge(t, swaps, overlap, "")
+	judge(t, terms(), overlap, rule)
+	judge(t, swaps, begun.look(10, 15, 1).but(readOnly).write(11, 12, 1).look(20, 22, 1).but(readOnly), rule)
+	judge(t, swaps, begun.look(10, 30, 1).but(readOnly).but(func(r *Request) { r.Open = at(25) }).write(11, 12, 1).look(20, 22, 1), rule) // under the lock
+}
+
 // judge asserts that a story breaks the rule, or no rule if that is "".
 func judge(t *testing.T, terms Terms, s story, rule string) {
 	t.Helper()

@@ -184,6 +184,9 @@ type Terms struct {
 	Processes         int
 	Losses            []Loss
 	Endings           []Ending
+	// Swaps: replies on one connection may change places. Then two reads of one session without its lock, which
+	// are under way at the same time in one process, may get each other's record.
+	Swaps bool
 }
 
 // lost reports whether a session may have been lost between two moments.

@@ -102,6 +102,7 @@ func (w *World) terms() history.Terms {
 		Strict: p.Strict(), Processes: p.Processes, Losses: w.losses,
 		Turns:   p.Profile == "turns",
 		Latency: 2 * o.Latency,
+		Swaps:   p.Any(plan.Swap),
 	}
 	for _, number := range slices.Sorted(maps.Keys(w.endings)) {
 		t.Endings = append(t.Endings, *w.endings[number])
