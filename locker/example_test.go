@@ -23,8 +23,8 @@ var pool = &redis.Pool{
 func Example() {
 	jobs := locker.NewSpin(pool, locker.Options{
 		Lease:   30 * time.Second, // if this process is killed, another may begin after that
-		MaxHold: time.Hour,        // a living one is taken to be stuck after that
-		Wait:    locker.NoWait,    // whoever has the lock makes the report
+		MaxHold: time.Hour,        // if it is still running after that, it counts as stuck
+		Wait:    locker.NoWait,    // if another process has the lock, it makes the report
 	})
 	err := report(locker.WithLabel(context.Background(), "daily report"), jobs)
 	switch {
@@ -40,9 +40,9 @@ func report(ctx context.Context, jobs locker.Locker) error {
 	if err != nil {
 		return err
 	}
-	defer lease.Unlock(ctx) // for when the work fails: the next one may try at once
+	defer lease.Unlock(ctx) // if the work fails, another process may try at once
 
-	// If the lock is lost, the work must end, because another may have begun.
+	// If the lock is lost, the work must end, because another process may have begun.
 	working, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	lease.OnLost(cancel)
@@ -73,7 +73,7 @@ func oneImport(locks locker.Locker, next http.Handler) http.Handler {
 		}
 		defer lease.Unlock(r.Context())
 
-		// If the lock is lost, the handler must end, because another may have begun.
+		// If the lock is lost, the handler must end, because another process may have begun.
 		ctx, cancel := context.WithCancelCause(r.Context())
 		defer cancel(nil)
 		lease.OnLost(cancel)

@@ -12,12 +12,11 @@ import (
 	"github.com/a2139e8d/latchkey/cmd/bench/app"
 )
 
-// fresh is after how many rounds the processes of both trees are started anew.
+// fresh is the number of rounds after which the processes of both trees are restarted.
 const fresh = 3
 
-// build builds this program with the Latchkey in another directory, and returns it
-// as a contender, and how to remove it. It works in a copy of go.mod, so neither
-// tree is changed.
+// build builds this program with the Latchkey in another directory. It returns the program as a contender,
+// and a function that removes the program. It works in a copy of go.mod, so neither tree is changed.
 func build(ctx context.Context, tree string) (c contender, remove func(), err error) {
 	tree, err = filepath.Abs(tree)
 	if err != nil {
@@ -57,7 +56,7 @@ func build(ctx context.Context, tree string) (c contender, remove func(), err er
 func copyFile(to, from string) error {
 	text, err := os.ReadFile(from)
 	if err != nil {
-		return fmt.Errorf("%w: run it in its own directory", err)
+		return fmt.Errorf("%w: run the bench in its own directory", err)
 	}
 	return os.WriteFile(to, text, 0o600)
 }
@@ -69,8 +68,8 @@ func command(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
-// comparison returns the ratios of the two trees, as Markdown. What is worse is
-// bold, unless the two decimals shown may be chance.
+// comparison returns the ratios of the two trees, as Markdown. A worse ratio is bold, unless the difference
+// may be chance.
 func comparison(results []*result) string {
 	figures := []figure{throughput, middle, tail, appCPU, redisCPU, mallocs, roundTrips}
 	head := []string{"new ÷ old"}

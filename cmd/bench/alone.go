@@ -11,7 +11,7 @@ import (
 	"github.com/a2139e8d/latchkey/cmd/bench/app"
 )
 
-// alone is a lock that all processes use without sessions.
+// alone is the load of a lock that all processes use without sessions.
 type alone struct {
 	ctx   context.Context
 	fleet fleet

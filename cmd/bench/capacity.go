@@ -7,9 +7,9 @@ import (
 	"github.com/a2139e8d/latchkey/cmd/bench/app"
 )
 
-// capacity returns a section that says at how many requests per second Redis, which
-// executes commands on one core, has none of it left. That is where more processes
-// of the application do not help any more. It is empty where that was not measured.
+// capacity returns a section with the number of requests per second at which Redis, which executes commands
+// on one core, has used up that core. From then on more processes of the application do not help. The section
+// is empty if that was not measured.
 func capacity(results []*result) string {
 	var cells []*result
 	head := []string{"requests per second (Redis's µs for each)"}

@@ -23,9 +23,8 @@ const (
 	footHeight  = 58 // below the last row
 )
 
-// chartStyle needs no font of its own, and is dark where the reader's other pages
-// are. Texts have a rim in the colour of the page, so that a line behind them does
-// not make them hard to read.
+// chartStyle uses the system's font, and is dark if the reader prefers dark pages. Texts have a rim in the
+// colour of the page, so that they stay readable on top of a line.
 const chartStyle = `
 text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif;font-size:12px;fill:#24292f;stroke:#ffffff;stroke-width:3px;stroke-linejoin:round;paint-order:stroke}
 .title{font-size:15px;font-weight:600}
@@ -56,8 +55,8 @@ func (s *svg) line(x1, y1, x2, y2 float64, class string) {
 	fmt.Fprintf(s, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"%s\"/>\n", x1, y1, x2, y2, class)
 }
 
-// chart draws how long a crowd took, as SVG: a row for each peer, and a panel for
-// each number of processes. ok is false where that was not measured.
+// chart draws how long a crowd took, as SVG: a row for each peer, and a panel for each number of processes.
+// ok is false if that was not measured.
 func chart(c config, redisVersion string, results []*result) (picture string, ok bool) {
 	var cells []*result
 	low, high := math.Inf(1), 1.0 // decades of the scale, which is logarithmic
@@ -130,8 +129,7 @@ func (s *svg) names(r *result) (middles []float64, y float64) {
 	return middles, y
 }
 
-// panel draws a dot for each peer: a bar would have a length that means nothing on
-// a logarithmic scale.
+// panel draws a dot for each peer: the length of a bar would mean nothing on a logarithmic scale.
 func (s *svg) panel(r *result, x, decade, low, high float64, middles []float64) {
 	_, processes, _ := strings.Cut(r.cell.String(), ", ")
 	s.text(x, topHeight-22, "head", "start", processes)

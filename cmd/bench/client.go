@@ -16,9 +16,8 @@ import (
 	"time"
 )
 
-// A client is one connection of a visitor's browser, and its cookie. It does not
-// use the client of net/http, which would take more of the machine than some of
-// the servers measured.
+// A client is one connection of a visitor's browser, and its cookie. It does not use the client of net/http,
+// which would use more CPU time than some of the measured servers.
 type client struct {
 	host   string
 	conn   net.Conn
@@ -46,7 +45,7 @@ func (c *client) close() {
 	_ = c.conn.Close() // nothing is under way
 }
 
-// call makes one request and returns the number that is its answer.
+// call makes one request and returns the number in its response.
 func (c *client) call(method, target string) (int, error) {
 	c.out = fmt.Appendf(c.out[:0], "%s %s HTTP/1.1\r\nHost: %s\r\n", method, target, c.host)
 	if c.cookie != "" {
@@ -68,8 +67,7 @@ func (c *client) call(method, target string) (int, error) {
 	return strconv.Atoi(string(body))
 }
 
-// answer reads a whole answer and returns its body. It understands what the
-// application sends, and no more.
+// answer reads a whole response and returns its body. It understands only what the application sends.
 func (c *client) answer() ([]byte, error) {
 	line, err := c.line()
 	if err != nil {
@@ -101,7 +99,7 @@ func (c *client) answer() ([]byte, error) {
 		}
 	}
 	if length < 0 {
-		return nil, errors.New("the answer has no length")
+		return nil, errors.New("the response has no length")
 	}
 	body := make([]byte, length)
 	if _, err := io.ReadFull(c.reader, body); err != nil {
@@ -113,7 +111,7 @@ func (c *client) answer() ([]byte, error) {
 	return body, nil
 }
 
-// line reads one line, which is valid until the next one is read.
+// line reads one line, which is valid until the next call.
 func (c *client) line() ([]byte, error) {
 	line, err := c.reader.ReadSlice('\n')
 	return bytes.TrimRight(line, "\r\n"), err
@@ -122,8 +120,8 @@ func (c *client) line() ([]byte, error) {
 // A crowd is some clients of one application, spread over its processes.
 type crowd []*client
 
-// stallAfter is how long a crowd may get no answer at all. Then the application
-// has stalled, and all calls fail with [os.ErrDeadlineExceeded].
+// stallAfter is how long a crowd may go without any response. Then the application has stalled, and all calls
+// fail with [os.ErrDeadlineExceeded].
 const stallAfter = 10 * time.Second
 
 func dialCrowd(ctx context.Context, f fleet, size int) (crowd, error) {
@@ -145,9 +143,8 @@ func (c crowd) close() {
 	}
 }
 
-// each does something with every client at the same time, beginning at the time
-// that it returns. It reports the first client's error: what is wrong with one is
-// wrong with most.
+// each calls do with every client at the same time, and returns when that began. It reports the first
+// client's error: a failure of one client is usually a failure of most.
 func (c crowd) each(do func(i int, c *client) error) (began time.Time, err error) {
 	if len(c) == 1 {
 		return time.Now(), do(0, c[0])
@@ -170,8 +167,7 @@ func (c crowd) each(do func(i int, c *client) error) (began time.Time, err error
 	return began, cmp.Or(errs...)
 }
 
-// watch makes the clients' calls fail when none of them has got an answer for the
-// limit, until stop is called.
+// watch makes the clients' calls fail if no client has got a response for the limit, until stop is called.
 func (c crowd) watch(limit time.Duration) (stop func()) {
 	done := make(chan struct{})
 	var group sync.WaitGroup
@@ -187,7 +183,7 @@ func (c crowd) watch(limit time.Duration) (stop func()) {
 				answers, since = n, time.Now()
 			} else if time.Since(since) >= limit {
 				for _, one := range c {
-					_ = one.conn.SetDeadline(time.Now()) // fails if it is closed, which is as good
+					_ = one.conn.SetDeadline(time.Now()) // if it fails, the connection is closed, which is as good
 				}
 				return
 			}
@@ -199,7 +195,7 @@ func (c crowd) watch(limit time.Duration) (stop func()) {
 	}
 }
 
-// answers returns how many there were since the clients were dialled.
+// answers returns the number of responses since the clients were dialled.
 func (c crowd) answers() int {
 	sum := 0
 	for _, one := range c {
@@ -208,7 +204,7 @@ func (c crowd) answers() int {
 	return sum
 }
 
-// share gives all clients the same session.
+// share gives all clients one session.
 func (c crowd) share(cookie string) {
 	for _, one := range c {
 		one.cookie = cookie

@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// A delayer stands between the application and Redis and makes each round trip
-// take longer, as a network does. It delays, and does not limit: replies may
-// follow each other as closely as they left Redis.
+// A delayer stands between the application and Redis and makes each round trip take longer, as a network
+// does. It does not limit the bandwidth: replies may follow each other as closely as they left Redis.
 //
 // The whole delay is on the way back: Go cannot sleep for less than about a
 // millisecond, so two halves of one would take two.
@@ -35,7 +34,7 @@ func startDelayer(ctx context.Context, target string, roundTrip time.Duration) (
 	return d, nil
 }
 
-// close ends all connections, and returns when nothing runs any more.
+// close ends all connections, and returns when all goroutines have ended.
 func (d *delayer) close() {
 	d.cancel()
 	_ = d.listener.Close() // ends accept
@@ -52,7 +51,7 @@ func (d *delayer) accept(ctx context.Context) {
 	}
 }
 
-// serve connects one client with Redis until either hangs up, or ctx ends.
+// serve connects one client with Redis until one of the two hangs up, or ctx ends.
 func (d *delayer) serve(ctx context.Context, client net.Conn) {
 	defer client.Close()
 	server, err := new(net.Dialer).DialContext(ctx, "tcp", d.target)
@@ -66,11 +65,11 @@ func (d *delayer) serve(ctx context.Context, client net.Conn) {
 	})
 	defer context.AfterFunc(ctx, hangUp)()
 
-	late := make(chan packet, 1024) // more than a connection has on its way in a few milliseconds
+	late := make(chan packet, 1024) // more than is under way on a connection in a few milliseconds
 	var group sync.WaitGroup
 	group.Go(func() {
 		defer hangUp()
-		_, _ = io.Copy(server, client) // whatever ends it, the connection is over
+		_, _ = io.Copy(server, client) // for any reason, the connection has ended
 	})
 	group.Go(func() {
 		defer close(late)
@@ -83,7 +82,7 @@ func (d *delayer) serve(ctx context.Context, client net.Conn) {
 	group.Wait()
 }
 
-// A packet is what was read at once, and when it may go on.
+// A packet has the bytes of one read, and the time at which to pass them on.
 type packet struct {
 	data []byte
 	due  time.Time

@@ -14,7 +14,7 @@ import (
 	"github.com/a2139e8d/latchkey/cmd/bench/app"
 )
 
-// config is what the command line says.
+// config has the values of the command line.
 type config struct {
 	rounds     int
 	time       time.Duration
@@ -27,10 +27,10 @@ type config struct {
 	chart      string
 }
 
-// errUsage marks a command line that package flag has complained about.
+// errUsage marks a command line that package flag has rejected.
 var errUsage = errors.New("wrong usage")
 
-// What -rounds is where it is not given.
+// The defaults of -rounds.
 const (
 	usualRounds   = 15
 	againstRounds = 50
@@ -42,15 +42,15 @@ func parseFlags(args []string, stderr io.Writer) (config, error) {
 	f.SetOutput(stderr)
 	f.IntVar(&c.rounds, "rounds", 0, fmt.Sprintf("measure in this `number` of rounds (default %d, with -against %d)", usualRounds, againstRounds))
 	f.DurationVar(&c.time, "time", 250*time.Millisecond, "load each peer for this long in each round")
-	f.DurationVar(&c.limit, "limit", 5*time.Second, "leave a peer that no limit is about out of further rounds of a workload when it has taken this long")
-	f.StringVar(&c.against, "against", "", "measure this Latchkey beside the one in this `directory`, and no peers")
+	f.DurationVar(&c.limit, "limit", 5*time.Second, "leave a peer without a limit out of further rounds of a workload after this time")
+	f.StringVar(&c.against, "against", "", "compare this Latchkey with the one in this `directory`, and measure no peers")
 	f.StringVar(&c.cpuProfile, "cpuprofile", "", "write a CPU profile of Latchkey's first process to this `file`")
 	f.StringVar(&c.markdown, "markdown", "", "also write the tables to this `file`")
 	f.StringVar(&c.chart, "chart", "", "draw a chart of the workload hot in this `file`")
 	workload := f.String("workload", "", "measure these `names` only, separated by commas: "+list(workloadNames()))
 	peer := f.String("peer", "", "measure these `names` only: "+list(peerNames()))
 	processes := f.String("processes", "", "measure with these `numbers` of processes only, such as 1,2,4")
-	delay := f.Duration("delay", 0, "make a round trip to Redis take this much longer")
+	delay := f.Duration("delay", 0, "make each round trip to Redis take this much longer")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return c, err
@@ -126,7 +126,7 @@ func (c *config) chooseWorkloads(given, processes string, delay time.Duration) e
 	return nil
 }
 
-// choice returns the names that were given with a flag, or all.
+// choice returns the names that were given with a flag, or all names.
 func choice(flag, given string, all []string) ([]string, error) {
 	names := fields(given)
 	for _, name := range names {

@@ -17,19 +17,18 @@ import (
 	"github.com/a2139e8d/latchkey/cmd/bench/app"
 )
 
-// A fleet is the processes of one application. They run this program, or the same
-// one built with another Latchkey. So what they spend can be told apart from what
-// the clients spend.
+// A fleet is the processes of one application. They run this program, or the same program built with another
+// Latchkey. So the costs of the application can be told apart from those of the clients.
 type fleet []*process
 
 type process struct {
 	addr  string
 	cmd   *exec.Cmd
-	stdin io.Closer // the process ends when this is closed, also by the end of this program
+	stdin io.Closer // the process ends if this pipe is closed, also by the end of this program
 }
 
-// startFleet starts n processes of a binary, or of this program if there is none.
-// They are killed when ctx ends.
+// startFleet starts n processes of a binary, or of this program if binary is empty. They are killed if ctx
+// ends.
 func startFleet(ctx context.Context, binary string, c app.Config, n int) (f fleet, err error) {
 	if binary == "" {
 		if binary, err = os.Executable(); err != nil {
@@ -70,15 +69,15 @@ func startProcess(ctx context.Context, binary string, c app.Config) (*process, e
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
 		p.close()
-		return nil, fmt.Errorf("it did not say where it listens: %w", err)
+		return nil, fmt.Errorf("it did not print its listen address: %w", err)
 	}
 	p.addr = strings.TrimSpace(line)
 	return p, nil
 }
 
-// close asks the process to end, and kills it if it does not.
+// close asks the process to end, and kills a process that does not.
 func (p *process) close() {
-	_ = p.stdin.Close() // fails if the process has ended already, which is as good
+	_ = p.stdin.Close() // if it fails, the process has ended already, which is as good
 	kill := time.AfterFunc(3*time.Second, func() { _ = p.cmd.Process.Kill() })
 	defer kill.Stop()
 	_ = p.cmd.Wait() // however it has ended
@@ -90,7 +89,7 @@ func (f fleet) close() {
 	}
 }
 
-// addr returns the address for client i: they are spread evenly.
+// addr returns the address for client i: clients are spread evenly.
 func (f fleet) addr(i int) string { return f[i%len(f)].addr }
 
 // stats returns what all processes have spent since they began.
@@ -107,8 +106,7 @@ func (f fleet) stats(ctx context.Context) (app.Stats, error) {
 	return sum, err
 }
 
-// ask sends a question to the process itself, not to its sessions, as JSON both
-// ways.
+// ask sends a question to the process itself, not to its sessions. Question and reply are JSON.
 func (p *process) ask(ctx context.Context, method, path string, question, reply any) error {
 	body, err := json.Marshal(question)
 	if err != nil {

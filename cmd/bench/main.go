@@ -1,47 +1,41 @@
-// Command bench measures Latchkey beside other ways to keep sessions, with and
-// without a lock: in one run, over real HTTP, on one real Redis.
+// Command bench compares Latchkey with other ways to keep sessions, with and without a lock, in one run, over
+// real HTTP, on one real Redis.
 //
 //	go run . -markdown results.md -chart hot.svg    # make bench; some ten minutes
 //	go run . -workload hot,page -peer latchkey,scs  # a part of it
-//	go run . -against ../../../other                # this tree beside another one
+//	go run . -against ../../../other                # this tree and another one
 //
-// Clients, the processes of the application and Redis share the machine. So the
-// numbers themselves mean little; their ratios count. In each round the peers take
-// turns, in alternating order, and a ratio is taken within each round: whatever
-// else the machine does meanwhile, it does to all of them. Every answer is checked,
-// and every answered write is looked for in the session. Peers that no limit is
-// about take part in every third round only.
+// Clients, the processes of the application and Redis share the machine. So the ratios matter, not the
+// absolute numbers. In each round the peers take turns, in alternating order, and a ratio is computed within
+// each round: other work of the machine affects all peers alike. Every response is checked, and the bench
+// looks in the session for every answered write. Peers without a limit take part in every third round only.
 //
-// One peer is the floor: the same application without sessions. What the others
-// take more than it, in the same round, is what their sessions cost.
+// One peer is the floor: the same application without sessions. What another peer needs beyond the floor, in
+// the same round, is the cost of its sessions.
 //
 // # Whether a change makes anything slower
 //
-// With -against, the peers are this tree and another checkout of Latchkey, such as
-// one that git worktree has made of an older commit. Only the library is taken from
-// there: this program is built a second time, with a replace directive to the other
-// tree. The workloads are hot, page, spread, read, lone: a single client, and far:
-// sessions of 40 KB, with 1 ms for a round trip to Redis. The processes of both trees are started anew
-// every few rounds, since two processes of the very same program differ, too. The
-// last table has the ratios new ÷ old: the median of the rounds, and the range in
-// which it would lie with 95 % confidence after many more rounds. What is worse is
-// bold. One range in twenty misses, so measure again what stands out. The time of
-// a lone client has a limit. It takes six minutes on two cores; -workload, -rounds
-// and -time make it shorter.
+// With -against, the peers are this tree and another checkout of Latchkey, such as a git worktree of an older
+// commit. Only the library is taken from there: this program is built a second time, with a replace directive
+// to the other tree. The workloads are hot, page, spread, read, lone (a single client) and far (sessions of
+// 40 KB, with 1 ms for a round trip to Redis). The processes of both trees are restarted every few rounds,
+// since two processes of the same program differ, too. The last table has the ratios new ÷ old: the median of
+// the rounds, and the range in which the median would lie with 95 % confidence after many more rounds. A
+// worse ratio is bold. One range in twenty is wrong, so repeat the measurement if a ratio stands out. The
+// time of a lone client has a limit. A run takes six minutes on two cores; -workload, -rounds and -time
+// shorten it.
 //
 // # Where to find what
 //
-//   - redis.go: the Redis, started for the run, and what requests took from it.
-//     delay.go: a longer way to it.
+//   - redis.go: the Redis, started for the run, and what requests cost it. delay.go: a longer way to Redis.
 //   - app: the application, which every peer serves alike. fleet.go: its processes.
-//   - client.go: clients that cost little, so that the application counts.
-//   - workload.go: the workloads. pages.go: visitors. alone.go: only a lock.
-//     memory.go: what sessions take in Redis's memory.
-//   - measure.go: the rounds. sample.go: the figures of one, and statistics.
-//   - rule.go: what must hold. capacity.go: when Redis is full. report.go,
-//     table.go, chart.go: how it is shown.
+//   - client.go: clients that cost little, so that the application dominates.
+//   - workload.go: the workloads. pages.go: visitors. alone.go: only a lock. memory.go: Redis's memory for
+//     sessions.
+//   - measure.go: the rounds. sample.go: the figures of a round, and statistics.
+//   - rule.go: what must hold. capacity.go: when Redis is full. report.go, table.go, chart.go: the output.
 //   - against.go: the other tree.
-//   - cluster: a program of its own, for Redis Cluster.
+//   - cluster: a separate program, for Redis Cluster.
 package main
 
 import (
@@ -64,15 +58,15 @@ func main() {
 	switch err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 	case errors.Is(err, errUsage):
-		os.Exit(2) // package flag has said what is wrong
+		os.Exit(2) // package flag has printed the error
 	default:
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-// run is the program. It prints each table as soon as it is complete, then what
-// must hold or the comparison of the trees.
+// run is the program. It prints each table when it is complete, then what must hold, or the comparison of the
+// trees.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	c, err := parseFlags(args, stderr)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/a2139e8d/latchkey/cmd/bench/app"
 )
 
-// A cell is one workload in one number of processes.
+// A cell is one workload with one number of processes.
 type cell struct {
 	workload
 	n int
@@ -26,7 +26,7 @@ func (c cell) String() string {
 	return fmt.Sprintf("%s, %d processes", c.name, c.n)
 }
 
-// A result is what was measured in a cell.
+// A result has the measurements of a cell.
 type result struct {
 	cell
 	peers []*outcome
@@ -38,7 +38,7 @@ type contender struct {
 	binary string // what its processes run; empty: this program
 }
 
-// newResult has no samples yet.
+// newResult returns a result without samples.
 func newResult(c config, w cell) *result {
 	r := &result{cell: w}
 	for _, p := range c.contenders {
@@ -49,10 +49,9 @@ func newResult(c config, w cell) *result {
 	return r
 }
 
-// measure lets the contenders take part in each round, or in every third one.
-// Every other round is in the opposite order, since the machine may be warmer or
-// busier for the second one. A contender that fails is left out from then on, and
-// its outcome says why.
+// measure lets the contenders take part in each round, or in every third. Every other round has the opposite
+// order, since the machine may be warmer or busier for the second contender. A contender that fails is left
+// out from then on, and its outcome says why.
 func measure(ctx context.Context, c config, server *redisServer, w cell, progress io.Writer) (*result, error) {
 	if err := server.admin.FlushDB(ctx).Err(); err != nil {
 		return nil, fmt.Errorf("emptying Redis: %w", err)
@@ -93,7 +92,7 @@ func measure(ctx context.Context, c config, server *redisServer, w cell, progres
 	return r, nil
 }
 
-// complain says which contenders have failed.
+// complain prints which contenders have failed.
 func (r *result) complain(progress io.Writer) {
 	for _, o := range r.peers {
 		if o.err != nil {
@@ -102,7 +101,7 @@ func (r *result) complain(progress io.Writer) {
 	}
 }
 
-// An environment is what all contenders of a cell share.
+// An environment is shared by all contenders of a cell.
 type environment struct {
 	cell
 	config config
@@ -113,7 +112,7 @@ type environment struct {
 // key signs the cookies of all processes.
 var key = []byte(rand.Text() + rand.Text())
 
-// An outcome is what one contender did in a cell.
+// An outcome has the samples of one contender in a cell.
 type outcome struct {
 	peer    contender
 	samples []sample
@@ -121,20 +120,19 @@ type outcome struct {
 	err     error // why there are no more samples
 
 	fleet fleet
-	load  load // nil: to be begun
+	load  load // nil: not begun
 	spent time.Duration
 }
 
-// takesPart leaves out what would take too long, but not where limits are.
+// takesPart leaves out a contender that would take too long, unless it has a limit.
 func (o *outcome) takesPart(round int, limit time.Duration) bool {
 	return o.err == nil && (regular(o.peer.Peer) || round%seldom == 0 && o.spent < limit)
 }
 
-// chances is how many times a contender may stall before it is left out.
+// chances is the number of stalls after which a contender is left out.
 const chances = 2
 
-// try does something with the contender. One that stalls is started anew, since
-// that is what its operator would do.
+// try calls do. A contender that stalls is restarted, as its operator would do.
 func (o *outcome) try(do func() error) {
 	err := do()
 	switch {
@@ -183,7 +181,7 @@ func (o *outcome) play(ctx context.Context, e environment, round int) error {
 	if err := o.load.prepare(d); err != nil {
 		return err
 	}
-	runtime.GC() // none pays for what the one before has left
+	runtime.GC() // no contender pays for the garbage of the one before
 	before, err := o.look(ctx, e.server)
 	if err != nil {
 		return err
@@ -202,7 +200,7 @@ func (o *outcome) play(ctx context.Context, e environment, round int) error {
 		return err
 	}
 	s := newSample(round, t, before, after)
-	if o.peer.Name == app.Floor { // it sends nothing: that was others' idle connections
+	if o.peer.Name == app.Floor { // it sends nothing: the reads were on idle connections of others
 		s.redisCPU, s.roundTrips, s.commands = 0, 0, nil
 	}
 	o.samples = append(o.samples, s)
@@ -212,7 +210,7 @@ func (o *outcome) play(ctx context.Context, e environment, round int) error {
 	return nil
 }
 
-// A look is what was spent by then.
+// A look has the costs up to some time.
 type look struct {
 	app   app.Stats
 	redis cost

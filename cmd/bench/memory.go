@@ -11,9 +11,9 @@ import (
 	"github.com/a2139e8d/latchkey/cmd/bench/app"
 )
 
-// measureMemory makes many sessions over HTTP, as visitors that log in do, and
-// looks how much more memory Redis uses. No client is connected when it looks, as
-// their buffers would count. One round is enough: it comes out the same each time.
+// measureMemory makes many sessions over HTTP, as visitors do when they log in, and measures how much more
+// memory Redis uses. No client is connected then, as its buffers would count. One round is enough: the result
+// is the same each time.
 func measureMemory(ctx context.Context, c config, server *redisServer, w cell, progress io.Writer) (*result, error) {
 	r := newResult(c, w)
 	for _, o := range r.peers {
@@ -92,7 +92,7 @@ func (s *redisServer) memory(ctx context.Context) (bytes int, err error) {
 		}
 		select {
 		case <-ctx.Done():
-			return 0, fmt.Errorf("clients of Redis do not go: %w", context.Cause(ctx))
+			return 0, fmt.Errorf("clients of Redis do not disconnect: %w", context.Cause(ctx))
 		case <-time.After(5 * time.Millisecond):
 		}
 	}

@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// Pages are visitors with a session each, who open page after page. A page makes
-// some requests at once, and the next one follows when all of them are answered.
-// One request per page makes a loop; one visitor and many requests make a rush.
+// Pages are visitors with a session each, who open page after page. A page makes some requests at once, and
+// the next page follows when all of them are answered. One request per page is a loop; one visitor and many
+// requests are a rush.
 type pages struct {
 	visitors, parallel int
 	method             string
 	target             func(i int) string // of request i of a page
 	step               int                // how many writes each request is
-	counter            string             // where to ask how many writes there are
+	counter            string             // path that returns the number of writes
 	fresh              bool               // each page has a new session
-	fill               string             // where to fill each session first, if anywhere
-	wait               time.Duration      // for this long another request holds the session of each page first
-	ordered            bool               // the answers are the order in which they were served
+	fill               string             // path that fills each session first, if not empty
+	wait               time.Duration      // another request holds the session of each page for this long first
+	ordered            bool               // the responses show the order in which the requests were served
 
 	clients   crowd
 	views     []crowd // the clients by visitor
@@ -57,8 +57,7 @@ func (p pages) begin(ctx context.Context, f fleet) (load, error) {
 	return &p, nil
 }
 
-// warmUp lets a client use a session of its own, so that connections are open and
-// scripts loaded.
+// warmUp lets a client use its own session, so that connections are open and scripts loaded.
 func (p *pages) warmUp(_ int, c *client) error {
 	for range 3 {
 		if _, err := c.call(http.MethodPost, "/incr"); err != nil {
@@ -77,8 +76,8 @@ func (p *pages) close() {
 	p.keeper.close()
 }
 
-// prepare makes as many fresh sessions as there will be time for, going by the
-// last round. Others stay.
+// prepare makes as many fresh sessions as there will be time for, judging by the last round. Other sessions
+// stay.
 func (p *pages) prepare(d time.Duration) (err error) {
 	p.cookies = nil
 	if p.fresh {
@@ -140,7 +139,7 @@ func (p *pages) run(d time.Duration) (tally, error) {
 	return sum, cmp.Or(errs...)
 }
 
-// rush opens one page in each fresh session. The time in between does not count.
+// rush opens one page in each fresh session. The time between pages does not count.
 func (p *pages) rush() (t tally, err error) {
 	for _, cookie := range p.cookies {
 		p.clients.share(cookie)
@@ -156,8 +155,8 @@ func (p *pages) rush() (t tally, err error) {
 	return t, nil
 }
 
-// open makes the requests of one page. Where there is only one, its answer must be
-// the counter after it; first is what it is after the first page.
+// open makes the requests of one page. If there is only one, its response must be the counter after the
+// request; first is the counter after the first page.
 func (p *pages) open(view crowd, first int, t *tally) error {
 	answers := make([]int, len(view))
 	latencies := make([]float64, len(view))
@@ -190,8 +189,8 @@ func (p *pages) open(view crowd, first int, t *tally) error {
 	return nil
 }
 
-// hold makes a page wait, if it is to, so that all of its requests wait when the
-// first is served. It returns how to wait for the end of that.
+// hold makes a page wait if p.wait is set, so that all requests of the page wait when the first is served. It
+// returns a function that waits for the end of the hold.
 func (p *pages) hold(cookie string, t *tally) (held func() error) {
 	if p.wait == 0 {
 		return func() error { return nil }
@@ -202,7 +201,7 @@ func (p *pages) hold(cookie string, t *tally) (held func() error) {
 		_, err := p.keeper.call(http.MethodPost, "/slow?"+p.wait.String())
 		done <- err
 	}()
-	time.Sleep(p.wait / 6) // until it has the session
+	time.Sleep(p.wait / 6) // until the keeper has the session
 	t.requests++
 	t.writes++
 	return func() error { return <-done }

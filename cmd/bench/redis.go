@@ -14,20 +14,18 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A redisServer is a redis-server process of the run's own, which keeps nothing
-// on disk.
+// A redisServer is a redis-server process that was started for this run, and keeps nothing on disk.
 type redisServer struct {
 	addr    string
 	version string
-	admin   *redis.Client // looks at it from outside; no peer uses it
+	admin   *redis.Client // observes the server; no peer uses it
 	cmd     *exec.Cmd
 	dir     string
 	log     bytes.Buffer    // to be read only after exited
 	exited  <-chan struct{} // closed when the process has ended
 }
 
-// startRedis starts a server on a free port. It is killed by close, or when ctx
-// ends.
+// startRedis starts a server on a free port. The server is killed by close, or at the end of ctx.
 func startRedis(ctx context.Context) (*redisServer, error) {
 	binary, err := findRedis()
 	if err != nil {
@@ -50,12 +48,12 @@ func startRedis(ctx context.Context) (*redisServer, error) {
 	s.cmd = exec.CommandContext(ctx, binary, "--bind", host, "--port", port, "--dir", dir, "--save", "", "--appendonly", "no")
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	if err := s.cmd.Start(); err != nil {
-		_ = os.RemoveAll(dir) // the other error is the one to report
+		_ = os.RemoveAll(dir) // the error to report is the other one
 		return nil, fmt.Errorf("starting Redis: %w", err)
 	}
 	exited := make(chan struct{})
 	go func() {
-		_ = s.cmd.Wait() // its error says that the process was killed: no news
+		_ = s.cmd.Wait() // its error says that the process was killed, as expected
 		close(exited)
 	}()
 	s.exited = exited
@@ -77,7 +75,7 @@ func findRedis() (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("found none of %q: install redis-server (`make setup` does it), or name the binary in REDIS_SERVER", names)
+	return "", fmt.Errorf("found none of %q: install redis-server (by `make setup`, for example), or name the binary in REDIS_SERVER", names)
 }
 
 func freeAddr() (string, error) {
@@ -88,8 +86,8 @@ func freeAddr() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// waitReady waits until the server answers, and makes sure that it is this one:
-// another process may have taken the port first.
+// waitReady waits until the server replies, and checks that the reply is from this server: another process
+// may have taken the port first.
 func (s *redisServer) waitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -97,7 +95,7 @@ func (s *redisServer) waitReady(ctx context.Context) error {
 		if info, err := s.admin.InfoMap(ctx, "server").Result(); err == nil {
 			about := info["Server"]
 			if about["process_id"] != strconv.Itoa(s.cmd.Process.Pid) {
-				return fmt.Errorf("another Redis answers on %s: run it again", s.addr)
+				return fmt.Errorf("another Redis replies on %s: run the bench again", s.addr)
 			}
 			s.version = about["redis_version"]
 			return nil
@@ -106,7 +104,7 @@ func (s *redisServer) waitReady(ctx context.Context) error {
 		case <-s.exited:
 			return fmt.Errorf("%s ended at once:\n%s", s.cmd.Path, s.log.String())
 		case <-ctx.Done():
-			return fmt.Errorf("%s does not answer: %w", s.cmd.Path, context.Cause(ctx))
+			return fmt.Errorf("%s does not reply: %w", s.cmd.Path, context.Cause(ctx))
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
@@ -114,20 +112,19 @@ func (s *redisServer) waitReady(ctx context.Context) error {
 
 func (s *redisServer) close() {
 	_ = s.admin.Close()      // there is nothing left to send
-	_ = s.cmd.Process.Kill() // fails if it has ended already, which is as good
+	_ = s.cmd.Process.Kill() // if it fails, the process has ended already, which is as good
 	<-s.exited
 	_ = os.RemoveAll(s.dir) // empty, and in the temporary directory
 }
 
-// A cost is what requests take from Redis. It is steadier than any time on a
-// machine that does other work, too.
+// A cost is what requests cost Redis. On a machine that does other work, too, it is steadier than any time.
 type cost struct {
 	cpu      time.Duration
-	reads    int            // how often Redis has read from a connection
-	commands map[string]int // what it has executed, for clients and for scripts
+	reads    int            // number of times that Redis has read from a connection
+	commands map[string]int // executed, for clients and for scripts
 }
 
-// cost returns what the server has spent since it was started.
+// cost returns the server's costs since its start.
 func (s *redisServer) cost(ctx context.Context) (cost, error) {
 	c := cost{commands: make(map[string]int)}
 	info, err := s.admin.InfoMap(ctx, "cpu", "stats", "commandstats").Result()
@@ -158,11 +155,11 @@ func (s *redisServer) cost(ctx context.Context) (cost, error) {
 	return c, nil
 }
 
-// since returns what was spent after an earlier cost was taken.
+// since returns the costs since an earlier cost.
 func (c cost) since(before cost) cost {
 	spent := cost{
 		cpu:      c.cpu - before.cpu,
-		reads:    c.reads - before.reads - 1, // the one of the INFO for c itself
+		reads:    c.reads - before.reads - 1, // the read of the INFO for c itself
 		commands: make(map[string]int),
 	}
 	for name, calls := range c.commands {

@@ -15,7 +15,7 @@ import (
 	"github.com/a2139e8d/latchkey/cmd/bench/app"
 )
 
-// A report is everything that was measured.
+// A report has all measurements.
 type report struct {
 	config       config
 	redisVersion string
@@ -27,7 +27,7 @@ func newReport(c config, redisVersion string) *report {
 	return &report{config: c, redisVersion: redisVersion, before: busy()}
 }
 
-// measure measures all cells, and prints the table of each.
+// measure measures all cells, and prints the table of each cell.
 func (r *report) measure(ctx context.Context, server *redisServer, stdout, stderr io.Writer) error {
 	for _, w := range r.config.workloads {
 		for _, n := range w.processes {
@@ -48,7 +48,7 @@ func (r *report) measure(ctx context.Context, server *redisServer, stdout, stder
 	return nil
 }
 
-// failures is an error where Latchkey has failed: the others may, it must not.
+// failures returns an error if Latchkey has failed: the other peers may fail, Latchkey must not.
 func (r *report) failures() error {
 	var err error
 	for _, one := range r.results {
@@ -61,7 +61,7 @@ func (r *report) failures() error {
 	return err
 }
 
-// summary returns what it comes down to, as Markdown.
+// summary returns the results in short, as Markdown.
 func (r *report) summary() string {
 	if r.config.against != "" {
 		return "## New ÷ old\n\n" + comparison(r.results) +
@@ -70,22 +70,22 @@ func (r *report) summary() string {
 	return "## What must hold\n\n" + mustHold(rules(), r.results) + capacity(r.results)
 }
 
-// String returns all of it, as Markdown.
+// String returns the whole report, as Markdown.
 func (r *report) String() string {
 	var b strings.Builder
 	if r.config.against != "" {
-		b.WriteString("# Latchkey beside another version of itself\n\n")
+		b.WriteString("# Latchkey compared with another version of itself\n\n")
 	} else {
-		b.WriteString("# Latchkey beside its peers\n\n")
+		b.WriteString("# Latchkey compared with its peers\n\n")
 	}
 	fmt.Fprintf(&b, "%s. Load average %s before the run, %s after it.\n\n", machine(r.redisVersion), r.before, busy())
 	if r.config.against == "" {
 		fmt.Fprintf(&b, "Libraries: %s.\n\n", versions())
-		fmt.Fprintf(&b, "At most %d rounds, in each of which every peer is loaded for %v or by one crowd. "+
-			"Peers that no limit is about take part in every third round, and no more once they have taken %v altogether. "+
+		fmt.Fprintf(&b, "At most %d rounds. In each round every peer is loaded for %v or by one crowd. "+
+			"Peers without a limit take part in every third round, until they have taken %v altogether. "+
 			"Made by `make bench`.\n\n", r.config.rounds, r.config.time, r.config.limit)
 	} else {
-		fmt.Fprintf(&b, "%d rounds, in each of which both are loaded for %v.\n\n", r.config.rounds, r.config.time)
+		fmt.Fprintf(&b, "%d rounds. In each round both are loaded for %v.\n\n", r.config.rounds, r.config.time)
 	}
 	fmt.Fprintf(&b, "%s\n## Figures\n\n%s", r.summary(), legend)
 	for _, one := range r.results {
@@ -95,37 +95,37 @@ func (r *report) String() string {
 	return b.String()
 }
 
-const legend = `Each figure is the median of all rounds. The clients, the processes of the
-application, and Redis share the machine; so the ratios count, not the numbers.
+const legend = `Each figure is the median of all rounds. The clients, the processes of the application
+and Redis share the machine, so the ratios matter, not the absolute numbers.
 
-Except in "bare", each process of the application keeps 64 MB that it does not use,
-as a real one has data of its own. Otherwise its garbage collector would run every
+Except in "bare", each process of the application keeps 64 MB of unused heap, to stand
+for the data of a real application. Without it the garbage collector would run every
 few megabytes.
 
-- **kept**: of the answered writes, those that were in the session afterwards.
-- **round**: from the start of a crowd until all of it is answered.
-- **median, 99 %, max**: of the single requests, as the clients see them. Where a
-  lock is measured alone: of the waits for it.
+- **kept**: the share of the answered writes that were in the session afterwards.
+- **round**: from the start of a crowd until all its requests are answered.
+- **median, 99 %, max**: of the single requests, as the clients see them. If a lock is
+  measured alone, they are of the waits for the lock.
 - **round trips**, per request: how often Redis has read from its connections
-  (total_reads_processed). Commands that are sent together are one; one that is
-  larger than a read, as in "200KB", is several.
-- **commands**, per request: what Redis has executed, whether a client sent it or
-  a script called it (commandstats).
-- **Redis, app**: CPU time per request. **allocations**: in all of the app's process,
-  per request, net/http's own included. Those of the floor are what any handler has.
+  (total_reads_processed). Commands that are sent together count as one; a command that is
+  larger than a read, as in "200KB", counts as several.
+- **commands**, per request: the commands that Redis has executed, sent by a client or
+  called by a script (commandstats).
+- **Redis, app**: CPU time per request. **allocations**: in the whole process of the app,
+  per request, including those of net/http. The floor shows those of any handler.
 - **floor**: the same handler without sessions; it counts in a map of its process.
 - **added, added CPU**: the median, and the CPU time of app and Redis together,
-  minus the floor's in the same round. Where many clients share the CPUs, a request
-  mostly waits for the others; in "lone" the time added is that of its own session.
-- **most ÷ least**: requests served by the luckiest process ÷ those by the
-  unluckiest, as long as all have some to serve.
+  minus the floor's in the same round. If many clients share the CPUs, a request
+  mostly waits for the others; in "lone" the added time is that of its own session.
+- **most ÷ least**: requests served by the luckiest process ÷ those served by the
+  unluckiest, as long as all processes have requests to serve.
 - **bytes**: used_memory per session, with no client connected.
-- **Latchkey ÷ it**: the ratio in each round, its median, and in brackets its
-  least and most.
+- **Latchkey ÷ peer**: the median of the ratios of all rounds, and in brackets the
+  smallest and the largest.
 
 `
 
-// commandLists returns which commands there were, per request.
+// commandLists returns the commands per request.
 func commandLists(results []*result) string {
 	var b strings.Builder
 	for _, r := range results {
@@ -136,7 +136,7 @@ func commandLists(results []*result) string {
 	return b.String()
 }
 
-// commandList leaves out what is rare.
+// commandList leaves out rare commands.
 func (o *outcome) commandList() string {
 	names := make(map[string]bool)
 	for _, s := range o.samples {
@@ -154,10 +154,10 @@ func (o *outcome) commandList() string {
 	return strings.Join(list, ", ")
 }
 
-// machine describes where a run was made, as far as the system says.
+// machine describes the machine of a run, as far as the system knows.
 func machine(redisVersion string) string {
 	cpus := fmt.Sprintf("%d CPUs", runtime.NumCPU())
-	info, _ := os.ReadFile("/proc/cpuinfo") // where there is none, it is left out
+	info, _ := os.ReadFile("/proc/cpuinfo") // if there is none, the model is left out
 	for line := range strings.Lines(string(info)) {
 		if key, model, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
 			cpus += " (" + strings.TrimSpace(model) + ")"
@@ -171,7 +171,7 @@ func machine(redisVersion string) string {
 	return strings.Join(append(parts, runtime.Version(), "Redis "+redisVersion), ", ")
 }
 
-// busy returns how busy the machine is: the load average of the last minute.
+// busy returns the load average of the last minute.
 func busy() string {
 	average, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -181,7 +181,7 @@ func busy() string {
 	return minute
 }
 
-// versions lists the libraries measured, and those that they use.
+// versions lists the measured libraries, and the libraries that they use.
 func versions() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -189,7 +189,7 @@ func versions() string {
 	}
 	var all []string
 	for _, m := range info.Deps {
-		if m.Replace == nil { // Latchkey is as it is here
+		if m.Replace == nil { // Latchkey is replaced by this tree
 			all = append(all, strings.TrimPrefix(m.Path, "github.com/")+" "+m.Version)
 		}
 	}

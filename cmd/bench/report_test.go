@@ -83,12 +83,12 @@ func TestTable(t *testing.T) {
 		*result
 		rows string
 	}{
-		{hot, `|  | rounds | kept | round, ms | per second | Latchkey ÷ it: round |
+		{hot, `|  | rounds | kept | round, ms | per second | Latchkey ÷ peer: round |
 |---|--:|--:|--:|--:|--:|
 | Latchkey | 2 | 100 % | 11.0 | 9500 |  |
 | scs + goredisstore, no lock | 2 | 4.00 % | 20.0 | 5000 | **0.55** (0.50–0.60) |
 | scs + rueidislock | 0: stalled 2 times | – | – | – | – |`},
-		{lone, `|  | rounds | kept | median, ms | Redis, µs | app, µs | added, ms | added CPU, µs | Latchkey ÷ it: median |
+		{lone, `|  | rounds | kept | median, ms | Redis, µs | app, µs | added, ms | added CPU, µs | Latchkey ÷ peer: median |
 |---|--:|--:|--:|--:|--:|--:|--:|--:|
 | Latchkey | 2 | 100 % | 4.50 | 30.0 | 60.0 | 3.00 | 75.0 |  |
 | gorilla + redistore, no lock | 0 | – | – | – | – | – | – | – |

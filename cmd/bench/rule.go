@@ -8,19 +8,19 @@ import (
 	"github.com/a2139e8d/latchkey/cmd/bench/app"
 )
 
-// A rule is what must hold in some cells.
+// A rule is a limit that must hold in some cells.
 type rule struct {
 	workload string
-	in       []int // numbers of processes; none: all that were measured
+	in       []int // numbers of processes; empty: all that were measured
 	what     string
 	limit    limit
-	of       func(*result) []float64 // one figure for each round, none where not measured
+	of       func(*result) []float64 // one figure for each round; empty if not measured
 }
 
-// A limit is for the median of the rounds.
+// A limit bounds the median of the rounds.
 type limit struct {
 	value float64
-	least bool // it must not be less, instead of not more
+	least bool // the median must not be less; otherwise not more
 }
 
 func atMost(v float64) limit  { return limit{value: v} }
@@ -40,7 +40,7 @@ func rules() []rule {
 		{"slow", nil, fmt.Sprintf("round ÷ (%d × %d ms)", hotSize, slowSleep.Milliseconds()), atMost(1.1), our(overhead)},
 		{"page", nil, "throughput " + scs, atLeast(1.4), versus(app.SCS, throughput)},
 		{"page", nil, "99 % " + scs, atMost(0.85), versus(app.SCS, tail)},
-		{"page", nil, "of each page, the longest wait ÷ the median one", atMost(3), our(queue)},
+		{"page", nil, "longest wait ÷ median wait of a page", atMost(3), our(queue)},
 		{"page", nil, "kept, %", atLeast(100), keptShare},
 		{"spread", []int{1, 2}, "throughput " + scs, atLeast(1.45), versus(app.SCS, throughput)},
 		{"spread", []int{4}, "throughput " + scs, atLeast(1.3), versus(app.SCS, throughput)},
@@ -56,11 +56,11 @@ func rules() []rule {
 		{"crowd", nil, "most ÷ least of the processes", atMost(1.3), our(unevenness)},
 		{"crowd", nil, "kept, %", atLeast(100), keptShare},
 		{"lock", nil, "99 % ÷ rueidislock's", atMost(0.3), versus(app.Rueidislock, tail)},
-		{"memory", nil, "bytes of Redis for each session", atMost(315), our(memory)},
+		{"memory", nil, "Redis's bytes per session", atMost(315), our(memory)},
 	}
 }
 
-// rulesAgainst are for -against: a lone client must not pay for what many gain.
+// rulesAgainst are for -against: a lone client must not pay for the gains of many.
 func rulesAgainst() []rule {
 	return []rule{
 		{"lone", nil, "median ÷ the other tree's", atMost(1.03), func(r *result) []float64 {
@@ -69,7 +69,7 @@ func rulesAgainst() []rule {
 	}
 }
 
-// our is a figure of Latchkey's.
+// our is a figure of Latchkey.
 func our(f figure) func(*result) []float64 {
 	return func(r *result) []float64 {
 		if o := r.find(app.Latchkey); o != nil {
@@ -90,7 +90,7 @@ func versus(name string, f figure) func(*result) []float64 {
 	}
 }
 
-// keptShare is one figure for all rounds: none of them may lose anything.
+// keptShare is one figure for all rounds: no round may lose a write.
 func keptShare(r *result) []float64 {
 	if o := r.find(app.Latchkey); o != nil {
 		if share, ok := o.kept(); ok {
@@ -100,7 +100,7 @@ func keptShare(r *result) []float64 {
 	return nil
 }
 
-// mustHold applies rules to all cells that they are about, as Markdown.
+// mustHold applies rules to their cells, and returns a table as Markdown.
 func mustHold(rules []rule, results []*result) string {
 	rows := [][]string{{"", "median (range of the rounds)", "limit", "met"}}
 	for _, rule := range rules {
@@ -126,8 +126,8 @@ func (u rule) judge(r *result) []string {
 	}
 }
 
-// met goes by the digits that the table shows. What must not be less than a limit
-// is not rounded up to it.
+// met compares the digits that the table shows. A figure that must not be less than a limit is not rounded up
+// to the limit.
 func (l limit) met(v float64) bool {
 	scale := 100.0
 	switch {

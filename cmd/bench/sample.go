@@ -7,16 +7,15 @@ import (
 	"github.com/a2139e8d/latchkey/cmd/bench/app"
 )
 
-// A sample is what one contender has shown in one round. Times are in ms, costs
-// for each request.
+// A sample has the figures of one contender in one round. Times are in ms, costs per request.
 type sample struct {
 	round     int
-	crowd     float64 // until a crowd was answered; 0 where there is none
+	crowd     float64 // until a crowd was answered; 0 if there is none
 	perSecond float64
 	p50, p99  float64
 	max       float64
-	unfair    float64 // requests of the luckiest process ÷ the unluckiest's; 0 where not measured
-	queue     float64 // of one page: the longest wait ÷ the median one; 0 where there are none
+	unfair    float64 // requests of the luckiest process ÷ the unluckiest's; 0 if not measured
+	queue     float64 // longest wait ÷ median wait of a page; 0 if there are no pages
 
 	writes, kept int
 
@@ -25,10 +24,10 @@ type sample struct {
 	roundTrips       float64 // to Redis
 	commands         map[string]float64
 
-	memory float64 // bytes of Redis for each session; 0 where not measured
+	memory float64 // Redis's bytes per session; 0 if not measured
 }
 
-// newSample puts together what the clients saw and what it cost.
+// newSample combines what the clients saw with the costs.
 func newSample(round int, t tally, before, after look) sample {
 	each := float64(t.requests)
 	redis := after.redis.since(before.redis)
@@ -61,7 +60,7 @@ func newSample(round int, t tally, before, after look) sample {
 // A figure is one number of a sample.
 type figure struct {
 	name string
-	of   func(sample) float64 // 0 where there is no such number
+	of   func(sample) float64 // 0 if there is no such number
 }
 
 var (
@@ -80,7 +79,7 @@ var (
 	memory     = figure{"bytes", func(s sample) float64 { return s.memory }}
 )
 
-// allFigures returns those with a column of their own, in the order of the tables.
+// allFigures returns the figures that have a column, in the order of the tables.
 func allFigures() []figure {
 	return []figure{roundTime, middle, tail, longest, throughput,
 		roundTrips, commands, redisCPU, appCPU, mallocs, unevenness, memory}
@@ -126,8 +125,8 @@ func paired(a, b *outcome, compare func(s, t sample) float64) []float64 {
 	return all
 }
 
-// kept returns the share of the answered writes that were found in the record, in
-// all rounds together. ok is false where there were none, or no record.
+// kept returns the share of the answered writes that were found in the record, in all rounds together. ok is
+// false if there were no writes, or no record.
 func (o *outcome) kept() (share float64, ok bool) {
 	writes, kept := 0, 0
 	for _, s := range o.samples {
@@ -136,16 +135,15 @@ func (o *outcome) kept() (share float64, ok bool) {
 	return float64(kept) / float64(writes), writes > 0 && o.peer.Name != app.Floor
 }
 
-// quantile returns the smallest of some numbers that a share of q of them does
-// not exceed: 0.5 is the median, 0.99 is what all but one in a hundred reach.
-// There must be at least one number.
+// quantile returns the smallest number that a share q of the numbers does not exceed: 0.5 gives the median,
+// 0.99 a number that only one in a hundred exceeds. There must be at least one number.
 func quantile(numbers []float64, q float64) float64 {
 	sorted := slices.Sorted(slices.Values(numbers))
 	rank := int(math.Ceil(q * float64(len(sorted))))
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 
-// median returns the middle of some numbers, of which there must be at least one.
+// median returns the middle of the numbers, of which there must be at least one.
 func median(numbers []float64) float64 {
 	sorted := slices.Sorted(slices.Values(numbers))
 	middle := len(sorted) / 2
@@ -155,9 +153,8 @@ func median(numbers []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// likely returns the range in which the median of many more rounds would lie, with
-// 95 % confidence. It goes by the order of the numbers alone, so it does not
-// matter how far outliers lie out.
+// likely returns the range in which the median of many more rounds would lie, with 95 % confidence. It uses
+// only the order of the numbers, so it does not matter how far away outliers are.
 func likely(numbers []float64) (low, high float64) {
 	sorted := slices.Sorted(slices.Values(numbers))
 	n := float64(len(sorted))
@@ -165,8 +162,8 @@ func likely(numbers []float64) (low, high float64) {
 	return sorted[skip], sorted[len(sorted)-1-skip]
 }
 
-// owners returns the processes in the order in which they served their requests.
-// Client i's answer is its place in that order, and process i modulo n served it.
+// owners returns the processes in the order in which they served their requests. Client i's response is its
+// place in that order, and process i modulo n served it.
 func owners(answers []int, n int) []int {
 	clients := make([]int, len(answers))
 	for i := range clients {
@@ -179,9 +176,9 @@ func owners(answers []int, n int) []int {
 	return clients
 }
 
-// unfairness returns how many times as many requests the luckiest of n processes
-// has served as the unluckiest, as long as all of them had some left. The order
-// has the process of each request, and each process has as many as the others.
+// unfairness returns the ratio of the requests served by the luckiest of n processes to those served by the
+// unluckiest, as long as all processes had requests left. order has the process of each request; all
+// processes have equally many requests.
 func unfairness(order []int, n int) float64 {
 	served := make([]int, n)
 	for _, p := range order {
@@ -193,7 +190,7 @@ func unfairness(order []int, n int) float64 {
 	return mostToLeast(served)
 }
 
-// mostToLeast is infinite where there is a zero.
+// mostToLeast returns the largest count ÷ the smallest. It is infinite if there is a zero.
 func mostToLeast(counts []int) float64 {
 	least := slices.Min(counts)
 	if least == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/a2139e8d/latchkey/cmd/bench/app"
 )
 
-// table returns what one cell has shown, as Markdown: a row for each peer, and a
-// column for each figure that any of them has.
+// table returns the results of one cell, as Markdown: a row for each peer, and a column for each figure that
+// any peer has.
 func (r *result) table() string {
 	columns := slices.DeleteFunc(allFigures(), func(f figure) bool { return !r.has(f) })
 	head := []string{"", "rounds", "kept"}
@@ -22,7 +22,7 @@ func (r *result) table() string {
 		head = append(head, "added, ms", "added CPU, µs")
 	}
 	compared, _, _ := strings.Cut(r.figure.name, ",") // a ratio has no unit
-	head = append(head, "Latchkey ÷ it: "+compared)
+	head = append(head, "Latchkey ÷ peer: "+compared)
 	rows := [][]string{head}
 	for _, o := range r.peers {
 		title := r.title(o)
@@ -45,8 +45,7 @@ func (r *result) table() string {
 	return fmt.Sprintf("### %s\n\n%s.\n\n%s\n", r.cell, about, markdown(rows))
 }
 
-// markdown returns a table whose first row is its head and whose first column
-// has names.
+// markdown returns a table. Its first row is the head, and its first column has names.
 func markdown(rows [][]string) string {
 	var b strings.Builder
 	for i, row := range rows {
@@ -71,8 +70,7 @@ func (r *result) title(o *outcome) string {
 	return o.peer.Title
 }
 
-// find returns what a peer did, or nil. With -against, it returns what this tree
-// did, which comes first.
+// find returns the outcome of a peer, or nil. With -against, it returns that of this tree, which comes first.
 func (r *result) find(name string) *outcome {
 	for _, o := range r.peers {
 		if o.peer.Name == name {
@@ -82,7 +80,7 @@ func (r *result) find(name string) *outcome {
 	return nil
 }
 
-// rounds says how many there were, and why no more.
+// rounds returns the number of rounds, and why there were no more.
 func (o *outcome) rounds() string {
 	switch {
 	case o.err != nil:
@@ -113,7 +111,7 @@ func (o *outcome) keptText() string {
 	return number(percentage(share)) + " %"
 }
 
-// percentage is never rounded up to 100: a little loss is a loss.
+// percentage never rounds up to 100: a small loss is a loss.
 func percentage(share float64) float64 {
 	if share < 1 {
 		return min(100*share, 99.9)
@@ -121,7 +119,7 @@ func percentage(share float64) float64 {
 	return 100
 }
 
-// addedText is what the peer adds to the floor.
+// addedText returns what the peer adds to the floor.
 func (o *outcome) addedText(floor *outcome, f figure) string {
 	if o == floor {
 		return ""
@@ -133,7 +131,7 @@ func (o *outcome) addedText(floor *outcome, f figure) string {
 	return number(median(all))
 }
 
-// ratioText compares Latchkey with another.
+// ratioText compares Latchkey with another peer.
 func (r *result) ratioText(o *outcome) string {
 	ours := r.find(app.Latchkey)
 	if ours == nil || ours == o {
@@ -146,7 +144,7 @@ func (r *result) ratioText(o *outcome) string {
 	return withRange(all)
 }
 
-// withRange returns the median of some numbers, and their least and most.
+// withRange returns the median of the numbers, with the smallest and the largest.
 func withRange(numbers []float64) string {
 	if len(numbers) == 1 {
 		return fmt.Sprintf("**%s**", number(numbers[0]))
@@ -154,8 +152,7 @@ func withRange(numbers []float64) string {
 	return fmt.Sprintf("**%s** (%s–%s)", number(median(numbers)), number(slices.Min(numbers)), number(slices.Max(numbers)))
 }
 
-// number writes two decimals, or three digits in all, or two digits where that
-// would leave nothing.
+// number writes two decimals, or three digits in all, or two digits if two decimals would leave nothing.
 func number(f float64) string {
 	switch {
 	case math.IsInf(f, 1):

@@ -14,41 +14,40 @@ import (
 type workload struct {
 	name      string
 	about     string
-	figure    figure        // peers are compared by it
-	processes []int         // in how many processes the application is measured
+	figure    figure        // by which peers are compared
+	processes []int         // numbers of processes of the application
 	delay     time.Duration // of a round trip to Redis
-	times     int           // how many times as long as usual it is measured in a round, if not once
+	times     int           // how many times as long as usual a round is; 0 means once
 	alone     bool          // the lock, without sessions
-	bare      bool          // the application has no heap of its own
-	sessions  int           // if not 0, all that is measured is how much memory so many take
+	bare      bool          // the application has no other data on its heap
+	sessions  int           // if not 0, only the memory of so many sessions is measured
 	versus    bool          // also measured with -against
 	peers     func(app.Peer) bool
 	begin     func(context.Context, fleet) (load, error)
 }
 
-// A load is a workload that has begun, at one peer. In each round its methods are
-// called in this order.
+// A load is a workload that has begun, on one peer. In each round its methods are called in this order.
 type load interface {
 	// prepare makes the sessions for a round of about d.
 	prepare(d time.Duration) error
-	// run is what is measured.
+	// run is measured.
 	run(d time.Duration) (tally, error)
-	// check adds to the tally how many writes were kept.
+	// check adds the number of kept writes to the tally.
 	check(*tally) error
 	close()
 }
 
-// A tally is what the clients have seen in one round. Times are in ms.
+// A tally has what the clients saw in one round. Times are in ms.
 type tally struct {
 	took      float64
-	rounds    []float64 // for each crowd, the time until all of it was answered
+	rounds    []float64 // for each crowd, the time until all its requests were answered
 	latencies []float64 // of each request
 	requests  int
-	late      int // of these, answered after took
-	writes    int // that were answered, so they must be in the record
-	kept      int // that are
+	late      int // requests answered after took
+	writes    int // answered, so they must be in the record
+	kept      int // found in the record
 	unfair    float64
-	pages     []float64 // for each page, its longest wait ÷ its median one
+	pages     []float64 // for each page, longest wait ÷ median wait
 }
 
 const (
@@ -92,16 +91,16 @@ func workloads() []workload {
 		about: fmt.Sprintf("%d visitors open page after page; each page is %d parallel writes to the visitor's session", pageVisitors, pageRequests),
 	}, {
 		name: "spread", figure: throughput, processes: []int{1, 2, 4}, versus: true, peers: all, begin: loop.begin,
-		about: fmt.Sprintf("%d clients, each with a session of its own, add 1 to a counter in it, over and over", visitors),
+		about: fmt.Sprintf("%d clients, each with its own session, repeatedly add 1 to a counter in the session", visitors),
 	}, {
 		name: "read", figure: throughput, processes: []int{1, 2, 4}, versus: true, peers: all, begin: reads.begin,
-		about: fmt.Sprintf("%d clients, each with a session of its own, read a counter in it, over and over", visitors),
+		about: fmt.Sprintf("%d clients, each with its own session, repeatedly read a counter in the session", visitors),
 	}, {
 		name: "lone", figure: middle, processes: []int{1}, versus: true, peers: all, begin: lone.begin,
-		about: "one client adds 1 to a counter in its session, over and over, and nobody else asks for anything",
+		about: "one client repeatedly adds 1 to a counter in its session, and there are no other requests",
 	}, {
 		name: "slow", figure: roundTime, processes: []int{1, 2},
-		peers: func(p app.Peer) bool { return p.Name != "spin200" }, // it takes a quarter of a minute for a crowd
+		peers: func(p app.Peer) bool { return p.Name != "spin200" }, // a crowd takes it a quarter of a minute
 		begin: pages{visitors: 1, parallel: hotSize, fresh: true, method: http.MethodPost, target: slow, step: 1, counter: "/count"}.begin,
 		about: fmt.Sprintf("%d concurrent writes to one fresh session, in a handler that sleeps for %d ms", hotSize, slowSleep.Milliseconds()),
 	}, {
@@ -124,30 +123,30 @@ func workloads() []workload {
 		about: "as 40KB",
 	}, {
 		name: "crowd", figure: roundTime, processes: []int{4},
-		peers: func(p app.Peer) bool { // those that serve it in a reasonable time
+		peers: func(p app.Peer) bool { // the peers that serve it in a reasonable time
 			return p.Name == app.Latchkey || p.Name == app.Rueidislock || p.Name == "redsync" || p.Name == app.Floor
 		},
 		begin: pages{visitors: 1, parallel: crowdSize, fresh: true, method: http.MethodPost, target: incr, step: 1, counter: "/count", wait: crowdWait, ordered: true}.begin,
-		about: fmt.Sprintf("%d concurrent writes to one fresh session, which another request holds for %d ms first, so that all of them wait", crowdSize, crowdWait.Milliseconds()),
+		about: fmt.Sprintf("%d concurrent writes to one fresh session, which another request holds for %d ms first, so that all writes wait", crowdSize, crowdWait.Milliseconds()),
 	}, {
 		name: "lock", figure: tail, processes: []int{4}, times: 6, alone: true,
 		peers: func(p app.Peer) bool { return p.Lock != "" },
 		begin: beginLock,
-		about: fmt.Sprintf("the lock alone, without sessions and HTTP: in each process %d goroutines lock one key, hold it for %d ms, and release it, over and over", aloneGoroutines, aloneHold.Milliseconds()),
+		about: fmt.Sprintf("the lock alone, without sessions and HTTP: in each process %d goroutines repeatedly lock one key, hold it for %d ms, and release it", aloneGoroutines, aloneHold.Milliseconds()),
 	}, {
 		name: "memory", figure: memory, processes: []int{1}, sessions: 100_000,
 		peers: func(p app.Peer) bool { return p.Name == app.Latchkey || p.Name == app.SCS },
-		about: "what each of 100 000 sessions takes in Redis, with five values of 100 bytes together",
+		about: "the memory of Redis for each of 100 000 sessions, with five values of 100 bytes together",
 	}}
 }
 
-// regular are the peers that limits are about, which take part in every round.
-// The others show how far away they are, so every third round is enough.
+// regular are the peers with a limit, which take part in every round. The other peers only show how far away
+// they are, so every third round is enough.
 func regular(p app.Peer) bool {
 	return p.Name == app.Latchkey || p.Name == app.SCS || p.Name == app.Floor
 }
 
-// seldom is in which rounds the others take part.
+// seldom is how seldom the others take part: in every third round.
 const seldom = 3
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -18,7 +18,7 @@ import (
 //go:embed page
 var page embed.FS
 
-// mainCookie is the name of the cookie of the sessions that the demo is about.
+// mainCookie is the name of the cookie of the demo's main sessions.
 const mainCookie = "latchkey-demo"
 
 // sessions is a middleware that gives a handler a session, with a lock or without.
@@ -33,15 +33,14 @@ type sessions func(http.Handler) http.Handler
 //	GET  /params   their names, as JSON
 //	GET  /count    the value of n
 //	POST /reset    empties the session
-//	POST /login    renews its id
-//	POST /logout   destroys it
-//	GET  /healthz  whether Redis answers
-//	GET  /info     what the demo runs on, as JSON
+//	POST /login    renews the session's id
+//	POST /logout   destroys the session
+//	GET  /healthz  whether Redis replies
+//	GET  /info     the kinds of Redis and lock, as JSON
 //	GET  /devices  the second page, see devices
 //
-// The lock is the one that -lock names. The page compares sessions without and
-// with a lock, so the same endpoints are also at /compare/none/… and
-// /compare/lock/…, with a session of their own each.
+// -lock names the lock. The page compares sessions without and with a lock, so the same endpoints are also at
+// /compare/none/… and /compare/lock/…, each with its own session.
 func newApp(c config, r *server, st *store.Store, log *slog.Logger) (http.Handler, error) {
 	ofDevices, err := lockedSessions(c, st, log, mainCookie, sorryFor)
 	if err != nil {
@@ -68,8 +67,8 @@ func newApp(c config, r *server, st *store.Store, log *slog.Logger) (http.Handle
 	devices{ofDevices, mainCookie, log}.mount(mux)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, req *http.Request) {
 		if err := st.Ping(req.Context()); err != nil {
-			log.Error("Redis does not answer", "error", err) // with its address, which stays here
-			http.Error(w, "Redis does not answer.", http.StatusServiceUnavailable)
+			log.Error("Redis does not reply", "error", err) // with its address, which the visitor must not see
+			http.Error(w, "Redis does not reply.", http.StatusServiceUnavailable)
 			return
 		}
 		fmt.Fprintln(w, "ok")
@@ -85,8 +84,8 @@ func newApp(c config, r *server, st *store.Store, log *slog.Logger) (http.Handle
 	return http.NewCrossOriginProtection().Handler(secure(mux)), nil
 }
 
-// newSessions returns sessions with the lock that c names: those of this library, or others without a
-// lock, around which one of package locker may stand.
+// newSessions returns sessions with the lock that c names: the sessions of this library, or sessions without
+// a lock, perhaps with a lock of package locker around their requests.
 func newSessions(c config, r *server, st *store.Store, log *slog.Logger, cookie string) (sessions, error) {
 	if c.lock == lockSpin {
 		s, err := lockedSessions(c, st, log, cookie, nil)
@@ -102,7 +101,7 @@ func newSessions(c config, r *server, st *store.Store, log *slog.Logger, cookie 
 	return u.around(newLocker(c, r.pools)), nil
 }
 
-// lockedSessions is all that a program needs to have locked sessions.
+// lockedSessions shows all that a program needs for locked sessions.
 func lockedSessions(c config, st *store.Store, log *slog.Logger, cookie string,
 	onError func(http.ResponseWriter, *http.Request, error)) (*middleware.Sessions, error) {
 	return middleware.New(st, middleware.Options{
@@ -149,7 +148,7 @@ func set(work time.Duration) http.HandlerFunc {
 			http.Error(w, "form field name is missing", http.StatusBadRequest)
 			return
 		}
-		select { // instead of a real handler's work
+		select { // stands for a real handler's work
 		case <-time.After(work):
 		case <-r.Context().Done():
 		}
@@ -179,7 +178,7 @@ func reset(w http.ResponseWriter, r *http.Request) {
 
 func login(w http.ResponseWriter, r *http.Request) {
 	s := session.FromContext(r.Context())
-	s.Renew() // an id from before the login must not be valid after it
+	s.Renew() // an id from before the login must not be valid afterwards
 	s.Set("user", "demo")
 	w.WriteHeader(http.StatusNoContent)
 }
@@ -198,7 +197,7 @@ func params(w http.ResponseWriter, r *http.Request) {
 }
 
 func paramNames(r *http.Request) []string {
-	names := []string{} // not null in JSON
+	names := []string{} // [] in JSON, not null
 	for key := range session.FromContext(r.Context()).Keys() {
 		if name, ok := strings.CutPrefix(key, "param_"); ok {
 			names = append(names, name)

@@ -21,8 +21,8 @@ import (
 // errLost is the error of a check in which answered writes were lost.
 var errLost = errors.New("writes were lost")
 
-// check makes c.check concurrent writes to a session over HTTP, without a lock and
-// with each that -lock names, and prints how many were kept.
+// check makes c.check concurrent writes to a session over HTTP, without a lock and with each lock that -lock
+// names, and prints how many were kept.
 func check(ctx context.Context, c config, r *server, log *slog.Logger, stdout io.Writer) error {
 	table := tabwriter.NewWriter(stdout, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "lock\tkept\trefused\ttime")
@@ -35,7 +35,7 @@ func check(ctx context.Context, c config, r *server, log *slog.Logger, stdout io
 			return fmt.Errorf("checking %s: %w", way, err)
 		}
 		fmt.Fprintf(table, "%s\t%d of %d\t%d\t%v\n", way, got.kept, c.check, got.refused, got.took.Round(time.Millisecond/10))
-		if i > 0 || len(ways) == 1 { // otherwise it only shows what a lock is for
+		if i > 0 || len(ways) == 1 { // otherwise it only shows the need for a lock
 			bad = append(bad, got.verdict(c))
 		}
 	}
@@ -80,7 +80,7 @@ func (o outcome) verdict(c config) error {
 	case lost > 0:
 		return fmt.Errorf("-lock %s: %w: %d of %d", c.lock, errLost, lost, c.check)
 	case o.refused > 0:
-		return fmt.Errorf("-lock %s: nothing was lost, but %d of %d were refused: is -lock-wait long enough?", c.lock, o.refused, c.check)
+		return fmt.Errorf("-lock %s: no write was lost, but %d of %d were refused: is -lock-wait long enough?", c.lock, o.refused, c.check)
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func fire(ctx context.Context, handler http.Handler, n int) (outcome, error) {
 	return outcome{kept: kept, refused: int(refused.Load()), took: took}, err
 }
 
-// call makes one request and returns the body of its answer.
+// call makes one request and returns the body of its response.
 func call(ctx context.Context, client *http.Client, method, target string, form url.Values) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, method, target, strings.NewReader(form.Encode()))
 	if err != nil {

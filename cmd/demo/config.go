@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// A config is the command line, parsed.
+// A config is the parsed command line.
 type config struct {
 	addr, lock                 string
 	redisURLs                  []string // none: embedded
-	redisFrom                  string   // what has named them, for errors
+	redisFrom                  string   // the flag or variable that named them, for errors
 	ttl, lockWait, lease, work time.Duration
 	keys                       [][]byte // newest first
 	check                      int
@@ -26,9 +26,9 @@ type config struct {
 // errUsage marks a command line whose mistake package flag has already printed.
 var errUsage = errors.New("wrong usage")
 
-// parseFlags reads the command line. What may hold a secret may also come from the
-// environment, since any user of the machine can read the arguments of a process. Package flag
-// prints the defaults of flags, so these two have none: the environment is read afterwards.
+// parseFlags reads the command line. The two flags that may hold a secret may also come from the environment,
+// since any user of the machine can read the arguments of a process. Package flag prints the defaults of
+// flags, so these two have no default: the environment is read afterwards.
 func parseFlags(args []string, getenv func(string) string, stderr io.Writer) (config, error) {
 	var c config
 	urls := secretFlag{name: "redis", variable: "LATCHKEY_REDIS"}
@@ -38,12 +38,12 @@ func parseFlags(args []string, getenv func(string) string, stderr io.Writer) (co
 	f.StringVar(&c.addr, "addr", "127.0.0.1:8080", "listen on this `address`")
 	f.Var(&urls, urls.name, "use the Redis at this `URL` instead of an embedded one; for redlock an odd number of them, separated by\ncommas; the first keeps the sessions; if not given, the environment's LATCHKEY_REDIS")
 	f.StringVar(&c.lock, "lock", lockSpin, "guard sessions with this `lock`: "+strings.Join(locks, ", ")+"; with -check also "+lockAll)
-	f.DurationVar(&c.ttl, "ttl", 30*time.Minute, "idle time-out of a session")
+	f.DurationVar(&c.ttl, "ttl", 30*time.Minute, "idle timeout of a session")
 	f.DurationVar(&c.lockWait, "lock-wait", 10*time.Second, "longest wait for a session")
 	f.DurationVar(&c.lease, "lease", 10*time.Second, "how long a killed process keeps a session locked")
 	f.DurationVar(&c.work, "work", 0, "how long each /set holds its session")
 	f.Var(&key, key.name, "signing `key` in hex, at least 32 bytes; empty: a random one; several, separated by\ncommas, newest first, while keys are rotated; if not given, the environment's LATCHKEY_KEY")
-	f.IntVar(&c.check, "check", 0, "do not serve, but make this `number` of concurrent writes and count what is kept")
+	f.IntVar(&c.check, "check", 0, "do not serve, but make this `number` of concurrent writes and count those kept")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return c, err
@@ -118,7 +118,7 @@ func (c config) redisName() string {
 	return strings.Join(names, ",")
 }
 
-// redisKind returns which kind of Redis is used, for visitors, whom its address does not concern.
+// redisKind returns the kind of Redis, for visitors, who must not see its address.
 func (c config) redisKind() string {
 	if len(c.redisURLs) == 0 {
 		return "embedded"

@@ -23,8 +23,8 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// newClient returns a client that keeps cookies. All processes are the same site to
-// it, since cookies do not depend on ports.
+// newClient returns a client that keeps cookies. It treats all processes as one site, since cookies do not
+// depend on ports.
 func newClient(t *testing.T) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -40,8 +40,8 @@ func newTransport(t *testing.T) *http.Transport {
 	return transport
 }
 
-// post and get fail the test unless the answer is a success, and return its body. A form is name,
-// value, name, value.
+// post and get fail the test unless the response is a success, and return its body. A form is name, value,
+// name, value.
 func post(t *testing.T, c *http.Client, target string, form ...string) string {
 	t.Helper()
 	return must(t, c, http.MethodPost, target, form)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// browsers and systems are known by words in User-Agent. Most browsers name others, too, so the order
-// counts.
+// browsers and systems are recognised by words in User-Agent. Most browsers name others, too, so the order
+// matters.
 var (
 	browsers = [][2]string{
 		{"Edg", "Edge"}, {"OPR/", "Opera"}, {"SamsungBrowser/", "Samsung Internet"}, {"FxiOS/", "Firefox"},
@@ -18,7 +18,8 @@ var (
 	}
 )
 
-// device says in words where a user signs in. It is what the browser says of itself, and proves nothing.
+// device describes the device of a user who signs in. The browser itself sends the information, so it proves
+// nothing.
 func device(r *http.Request) string {
 	browser, system := known(browsers, r.UserAgent()), known(systems, r.UserAgent())
 	switch {

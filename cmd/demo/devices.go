@@ -18,8 +18,8 @@ import (
 // maxName is how many bytes the name of a user of the demo may have.
 const maxName = 64
 
-// devices is the second page: a user sees all their sessions, and ends them. There is no password,
-// since it is a demo.
+// devices is the second page: users see and end their own sessions. There is no password, since this is a
+// demo.
 type devices struct {
 	sessions *middleware.Sessions
 	cookie   string
@@ -48,8 +48,8 @@ func (d devices) signIn(w http.ResponseWriter, r *http.Request) {
 	back(w, r)
 }
 
-// end ends one of the user's own sessions. What is none of them, since another device has ended it
-// meanwhile, is not ended again, and nobody else's is.
+// end ends one of the user's own sessions. An id that is not in the user's list is ignored: another device
+// may have ended that session meanwhile, or it may belong to another user.
 func (d devices) end(w http.ResponseWriter, r *http.Request) {
 	s, id := session.FromContext(r.Context()), r.PostFormValue("id")
 	list, ok := d.list(w, r, s.User())
@@ -92,7 +92,7 @@ func (d devices) endAll(w http.ResponseWriter, r *http.Request) {
 	back(w, r)
 }
 
-// list returns the user's sessions; false: the answer was an error.
+// list returns the user's sessions. It returns false after it has responded with an error.
 func (d devices) list(w http.ResponseWriter, r *http.Request, user string) ([]middleware.Info, bool) {
 	if user == "" {
 		return nil, true
@@ -101,12 +101,12 @@ func (d devices) list(w http.ResponseWriter, r *http.Request, user string) ([]mi
 	return list, !d.failed(w, r, err)
 }
 
-// failed answers with err, if it is one.
+// failed responds with an error page if err is not nil.
 func (d devices) failed(w http.ResponseWriter, r *http.Request, err error) bool {
-	if err == nil || errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound) { // nobody minds
+	if err == nil || errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound) { // already ended, as wanted
 		return false
 	}
-	d.log.Error("the sessions of a user", "error", err)
+	d.log.Error("listing or ending a user's sessions failed", "error", err)
 	sorryFor(w, r, err)
 	return true
 }
@@ -120,11 +120,11 @@ func sorryFor(w http.ResponseWriter, r *http.Request, err error) {
 	sorry(w, r, text, status)
 }
 
-// sorry is the page with an error in place of the sessions.
+// sorry responds with the page, with an error in place of the sessions.
 func sorry(w http.ResponseWriter, r *http.Request, text string, status int) {
 	base := ""
 	if r.URL.Path != "/devices" {
-		base = "../" // of the links of the page, which may be below any path
+		base = "../" // of the page's links: the page may be below any path
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
@@ -144,7 +144,7 @@ var devicesPage = template.Must(template.New("devices").Parse(devicesHTML))
 type listed struct {
 	ID, Device             string
 	Created, Seen, Expires moment
-	This                   bool // it is the one that asks
+	This                   bool // the session of this request
 }
 
 // A moment is a time, for people and for programs.
@@ -163,13 +163,13 @@ func (d devices) show(w http.ResponseWriter, r *http.Request) {
 	}
 	_, err := r.Cookie(d.cookie)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = devicesPage.Execute(w, map[string]any{ // into the buffer of the sessions
+	_ = devicesPage.Execute(w, map[string]any{ // into the buffer of the sessions: no write error
 		"User": s.User(), "Sessions": list, "MaxName": maxName,
 		"Over": s.User() == "" && s.IsNew() && err == nil, // a session that ended here has left no cookie
 	})
 }
 
-// at returns t in words.
+// at describes t in words.
 func at(t, now time.Time) moment {
 	if t.IsZero() {
 		return moment{Words: "not known"}
@@ -186,7 +186,7 @@ func at(t, now time.Time) moment {
 	return moment{words, t.UTC().Format(time.RFC3339)}
 }
 
-// amount returns a time of a minute and more, in the largest unit that it has two of, or in minutes.
+// amount writes a time of a minute or more, in the largest unit of which there are at least two, or in minutes.
 func amount(d time.Duration) string {
 	for _, unit := range []struct {
 		name string

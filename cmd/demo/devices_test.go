@@ -18,7 +18,7 @@ const (
 	iPhone  = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.6 Mobile/15E148 Safari/604.1"
 )
 
-// A saying transport says of itself what the browser is.
+// A saying transport sends a User-Agent.
 type saying struct {
 	http.RoundTripper
 	agent string
@@ -30,7 +30,7 @@ func (s saying) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.RoundTripper.RoundTrip(r)
 }
 
-// A person is somebody with a browser, on the second page of a process.
+// A person has a browser, on the second page of a process.
 type person struct {
 	*http.Client
 	url string
@@ -48,8 +48,8 @@ var (
 	pageDevice = regexp.MustCompile(`(?s)<li class="card device"( data-this)?>.*?<h2>(.*?)(?: <span.*?)?</h2>.*?value="(.*?)"`)
 )
 
-// sees returns what the page shows: the user and, by their devices, the ids of the sessions. That of
-// the person's own device begins with "this ".
+// sees returns what the page shows: the user and, by device, the ids of the sessions. The id of the person's
+// own session begins with "this ".
 func (p person) sees(t *testing.T) (user string, sessions map[string]string) {
 	t.Helper()
 	page := get(t, p.Client, p.url+"/devices")
@@ -67,7 +67,7 @@ func (p person) sees(t *testing.T) (user string, sessions map[string]string) {
 	return user, sessions
 }
 
-// wantUser checks who is signed in, "" for nobody, and how many sessions are listed.
+// wantUser checks which user is signed in ("" for none) and how many sessions are listed.
 func (p person) wantUser(t *testing.T, user string, sessions int) {
 	t.Helper()
 	if got, list := p.sees(t); got != user || len(list) != sessions {
@@ -97,12 +97,12 @@ func TestTheDevicesOfAUser(t *testing.T) {
 	}
 
 	post(t, bob.Client, bob.url+"/devices/end", "id", list["Safari on iPhone"])
-	phone.wantUser(t, "ann", 2) // nobody ends what belongs to others
+	phone.wantUser(t, "ann", 2) // no user ends the sessions of another
 	post(t, laptop.Client, laptop.url+"/devices/end", "id", list["Safari on iPhone"])
 	if page := get(t, phone.Client, phone.url+"/devices"); !strings.Contains(page, "not signed in here any more") {
 		t.Errorf("the phone does not say that it was signed out:\n%s", page)
 	}
-	post(t, phone.Client, phone.url+"/devices/end-all") // of a click that comes too late
+	post(t, phone.Client, phone.url+"/devices/end-all") // a click that comes too late
 	laptop.wantUser(t, "ann", 1)
 
 	post(t, phone.Client, phone.url+"/devices/sign-in", "name", "ann") // at once
@@ -120,11 +120,11 @@ func TestTheDevicesOfAUser(t *testing.T) {
 	bob.wantUser(t, "<bob>", 1)
 }
 
-// The one session of the list that is this one is signed out of, and what is no name is refused. Who
-// has no other session is not asked to end others, and what ends this one, too, says so.
+// A user can sign out of this session, and a wrong name is refused. A user without other sessions is not
+// offered to end others, and a button that also ends this session says so.
 func TestSigningInAndOut(t *testing.T) {
 	t.Parallel()
-	p := demotest.Start(t, "-lock", "none") // the second page needs its lock all the same
+	p := demotest.Start(t, "-lock", "none") // the second page needs a lock nevertheless
 	one, two := newPerson(t, p.URL, firefox), newPerson(t, p.URL, iPhone)
 	for n, who := range []person{one, two} {
 		post(t, who.Client, p.URL+"/devices/sign-in", "name", "ann")

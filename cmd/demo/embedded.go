@@ -9,10 +9,9 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// startEmbedded starts a Redis in this process, and returns its URL and a function
-// that ends it. A random password keeps the machine's other users out. Its clock does
-// not run by itself, so that no lock or session would ever expire: a goroutine
-// advances it.
+// startEmbedded starts a Redis in this process, and returns its URL and a function that ends it. A random
+// password keeps the machine's other users out. The clock of this Redis does not run by itself, so no lock or
+// session would ever expire: a goroutine advances it.
 func startEmbedded() (url string, stop func(), _ error) {
 	mini := miniredis.NewMiniRedis()
 	password := rand.Text()

@@ -12,8 +12,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// shared starts the servers that several processes need to share sessions under a
-// lock, and returns the flags for the processes.
+// shared starts the servers that several processes need to share sessions and a lock, and returns the flags
+// for the processes.
 func shared(t *testing.T, lock string) []string {
 	t.Helper()
 	urls := redistest.Real(t).URL

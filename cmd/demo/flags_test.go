@@ -24,8 +24,8 @@ func env(variable, value string) func(string) string {
 	}
 }
 
-// The arguments of a process are there for all to read, so the key and the passwords of Redis
-// may come from the environment. A flag wins, even if it is empty.
+// All users of a machine can read the arguments of a process, so the key and the passwords of Redis may come
+// from the environment. A flag wins, even if it is empty.
 func TestSecretsMayComeFromTheEnvironment(t *testing.T) {
 	t.Parallel()
 	const here, there = "redis://:pw@here", "redis://:pw@there"
@@ -44,7 +44,7 @@ func TestSecretsMayComeFromTheEnvironment(t *testing.T) {
 	}
 }
 
-// The help names the variables, and neither it nor an error shows what they hold.
+// The help names the variables. Neither the help nor an error shows their values.
 func TestNoSecretIsPrinted(t *testing.T) {
 	t.Parallel()
 	for variable, c := range map[string]struct{ value, args, says string }{

@@ -25,8 +25,8 @@ import (
 // Reads are in mode ReadOnly, so this also shows that they never go back in time. Among the
 // logins are double clicks, of which the first is dropped: the second is never refused.
 //
-// Increments and reads are so with each lock of package locker around sessions that have none. These know
-// nothing of ids that were ended, so nobody logs in there.
+// Increments and reads are linearizable, too, with each lock of package locker around sessions that have no
+// lock. Such sessions know nothing of ended ids, so there are no logins.
 func TestHistoriesAreLinearizable(t *testing.T) {
 	t.Parallel()
 	var anew atomic.Int64
@@ -58,16 +58,16 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 	}
 }
 
-// The same where most requests do not wait: they only read, or are optimistic. A request that takes
-// the session only to read it may be handed a state that is not stored yet, but never answers with
-// one that is discarded. If nothing is wrong all are answered: no optimistic request costs a holder
-// its lock. What accidents do to requests that wait is asked in internal/faults.
+// The same if most requests do not wait: they only read, or are optimistic. A request that takes the session
+// only to read it may see a state that is not stored yet, but never responds with a state that is discarded.
+// Without faults all requests are answered: no optimistic request costs a holder its lock. internal/faults
+// tests what accidents do to waiting requests.
 func TestOptimisticHistories(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]bool{"nothing happens": false, "bad networks, and locks are deleted": true} {
 		for _, kind := range []struct {
 			name    string
-			clients int // more would cost the checker minutes
+			clients int // more clients would cost the checker minutes
 			logins  bool
 			mode    middleware.Mode // of GET
 		}{
@@ -79,7 +79,7 @@ func TestOptimisticHistories(t *testing.T) {
 				t.Parallel()
 				timeout := 20 * time.Second
 				if broken {
-					timeout = 300 * time.Millisecond // much less than the play lasts
+					timeout = 300 * time.Millisecond // much less than the run lasts
 				}
 				r := redistest.Real(t)
 				var sites history.Sites
@@ -115,8 +115,8 @@ func TestOptimisticHistories(t *testing.T) {
 	}
 }
 
-// serveCounter serves the demo's counter in this process. A GET has a mode of its own: reads have it, or
-// most requests if that is Optimistic.
+// serveCounter serves the demo's counter in this process. GET requests have the given mode: these are the
+// reads, or most requests if the mode is Optimistic.
 func serveCounter(t *testing.T, redisURL string, timeout time.Duration, mode middleware.Mode, asked, ran *atomic.Int64) (url string) {
 	st, err := store.Open(redisURL, store.Options{Lease: time.Second, Timeout: timeout})
 	if err != nil {
@@ -157,12 +157,12 @@ func serveCounter(t *testing.T, redisURL string, timeout time.Duration, mode mid
 	}))
 	t.Cleanup(func() {
 		server.Close()
-		_ = st.Close() // what matters has been checked
+		_ = st.Close() // all checks are done
 	})
 	return server.URL
 }
 
-// oneIn returns what injects a fault of any kind once in n commands, at random.
+// oneIn returns a function that injects a fault of any kind into one in n commands, at random.
 func oneIn(n int) func(redistest.Command) redistest.Fault {
 	faults := []redistest.Fault{redistest.DropReply, redistest.CutReply, redistest.DropCommand, redistest.Hang, redistest.HangCommand}
 	return func(redistest.Command) redistest.Fault {

@@ -27,7 +27,7 @@ func newLocker(c config, pools []*redis.Pool) locker.Locker {
 	case lockTimestamp:
 		return locker.NewTimestamp(pools[0], o)
 	case lockRedlock:
-		o.Timeout = c.lease / 4 // the longest that there is: a hundred requests at once may take their time
+		o.Timeout = c.lease / 4 // the longest allowed: a hundred requests at once take time
 		return locker.NewRedlock(pools, o)
 	default:
 		o.Backoff = locker.Backoff{Min: pollEvery, Max: pollEvery}
@@ -39,9 +39,8 @@ func newLocker(c config, pools []*redis.Pool) locker.Locker {
 // pollEvery is the longest pause between two tries for the lease lock.
 const pollEvery = 10 * time.Millisecond
 
-// polled leaves of an algorithm what every algorithm has, single tries, and hides its
-// queue. So a lock of it is a key with an owner and a lease, like the spin lock, but the
-// processes that wait for it do not queue, and are not notified: each tries again every few
-// milliseconds, until the lock is free or its time is up. They are not served in order. The
-// callers of one process are.
+// polled hides the queue of an algorithm, so that only single tries are left. Its lock is a key with an owner
+// and a lease, like the spin lock. But waiting processes do not queue, and are not notified: each process
+// tries again every few milliseconds, until the lock is free or Wait has passed. The processes are not served
+// in order; the callers of one process are.
 type polled struct{ locker.Algorithm }

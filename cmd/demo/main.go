@@ -1,8 +1,8 @@
-// Command demo shows what Latchkey is for: it makes concurrent writes to one
-// session, without a lock and with it, and counts how many are kept.
+// Command demo shows the purpose of Latchkey: it makes concurrent writes to one session, without a lock and
+// with it, and counts how many are kept.
 //
-// By default it needs nothing else: Redis is embedded. Open its page in a
-// browser, use it over HTTP (see newApp), or run its self-test with -check.
+// By default it needs no other program: Redis is embedded. Open its page in a browser, use it over HTTP (see
+// newApp), or run its self-test with -check.
 package main
 
 import (
@@ -26,7 +26,7 @@ func main() {
 	switch err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr); {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 	case errors.Is(err, errUsage):
-		os.Exit(2) // package flag has printed what is wrong
+		os.Exit(2) // package flag has printed the error
 	default:
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
@@ -60,8 +60,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	return serve(ctx, c, handler, log, stdout)
 }
 
-// serve listens until ctx ends, and then waits for the requests that have begun,
-// so that they leave no lock behind.
+// serve listens until ctx ends, and then waits for the requests under way, so that they leave no lock behind.
 func serve(ctx context.Context, c config, handler http.Handler, log *slog.Logger, stdout io.Writer) error {
 	l, err := net.Listen("tcp", c.addr)
 	if err != nil {
@@ -75,7 +74,7 @@ func serve(ctx context.Context, c config, handler http.Handler, log *slog.Logger
 	drained := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
-		// Long enough for a request to wait for its session, hold it, and answer.
+		// Long enough for a request to wait for its session, hold it, and respond.
 		patience, cancel := context.WithTimeout(context.Background(), c.lockWait+c.work+5*time.Second)
 		defer cancel()
 		drained <- srv.Shutdown(patience)
@@ -94,9 +93,9 @@ const (
 	idleTimeout   = time.Minute      // between two requests of a connection
 )
 
-// newServer returns a server that does not wait for slow clients. Its timeouts end when a request
-// has been read, so that it may wait for its session, and hold it, for as long as -work says.
-// There is none for writing: that would count the work, too.
+// newServer returns a server that does not wait for slow clients. Its timeouts cover reading a request only,
+// so that the request may wait for its session and hold it for as long as -work says. There is no timeout for
+// writing, since that would include the work.
 func newServer(handler http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           handler,

@@ -11,15 +11,15 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A server is the demo's Redis, embedded or real, or several of them for Redlock.
-// The sessions are in the first.
+// A server is the demo's Redis, embedded or real, or several of them for Redlock. The sessions are in the
+// first one.
 type server struct {
 	urls  []string
 	pools []*redis.Pool
-	stop  []func() // they end the embedded ones
+	stop  []func() // functions that end the embedded servers
 }
 
-// nodes is how many servers are embedded for Redlock.
+// nodes is the number of servers that are embedded for Redlock.
 const nodes = 5
 
 func openRedis(ctx context.Context, c config) (*server, error) {
@@ -34,12 +34,12 @@ func openRedis(ctx context.Context, c config) (*server, error) {
 		r.pools = append(r.pools, &redis.Pool{MaxActive: 64, MaxIdle: 64, Wait: true,
 			DialContext: func(ctx context.Context) (redis.Conn, error) { return dial(ctx, at) }})
 	}
-	// Package store checks the URLs, and says what is wrong with one.
+	// Package store checks the URLs.
 	for _, at := range r.urls {
 		st, err := store.Open(at, store.Options{})
 		if err == nil {
 			err = st.Ping(ctx)
-			_ = st.Close() // it was only for the check
+			_ = st.Close() // only opened for the check
 		}
 		if err != nil {
 			r.close()
@@ -54,7 +54,7 @@ func (r *server) store(c config) (*store.Store, error) {
 	return store.Open(r.urls[0], store.Options{Lease: c.lease})
 }
 
-// dial connects to a Redis whose URL has been checked.
+// dial connects to a Redis. Its URL has been checked.
 func dial(ctx context.Context, at string) (redis.Conn, error) {
 	const timeout = 2 * time.Second
 	options := []redis.DialOption{redis.DialConnectTimeout(timeout), redis.DialReadTimeout(timeout), redis.DialWriteTimeout(timeout)}
@@ -63,7 +63,7 @@ func dial(ctx context.Context, at string) (redis.Conn, error) {
 		return redis.DialURLContext(ctx, at, options...)
 	}
 	password, _ := u.User.Password()
-	database, _ := strconv.Atoi(u.Query().Get("db")) // none is 0
+	database, _ := strconv.Atoi(u.Query().Get("db")) // 0 if absent
 	options = append(options, redis.DialUsername(u.User.Username()), redis.DialPassword(password), redis.DialDatabase(database))
 	return redis.DialContext(ctx, "unix", u.Path, options...)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A visitor learns that Redis is away, but not where it is. The log has the details. The second page
-// is a page then, too, from which one gets back.
+// A visitor learns that Redis is unavailable, but not its address. The log has the details. The second page
+// then still has a link back.
 func TestVisitorsDoNotSeeWhereRedisIs(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
@@ -30,7 +30,7 @@ func TestVisitorsDoNotSeeWhereRedisIs(t *testing.T) {
 	}
 
 	r.Stop(t)
-	const noRedis, noSession, page = "Redis does not answer.", "The session is not available just now.", `<a href="devices">`
+	const noRedis, noSession, page = "Redis does not reply.", "The session is not available just now.", `<a href="devices">`
 	for _, ask := range []struct {
 		client       *http.Client
 		method, path string
@@ -56,8 +56,8 @@ func TestVisitorsDoNotSeeWhereRedisIs(t *testing.T) {
 	}
 }
 
-// Any user of the machine can connect to the embedded Redis, but only the demo knows its
-// password. What expires there expires: its clock runs.
+// Any user of the machine can connect to the embedded Redis, but only the demo knows its password. Its clock
+// runs, so keys expire.
 func TestTheEmbeddedRedisHasAPassword(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}

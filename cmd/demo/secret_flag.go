@@ -1,12 +1,12 @@
 package main
 
-// A secretFlag is a flag whose value may hold a secret. An environment variable serves in its
-// place; the flag wins, even if it is empty.
+// A secretFlag is a flag whose value may hold a secret. An environment variable can replace it; the flag
+// wins, even if it is empty.
 type secretFlag struct {
 	name, variable string
 	value          string
 	given          bool
-	from           string // "-key", say, or the variable
+	from           string // the flag, such as "-key", or the variable
 }
 
 // Set implements flag.Value.
@@ -15,7 +15,7 @@ func (s *secretFlag) Set(value string) error {
 	return nil
 }
 
-// String is what package flag prints as the default.
+// String returns the default that package flag prints.
 func (s *secretFlag) String() string { return "" }
 
 // orFrom takes the value from the environment if the flag was not given.

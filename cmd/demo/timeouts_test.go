@@ -15,7 +15,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/memnet"
 )
 
-// A client that sends slowly, or nothing, is not waited for.
+// The server does not wait for a client that sends slowly, or nothing.
 func TestSlowClientsAreCutOff(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -46,7 +46,7 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 	}
 }
 
-// However long the work takes, the timeouts do not end it, nor its request's context.
+// The timeouts end neither the work, however long it takes, nor the context of its request.
 func TestSlowWorkIsNotCutOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,10 +15,9 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// unlocked is the counter-example: sessions as ordinary stores keep them. Each
-// request reads the record, changes its copy, and writes the copy back, over what
-// other requests have written meanwhile, unless a lock stands around them. The library itself has no
-// such mode.
+// unlocked is the counter-example: sessions as ordinary stores keep them. Each request reads the record,
+// changes its copy, and writes the copy back. Unless a lock stands around the requests, that overwrites what
+// others have written meanwhile. The library itself has no such mode.
 type unlocked struct {
 	pool   *redis.Pool
 	cookie string
@@ -50,15 +49,15 @@ func (u *unlocked) handler(next http.Handler) http.Handler {
 	})
 }
 
-// fail logs an error and answers with it, without the address of Redis.
+// fail logs err, and responds with an error that does not contain the address of Redis.
 func (u *unlocked) fail(w http.ResponseWriter, status int, err error) {
 	u.log.Error("session without a lock failed", "error", err)
 	http.Error(w, "The session is not available just now.", status)
 }
 
-// around returns sessions whose requests come one after another, by a lock that stands around the
-// handler and knows nothing of the session, as in the articles. A request that only reads, or begins a
-// session, does without.
+// around returns sessions whose requests run one after another, by a lock that stands around the handler and
+// knows nothing of the session, as in the articles. A request that only reads, or begins a session, acquires
+// no lock.
 func (u *unlocked) around(l locker.Locker) sessions {
 	return func(next http.Handler) http.Handler {
 		next = u.handler(next)
@@ -82,13 +81,13 @@ func (u *unlocked) around(l locker.Locker) sessions {
 	}
 }
 
-// visitor returns who has sent a request, if the cookie tells.
+// visitor returns the secret in the request's cookie, if there is a valid one.
 func (u *unlocked) visitor(r *http.Request) (visitor secret.Secret, known bool) {
 	cookie, err := r.Cookie(u.cookie)
 	if err != nil {
 		return visitor, false
 	}
-	b, _ := hex.DecodeString(cookie.Value) // Parse refuses what is wrong
+	b, _ := hex.DecodeString(cookie.Value) // Parse refuses a wrong value
 	visitor, err = secret.Parse(b)
 	return visitor, err == nil
 }
@@ -137,10 +136,10 @@ func (u *unlocked) do(command string, args ...any) (any, error) {
 	return conn.Do(command, args...)
 }
 
-// savedFirst saves the session before the first byte of the answer.
+// savedFirst saves the session before the first byte of the response.
 type savedFirst struct {
 	http.ResponseWriter
-	save  func() error // answers itself if it fails
+	save  func() error // responds itself if it fails
 	begun bool
 	err   error
 }

@@ -13,9 +13,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// On a cluster all commands see the sessions of all masters, whichever node the URL names. If a
-// master is away there is no telling what it has; doctor says which one it is, and what others have
-// is shown.
+// On a cluster all commands see the sessions of all masters, for any node in the URL. If a master is
+// unavailable, so are its sessions: doctor names the master, and the sessions of the others are shown.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	c := redistest.NewCluster(t, 3, 0, "--cluster-require-full-coverage", "no")
@@ -78,7 +77,7 @@ func TestCluster(t *testing.T) {
 	contains(t, must(t, url, "show", shown), shown)
 }
 
-// On a cluster each node is looked at, and what the others would lose with one.
+// On a cluster doctor checks each node, and whether the others would suffer from the loss of one.
 func TestDoctorOnACluster(t *testing.T) {
 	t.Parallel()
 	c := redistest.NewCluster(t, 2, 1)
@@ -116,7 +115,7 @@ func TestDoctorOnACluster(t *testing.T) {
 	finds(t, diagnosed(t, url), "cluster_slots_ok", wrong, "16383 of 16384 slots")
 }
 
-// The reply of CLUSTER NODES, in all forms that nodes have in it.
+// The reply to CLUSTER NODES, with all forms of nodes.
 func TestParseNodes(t *testing.T) {
 	t.Parallel()
 	const text = `07c37 127.0.0.1:30004@31004,host-4 slave e7d1ee 0 1426238317239 4 connected

@@ -11,9 +11,9 @@ import (
 type command struct {
 	name, args string
 	about      string // a few lines
-	ids        int    // how many ids it needs
+	ids        int    // the number of ids that it needs
 	flags      []string
-	check      func(o *options) error // of what belongs together; nil: nothing does
+	check      func(o *options) error // of flags and ids together; nil: no check
 	run        func(j *job) error
 }
 
@@ -36,34 +36,34 @@ func find(name string) *command {
 	return nil
 }
 
-var errHelp = errors.New("help is asked for")
+var errHelp = errors.New("help was requested")
 
-// help is for a screen of 24 lines.
+// help fits on a screen of 24 lines.
 const help = `latchkey shows and ends sessions in Redis, and checks Redis's settings.
 
   latchkey list --user U                a user's sessions, newest first
   latchkey show ID [--values]           one session; its values with the flag
-  latchkey end ID                       ends it, whoever holds it
-  latchkey end --user U [--except ID]   ends all of a user's
+  latchkey end ID                       ends it, even if a request holds it
+  latchkey end --user U [--except ID]   ends all sessions of a user
   latchkey locks                        who holds which session, how many wait
   latchkey watch                        the same, every second
   latchkey stats                        sessions, bytes, ages; by SCAN
   latchkey doctor                       what is wrong with Redis's settings
 
-For all commands; latchkey COMMAND --help has those of one:
-  --redis URL           else LATCHKEY_REDIS, or redis://127.0.0.1:6379
+Flags of all commands; latchkey COMMAND --help shows those of one:
+  --redis URL           default: LATCHKEY_REDIS, or redis://127.0.0.1:6379
                         cluster    redis://host:port?addr=host2:port
                         Sentinel   redis://host:port?addr=…&master_set=NAME
   --password-file FILE  Redis's password, which must not be in --redis
-  --keys-file FILE      keys of store.Options.Encryption, a hex key a line;
-                        else LATCHKEY_ENCRYPTION_KEYS_FILE
+  --keys-file FILE      keys of store.Options.Encryption, one hex key per line;
+                        default: LATCHKEY_ENCRYPTION_KEYS_FILE
   --prefix P            as in store.Options (latchkey:)
-  --timeout D           of each exchange with Redis (2s)
-  --json                for programs
-Exit status: 0, 1 if something is not well, 2 if the command line is wrong.
+  --timeout D           of each round trip to Redis (2s)
+  --json                output for programs
+Exit status: 0; 1 if something is wrong or failed; 2 for a bad command line.
 `
 
-// help is what latchkey COMMAND --help prints.
+// help returns the output of latchkey COMMAND --help.
 func (c *command) help() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "latchkey %s %s\n\n%s\n", c.name, c.args, c.about)
@@ -73,6 +73,6 @@ func (c *command) help() string {
 		value, about := flag.UnquoteUsage(f)
 		fmt.Fprintf(&b, "  %-16s  %s\n", strings.TrimSpace("--"+name+" "+value), about)
 	}
-	b.WriteString("latchkey --help has the flags of all commands.\n")
+	b.WriteString("latchkey --help shows the flags of all commands.\n")
 	return b.String()
 }

@@ -12,7 +12,8 @@ import (
 	redigo "github.com/gomodule/redigo/redis"
 )
 
-// A Redis that cannot be reached, or is none, is one line that says where it should be, and soon.
+// If Redis cannot be reached, or the server is not Redis, the error comes soon, and is one line with the
+// address.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	web := httptest.NewServer(http.NotFoundHandler())
@@ -30,8 +31,8 @@ func TestUnreachable(t *testing.T) {
 		{at("nowhere.invalid"), "redis at nowhere.invalid:6379: "},
 		{at("127.0.0.1:1?addr=127.0.0.1:2"), "redis at 127.0.0.1:1, 127.0.0.1:2: "},
 		{"unix:///nowhere/redis.sock", "redis at /nowhere/redis.sock: "},
-		{at(silent.Addr().String()), "no answer within 300ms"},
-		{at(strings.TrimPrefix(web.URL, "http://")), "what answers there is no Redis"},
+		{at(silent.Addr().String()), "no reply within 300ms"},
+		{at(strings.TrimPrefix(web.URL, "http://")), "the server there is not Redis"},
 		{at(s.Addr), "NOAUTH"},
 		{at(":wrong@" + s.Addr), "or user is disabled: it comes from"},
 		{"rediss://:hunter2@" + s.Addr, "redis at " + s.Addr + ": "},
@@ -73,8 +74,8 @@ func TestDatabase(t *testing.T) {
 	fails(t, call(t, s.URL, "show", first), exitError, "there is none")
 }
 
-// With Sentinel the URL names the sentinels, and the sessions are those of the master. A sentinel
-// without the name of a master, and the name of none, are errors that say so.
+// With Sentinel the URL names the sentinels, and the sessions are those of the master. A sentinel without the
+// name of a master is an error that says so, and so is an unknown name.
 func TestSentinel(t *testing.T) {
 	s, st := withRedis(t)
 	sentinel := redistest.Sentinel(t, s, 1)
@@ -95,7 +96,7 @@ func TestSentinel(t *testing.T) {
 	r := call(t, url+"?master_set=sessions&sentinel_user=ops&sentinel_password=other", "locks")
 	fails(t, r, exitError, "WRONGPASS")
 	contains(t, must(t, url+"?master_set=sessions", "end", first), "1 session ended")
-	fails(t, call(t, url, "locks"), exitError, "it is a Sentinel: add ?master_set=NAME")
+	fails(t, call(t, url, "locks"), exitError, "this is a Sentinel: add ?master_set=NAME")
 	fails(t, call(t, url+"?master_set=others", "locks"), exitError, `the sentinels know no master "others"`)
 	fails(t, call(t, s.URL+"?master_set=sessions", "locks"), exitError, "redis at "+s.Addr)
 }

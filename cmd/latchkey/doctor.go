@@ -8,13 +8,13 @@ import (
 	"github.com/redis/rueidis"
 )
 
-const doctorAbout = `Compares Redis with the settings that store/REDIS.md names: version, policy and
-use of memory, persistence, replicas, rights, clock, cluster; on each node. A
-line that begins with "wrong" says what to set, and makes the exit status 1;
-one with "note" depends on what you want. Nothing is changed.
+const doctorAbout = `Compares Redis with the settings in store/REDIS.md: version, policy and use of
+memory, persistence, replicas, rights, clock, cluster; on each node. A line that
+begins with "wrong" says what to set, and makes the exit status 1. A line that
+begins with "note" depends on your needs. Nothing is changed.
 `
 
-// What a finding is.
+// The levels of a finding.
 const (
 	fine  = "ok"
 	note  = "note"
@@ -29,11 +29,11 @@ type finding struct {
 	Text  string `json:"text"`
 }
 
-// A diagnosis is of one node.
+// A diagnosis examines one node.
 type diagnosis struct {
 	*job
 	node     *node
-	info     map[string]string // of INFO; empty where that is refused
+	info     map[string]string // of INFO; empty if INFO is refused
 	findings []finding
 }
 
@@ -41,7 +41,7 @@ func (d *diagnosis) say(level, check, format string, args ...any) {
 	d.findings = append(d.findings, finding{d.node.address, level, check, fmt.Sprintf(format, args...)})
 }
 
-// checks are all but that of the rights to look.
+// checks are the checks of a node whose INFO is known.
 var checks = []func(*diagnosis){
 	(*diagnosis).version,
 	(*diagnosis).policy, (*diagnosis).memory, (*diagnosis).evictions, (*diagnosis).connections,
@@ -80,7 +80,7 @@ func doctor(j *job) error {
 	return err
 }
 
-// diagnose returns an error if it is no node of a cluster that cannot be reached.
+// diagnose returns an error if the server cannot be reached. On a cluster that is a finding instead.
 func (j *job) diagnose(n *node) ([]finding, error) {
 	d := &diagnosis{job: j, node: n}
 	text, err := "", n.err
@@ -88,7 +88,7 @@ func (j *job) diagnose(n *node) ([]finding, error) {
 		text, err = n.do(j.ctx, "INFO").ToString()
 		switch {
 		case isRefused(err):
-			d.say(note, "info", "INFO is refused, so most is not checked: use a Redis user that may run it (%s)", err)
+			d.say(note, "info", "INFO is refused, so most settings are not checked: use a Redis user that may run it (%s)", err)
 			err = nil
 		case err != nil:
 			err = n.explained(err)
@@ -96,7 +96,7 @@ func (j *job) diagnose(n *node) ([]finding, error) {
 	}
 	switch {
 	case err != nil && d.inCluster():
-		d.say(wrong, "node", "it cannot be reached: %v: start it, or remove it from the cluster", err)
+		d.say(wrong, "node", "the node cannot be reached: %v: start it, or remove it from the cluster", err)
 		return d.findings, nil
 	case err != nil:
 		return nil, err
@@ -114,7 +114,7 @@ func (j *job) diagnose(n *node) ([]finding, error) {
 // parseInfo reads lines of name:value.
 func parseInfo(text string) map[string]string {
 	info := make(map[string]string)
-	for line := range strings.Lines(strings.TrimPrefix(text, "txt:")) { // which RESP3 may put in front
+	for line := range strings.Lines(strings.TrimPrefix(text, "txt:")) { // RESP3 may prefix the text
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
 			info[name] = value
 		}
@@ -122,7 +122,7 @@ func parseInfo(text string) map[string]string {
 	return info
 }
 
-// number returns a number of INFO, -1 if there is none.
+// number returns a number of INFO, or -1 if it is missing.
 func (d *diagnosis) number(name string) int64 {
 	n, err := strconv.ParseInt(d.info[name], 10, 64)
 	if err != nil {
@@ -131,7 +131,7 @@ func (d *diagnosis) number(name string) int64 {
 	return n
 }
 
-// config returns a setting, or false, and says so, where it may not be asked for.
+// config returns a setting. If CONFIG GET is refused, it adds a note and returns false.
 func (d *diagnosis) config(name string) (string, bool) {
 	found, err := d.node.do(d.ctx, "CONFIG", "GET", name).AsStrMap()
 	if err == nil && found[name] != "" {

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// maxDrift is more than two clocks differ that are set by NTP.
+// maxDrift is more than the difference between two clocks that NTP sets.
 const maxDrift = time.Second
 
-// clock wants that of Redis to agree with this machine's. Idle timeouts and leases go by the one,
-// absolute timeouts by those of the program's machines.
+// clock checks that Redis's clock agrees with this machine's. Idle timeouts and leases use Redis's clock,
+// absolute timeouts those of the program's machines.
 func (d *diagnosis) clock() {
 	begun := time.Now()
 	reply, err := d.node.do(d.ctx, "TIME").AsStrSlice()
@@ -20,11 +20,11 @@ func (d *diagnosis) clock() {
 	}
 	s, _ := strconv.ParseInt(reply[0], 10, 64)
 	us, _ := strconv.ParseInt(reply[1], 10, 64)
-	// The answer was given at some time between the two.
+	// Redis replied at some time during the round trip.
 	d.drift(time.Unix(s, us*1000).Sub(begun.Add(took/2)), took/2)
 }
 
-// drift judges by how much Redis's clock is ahead, give or take some time.
+// drift judges how far Redis's clock is ahead, with an uncertainty.
 func (d *diagnosis) drift(ahead, within time.Duration) {
 	switch {
 	case ahead.Abs()-within <= maxDrift:

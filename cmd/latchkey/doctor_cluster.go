@@ -1,13 +1,13 @@
 package main
 
-// cluster wants all slots to be served, and a lost shard to take only its own sessions with it.
+// cluster checks that all slots are served, and that a lost shard affects only its own sessions.
 func (d *diagnosis) cluster() {
 	if !d.inCluster() {
 		return
 	}
 	for _, setting := range []struct{ name, want, why string }{
-		{"cluster-require-full-coverage", "no", "else a lost shard takes the sessions of all others with it"},
-		{"cluster-allow-reads-when-down", "no", "else a node that was left alone shows sessions of the past"},
+		{"cluster-require-full-coverage", "no", "otherwise a lost shard makes all sessions unavailable"},
+		{"cluster-allow-reads-when-down", "no", "otherwise a node that is cut off shows outdated sessions"},
 	} {
 		is, ok := d.config(setting.name)
 		switch {
@@ -26,16 +26,16 @@ func (d *diagnosis) cluster() {
 	d.info = parseInfo(text)
 	switch state, served := d.info["cluster_state"], d.number("cluster_slots_ok"); {
 	case state != "ok":
-		d.say(wrong, "cluster_state", "cluster_state is %s, and %d of 16384 slots are served: redis-cli --cluster fix", state, served)
+		d.say(wrong, "cluster_state", "cluster_state is %s, and %d of 16384 slots are served: run redis-cli --cluster fix", state, served)
 	case served != 16384:
-		d.say(wrong, "cluster_slots_ok", "%d of 16384 slots are served: start the nodes that are away, or redis-cli --cluster fix", served)
+		d.say(wrong, "cluster_slots_ok", "%d of 16384 slots are served: start the missing nodes, or run redis-cli --cluster fix", served)
 	default:
 		d.say(fine, "cluster_state", "cluster_state is ok, and all slots are served")
 	}
 	d.halfMoved()
 }
 
-// halfMoved wants no slot that is on its way to another node and does not arrive.
+// halfMoved checks that no slot is left half-moved to another node.
 func (d *diagnosis) halfMoved() {
 	text, err := d.node.do(d.ctx, "CLUSTER", "NODES").ToString()
 	if err != nil {
@@ -43,11 +43,11 @@ func (d *diagnosis) halfMoved() {
 	}
 	moving := 0
 	for _, line := range parseNodes(text, d.node.address) {
-		moving += line.moving // a node shows its own alone
+		moving += line.moving // a node shows only its own moving slots
 	}
 	if moving > 0 {
-		d.say(wrong, "slots", "%s moving: if nobody moves them now, redis-cli --cluster fix; "+
-			"else their sessions are unavailable", isOrAre(moving))
+		d.say(wrong, "slots", "%s moving: unless that is intended now, run redis-cli --cluster fix; "+
+			"otherwise their sessions are unavailable", isOrAre(moving))
 	}
 }
 

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// version wants what has the commands of Redis 7.0.
+// version checks that the server has the commands of Redis 7.0.
 func (d *diagnosis) version() {
 	version := d.info["redis_version"]
 	major, err := strconv.Atoi(strings.SplitN(version+".", ".", 2)[0])
 	switch {
 	case version == "" || err != nil:
-		return // what INFO does not say is not known
+		return // INFO does not show it
 	case major < 7:
 		d.say(wrong, "version", "version is %s: use Redis 7.0 or later, or Valkey", version)
 	case d.info["valkey_version"] != "":
@@ -22,7 +22,7 @@ func (d *diagnosis) version() {
 	}
 }
 
-// policy wants that no key is evicted: locks go first.
+// policy checks that no key is evicted: locks would be evicted first.
 func (d *diagnosis) policy() {
 	const name = "maxmemory-policy"
 	policy := d.info["maxmemory_policy"]
@@ -36,11 +36,11 @@ func (d *diagnosis) policy() {
 	if policy == "noeviction" {
 		d.say(fine, name, "%s is %s", name, policy)
 	} else {
-		d.say(wrong, name, "%s is %s: set it to noeviction; else locks, tombstones and sessions may be evicted", name, policy)
+		d.say(wrong, name, "%s is %s: set it to noeviction; otherwise locks, tombstones and sessions may be evicted", name, policy)
 	}
 }
 
-// memory wants room.
+// memory checks that there is free memory.
 func (d *diagnosis) memory() {
 	const name = "maxmemory"
 	most, used := d.number("maxmemory"), d.number("used_memory")
@@ -57,7 +57,7 @@ func (d *diagnosis) memory() {
 	}
 }
 
-// evictions wants that none has happened, now and since the start.
+// evictions checks that no key was evicted since the start.
 func (d *diagnosis) evictions() {
 	n := d.number("evicted_keys")
 	switch {
@@ -71,14 +71,14 @@ func (d *diagnosis) evictions() {
 	}
 }
 
-// connections wants that none was refused.
+// connections checks that no connection was refused.
 func (d *diagnosis) connections() {
 	switch n := d.number("rejected_connections"); {
 	case n < 0:
 	case n == 0:
 		d.say(fine, "rejected_connections", "rejected_connections is 0")
 	default:
-		d.say(note, "rejected_connections", "rejected_connections is %d since the start: maxclients is %s; set it to three for each process, and what others need",
+		d.say(note, "rejected_connections", "rejected_connections is %d since the start: maxclients is %s; set it to three for each process, plus the needs of other clients",
 			n, cmp.Or(d.info["maxclients"], "too low"))
 	}
 }

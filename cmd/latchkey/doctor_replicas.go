@@ -8,7 +8,7 @@ import (
 
 const maxLag = 10 // seconds
 
-// role wants a master, or a replica that follows one of its cluster.
+// role checks that the server is a master, or a replica that follows a master of its cluster.
 func (d *diagnosis) role() {
 	switch role := d.info["role"]; {
 	case role == "":
@@ -17,23 +17,23 @@ func (d *diagnosis) role() {
 	case !d.inCluster():
 		d.say(wrong, "role", "role is %s: use the address of the master, %s:%s, or Sentinel", role, d.info["master_host"], d.info["master_port"])
 	case d.info["master_link_status"] != "up":
-		d.say(wrong, "role", "it is a replica, and has no connection to its master %s:%s: see its log", d.info["master_host"], d.info["master_port"])
+		d.say(wrong, "role", "it is a replica without a connection to its master %s:%s: see its log", d.info["master_host"], d.info["master_port"])
 	default:
 		d.say(fine, "role", "it is a replica of %s:%s", d.info["master_host"], d.info["master_port"])
 	}
 }
 
-// replicas wants that a write waits for one, where there are any.
+// replicas checks that a write needs a replica, if there are any.
 func (d *diagnosis) replicas() {
 	n := d.number("connected_slaves")
 	if n < 0 {
 		return
 	}
 	if n == 0 && d.info["role"] == "master" {
-		d.say(note, "replicas", "it has no replica: its sessions are away while it is, and lost if its disk is")
+		d.say(note, "replicas", "it has no replica: while it is down its sessions are unavailable, and if its disk is lost so are they")
 		if least, ok := d.config("min-replicas-to-write"); ok && least != "0" {
 			d.say(wrong, "min-replicas-to-write", "min-replicas-to-write is %s, and there is no replica: "+
-				"writes are refused (NOREPLICAS): add one, or set it to 0", least)
+				"writes are refused (NOREPLICAS): add a replica, or set it to 0", least)
 		}
 		return
 	}
@@ -43,7 +43,7 @@ func (d *diagnosis) replicas() {
 	if lag, ok := d.config("min-replicas-max-lag"); ok {
 		if seconds, _ := strconv.Atoi(lag); seconds <= 0 || seconds > maxLag {
 			d.say(wrong, "min-replicas-max-lag", "min-replicas-max-lag is %s: set it to %d; "+
-				"else a failover loses more of what was answered", lag, maxLag)
+				"otherwise a failover loses more answered writes", lag, maxLag)
 		} else {
 			d.say(fine, "min-replicas-max-lag", "min-replicas-max-lag is %s", lag)
 		}
@@ -56,7 +56,7 @@ func (d *diagnosis) atLeastOne(least string, connected int64) {
 	n, _ := strconv.ParseInt(least, 10, 64)
 	switch good := d.number("min_slaves_good_slaves"); {
 	case n == 0:
-		d.say(wrong, name, "%s is 0: set it to 1; else a failover may lose anything that was answered", name)
+		d.say(wrong, name, "%s is 0: set it to 1; otherwise a failover may lose any number of answered writes", name)
 	case d.info["role"] == "master" && good >= 0 && good < n:
 		d.say(wrong, name, "%s is %d, and %d of %d replicas are in time: "+
 			"writes are refused (NOREPLICAS): see their logs", name, n, good, connected)
@@ -65,7 +65,7 @@ func (d *diagnosis) atLeastOne(least string, connected int64) {
 	}
 }
 
-// each wants that all replicas follow: slave0:ip=…,port=…,state=online,offset=…,lag=0
+// each checks that all replicas follow: slave0:ip=…,port=…,state=online,offset=…,lag=0
 func (d *diagnosis) each(n int64) {
 	late := false
 	for i := range n {

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// A right is to run a command, as Latchkey does it.
+// A right is the permission to run a command as Latchkey runs it.
 type right struct {
 	rule string   // of ACL SETUSER
-	args []string // KEY and CHANNEL stand for some of its keys and channels
+	args []string // KEY and CHANNEL stand for a key and a channel of Latchkey
 }
 
-// The rights that store/REDIS.md names. Without those of notifying all works, but for processes
-// that wait for each other, which ask again and again.
+// The rights in store/REDIS.md. Without the rights of notifying, processes that wait for each other poll; all
+// else works.
 var (
 	neededRights = rights("+ping PING", "+get GET KEY", "+mget MGET KEY KEY", "+getrange GETRANGE KEY 0 1",
 		"+set SET KEY 1", "+del DEL KEY", "+pexpire PEXPIRE KEY 1", "+pttl PTTL KEY", "+rename RENAME KEY KEY", "+time TIME",
@@ -36,9 +36,9 @@ func rights(lines ...string) (all []right) {
 	return all
 }
 
-// rights wants what a program needs, and no more, of the user --acl-user. Without that it looks at the
-// user that it logs in as, which may be an operator's, and the program's another one: what is missing
-// there need not be wrong.
+// rights checks that the user --acl-user has the rights that a program needs, and no more. Without that flag
+// it checks the user that it logs in as. That may be an operator's, while the program has another user, so a
+// missing right is only a note.
 func (d *diagnosis) rights() {
 	user, err := d.aclUser, error(nil)
 	if user == "" {
@@ -54,7 +54,7 @@ func (d *diagnosis) rights() {
 	}
 	missing, err := d.missing(user, needed)
 	if err != nil && d.aclUser != "" && strings.Contains(err.Error(), "User '"+user+"' not found") {
-		d.say(wrong, "acl", "there is no user %s: a program cannot log in as that", user)
+		d.say(wrong, "acl", "there is no user %s: a program cannot log in as this user", user)
 		return
 	}
 	if err != nil {
@@ -62,8 +62,8 @@ func (d *diagnosis) rights() {
 		return
 	}
 	if len(missing) > 0 && d.aclUser == "" {
-		d.say(note, "acl", "the user %s may not do all that a program does: "+
-			"name the user of the program by --acl-user, to check that one", user)
+		d.say(note, "acl", "the user %s lacks rights that a program needs: "+
+			"name the user of the program by --acl-user, to check that user", user)
 		return
 	}
 	if len(missing) > 0 {
@@ -72,14 +72,14 @@ func (d *diagnosis) rights() {
 		d.say(fine, "acl", "the user %s has the rights that are needed", user)
 	}
 	d.optional(user, userRights, "the user %s cannot keep the sessions of users (Login)")
-	d.optional(user, notify, "processes of the user %s cannot notify each other, and ask instead")
+	d.optional(user, notify, "processes of the user %s cannot notify each other, and poll instead")
 	if beyond, err := d.missing(user, rights("+flushall FLUSHALL")); err == nil && len(beyond) == 0 {
 		d.say(note, "acl", "the user %s may do more than is needed, such as FLUSHALL: "+
 			"give the program a user with the least rights, and check it with --acl-user", user)
 	}
 }
 
-// optional notes what is not to be had without some rights.
+// optional adds a note if the user lacks optional rights.
 func (d *diagnosis) optional(user string, all []right, format string) {
 	if missing, err := d.missing(user, all); err == nil && len(missing) > 0 {
 		d.say(note, "acl", format+": ACL SETUSER %[1]s %[2]s", user, strings.Join(missing, " "))
@@ -88,7 +88,7 @@ func (d *diagnosis) optional(user string, all []right, format string) {
 
 var refusedKey = regexp.MustCompile(`(?i)the '?.*'? key`)
 
-// missing returns what ACL SETUSER has to add for these rights.
+// missing returns the rules that ACL SETUSER must add for these rights.
 func (d *diagnosis) missing(user string, all []right) (rules []string, _ error) {
 	const channel = turn + "doctor"
 	key := d.prefix + "{doctor}"

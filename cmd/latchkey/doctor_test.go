@@ -15,7 +15,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// diagnosed runs doctor, and returns its findings by the checks. What is wrong makes it fail.
+// diagnosed runs doctor, and returns its findings by check. The exit status must tell whether one is wrong.
 func diagnosed(t testing.TB, url string, args ...string) map[string][]finding {
 	t.Helper()
 	r := call(t, url, append([]string{"doctor", "--json"}, args...)...)
@@ -36,7 +36,7 @@ func diagnosed(t testing.TB, url string, args ...string) map[string][]finding {
 	return found
 }
 
-// finds wants a check to have a finding that contains the words.
+// finds checks that a check has a finding that contains the words.
 func finds(t testing.TB, found map[string][]finding, check, level string, words ...string) {
 	t.Helper()
 	for _, f := range found[check] {
@@ -48,7 +48,7 @@ func finds(t testing.TB, found map[string][]finding, check, level string, words 
 	t.Errorf("%s is not %s: %+v", check, level, found[check])
 }
 
-// A server that is set up as the page says has nothing wrong.
+// A server that is set up as in the page passes all checks.
 func TestDoctorIsContent(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t, "--appendonly", "yes", "--appendfsync", "always", "--maxmemory", "100mb")
@@ -62,7 +62,7 @@ func TestDoctorIsContent(t *testing.T) {
 	finds(t, diagnosed(t, s.URL), "disk", fine)
 }
 
-// Each setting that is not as the page says is a line that says what to set.
+// Each setting that differs from the page is a line that says what to set.
 func TestDoctorFinds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -89,7 +89,7 @@ func TestDoctorFinds(t *testing.T) {
 	}
 }
 
-// What has happened since the start counts, too.
+// Events since the start count, too.
 func TestDoctorFindsWhatHappened(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t, "--maxmemory", "2mb", "--maxmemory-policy", "allkeys-lru", "--maxclients", "20")
@@ -143,13 +143,13 @@ func TestDoctorOnReplicas(t *testing.T) {
 	finds(t, diagnosed(t, master.URL), "min-replicas-to-write", wrong, "is 2, and 1 of 1 replicas are in time")
 
 	for _, args := range [][]string{{"end", first}, {"end", "--user", "ann"}, {"list", "--user", "ann"}} {
-		fails(t, call(t, replica.URL, args...), exitError, "it is a replica: use the address of its master, "+master.Addr)
+		fails(t, call(t, replica.URL, args...), exitError, "this is a replica: use the address of its master, "+master.Addr)
 	}
 	must(t, replica.URL, "locks")
 	must(t, replica.URL, "stats")
 }
 
-// The rights that doctor checks are those that the page names, for one server and for a cluster.
+// The rights that doctor checks are those in the page, for one server and for a cluster.
 func TestDoctorKnowsTheRights(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "store", "REDIS.md"))
@@ -177,7 +177,7 @@ func TestDoctorKnowsTheRights(t *testing.T) {
 	}
 }
 
-// A user that lacks rights is found, and one that has too many.
+// A user that lacks rights is found, and so is a user that has too many.
 func TestDoctorOnRights(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -214,7 +214,7 @@ func TestDoctorOnRights(t *testing.T) {
 	finds(t, diagnosed(t, s.URL, "--acl-user", "nobody"), "acl", wrong, "there is no user nobody")
 }
 
-// Two clocks may differ by as much as is not known of when the answer was given.
+// Two clocks may differ by the uncertainty of when Redis replied.
 func TestDrift(t *testing.T) {
 	t.Parallel()
 	for ahead, want := range map[time.Duration]string{2200 * time.Millisecond: fine, -2200 * time.Millisecond: fine, 2300 * time.Millisecond: wrong, -time.Hour: wrong} {
@@ -287,7 +287,7 @@ func rightsSuffice(t *testing.T, servers []*redistest.Server, st *store.Store) {
 	for _, s := range servers {
 		for _, refused := range s.Do(t, "ACL", "LOG").([]any) {
 			text := fmt.Sprintf("%s", refused)
-			// Rueidis can do without these: whether it is a cluster, and its own name.
+			// Rueidis does not need these commands, which ask for the cluster and set the client's name.
 			if (isCluster || !strings.Contains(text, "cluster|s")) && !strings.Contains(text, "client|setinfo") {
 				t.Errorf("refused: %s", text)
 			}

@@ -8,9 +8,9 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-const endAbout = `Ends a session, or those of a user, at once, whoever holds them: what a request
-under way would save is refused. The user has to log in again. An unknown user
-has none to end, which is no error; an unknown session is one.
+const endAbout = `Ends a session, or those of a user, at once, even if a request holds them: the
+request cannot save any more. The user must log in again. An unknown session is
+an error; a user without sessions is not.
 `
 
 func checkEnd(o *options) error {
@@ -75,5 +75,5 @@ func endOne(j *job, st *store.Store) error {
 }
 
 func noSession(id string) error {
-	return fmt.Errorf("session %s: there is none: the id is unknown, or it has timed out", id)
+	return fmt.Errorf("session %s: there is none: the id is unknown, or it has expired", id)
 }

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// headSize is enough for what is in front of a session's values.
+// headSize is enough for the part of a record before the session's values.
 const headSize = 160
 
-// A head is what a stored record says before its values, which may be encrypted.
+// A head is the part of a stored record before its values, which may be encrypted.
 type head struct {
 	created time.Time
 	gone    bool      // it is a tombstone
-	ended   time.Time // since when, if that is known
+	ended   time.Time // zero if not known
 	idle    time.Duration
-	until   time.Time // has an end of its own
+	until   time.Time // of a session that is remembered
 	sealed  bool
 }
 
@@ -24,7 +24,7 @@ var (
 	plainForm = regexp.MustCompile(`^(?:,"[a-z]":(?:\d+|"[^"\\]*"))*,"([de])":`)
 )
 
-// parseHead reads the beginning of a record; false: it is none that this version knows.
+// parseHead reads the beginning of a record. It returns false if this version does not know the format.
 func parseHead(text string) (h head, ok bool) {
 	found := headForm.FindStringSubmatch(text)
 	if found == nil {
@@ -40,7 +40,7 @@ func parseHead(text string) (h head, ok bool) {
 	return h, true
 }
 
-// milliseconds returns a Unix time, or zero for none.
+// milliseconds returns a Unix time, or the zero time if there is none.
 func milliseconds(digits string) time.Time {
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n == 0 {

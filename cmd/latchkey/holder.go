@@ -9,20 +9,20 @@ import (
 	"github.com/a2139e8d/latchkey/internal/lease"
 )
 
-// A holder is who has a session's lock, or is about to get it.
+// A holder is the request that has a session's lock, or the process that is about to get it.
 type holder struct {
 	Session string     `json:"session"`
 	Process string     `json:"process,omitempty"` // host/pid
 	Request string     `json:"request,omitempty"` // its method and route, or label
 	Since   *time.Time `json:"since,omitempty"`   // by the clock of its host
 	Held    float64    `json:"held_seconds"`      // from then to now
-	Lease   float64    `json:"lease_seconds"`     // what is left of it
-	Waiting int        `json:"waiting"`           // processes, however many requests each has
-	Passing bool       `json:"passing"`           // the lock is on its way to one that has waited
+	Lease   float64    `json:"lease_seconds"`     // that is left
+	Waiting int        `json:"waiting"`           // processes, not requests
+	Passing bool       `json:"passing"`           // the lock is on its way to a waiting process
 }
 
-// turn begins the value of a lock that is being given to a process of its queue, and the place of
-// one in there.
+// turn begins the value of a lock that is being handed to a process of its queue, and a process's entry in
+// the queue.
 const turn = "latchkey:wake:"
 
 // newHolder reads a lock and its queue.
@@ -40,7 +40,7 @@ func newHolder(id, value, queue string, left time.Duration, now time.Time) holde
 	return h
 }
 
-// who is the process, or what is known in its place.
+// who returns the process, or a text in its place.
 func (h holder) who() string {
 	switch {
 	case h.Passing:

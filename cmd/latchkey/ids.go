@@ -2,8 +2,8 @@ package main
 
 import "strings"
 
-// The characters of a public id: those of a session of nobody, or of a user's tag, a dot, and of its
-// own.
+// The number of characters in a public id: of a guest's session, or of the two parts of a user's session,
+// which are the user's tag and its own.
 const (
 	idLength  = 22
 	tagLength = 16

@@ -2,18 +2,18 @@ package main
 
 import "strings"
 
-// The keys of a session are in the store's comment; see REDIS.md there.
+// A kind is what a key is for. store/REDIS.md describes the keys.
 type kind int
 
 const (
-	other  kind = iota // no key of Latchkey's
-	record             // a session, or the tombstone of one
-	lock               // who holds one
+	other  kind = iota // not a key of Latchkey
+	record             // a session, or a tombstone
+	lock               // the lock of a session
 	owner              // the list of a user's sessions
-	brief              // what belongs to another one of these, or is there for a moment
+	brief              // belongs to another key, or exists for a moment
 )
 
-// recordKey returns the key of a session, to which those of its lock are added.
+// recordKey returns the key of a session. The keys of its lock begin with it.
 func (o *options) recordKey(id string) string {
 	if tag, rest, bound := strings.Cut(id, "."); bound {
 		return o.prefix + "{" + tag + "}:" + rest
@@ -21,7 +21,7 @@ func (o *options) recordKey(id string) string {
 	return o.prefix + "{" + id + "}"
 }
 
-// parseKey returns what a key is, and of which session.
+// parseKey returns the kind of a key, and the id of its session.
 func (o *options) parseKey(key string) (k kind, id string) {
 	rest, ours := strings.CutPrefix(key, o.prefix+"{")
 	id, rest, closed := strings.Cut(rest, "}")

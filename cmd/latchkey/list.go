@@ -9,8 +9,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/records"
 )
 
-const listAbout = `Shows the sessions of a user, newest first. They are not prolonged by that.
-When each was last used is known if --ttl is the idle timeout of the program.
+const listAbout = `Shows the sessions of a user, newest first, without prolonging them. The times
+of last use are only known if --ttl is the idle timeout of the program.
 `
 
 // A device is one session of a user, as list shows it.
@@ -27,7 +27,7 @@ func checkList(o *options) error {
 	case len(o.ids) > 0 && o.user == "" && !isID(o.ids[0]): // probably the user
 		return usage("list takes no id: say list --user%s", cmp.Or(word(o.ids[0]), " NAME"))
 	case len(o.ids) > 0:
-		return usage("list takes no id: show has what is known of one session")
+		return usage("list takes no id: use show for one session")
 	case o.user == "":
 		return usage("list needs --user")
 	}
@@ -67,16 +67,16 @@ func list(j *job) error {
 	return nil
 }
 
-// terms are those by which sessions are looked at: no session is too old, and none is used.
+// terms returns the Terms for looking at sessions: no session is too old for them.
 func (o *options) terms() records.Terms {
 	const long = 100 * 365 * 24 * time.Hour
 	return records.Terms{TTL: time.Minute, Lifetime: long, MaxBytes: 1 << 30}
 }
 
-// lastUsed returns when a session without an end of its own was last used, if that shows.
+// lastUsed returns when a session that is not remembered was last used, or nil if that is not known.
 func (o *options) lastUsed(created, expires time.Time, idle time.Duration, now time.Time) *time.Time {
 	if idle == 0 || created.Add(o.lifetime).Sub(expires) < time.Second {
-		return nil // not known, or it ends by its Lifetime
+		return nil // not known, or the session ends by its Lifetime
 	}
 	used := expires.Add(-idle).UTC().Round(time.Millisecond)
 	if used.After(now.Add(time.Second)) || used.Before(created.Add(-time.Second)) {
@@ -85,14 +85,14 @@ func (o *options) lastUsed(created, expires time.Time, idle time.Duration, now t
 	return &used
 }
 
-// hintIfNone says what else it may be that a user seems to have no sessions.
+// hintIfNone says why a user may seem to have no sessions.
 func (j *job) hintIfNone(n int) {
 	if n > 0 {
 		return
 	}
-	hint := fmt.Sprintf("latchkey: the prefix is %q: if the program has another one, name that by --prefix", j.prefix)
+	hint := fmt.Sprintf("latchkey: the prefix is %q: if the program has another prefix, name it by --prefix", j.prefix)
 	if len(j.keys) == 0 {
-		hint += "; if it encrypts sessions, its users are only found with its keys: --keys-file"
+		hint += "; if the program encrypts sessions, its users are only found with its keys: --keys-file"
 	}
 	fmt.Fprintln(j.out.stderr, hint)
 }
@@ -117,8 +117,8 @@ func (j *job) printDevices(all []device, now time.Time) {
 	table(j.out, rows)
 }
 
-// tidy lets the records of sessions that are off the list of their user go in a minute, as the
-// store does in the background of a program that lives for longer than this one.
+// tidy lets the records of sessions that were taken off their user's list expire in a minute. In a long-lived
+// program the store does that in the background.
 func (j *job) tidy(ctx context.Context, ids []string) {
 	for len(ids) > 0 {
 		some := ids[:min(batch, len(ids))]
@@ -127,6 +127,6 @@ func (j *job) tidy(ctx context.Context, ids []string) {
 		for _, id := range some {
 			commands = append(commands, []string{"PEXPIRE", j.recordKey(id), "60000", "LT"})
 		}
-		j.redis.doAll(ctx, j.redis.client, commands) // what is not tidied up times out later
+		j.redis.doAll(ctx, j.redis.client, commands) // the other records expire later
 	}
 }

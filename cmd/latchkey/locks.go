@@ -12,9 +12,9 @@ import (
 )
 
 const locksAbout = `Shows which sessions are held now, the longest first: since when, by which
-process and request, what is left of the lease, which a living holder extends,
-and how many processes wait, however many requests each of them has waiting.
-It looks for them by SCAN on each master, with pauses.
+process and request, what is left of the lease, which a live holder extends,
+and how many processes (not requests) wait.
+It looks for locks by SCAN on each master, with pauses.
 `
 
 func locks(j *job) error {
@@ -29,7 +29,7 @@ func locks(j *job) error {
 	return nil
 }
 
-// holders returns who holds sessions, the longest first.
+// holders returns the holders of sessions, the longest first.
 func (j *job) holders() ([]holder, error) {
 	nodes, err := j.redis.masters(j.ctx)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Command latchkey is for those who operate a program with sessions: it shows who is logged in and
-// who holds which session, ends sessions, and says which of Redis's settings are wrong.
+// Command latchkey is for operators of a program with sessions: it shows who is logged in and who holds which
+// session, ends sessions, and says which of Redis's settings are wrong.
 //
-// It needs nothing of the program, only its Redis: one server, Sentinel or Cluster.
+// It needs access to the program's Redis only: one server, Sentinel or Cluster.
 package main
 
 import (
@@ -16,10 +16,10 @@ import (
 	"syscall"
 )
 
-// What the program exits with.
+// The exit statuses.
 const (
 	exitOK    = 0
-	exitError = 1 // something is not well, or could not be done
+	exitError = 1 // something is wrong, or has failed
 	exitUsage = 2 // the command line is wrong
 )
 
@@ -30,15 +30,15 @@ func main() {
 	os.Exit(code)
 }
 
-// A usageError is what is wrong with a command line.
+// A usageError says what is wrong with a command line.
 type usageError struct{ error }
 
 func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// errFound says that a command has printed what is not well.
-var errFound = errors.New("something is not well")
+// errFound says that a command has printed what is wrong.
+var errFound = errors.New("something is wrong")
 
-// run is the program. What it prints on stdout is the command's result, all else is on stderr.
+// run is the program. It prints the command's result on stdout, and all else on stderr.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	out := bufio.NewWriter(stdout)
 	err := dispatch(ctx, args, getenv, streams{out, stdout, stderr})
@@ -60,7 +60,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 // dispatch finds the command and runs it.
 func dispatch(ctx context.Context, args []string, getenv func(string) string, out streams) error {
 	if len(args) == 0 {
-		return usage("no command; latchkey --help has them all")
+		return usage("no command; latchkey --help shows all commands")
 	}
 	if isHelp(args[0]) || args[0] == "help" {
 		_, err := io.WriteString(out, help)
@@ -69,9 +69,9 @@ func dispatch(ctx context.Context, args []string, getenv func(string) string, ou
 	c := find(args[0])
 	switch {
 	case c == nil && strings.HasPrefix(args[0], "-"):
-		return usage("the command comes first, and then its flags; latchkey --help has them all")
+		return usage("the command comes first, then its flags; latchkey --help shows all commands")
 	case c == nil:
-		return usage("unknown command%s; latchkey --help has them all", word(args[0]))
+		return usage("unknown command%s; latchkey --help shows all commands", word(args[0]))
 	}
 	o, err := c.parse(args[1:], getenv)
 	switch {
@@ -92,7 +92,7 @@ func dispatch(ctx context.Context, args []string, getenv func(string) string, ou
 	return err
 }
 
-// streams are what a program writes to.
+// streams are the outputs of the program.
 type streams struct {
 	*bufio.Writer  // of stdout
 	stdout, stderr io.Writer

@@ -18,7 +18,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// program is the path of the command, which is built once. The tests run it as its users do.
+// program is the path of the command, which is built once. The tests run it as operators do.
 var program string
 
 func TestMain(m *testing.M) {
@@ -42,28 +42,27 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// Tests on a real Redis are left out if there is none. That is not to pass in silence, so this
-// one test fails and says it for all.
+// Tests on a real Redis are skipped if there is none. That must not go unnoticed, so this one test fails.
 func TestARealRedisIsInstalled(t *testing.T) {
 	if err := redistest.Missing(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// A result is what one run of the command has left.
+// A result has the output of one run of the command.
 type result struct {
 	stdout, stderr string
 	code           int
 }
 
-// calling returns the command, as somebody runs it whose LATCHKEY_REDIS is url.
+// calling returns the command with url in LATCHKEY_REDIS.
 func calling(t testing.TB, url string, args ...string) *exec.Cmd {
 	c := exec.CommandContext(t.Context(), program, args...)
 	c.Env = append(os.Environ(), redisVariable+"="+url, keysVariable+"=")
 	return c
 }
 
-// call runs the command. Whatever it is, an error is one line, and a panic is none.
+// call runs the command. An error must be one line, and there must be no panic.
 func call(t testing.TB, url string, args ...string) result {
 	t.Helper()
 	return finish(t, calling(t, url, args...))
@@ -84,7 +83,7 @@ func finish(t testing.TB, c *exec.Cmd) result {
 	return r
 }
 
-// must is call of what succeeds, and returns what it prints.
+// must is call for a command that must succeed, and returns its output.
 func must(t testing.TB, url string, args ...string) string {
 	t.Helper()
 	r := call(t, url, args...)
@@ -104,7 +103,7 @@ func decoded[T any](t testing.TB, url string, args ...string) (v T) {
 	return v
 }
 
-// fails wants one line on stderr that contains the words, and nothing else.
+// fails checks that the output is one line on stderr that contains the words.
 func fails(t testing.TB, r result, code int, words ...string) {
 	t.Helper()
 	if r.code != code || r.stdout != "" || !strings.HasPrefix(r.stderr, "latchkey: ") || strings.Count(r.stderr, "\n") != 1 {
@@ -122,7 +121,7 @@ func contains(t testing.TB, text string, words ...string) {
 	}
 }
 
-// Sessions that tests begin: of nobody, and of users.
+// Sessions that tests begin: of guests, and of users.
 const (
 	first  = "AAAAAAAAAAAAAAAAAAAAAA"
 	second = "-AAAAAAAAAAAAAAAAAAAAQ"
@@ -139,7 +138,7 @@ func opened(t testing.TB, url string, o store.Options) *store.Store {
 	return st
 }
 
-// begin stores a session of nobody.
+// begin stores a session of a guest.
 func begin(t testing.TB, st *store.Store, id, data string) {
 	t.Helper()
 	if err := records.Of(st).Create(t.Context(), id, []byte(data), records.Terms{}); err != nil {
@@ -168,14 +167,14 @@ func file(t testing.TB, content string) string {
 	return path
 }
 
-// withRedis is what each test of a command begins with.
+// withRedis begins each test of a command.
 func withRedis(t *testing.T) (*redistest.Server, *store.Store) {
 	t.Parallel()
 	s := redistest.Real(t)
 	return s, opened(t, s.URL, store.Options{Timeout: 20 * time.Second})
 }
 
-// get returns what is at a key, "" if there is nothing.
+// get returns the value of a key, or "" if there is none.
 func get(t testing.TB, s *redistest.Server, key string) string {
 	t.Helper()
 	value, _ := s.Get(t, key)

@@ -11,10 +11,10 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// nodes returns all servers of a cluster, masters first, or the one that there is.
+// nodes returns all servers of a cluster, masters first, or the only server.
 func (r *redis) nodes(ctx context.Context) ([]*node, error) { return r.find(ctx, false) }
 
-// find is nodes for all, or those that have slots.
+// find returns all servers, or only those that have slots.
 func (r *redis) find(ctx context.Context, mastersOnly bool) ([]*node, error) {
 	known := r.client.Nodes()
 	if r.client.Mode() != rueidis.ClientModeCluster {
@@ -73,20 +73,20 @@ func (n *node) dial(ctx context.Context) {
 	if n.redis.dialled == nil {
 		n.redis.dialled = make(map[string]rueidis.Client)
 	}
-	n.redis.dialled[n.address] = client // for watch, which looks again
+	n.redis.dialled[n.address] = client // for watch, which comes here again
 }
 
-// A clusterLine is what the cluster says of a node.
+// A clusterLine describes a node, as the cluster does.
 type clusterLine struct {
-	address, named string // host:port, and the same with its host's name
+	address, named string // host:port, and the same with the host's name
 	master, owns   bool   // a master, and with slots
-	failed, gone   bool   // does not answer; is not there
-	moving         int    // slots that are on the move
+	failed, gone   bool   // does not reply; has left
+	moving         int    // slots that are moving
 }
 
-// clusterNodes returns what the first node that answers says of all.
+// clusterNodes returns the view of the first node that replies.
 func (r *redis) clusterNodes(ctx context.Context) ([]clusterLine, error) {
-	err := errors.New("it has no nodes")
+	err := errors.New("the cluster has no nodes")
 	for asked, client := range r.client.Nodes() {
 		var text string
 		if text, err = r.do(ctx, client, "CLUSTER", "NODES").ToString(); err == nil {
@@ -100,7 +100,7 @@ func (r *redis) clusterNodes(ctx context.Context) ([]clusterLine, error) {
 //
 //	<id> <ip:port@bus[,name]> <flags> <master> <ping> <pong> <epoch> <link> <slot>...
 //
-// One that is alone does not know its own ip: it is asked's, the address of the node that replied.
+// A node that is alone does not know its own ip. It is that of asked, the address of the node that replied.
 func parseNodes(text, asked string) (all []clusterLine) {
 	askedHost, _, _ := net.SplitHostPort(asked)
 	for line := range strings.Lines(text) {

@@ -10,16 +10,16 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// options are what the command line and the environment say.
+// options has the settings of the command line and the environment.
 type options struct {
 	redis         rueidis.ClientOption
 	prefix        string
 	keys          [][]byte // of store.Options.Encryption
 	timeout       time.Duration
-	ttl, lifetime time.Duration // of the program whose sessions these are; 0: not known, see lastUsed
+	ttl, lifetime time.Duration // of the program; 0: not known, see lastUsed
 	json          bool
 
-	ids     []string // those that are no flag's
+	ids     []string // the arguments that are not flags
 	user    string
 	except  idList
 	values  bool
@@ -49,18 +49,18 @@ func (o *options) flagSet(c *command) *flag.FlagSet {
 	f.DurationVar(&o.timeout, "timeout", 2*time.Second, "")
 	f.BoolVar(&o.json, "json", false, "")
 	own := map[string]func(name string){
-		"user":   func(n string) { f.StringVar(&o.user, n, "", "the user, as `U` was given to Login") },
+		"user":   func(n string) { f.StringVar(&o.user, n, "", "the user, `U` as the program passed it to Login") },
 		"except": func(n string) { f.Var(&o.except, n, "`ID` is not ended; may be given several times") },
-		"values": func(n string) { f.BoolVar(&o.values, n, false, "what the session holds, too: personal data") },
+		"values": func(n string) { f.BoolVar(&o.values, n, false, "show the session's values, too: personal data") },
 		"ttl": func(n string) {
 			f.DurationVar(&o.ttl, n, 0, "the idle timeout is `D`: says when sessions were last used")
 		},
 		"lifetime": func(n string) {
 			f.DurationVar(&o.lifetime, n, records.DefaultLifetime, "the absolute timeout is `D` (24h): with --ttl")
 		},
-		"limit": func(n string) { f.IntVar(&o.limit, n, 0, "stop when `N` were found (0: never)") },
+		"limit": func(n string) { f.IntVar(&o.limit, n, 0, "stop after `N` (0: never)") },
 		"acl-user": func(n string) {
-			f.StringVar(&o.aclUser, n, "", "check the rights of the Redis user `U`, not one's own")
+			f.StringVar(&o.aclUser, n, "", "check the rights of the Redis user `U`, not your own")
 		},
 	}
 	for _, name := range c.flags {
@@ -100,7 +100,7 @@ func (c *command) next(flags *flag.FlagSet, o *options, args []string) ([]string
 	name, value, given := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 	f := flags.Lookup(name)
 	if f == nil {
-		return nil, usage("%s has no flag%s; latchkey %[1]s --help has them", c.name, word("--"+name))
+		return nil, usage("%s has no flag%s; latchkey %[1]s --help shows its flags", c.name, word("--"+name))
 	}
 	if b, ok := f.Value.(interface{ IsBoolFlag() bool }); ok && b.IsBoolFlag() && !given {
 		value, given = "true", true
@@ -111,13 +111,13 @@ func (c *command) next(flags *flag.FlagSet, o *options, args []string) ([]string
 		}
 		value, rest = rest[0], rest[1:]
 	}
-	if f.Value.Set(value) != nil { // the error may repeat a secret that came here by mistake
+	if f.Value.Set(value) != nil { // the error may repeat a secret that was passed by mistake
 		return nil, usage("--%s cannot be read: write it like %s", name, example(f))
 	}
 	return rest, nil
 }
 
-// word is a mistyped word, with a space before it, or nothing for what is none: it may be a secret.
+// word returns a mistyped word with a space before it, or "" if s does not look like a word: it may be a secret.
 func word(s string) string {
 	if len(s) > 20 || strings.ContainsFunc(s, func(r rune) bool { return r != '-' && (r < 'a' || r > 'z') }) {
 		return ""
@@ -125,7 +125,7 @@ func word(s string) string {
 	return " " + s
 }
 
-// example is a value that f takes.
+// example returns a value that f takes.
 func example(f *flag.Flag) string {
 	switch f.Value.(flag.Getter).Get().(type) {
 	case time.Duration:
@@ -150,14 +150,14 @@ func (o *options) check(c *command) error {
 	}
 	for _, id := range append(slices.Clone(o.ids), o.except...) {
 		if !isID(id) {
-			// It is not repeated, since it may be the secret of a cookie, or a URL.
-			return usage("an argument of %d bytes is no session's id: one has %d, or %d if it is a user's",
+			// The error does not repeat the argument, which may be the secret of a cookie, or a URL.
+			return usage("an argument of %d bytes is no session's id: an id has %d bytes, or %d if the session is a user's",
 				len(id), idLength, tagLength+len(".")+ownLength)
 		}
 	}
 	switch {
 	case c.ids == 1 && len(o.ids) != 1:
-		return usage("%s needs the id of one session; they are in the log, and in list and locks", c.name)
+		return usage("%s needs the id of one session; the log, list and locks show ids", c.name)
 	case o.timeout <= 0:
 		return usage("--timeout is %v: it must be positive", o.timeout)
 	case o.ttl < 0 || o.lifetime < o.ttl && o.ttl > 0:

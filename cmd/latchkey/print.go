@@ -26,8 +26,8 @@ func (j *job) printJSON(v any) error {
 	return err
 }
 
-// escapedJSON makes a line of JSON fit for a terminal, as printable does with other text: its readers
-// get the same. Such characters are in strings only, but for what is at the line's end.
+// escapedJSON makes a line of JSON safe for a terminal, as printable does with other text. It decodes to the
+// same values: except at the line's end, such characters are in strings only.
 func escapedJSON(line string) string {
 	var b strings.Builder
 	for _, r := range line {
@@ -44,8 +44,7 @@ func escapedJSON(line string) string {
 	return b.String()
 }
 
-// table writes rows of cells below each other. Those of a column whose title begins with > are
-// aligned to the right.
+// table writes rows of cells below each other. A column whose title begins with > is aligned to the right.
 func table(w io.Writer, rows [][]string) {
 	if len(rows) == 0 {
 		return
@@ -76,7 +75,7 @@ func table(w io.Writer, rows [][]string) {
 	}
 }
 
-// pairs writes a name and a value a line.
+// pairs writes one name and value per line.
 func pairs(w io.Writer, lines ...[2]string) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, line := range lines {
@@ -85,7 +84,7 @@ func pairs(w io.Writer, lines ...[2]string) {
 	_ = t.Flush() // w keeps its error
 }
 
-// printable makes s fit for a line of a terminal, which obeys control characters.
+// printable makes s safe for a line of a terminal, which obeys control characters.
 func printable(s string) string {
 	if !strings.ContainsFunc(s, isControl) {
 		return s
@@ -104,7 +103,7 @@ func printable(s string) string {
 
 func isControl(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }
 
-// roughly writes a duration with two units at most, as in 3d4h and 1m30s.
+// roughly writes a duration with at most two units, as in 3d4h and 1m30s.
 func roughly(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
@@ -126,7 +125,7 @@ func roughly(d time.Duration) string {
 	return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
 }
 
-// ago and in say when something was or will be; neither does for the zero time.
+// ago and in say when something was or will be, or - for the zero time.
 func ago(t time.Time, now time.Time) string { return relative(t, now.Sub(t), "%s ago") }
 func in(t time.Time, now time.Time) string  { return relative(t, t.Sub(now), "in %s") }
 
@@ -140,7 +139,7 @@ func relative(t time.Time, d time.Duration, form string) string {
 // moment writes a time for people.
 func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// seconds is a duration in JSON.
+// seconds returns a duration for JSON.
 func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1000) / 1000 }
 
 // grouped writes 1234567 as 1,234,567.

@@ -25,7 +25,7 @@ func TestNumbersAreShort(t *testing.T) {
 	}
 }
 
-// What Redis holds may have been written by anybody. It cannot command the terminal.
+// Anyone may have written the data in Redis. It must not control the terminal.
 func TestPrintable(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]string{
@@ -43,8 +43,8 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-// Nor can it in JSON: there, control characters and those that turn the direction of text are escaped,
-// and what is read from it is the same.
+// Nor must it in JSON: control characters, and those that change the direction of text, are escaped, and the
+// decoded values are the same.
 func TestEscapedJSON(t *testing.T) {
 	t.Parallel()
 	device := "Zürich, 東京 😀"
@@ -72,7 +72,7 @@ func TestEscapedJSON(t *testing.T) {
 	}
 }
 
-// All forms of a record's beginning are read, and what is none is not taken for one.
+// All forms of a record's beginning are read, and other texts are not mistaken for one.
 func TestParseHead(t *testing.T) {
 	t.Parallel()
 	const begun = `{"v":2,"s":"ABCDEFGHIJKLMNOP",`

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// A progress bar is on stderr where that is a terminal, and nowhere else.
+// A progress bar is only shown if stderr is a terminal.
 type progress struct {
-	w     io.Writer // nil: nowhere
+	w     io.Writer // nil: not shown
 	total int64
 	begun time.Time
 	drawn time.Time
 }
 
-// newProgress returns a bar for so many keys.
+// newProgress returns a bar for a total number of keys.
 func newProgress(w io.Writer, total int64) *progress {
 	if !isTerminal(w) {
 		w = nil
@@ -39,7 +39,7 @@ func (p *progress) end() {
 	}
 }
 
-// bar is as long as a line of 80 columns at most.
+// bar fits on a line of 80 columns.
 func bar(seen, total int64, took time.Duration) string {
 	const width = 25
 	seen = min(seen, total)

@@ -16,8 +16,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// A redis is where the sessions are. Its connections end with the process: to close them properly
-// is to wait for a Redis that may be silent.
+// A redis is the connection to the sessions. It ends with the process: closing it properly would mean waiting
+// for a Redis that may be silent.
 type redis struct {
 	client rueidis.Client
 	master string // of a replica
@@ -27,21 +27,21 @@ type redis struct {
 	o       store.Options
 }
 
-// tuned returns options for the few commands of this program.
+// tuned returns options that suit the few commands of this program.
 func (r *redis) tuned() rueidis.ClientOption {
 	c := r.option
 	c.DisableCache, c.DisableRetry = true, true
-	c.AlwaysPipelining, c.PipelineMultiplex = true, -1 // so that a context that is cancelled ends a call
+	c.AlwaysPipelining, c.PipelineMultiplex = true, -1 // so that cancelling a context ends a call
 	c.Dialer.Timeout, c.ConnWriteTimeout = r.o.Timeout, r.o.Timeout
 	c.Sentinel.Dialer.Timeout = r.o.Timeout
 	return c
 }
 
-// connect reaches Redis, or says in a line why not.
+// connect connects to Redis. Its error is one line.
 func connect(ctx context.Context, o *options) (*redis, error) {
 	r := &redis{option: o.redis, o: store.Options{Prefix: o.prefix, Timeout: o.timeout}}
 	if len(o.keys) > 0 {
-		// Plain records may be looked at, too: nothing is decided by what they hold.
+		// Plain records are accepted, too: no decision depends on their content.
 		r.o.Encryption = store.Encryption{Keys: o.keys, AcceptPlain: true}
 	}
 	client, err := newClient(ctx, r.tuned())
@@ -57,10 +57,10 @@ func connect(ctx context.Context, o *options) (*redis, error) {
 	return r, nil
 }
 
-// isServer returns an error if a Sentinel answers where a server should be, and knows a replica.
+// isServer returns an error if a Sentinel replies instead of a server. It notes the master of a replica.
 func (r *redis) isServer(ctx context.Context) error {
 	reply, err := r.do(ctx, r.client, "ROLE").ToArray()
-	if isRefused(err) { // the right to ask is missing, and nobody needs it
+	if isRefused(err) { // the right to ask is missing, and not needed
 		return r.do(ctx, r.client, "PING").Error()
 	}
 	if len(reply) == 0 {
@@ -68,7 +68,7 @@ func (r *redis) isServer(ctx context.Context) error {
 	}
 	switch role, _ := reply[0].ToString(); {
 	case role == "sentinel":
-		return errors.New("it is a Sentinel: add ?master_set=NAME to its URL")
+		return errors.New("this is a Sentinel: add ?master_set=NAME to its URL")
 	case role == "slave" && len(reply) > 2:
 		host, _ := reply[1].ToString()
 		port, _ := reply[2].AsInt64()
@@ -77,15 +77,15 @@ func (r *redis) isServer(ctx context.Context) error {
 	return nil
 }
 
-// writable returns an error for a replica, which does for locks, stats and doctor.
+// writable returns an error for a replica, which is good enough for locks, stats and doctor.
 func (r *redis) writable() error {
 	if r.master == "" {
 		return nil
 	}
-	return r.explained(fmt.Errorf("it is a replica: use the address of its master, %s", r.master))
+	return r.explained(fmt.Errorf("this is a replica: use the address of its master, %s", r.master))
 }
 
-// newClient is rueidis.NewClient, which knows no context.
+// newClient is rueidis.NewClient with a context.
 func newClient(ctx context.Context, c rueidis.ClientOption) (rueidis.Client, error) {
 	type outcome struct {
 		client rueidis.Client
@@ -104,15 +104,15 @@ func newClient(ctx context.Context, c rueidis.ClientOption) (rueidis.Client, err
 	}
 }
 
-// do sends one command, and waits for as long as --timeout says.
+// do sends one command, and waits for at most --timeout.
 func (r *redis) do(ctx context.Context, to rueidis.Client, words ...string) rueidis.RedisResult {
 	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
 	defer cancel()
 	return to.Do(ctx, to.B().Arbitrary(words...).Build())
 }
 
-// doAll sends commands in one write; each is the words of one. To a cluster it sends each to the node
-// that has its key, which comes next to the command's name.
+// doAll sends commands in one write. On a cluster it sends each command to the node of its key, which must
+// come right after the command's name.
 func (r *redis) doAll(ctx context.Context, to rueidis.Client, commands [][]string) []rueidis.RedisResult {
 	if len(commands) == 0 {
 		return nil
@@ -129,7 +129,7 @@ func (r *redis) doAll(ctx context.Context, to rueidis.Client, commands [][]strin
 	return to.DoMulti(ctx, all...)
 }
 
-// store returns the store of the program whose sessions these are. It is to be closed.
+// store returns the program's store, which the caller must close.
 func (r *redis) store() (*store.Store, error) {
 	if err := r.writable(); err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func hasMoved(err error) bool {
 	return isRefused(err) && (strings.HasPrefix(err.Error(), "MOVED ") || strings.HasPrefix(err.Error(), "ASK "))
 }
 
-// explained says where Redis should be, and what to do.
+// explained adds Redis's address to an error, and says what to do.
 func (r *redis) explained(err error) error {
 	if err == nil {
 		return nil
@@ -161,17 +161,17 @@ func (r *redis) explained(err error) error {
 	netError, isNet := errors.AsType[net.Error](err)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) || isNet && netError.Timeout():
-		text = fmt.Sprintf("no answer within %v", r.o.Timeout)
+		text = fmt.Sprintf("no reply within %v", r.o.Timeout)
 	case tlsError:
-		text = "it does not speak TLS: the URL's scheme would be redis or valkey"
+		text = "the server does not speak TLS: write redis or valkey as the URL's scheme"
 	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
-		// The text of a reset names our own port, which is another at each try: watch would take each
-		// for another reason.
-		if text = "it has closed the connection"; r.option.TLSConfig == nil {
-			hint = "; if it wants TLS, write rediss or valkeys as the URL's scheme"
+		// The text of a reset names our own port, which differs at each try: watch would take each text for a
+		// new reason.
+		if text = "the server has closed the connection"; r.option.TLSConfig == nil {
+			hint = "; if it needs TLS, write rediss or valkeys as the URL's scheme"
 		}
 	case strings.Contains(text, "unknown message type") || strings.Contains(text, "unexpected simple string"):
-		text = "what answers there is no Redis"
+		text = "the server there is not Redis"
 	case strings.HasPrefix(text, "NOAUTH"):
 		hint = ": put the password into " + redisVariable + " or a file for --password-file"
 	case strings.HasPrefix(text, "WRONGPASS"):

@@ -15,8 +15,8 @@ const (
 	defaultURL    = "redis://127.0.0.1:6379"
 )
 
-// read reads what options come from elsewhere. Secrets do not come from the command line, which any
-// user of the machine can see.
+// read reads the options that are in the environment and in files. Secrets must not be on the command line,
+// which any user of the machine can see.
 func (o *options) read(getenv func(string) string) (err error) {
 	from, raw := "--redis", o.url
 	if raw == "" {
@@ -27,7 +27,7 @@ func (o *options) read(getenv func(string) string) (err error) {
 	}
 	if from == "--redis" && o.redis.Password+o.redis.Sentinel.Password != "" {
 		return usage("--redis has a password, which any user of this machine can see: "+
-			"write the URL into the environment's %s, or the password into a file for --password-file", redisVariable)
+			"put the URL into the environment's %s, or the password into a file for --password-file", redisVariable)
 	}
 	if o.passwordFile != "" {
 		if o.redis.Password != "" {
@@ -64,12 +64,12 @@ func readKeys(file string) (keys [][]byte, _ error) {
 		}
 		key, err := hex.DecodeString(line)
 		if err != nil || len(key) < 32 {
-			return nil, usage("the file of keys: line %d of %s is no key: that is 64 or more hexadecimal digits", n, file)
+			return nil, usage("the file of keys: line %d of %s is not a key: a key has 64 or more hexadecimal digits", n, file)
 		}
 		keys = append(keys, key)
 	}
 	if len(keys) == 0 {
-		return nil, usage("the file of keys: %s has none", file)
+		return nil, usage("the file of keys: %s has no key", file)
 	}
 	return keys, nil
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/redis/rueidis"
 )
 
-const showAbout = `Shows a session: when it began, was last used and ends, its size, and who holds
-it. It is not prolonged by that. What it holds is only shown with --values.
-When it was last used is known if --ttl is the idle timeout of the program.
+const showAbout = `Shows a session, without prolonging it: when it began, was last used and ends,
+its size, and its holder. Its values are only shown with --values. The time of
+last use is only known if --ttl is the idle timeout of the program.
 `
 
 var errEnded = errors.New("it was ended a moment ago, or with others of its user")
 
-// A session is what show knows of one.
+// A session has what show knows of a session.
 type session struct {
 	Session   string          `json:"session"`
 	User      string          `json:"user,omitempty"`
@@ -50,7 +50,7 @@ func show(j *job) error {
 	return s.print(j)
 }
 
-// errForeign is of what is no session, or none that this version knows.
+// errForeign is for a key without a session, or with a format that this version does not know.
 var errForeign = errors.New("another program has written it, or another version")
 
 // headOf reads the beginning of a session's record.
@@ -58,7 +58,7 @@ func (j *job) headOf(id string, reply rueidis.RedisResult) (head, error) {
 	text, err := reply.ToString()
 	switch {
 	case isWrongType(err):
-		return head{}, fmt.Errorf("session %s: what is at its key is no session: %w", id, errForeign)
+		return head{}, fmt.Errorf("session %s: its key does not hold a session: %w", id, errForeign)
 	case err != nil:
 		return head{}, j.redis.explained(err)
 	case text == "":
@@ -71,7 +71,7 @@ func (j *job) headOf(id string, reply rueidis.RedisResult) (head, error) {
 	return h, nil
 }
 
-// look reads all of a session that is never encrypted.
+// look reads the parts of a session that are never encrypted.
 func (j *job) look(id string) (*session, error) {
 	key := j.recordKey(id)
 	replies := j.redis.doAll(j.ctx, j.redis.client, [][]string{
@@ -89,7 +89,7 @@ func (j *job) look(id string) (*session, error) {
 	}
 	number := func(i int) int64 { n, _ := replies[i].AsInt64(); return n }
 	s := &session{Session: id, Created: h.created, Encrypted: h.sealed, Bytes: number(1)}
-	if left := number(2); left > 0 { // else it has no timeout, which an operator must have done
+	if left := number(2); left > 0 { // otherwise it has no timeout, which only an operator can have done
 		end := now.Add(time.Duration(left) * time.Millisecond).UTC().Round(time.Millisecond)
 		s.Expires = &end
 		if h.until.IsZero() {
@@ -104,7 +104,7 @@ func (j *job) look(id string) (*session, error) {
 	return s, nil
 }
 
-// sealed is open where the keys are missing.
+// sealed replaces open if the keys are missing.
 func (j *job) sealed(s *session) error {
 	if !j.values {
 		return nil
@@ -113,7 +113,7 @@ func (j *job) sealed(s *session) error {
 		s.Session, keysVariable)
 }
 
-// open reads whose session it is, and with --values what it holds.
+// open reads the session's user, and with --values its values.
 func (j *job) open(s *session) error {
 	st, err := j.redis.store()
 	if err != nil {

@@ -19,8 +19,8 @@ func near(t testing.TB, what string, is, want time.Time) {
 	}
 }
 
-// show knows of a session what Redis does, and its values only when it is asked for them. It does
-// not prolong it.
+// show shows all that Redis knows of a session, but its values only on request. It does not prolong the
+// session.
 func TestShow(t *testing.T) {
 	s, st := withRedis(t)
 	r := records.Record{Data: []byte(`{"visits":3,"name":"Ann \u001b[2J","cart":[1,2]}`), Created: time.Now().Add(-time.Hour)}
@@ -54,7 +54,7 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// When a session was last used is not guessed where its timeouts do not show it.
+// The time of last use is not guessed if the timeouts do not show it.
 func TestLastUseIsNotGuessed(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -76,7 +76,7 @@ func TestLastUseIsNotGuessed(t *testing.T) {
 	}
 }
 
-// Of a session that is held, show and locks say by whom, since when, and how many processes wait.
+// If a session is held, show and locks say by which process, since when, and how many processes wait.
 func TestWhoHolds(t *testing.T) {
 	s, st := withRedis(t)
 	begin(t, st, first, "{}")
@@ -122,14 +122,14 @@ func TestWhoHolds(t *testing.T) {
 	}
 }
 
-// What is no session, or no lock, is said to be none, and nothing fails for it.
+// If a key does not hold a session or a lock, the commands say so, and do not fail otherwise.
 func TestWhatIsNoSession(t *testing.T) {
 	s, st := withRedis(t)
 	key := "latchkey:{" + first + "}"
 	fails(t, call(t, s.URL, "show", first), exitError, first, "there is none")
 	s.Do(t, "HSET", key, "a", "b")
 	s.Do(t, "HSET", key+".lock", "a", "b")
-	fails(t, call(t, s.URL, "show", first), exitError, "is no session")
+	fails(t, call(t, s.URL, "show", first), exitError, "does not hold a session")
 	must(t, s.URL, "locks")
 	s.Do(t, "SET", key+".lock", "what is this?")
 	contains(t, must(t, s.URL, "locks"), "(unknown)")

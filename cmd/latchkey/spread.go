@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// A spread is how numbers are distributed, in little memory however many they are: it knows each
-// to one part in 64.
+// A spread counts how numbers are distributed. It takes little memory for any number of numbers, and knows
+// each to one part in 64.
 type spread struct {
-	counts   map[int64]int64 // by the number, its lower bits cut off
+	counts   map[int64]int64 // by the number without its lower bits
 	n, total int64
 	largest  int64
 }
@@ -25,7 +25,7 @@ func (s *spread) add(v int64) {
 	s.largest = max(s.largest, v)
 }
 
-// at returns the number below which a fraction of them is, or 0 if there are none.
+// at returns the number below which a fraction of the numbers lies, or 0 if there are none.
 func (s *spread) at(fraction float64) int64 {
 	var values []int64
 	for v := range s.counts {

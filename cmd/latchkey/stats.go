@@ -8,24 +8,24 @@ import (
 	"github.com/redis/rueidis"
 )
 
-const statsAbout = `Counts sessions, and says how large and how old they are. It looks at all keys
-by SCAN on each master, one after another, in batches of 50 keys, with a pause
-twice as long as each took, so that Redis has time for others: a million
-sessions take most of a minute. With --limit it stops when it has found so many.
-Keys that come or go meanwhile may or may not be counted.
+const statsAbout = `Counts sessions, and says how large and how old they are. It reads all keys by
+SCAN on one master after another, in batches of 50 keys. After each batch it
+pauses for twice the time of the batch, so that Redis has time for others: a
+million sessions take most of a minute. With --limit it stops early.
+Keys that are made or deleted meanwhile may or may not be counted.
 `
 
-// memorySample is of how many sessions one is asked for the memory that it takes.
+// memorySample: one in so many sessions is asked for its memory.
 const memorySample = 100
 
-// A tally is what was found on one master, or on all.
+// A tally counts what was found on one master, or on all.
 type tally struct {
 	Address    string `json:"address,omitempty"`
 	Sessions   int64  `json:"sessions"`
-	Owned      int64  `json:"of_users"`   // those that belong to a user
-	Users      int64  `json:"users"`      // that have sessions, or had some a while ago
+	Owned      int64  `json:"of_users"`   // sessions of users
+	Users      int64  `json:"users"`      // with sessions, now or a while ago
 	Ended      int64  `json:"ended"`      // less than a minute ago
-	Held       int64  `json:"held"`       // that have a lock
+	Held       int64  `json:"held"`       // sessions with a lock
 	Endless    int64  `json:"endless"`    // sessions without a timeout
 	Unreadable int64  `json:"unreadable"` // records of another program or version
 	Others     int64  `json:"other_keys"` // with the prefix, of other programs
@@ -64,7 +64,7 @@ type survey struct {
 	begun time.Time
 	nodes []*tally
 	all   tally
-	seen  int64 // keys, of all nodes before this one
+	seen  int64 // keys of the earlier nodes
 }
 
 // full reports whether enough sessions were found.
@@ -89,7 +89,7 @@ func (s *survey) count(n *node) error {
 	return err
 }
 
-// each calls f for a node's tally and that of all.
+// each calls f for a node's tally and for the tally of all nodes.
 func (s *survey) each(t *tally, f func(t *tally)) {
 	f(t)
 	f(&s.all)
@@ -135,7 +135,7 @@ func (s *survey) addRecords(t *tally, n *node, keys []string) error {
 		}
 	}
 	for _, reply := range replies[reads*len(keys):] {
-		if n, err := reply.AsInt64(); err == nil { // it may have gone, and the right may be missing
+		if n, err := reply.AsInt64(); err == nil { // the key may be gone, or the right missing
 			s.each(t, func(t *tally) { t.memory.add(n) })
 		}
 	}

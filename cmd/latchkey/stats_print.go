@@ -23,7 +23,7 @@ type report struct {
 	Bytes      quantiles `json:"record_bytes"`
 	AllBytes   int64     `json:"record_bytes_total"`
 	Memory     quantiles `json:"memory_bytes"`
-	MemoryOf   int64     `json:"memory_sampled"` // sessions that were asked for it
+	MemoryOf   int64     `json:"memory_sampled"` // sessions that were asked
 	AllMemory  int64     `json:"memory_bytes_estimated"`
 	Age        quantiles `json:"age_seconds"`
 	Left       quantiles `json:"left_seconds"`
@@ -64,8 +64,8 @@ func (s *survey) print() error {
 		n    int64
 		what string
 	}{
-		{r.Unreadable, "cannot be read: another program or version has written them; show ID says more of one"},
-		{r.Endless, "have no timeout, which no program has done that uses Latchkey"},
+		{r.Unreadable, "cannot be read: another program or version has written them; show ID says more"},
+		{r.Endless, "have no timeout: another program or an operator has removed it"},
 	} {
 		if wrong.n > 0 {
 			fmt.Fprintf(s.out, "%s %s\n", grouped(wrong.n), wrong.what)

@@ -14,7 +14,7 @@ import (
 // id returns one of many.
 func id(n int) string { return fmt.Sprintf("%021d", n) + "A" }
 
-// stats counts sessions, and what else there is, and says how large and old they are.
+// stats counts sessions and other keys, and says how large and old the sessions are.
 func TestStats(t *testing.T) {
 	s, st := withRedis(t)
 	const n = 1200 // more than a batch

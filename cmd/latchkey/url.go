@@ -10,8 +10,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// parseURL reads the URL of a Redis, which came from a flag or a variable. Its errors do not repeat
-// it, since it may hold a password.
+// parseURL reads the URL of a Redis, which came from a flag or a variable. Its errors do not repeat the URL,
+// which may hold a password.
 func parseURL(from, raw string) (rueidis.ClientOption, error) {
 	wrong := func(why string) (rueidis.ClientOption, error) {
 		return rueidis.ClientOption{}, usage("%s %s", from, why)
@@ -49,7 +49,7 @@ func parseURL(from, raw string) (rueidis.ClientOption, error) {
 	for name, values := range query {
 		known := slices.Contains(parameters, name) && (name != "db" || isNumber(values[0]))
 		if !known || values[0] == "" {
-			return wrong("has a parameter that is not known here: there are " + strings.Join(parameters, ", "))
+			return wrong("has an unknown parameter: known are " + strings.Join(parameters, ", "))
 		}
 	}
 	if path := strings.Trim(u.Path, "/"); u.Scheme != "unix" && path != "" && !isNumber(path) || u.Fragment != "" {
@@ -61,13 +61,13 @@ func parseURL(from, raw string) (rueidis.ClientOption, error) {
 		return wrong("cannot be parsed")
 	}
 	if o.TLSConfig != nil && (query.Has("addr") || query.Has("master_set")) {
-		o.TLSConfig.ServerName = "" // the URL's first host, and others are dialled, too: each has its own
+		o.TLSConfig.ServerName = "" // it is the URL's first host, but other hosts are dialled, too: each has its own name
 	}
 	o.Sentinel.Username, o.Sentinel.Password = query.Get("sentinel_user"), query.Get("sentinel_password")
 	return o, nil
 }
 
-// parameters are those of a URL. The sentinels may want another password than the servers.
+// parameters are those of a URL. The sentinels may need another password than the servers.
 var parameters = []string{"addr", "master_set", "sentinel_user", "sentinel_password", "db"}
 
 const schemes = "must begin with redis://, rediss://, valkey://, valkeys:// or unix://"

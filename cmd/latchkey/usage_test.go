@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// What is wrong with a command line is one line that says so, before anything is asked of Redis.
-// No password or key is repeated.
+// An error in the command line is one line, before any command to Redis. No password or key is repeated.
 func TestWrongCommandLines(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter2"
@@ -22,13 +21,13 @@ func TestWrongCommandLines(t *testing.T) {
 		{[]string{"redis://:" + secret + "@127.0.0.1"}, "unknown command;"},
 		{[]string{"show"}, "needs the id of one session"},
 		{[]string{"show", secret + first + first}, "51 bytes is no session's id"},
-		{[]string{"show", "AAAAAAAAAAAAAAAAAAAAAB"}, "is no session's id"}, // has bits too many
+		{[]string{"show", "AAAAAAAAAAAAAAAAAAAAAB"}, "is no session's id"}, // has too many bits
 		{[]string{"show", first, "--limit", "3"}, "show has no flag --limit;"},
 		{[]string{"show", first, "--" + secret}, "show has no flag;"},
 		{[]string{"show", first, "--values=perhaps"}, "--values cannot be read"},
 		{[]string{"list"}, "list needs --user\n"},
 		{[]string{"list", secret}, "say list --user NAME\n"},
-		{[]string{"list", "--user", "ann", "extra"}, "list takes no id: show has"},
+		{[]string{"list", "--user", "ann", "extra"}, "list takes no id: use show"},
 		{[]string{"list", "--user", long}, "of 1 to 512 bytes"},
 		{[]string{"list", "--user"}, "--user needs a value"},
 		{[]string{"list", "--user", "ann", "--ttl", "48h"}, "--ttl is 48h0m0s and --lifetime 24h0m0s: --ttl must not be negative, nor longer than --lifetime\n"},
@@ -50,11 +49,11 @@ func TestWrongCommandLines(t *testing.T) {
 		{[]string{"doctor", "--redis", "redis://127.0.0.1:99999"}, "a port that does not exist"},
 		{[]string{"doctor", "--redis", "redis://127.0.0.1?addr=node-2"}, "an addr without a port: write host:port"},
 		{[]string{"doctor", "--redis", "redis://127.0.0.1/" + secret}, "a database that is not a number"},
-		{[]string{"doctor", "--redis", "redis://127.0.0.1?password=" + secret}, "a parameter that is not known"},
+		{[]string{"doctor", "--redis", "redis://127.0.0.1?password=" + secret}, "an unknown parameter"},
 		{[]string{"doctor", "--redis", "unix://" + secret}, "names no socket"},
 		{[]string{"doctor", "--password-file", "/nowhere"}, "/nowhere: no such file"},
 		{[]string{"doctor", "--keys-file", "/no\x1b[2J"}, `/no\x1b[2J: no such file`},
-		{[]string{"doctor", "--keys-file", file(t, "# none\n")}, "has none"},
+		{[]string{"doctor", "--keys-file", file(t, "# none\n")}, "has no key"},
 		{[]string{"doctor", "--keys-file", file(t, "# one\n"+secret+"\n")}, "line 2 of"},
 	} {
 		r := call(t, "redis://127.0.0.1:1", c.args...)
@@ -65,7 +64,7 @@ func TestWrongCommandLines(t *testing.T) {
 	}
 }
 
-// The certificate of each server is for itself where there are several, and else for the host in the URL.
+// If there are several servers, each has its own certificate. Otherwise it is for the host in the URL.
 func TestTheNamesOfCertificates(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]string{
@@ -80,7 +79,7 @@ func TestTheNamesOfCertificates(t *testing.T) {
 	}
 }
 
-// The same of what is in the environment.
+// The same for values in the environment.
 func TestWrongEnvironment(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
@@ -97,7 +96,7 @@ func TestWrongEnvironment(t *testing.T) {
 	fails(t, r, exitUsage, "use one of them")
 }
 
-// Flags and ids come in any order, with one dash or two, and an id may begin with one.
+// Flags and ids come in any order, flags with one dash or two, and an id may begin with a dash.
 func TestOrderOfArguments(t *testing.T) {
 	t.Parallel()
 	show, end := find("show"), find("end")

@@ -67,7 +67,7 @@ func TestList(t *testing.T) {
 
 func keyOf(id string) string { return (&options{prefix: records.DefaultPrefix}).recordKey(id) }
 
-// end ends one session, also one that is held. What its holder would save is refused.
+// end ends one session, even one that is held. The holder cannot save any more.
 func TestEnd(t *testing.T) {
 	s, st := withRedis(t)
 	begin(t, st, second, "{}")
@@ -86,7 +86,7 @@ func TestEnd(t *testing.T) {
 	fails(t, call(t, s.URL, "end", first), exitError, first, "there is none")
 }
 
-// P13: what is no session, or none that this version can read, is left as it is, and the command says so.
+// P13: if a key does not hold a session that this version can read, it is left as it is, and the command says so.
 func TestEndOfWhatIsNoSession(t *testing.T) {
 	s, st := withRedis(t)
 	begin(t, st, second, "{}")
@@ -108,8 +108,7 @@ func TestEndOfWhatIsNoSession(t *testing.T) {
 	}
 }
 
-// end --user ends all sessions of a user but those that are excepted, however many there are, and
-// leaves nothing behind.
+// end --user ends any number of sessions of a user, except those in --except, and leaves nothing behind.
 func TestEndOfAUser(t *testing.T) {
 	s, st := withRedis(t)
 	const n = 600 // more than a batch
@@ -138,7 +137,7 @@ func TestEndOfAUser(t *testing.T) {
 	contains(t, must(t, s.URL, "show", bobs), "user       bob\n")
 }
 
-// A user without sessions is no error, but it may be that the keys are missing.
+// A user without sessions is not an error, but the keys may be missing.
 func TestUnknownUser(t *testing.T) {
 	s, _ := withRedis(t)
 	for _, c := range []struct{ command, text, json string }{
@@ -155,8 +154,8 @@ func TestUnknownUser(t *testing.T) {
 	}
 }
 
-// Where the program encrypts its sessions, they are shown with its keys, and without them what is
-// not encrypted. No output has a key.
+// If the program encrypts its sessions, they are shown with its keys. Without the keys only the parts that
+// are not encrypted are shown. No output has a key.
 func TestEncrypted(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)

@@ -8,22 +8,22 @@ import (
 )
 
 const watchAbout = `Shows what locks shows, every second, until it is interrupted. With a million
-keys in Redis one look takes longer than that, and the next is a second later.
-While Redis does not answer it says so once, and tries again.
+keys in Redis one look takes longer than a second; the next follows a second
+later. While Redis does not reply it says so once, and tries again.
 With --json each look is a line.
 `
 
-// clearScreen takes a terminal's cursor to its beginning, and deletes what was there.
+// clearScreen moves a terminal's cursor to the top, and clears the screen.
 const clearScreen = "\x1b[H\x1b[2J"
 
-// watch goes on while Redis is away, but not if the first look fails: then it is the command line that
-// is wrong, or a right that is missing.
+// watch goes on while Redis is unavailable. If the first look fails, watch ends: then the command line is
+// wrong, or a right is missing.
 func watch(j *job) error {
 	said := "" // why the last look has failed
 	for first := true; ; first = false {
 		held, err := j.holders()
 		if j.ctx.Err() != nil {
-			return nil // that is how it is ended
+			return nil // interrupted, which is how it ends
 		}
 		switch {
 		case err == nil:
@@ -63,7 +63,7 @@ func (j *job) printLook(held []holder) error {
 	return j.out.Flush()
 }
 
-// isTerminal reports whether people read what is written to w.
+// isTerminal reports whether w is a terminal.
 func isTerminal(w any) bool {
 	f, ok := w.(*os.File)
 	if !ok {

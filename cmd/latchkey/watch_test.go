@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A running command is read while it goes on.
+// A running command's output is read while it runs.
 type running struct {
 	*exec.Cmd
 	stdout, stderr *bufio.Reader
@@ -36,7 +36,7 @@ func start(t *testing.T, url string, args ...string) running {
 	return running{c, bufio.NewReader(stdout), bufio.NewReader(stderr)}
 }
 
-// end sends a signal, and returns what is read on stderr until the command has ended.
+// end sends a signal, and returns what the command prints on stderr until it has ended.
 func (r running) end(t *testing.T, signal os.Signal) (said string) {
 	t.Helper()
 	if err := r.Process.Signal(signal); err != nil {
@@ -48,7 +48,7 @@ func (r running) end(t *testing.T, signal os.Signal) (said string) {
 	return string(rest)
 }
 
-// look reads what watch --json sees.
+// look reads one look of watch --json.
 func (r running) look(t *testing.T) (look struct {
 	At    time.Time
 	Locks []holder
@@ -64,8 +64,8 @@ func (r running) look(t *testing.T) (look struct {
 	return look
 }
 
-// watch shows every second who holds which session, until it is interrupted. That is a clean end. For
-// people each look is a table. Into a file it has no codes of terminals.
+// watch shows every second who holds which session, until it is interrupted, which is a clean end. For people
+// each look is a table. In a file there are no codes of terminals.
 func TestWatch(t *testing.T) {
 	s, st := withRedis(t)
 	begin(t, st, first, "{}")
@@ -103,7 +103,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// While Redis is away, or silent, watch says so once and goes on, and it can be interrupted then, too.
+// While Redis is unavailable or silent, watch says so once and goes on. It can be interrupted then, too.
 func TestWatchWhileRedisIsAway(t *testing.T) {
 	s, _ := withRedis(t)
 	c := start(t, s.URL, "watch", "--json", "--timeout", "1s")
@@ -121,7 +121,7 @@ func TestWatchWhileRedisIsAway(t *testing.T) {
 	}
 	c.look(t)
 	s.Pause(t)
-	says("no answer within 1s")
+	says("no reply within 1s")
 	s.Resume(t)
 	c.look(t)
 	s.Stop(t)
@@ -151,7 +151,7 @@ func TestWatchWhileRedisIsAway(t *testing.T) {
 	}
 }
 
-// Whatever is interrupted while Redis does not answer, but watch, has failed, and says why in a word.
+// A command other than watch that is interrupted while Redis does not reply has failed, and says why in a word.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")

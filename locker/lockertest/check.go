@@ -17,19 +17,18 @@ type check struct {
 	*testing.T
 	Site
 	kind     Kind
-	ctx      context.Context // ends when what should happen never will
-	outsider *Process        // another process, which tries whether a lock is free
-	done     []string        // the keys that timed is through with
+	ctx      context.Context // ends if an expected event does not happen
+	outsider *Process        // another process, which tests whether a lock is free
+	done     []string        // the keys that timed has finished with
 }
 
-// patience is how long to wait for what should happen soon. Busy machines need it.
+// patience is how long to wait for an event that should happen soon. Busy machines need it.
 const patience = 2 * time.Minute
 
-var errNever = errors.New("what should have happened soon never did")
+var errNever = errors.New("an event that should have happened soon did not happen")
 
-// patient are options for what is not about time: nothing runs out, even on a
-// machine that is busy with something else. Wait is more than Lease for those
-// that would not begin to wait otherwise.
+// patient are options for checks that are not about time: nothing expires, even on a busy machine. Wait is
+// more than Lease for callers that would not begin to wait otherwise.
 var patient = locker.Options{Lease: 10 * time.Minute, Wait: 20 * time.Minute, Timeout: 20 * time.Second}
 
 // with returns patient options, changed.
@@ -41,17 +40,17 @@ func with(change func(o *locker.Options)) locker.Options {
 
 func newCheck(t *testing.T, kind Kind) *check {
 	if kind.FakeTime {
-		t.Cleanup(func() { <-time.After(time.Hour) }) // so that what is under way comes to an end
+		t.Cleanup(func() { <-time.After(time.Hour) }) // so that operations under way end
 	}
 	site := kind.Site(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	// Not a deadline: some would see that it is near, and not begin to wait.
+	// Not a deadline: some locks would see that it is near, and not begin to wait.
 	timer := time.AfterFunc(patience, func() { cancel(errNever) })
 	t.Cleanup(func() { timer.Stop() })
 	c := &check{T: t, Site: site, kind: kind, ctx: ctx}
 
-	// Redis knows all scripts after their first use. So the exchange that breaks
-	// later is the one that does the work.
+	// Redis knows all scripts after their first use. So the round trip that breaks later is the one that does
+	// the work.
 	c.outsider = c.New(with(func(o *locker.Options) { o.Wait = locker.NoWait }))
 	l := c.lock(c.outsider, "first")
 	c.extend(l)
@@ -60,7 +59,7 @@ func newCheck(t *testing.T, kind Kind) *check {
 	return c
 }
 
-// lock takes key, which is free or becomes so.
+// lock acquires key, which is free or becomes free.
 func (c *check) lock(p *Process, key string) *locker.Lease {
 	c.Helper()
 	l, err := p.Lock(c.ctx, key)
@@ -70,7 +69,7 @@ func (c *check) lock(p *Process, key string) *locker.Lease {
 	return l
 }
 
-// extend makes a lease that is held last long, and must succeed.
+// extend makes a held lease last long, and must succeed.
 func (c *check) extend(l *locker.Lease) {
 	c.Helper()
 	if err := l.Extend(c.ctx, patient.Lease); err != nil {
@@ -78,7 +77,7 @@ func (c *check) extend(l *locker.Lease) {
 	}
 }
 
-// unlock gives back a lease that is held, and must succeed.
+// unlock releases a held lease, and must succeed.
 func (c *check) unlock(l *locker.Lease) {
 	c.Helper()
 	if err := l.Unlock(c.ctx); err != nil {
@@ -86,7 +85,7 @@ func (c *check) unlock(l *locker.Lease) {
 	}
 }
 
-// wants is about what an operation returned.
+// wants checks the error that an operation returned.
 func (c *check) wants(what string, err, want error) {
 	c.Helper()
 	if !errors.Is(err, want) {
@@ -94,7 +93,7 @@ func (c *check) wants(what string, err, want error) {
 	}
 }
 
-// held checks that another process does not get key.
+// held checks that another process cannot lock key.
 func (c *check) held(key string) {
 	c.Helper()
 	l, err := c.outsider.Lock(c.ctx, key)
@@ -104,9 +103,9 @@ func (c *check) held(key string) {
 	}
 }
 
-// nothingLeft checks that there soon is no trace of any lock. A lock may be given back when
-// most nodes have answered, so the last may need a moment more. In real time a few may even
-// have missed what they were told, if they were too slow.
+// nothingLeft checks that there soon is no trace of any lock. A release may return when most nodes have
+// replied, so the last nodes may need a moment more. In real time a few nodes may even have missed the
+// release, if they were too slow.
 func (c *check) nothingLeft() {
 	c.Helper()
 	missing := c.kind.few()
@@ -114,23 +113,23 @@ func (c *check) nothingLeft() {
 		missing = 0
 	}
 	c.eventually("no keys are left", func() bool {
-		for _, key := range c.done { // a part of it may have come late
+		for _, key := range c.done { // a part of its lock may have come late
 			c.forget(c.kind.Nodes, key)
 		}
 		return c.nodesThatHave("") <= missing
 	})
 }
 
-// everywhere waits until every node has the lock of key, which no lock had before: a node may still have
-// that, and would refuse this one. It may have been won when most of them had answered, and the commands
-// for the others be on their way.
+// everywhere waits until every node has the lock of key. No lock may have had key before: a node that still
+// has the old lock would refuse the new one. The lock may have been acquired when most nodes had replied,
+// while the commands for the others are still under way.
 func (c *check) everywhere(key string) {
 	c.Helper()
 	c.eventually("all nodes have the lock", func() bool { return c.nodesThatHave(key) == c.kind.Nodes })
 }
 
-// settled is everywhere for a check that is timed: a node that was too slow for its time-out
-// never gets the lock, which proves nothing.
+// settled is everywhere for a timed check: a node that was too slow for its timeout never gets the lock,
+// which proves nothing.
 func (c *check) settled() bool {
 	for end := time.Now().Add(5 * time.Second); c.nodesThatHave("") < c.kind.Nodes; {
 		if time.Now().After(end) || !c.pause() {
@@ -140,7 +139,7 @@ func (c *check) settled() bool {
 	return true
 }
 
-// nodesThatHave counts the nodes that have any keys which begin with prefix.
+// nodesThatHave counts the nodes that have a key with the prefix.
 func (c *check) nodesThatHave(prefix string) (n int) {
 	for node := range c.kind.Nodes {
 		if slices.ContainsFunc(c.Keys(node), func(key string) bool { return strings.HasPrefix(key, prefix) }) {
@@ -158,14 +157,14 @@ func (c *check) keys() (all []string) {
 	return all
 }
 
-// forget makes the first n nodes forget key. Which ones does not matter.
+// forget makes the first n nodes forget key.
 func (c *check) forget(n int, key string) {
 	for node := range n {
 		c.Forget(node, key)
 	}
 }
 
-// pause lets others go on for a moment. It returns false if there is no more time.
+// pause lets other goroutines run for a moment. It returns false if the time of the check has ended.
 func (c *check) pause() bool {
 	select {
 	case <-c.ctx.Done():
@@ -195,9 +194,9 @@ func (c *check) await(what string, done <-chan struct{}) {
 	}
 }
 
-// timed runs a check in which something short, a lease or a time-out, must outlast
-// a few steps. On a machine that stalls it may not; f returns an error of a late exchange
-// then, which proves nothing, and is called again with another key and a longer time.
+// timed runs a check in which something short, a lease or a timeout, must outlast a few steps. On a machine
+// that stalls it may not. Then f returns the error of a late round trip, which proves nothing, and is called
+// again with another key and a longer time.
 func (c *check) timed(what string, f func(key string, d time.Duration) error) {
 	c.Helper()
 	var err error
@@ -216,21 +215,21 @@ func (c *check) timed(what string, f func(key string, d time.Duration) error) {
 	c.Errorf("%s: %v", what, err)
 }
 
-// errStalled is of a check that is timed, where something took too long.
+// errStalled says that a step of a timed check took too long.
 var errStalled = fmt.Errorf("it did not happen in time: %w", locker.ErrUnavailable)
 
-// isLate reports whether an exchange took too long, or so long that it was repeated: a release
-// that was done finds nobody then.
+// isLate reports whether a round trip took too long, or so long that it was repeated: a repeated release
+// finds no holder.
 func isLate(err error) bool {
 	return errors.Is(err, locker.ErrUnavailable) || errors.Is(err, locker.ErrExpired)
 }
 
-// short are options for a lease that runs out.
+// short are options for a lease that expires.
 func short(lease time.Duration) locker.Options {
 	return with(func(o *locker.Options) { o.Lease, o.MaxHold, o.Timeout = lease, lease, lease/4 })
 }
 
-// hasty are options for exchanges that hang.
+// hasty are options for round trips that hang.
 func hasty(timeout time.Duration) locker.Options {
 	return with(func(o *locker.Options) { o.Timeout = timeout })
 }

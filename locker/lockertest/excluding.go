@@ -9,19 +9,19 @@ import (
 	"github.com/a2139e8d/latchkey/locker"
 )
 
-// Of all callers in all processes, one at a time has the lock.
+// At any time, one caller of all processes has the lock.
 func excludes(c *check) {
 	compete(c, 3)
 }
 
-// It is the same where connections break all the time: a command whose reply was
-// lost takes effect once or not at all, no matter who has the lock by then.
+// The same holds if connections break all the time: a command whose reply was lost takes effect once or not
+// at all, whichever caller has the lock by then.
 func excludesOnBadNetwork(c *check) {
 	compete(c, 1, LoseReply, CutReply, LoseCommand)
 }
 
-// Any string is a key, up to MaxKey bytes. A lock keeps nobody from another key, however alike
-// the two may look.
+// Any string of up to MaxKey bytes is a key. A lock does not block any other key, however similar the two
+// are.
 func keysAreIndependent(c *check) {
 	keys := []string{"k", "K", "k ", "kk", "{k}", "{k}k", "k{", "k}", "k\x00", "käse", "k.", "k:owner",
 		"\x00\xff", "a\r\nb", "{}", " ", strings.Repeat("k", locker.MaxKey)}
@@ -34,17 +34,16 @@ func keysAreIndependent(c *check) {
 		c.held(key)
 		c.extend(leases[i])
 		c.unlock(leases[i])
-		c.unlock(c.lock(c.outsider, key)) // the others are still locked
+		c.unlock(c.lock(c.outsider, key)) // the other keys are still locked
 	}
 	c.nothingLeft()
 }
 
-// compete checks that all callers of three processes have been inside several times, and nobody
-// together with another: from the return of Lock to the call of Unlock. Before each operation
-// one of the faults happens, in turn.
+// compete checks that each caller of three processes holds the lock several times, and never two at once:
+// from the return of Lock to the call of Unlock. Before each operation one of the faults happens, in turn.
 func compete(c *check, callers int, faults ...Fault) {
 	options := patient
-	if !c.kind.SeesRelease { // whose callers have to ask again by themselves
+	if !c.kind.SeesRelease { // its callers must poll
 		options.Wait = locker.NoWait
 	}
 	var inside atomic.Bool
@@ -65,14 +64,14 @@ func compete(c *check, callers int, faults ...Fault) {
 						return
 					}
 					if !inside.CompareAndSwap(false, true) {
-						c.Error("two have the lock")
+						c.Error("two callers have the lock")
 					}
-					c.pause() // an invitation to all that are not kept out
+					c.pause() // a chance for any caller that is not excluded
 					inside.Store(false)
 
 					disturb(c, p, faults, id+2*round+1)
 					err = l.Unlock(c.ctx)
-					// A release that is repeated finds the lock free, or another's.
+					// A repeated release finds the lock free, or held by another caller.
 					repeated := faults != nil && (errors.Is(err, locker.ErrExpired) || errors.Is(err, locker.ErrLost))
 					if err != nil && !repeated {
 						c.Errorf("Unlock: %v", err)
@@ -85,15 +84,14 @@ func compete(c *check, callers int, faults ...Fault) {
 	c.nothingLeft()
 }
 
-// disturb makes the next exchange of p with one of the nodes fail.
+// disturb makes the next round trip of p to one of the nodes fail.
 func disturb(c *check, p *Process, faults []Fault, turn int) {
 	if faults != nil {
 		p.Break(turn%c.kind.Nodes, faults[turn%len(faults)])
 	}
 }
 
-// What can be no key and options that make no sense are refused, by an error that says what
-// is wrong, and Redis is not asked.
+// Invalid keys and options are refused, by an error that says what is wrong, without a command to Redis.
 func refuses(c *check) {
 	for says, change := range map[string]func(o *locker.Options){
 		"the key has":        func(*locker.Options) {},
@@ -111,7 +109,7 @@ func refuses(c *check) {
 			}
 		}
 		if n := p.Exchanges(); n != 0 {
-			c.Errorf("%s: %d exchanges all the same", says, n)
+			c.Errorf("%s: %d round trips nevertheless", says, n)
 		}
 	}
 }

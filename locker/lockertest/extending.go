@@ -7,14 +7,14 @@ import (
 	"github.com/a2139e8d/latchkey/locker"
 )
 
-// Validity is what is left of a lease while it is held, and 0 after that.
+// Validity returns what is left of a lease while it is held, and 0 afterwards.
 func validity(c *check) {
 	l := c.lock(c.New(patient), "k")
 	if v := l.Validity(); v <= 0 || v > patient.Lease {
 		c.Errorf("Validity is %v, of a lease of %v", v, patient.Lease)
 	}
 	if err := l.Extend(c.ctx, time.Microsecond); err == nil {
-		c.Error("Extend by less than Redis counts in is no error")
+		c.Error("Extend by less than Redis's unit of time is no error")
 	}
 	if err := l.Extend(c.ctx, time.Hour); err != nil {
 		c.Error(err)
@@ -24,11 +24,11 @@ func validity(c *check) {
 	}
 	c.unlock(l)
 	if v := l.Validity(); v != 0 {
-		c.Errorf("Validity is %v, of a lease that was given back", v)
+		c.Errorf("Validity is %v, of a lease that was released", v)
 	}
 }
 
-// Extend makes a lease last longer, at Redis, too, and even beyond MaxHold.
+// Extend makes a lease last longer, also in Redis, and even beyond MaxHold.
 func extends(c *check) {
 	c.timed("a lease is extended before it ends", func(key string, lease time.Duration) error {
 		l, err := c.New(short(lease)).Lock(c.ctx, key)
@@ -45,8 +45,8 @@ func extends(c *check) {
 	})
 }
 
-// A lease does not end while its holder lives: it is renewed, up to MaxHold. Then the holder is
-// notified, and the lock is free.
+// A lease does not expire while its holder lives: it is renewed, up to MaxHold. Then the holder is notified,
+// and the lock is free.
 func watchdogExtends(c *check) {
 	c.timed("a watchdog keeps a lease up to MaxHold", func(key string, lease time.Duration) error {
 		o := short(lease)

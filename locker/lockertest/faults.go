@@ -9,7 +9,7 @@ import (
 	"github.com/a2139e8d/latchkey/locker"
 )
 
-// An accident is what happens to the next exchanges with some of the nodes.
+// An accident is the faults of the next round trips to some of the nodes.
 type accident struct {
 	nodes int
 	ways  []Fault
@@ -17,7 +17,7 @@ type accident struct {
 
 func (a accident) String() string { return fmt.Sprintf("%v on %d nodes", a.ways, a.nodes) }
 
-// happen makes the accident happen to what p does next.
+// happen makes the accident happen to the next round trips of p.
 func (a accident) happen(p *Process) {
 	for node := range a.nodes {
 		p.Break(node, a.ways...)
@@ -26,8 +26,7 @@ func (a accident) happen(p *Process) {
 
 func (a accident) hangs() bool { return slices.Contains(a.ways, Hang) }
 
-// options are for a process that has the accident. Only one that waits in vain
-// must not be patient.
+// options are for a process that has the accident. Only a process that waits in vain must not be patient.
 func (a accident) options(timeout time.Duration) locker.Options {
 	if a.hangs() {
 		return hasty(timeout)
@@ -35,15 +34,15 @@ func (a accident) options(timeout time.Duration) locker.Options {
 	return patient
 }
 
-// excuses reports whether a may end in err. A few nodes are not missed, and what
-// breaks once is repeated.
+// excuses reports whether a may end in err. A few nodes are not needed, and a round trip that breaks once is
+// repeated.
 func (c *check) excuses(a accident, err error) bool {
 	hopeless := len(a.ways) > 1 || a.hangs() || !c.kind.Repeats
 	return a.nodes > c.kind.few() && hopeless && errors.Is(err, locker.ErrUnavailable)
 }
 
-// suffer runs f with each of the ways, on a few nodes, on one too many, on all of
-// them. f returns what ended it before its time, if it was not excused.
+// suffer runs f with each of the ways, on a few nodes, on one too many, and on all. f returns the error that
+// ended it early, unless that was excused.
 func (c *check) suffer(f func(a accident, p *Process, key string) error, ways ...[]Fault) {
 	c.Helper()
 	few := c.kind.few()
@@ -60,10 +59,10 @@ func (c *check) suffer(f func(a accident, p *Process, key string) error, ways ..
 // once are the accidents that happen once.
 var once = [][]Fault{{LoseReply}, {CutReply}, {LoseCommand}, {Hang}}
 
-// The network fails while a lock is taken. Either it was taken all the same, and
-// works; or the caller is told so, and soon nothing is left, though nobody knows
-// what Redis did. Where only the connection broke, soon means when Lock returns.
-// Where Redis hung it may take a moment more. The process goes on.
+// The network fails while a lock is acquired. Either the lock is acquired nevertheless, and works; or the
+// caller gets an error, and soon nothing is left, although the process does not know what Redis did. If only
+// the connection broke, soon means when Lock returns. If Redis hung, it may take a moment more. The process
+// goes on.
 func faultsOnTake(c *check) {
 	c.suffer(func(a accident, p *Process, key string) error {
 		a.happen(p)
@@ -89,7 +88,7 @@ func faultsOnTake(c *check) {
 	}, slices.Concat(once, [][]Fault{{LoseReply, LoseReply}, {CutReply, LoseCommand}, {LoseCommand, LoseReply}})...)
 }
 
-// The network fails while a lease is extended. It goes on, extended or not.
+// The network fails while a lease is extended. The lease goes on, extended or not.
 func faultsOnExtend(c *check) {
 	c.suffer(func(a accident, p *Process, key string) error {
 		l, err := c.lockEverywhere(p, key)
@@ -105,8 +104,8 @@ func faultsOnExtend(c *check) {
 	}, once...)
 }
 
-// The network fails while a lock is given back. Then it is free; or the caller is
-// told that Redis did not say.
+// The network fails while a lock is released. Then the lock is free, or the caller is told that Redis did not
+// reply.
 func faultsOnRelease(c *check) {
 	c.suffer(func(a accident, p *Process, key string) error {
 		l, err := c.lockEverywhere(p, key)
@@ -116,9 +115,9 @@ func faultsOnRelease(c *check) {
 		a.happen(p)
 		err = l.Unlock(c.ctx)
 		switch {
-		case err == nil, errors.Is(err, locker.ErrExpired): // a release that is repeated finds nothing
+		case err == nil, errors.Is(err, locker.ErrExpired): // a repeated release finds nothing
 		case c.excuses(a, err):
-			c.forget(c.kind.Nodes, key) // where it would stay until the end of its lease
+			c.forget(c.kind.Nodes, key) // otherwise it would stay until the end of its lease
 		default:
 			return err
 		}
@@ -128,7 +127,7 @@ func faultsOnRelease(c *check) {
 	}, once...)
 }
 
-// lockEverywhere takes key on every node. The error is also that of a node that was too slow.
+// lockEverywhere acquires key on every node. It also fails if a node was too slow.
 func (c *check) lockEverywhere(p *Process, key string) (*locker.Lease, error) {
 	l, err := p.Lock(c.ctx, key)
 	if err == nil && !c.settled() {
@@ -137,7 +136,7 @@ func (c *check) lockEverywhere(p *Process, key string) (*locker.Lease, error) {
 	return l, err
 }
 
-// use does what can be done with a lease that is held.
+// use tests all operations on a held lease.
 func (c *check) use(l *locker.Lease) error {
 	if err := l.Extend(c.ctx, patient.Lease); err != nil {
 		return fmt.Errorf("extending it: %w", err)

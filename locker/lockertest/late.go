@@ -6,9 +6,9 @@ import (
 	"github.com/a2139e8d/latchkey/locker"
 )
 
-// A command that was to take a lock reaches Redis when the caller has given up, and
-// has even made sure that it did not take the lock. It may take it then, but not
-// for long: it is looked for again, and swept out.
+// A command to acquire a lock reaches Redis after the caller has given up, and has even checked that the
+// command did not acquire the lock. The command may then acquire the lock, but not for long: the process
+// looks for the lock again, and frees it.
 func lateTake(c *check) {
 	c.timed("a take comes late", func(key string, timeout time.Duration) error {
 		p := c.New(hasty(timeout))
@@ -27,8 +27,7 @@ func lateTake(c *check) {
 	})
 }
 
-// A command that was to give back a lock reaches Redis when another has it. That
-// one keeps it.
+// A command to release a lock reaches Redis when another caller has the lock. That caller keeps it.
 func lateRelease(c *check) {
 	c.timed("a release comes late", func(key string, timeout time.Duration) error {
 		p := c.New(hasty(timeout))

@@ -1,6 +1,6 @@
-// Package lockertest checks that a kind of [locker.Locker] keeps what all of them
-// promise. It knows no Redis library and starts no Redis: the test of a kind
-// says how to get a [Site], and what that kind promises beyond the common.
+// Package lockertest checks that a kind of [locker.Locker] keeps the promises of all locks. It uses no Redis
+// library and starts no Redis: the test of a kind provides a [Site], and says what the kind promises beyond
+// the common promises.
 //
 //	func TestMyLock(t *testing.T) {
 //		lockertest.Run(t, lockertest.Kind{Site: newSite, Nodes: 1, SeesRelease: true})
@@ -14,28 +14,27 @@ import (
 	"testing/synctest"
 )
 
-// A Kind is the kind of lock under test: how to get one, and what it promises.
+// A Kind is the kind of lock under test: how to make one, and what it promises.
 type Kind struct {
-	// Site returns a new site, to be closed when t ends. It is called by several
-	// goroutines at once.
+	// Site returns a new site, and closes it when t ends. Several goroutines call Site at once.
 	Site func(t *testing.T) Site
-	// Nodes is how many Redis servers hold each lock. Less than half of them
-	// may forget it, or fail.
+	// Nodes is the number of Redis servers that hold each lock. Less than half of them may forget the lock,
+	// or fail.
 	Nodes int
-	// SeesRelease: a caller that waits for a lock that another process has gets it soon
-	// after it was given back, not only when the lease is over.
+	// SeesRelease: a caller that waits for a lock of another process acquires it soon after the release, not
+	// only when the lease has expired.
 	SeesRelease bool
-	// FIFO: the callers of one process are served in the order they came.
+	// FIFO: the callers of one process are served in the order in which they came.
 	FIFO bool
-	// Repeats: a connection that breaks is no error, since the exchange is
-	// repeated over another one.
+	// Repeats: a connection that breaks is no error, since the round trip is repeated over another
+	// connection.
 	Repeats bool
-	// FakeTime: each check runs in a bubble of [testing/synctest]. All of the Site must live
-	// there, Redis too.
+	// FakeTime: each check runs in a bubble of [testing/synctest]. The whole Site must live there, including
+	// Redis.
 	FakeTime bool
 }
 
-// Run checks all that kind promises, each in a parallel subtest.
+// Run checks each promise of kind in a parallel subtest.
 func Run(t *testing.T, kind Kind) {
 	t.Helper()
 	for _, p := range promises {
@@ -97,5 +96,5 @@ var promises = []struct {
 	{"Refusals", refuses, nil},
 }
 
-// few is how many nodes may fail.
+// few returns the number of nodes that may fail.
 func (k Kind) few() int { return (k.Nodes - 1) / 2 }

@@ -9,11 +9,10 @@ import (
 	"github.com/a2139e8d/latchkey/locker"
 )
 
-// A lease that has run out is over, whatever Redis may still have of it. Its
-// holder is told in every way there is: that it has expired, where nobody has
-// taken the lock since.
+// A lease that has expired has ended, whatever Redis still has of it. Its holder is told so by every
+// operation: if no other caller has acquired the lock since, that the lease has expired.
 func expires(c *check) {
-	c.timed("a lease runs out", func(key string, lease time.Duration) error {
+	c.timed("a lease expires", func(key string, lease time.Duration) error {
 		p := c.New(short(lease))
 		l, err := p.Lock(c.ctx, key)
 		if err != nil {
@@ -26,23 +25,23 @@ func expires(c *check) {
 		}
 		c.wants("Extend", extended, locker.ErrExpired)
 		c.wants("Unlock", unlocked, locker.ErrExpired)
-		c.unlock(l) // it was, for the last time
+		c.unlock(l) // for the last time
 		return nil
 	})
 }
 
-// Where another has the lock by then, a holder whose lease has run out is told that, and
-// cannot touch the other's lock. No other gets it sooner. It is the same for a holder of whom
-// nothing reaches Redis any more: what it had sent comes late.
+// If another caller has the lock by then, a holder whose lease has expired is told that, and cannot touch the
+// other's lock. No other caller acquires the lock sooner. The same holds for a holder whose commands do not
+// reach Redis any more: they arrive late.
 func losesToAnother(c *check) {
 	for what, paused := range map[string]bool{
-		"a lease runs out, and another takes the lock": false,
-		"another takes the lock of a paused holder":    true,
+		"a lease expires, and another takes the lock": false,
+		"another takes the lock of a paused holder":   true,
 	} {
 		c.timed(what, func(key string, lease time.Duration) error {
 			o := short(lease)
 			if paused {
-				o.MaxHold = time.Hour // so that it tries to extend the lease
+				o.MaxHold = time.Hour // so that the holder tries to extend the lease
 			}
 			p := c.New(o)
 			l, err := p.Lock(c.ctx, key)
@@ -55,18 +54,18 @@ func losesToAnother(c *check) {
 			}
 			other := c.lock(c.New(patient), key)
 			if v := l.Validity(); v > 0 {
-				c.Errorf("another has the lock %v before the lease ends", v)
+				c.Errorf("another caller has the lock %v before the lease ends", v)
 			}
 			resume()
 			deliver()
-			<-time.After(2 * lease) // had it become the end of the other's, too, that would be over
+			<-time.After(2 * lease) // by then the other's lease would have ended, if it had got this end
 			return c.lostTo(other, l, key)
 		})
 	}
 }
 
-// lostTo checks that l, which other has taken the lock from, is of no more use. The error is
-// that of a process that was too slow to learn it.
+// lostTo checks that l cannot be used any more after other has acquired its lock. The error is from a process
+// that was too slow to learn of the loss.
 func (c *check) lostTo(other, l *locker.Lease, key string) error {
 	c.Helper()
 	defer c.unlock(other)
@@ -82,7 +81,7 @@ func (c *check) lostTo(other, l *locker.Lease, key string) error {
 	return nil
 }
 
-// slow returns err if that is of an exchange that took too long.
+// slow returns err if it is from a round trip that took too long.
 func slow(err error) error {
 	if errors.Is(err, locker.ErrUnavailable) {
 		return err
@@ -90,7 +89,7 @@ func slow(err error) error {
 	return nil
 }
 
-// isLost checks that the holder of l is told, soon, that it is lost.
+// isLost checks that the holder of l is soon told that l is lost.
 func (c *check) isLost(l *locker.Lease) {
 	c.Helper()
 	ctx, cancel := context.WithCancelCause(c.ctx)
@@ -104,8 +103,8 @@ func (c *check) isLost(l *locker.Lease) {
 	}
 }
 
-// Redis has forgotten a lock: most nodes have, where there are several. The holder
-// learns that when it next asks, and by Lost.
+// Redis, or most of several nodes, has forgotten a lock. The holder learns of it from its next operation, and
+// by Lost.
 func forgotten(c *check) {
 	for key, extends := range map[string]bool{"k": true, "another": false} {
 		l := c.lock(c.New(patient), key)
@@ -120,8 +119,8 @@ func forgotten(c *check) {
 	}
 }
 
-// Redis has forgotten a lock, and another has taken it since. The first holder is
-// told, and cannot touch the other's lock.
+// Redis has forgotten a lock, and another caller has acquired it since. The first holder is told so, and
+// cannot touch the other's lock.
 func forgottenAndTaken(c *check) {
 	p := c.New(patient)
 	for key, extends := range map[string]bool{"k": true, "another": false} {
@@ -141,8 +140,8 @@ func forgottenAndTaken(c *check) {
 	}
 }
 
-// Less than half of the nodes may forget a lock: nobody notices, and nobody else
-// gets it. Whoever has tried leaves nothing on those that forgot.
+// Less than half of the nodes may forget a lock: the holder does not notice, and no other caller acquires the
+// lock. A caller that has tried leaves nothing on the nodes that forgot.
 func forgottenByAFew(c *check) {
 	p := c.New(patient)
 	l := c.lock(p, "k")
@@ -156,7 +155,7 @@ func forgottenByAFew(c *check) {
 	c.unlock(c.lock(p, "k"))
 }
 
-// Scripts vanish from Redis at any time. Nobody notices.
+// Scripts may vanish from Redis at any time. No caller notices.
 func scriptsVanish(c *check) {
 	p := c.New(patient)
 	c.ScriptFlush()

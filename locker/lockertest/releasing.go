@@ -7,9 +7,8 @@ import (
 	"github.com/a2139e8d/latchkey/locker"
 )
 
-// A lock that was given back is free for the next that asks, even if the context has ended:
-// that is how a deferred Unlock often comes. To give it back again does nothing, not even
-// where another has it by then.
+// A lock that was released is free for the next caller, even if Unlock's context has ended, as it often has
+// in a deferred Unlock. A second release does nothing, even if another caller has the lock by then.
 func unlocks(c *check) {
 	l := c.lock(c.New(patient), "k")
 	ctx, cancel := context.WithCancel(c.ctx)
@@ -21,19 +20,19 @@ func unlocks(c *check) {
 	other := c.lock(c.New(patient), "k")
 	c.unlock(l)
 	c.held("k")
-	c.wants("Extend of what was given back", l.Extend(c.ctx, time.Hour), locker.ErrExpired)
+	c.wants("Extend of a released lease", l.Extend(c.ctx, time.Hour), locker.ErrExpired)
 	c.held("k")
 	c.unlock(other)
 	c.nothingLeft()
 	select {
 	case <-l.Lost():
-		c.Error("what was given back is called lost")
+		c.Error("a released lease is called lost")
 	default:
 	}
 }
 
-// A cool-down keeps the lock shut for all, those of the same process included, until it is
-// over. Nobody holds it meanwhile, so nobody can end it.
+// A cool-down keeps the lock locked for all callers, including those of the same process, until it ends. No
+// caller holds the lock meanwhile, so no caller can end the cool-down.
 func coolsDown(c *check) {
 	const delay = 100 * time.Millisecond
 	p := c.New(with(func(o *locker.Options) { o.Wait = locker.NoWait }))
@@ -45,7 +44,7 @@ func coolsDown(c *check) {
 		c.Errorf("Validity is %v, of a lease that was given back", v)
 	}
 	c.unlock(l)
-	c.wants("Extend of what was given back", l.Extend(c.ctx, time.Hour), locker.ErrExpired)
+	c.wants("Extend of a released lease", l.Extend(c.ctx, time.Hour), locker.ErrExpired)
 	_, err := p.Lock(c.ctx, "k")
 	c.wants("Lock by the same process", err, locker.ErrTimeout)
 	c.held("k")
@@ -54,7 +53,7 @@ func coolsDown(c *check) {
 	if err := l.UnlockAfter(c.ctx, -1); err == nil {
 		c.Error("a negative delay is no error")
 	}
-	c.held("k2") // it was not given back
+	c.held("k2") // it was not released
 	begin := time.Now()
 	if err := l.UnlockAfter(c.ctx, delay); err != nil {
 		c.Error(err)

@@ -7,12 +7,12 @@ import (
 	"github.com/a2139e8d/latchkey/locker"
 )
 
-// A waiter is a call of Lock that goes on during the check.
+// A waiter is a call of Lock that runs during the check.
 type waiter struct {
 	*check
 	cancel context.CancelCauseFunc
-	waits  chan struct{} // closed when it begins to wait for something
-	done   chan struct{} // closed when it has returned
+	waits  chan struct{} // closed when Lock begins to wait
+	done   chan struct{} // closed when Lock has returned
 	lease  *locker.Lease
 	err    error
 }
@@ -31,8 +31,7 @@ func (c *check) begin(p *Process, key string) *waiter {
 	return w
 }
 
-// inLine begins to lock a key that p has, or waits for. When it returns, the
-// waiter stands in line.
+// inLine begins to lock a key that p has, or waits for. When inLine returns, the waiter stands in line.
 func (c *check) inLine(p *Process, key string) *waiter {
 	c.Helper()
 	w := c.begin(p, key)
@@ -40,8 +39,8 @@ func (c *check) inLine(p *Process, key string) *waiter {
 	return w
 }
 
-// atRedis begins to lock a key that another process has. When it returns, the
-// waiter has met the holder, as far as can be seen.
+// atRedis begins to lock a key that another process has. When atRedis returns, the waiter has found the key
+// locked, as far as can be seen.
 func (c *check) atRedis(p *Process, key string) *waiter {
 	c.Helper()
 	// A try of a Redlock is a Take and a Release on each node.
@@ -54,12 +53,12 @@ func (c *check) atRedis(p *Process, key string) *waiter {
 	return w
 }
 
-// waitsFor checks that the waiter has no lease yet, and gets one when l is given back.
+// waitsFor checks that the waiter has no lease yet, and gets one when l is released.
 func (w *waiter) waitsFor(l *locker.Lease) {
 	w.Helper()
 	select {
 	case <-w.done:
-		w.Fatalf("Lock returned while another has the lock: %v", w.err)
+		w.Fatalf("Lock returned while another caller has the lock: %v", w.err)
 	default:
 	}
 	w.unlock(l)
@@ -70,7 +69,7 @@ func (w *waiter) waitsFor(l *locker.Lease) {
 // wins waits for the waiter's lease.
 func (w *waiter) wins() *locker.Lease {
 	w.Helper()
-	<-w.done // which comes with the end of w.ctx, at the latest
+	<-w.done // closed at the end of w.ctx, at the latest
 	if w.err != nil {
 		w.Fatal(w.err)
 	}
@@ -84,8 +83,8 @@ func (w *waiter) fails(want error) {
 	w.wants("Lock", w.err, want)
 }
 
-// A watched context reports when somebody begins to wait for its end. In a line,
-// that is after taking a place there.
+// A watched context reports when a caller begins to wait for its end. In a line, the caller has taken its
+// place by then.
 type watched struct {
 	context.Context
 	once  sync.Once

@@ -11,8 +11,8 @@ import (
 	"github.com/a2139e8d/latchkey/locker"
 )
 
-// The wait ends with Options.Wait, and the error says who has the lock. It is
-// the same whether that is another process or a caller of this one.
+// The wait ends with Options.Wait, and the error names the holder, whether the holder is in another process
+// or in this one.
 func waitIsBounded(c *check) {
 	const wait = 50 * time.Millisecond
 	hasty := with(func(o *locker.Options) { o.Wait = wait })
@@ -27,7 +27,7 @@ func waitIsBounded(c *check) {
 		_, err := waiter.Lock(c.ctx, "k")
 		waited := time.Since(begin)
 		c.wants(name, err, locker.ErrTimeout)
-		if c.kind.SeesRelease && waited < wait { // the others know that it is too late
+		if c.kind.SeesRelease && waited < wait { // the other kinds know that it is too late
 			c.Errorf("%s: it gave up after %v of %v", name, waited, wait)
 		}
 		if held, ok := errors.AsType[*locker.HeldError](err); !ok {
@@ -40,12 +40,12 @@ func waitIsBounded(c *check) {
 	c.nothingLeft()
 }
 
-// NoWait is one try: enough for a lock that is free, and no more.
+// NoWait means one try, which is enough for a free lock.
 func noWait(c *check) {
 	p := c.New(with(func(o *locker.Options) { o.Wait = locker.NoWait }))
 	l := c.lock(p, "k")
 	_, err := p.Lock(c.ctx, "k")
-	c.wants("Lock of what the same process has", err, locker.ErrTimeout)
+	c.wants("Lock of a key that the same process has", err, locker.ErrTimeout)
 
 	before := c.outsider.Exchanges()
 	c.held("k")
@@ -57,8 +57,8 @@ func noWait(c *check) {
 	c.nothingLeft()
 }
 
-// No more callers of one process wait for a key than Options.MaxWaiters. The next
-// one learns that at once, and those that wait lose nothing by it.
+// At most Options.MaxWaiters callers of one process wait for a key. The next caller fails at once, without an
+// effect on the waiters.
 func maxWaiters(c *check) {
 	p := c.New(with(func(o *locker.Options) { o.MaxWaiters = 2 }))
 	l := c.lock(p, "k")
@@ -66,14 +66,14 @@ func maxWaiters(c *check) {
 	second := c.inLine(p, "k")
 	_, err := p.Lock(c.ctx, "k")
 	c.wants("Lock by one too many", err, locker.ErrTooManyWaiters)
-	c.unlock(c.lock(p, "another")) // has a line of its own
+	c.unlock(c.lock(p, "another")) // has its own line
 	c.unlock(l)
 	c.unlock(first.wins())
 	c.unlock(second.wins())
 	c.nothingLeft()
 }
 
-// The callers of one process get the lock in the order they came.
+// The callers of one process acquire the lock in the order in which they came.
 func firstComeFirstServed(c *check) {
 	p := c.New(patient)
 	l := c.lock(p, "k")
@@ -101,7 +101,7 @@ func firstComeFirstServed(c *check) {
 
 var errGone = errors.New("the caller has gone")
 
-// A caller whose context has ended gets its cause, and nobody asks Redis.
+// A caller whose context has ended gets its cause, without a command to Redis.
 func cancelledBefore(c *check) {
 	p := c.New(patient)
 	ctx, cancel := context.WithCancelCause(c.ctx)
@@ -117,8 +117,8 @@ func cancelledBefore(c *check) {
 	c.nothingLeft()
 }
 
-// Callers wait while another one of their process has the lock. One that gives up gets the cause,
-// and those behind move up.
+// Callers wait while another caller of their process has the lock. A caller that gives up gets the cause, and
+// the callers behind it move up.
 func waitsInLine(c *check) {
 	p := c.New(patient)
 	l := c.lock(p, "k")
@@ -126,12 +126,12 @@ func waitsInLine(c *check) {
 	second := c.inLine(p, "k")
 	first.cancel(errGone)
 	first.fails(errGone)
-	c.held("k") // by whom it was
+	c.held("k") // by the first caller
 	second.waitsFor(l)
 }
 
-// Callers wait while another process has the lock. One that gives up gets the cause, and the next
-// one in line has its turn.
+// Callers wait while another process has the lock. A caller that gives up gets the cause, and the next one in
+// line has its turn.
 func waitsForOtherProcess(c *check) {
 	l := c.lock(c.New(patient), "k")
 	p := c.New(patient)
@@ -151,8 +151,8 @@ func waitsForOtherProcess(c *check) {
 	c.nothingLeft()
 }
 
-// Who gives up while the command is under way gets no lock, though Redis may give
-// it, and no such lock stays.
+// A caller that gives up while the command is under way gets no lease, although Redis may lock the key. No
+// such lock stays.
 func cancelledDuringTry(c *check) {
 	p := c.New(patient)
 	resume, deliver := p.Pause()

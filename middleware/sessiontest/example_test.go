@@ -40,7 +40,7 @@ func routes(sessions *middleware.Sessions, charge func()) http.Handler {
 }
 
 var (
-	t       *testing.T // that of the examples
+	t       *testing.T // the test that runs the examples
 	charges int
 )
 
@@ -57,8 +57,7 @@ func post(c *http.Client, url string) (status int) {
 	return res.StatusCode
 }
 
-// A client has a session that the test has filled, and the test looks at what the handler has
-// stored.
+// A client has a session that the test has filled, and the test reads what the handler has stored.
 func Example() {
 	st := sessiontest.New(t, middleware.Options{})
 	st.Serve(routes(st.Sessions, charge))
@@ -75,7 +74,7 @@ func Example() {
 	}
 }
 
-// The id says whether a login has renewed the session, IsNew whether a logout has ended it.
+// The ID shows whether a login has renewed the session, IsNew whether a logout has ended it.
 func ExampleSite_Session() {
 	st := sessiontest.New(t, middleware.Options{})
 	st.Serve(routes(st.Sessions, charge))
@@ -87,7 +86,7 @@ func ExampleSite_Session() {
 	}
 }
 
-// Another request has the session. This one waits for LockWait, and gives up.
+// Another request has the session. The client's request waits for LockWait, and gives up.
 func ExampleSite_Busy() {
 	st := sessiontest.New(t, middleware.Options{LockWait: 50 * time.Millisecond})
 	st.Serve(routes(st.Sessions, charge))
@@ -103,7 +102,7 @@ func ExampleSite_Busy() {
 	}
 }
 
-// The lock is lost while the handler runs, so that it cannot save any more.
+// The lock is lost while the handler runs, so the handler cannot save any more.
 func ExampleSite_Lose() {
 	st := sessiontest.New(t, middleware.Options{})
 	ann := st.Client(withTea)
@@ -144,7 +143,7 @@ func ExampleSite_Expire() {
 	}
 }
 
-// While Redis is away nothing is charged, and nothing is lost.
+// While Redis is unavailable nothing is charged, and nothing is lost.
 func ExampleSite_Down() {
 	st := sessiontest.New(t, middleware.Options{})
 	st.Serve(routes(st.Sessions, charge))
@@ -161,7 +160,7 @@ func ExampleSite_Down() {
 	}
 }
 
-// A full Redis does not store what was changed.
+// A full Redis does not store a change.
 func ExampleSite_Full() {
 	st := sessiontest.New(t, middleware.Options{})
 	st.Serve(routes(st.Sessions, charge))
@@ -177,7 +176,7 @@ func ExampleSite_Full() {
 	}
 }
 
-// What is set after a Commit is lost. Without ExpectLateChange this would fail the test.
+// A value set after a Commit is lost. Without ExpectLateChange that would fail the test.
 func ExampleSite_ExpectLateChange() {
 	st := sessiontest.New(t, middleware.Options{})
 	st.Serve(st.Sessions.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -187,6 +186,6 @@ func ExampleSite_ExpectLateChange() {
 	})))
 	st.ExpectLateChange()
 	if res, err := st.Client(withTea).Post(st.URL, "", nil); err == nil {
-		res.Body.Close() // a 500, or cut off
+		res.Body.Close() // a 500, or a broken connection
 	}
 }

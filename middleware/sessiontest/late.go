@@ -7,26 +7,26 @@ import (
 	"testing"
 )
 
-// ExpectLateChange says that one change of a session will come after it was saved: a Set after
-// Commit, after Flush, or after an answer that outgrew its buffer. Such a change is lost, so
-// that without this it fails the test. With it the test fails if none comes.
+// ExpectLateChange says that one change of a session will come after the session was saved: a Set after
+// Commit, after Flush, or after a response that outgrew its buffer. Such a change is lost, so it fails a test
+// that does not expect it. With ExpectLateChange the test fails if there is no late change.
 func (st *Site) ExpectLateChange() {
 	st.log.mu.Lock()
 	defer st.log.mu.Unlock()
 	st.log.expected++
 }
 
-// A record is the test's log, for as long as the test runs, and knows which late changes
-// are expected in it.
+// A record is the test's log, for as long as the test runs. It knows how many late changes are expected.
 type record struct {
 	tb testing.TB
 
-	mu       sync.Mutex // guards the rest, and is held while tb is used
+	mu       sync.Mutex // guards the fields below, and is held while tb is used
 	closed   bool       // the test has ended
-	expected int        // late changes that are still to come
+	expected int        // late changes that are still expected
 }
 
-// handler returns where the site logs to: the record and, if the program has one, its own logger.
+// handler returns the handler of the site's log: it writes to the record and, if there is one, to the
+// program's own logger.
 func (r *record) handler(own *slog.Logger) slog.Handler {
 	all := []slog.Handler{slog.NewTextHandler(r, &slog.HandlerOptions{Level: slog.LevelDebug})}
 	if own != nil {
@@ -45,13 +45,13 @@ func (r *record) Write(line []byte) (int, error) {
 	return r.tb.Output().Write(line)
 }
 
-// close is called when the test ends. What is logged later must not reach it.
+// close is called when the test ends. Later log lines must not reach the test.
 func (r *record) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
 	if r.expected > 0 {
-		r.tb.Errorf("sessiontest: ExpectLateChange: %d did not come", r.expected)
+		r.tb.Errorf("sessiontest: ExpectLateChange: %d late changes did not come", r.expected)
 	}
 }
 
@@ -69,7 +69,7 @@ func (r *record) late(call, key, saved string) {
 	}
 }
 
-// A watcher finds late changes in the log: they are the lines that say what has saved the session.
+// A watcher finds late changes in the log: the lines that say what has saved the session.
 type watcher struct {
 	slog.Handler
 	record *record

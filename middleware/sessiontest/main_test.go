@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The examples hold, in any order; they share a variable, so not in parallel.
+// The examples hold, in any order. They share a variable, so they do not run in parallel.
 func TestExamples(tt *testing.T) {
 	for name, example := range map[string]func(){
 		"Client and Session": Example, "Session": ExampleSite_Session, "Busy": ExampleSite_Busy,
@@ -32,7 +32,7 @@ func TestExamples(tt *testing.T) {
 	}
 }
 
-// app is what most tests serve.
+// app is the program of most tests.
 func app(sessions *middleware.Sessions) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/set", func(_ http.ResponseWriter, r *http.Request) {
@@ -64,7 +64,7 @@ func app(sessions *middleware.Sessions) http.Handler {
 
 func one(s *session.Session) { s.Set("n", "1") }
 
-// want sends a POST and checks the answer.
+// want sends a POST and checks the response.
 func want(t *testing.T, c *http.Client, url string, status int, body string) {
 	t.Helper()
 	res, err := c.Post(url, "", nil)
@@ -82,7 +82,7 @@ func want(t *testing.T, c *http.Client, url string, status int, body string) {
 type fake struct {
 	testing.TB
 
-	mu       sync.Mutex // guards the rest
+	mu       sync.Mutex // guards the fields below
 	failures []string
 	cleanups []func()
 }
@@ -104,7 +104,7 @@ func (f *fake) Cleanup(cleanup func()) {
 	f.cleanups = append(f.cleanups, cleanup)
 }
 
-// failuresOf runs a test to its end and returns how it has failed.
+// failuresOf runs a test to its end and returns its failures.
 func failuresOf(t *testing.T, test func(tb testing.TB)) []string {
 	t.Helper()
 	f := &fake{TB: t}
@@ -122,7 +122,7 @@ func failuresOf(t *testing.T, test func(tb testing.TB)) []string {
 	return f.failures
 }
 
-// wantFailure checks that a test fails, once, with a text that contains all of parts.
+// wantFailure checks that a test fails once, with a text that contains all parts.
 func wantFailure(t *testing.T, test func(tb testing.TB), parts ...string) {
 	t.Helper()
 	failures := failuresOf(t, test)

@@ -13,20 +13,20 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// timeout is long, for machines that are busy. One that is down is known to be at once.
+// timeout is long, for busy machines. If Redis is down, connections fail at once.
 const timeout = 10 * time.Second
 
-// embedded is a Redis inside the test binary, without a port: connections to it are pipes. So
-// while it is down nobody else gets its address.
+// embedded is a Redis inside the test binary, without a port: connections to it are pipes. So no other
+// process can take its address while it is down.
 type embedded struct {
 	mini *miniredis.Miniredis
 
-	mu    sync.Mutex // guards the rest
-	down  int        // how many Down are in force
+	mu    sync.Mutex // guards the fields below
+	down  int        // number of calls of Down in force
 	full  int
 	conns map[net.Conn]bool
-	aged  time.Time // up to when keys have aged
-	dirty bool      // the script that runs, or ran last, has written something
+	aged  time.Time // the time up to which keys have aged
+	dirty bool      // the current or last script has written something
 }
 
 func newEmbedded() *embedded {
@@ -43,7 +43,7 @@ func (e *embedded) close() {
 	e.mini.Close()
 }
 
-// pool is how to connect.
+// pool returns a pool that connects.
 func (e *embedded) pool() *redis.Pool {
 	return &redis.Pool{Dial: func() (redis.Conn, error) {
 		conn, err := e.dial()
@@ -78,7 +78,7 @@ func (e *embedded) hangUp() {
 	}
 }
 
-// during counts a condition up, and returns what counts it down again, once.
+// during increments the count of a condition. The function that it returns decrements the count, once.
 func (e *embedded) during(condition *int) (end func()) {
 	e.add(condition, 1)
 	return sync.OnceFunc(func() { e.add(condition, -1) })
@@ -90,11 +90,11 @@ func (e *embedded) add(condition *int, n int) {
 	*condition += n
 }
 
-// before runs before each command, also before those of scripts, and reports whether it has
-// answered it.
+// before runs before each command, also before those of scripts, and reports whether it has sent the reply
+// itself.
 func (e *embedded) before(peer *server.Peer, command string, args ...string) bool {
-	// The server is locked while a script runs. Keys of a Miniredis age only if they are made to:
-	// here, and not in the middle of a script.
+	// The server is locked while a script runs. Keys of a Miniredis age only when they are told to, which
+	// must not be in the middle of a script.
 	if e.mini.TryLock() {
 		e.mini.Unlock()
 		e.age()
@@ -113,8 +113,7 @@ func (e *embedded) before(peer *server.Peer, command string, args ...string) boo
 	return false
 }
 
-// refuses reports whether Redis is full. What a script wants that has written something, it gets
-// nevertheless.
+// refuses reports whether Redis is full. A script that has already written something is not refused.
 func (e *embedded) refuses() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -127,7 +126,7 @@ func (e *embedded) wrote(something bool) {
 	e.dirty = something
 }
 
-// age lets the time pass for keys that has passed for the test.
+// age lets as much time pass for keys as has passed for the test.
 func (e *embedded) age() {
 	e.mu.Lock()
 	now := time.Now()

@@ -1,22 +1,21 @@
-// Package sessiontest is for tests of handlers that use sessions. It needs nothing installed: its
-// Redis is inside the test binary, one for each test, and starts at once.
+// Package sessiontest helps to test handlers that use sessions. It needs no Redis server: each test has its
+// own Redis inside the test binary, which starts at once.
 //
 //	st := sessiontest.New(t, middleware.Options{})
 //	st.Serve(routes(st.Sessions)) // as the program does it
 //	ann := st.Client(func(s *session.Session) { s.Login("ann") })
 //	res, err := ann.Get(st.URL + "/cart")
 //
-// The client is a browser that has its session already. What happens to sessions only now and
-// then, happens when the test wants it to: another request holds the session ([Site.Busy]) or
-// changes it ([Site.Change]), its lock is lost ([Site.Lose]), it was ended ([Site.End]) or ran out
-// ([Site.Expire]), Redis is away ([Site.Down]) or full ([Site.Full]).
+// The client is a browser that already has its session. The test can cause rare events at will: another
+// request holds the session ([Site.Busy]) or changes it ([Site.Change]), its lock is lost ([Site.Lose]), the
+// session was ended ([Site.End]) or has expired ([Site.Expire]), Redis is unavailable ([Site.Down]) or full
+// ([Site.Full]).
 //
 // A handler that changes its session after it was saved fails the test: see
 // [Site.ExpectLateChange].
 //
-// The functions may be called by any goroutine, also while requests are under way. Those that
-// cannot do what they should end the test with Fatalf, so that in a goroutine of the test's own
-// the rules of [testing.T.FailNow] apply to them.
+// Any goroutine may call the functions, also while requests are under way. A function that fails ends the
+// test with Fatalf, so in other goroutines of the test the rules of [testing.T.FailNow] apply.
 package sessiontest
 
 import (
@@ -38,14 +37,14 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// lease is short, since a request learns that it has lost its lock when a third of it has passed;
-// and long enough for a machine that is busy with other tests.
+// lease is short, since a request learns of the loss of its lock after a third of the lease. It is long
+// enough for a machine that is busy with other tests.
 const lease = 3 * time.Second
 
-// A Site is a program with sessions, on a server and a Redis of its own, for one test. When the
-// test ends, all of it is closed.
+// A Site is a program with sessions for one test, with its own server and Redis. All of it is closed when the
+// test ends.
 type Site struct {
-	// Sessions is to be used as the program uses its own.
+	// Sessions is for the program under test.
 	Sessions *middleware.Sessions
 	// URL is the site's address, without a slash at the end. It is https, so that Secure cookies
 	// work; only the site's own clients trust it.
@@ -58,12 +57,11 @@ type Site struct {
 	handler atomic.Pointer[http.Handler]
 	log     *record
 	logger  *slog.Logger
-	hidden  middleware.Options // of requests that nobody sees: see hiddenRequest
+	hidden  middleware.Options // of hidden requests: see hiddenRequest
 }
 
-// New starts a site. Options may be those of the program: Keys are made up if there are none, a
-// Domain of the Cookie is left out, and what is logged goes to the test's log as well. For tests
-// of waiting, set a short LockWait.
+// New starts a site. o may be the program's Options: if there are no Keys, New makes some; a Domain of the
+// Cookie is removed; and log lines go to the test's log as well. For tests of waiting, set a short LockWait.
 func New(tb testing.TB, o middleware.Options) *Site {
 	tb.Helper()
 	st := &Site{tb: tb, log: &record{tb: tb}, redis: newEmbedded()}
@@ -96,8 +94,8 @@ func New(tb testing.TB, o middleware.Options) *Site {
 	return st
 }
 
-// Serve makes h what the site serves from now on. Nothing is put around it, so that the test has
-// what the program has: h contains [middleware.Sessions.Handler] of the site's Sessions.
+// Serve makes the site serve h from now on. Nothing is put around h, so that the test serves what the program
+// serves: h must contain [middleware.Sessions.Handler] of the site's Sessions.
 func (st *Site) Serve(h http.Handler) { st.handler.Store(&h) }
 
 func (st *Site) serve(w http.ResponseWriter, r *http.Request) {
@@ -110,11 +108,11 @@ func (st *Site) serve(w http.ResponseWriter, r *http.Request) {
 	(*h).ServeHTTP(w, r)
 }
 
-// Client returns a client with cookies of its own. begin fills its session, as the login does in
-// the program; with nil, the client is a visitor who has none yet.
+// Client returns a client with its own cookies. begin fills the client's session, as a login in the program
+// does. If begin is nil, the client is a visitor without a session.
 //
-// The client does not follow redirects, so that a test sees each answer; set CheckRedirect to
-// nil for one that does. It gives up after half a minute.
+// The client does not follow redirects, so that a test sees each response; set CheckRedirect to nil to follow
+// them. The client gives up after half a minute.
 func (st *Site) Client(begin func(*session.Session)) *http.Client {
 	st.tb.Helper()
 	jar, err := cookiejar.New(nil)
@@ -132,8 +130,8 @@ func (st *Site) Client(begin func(*session.Session)) *http.Client {
 	}
 }
 
-// hiddenRequest makes a session, or changes that of the cookies, by a request that nobody sees, and
-// returns the cookies of its answer. Modes and error pages of the program do not matter to that.
+// hiddenRequest makes a session, or changes the session of the cookies, by a request that the program does
+// not see. It returns the cookies of the response. The program's modes and error pages do not apply.
 func (st *Site) hiddenRequest(doing string, cookies []*http.Cookie, f func(*session.Session)) []*http.Cookie {
 	st.tb.Helper()
 	var failed error

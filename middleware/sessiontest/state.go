@@ -14,15 +14,15 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// Session returns what is stored of the client's session: an empty one, which IsNew, where there
-// is nothing. It is a copy for reading: changing it fails the test. Nothing waits for it, and it
-// does not extend the idle timeout.
+// Session returns the client's session as it is stored. If nothing is stored, it returns an empty session,
+// for which IsNew is true. The session is a copy for reading: changing it fails the test. Session does not
+// wait for requests that hold the session, and does not extend the idle timeout.
 func (st *Site) Session(c *http.Client) *session.Session {
 	st.tb.Helper()
 	config := keep.Config{}
 	id := st.find(c)
 	if id != "" {
-		// With the shortest timeout, since a read never makes the one that is there shorter.
+		// With the shortest timeout, since a read never shortens the stored timeout.
 		record, err := records.Of(st.store).Load(context.Background(), id, records.Terms{})
 		switch {
 		case err == nil:
@@ -41,9 +41,9 @@ func (st *Site) Session(c *http.Client) *session.Session {
 	return s
 }
 
-// Token returns the token of the session that Client has made, for programs with
-// middleware.Options.Token. Client knows nothing of where such a program looks for it, so the test
-// puts it into each request. A Renew gives it a new one, which the client does not get to know.
+// Token returns the token of the session that Client has made, for programs with middleware.Options.Token.
+// Client does not know where such a program expects the token, so the test puts it into each request. After a
+// Renew the session has a new token, which the client does not know.
 func (st *Site) Token(c *http.Client) string {
 	st.tb.Helper()
 	for _, cookie := range st.cookiesOf(c) {
@@ -53,7 +53,7 @@ func (st *Site) Token(c *http.Client) string {
 	return ""
 }
 
-// A reader keeps a session that is only read.
+// A reader is the keeper of a session that is only read.
 type reader struct {
 	site *Site
 	id   string
@@ -61,7 +61,7 @@ type reader struct {
 
 func (r reader) SessionID() string { return r.id }
 
-// SessionExpires returns what Redis says: a handler sees it a moment later, and so do others.
+// SessionExpires returns the time that is stored in Redis.
 func (r reader) SessionExpires(bool, bool, bool, time.Duration) time.Time {
 	left := r.site.redis.mini.TTL(keyOf(r.id))
 	if left <= 0 {
@@ -78,9 +78,9 @@ func (r reader) ChangedLate(method, key, _ string) {
 	r.site.tb.Errorf("sessiontest: %s(%q) changes what Session returned, which is a copy: fill a session with Client", method, key)
 }
 
-// Busy makes another request hold the client's session, until release is called or the test
-// ends. Requests that need it wait, up to LockWait. Those in mode ReadOnly do not, and those in mode
-// Optimistic only if they change it. Busy itself waits for requests that hold the session.
+// Busy makes another request hold the client's session, until release is called or the test ends. Requests
+// that need the session wait, up to LockWait. Requests in mode ReadOnly do not wait, and those in mode
+// Optimistic only if they change the session. Busy itself waits for requests that hold the session.
 func (st *Site) Busy(c *http.Client) (release func()) {
 	st.tb.Helper()
 	hold := st.take("Busy", c)
@@ -89,18 +89,17 @@ func (st *Site) Busy(c *http.Client) (release func()) {
 	return release
 }
 
-// Change lets another request change the client's session. It waits for a request that holds the
-// session. Called by a handler in mode Optimistic that changes the session, too, it makes that
-// handler run a second time.
+// Change lets another request change the client's session. It waits for a request that holds the session. If
+// a handler in mode Optimistic calls Change and changes the session itself, the handler runs a second time.
 func (st *Site) Change(c *http.Client, change func(*session.Session)) {
 	st.tb.Helper()
 	st.id("Change", c)
 	st.hiddenRequest("Change", st.cookiesOf(c), change)
 }
 
-// Lose takes the lock away from the request that holds the client's session, as a pause of the
-// process would. It cannot save any more, and gets store.ErrLost; within a second its context
-// ends. What it has only read is answered.
+// Lose takes the lock away from the request that holds the client's session, as a pause of the process would.
+// The request cannot save any more, and gets store.ErrLost; within a second its context ends. If it has only
+// read the session, it is answered normally.
 func (st *Site) Lose(c *http.Client) {
 	st.tb.Helper()
 	if !st.redis.mini.Del(st.record("Lose", c) + ".lock") {
@@ -108,8 +107,8 @@ func (st *Site) Lose(c *http.Client) {
 	}
 }
 
-// End ends the client's session as a logout elsewhere does, and leaves the client its cookie. It
-// waits for a request that holds the session.
+// End ends the client's session as a logout elsewhere does, and leaves the client its cookie. End waits for a
+// request that holds the session.
 func (st *Site) End(c *http.Client) {
 	st.tb.Helper()
 	if err := st.take("End", c).Destroy(context.Background()); err != nil {
@@ -117,18 +116,18 @@ func (st *Site) End(c *http.Client) {
 	}
 }
 
-// Expire lets the client's session run out, as if it had not been used for its idle timeout. One
-// that a request holds does not run out.
+// Expire lets the client's session expire, as if it had not been used for its idle timeout. A session that a
+// request holds does not expire.
 func (st *Site) Expire(c *http.Client) {
 	st.tb.Helper()
 	record := st.record("Expire", c)
 	if st.redis.mini.Exists(record + ".lock") {
-		st.tb.Fatalf("sessiontest: Expire: a request holds the client's session, so it does not run out")
+		st.tb.Fatalf("sessiontest: Expire: a request holds the client's session, so it does not expire")
 	}
 	st.redis.mini.Del(record)
 }
 
-// Down makes Redis unreachable until up is called or the test ends. Its data stay.
+// Down makes Redis unreachable until up is called or the test ends. Redis keeps its data.
 func (st *Site) Down() (up func()) {
 	up = st.redis.during(&st.redis.down)
 	st.redis.hangUp()
@@ -136,8 +135,8 @@ func (st *Site) Down() (up func()) {
 	return up
 }
 
-// Full makes Redis refuse what needs memory, as one does that has reached its maxmemory and must
-// not evict anything, until free is called or the test ends.
+// Full makes Redis refuse commands that need memory, as a Redis at its maxmemory with the policy noeviction
+// does, until free is called or the test ends.
 func (st *Site) Full() (free func()) {
 	free = st.redis.during(&st.redis.full)
 	st.tb.Cleanup(free)
@@ -155,7 +154,7 @@ func (st *Site) take(doing string, c *http.Client) *records.Hold {
 	return hold
 }
 
-// record returns the key of the client's record; see package store.
+// record returns the key of the client's record.
 func (st *Site) record(doing string, c *http.Client) string {
 	st.tb.Helper()
 	return keyOf(st.id(doing, c))
@@ -171,7 +170,7 @@ func (st *Site) id(doing string, c *http.Client) string {
 	return id
 }
 
-// find returns the id that the client's cookie stands for, or "".
+// find returns the id of the client's cookie, or "".
 func (st *Site) find(c *http.Client) string {
 	for _, cookie := range st.cookiesOf(c) {
 		if id, ok := st.Sessions.ID(cookie.Value); ok {
@@ -181,7 +180,7 @@ func (st *Site) find(c *http.Client) string {
 	return ""
 }
 
-// keyOf returns the key of a record; see package store.
+// keyOf returns the key of a record; see package records.
 func keyOf(id string) string {
 	if tag, rest, ofUser := strings.Cut(id, "."); ofUser {
 		return records.DefaultPrefix + "{" + tag + "}:" + rest

@@ -17,7 +17,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// Whatever the program's options are, a client has its session.
+// A client has its session, whatever the program's options are.
 func TestAClientHasItsSession(t *testing.T) {
 	t.Parallel()
 	old, key := []byte(strings.Repeat("o", 32)), []byte(strings.Repeat("k", 32))
@@ -47,8 +47,8 @@ func TestAClientHasItsSession(t *testing.T) {
 	}
 }
 
-// A program whose clients have tokens is asked with the token of a client's session. Its hooks are
-// not called for what the test does.
+// A program whose clients have tokens accepts the token of a client's session. Its hooks are not called for
+// actions of the test.
 func TestTokenOfAClient(t *testing.T) {
 	t.Parallel()
 	o := middleware.Options{Token: middleware.Bearer, Cookie: http.Cookie{Name: "api"}}
@@ -56,7 +56,7 @@ func TestTokenOfAClient(t *testing.T) {
 	st := sessiontest.New(t, o)
 	st.Serve(app(st.Sessions))
 	ann := st.Client(one)
-	want(t, ann, st.URL+"/get", 200, "") // the cookie is nothing to the program
+	want(t, ann, st.URL+"/get", 200, "") // the program ignores the cookie
 	w, req := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/get", nil)
 	req.Header.Set("Authorization", "Bearer "+st.Token(ann))
 	app(st.Sessions).ServeHTTP(w, req)
@@ -135,7 +135,7 @@ func TestIdleTimeout(t *testing.T) {
 	st := served(t, middleware.Options{TTL: 100 * time.Millisecond})
 	begun := time.Now()
 	ann := st.Client(one)
-	for !st.Session(ann).IsNew() { // which does not put the timeout off
+	for !st.Session(ann).IsNew() { // Session does not extend the timeout
 		if time.Since(begun) > 10*time.Second {
 			t.Fatal("the session does not run out")
 		}
@@ -145,7 +145,7 @@ func TestIdleTimeout(t *testing.T) {
 	}
 }
 
-// Redis is down as long as anybody wants it to be, and has kept its data.
+// Redis is down until all calls of Down have been undone, and keeps its data.
 func TestDown(t *testing.T) {
 	t.Parallel()
 	st := served(t, middleware.Options{})
@@ -159,7 +159,7 @@ func TestDown(t *testing.T) {
 	want(t, ann, st.URL+"/get", 200, "1")
 }
 
-// What cannot be done fails the test with a reason.
+// Misuse fails the test with a reason.
 func TestMisuse(t *testing.T) {
 	t.Parallel()
 	for reason, test := range map[string]func(tb testing.TB, st *sessiontest.Site, ann *http.Client){
@@ -203,8 +203,8 @@ func asAnn(s *session.Session) {
 	s.Set("n", "1")
 }
 
-// A client may be logged in, and then the session says as whom. What the program does with that, the
-// test sees.
+// A client may be logged in, and then the session names the user. The test sees what the program does with
+// it.
 func TestAClientWhoIsLoggedIn(t *testing.T) {
 	t.Parallel()
 	st := served(t, middleware.Options{})
@@ -222,7 +222,7 @@ func TestAClientWhoIsLoggedIn(t *testing.T) {
 	}
 }
 
-// What happens to sessions of guests, happens to those of users in the same way.
+// Sessions of guests and of users behave in the same way.
 func TestWhatHappensToASession(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -252,7 +252,7 @@ func TestWhatHappensToASession(t *testing.T) {
 	}
 }
 
-// A Redis that is full here behaves as a real one does.
+// A full Redis behaves here as a real full Redis does.
 func TestFullIsAsARealOne(t *testing.T) {
 	t.Parallel()
 	st := sessiontest.New(t, middleware.Options{})
@@ -273,8 +273,8 @@ func TestFullIsAsARealOne(t *testing.T) {
 	}
 }
 
-// whatAFullRedisDoes returns the answers to all kinds of requests: first while Redis is full, or
-// becomes so while the request holds its session, and then once more. Each has a session of its own.
+// whatAFullRedisDoes returns the responses to all kinds of requests: first while Redis is full, or becomes
+// full while the request holds its session, and then once more. Each request has its own session.
 func whatAFullRedisDoes(t *testing.T, sessions *middleware.Sessions, fill func() (free func())) string {
 	t.Helper()
 	var duringHandler func()
@@ -334,8 +334,7 @@ func commit(_ http.ResponseWriter, r *http.Request) {
 	_ = session.FromContext(r.Context()).Commit(r.Context())
 }
 
-// A change that comes too late fails the test, which is told the call, the key and what had saved
-// the session.
+// A change that comes too late fails the test, with the call, the key and what had saved the session.
 func TestALateChangeFailsTheTest(t *testing.T) {
 	t.Parallel()
 	for by, begin := range map[string]http.HandlerFunc{
@@ -354,8 +353,8 @@ func TestALateChangeFailsTheTest(t *testing.T) {
 	}
 }
 
-// A late change that was expected fails nothing; a second one does, and so does one that does not
-// come.
+// An expected late change does not fail the test. A second one does, and so does an expected change that does
+// not come.
 func TestALateChangeMayBeExpected(t *testing.T) {
 	t.Parallel()
 	if failures := failuresOf(t, func(tb testing.TB) {
@@ -376,7 +375,7 @@ func TestALateChangeMayBeExpected(t *testing.T) {
 	}, "Set", `"flash"`)
 	wantFailure(t, func(tb testing.TB) {
 		sessiontest.New(tb, middleware.Options{}).ExpectLateChange()
-	}, "1 did not come")
+	}, "1 late changes did not come")
 }
 
 // The program's own logger still gets everything.

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Alone says how to use a lock without sessions: this many goroutines lock one
-// key, hold it, and release it, until the time is over.
+// Alone says how to use a lock without sessions: a number of goroutines lock one key, hold it, and release
+// it, for some time.
 type Alone struct {
 	Key        string
 	Goroutines int
 	Hold, For  time.Duration
 }
 
-// Waits are how long they waited.
+// Waits are how long the goroutines waited.
 type Waits struct {
-	Milliseconds []float64 // for each lock that was asked for in time
-	Acquired     int       // of these, in time
+	Milliseconds []float64 // for each lock that was requested in time
+	Acquired     int       // locks acquired in time
 }
 
 func serveAlone(w http.ResponseWriter, r *http.Request, lock lockFunc) {
@@ -37,12 +37,12 @@ func serveAlone(w http.ResponseWriter, r *http.Request, lock lockFunc) {
 	reply(w, waits)
 }
 
-// run counts the whole wait of a goroutine that still waits when the time is
-// over: one that starves must not be left out.
+// run counts the whole wait of a goroutine that still waits when the time is up: a starving goroutine must be
+// counted.
 func (a Alone) run(ctx context.Context, lock lockFunc) (Waits, error) {
 	var (
 		group  sync.WaitGroup
-		mu     sync.Mutex // guards what follows
+		mu     sync.Mutex // guards the fields below
 		all    Waits
 		failed error
 	)

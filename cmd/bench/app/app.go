@@ -1,10 +1,9 @@
-// Package app is one process of a web application that keeps sessions. It is the
-// same application for every library measured, so that only the library differs.
+// Package app is one process of a web application that keeps sessions. The application is the same for every
+// library measured, so that only the library differs.
 //
-//   - latchkey.go, stores.go: the session libraries. floor.go: none of them.
-//   - locks.go: scs with a lock around each request, as a program does it that
-//     needs one today; and those locks.
-//   - handler.go: what the application answers, and what it has spent.
+//   - latchkey.go, stores.go: the session libraries. floor.go: no library.
+//   - locks.go: scs with a lock around each request, as programs that need a lock do today; and the locks.
+//   - handler.go: the application's responses, and what they have cost.
 //   - alone.go: a lock without sessions.
 package app
 
@@ -27,12 +26,12 @@ import (
 type Peer struct {
 	Name  string // for the command line
 	Title string // for tables
-	Locks bool   // it promises to lose nothing
-	Lock  string // the name of its lock, if that can be used without sessions
+	Locks bool   // the peer promises to lose nothing
+	Lock  string // the name of its lock, if the lock can be used without sessions
 	open  func(Config) (backend, error)
 }
 
-// The names of the peers that others are compared with.
+// The names of the peers with which others are compared.
 const (
 	Latchkey    = "latchkey"
 	SCS         = "scs" // has no lock
@@ -40,7 +39,7 @@ const (
 	Floor       = "floor" // has no sessions
 )
 
-// Peers returns all of them.
+// Peers returns all peers.
 func Peers() []Peer {
 	return []Peer{
 		{Name: Latchkey, Title: "Latchkey", Locks: true, Lock: "locker.NewSpin", open: openLatchkey},
@@ -56,25 +55,23 @@ func Peers() []Peer {
 }
 
 const (
-	// connections is how many connections to Redis a process may use.
+	// connections is the number of connections to Redis that a process may use.
 	connections = 64
-	// endless is how long a request waits for its session or for a connection: no
-	// peer gives up before the benchmark does.
+	// endless is how long a request waits for its session or a connection: no peer gives up before the
+	// benchmark does.
 	endless = 2 * time.Minute
 	// lease is how long a lock outlives a killed holder.
 	lease = 10 * time.Second
-	// liveHeap stands for the data that a real application keeps in memory. Without
-	// any, the garbage collector would run every few megabytes, each time over the
-	// stacks of all waiting requests.
+	// liveHeap stands for the data that a real application keeps in memory. Without such data, the garbage
+	// collector would run every few megabytes, each time over the stacks of all waiting requests.
 	liveHeap = 64 << 20
 )
 
-// Env is the environment variable that makes a process of the benchmark one of
-// the application. Its value is a Config as JSON.
+// Env is the environment variable that turns a process of the benchmark into one of the application. Its
+// value is a Config as JSON.
 const Env = "LATCHKEY_BENCH_APP"
 
-// A Config says what a process serves. All processes of one application have
-// the same.
+// A Config says what a process serves. All processes of one application have the same Config.
 type Config struct {
 	Peer    string // its name
 	Redis   string // host:port
@@ -83,8 +80,8 @@ type Config struct {
 	Profile string // if not empty, the file for a CPU profile
 }
 
-// Run serves, if this process is to be one of the application, and does not
-// return. Otherwise it returns at once.
+// Run serves and does not return if this process must be one of the application. Otherwise Run returns at
+// once.
 func Run() {
 	config, ok := os.LookupEnv(Env)
 	if !ok {
@@ -97,8 +94,8 @@ func Run() {
 	os.Exit(0)
 }
 
-// Main serves until in ends, which is when the parent closes it or dies. It
-// writes the address that it listens on to out, as one line.
+// Main serves until in ends, because the parent has closed it or died. Main writes its listen address to out,
+// as one line.
 func Main(config string, in io.Reader, out io.Writer) (err error) {
 	var c Config
 	if err := json.Unmarshal([]byte(config), &c); err != nil {
@@ -150,20 +147,20 @@ func Main(config string, in io.Reader, out io.Writer) (err error) {
 
 // A backend is a peer at work.
 type backend struct {
-	// serve returns a handler that lets work use the session of the request,
-	// saves it, and answers with the number that work returns.
+	// serve returns a handler that lets work use the session of the request, saves the session, and responds
+	// with the number that work returns.
 	serve func(work func(*http.Request, values) int) http.Handler
-	lock  lockFunc // without sessions; nil where the peer has none
+	lock  lockFunc // without sessions; nil if the peer has no such lock
 	close func()
 }
 
-// A lockFunc takes the lock of a key, for which it waits until ctx ends, and
-// returns how to release it.
+// A lockFunc acquires the lock of a key, waiting until ctx ends at the latest, and returns how to release the
+// lock.
 type lockFunc func(ctx context.Context, key string) (unlock func() error, err error)
 
 // values are what one session holds.
 type values interface {
-	get(key string) int // absent is 0
+	get(key string) int // 0 if absent
 	put(key string, v any)
 	size() int // the number of keys
 }

@@ -6,11 +6,10 @@ import (
 	"sync"
 )
 
-// openFloor keeps no sessions: it is what a request costs in any case, and what
-// a library costs is what comes on top. The handler is the same as with a library,
-// so it needs something to read and to write: a map in this process, found by the
-// Cookie header as it stands. No other process sees it, so a visitor of two
-// processes has two.
+// openFloor keeps no sessions. It measures what a request costs in any case; the rest is the cost of a
+// library. The handler is the same as with a library, so it needs something to read and to write: a map in
+// this process, found by the verbatim Cookie header. No other process sees the map, so a visitor of two
+// processes has two maps.
 func openFloor(Config) (backend, error) {
 	f := floor{visitors: make(map[string]*memory)}
 	return backend{
@@ -44,8 +43,7 @@ func (f *floor) find(cookie string) *memory {
 	return m
 }
 
-// memory is not locked for a whole request: concurrent ones lose writes, as
-// without a lock.
+// memory is not locked for a whole request: concurrent requests lose writes, as without a lock.
 type memory struct {
 	mu     sync.Mutex
 	values map[string]any // guarded by mu
@@ -54,7 +52,7 @@ type memory struct {
 func (m *memory) get(key string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n, _ := m.values[key].(int) // absent is 0
+	n, _ := m.values[key].(int) // 0 if absent
 	return n
 }
 

@@ -14,17 +14,16 @@ import (
 // BigValue is the size of each value of a large session.
 const BigValue = 1000
 
-// newHandler returns the application. It answers with numbers, except to the
-// benchmark itself:
+// newHandler returns the application. Its responses are numbers, except those for the benchmark itself:
 //
-//	POST /incr   adds 1 to n and answers n
+//	POST /incr   adds 1 to n and returns n
 //	POST /slow   the same, and sleeps for as long as the query says
-//	POST /set    stores 1 under the key that the query is, and answers 1
-//	POST /login  stores what a login does, and answers how many values that is
-//	POST /fill   stores as many large values as the query says, and answers that
-//	GET  /count  answers n
-//	GET  /size   answers the number of keys
-//	GET  /stats  answers the process's Stats
+//	POST /set    stores 1 under the key in the query, and returns 1
+//	POST /login  stores the values of a login, and returns their number
+//	POST /fill   stores as many large values as the query says, and returns their number
+//	GET  /count  returns n
+//	GET  /size   returns the number of keys
+//	GET  /stats  returns the process's Stats
 //	POST /lock   uses the lock alone, see Alone
 func newHandler(b backend) http.Handler {
 	mux := http.NewServeMux()
@@ -59,7 +58,7 @@ func increment(_ *http.Request, v values) int {
 	return n
 }
 
-// profile is what a small session holds: 100 bytes as JSON.
+// profile is the content of a small session: 100 bytes as JSON.
 var profile = map[string]any{
 	"csrf": "Zm9ydHktdHdvLWJ5dGVzLTI1Y",
 	"lang": "en-GB",
@@ -84,14 +83,14 @@ func fill(r *http.Request, v values) int {
 	return n
 }
 
-// answer writes the number that is the whole answer to a request.
+// answer writes a number as the whole body of a response.
 func answer(w http.ResponseWriter, n int) { fmt.Fprint(w, n) }
 
 // Stats are what a process has spent since it began.
 type Stats struct {
 	CPU     time.Duration
 	Mallocs uint64 // allocations on the heap
-	Heap    uint64 // bytes there now
+	Heap    uint64 // bytes on the heap now
 }
 
 func serveStats(w http.ResponseWriter, _ *http.Request) {
@@ -106,5 +105,5 @@ func serveStats(w http.ResponseWriter, _ *http.Request) {
 }
 
 func reply(w http.ResponseWriter, v any) {
-	_ = json.NewEncoder(w).Encode(v) // the client that does not get it reports it
+	_ = json.NewEncoder(w).Encode(v) // a client that gets no response reports that
 }

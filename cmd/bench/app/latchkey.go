@@ -13,12 +13,11 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// crowd is more requests than any workload sends to one process at once.
+// crowd exceeds the number of requests that any workload sends to one process at once.
 const crowd = 1024
 
-// openLatchkey has the options of a program in which GET only reads. It uses
-// names that any version of the library has, so that -against can build it with
-// an older one.
+// openLatchkey has the options of a program in which GET only reads. It uses only names that every version of
+// the library has, so that -against can build it with an older version.
 func openLatchkey(c Config) (backend, error) {
 	st, err := store.Open("redis://"+c.Redis, store.Options{Lease: lease})
 	if err != nil {
@@ -70,7 +69,7 @@ func openLatchkey(c Config) (backend, error) {
 type latchkeyValues struct{ s *session.Session }
 
 func (v latchkeyValues) get(key string) int {
-	n, _ := session.Get[int](v.s, key) // absent is 0
+	n, _ := session.Get[int](v.s, key) // 0 if absent
 	return n
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/redis/rueidis/rueidislock"
 )
 
-// locked is scs with a lock around each request, taken before the session is
-// loaded and released once it is saved.
+// locked is scs with a lock around each request, acquired before the session is loaded and released after it
+// is saved.
 func locked(newLock func(Config, *redis.Client) (lock lockFunc, close func(), err error)) func(Config) (backend, error) {
 	return func(c Config) (backend, error) {
 		client := newGoRedis(c)
@@ -37,8 +37,7 @@ func locked(newLock func(Config, *redis.Client) (lock lockFunc, close func(), er
 	}
 }
 
-// around does not lock for a request without a cookie: nobody else has its
-// session.
+// around acquires no lock for a request without a cookie: no other request has its session.
 func (lock lockFunc) around(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		cookie, err := r.Cookie("session")
@@ -55,16 +54,15 @@ func (lock lockFunc) around(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 		if err := unlock(); err != nil {
-			panic(http.ErrAbortHandler) // the answer is on its way, and must not be believed
+			panic(http.ErrAbortHandler) // the response is on its way, and must not be believed
 		}
 	})
 }
 
 func noClose() {}
 
-// newRueidislock has one key for each lock, as the others have, and otherwise the
-// defaults. NoLoopTracking makes it some 15 % faster, but it stalls more often
-// then.
+// newRueidislock has one key for each lock, as the other peers have, and otherwise the defaults. With
+// NoLoopTracking it would be about 15 % faster, but stall more often.
 func newRueidislock(c Config, _ *redis.Client) (lockFunc, func(), error) {
 	locks, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption: rueidis.ClientOption{InitAddress: []string{c.Redis}},
@@ -86,8 +84,8 @@ func newRueidislock(c Config, _ *redis.Client) (lockFunc, func(), error) {
 	}, locks.Close, nil
 }
 
-// newRedsync has the defaults of redsync, above all a pause of 50 to 250 ms, but
-// goes on where it would give up after 32 tries.
+// newRedsync has the defaults of redsync, above all a pause of 50 to 250 ms. But it does not give up after 32
+// tries.
 func newRedsync(_ Config, client *redis.Client) (lockFunc, func(), error) {
 	locks := redsync.New(goredis.NewPool(client))
 	return func(ctx context.Context, key string) (func() error, error) {
@@ -123,9 +121,8 @@ if redis.call("GET", KEYS[1]) == ARGV[1] then
 end
 return 0`)
 
-// newSpin returns the lock that articles show: a request that does not get it
-// sleeps for a fixed time and tries again. There, a lock that was left behind
-// stays for ever; here it has a lease.
+// newSpin returns the lock that articles show: a request that does not acquire it sleeps for a fixed time and
+// tries again. In the articles an abandoned lock stays for ever; here it has a lease.
 func newSpin(pause time.Duration) func(Config, *redis.Client) (lockFunc, func(), error) {
 	return func(_ Config, client *redis.Client) (lockFunc, func(), error) {
 		return func(ctx context.Context, key string) (func() error, error) {

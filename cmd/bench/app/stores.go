@@ -44,10 +44,9 @@ func (v scsValues) get(key string) int        { return v.s.GetInt(v.ctx, key) }
 func (v scsValues) put(key string, value any) { v.s.Put(v.ctx, key, value) }
 func (v scsValues) size() int                 { return len(v.s.Keys(v.ctx)) }
 
-// openGorilla has the defaults of redistore: gob, and a PING before each use of
-// a connection. Two differ: a session may be larger than 4 KiB; and its pool is
-// twice as large, since that bounds idle connections, beyond which each one is
-// dialled anew.
+// openGorilla has the defaults of redistore: gob, and a PING before each use of a connection. Two settings
+// differ: a session may be larger than 4 KiB; and the pool is twice as large, since its size bounds the idle
+// connections, and each connection beyond that is dialled for one use.
 func openGorilla(c Config) (backend, error) {
 	store, err := redistore.NewRediStore(2*connections, "tcp", c.Redis, "", "", c.Key)
 	if err != nil {
@@ -66,8 +65,8 @@ func openGorilla(c Config) (backend, error) {
 	}, nil
 }
 
-// serveGorilla saves by hand, before the answer and only what has changed, as
-// programs do that use the library.
+// serveGorilla saves by hand, before the response and only if the session has changed, as programs with that
+// library do.
 func serveGorilla(store sessions.Store, w http.ResponseWriter, r *http.Request, work func(*http.Request, values) int) error {
 	s, err := store.Get(r, "session")
 	if err != nil {
@@ -90,7 +89,7 @@ type gorillaValues struct {
 }
 
 func (v *gorillaValues) get(key string) int {
-	n, _ := v.s.Values[key].(int) // absent is 0
+	n, _ := v.s.Values[key].(int) // 0 if absent
 	return n
 }
 

@@ -1,12 +1,12 @@
-// Command cluster measures what sessions cost a Redis Cluster of one, two and three masters, and one
-// server that is no cluster, through store/rueidisstore.
+// Command cluster measures what sessions cost a Redis Cluster of one, two and three masters, and a server
+// that is not a cluster, through store/rueidisstore.
 //
 //	go run ./cluster    # in cmd/bench; about a minute
 //
-// Its clients take and save sessions that nobody else has, without HTTP in between. They share the
-// machine with all nodes, so their number of requests per second says nothing about a larger one.
-// What does is the CPU time that a node spends on a request: it says at how many requests one core
-// is full, which is all that a node has for commands.
+// Its clients take and save sessions, each its own, without HTTP in between. They share the machine with all
+// nodes, so their number of requests per second says nothing about a larger cluster. The CPU time that a node
+// spends on a request does: a node executes commands on one core, so the time shows at how many requests the
+// node is full.
 package main
 
 import (
@@ -33,8 +33,8 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	rounds := flag.Int("rounds", 9, "how often each is measured")
-	span := flag.Duration("time", 500*time.Millisecond, "for how long each time")
+	rounds := flag.Int("rounds", 9, "measure each layout this many times")
+	span := flag.Duration("time", 500*time.Millisecond, "measure for this long each time")
 	flag.Parse()
 	layouts, err := measure(ctx, *rounds, *span)
 	if err != nil {
@@ -47,8 +47,7 @@ func main() {
 
 var loads = []int{2, 16, 64, 256} // clients at once
 
-// processes is as many as two cores can feed: each has a store of its own, so connections of its
-// own.
+// processes is as many as two cores can feed: each has its own store, and so its own connections.
 const processes = 2
 
 // measure starts the nodes of all layouts, and lets them take turns.
@@ -84,7 +83,7 @@ func measure(ctx context.Context, rounds int, span time.Duration) (layouts []*la
 // A layout is one server, or the masters of a cluster, and stores that use it.
 type layout struct {
 	title   string
-	masters int // 0: no cluster
+	masters int // 0: not a cluster
 	nodes   []*node
 	stores  []*store.Store
 	samples map[int][]sample // by clients
@@ -162,7 +161,7 @@ func (l *layout) run(ctx context.Context, clients int, span time.Duration) (samp
 		cpu += spent
 		most = max(most, spent)
 		reads += after[i].reads - before[i].reads
-		conns += after[i].clients - 1 // that of this program itself
+		conns += after[i].clients - 1 // the connection of this program itself
 	}
 	nodes := float64(len(l.nodes))
 	s.cpu, s.reads, s.conns, s.most = cpu*1e6/n, reads/n, conns/nodes/processes, most*nodes/cpu
@@ -171,8 +170,7 @@ func (l *layout) run(ctx context.Context, clients int, span time.Duration) (samp
 
 var done atomic.Int64
 
-// load sends requests from all clients, each to sessions of its own in turn, and returns the first
-// error.
+// load sends requests from all clients, each to its own sessions in turn, and returns the first error.
 func (l *layout) load(ctx context.Context, clients int, span time.Duration) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -15,7 +15,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A node is a redis-server process of the run's own, which keeps nothing on disk.
+// A node is a redis-server process that was started for this run, and keeps nothing on disk.
 type node struct {
 	addr    string
 	version string
@@ -24,8 +24,8 @@ type node struct {
 	dir     string
 }
 
-// startNodes starts the masters of a cluster, each with an equal share of the slots, or one server
-// that is no cluster where masters is 0.
+// startNodes starts the masters of a cluster, each with an equal share of the slots. If masters is 0, it
+// starts one server that is not a cluster.
 func startNodes(ctx context.Context, masters int) (nodes []*node, err error) {
 	for i := range max(masters, 1) {
 		n, err := startNode(ctx, masters > 0)
@@ -95,7 +95,7 @@ func startNode(ctx context.Context, cluster bool) (_ *node, err error) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s does not answer: %w", binary, err)
+		return nil, fmt.Errorf("%s does not reply: %w", binary, err)
 	}
 	info, err := n.info("server")
 	n.version = "Redis " + info["redis_version"]
@@ -105,8 +105,7 @@ func startNode(ctx context.Context, cluster bool) (_ *node, err error) {
 	return n, err
 }
 
-// freeAddr returns an address below the ports that the kernel assigns, of which the one for other
-// nodes is free, too.
+// freeAddr returns an address below the ports that the kernel assigns. The port for other nodes is free, too.
 func freeAddr() (string, error) {
 	var err error
 	for range 20 {
@@ -132,7 +131,7 @@ func isFree(addrs ...string) (bool, error) {
 	return true, nil
 }
 
-// bus returns the port for other nodes. By default it is beyond those that exist, for some.
+// bus returns the port for other nodes. Redis's default, the port plus 10000, may exceed the largest port.
 func (n *node) bus() string {
 	_, port, _ := net.SplitHostPort(n.addr)
 	number, _ := strconv.Atoi(port)

@@ -21,10 +21,10 @@ async function ask(path, method = 'GET', fields) {
     text = (await res.text()).trim();
   } catch (err) {
     throw new Error(err.name === 'TimeoutError'
-      ? `no answer within ${TIMEOUT_MS / 1000} seconds`
+      ? `no response within ${TIMEOUT_MS / 1000} seconds`
       : 'the server cannot be reached');
   }
-  // Without its dot, since what shows it ends the sentence.
+  // Without its full stop, since the text is used inside a sentence.
   if (!res.ok) throw new Error(`${res.status} ${text.slice(0, 200) || res.statusText}`.replace(/\.$/, ''));
   return text;
 }
@@ -80,7 +80,7 @@ function panel(way) {
 async function runSide(way, view) {
   view.meta('starting');
   // The session and its cookie must exist first: otherwise each of the 100
-  // requests would start a session of its own.
+  // requests would start its own session.
   await ask(`compare/${way}/reset`, 'POST');
 
   let answered = 0;
@@ -157,13 +157,13 @@ async function run() {
   say('#status', report.join(' '), broken || trouble);
   document.body.dataset.run = broken ? 'failed' : 'done';
   fire.disabled = session.disabled = false;
-  // Disabling the button may have dropped the keyboard focus: give it back.
+  // Disabling the button may have dropped the keyboard focus: restore it.
   if (document.activeElement === document.body) fire.focus({ preventScroll: true });
 }
 
 // ---- Your session ---------------------------------------------------------
 
-// Clicks are answered in order, so that a late answer never shows an old value.
+// Clicks are handled in order, so that a late response never shows an old value.
 let queue = Promise.resolve();
 
 function step(work, done) {
@@ -182,7 +182,7 @@ const on = (id, work, done) => $(id).addEventListener('click', () => step(work, 
 
 on('#incr', () => ask('incr', 'POST'), '');
 on('#login', async () => { await ask('login', 'POST'); return count(); },
-  'The session has a new id. The old one is worth nothing.');
+  'The session has a new id. The old id is invalid.');
 on('#logout', async () => { await ask('logout', 'POST'); return count(); },
   'Logged out. The old session is gone.');
 $('#fire').addEventListener('click', run);

@@ -136,8 +136,8 @@ func newApp(c config, st *store.Store, log *slog.Logger) (http.Handler, error) {
 	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
 		if err := st.Ping(r.Context()); err != nil {
-			log.Error("Redis does not answer", "error", err)
-			http.Error(w, "Redis does not answer.", http.StatusServiceUnavailable)
+			log.Error("Redis does not reply", "error", err)
+			http.Error(w, "Redis does not reply.", http.StatusServiceUnavailable)
 			return
 		}
 		fmt.Fprintln(w, "ok")

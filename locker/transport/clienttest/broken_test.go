@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type redigo = *transport.Redigo
 
-// A broken client does something else than the one in it. What is nil works.
+// A broken client replaces methods of the client in it. A method that is nil works.
 type broken struct {
 	redigo
 	do        func(ctx context.Context, c redigo, commands ...transport.Command) ([]any, error)
@@ -61,7 +61,7 @@ func eachReply(change func(reply any) any) broken {
 	})
 }
 
-// failing is a client that has other errors.
+// failing is a client with other errors.
 func failing(why func(error) error) broken {
 	return changed(func(replies []any, err error) ([]any, error) {
 		if err != nil {
@@ -79,7 +79,7 @@ type brokenSubscription struct {
 
 func (b brokenSubscription) Receive() (string, error) { return b.receive(b.Subscription) }
 
-// received is a client that does something else with each message.
+// received is a client that changes each message.
 func received(receive func(s transport.Subscription) (string, error)) broken {
 	return broken{subscribe: func(ctx context.Context, c redigo, channel string) (transport.Subscription, error) {
 		s, err := c.Subscribe(ctx, channel)
@@ -87,7 +87,7 @@ func received(receive func(s transport.Subscription) (string, error)) broken {
 	}}
 }
 
-// noSubscription is what Subscribe returns that does nothing.
+// noSubscription is the result of a Subscribe that does nothing.
 type noSubscription struct{ transport.Subscription }
 
 func (noSubscription) Close() error { return nil }
@@ -190,7 +190,7 @@ var (
 	})
 )
 
-// sendsLater gives up when the deadline is over, and sends what it was given with the next round trip.
+// sendsLater gives up after the deadline, and sends the commands with the next round trip.
 func sendsLater() broken {
 	var later []transport.Command
 	return broken{do: func(ctx context.Context, c redigo, commands ...transport.Command) ([]any, error) {
@@ -208,7 +208,7 @@ func sendsLater() broken {
 	}}
 }
 
-// mixesReplies returns what the round trip before has got.
+// mixesReplies returns the replies of the previous round trip.
 func mixesReplies() broken {
 	last := make(chan []any, 1)
 	last <- []any{"", ""}
@@ -219,7 +219,7 @@ func mixesReplies() broken {
 	})
 }
 
-// neverRecovers fails for ever when it has failed once, or from its third round trip on.
+// neverRecovers fails for ever after its first failure, or from its third round trip on.
 func neverRecovers(most int) func() broken {
 	return func() broken {
 		var mu sync.Mutex
@@ -236,7 +236,7 @@ func neverRecovers(most int) func() broken {
 	}
 }
 
-// Every promise is broken by some client, and each check finds that out.
+// For every promise there is a client that breaks it, and the check finds that out.
 func TestChecksCanFail(t *testing.T) {
 	t.Parallel()
 	always := func(all ...broken) (makers []func() broken) {

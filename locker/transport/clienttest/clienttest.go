@@ -1,5 +1,5 @@
-// Package clienttest checks that a [transport.Client] keeps what all of them promise. It knows
-// no Redis library and starts no Redis: the test of a client says how to get both.
+// Package clienttest checks that a [transport.Client] keeps the promises of all clients. It uses no Redis
+// library and starts no Redis: the test of a client provides both.
 //
 //	func TestMyClient(t *testing.T) {
 //		clienttest.Run(t, clienttest.Kind{Open: open, Start: start, OneWrite: true})
@@ -21,8 +21,8 @@ import (
 
 // A Kind is the client under test.
 type Kind struct {
-	// Open returns a client of the Redis at an address, to be closed when t ends. Each of its
-	// round trips takes at most timeout.
+	// Open returns a client of the Redis at an address, and closes it when t ends. Each round trip takes at
+	// most timeout.
 	Open func(t testing.TB, address string, timeout time.Duration) transport.Client
 	// Start starts an empty Redis, which ends with t.
 	Start func(t testing.TB) Server
@@ -30,16 +30,16 @@ type Kind struct {
 	OneWrite bool
 }
 
-// A Server is a Redis that has begun empty.
+// A Server is a Redis that was empty at first.
 type Server struct {
 	Address string // host:port
-	Stop    func() // as a crash does: what it had is lost, and connections are refused
+	Stop    func() // as in a crash: its data is lost, and connections are refused
 	Restart func() // at the same address
-	Pause   func() // it keeps all connections, and does nothing
+	Pause   func() // the server keeps all connections, and does nothing
 	Resume  func()
 }
 
-// Run checks all that kind promises, each in a parallel subtest.
+// Run checks each promise of kind in a parallel subtest.
 func Run(t *testing.T, kind Kind) {
 	t.Helper()
 	for _, p := range promises {
@@ -83,8 +83,8 @@ var promises = []struct {
 }
 
 const (
-	patience = 20 * time.Second       // to wait for what should happen soon, on a busy machine
-	short    = 500 * time.Millisecond // for what should not happen
+	patience = 20 * time.Second       // to wait for events that should happen soon, on a busy machine
+	short    = 500 * time.Millisecond // to wait for events that should not happen
 )
 
 // A check is one promise being checked.
@@ -101,13 +101,13 @@ func newCheck(t testing.TB, kind Kind) *check {
 	return &check{t, kind, t.Context(), server, newWire(t, server.Address)}
 }
 
-// open returns a client that has a connection through the wire, and is patient.
+// open returns a patient client with a connection through the wire.
 func (c *check) open() transport.Client {
 	c.Helper()
 	return c.openWith(patience)
 }
 
-// openWith returns a client that has connected. The timeout may be too short for that on a busy machine.
+// openWith returns a client that has connected, even if the timeout is too short for that on a busy machine.
 func (c *check) openWith(timeout time.Duration) transport.Client {
 	c.Helper()
 	client := c.kind.Open(c.TB, c.wire.address, timeout)
@@ -140,7 +140,7 @@ func (c *check) do(client transport.Client, commands ...transport.Command) []any
 	return replies
 }
 
-// begin makes a round trip in a goroutine. The result comes by the channel, which is closed.
+// begin makes a round trip in a goroutine. It sends the result to the channel, and closes the channel.
 func (c *check) begin(ctx context.Context, client transport.Client, commands ...transport.Command) <-chan result {
 	done := make(chan result, 1)
 	go func() {
@@ -158,7 +158,7 @@ type result struct {
 	took    time.Duration
 }
 
-// first is the first reply.
+// first returns the first reply.
 func (r result) first() string {
 	if len(r.replies) == 0 {
 		return "nothing"
@@ -214,7 +214,7 @@ func (c *check) eventually(what string, ok func() bool) {
 	}
 }
 
-// text is a reply that is text, whichever type it has.
+// text returns a reply that is text, of either type.
 func text(reply any) string {
 	switch reply := reply.(type) {
 	case string:
@@ -242,7 +242,7 @@ func show(reply any) string {
 	return fmt.Sprintf("%q", text(reply))
 }
 
-// isTimeout reports whether err says that time was over.
+// isTimeout reports whether err is a timeout.
 func isTimeout(err error) bool {
 	var t interface{ Timeout() bool }
 	return errors.As(err, &t) && t.Timeout()

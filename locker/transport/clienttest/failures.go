@@ -8,7 +8,7 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// Nothing can be sent to a server that is down, so nothing was done. When it is back, all is well.
+// Nothing can be sent to a server that is down, so nothing was done. When the server is back, the client works.
 func refusedWhenDown(c *check) {
 	c.server.Stop()
 	client := c.kind.Open(c.TB, c.server.Address, patience)
@@ -37,10 +37,10 @@ func refusedWhenOver(c *check) {
 	c.executed(client, 0)
 }
 
-// push is a command of which Redis tells how often it was executed.
+// push is a command whose executions Redis counts.
 var push = transport.Command{"LPUSH", "k", "x"}
 
-// executed checks how often push was.
+// executed checks how often push was executed.
 func (c *check) executed(client transport.Client, times int64) {
 	c.Helper()
 	if got := c.do(client, push)[0]; got != times+1 {
@@ -48,8 +48,8 @@ func (c *check) executed(client transport.Client, times int64) {
 	}
 }
 
-// breaks makes a round trip whose connection breaks. Nobody can know whether it was executed; and
-// the client does not repeat it. The next one has another connection.
+// breaks makes a round trip whose connection breaks. The client cannot know whether the commands were
+// executed, and does not repeat them. The next round trip has another connection.
 func breaks(c *check, f fault, executed int64) {
 	client := c.open()
 	c.wire.breakNext(f)
@@ -64,17 +64,17 @@ func breaks(c *check, f fault, executed int64) {
 // The connection breaks before Redis has the command.
 func lostCommand(c *check) { breaks(c, loseCommand, 0) }
 
-// It breaks when Redis has executed the command.
+// The connection breaks after Redis has executed the command.
 func lostReply(c *check) { breaks(c, loseReply, 1) }
 
-// It breaks in the middle of the reply.
+// The connection breaks in the middle of the reply.
 func cutReply(c *check) { breaks(c, cutTheReply, 1) }
 
-// A server that hangs, or a network that loses all, costs the timeout and no more. The error says
-// that it is a timeout: those above repeat what broke, but not what has had its time.
+// A server that hangs, or a network that loses everything, costs at most the timeout. The error is a timeout:
+// callers repeat a broken round trip, but not one that has used up its time.
 //
-// A client may ask by itself whether an idle connection still answers, a quarter of its timeout
-// before the command, say. So the timeout is one of which no machine stalls for a quarter.
+// A client may first test an idle connection, for up to a quarter of its timeout, for example. So the timeout
+// is so long that no machine stalls for a quarter of it.
 func timesOut(c *check) {
 	const timeout = 4 * short
 	for what, hang := range map[string]struct{ begin, end func() }{
@@ -96,7 +96,7 @@ func timesOut(c *check) {
 	}
 }
 
-// A caller with less time than that waits no longer than it wants to.
+// A caller with less time than the timeout waits no longer than its own deadline.
 func keepsDeadline(c *check) {
 	client := c.open()
 	c.server.Pause()
@@ -110,7 +110,7 @@ func keepsDeadline(c *check) {
 	c.server.Resume()
 }
 
-// One that leaves does not harm the others, which have the reply as soon as Redis sends it.
+// A caller that gives up does not harm the others, which get their replies as soon as Redis sends them.
 func deadlineHarmsNobody(c *check) {
 	client := c.open()
 	c.server.Pause()
@@ -132,7 +132,7 @@ func deadlineHarmsNobody(c *check) {
 	}
 }
 
-// To cancel does not break off what was sent: its outcome would never be known.
+// Cancelling does not abort a round trip that was sent: its outcome would never be known.
 func cancelDoesNotBreakOff(c *check) {
 	client := c.open()
 	c.server.Pause()
@@ -148,15 +148,15 @@ func cancelDoesNotBreakOff(c *check) {
 	}
 }
 
-// After a restart all connections are dead. That costs a few round trips, which are not known to have
-// failed, and then all is well.
+// After a restart all connections are dead. That costs a few round trips, whose errors are ambiguous. Then
+// the client works.
 func survivesRestart(c *check) {
 	client := c.open()
 	c.server.Restart()
 	c.wantRecovery(client)
 }
 
-// A client that can be reset goes on. It may not have noticed yet when the next round trip comes.
+// A client that was reset goes on working. It may not have noticed the reset when the next round trip comes.
 func survivesReset(c *check) {
 	client := c.open()
 	if r, ok := client.(transport.Resetter); ok {
@@ -165,7 +165,7 @@ func survivesReset(c *check) {
 	c.wantRecovery(client)
 }
 
-// wantRecovery waits until a round trip succeeds. From then on all must.
+// wantRecovery waits until a round trip succeeds. From then on all round trips must.
 func (c *check) wantRecovery(client transport.Client) {
 	c.Helper()
 	c.answers(client)

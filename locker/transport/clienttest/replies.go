@@ -14,7 +14,7 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// wantShown checks what replies are.
+// wantShown checks replies.
 func (c *check) wantShown(replies []any, want ...string) {
 	c.Helper()
 	for i, reply := range replies {
@@ -36,8 +36,8 @@ func replies(c *check) {
 	), "<nil>", `"OK"`, `"value"`, "5", `[1 "two" [3 []] <nil>]`, `["value" <nil>]`)
 }
 
-// What Redis refuses is the reply to that command, in Redis's own words. It does not concern the
-// other commands.
+// If Redis refuses a command, the reply to that command is an error with Redis's text. The other commands are
+// not affected.
 func errorsAreReplies(c *check) {
 	client := c.open()
 	c.wantShown(c.do(client,
@@ -78,7 +78,7 @@ func oneWrite(c *check) {
 	c.eventually("all is sent", func() bool { return c.wire.has("first", "second", "third") })
 }
 
-// Arguments arrive byte by byte as they are, as do replies.
+// Arguments and replies arrive unchanged, byte by byte.
 func arguments(c *check) {
 	client := c.open()
 	all := make([]byte, 256)
@@ -99,7 +99,7 @@ func arguments(c *check) {
 	}
 }
 
-// Values of several megabytes pass, also many at once.
+// Values of several megabytes arrive, also many at once.
 func large(c *check) {
 	client := c.open()
 	var all sync.WaitGroup
@@ -117,20 +117,20 @@ func large(c *check) {
 	all.Wait()
 }
 
-// The commands are the caller's again when Do has returned, even if it has left in the middle.
+// The commands belong to the caller again when Do has returned, even if Do has returned early.
 func argumentsAreTheCallers(c *check) {
 	client := c.open()
 	c.server.Pause()
-	value := bytes.Repeat([]byte("x"), 16<<20) // more than the network takes in
+	value := bytes.Repeat([]byte("x"), 16<<20) // more than the network buffers
 	ctx, cancel := context.WithTimeout(c.ctx, 50*time.Millisecond)
 	defer cancel()
 	if _, err := client.Do(ctx, "k", transport.Command{"SET", "k", value}); err == nil {
-		c.Error("a paused server has answered")
+		c.Error("a paused server has replied")
 	}
 	clear(value)
 	c.server.Resume()
 	if got := text(c.do(client, transport.Command{"GETRANGE", "k", 0, -1})[0]); strings.Contains(got, "\x00") {
-		c.Error("Redis has got what the caller did later")
+		c.Error("Redis has got the caller's later changes")
 	}
 }
 

@@ -29,8 +29,8 @@ func receive(s transport.Subscription) <-chan result {
 	return done
 }
 
-// When Subscribe has returned, no message of that channel is missed, and none of another comes. They
-// come in order, as they are.
+// After Subscribe has returned, no message of that channel is missed, and no message of another channel
+// comes. Messages come in order, unchanged.
 func messages(c *check) {
 	client := c.open()
 	s := c.subscribe(client, "mine")
@@ -46,7 +46,7 @@ func messages(c *check) {
 	}
 }
 
-// Close ends a Receive that is under way, and all that follow.
+// Close ends a Receive that is under way, and all later ones.
 func subscriptionCloses(c *check) {
 	s := c.subscribe(c.open(), "mine")
 	done := receive(s)
@@ -72,7 +72,7 @@ func subscriptionBreaks(c *check) {
 	}
 }
 
-// The context of Subscribe bounds how long that takes, not how long the subscription lasts.
+// The context of Subscribe bounds the call, not the subscription.
 func subscriptionOutlastsContext(c *check) {
 	client := c.open()
 	ctx, cancel := context.WithTimeout(c.ctx, patience)
@@ -90,7 +90,7 @@ func subscriptionOutlastsContext(c *check) {
 	}
 }
 
-// A server that is down, or hangs, is an error soon.
+// If the server is down or hangs, Subscribe soon fails.
 func subscribeWhenDown(c *check) {
 	client := c.open()
 	for _, tt := range []struct {

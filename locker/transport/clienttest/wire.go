@@ -10,28 +10,28 @@ import (
 	"github.com/a2139e8d/latchkey/internal/memnet"
 )
 
-// A wire leads to a server. It carries all that is sent, and fails on purpose.
+// A wire leads to a server. It carries all data, and fails on purpose.
 type wire struct {
 	address string
 	target  string
 	running sync.WaitGroup
 
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards the fields below
 	ends   []net.Conn
 	closed bool
 	fault  fault
 	heard  []byte // from clients, since listen
 }
 
-// A fault happens to the next command, and hole to all that follow, too.
+// A fault happens to the next command, and hole to all later commands, too.
 type fault int
 
 const (
 	none        fault = iota
 	loseCommand       // the connection breaks before the command reaches Redis
 	loseReply         // Redis does the work, but the connection breaks before the reply
-	cutTheReply       // it breaks in the middle of the reply
-	hole              // what is sent is lost, and the connection stays open
+	cutTheReply       // the connection breaks in the middle of the reply
+	hole              // all data is lost, and the connection stays open
 )
 
 func newWire(t testing.TB, target string) *wire {
@@ -79,7 +79,7 @@ func (w *wire) connect(client net.Conn) {
 		client.Close()
 		server.Close()
 	}
-	replies := make(chan fault, 1) // what is to happen to the next reply
+	replies := make(chan fault, 1) // the fault of the next reply
 	w.running.Go(func() {
 		carry(client, server, func(data []byte) ([]byte, bool) { return w.command(data, replies) })
 	})
@@ -88,7 +88,7 @@ func (w *wire) connect(client net.Conn) {
 	})
 }
 
-// carry takes data from one end to the other, as far as pass lets it, and closes both at the end.
+// carry copies data from one end to the other, as far as pass lets it, and then closes both ends.
 func carry(from, to net.Conn, pass func([]byte) (rest []byte, goOn bool)) {
 	defer from.Close()
 	defer to.Close()
@@ -144,14 +144,14 @@ func (w *wire) breakNext(f fault) {
 	w.fault = f
 }
 
-// listen forgets what was heard.
+// listen forgets the data that was heard.
 func (w *wire) listen() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.heard = nil
 }
 
-// has reports whether all the words were heard since.
+// has reports whether all the words were heard since listen.
 func (w *wire) has(words ...string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
