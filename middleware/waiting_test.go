@@ -65,7 +65,7 @@ func TestTheQueueIsBoundedAndLeftAtOnce(t *testing.T) {
 				}
 				synctest.Wait()
 			}
-			if len(s.log.Lines("too many wait")) != 2 {
+			if len(s.log.Lines("too many callers wait")) != 2 {
 				t.Errorf("log:\n%s", s.log)
 			}
 			free().want(t, 200, "")

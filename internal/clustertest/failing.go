@@ -60,7 +60,7 @@ func masterIsReplaced(t *testing.T, open Open) {
 }
 
 // With Sentinel a client follows the master by itself. One sentinel that is dead does not matter.
-// While a replica takes over, a session is not to be had, but it is never said to be absent.
+// While a replica takes over, sessions are unavailable, but none is reported as absent.
 func sentinel(t *testing.T, open Open) {
 	master := redistest.Real(t, "--repl-diskless-sync", "no")
 	host, port, _ := net.SplitHostPort(master.Addr)
