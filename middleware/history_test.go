@@ -93,7 +93,7 @@ func (h *historian) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // counted reads the number or adds 1 to it. Where the session is over, what can only be done to one
-// is done in the ordinary way, for its answer.
+// is done in the ordinary way, for its response.
 func (h *historian) counted(s *session.Session, r *http.Request) (n int, err error) {
 	ctx := r.Context()
 	switch path := r.URL.Path; {
@@ -140,7 +140,7 @@ func TestHistoriesOfUsers(t *testing.T) {
 	}
 }
 
-// The same holds if replies are lost, so that an end whose answer was lost may have taken effect, or
+// The same holds if replies are lost, so that an end whose response was lost may have taken effect, or
 // not, and if commands arrive much too late.
 func TestHistoriesOfUsersOverBadNetworks(t *testing.T) {
 	t.Parallel()

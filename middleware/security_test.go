@@ -320,7 +320,7 @@ func TestDeletingTheRecordEndsASession(t *testing.T) {
 	})
 }
 
-// Nothing that a client sends comes back in a header: not in the answer of a handler that sets
+// Nothing that a client sends comes back in a header: not in the response of a handler that sets
 // none of its own, and not in an error.
 func TestNothingOfARequestGetsIntoAHeader(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {

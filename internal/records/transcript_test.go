@@ -58,7 +58,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// transcript does what the commands of a transcript say, and returns it with what happens now.
+// transcript executes the commands of a transcript, and returns it with what happens now.
 func transcript(t *testing.T, s *redistest.Server, text string) string {
 	p := &play{Server: s, parts: make(map[string]*part)}
 	p.wire = &wire{Client: transport.NewRedigo(s.Pool(t, 4), onStage.Timeout), said: p.say, names: make(map[string]string)}
@@ -124,7 +124,7 @@ func (p *play) say(format string, args ...any) {
 	p.said = append(p.said, fmt.Sprintf("  "+format+"\n", args...))
 }
 
-// happened returns what was said since the last time, and what Redis has, if that is new.
+// happened returns what has happened since the last call, and what Redis has, if that has changed.
 func (p *play) happened(t *testing.T) string {
 	p.mu.Lock()
 	slices.Sort(p.said) // goroutines have said it, in any order
@@ -151,7 +151,7 @@ func (p *play) stored(t *testing.T) string {
 	return string(r.Data)
 }
 
-// do does a command.
+// do executes a command.
 func (p *play) do(t *testing.T, words []string) {
 	verb, name := words[0], ""
 	if len(words) > 1 {
@@ -229,7 +229,7 @@ func (p *play) end(t *testing.T) {
 	must(t, errors.Join(p.here.Close(), p.elsewhere.Close()))
 }
 
-// outcome returns an error by its names.
+// outcome returns the names of the errors that err wraps.
 func outcome(err error) string {
 	if err == nil {
 		return "ok"
@@ -258,7 +258,7 @@ type wire struct {
 	held  []heldUp // in the order in which they were sent
 }
 
-// A heldUp round trip is told what becomes of it.
+// A heldUp is a round trip that waits for its fate.
 type heldUp struct {
 	name    string
 	verdict chan string
@@ -327,7 +327,7 @@ func (w *wire) hang(on bool) {
 	w.held = nil
 }
 
-// decide says what becomes of the round trip that has hung longest, of those with a name.
+// decide decides the fate of the round trip that has waited longest, among those with this name.
 func (w *wire) decide(how, name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
