@@ -11,14 +11,11 @@ import (
 	"github.com/a2139e8d/latchkey/internal/way/trace"
 )
 
-// A step is a line of a map: a function, and how far it is indented.
+// A step is a line of a map: a function, or "the handler" of the application, and how far it is indented.
 type step struct {
 	indent         int
 	function, file string
 }
-
-// theHandler is the step that is the application's own.
-const theHandler = "the handler"
 
 // A line of a map is a comment that is indented by a tab: a name, the file, and what it does. A line without a
 // file goes on with what the one above it does.
