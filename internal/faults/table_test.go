@@ -65,7 +65,7 @@ func (s *scene) row(fault, promise string) {
 		if seen != "" {
 			seen += "; "
 		}
-		seen += fmt.Sprintf("%d answers, %d requests without, longest %v", sum.Answered, sum.Silent, sum.Longest.Round(time.Millisecond))
+		seen += fmt.Sprintf("%d responses, %d requests without response, longest %v", sum.Answered, sum.Silent, sum.Longest.Round(time.Millisecond))
 	}
 	note(row{fault: fault, promise: promise, seen: seen, recovered: s.recovered, broken: s.Failed()})
 }
@@ -110,14 +110,14 @@ func writeResults(path string, took time.Duration) error {
 	defer table.Unlock()
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Every promise under attack\n\nWritten by `make faults` on %s: %d faults in %v, on %d cores, `-seed %d`.\n"+
-		"What a test does is said above it; what is promised after every fault, in main_test.go.\n"+
-		"A request that is answered with a 503, or not at all, may or may not have been done; these are the \"requests without\".\n\n",
+		"The comment above a test says what the test does; main_test.go says what is promised after every fault.\n"+
+		"A request with a 503, or without a response, may or may not have been done: the table counts these as \"without response\".\n\n",
 		time.Now().Format(time.DateOnly), len(table.rows), took.Round(time.Second), runtime.NumCPU(), seed)
 	fmt.Fprint(&b, "| fault | promised | seen | recovered in | |\n|---|---|---|---|---|\n")
 	for _, r := range table.rows {
 		verdict, recovered := r.verdict()
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.fault, r.promise, strings.ReplaceAll(r.seen, "|", "/"), recovered, verdict)
 	}
-	fmt.Fprint(&b, "\nThat the tests would notice is shown by `make defects SUITES=faults`: it runs them on Latchkeys that are broken on purpose.\n")
+	fmt.Fprint(&b, "\n`make defects SUITES=faults` shows that these tests find defects: it runs them on Latchkeys that are broken on purpose.\n")
 	return os.WriteFile(path, []byte(b.String()), 0o666)
 }
