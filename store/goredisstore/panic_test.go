@@ -167,7 +167,7 @@ func TestAHookPanicsDuringACommit(t *testing.T) {
 		"after it is done":   {func(h *hook) { h.after.Store(onlyOnce(bug)) }, 503, 1},
 		"Goexit before":      {func(h *hook) { h.before.Store(onlyOnce(runtime.Goexit)) }, 0, 0},
 		"Goexit after":       {func(h *hook) { h.after.Store(onlyOnce(runtime.Goexit)) }, 0, 1},
-		"each exchange does": {func(h *hook) { h.before.Store(&bug) }, 503, 0},
+		"each round trip does": {func(h *hook) { h.before.Store(&bug) }, 503, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

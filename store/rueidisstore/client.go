@@ -108,7 +108,7 @@ func isReadOnly(reply any) bool {
 	return ok && strings.HasPrefix(refusal.Error(), "READONLY ")
 }
 
-// An exchange is the commands of one Do.
+// An exchange is the round trip of one Do.
 type exchange struct {
 	redis    rueidis.Client
 	commands []rueidis.Completed

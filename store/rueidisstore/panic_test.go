@@ -82,7 +82,7 @@ func TestAGuardedExchangePanics(t *testing.T) {
 			}
 		}()
 		if (caught != nil) != (name == "a panic") || c.health.pending.Load() != 0 {
-			t.Errorf("%s: caught %v, and %d exchanges are under way", name, caught, c.health.pending.Load())
+			t.Errorf("%s: caught %v, and %d round trips are under way", name, caught, c.health.pending.Load())
 		}
 	}
 }

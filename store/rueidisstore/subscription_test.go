@@ -52,7 +52,7 @@ func TestSubscribeAgain(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		redistest.Eventually(t, "nobody listens", func() bool { return listeners(t, s, kind.count, channel) == 0 })
+		redistest.Eventually(t, "no client listens", func() bool { return listeners(t, s, kind.count, channel) == 0 })
 		redistest.Eventually(t, "no topic is left", func() bool { // Redis learns of the end before this process
 			c.topics.mu.Lock()
 			defer c.topics.mu.Unlock()
@@ -90,7 +90,7 @@ func TestSlowListener(t *testing.T) {
 	for err = nil; err == nil; {
 		_, err = sub.Receive()
 	}
-	redistest.Eventually(t, "what is not received ends", func() bool { return listeners(t, s, "NUMSUB", "channel") == 0 })
+	redistest.Eventually(t, "a subscription that is not received ends", func() bool { return listeners(t, s, "NUMSUB", "channel") == 0 })
 }
 
 // A subscription that is made while Redis does not reply fails by the deadline, and leaves nothing behind
@@ -108,5 +108,5 @@ func TestSubscribeInVain(t *testing.T) {
 	}
 	s.Resume(t)
 	do(t, c, "", transport.Command{"PING"})
-	redistest.Eventually(t, "nobody listens", func() bool { return listeners(t, s, "NUMSUB", "channel") == 0 })
+	redistest.Eventually(t, "no client listens", func() bool { return listeners(t, s, "NUMSUB", "channel") == 0 })
 }
