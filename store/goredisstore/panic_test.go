@@ -163,10 +163,10 @@ func TestAHookPanicsDuringACommit(t *testing.T) {
 		status int
 		stored int
 	}{
-		"before it is sent":  {func(h *hook) { h.before.Store(onlyOnce(bug)) }, 503, 0},
-		"after it is done":   {func(h *hook) { h.after.Store(onlyOnce(bug)) }, 503, 1},
-		"Goexit before":      {func(h *hook) { h.before.Store(onlyOnce(runtime.Goexit)) }, 0, 0},
-		"Goexit after":       {func(h *hook) { h.after.Store(onlyOnce(runtime.Goexit)) }, 0, 1},
+		"before it is sent":    {func(h *hook) { h.before.Store(onlyOnce(bug)) }, 503, 0},
+		"after it is done":     {func(h *hook) { h.after.Store(onlyOnce(bug)) }, 503, 1},
+		"Goexit before":        {func(h *hook) { h.before.Store(onlyOnce(runtime.Goexit)) }, 0, 0},
+		"Goexit after":         {func(h *hook) { h.after.Store(onlyOnce(runtime.Goexit)) }, 0, 1},
 		"each round trip does": {func(h *hook) { h.before.Store(&bug) }, 503, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
